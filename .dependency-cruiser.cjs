@@ -1,22 +1,44 @@
 // The import rules of ARCHITECTURE.md. Imports point one way:
 //   kernel <- protocol <- store <- accounts, certificates <- zones, workers <- mail, stream <- api, dev <- server <- cli
-const order = [["kernel"], ["protocol"], ["store"], ["accounts", "certificates"], ["zones", "workers"], ["mail", "stream"], ["api", "dev"], ["server"], ["cli"]];
+const order = [
+  ["kernel"],
+  ["protocol"],
+  ["store"],
+  ["accounts", "certificates"],
+  ["zones", "workers"],
+  ["mail", "stream"],
+  ["api", "dev"],
+  ["server"],
+  ["cli"],
+];
 
 const upward = order.map((rooms, level) => ({
   name: `${rooms.join("-and-")}-look-down-only`,
   comment: "A room imports only rooms below it.",
   severity: "error",
   from: { path: `^src/(${rooms.join("|")})/` },
-  to: { path: `^src/(${order.slice(level + 1).flat().concat("none").join("|")})/` },
+  to: {
+    path: `^src/(${order
+      .slice(level + 1)
+      .flat()
+      .concat("none")
+      .join("|")})/`,
+  },
 }));
 
-const neighbours = order.filter((rooms) => rooms.length > 1).flatMap(([a, b]) => [[a, b], [b, a]]).map(([from, to]) => ({
-  name: `${from}-not-${to}`,
-  comment: "Rooms of one level do not know each other; server/compose.ts introduces them.",
-  severity: "error",
-  from: { path: `^src/${from}/` },
-  to: { path: `^src/${to}/` },
-}));
+const neighbours = order
+  .filter((rooms) => rooms.length > 1)
+  .flatMap(([a, b]) => [
+    [a, b],
+    [b, a],
+  ])
+  .map(([from, to]) => ({
+    name: `${from}-not-${to}`,
+    comment: "Rooms of one level do not know each other; server/compose.ts introduces them.",
+    severity: "error",
+    from: { path: `^src/${from}/` },
+    to: { path: `^src/${to}/` },
+  }));
 
 // Inside a domain the files know each other; from outside only its front door is used. A worker's folder, which commands read without any server, has a door of its own:
 // they would load the whole of `workers` with it.
@@ -34,10 +56,36 @@ module.exports = {
     ...upward,
     ...neighbours,
     ...frontDoors,
-    { name: "no-circles", severity: "error", from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } } },
-    { name: "not-to-unresolvable", severity: "error", from: { pathNot: "^src/workers/runtime/inside/" }, to: { couldNotResolve: true } },
-    { name: "no-dev-dependency-at-run-time", severity: "error", from: { path: "^src/", pathNot: "(\\.test\\.ts|\\.testing\\.ts|\\.conformance\\.ts|/inside/.*)$" }, to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] } },
-    { name: "source-not-to-tests", severity: "error", from: { path: "^src/", pathNot: "(\\.test|\\.testing|\\.conformance)\\.ts$" }, to: { path: "^(test|bench|drills|scripts)/" } },
+    {
+      name: "no-circles",
+      severity: "error",
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
+    },
+    {
+      name: "not-to-unresolvable",
+      severity: "error",
+      from: { pathNot: "^src/workers/runtime/inside/" },
+      to: { couldNotResolve: true },
+    },
+    {
+      name: "no-dev-dependency-at-run-time",
+      severity: "error",
+      from: { path: "^src/", pathNot: "(\\.test\\.ts|\\.testing\\.ts|\\.conformance\\.ts|/inside/.*)$" },
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "source-not-to-tests",
+      severity: "error",
+      from: { path: "^src/", pathNot: "(\\.test|\\.testing|\\.conformance)\\.ts$" },
+      to: { path: "^(test|bench|drills|scripts)/" },
+    },
   ],
-  options: { parser: "swc", enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] }, tsPreCompilationDeps: true, doNotFollow: { path: "node_modules" }, exclude: { path: "^(bench/peers|test/clients)" } },
+  options: {
+    parser: "swc",
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "require", "node", "default"] },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "^(bench/peers|test/clients)" },
+  },
 };

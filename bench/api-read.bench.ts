@@ -39,7 +39,10 @@ const bench: Bench = {
       figures: (of) => ({
         list_ratio: of("reelpost list") / of("hono list"),
         get_ratio: of("reelpost get") / of("hono get"),
-        p99_growth: Math.max(of("list p99, many rows") / of("list p99, few rows"), of("get p99, many rows") / of("get p99, few rows")),
+        p99_growth: Math.max(
+          of("list p99, many rows") / of("list p99, few rows"),
+          of("get p99, many rows") / of("get p99, few rows"),
+        ),
         // For the reader: what the ratios are made of.
         list_table_ratio: of("reelpost from the table list") / of("hono list"),
         get_table_ratio: of("reelpost from the table get") / of("hono get"),
@@ -65,17 +68,34 @@ async function startOurs(kit: Kit, name: string, rows: number): Promise<Side> {
   const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
   // Counted as always, and never reached.
   const env = { REELPOST_API_RATE_LIMIT: "1000000000" };
-  const server = await startServerProcess({ name: "reelpost serve", args, cwd, env, ready: (line) => (JSON.parse(line) as { url?: string }).url });
+  const server = await startServerProcess({
+    name: "reelpost serve",
+    args,
+    cwd,
+    env,
+    ready: (line) => (JSON.parse(line) as { url?: string }).url,
+  });
   kit.onStop(server.stop);
   return { zone, records, server, client: clientOf(kit, server, token) };
 }
 
-async function startBare(kit: Kit, { client, zone, records }: Side): Promise<Pick<Side, "server" | "client"> & { version: string }> {
+async function startBare(
+  kit: Kit,
+  { client, zone, records }: Side,
+): Promise<Pick<Side, "server" | "client"> & { version: string }> {
   const [list, get] = await Promise.all([client.get(listPath(zone)), client.get(getPath(zone, records[0]!))]);
   const env = { BENCH_ANSWERS: `{"list":${list.body},"get":${get.body}}` };
-  const server = await startServerProcess({ name: "hono", args: [bareServer], cwd: kit.dir, env, ready: (line) => (JSON.parse(line) as { url: string }).url });
+  const server = await startServerProcess({
+    name: "hono",
+    args: [bareServer],
+    cwd: kit.dir,
+    env,
+    ready: (line) => (JSON.parse(line) as { url: string }).url,
+  });
   kit.onStop(server.stop);
-  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "..", "node_modules", "hono", "package.json"), "utf8")) as { version: string };
+  const { version } = JSON.parse(
+    readFileSync(join(import.meta.dirname, "..", "node_modules", "hono", "package.json"), "utf8"),
+  ) as { version: string };
   return { server, version, client: clientOf(kit, server, "nobody") };
 }
 
@@ -94,9 +114,13 @@ function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"lis
   const different = (mark: string) => (anew ? `${mark}_=${next++}` : "");
   const ask = async (path: string) => {
     const { status, body } = await client.get(path);
-    if (status !== 200 || !body.startsWith('{"success":true')) throw new Error(`GET ${path} answered ${status}: ${body.slice(0, 500)}`);
+    if (status !== 200 || !body.startsWith('{"success":true'))
+      throw new Error(`GET ${path} answered ${status}: ${body.slice(0, 500)}`);
   };
-  return { list: () => ask(listPath(zone) + different("&")), get: () => ask(getPath(zone, records[next++ % records.length]!) + different("?")) };
+  return {
+    list: () => ask(listPath(zone) + different("&")),
+    get: () => ask(getPath(zone, records[next++ % records.length]!) + different("?")),
+  };
 }
 
 /** Requests for each second of the server's own CPU time: what else the machine does does not count. */
@@ -107,10 +131,13 @@ function perCpuArms(who: string, side: Side, anew = false): Arm[] {
     async sample() {
       const before = cpuSeconds(side.server.pid);
       let count = 0;
-      await throughput(async () => {
-        await request();
-        count++;
-      }, { concurrency: CONCURRENCY, forMs: SAMPLE_MS });
+      await throughput(
+        async () => {
+          await request();
+          count++;
+        },
+        { concurrency: CONCURRENCY, forMs: SAMPLE_MS },
+      );
       return count / (cpuSeconds(side.server.pid) - before);
     },
   }));

@@ -24,7 +24,11 @@ const bench: Bench = {
     const worker = await bundledWorker(kit);
     const miniflare = await startMiniflare(kit, { worker, compatibilityDate });
     const reelpost = await startReelpost(kit, { worker, compatibilityDate });
-    const coldStart = await createColdStart(kit, { worker, compatibilityDate, nextMail: createMails({ size: usualSize, prefix: "cold" }) });
+    const coldStart = await createColdStart(kit, {
+      worker,
+      compatibilityDate,
+      nextMail: createMails({ size: usualSize, prefix: "cold" }),
+    });
     return {
       peers: { miniflare: miniflare.version },
       arms: [
@@ -53,7 +57,15 @@ export default bench;
 /** One file without imports, so that both sides run the very same code. */
 async function bundledWorker(kit: Kit): Promise<string> {
   const outfile = join(kit.dir, "worker.js");
-  await build({ entryPoints: [join(import.meta.dirname, "email-dispatch", "worker.ts")], outfile, bundle: true, format: "esm", target: "es2024", conditions: ["workerd", "worker", "browser"], logLevel: "error" });
+  await build({
+    entryPoints: [join(import.meta.dirname, "email-dispatch", "worker.ts")],
+    outfile,
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    conditions: ["workerd", "worker", "browser"],
+    logLevel: "error",
+  });
   return outfile;
 }
 
@@ -79,8 +91,16 @@ function largeMessageArms(kit: Kit, url: string): Arm[] {
     return performance.now() - started;
   };
   return [
-    { name: "reelpost 25 MiB forwarded", unit: "ms", sample: () => medianOf(largeRepeats, timeOf("forward@reelpost.example")) },
-    { name: "reelpost 25 MiB read and forwarded", unit: "ms", sample: () => medianOf(largeRepeats, timeOf("read@reelpost.example")) },
+    {
+      name: "reelpost 25 MiB forwarded",
+      unit: "ms",
+      sample: () => medianOf(largeRepeats, timeOf("forward@reelpost.example")),
+    },
+    {
+      name: "reelpost 25 MiB read and forwarded",
+      unit: "ms",
+      sample: () => medianOf(largeRepeats, timeOf("read@reelpost.example")),
+    },
   ];
 }
 
@@ -88,14 +108,21 @@ async function floorArm(kit: Kit): Promise<Arm> {
   const dir = join(kit.dir, "floor");
   await mkdir(dir);
   const mail = createMails({ size: largeSize, prefix: "floor" })();
-  return { name: "25 MiB to disk twice", unit: "ms", sample: () => medianOf(largeRepeats, () => timeOfWritingTwice(dir, mail)) };
+  return {
+    name: "25 MiB to disk twice",
+    unit: "ms",
+    sample: () => medianOf(largeRepeats, () => timeOfWritingTwice(dir, mail)),
+  };
 }
 
 function poster(kit: Kit, who: string, url: string): (to: string, mail: Uint8Array) => Promise<void> {
   const client = createClient(url);
   kit.onStop(client.close);
   return async (to, mail) => {
-    const { status, body } = await client.post(`/cdn-cgi/handler/email?from=ada%40sender.example&to=${encodeURIComponent(to)}`, mail);
+    const { status, body } = await client.post(
+      `/cdn-cgi/handler/email?from=ada%40sender.example&to=${encodeURIComponent(to)}`,
+      mail,
+    );
     if (status !== 200) throw new Error(`${who} answered ${status}: ${body.slice(0, 500)}`);
   };
 }

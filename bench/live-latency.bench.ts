@@ -38,15 +38,23 @@ const bench: Bench = {
     const server = await startVideoServer(kit, "server");
     const browser = await openBrowser({ after: kit.onStop });
     const hls = join(dirname(createRequire(import.meta.url).resolve("hls.js")), "hls.js");
-    const site = await openSite({ after: kit.onStop }, {
-      "/hls": { type: "text/html", body: HLS_PAGE }, "/webrtc": { type: "text/html", body: WEBRTC_PAGE }, "/hls.js": { type: "text/javascript", file: hls },
-    });
+    const site = await openSite(
+      { after: kit.onStop },
+      {
+        "/hls": { type: "text/html", body: HLS_PAGE },
+        "/webrtc": { type: "text/html", body: WEBRTC_PAGE },
+        "/hls.js": { type: "text/javascript", file: hls },
+      },
+    );
     const open = async (path: string): Promise<Page> => {
       const page = await (await browser.newContext()).newPage();
       await page.goto(`${site}${path}`);
       return page;
     };
-    const [broadcast, call] = await Promise.all([server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" }, preferLowLatency: true }), server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" } })]);
+    const [broadcast, call] = await Promise.all([
+      server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" }, preferLowLatency: true }),
+      server.call<LiveInput>("POST", "/live_inputs", { recording: { mode: "automatic" } }),
+    ]);
     const publisher = publishClock(`${broadcast.rtmp.url}${broadcast.rtmp.streamKey}`);
     kit.onStop(publisher.stop);
     const caller = await open("/webrtc");
@@ -56,11 +64,14 @@ const bench: Bench = {
     const all: Record<string, number[]> = {};
     async function sample(name: string, path: string, url: string): Promise<number> {
       const page = await open(path);
-      const ages = (await Promise.race([page.evaluate(`(async () => {
+      const ages = (await Promise.race([
+        page.evaluate(`(async () => {
         await play(${JSON.stringify(url)});
         await new Promise((done) => setTimeout(done, ${SETTLE_MS}));
         return watch(video, ${WATCH_MS});
-      })()`), publisher.ended])) as number[];
+      })()`),
+        publisher.ended,
+      ])) as number[];
       await page.context().close();
       if (ages.length < WATCH_MS / 100) throw new Error(`${name}: only ${ages.length} pictures were seen`);
       all[name] = ages;
@@ -70,9 +81,19 @@ const bench: Bench = {
       peers: { ffmpeg: await ffmpegVersion(), chromium: browser.version() },
       arms: PATHS.map(({ name, from, page }) => {
         const { playback, webRTCPlayback } = from === "RTMP" ? broadcast : call;
-        return { name, unit: "s (p95)", sample: () => sample(name, page, page === "/hls" ? lowLatency(playback.hls) : webRTCPlayback.url) };
+        return {
+          name,
+          unit: "s (p95)",
+          sample: () => sample(name, page, page === "/hls" ? lowLatency(playback.hls) : webRTCPlayback.url),
+        };
       }),
-      figures: (of) => Object.fromEntries(PATHS.flatMap(({ name, figure }) => [[`${figure}_p95_s`, of(name)], [`${figure}_p50_s`, at(all[name]!, 0.5)]])),
+      figures: (of) =>
+        Object.fromEntries(
+          PATHS.flatMap(({ name, figure }) => [
+            [`${figure}_p95_s`, of(name)],
+            [`${figure}_p50_s`, at(all[name]!, 0.5)],
+          ]),
+        ),
     };
   },
 };
@@ -80,8 +101,10 @@ export default bench;
 
 const lowLatency = (manifest: string): string => `${manifest}?protocol=llhls`;
 
-const at = (ages: readonly number[], share: number): number => ages.toSorted((a, b) => a - b)[Math.min(ages.length - 1, Math.ceil(ages.length * share) - 1)]! / 1000;
+const at = (ages: readonly number[], share: number): number =>
+  ages.toSorted((a, b) => a - b)[Math.min(ages.length - 1, Math.ceil(ages.length * share) - 1)]! / 1000;
 
 async function until(done: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await done()); await new Promise((resolve) => setTimeout(resolve, 100))) if (Date.now() > deadline) throw new Error("the broadcast cannot be played after a minute");
+  for (const deadline = Date.now() + 60_000; !(await done()); await new Promise((resolve) => setTimeout(resolve, 100)))
+    if (Date.now() > deadline) throw new Error("the broadcast cannot be played after a minute");
 }

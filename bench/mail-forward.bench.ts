@@ -24,21 +24,31 @@ const bench: Bench = {
     const ours = await startOurs(kit, { sinkPort: sink.port });
     const { zone } = await routeAll(ours, DOMAIN, "somebody@sink.example");
     const file = await senderWithMessage(kit, ours);
-    const send = (messages: number) => sendAll({ port: ours.smtpPort, from: `somebody@${SENDER}`, to: `info@${DOMAIN}`, messages, sessions: SESSIONS, content: { file } });
+    const send = (messages: number) =>
+      sendAll({
+        port: ours.smtpPort,
+        from: `somebody@${SENDER}`,
+        to: `info@${DOMAIN}`,
+        messages,
+        sessions: SESSIONS,
+        content: { file },
+      });
     await send(1);
     await expectWholeWay(ours, zone);
     return {
       peers: {},
-      arms: [{
-        name: "reelpost",
-        unit: "ms/message",
-        async sample() {
-          const [cpu, before] = [cpuSecondsOfTree(ours.pid), sink.count];
-          await send(MESSAGES);
-          await sink.taken(before, MESSAGES);
-          return ((cpuSecondsOfTree(ours.pid) - cpu) / MESSAGES) * 1000;
+      arms: [
+        {
+          name: "reelpost",
+          unit: "ms/message",
+          async sample() {
+            const [cpu, before] = [cpuSecondsOfTree(ours.pid), sink.count];
+            await send(MESSAGES);
+            await sink.taken(before, MESSAGES);
+            return ((cpuSecondsOfTree(ours.pid) - cpu) / MESSAGES) * 1000;
+          },
         },
-      }],
+      ],
       figures: (of) => ({ cpu_ms_per_message: of("reelpost") }),
     };
   },
@@ -54,9 +64,18 @@ async function expectWholeWay({ call }: Ours, zone: string): Promise<void> {
 
 /** The sender's domain is a zone of ours as well, so that nothing is asked of the world: it passes SPF and DKIM, and DMARC wants both. */
 async function senderWithMessage(kit: Kit, { call, account }: Ours): Promise<string> {
-  const { octets, record } = await signedMessage({ domain: SENDER, selector: SELECTOR, to: `info@${DOMAIN}`, size: 10_000 });
+  const { octets, record } = await signedMessage({
+    domain: SENDER,
+    selector: SELECTOR,
+    to: `info@${DOMAIN}`,
+    size: 10_000,
+  });
   const { id: zone } = await call("POST", "/zones", { name: SENDER, account: { id: account } });
-  const texts = { [SENDER]: "v=spf1 ip4:127.0.0.1 -all", [`${SELECTOR}._domainkey.${SENDER}`]: record, [`_dmarc.${SENDER}`]: "v=DMARC1; p=reject" };
+  const texts = {
+    [SENDER]: "v=spf1 ip4:127.0.0.1 -all",
+    [`${SELECTOR}._domainkey.${SENDER}`]: record,
+    [`_dmarc.${SENDER}`]: "v=DMARC1; p=reject",
+  };
   for (const [name, text] of Object.entries(texts)) {
     const content = (text.match(/.{1,250}/g) ?? []).map((piece) => `"${piece}"`).join(" ");
     await call("POST", `/zones/${zone}/dns_records`, { type: "TXT", name, content, ttl: 300 });

@@ -17,16 +17,34 @@ const bench: Bench = {
   name: "rtmp-relay",
   async setup(kit) {
     const tags = await makeTags(kit.dir, SECONDS);
-    const relay = await startServerProcess({ name: "the relay", args: [join(import.meta.dirname, "rtmp-relay", "relay.ts")], cwd: kit.dir, ready: (line) => (line.startsWith("rtmp:") ? line : undefined) });
+    const relay = await startServerProcess({
+      name: "the relay",
+      args: [join(import.meta.dirname, "rtmp-relay", "relay.ts")],
+      cwd: kit.dir,
+      ready: (line) => (line.startsWith("rtmp:") ? line : undefined),
+    });
     kit.onStop(relay.stop);
     const nginx = await startNginxRtmp(kit);
     return {
       peers: { "nginx-rtmp": nginx.version },
       arms: [
-        arm("reelpost", { port: Number(new URL(relay.url).port), pid: relay.pid, keys: (n) => [`publish-${n}`, `play-${n}`], early: false }, tags),
+        arm(
+          "reelpost",
+          {
+            port: Number(new URL(relay.url).port),
+            pid: relay.pid,
+            keys: (n) => [`publish-${n}`, `play-${n}`],
+            early: false,
+          },
+          tags,
+        ),
         arm("nginx-rtmp", { ...nginx, keys: (n) => [`stream-${n}`, `stream-${n}`], early: true }, tags),
       ],
-      figures: (of) => ({ cpu_ratio: of("reelpost") / of("nginx-rtmp"), reelpost_cpu_ms: of("reelpost"), nginx_cpu_ms: of("nginx-rtmp") }),
+      figures: (of) => ({
+        cpu_ratio: of("reelpost") / of("nginx-rtmp"),
+        reelpost_cpu_ms: of("reelpost"),
+        nginx_cpu_ms: of("nginx-rtmp"),
+      }),
     };
   },
 };
@@ -51,18 +69,20 @@ function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly Flv
       const clients: (Publisher | Player)[] = [];
       try {
         const before = cpuSecondsOfTree(pid);
-        await Promise.all(Array.from({ length: STREAMS }, async (_, i) => {
-          const [publish, play] = keys(`${round}-${i}`);
-          const players = early ? [await startPlayer(port, play)] : [];
-          const publisher = await startPublisher(port, publish);
-          clients.push(publisher, ...players);
-          // Configurations and the first picture, which travel by another connection.
-          let sent = await publisher.send(tags.slice(0, 8));
-          const [player = await patiently(() => startPlayer(port, play))] = players;
-          clients.push(player);
-          sent += await publisher.send(tags.slice(8));
-          await arrived(player, sent);
-        }));
+        await Promise.all(
+          Array.from({ length: STREAMS }, async (_, i) => {
+            const [publish, play] = keys(`${round}-${i}`);
+            const players = early ? [await startPlayer(port, play)] : [];
+            const publisher = await startPublisher(port, publish);
+            clients.push(publisher, ...players);
+            // Configurations and the first picture, which travel by another connection.
+            let sent = await publisher.send(tags.slice(0, 8));
+            const [player = await patiently(() => startPlayer(port, play))] = players;
+            clients.push(player);
+            sent += await publisher.send(tags.slice(8));
+            await arrived(player, sent);
+          }),
+        );
         return (cpuSecondsOfTree(pid) - before) * 1000;
       } finally {
         for (const client of clients) client.close();
@@ -84,11 +104,12 @@ async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
 
 /** What was sent has come, or nothing comes any more. */
 async function arrived(player: Player, sent: number): Promise<void> {
-  for (let last = -1; player.received().octets !== last; ) {
+  for (let last = -1; player.received().octets !== last;) {
     last = player.received().octets;
     if (last >= sent) return;
     await new Promise((resolve) => void setTimeout(resolve, 300));
   }
   const { octets, pictures } = player.received();
-  if (octets < sent * COMPLETE) throw new Error(`${sent} octets of pictures were sent, and ${octets} came, in ${pictures} messages`);
+  if (octets < sent * COMPLETE)
+    throw new Error(`${sent} octets of pictures were sent, and ${octets} came, in ${pictures} messages`);
 }

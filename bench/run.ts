@@ -9,9 +9,13 @@ const fewestRounds = 5;
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: "boolean" }, rounds: { type: "string", default: String(fewestRounds) } } });
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: "boolean" }, rounds: { type: "string", default: String(fewestRounds) } },
+  });
   const rounds = Number(values.rounds);
-  if (!Number.isInteger(rounds) || rounds < fewestRounds) throw new Error(`--rounds must be a whole number of at least ${fewestRounds}, not "${values.rounds}"`);
+  if (!Number.isInteger(rounds) || rounds < fewestRounds)
+    throw new Error(`--rounds must be a whole number of at least ${fewestRounds}, not "${values.rounds}"`);
   const bench = await benchNamed(positionals[0]);
   const result = await run(bench, rounds);
   if (!values.json) for (const [key, value] of Object.entries(result.figures)) say(`${key.padEnd(28)} ${value}`);
@@ -19,8 +23,11 @@ async function main(): Promise<void> {
 }
 
 async function benchNamed(name: string | undefined): Promise<Bench> {
-  const names = (await readdir(import.meta.dirname)).filter((file) => file.endsWith(".bench.ts")).map((file) => file.slice(0, -".bench.ts".length));
-  if (name === undefined || !names.includes(name)) throw new Error(`${name === undefined ? "name a bench" : `there is no bench "${name}"`}: ${names.join(", ")}`);
+  const names = (await readdir(import.meta.dirname))
+    .filter((file) => file.endsWith(".bench.ts"))
+    .map((file) => file.slice(0, -".bench.ts".length));
+  if (name === undefined || !names.includes(name))
+    throw new Error(`${name === undefined ? "name a bench" : `there is no bench "${name}"`}: ${names.join(", ")}`);
   return ((await import(`./${name}.bench.ts`)) as { default: Bench }).default;
 }
 

@@ -41,16 +41,32 @@ const bench: Bench = {
 };
 export default bench;
 
-async function startOurs(kit: Kit, name: string, env: Record<string, string>): Promise<{ server: ServerProcess; library: Library }> {
+async function startOurs(
+  kit: Kit,
+  name: string,
+  env: Record<string, string>,
+): Promise<{ server: ServerProcess; library: Library }> {
   const cwd = join(kit.dir, name);
   const library = await makeLibrary(cwd);
   const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
-  const server = await startServerProcess({ name: "reelpost serve", args, cwd, env, ready: (line) => (JSON.parse(line) as { url?: string }).url });
+  const server = await startServerProcess({
+    name: "reelpost serve",
+    args,
+    cwd,
+    env,
+    ready: (line) => (JSON.parse(line) as { url?: string }).url,
+  });
   kit.onStop(server.stop);
   return { server, library };
 }
 
-function arm(kit: Kit, name: string, { url, pid }: { url: string; pid: number }, { segments }: Library, pathOf: (segment: Library["segments"][number]) => string): Arm {
+function arm(
+  kit: Kit,
+  name: string,
+  { url, pid }: { url: string; pid: number },
+  { segments }: Library,
+  pathOf: (segment: Library["segments"][number]) => string,
+): Arm {
   const drain = createDrain(url);
   kit.onStop(() => drain.close());
   return {

@@ -22,10 +22,17 @@ const bench: Bench = {
     const ours = await startOurs(kit, { sinkPort: oursSink.port, env: { REELPOST_AUTHENTICATION_ENABLED: "false" } });
     await routeAll(ours, DOMAIN, "somebody@sink.example");
     const postfix = await startPostfix(kit, { domain: DOMAIN, sinkPort: postfixSink.port });
-    const sides = { reelpost: { port: ours.smtpPort, pid: ours.pid, sink: oursSink }, postfix: { port: postfix.port, pid: postfix.pid, sink: postfixSink } };
+    const sides = {
+      reelpost: { port: ours.smtpPort, pid: ours.pid, sink: oursSink },
+      postfix: { port: postfix.port, pid: postfix.pid, sink: postfixSink },
+    };
     return {
       peers: { postfix: postfix.version },
-      arms: Object.entries(sides).flatMap(([who, side]) => [rateArm(who, side, false), rateArm(who, side, true), cpuArm(who, side)]),
+      arms: Object.entries(sides).flatMap(([who, side]) => [
+        rateArm(who, side, false),
+        rateArm(who, side, true),
+        cpuArm(who, side),
+      ]),
       figures: (of) => ({
         ratio_vs_postfix: of("reelpost") / of("postfix"),
         cpu_ms_per_message: of("reelpost CPU"),
@@ -50,7 +57,15 @@ interface Side {
 /** Sends, and waits until everything has arrived. Milliseconds until the last was accepted. */
 async function run({ port, sink }: Side, keepAlive: boolean): Promise<number> {
   const before = sink.count;
-  const ms = await sendAll({ port, from: "somebody@sender.example", to: `info@${DOMAIN}`, messages: MESSAGES, sessions: SESSIONS, content: { size: SIZE }, keepAlive });
+  const ms = await sendAll({
+    port,
+    from: "somebody@sender.example",
+    to: `info@${DOMAIN}`,
+    messages: MESSAGES,
+    sessions: SESSIONS,
+    content: { size: SIZE },
+    keepAlive,
+  });
   await sink.taken(before, MESSAGES);
   return ms;
 }

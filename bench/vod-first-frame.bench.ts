@@ -17,7 +17,17 @@ const bench: Bench = {
     const base = await makeSourceClip(kit.dir, BASE_SECONDS);
     const looped = async (seconds: number) => {
       const path = join(kit.dir, `clip-${seconds}.mp4`);
-      await ffmpeg(["-stream_loop", String(seconds / BASE_SECONDS - 1), "-i", base, "-c", "copy", "-movflags", "+faststart", path]);
+      await ffmpeg([
+        "-stream_loop",
+        String(seconds / BASE_SECONDS - 1),
+        "-i",
+        base,
+        "-c",
+        "copy",
+        "-movflags",
+        "+faststart",
+        path,
+      ]);
       return path;
     };
     const clips = { s10: base, s60: await looped(60), s600: await looped(600) };
@@ -29,17 +39,46 @@ const bench: Bench = {
         ...Object.entries(clips).map(([name, clip]) => firstFrame(name, encoding, clip, "360p")),
         firstFrame("passthrough_s60", passing, clips.s60, "source"),
         {
-          name: "whole file, 60 s", unit: "s",
+          name: "whole file, 60 s",
+          unit: "s",
           async sample() {
             const started = performance.now();
-            await ffmpeg(["-i", clips.s60, "-vf", "scale=-2:360", "-c:v", "libx264", "-preset", "veryfast", "-crf", "23", "-maxrate", "800k", "-bufsize", "1600k", "-g", "120", "-c:a", "aac", "-b:a", "128k", "-movflags", "+faststart", join(kit.dir, "whole.mp4")]);
+            await ffmpeg([
+              "-i",
+              clips.s60,
+              "-vf",
+              "scale=-2:360",
+              "-c:v",
+              "libx264",
+              "-preset",
+              "veryfast",
+              "-crf",
+              "23",
+              "-maxrate",
+              "800k",
+              "-bufsize",
+              "1600k",
+              "-g",
+              "120",
+              "-c:a",
+              "aac",
+              "-b:a",
+              "128k",
+              "-movflags",
+              "+faststart",
+              join(kit.dir, "whole.mp4"),
+            ]);
             return (performance.now() - started) / 1000;
           },
         },
       ],
       figures: (of) => ({
-        s10: of("s10"), s60: of("s60"), s600: of("s600"), passthrough_s60: of("passthrough_s60"),
-        ratio_vs_whole_file_60: of("s60") / of("whole file, 60 s"), whole_file_60_s: of("whole file, 60 s"),
+        s10: of("s10"),
+        s60: of("s60"),
+        s600: of("s600"),
+        passthrough_s60: of("passthrough_s60"),
+        ratio_vs_whole_file_60: of("s60") / of("whole file, 60 s"),
+        whole_file_60_s: of("whole file, 60 s"),
       }),
     };
   },
@@ -47,7 +86,8 @@ const bench: Bench = {
 export default bench;
 
 const firstFrame = (name: string, server: VideoServer, clip: string, variant: string): Arm => ({
-  name, unit: "s",
+  name,
+  unit: "s",
   async sample() {
     const { uid, sent } = await server.upload(clip);
     const start = await startPlaying(server.url, uid);

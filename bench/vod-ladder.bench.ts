@@ -5,7 +5,13 @@ import { ffmpeg, ffmpegVersion, makeSourceClip } from "./vod-ladder/source-clip.
 import { openStudio } from "./vod-ladder/studio.ts";
 
 const SECONDS = 32;
-const RUNGS = [[1920, 1080, 5000], [1280, 720, 2800], [854, 480, 1400], [640, 360, 800], [426, 240, 400]] as const;
+const RUNGS = [
+  [1920, 1080, 5000],
+  [1280, 720, 2800],
+  [854, 480, 1400],
+  [640, 360, 800],
+  [426, 240, 400],
+] as const;
 
 /**
  * Processor time from an upload to its whole ladder (probe, first segments, chunks, sound, everything that is kept on the disk), beside one bare ffmpeg
@@ -23,7 +29,8 @@ const bench: Bench = {
       peers: { ffmpeg: await ffmpegVersion() },
       arms: [
         {
-          name: "reelpost", unit: "CPU-s",
+          name: "reelpost",
+          unit: "CPU-s",
           async sample() {
             const before = cpuSecondsOfAll();
             const started = performance.now();
@@ -31,15 +38,22 @@ const bench: Bench = {
             const { model } = await studio.until(uid, ({ state }) => state === "ready");
             wall = (performance.now() - started) / 1000;
             const used = cpuSecondsOfAll() - before;
-            const rungs = model!.ladder.map(({ width, height }) => `${width}x${height}`).toReversed().join(" ");
+            const rungs = model!.ladder
+              .map(({ width, height }) => `${width}x${height}`)
+              .toReversed()
+              .join(" ");
             const asked = RUNGS.map(([width, height]) => `${width}x${height}`).join(" ");
-            if (rungs !== asked || model!.segments.frames !== SECONDS * 30) throw new Error(`${model!.segments.frames} frames of ${rungs} were made, not ${SECONDS * 30} of ${asked}`);
+            if (rungs !== asked || model!.segments.frames !== SECONDS * 30)
+              throw new Error(
+                `${model!.segments.frames} frames of ${rungs} were made, not ${SECONDS * 30} of ${asked}`,
+              );
             await studio.remove(uid);
             return used;
           },
         },
         {
-          name: "ffmpeg", unit: "CPU-s",
+          name: "ffmpeg",
+          unit: "CPU-s",
           async sample() {
             const before = cpuSecondsOfAll();
             await ffmpeg(cascade(source, kit.dir));
@@ -47,19 +61,61 @@ const bench: Bench = {
           },
         },
       ],
-      figures: (of) => ({ cpu_ratio: of("reelpost") / of("ffmpeg"), reelpost_cpu_s: of("reelpost"), ffmpeg_cpu_s: of("ffmpeg"), reelpost_wall_s: wall }),
+      figures: (of) => ({
+        cpu_ratio: of("reelpost") / of("ffmpeg"),
+        reelpost_cpu_s: of("reelpost"),
+        ffmpeg_cpu_s: of("ffmpeg"),
+        reelpost_wall_s: wall,
+      }),
     };
   },
 };
 export default bench;
 
 function cascade(source: string, folder: string): string[] {
-  const steps = RUNGS.map(([width, height], i) => `[${i === 0 ? "0:v" : `n${i}`}]scale=${width}:${height}:flags=bicubic,format=yuv420p${i === RUNGS.length - 1 ? `[r${i}]` : `,split[r${i}][n${i + 1}]`}`);
+  const steps = RUNGS.map(
+    ([width, height], i) =>
+      `[${i === 0 ? "0:v" : `n${i}`}]scale=${width}:${height}:flags=bicubic,format=yuv420p${i === RUNGS.length - 1 ? `[r${i}]` : `,split[r${i}][n${i + 1}]`}`,
+  );
   const outputs = RUNGS.flatMap(([, height, kilobits], i) => [
-    "-map", `[r${i}]`, "-c:v", "libx264", "-preset", "veryfast", "-crf", "23", "-maxrate", `${kilobits}k`, "-bufsize", `${2 * kilobits}k`, "-profile:v", "high",
-    "-g", "120", "-keyint_min", "120", "-sc_threshold", "0", join(folder, `raw-${height}.mp4`),
+    "-map",
+    `[r${i}]`,
+    "-c:v",
+    "libx264",
+    "-preset",
+    "veryfast",
+    "-crf",
+    "23",
+    "-maxrate",
+    `${kilobits}k`,
+    "-bufsize",
+    `${2 * kilobits}k`,
+    "-profile:v",
+    "high",
+    "-g",
+    "120",
+    "-keyint_min",
+    "120",
+    "-sc_threshold",
+    "0",
+    join(folder, `raw-${height}.mp4`),
   ]);
-  return ["-i", source, "-filter_complex", steps.join(";"), ...outputs, "-map", "0:a", "-c:a", "aac", "-b:a", "128k", "-ac", "2", join(folder, "raw-audio.m4a")];
+  return [
+    "-i",
+    source,
+    "-filter_complex",
+    steps.join(";"),
+    ...outputs,
+    "-map",
+    "0:a",
+    "-c:a",
+    "aac",
+    "-b:a",
+    "128k",
+    "-ac",
+    "2",
+    join(folder, "raw-audio.m4a"),
+  ];
 }
 
 /** Of this process and of all its children that have ended (proc_pid_stat(5)): in hundredths, `getconf CLK_TCK`. */

@@ -21,14 +21,25 @@ const bench: Bench = {
   async setup(kit) {
     const base = await makeSourceClip(kit.dir, BASE_SECONDS);
     const film = join(kit.dir, "film.mp4");
-    await ffmpeg(["-stream_loop", String(SECONDS / BASE_SECONDS - 1), "-i", base, "-c", "copy", "-movflags", "+faststart", film]);
+    await ffmpeg([
+      "-stream_loop",
+      String(SECONDS / BASE_SECONDS - 1),
+      "-i",
+      base,
+      "-c",
+      "copy",
+      "-movflags",
+      "+faststart",
+      film,
+    ]);
     const server = await startVideoServer(kit, "server", { REELPOST_STREAM_PASSTHROUGH: "false" });
     let all: number[] = [];
     return {
       peers: { ffmpeg: await ffmpegVersion() },
       arms: [
         {
-          name: "seeks", unit: "s (p95)",
+          name: "seeks",
+          unit: "s (p95)",
           async sample() {
             const { uid } = await server.upload(film);
             await startPlaying(server.url, uid);
@@ -37,7 +48,9 @@ const bench: Bench = {
             all = [];
             for (const n of targets) {
               const started = performance.now();
-              await Promise.all(["360p", "audio"].map((rendition) => take(`${server.url}/${uid}/segments/${rendition}/${n}.m4s`)));
+              await Promise.all(
+                ["360p", "audio"].map((rendition) => take(`${server.url}/${uid}/segments/${rendition}/${n}.m4s`)),
+              );
               all.push((performance.now() - started) / 1000);
               await sleep(LOOK_MS);
             }
@@ -46,10 +59,28 @@ const bench: Bench = {
           },
         },
         {
-          name: "ffmpeg alone", unit: "s",
+          name: "ffmpeg alone",
+          unit: "s",
           async sample() {
             const started = performance.now();
-            await ffmpeg(["-ss", "400", "-i", film, "-t", String(SEGMENT_SECONDS), "-vf", "scale=640:360:flags=bicubic", "-c:v", "libx264", "-preset", "veryfast", "-crf", "23", "-an", join(kit.dir, "alone.mp4")]);
+            await ffmpeg([
+              "-ss",
+              "400",
+              "-i",
+              film,
+              "-t",
+              String(SEGMENT_SECONDS),
+              "-vf",
+              "scale=640:360:flags=bicubic",
+              "-c:v",
+              "libx264",
+              "-preset",
+              "veryfast",
+              "-crf",
+              "23",
+              "-an",
+              join(kit.dir, "alone.mp4"),
+            ]);
             return (performance.now() - started) / 1000;
           },
         },
@@ -60,4 +91,5 @@ const bench: Bench = {
 };
 export default bench;
 
-const at = (values: readonly number[], share: number): number => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.ceil(values.length * share) - 1)]!;
+const at = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.ceil(values.length * share) - 1)]!;

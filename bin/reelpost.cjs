@@ -15,7 +15,11 @@ const GUARD = "REELPOST_LAUNCHED";
 const root = dirname(__dirname);
 const main = [join(root, "src", "cli", "main.ts"), join(root, "dist", "cli", "main.js")].find((file) => isUsable(file));
 
-if (main === undefined) fail("its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there", "install the package again, or run `npm run build` in a checkout");
+if (main === undefined)
+  fail(
+    "its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there",
+    "install the package again, or run `npm run build` in a checkout",
+  );
 else if (major() >= WANTED) start(main);
 else relaunch();
 
@@ -53,13 +57,26 @@ function major() {
 }
 
 function relaunch() {
-  if (process.env[GUARD] !== undefined) return fail("it needs Node " + WANTED + ", and the packaged one is " + process.version, "install the package again");
+  if (process.env[GUARD] !== undefined)
+    return fail(
+      "it needs Node " + WANTED + ", and the packaged one is " + process.version,
+      "install the package again",
+    );
   const node = packagedNode();
-  if (node === undefined) return fail("it needs Node " + WANTED + " or newer, this is " + process.version + ", and the package `node` is not installed", "run `npm install` with install scripts allowed, or use Node " + WANTED);
+  if (node === undefined)
+    return fail(
+      "it needs Node " + WANTED + " or newer, this is " + process.version + ", and the package `node` is not installed",
+      "run `npm install` with install scripts allowed, or use Node " + WANTED,
+    );
   const { spawn } = require("node:child_process");
   const env = Object.assign({}, process.env, { [GUARD]: "1" });
-  const child = spawn(node, [__filename, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", ...handedOver(env)], env });
-  child.on("error", (error) => fail("the packaged Node cannot be run: " + error.message, "use Node " + WANTED + " or newer"));
+  const child = spawn(node, [__filename, ...process.argv.slice(2)], {
+    stdio: ["inherit", "inherit", "inherit", ...handedOver(env)],
+    env,
+  });
+  child.on("error", (error) =>
+    fail("the packaged Node cannot be run: " + error.message, "use Node " + WANTED + " or newer"),
+  );
   // A terminal sends Ctrl-C to both processes; the child decides what comes of it. A signal sent to this process alone is passed on.
   const signals = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"];
   const onTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);

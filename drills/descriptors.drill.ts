@@ -13,8 +13,16 @@ const CHECKS_EVERY = 2000;
 
 /** How the next hop ends a transaction: at a command, or "." after the message. Dropped connections are rare enough that the host is not paused. */
 const ENDINGS: readonly [command: string, reply: string | "drop"][] = [
-  ["MAIL", "451 4.7.1 later"], ["RCPT", "450 4.2.1 later"], ["DATA", "451 4.3.0 later"], [".", "451 4.7.1 later"],
-  ["MAIL", "550 5.7.1 no"], ["RCPT", "550 5.1.1 no such user"], ["DATA", "554 5.7.1 no"], [".", "554 5.7.1 spam"], ["RCPT", "550 5.1.1 no such user"], [".", "drop"],
+  ["MAIL", "451 4.7.1 later"],
+  ["RCPT", "450 4.2.1 later"],
+  ["DATA", "451 4.3.0 later"],
+  [".", "451 4.7.1 later"],
+  ["MAIL", "550 5.7.1 no"],
+  ["RCPT", "550 5.1.1 no such user"],
+  ["DATA", "554 5.7.1 no"],
+  [".", "554 5.7.1 spam"],
+  ["RCPT", "550 5.1.1 no such user"],
+  [".", "drop"],
 ];
 
 /**
@@ -29,14 +37,25 @@ const drill: Drill = {
     const ours = await startOurs(kit, { sinkPort: sink.port, env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
     await routeAll(ours, DOMAIN, "somebody@sink.example");
     await addSenderZone(ours);
-    const message = Buffer.from(`From: a@sender.example\r\nSubject: large\r\n\r\n${"The quick brown fox jumps over the lazy dog.\r\n".repeat(SIZE / 46)}`);
-    const client = createTransport({ host: "127.0.0.1", port: ours.smtpPort, pool: true, maxConnections: SESSIONS, maxMessages: Infinity, name: "sender.example", ignoreTLS: true });
+    const message = Buffer.from(
+      `From: a@sender.example\r\nSubject: large\r\n\r\n${"The quick brown fox jumps over the lazy dog.\r\n".repeat(SIZE / 46)}`,
+    );
+    const client = createTransport({
+      host: "127.0.0.1",
+      port: ours.smtpPort,
+      pool: true,
+      maxConnections: SESSIONS,
+      maxMessages: Infinity,
+      name: "sender.example",
+      ignoreTLS: true,
+    });
     const outcomes = { accepted: 0, rejected: 0, deferred: 0, connection_errors: 0 };
     let left = MESSAGES;
     const send = () =>
       client.sendMail({ envelope: { from: "a@sender.example", to: `info@${DOMAIN}` }, raw: message }).then(
         () => void outcomes.accepted++,
-        ({ responseCode: code }: { responseCode?: number }) => void outcomes[code === undefined ? "connection_errors" : code >= 500 ? "rejected" : "deferred"]++,
+        ({ responseCode: code }: { responseCode?: number }) =>
+          void outcomes[code === undefined ? "connection_errors" : code >= 500 ? "rejected" : "deferred"]++,
       );
     const lane = async () => {
       for (let n = left--; n > 0; n = left--) {
@@ -49,8 +68,22 @@ const drill: Drill = {
     await Promise.all(Array.from({ length: SESSIONS }, lane));
     client.close();
     const after = await settled(ours.pid, before.open);
-    const summary = { drill: "descriptors", messages: MESSAGES, ...outcomes, next_hop: sink.endings, descriptors_before: before.open, descriptors_after: after.open, deleted_files_after: after.deleted };
-    return { summary, ok: after.deleted === 0 && after.open <= before.open + SESSIONS && outcomes.rejected + outcomes.deferred === MESSAGES + 1 };
+    const summary = {
+      drill: "descriptors",
+      messages: MESSAGES,
+      ...outcomes,
+      next_hop: sink.endings,
+      descriptors_before: before.open,
+      descriptors_after: after.open,
+      deleted_files_after: after.deleted,
+    };
+    return {
+      summary,
+      ok:
+        after.deleted === 0 &&
+        after.open <= before.open + SESSIONS &&
+        outcomes.rejected + outcomes.deferred === MESSAGES + 1,
+    };
   },
 };
 export default drill;
@@ -58,7 +91,10 @@ export default drill;
 /** A zone of this server answers the lookups of SPF and DMARC without a network. */
 async function addSenderZone({ call, account }: Ours): Promise<void> {
   const { id } = await call("POST", "/zones", { name: "sender.example", account: { id: account } });
-  for (const [name, text] of Object.entries({ "sender.example": "v=spf1 ip4:127.0.0.1 -all", "_dmarc.sender.example": "v=DMARC1; p=none" })) {
+  for (const [name, text] of Object.entries({
+    "sender.example": "v=spf1 ip4:127.0.0.1 -all",
+    "_dmarc.sender.example": "v=DMARC1; p=none",
+  })) {
     await call("POST", `/zones/${id}/dns_records`, { type: "TXT", name, content: `"${text}"`, ttl: 300 });
   }
 }
@@ -73,7 +109,9 @@ async function settled(pid: number, wanted: number) {
 }
 
 async function descriptorsOf(pid: number): Promise<{ open: number; deleted: number }> {
-  const targets = await Promise.all((await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => undefined)));
+  const targets = await Promise.all(
+    (await readdir(`/proc/${pid}/fd`)).map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => undefined)),
+  );
   const open = targets.filter((target) => target !== undefined);
   return { open: open.length, deleted: open.filter((target) => target.endsWith(".eml (deleted)")).length };
 }
@@ -121,7 +159,15 @@ async function startHostileSink(kit: Kit): Promise<{ port: number; endings: Reco
       else socket.write(`${said}\r\n`);
       return false;
     }
-    socket.write(command === "EHLO" ? "250-sink\r\n250-PIPELINING\r\n250 8BITMIME\r\n" : command === "DATA" ? "354 go\r\n" : command === "QUIT" ? "221 bye\r\n" : "250 ok\r\n");
+    socket.write(
+      command === "EHLO"
+        ? "250-sink\r\n250-PIPELINING\r\n250 8BITMIME\r\n"
+        : command === "DATA"
+          ? "354 go\r\n"
+          : command === "QUIT"
+            ? "221 bye\r\n"
+            : "250 ok\r\n",
+    );
     return command === "DATA";
   }
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));

@@ -13,7 +13,9 @@ const drill: Drill = {
   name: "mutations",
   async run({ root, dir, jobs, only, say, onStop }) {
     const listed = await listMutations(join(root, "drills/mutations"));
-    const mutations = listed.filter(({ id, file, test }) => only.length === 0 || only.some((word) => `${id} ${file} ${test}`.includes(word)));
+    const mutations = listed.filter(
+      ({ id, file, test }) => only.length === 0 || only.some((word) => `${id} ${file} ${test}`.includes(word)),
+    );
     if (mutations.length === 0) throw new Error(`no mutation has ${only.join(" or ")} in its topic, file or test`);
 
     for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= port;

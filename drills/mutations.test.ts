@@ -16,5 +16,8 @@ test("every listed mutation matches exactly once in its file, parses, and names 
 
 test("no mutation is listed twice", () => {
   const changes = listed.map(({ file, from, to }) => JSON.stringify([file, from, to]));
-  assert.deepEqual(changes.filter((change, i) => changes.indexOf(change) !== i), []);
+  assert.deepEqual(
+    changes.filter((change, i) => changes.indexOf(change) !== i),
+    [],
+  );
 });

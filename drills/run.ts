@@ -12,20 +12,30 @@ const say = (line: string) => void process.stderr.write(`${line}\n`);
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: "boolean" }, only: { type: "string", multiple: true, default: [] }, jobs: { type: "string", default: String(availableParallelism()) } },
+    options: {
+      json: { type: "boolean" },
+      only: { type: "string", multiple: true, default: [] },
+      jobs: { type: "string", default: String(availableParallelism()) },
+    },
   });
   const jobs = Number(values.jobs);
-  if (!Number.isInteger(jobs) || jobs < 1) throw new Error(`--jobs must be a whole number of at least 1, not "${values.jobs}"`);
+  if (!Number.isInteger(jobs) || jobs < 1)
+    throw new Error(`--jobs must be a whole number of at least 1, not "${values.jobs}"`);
   const drill = await drillNamed(positionals[0]);
   const { summary, ok } = await run(drill, jobs, values.only);
-  if (!values.json) for (const [key, value] of Object.entries(summary)) if (typeof value !== "object") say(`${key.padEnd(28)} ${String(value)}`);
+  if (!values.json)
+    for (const [key, value] of Object.entries(summary))
+      if (typeof value !== "object") say(`${key.padEnd(28)} ${String(value)}`);
   process.stdout.write(`${JSON.stringify(summary)}\n`);
   if (!ok) process.exitCode = 1;
 }
 
 async function drillNamed(name: string | undefined): Promise<Drill> {
-  const names = (await readdir(import.meta.dirname)).filter((file) => file.endsWith(".drill.ts")).map((file) => file.slice(0, -".drill.ts".length));
-  if (name === undefined || !names.includes(name)) throw new Error(`${name === undefined ? "name a drill" : `there is no drill "${name}"`}: ${names.join(", ")}`);
+  const names = (await readdir(import.meta.dirname))
+    .filter((file) => file.endsWith(".drill.ts"))
+    .map((file) => file.slice(0, -".drill.ts".length));
+  if (name === undefined || !names.includes(name))
+    throw new Error(`${name === undefined ? "name a drill" : `there is no drill "${name}"`}: ${names.join(", ")}`);
   return ((await import(`./${name}.drill.ts`)) as { default: Drill }).default;
 }
 
@@ -35,7 +45,8 @@ async function run(drill: Drill, jobs: number, only: readonly string[]): Promise
     for (const next of stops.splice(0).toReversed()) await next();
   };
   // An interrupted drill leaves no processes or copies behind.
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void stop().finally(() => process.exit(130)));
+  for (const signal of ["SIGINT", "SIGTERM"] as const)
+    process.once(signal, () => void stop().finally(() => process.exit(130)));
   try {
     const memory = process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
     if (memory) {

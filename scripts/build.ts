@@ -6,7 +6,9 @@ import { parseArgs } from "node:util";
 import { bundleWeb } from "../src/stream/player/bundle.ts";
 
 const root = join(import.meta.dirname, "..");
-const { values: { out, "no-check": noCheck } } = parseArgs({ options: { out: { type: "string" }, "no-check": { type: "boolean", default: false } } });
+const {
+  values: { out, "no-check": noCheck },
+} = parseArgs({ options: { out: { type: "string" }, "no-check": { type: "boolean", default: false } } });
 const dist = out === undefined ? join(root, "dist") : resolve(out);
 
 rmSync(dist, { recursive: true, force: true });
@@ -19,7 +21,11 @@ mkdirSync(join(dist, "web"));
 for (const [name, body] of await bundleWeb(join(root, "web"))) writeFileSync(join(dist, "web", name), body);
 
 function compile(project: string, outDir: string): void {
-  const { status, error } = spawnSync(join(root, "node_modules", ".bin", "tsc"), ["-p", project, "--outDir", outDir, ...(noCheck ? ["--noCheck"] : [])], { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
+  const { status, error } = spawnSync(
+    join(root, "node_modules", ".bin", "tsc"),
+    ["-p", project, "--outDir", outDir, ...(noCheck ? ["--noCheck"] : [])],
+    { cwd: root, stdio: ["ignore", "inherit", "inherit"] },
+  );
   if (error !== undefined) throw error;
   if (status !== 0) {
     process.stderr.write(`build: tsc -p ${project} failed\n`);

@@ -12,7 +12,11 @@ export async function installLocked(dir: string, say: (line: string) => void): P
   const { dependencies } = readJson(join(dir, "package.json")) as { dependencies: Record<string, string> };
   const isThere = ([name, wanted]: [string, string]) => versionOf(dir, name) === wanted;
   if (!Object.entries(dependencies).every(isThere)) {
-    say(`installing ${Object.entries(dependencies).map(([name, version]) => `${name} ${version}`).join(", ")} (once)`);
+    say(
+      `installing ${Object.entries(dependencies)
+        .map(([name, version]) => `${name} ${version}`)
+        .join(", ")} (once)`,
+    );
     await npmCi(dir);
   }
   return dependencies;
@@ -20,10 +24,16 @@ export async function installLocked(dir: string, say: (line: string) => void): P
 
 function npmCi(dir: string): Promise<void> {
   // npm's own output belongs on stderr: stdout is the caller's.
-  const npm = spawn("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: dir, stdio: ["ignore", 2, 2], timeout: INSTALL_TIMEOUT_MS });
+  const npm = spawn("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+    cwd: dir,
+    stdio: ["ignore", 2, 2],
+    timeout: INSTALL_TIMEOUT_MS,
+  });
   return new Promise((resolve, reject) => {
     npm.once("error", reject);
-    npm.once("exit", (code, signal) => (code === 0 ? resolve() : reject(new Error(`npm ci in ${dir} ended with ${signal ?? `exit code ${code}`}`))));
+    npm.once("exit", (code, signal) =>
+      code === 0 ? resolve() : reject(new Error(`npm ci in ${dir} ended with ${signal ?? `exit code ${code}`}`)),
+    );
   });
 }
 

@@ -17,7 +17,8 @@ export function memoryFolder(): { path: string; remove(): void } | undefined {
     const { bavail, bsize } = statfsSync(SHARED_MEMORY);
     for (const name of readdirSync(SHARED_MEMORY)) {
       const [, owner] = new RegExp(`^${PREFIX}(\\d+)-`).exec(name) ?? [];
-      if (owner !== undefined && !isAlive(Number(owner))) rmSync(join(SHARED_MEMORY, name), { recursive: true, force: true });
+      if (owner !== undefined && !isAlive(Number(owner)))
+        rmSync(join(SHARED_MEMORY, name), { recursive: true, force: true });
     }
     if (bavail * bsize < WANTED_BYTES) return undefined;
     const path = mkdtempSync(join(SHARED_MEMORY, `${PREFIX}${process.pid}-`));

@@ -37,7 +37,15 @@ const videos = !ensureSystem("start").includes("ffmpeg");
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
-const ports = { http: await portNear(8787), smtp: await portNear(2525), dns: await portNear(1053), submission: await portNear(2465), rtmp: await portNear(1935), rtmps: await portNear(1936), srt: await portNear(8890) };
+const ports = {
+  http: await portNear(8787),
+  smtp: await portNear(2525),
+  dns: await portNear(1053),
+  submission: await portNear(2465),
+  rtmp: await portNear(1935),
+  rtmps: await portNear(1936),
+  srt: await portNear(8890),
+};
 const elsewhere = await startElsewhere();
 const platform = await startPlatform(
   ["--data-dir", join(folder, "data"), "--port", String(ports.http), "--smtp-port", String(ports.smtp)],
@@ -65,12 +73,16 @@ try {
   await sendMessage();
   await showWorker(platform, deployed);
   showForward(await elsewhere.next(({ to }) => to.includes(OWNER)));
-  const watch = videos ? { video: await showVideos(platform, zone), broadcast: await showBroadcast(platform) } : undefined;
+  const watch = videos
+    ? { video: await showVideos(platform, zone), broadcast: await showBroadcast(platform) }
+    : undefined;
   if (watch === undefined) headline("No video was uploaded, as ffmpeg is not installed. Mail does not need it.");
   await showLog(platform);
   showWays(platform, deployed, watch);
 } catch (err) {
-  process.stderr.write(`npm start: ${err instanceof Error ? err.message : String(err)}\nThe log of the server: ${fromHere(join(folder, "server.log"))}\n`);
+  process.stderr.write(
+    `npm start: ${err instanceof Error ? err.message : String(err)}\nThe log of the server: ${fromHere(join(folder, "server.log"))}\n`,
+  );
   platform.kill("SIGTERM");
   await platform.ended;
   process.exit(1);
@@ -83,7 +95,8 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
   await call("POST", `/zones/${zone.id}/email/routing/dns`, {});
   // Where the sender comes from: its SPF record says that this machine may send its mail, and its DMARC policy that others may rely on that. Workers reply to such mail only.
   const senders = await call<{ id: string }>("POST", "/zones", { name: domainOf(SENDER), account: { id: account.id } });
-  const says = (name: string, text: string) => call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name, content: `"${text}"`, ttl: 300 });
+  const says = (name: string, text: string) =>
+    call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name, content: `"${text}"`, ttl: 300 });
   await says(domainOf(SENDER), "v=spf1 ip4:127.0.0.1 -all");
   await says(`_dmarc.${domainOf(SENDER)}`, "v=DMARC1; p=reject");
 
@@ -92,7 +105,13 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
   const mx = await resolver.resolveMx(DOMAIN);
   const [spf] = await resolver.resolveTxt(DOMAIN);
   headline(`A domain, ${DOMAIN}, whose mail is routed. Its DNS answers:`);
-  row("MX", mx.sort((a, b) => a.priority - b.priority).map(({ exchange, priority }) => `${priority} ${exchange}`).join(", "));
+  row(
+    "MX",
+    mx
+      .sort((a, b) => a.priority - b.priority)
+      .map(({ exchange, priority }) => `${priority} ${exchange}`)
+      .join(", "),
+  );
   row("TXT", spf!.join(""));
   row("ask yourself", `dig @${host} -p ${ports.dns} ${DOMAIN} MX`);
   return zone.id;
@@ -132,7 +151,10 @@ async function deployInbox(platform: Platform): Promise<Deployed> {
 async function deployExample({ cli }: Platform, example: string, bindings: Record<string, unknown>): Promise<string> {
   const config = parse(readFileSync(join(example, "wrangler.jsonc"), "utf8")) as { name: string };
   const file = join(folder, `${config.name}.json`);
-  writeFileSync(file, JSON.stringify({ ...config, main: relative(folder, join(example, "src", "index.ts")), ...bindings }, null, 2));
+  writeFileSync(
+    file,
+    JSON.stringify({ ...config, main: relative(folder, join(example, "src", "index.ts")), ...bindings }, null, 2),
+  );
   await cli("deploy", "--config", file);
   return file;
 }
@@ -145,8 +167,18 @@ async function makeRules(platform: Platform, zone: string): Promise<void> {
   row(`hello@${DOMAIN}`, `on to ${OWNER}`);
 }
 
-async function makeRule({ call }: Platform, zone: string, local: string, type: "worker" | "forward", value: string): Promise<void> {
-  await call("POST", `/zones/${zone}/email/routing/rules`, { name: local, matchers: [{ type: "literal", field: "to", value: `${local}@${DOMAIN}` }], actions: [{ type, value: [value] }] });
+async function makeRule(
+  { call }: Platform,
+  zone: string,
+  local: string,
+  type: "worker" | "forward",
+  value: string,
+): Promise<void> {
+  await call("POST", `/zones/${zone}/email/routing/rules`, {
+    name: local,
+    matchers: [{ type: "literal", field: "to", value: `${local}@${DOMAIN}` }],
+    actions: [{ type, value: [value] }],
+  });
 }
 
 async function sendMessage(): Promise<void> {
@@ -154,14 +186,21 @@ async function sendMessage(): Promise<void> {
     to: [`inbox@${DOMAIN}`, `hello@${DOMAIN}`],
     subject: "Notes on the engine",
     text: "Good evening,\n\nthe Analytical Engine weaves algebraic patterns just as the loom weaves flowers and leaves.\nThe first numbers are in the attached table.\n\nAda\n",
-    attachments: [{ filename: "bernoulli.csv", contentType: "text/csv", content: "n,B(n)\n0,1\n1,-1/2\n2,1/6\n4,-1/30\n" }],
+    attachments: [
+      { filename: "bernoulli.csv", contentType: "text/csv", content: "n,B(n)\n0,1\n1,-1/2\n2,1/6\n4,-1/30\n" },
+    ],
   });
   headline(`A message from ${SENDER} to both, over SMTP to ${host}:${ports.smtp}. The server answered:`);
   say(`  ${response}`);
 }
 
 /** Over SMTP. What the server said to it. */
-async function send(message: { to: string[]; subject: string; text: string; attachments: SendMailOptions["attachments"] }): Promise<string> {
+async function send(message: {
+  to: string[];
+  subject: string;
+  text: string;
+  attachments: SendMailOptions["attachments"];
+}): Promise<string> {
   const transport = createTransport({ host, port: ports.smtp, secure: false, tls: { rejectUnauthorized: false } });
   try {
     return (await transport.sendMail({ from: `Ada Lovelace <${SENDER}>`, ...message })).response;
@@ -171,7 +210,12 @@ async function send(message: { to: string[]; subject: string; text: string; atta
 }
 
 interface Mailbox {
-  messages: { id: string; subject: string; senderName: string; attachments: { name: string; type: string; size: number; url: string }[] }[];
+  messages: {
+    id: string;
+    subject: string;
+    senderName: string;
+    attachments: { name: string; type: string; size: number; url: string }[];
+  }[];
   counters: { messages: number; attachments: number; octets: number };
 }
 
@@ -179,7 +223,8 @@ async function showWorker({ url }: Platform, deployed: Deployed): Promise<void> 
   const { messages, counters } = (await (await fetch(`${url}/workers/inbox/api/messages`)).json()) as Mailbox;
   const [newest] = messages;
   const attachment = newest?.attachments[0];
-  if (newest === undefined || attachment === undefined) throw new Error("the message was accepted, but the mailbox does not show it");
+  if (newest === undefined || attachment === undefined)
+    throw new Error("the message was accepted, but the mailbox does not show it");
   headline("What the worker did with it:");
   row("parsed it", `"${newest.subject}" from ${newest.senderName}`);
   row("R2", `${attachment.name} (${attachment.type}, ${attachment.size} bytes)`);
@@ -189,7 +234,10 @@ async function showWorker({ url }: Platform, deployed: Deployed): Promise<void> 
 }
 
 function showForward({ from, raw }: Delivered): void {
-  const header = raw.slice(0, raw.indexOf("\r\n\r\n")).replace(/\r\n[ \t]+/g, " ").split("\r\n");
+  const header = raw
+    .slice(0, raw.indexOf("\r\n\r\n"))
+    .replace(/\r\n[ \t]+/g, " ")
+    .split("\r\n");
   const tell = (name: string, pattern: RegExp) => {
     for (const field of header) {
       const said = field.toLowerCase().startsWith(`${name.toLowerCase()}:`) ? pattern.exec(field)?.[0] : undefined;
@@ -223,7 +271,9 @@ async function mailVideo(): Promise<void> {
     text: "Good morning,\n\nthe mill at work, five seconds of it.\n\nAda\n",
     attachments: [{ filename: "greetings.mp4", contentType: "video/mp4", path }],
   });
-  headline(`A second worker, mail-a-video, has the address videos@${DOMAIN}. A message with a video attached, over SMTP:`);
+  headline(
+    `A second worker, mail-a-video, has the address videos@${DOMAIN}. A message with a video attached, over SMTP:`,
+  );
   say(`  ${response}`);
 }
 
@@ -232,12 +282,20 @@ async function showLog({ cli }: Platform): Promise<void> {
   say((await cli("email", "log", "--zone", DOMAIN)).replace(/^/gm, "  "));
 }
 
-function showWays({ url, api, token }: Platform, { config, url: worker }: Deployed, watch: { video: string; broadcast: string } | undefined): void {
+function showWays(
+  { url, api, token }: Platform,
+  { config, url: worker }: Deployed,
+  watch: { video: string; broadcast: string } | undefined,
+): void {
   say(`
 Go on
-  the mailbox      ${worker}/${watch === undefined ? "" : `
+  the mailbox      ${worker}/${
+    watch === undefined
+      ? ""
+      : `
   the video        ${watch.video}
-  the broadcast    ${watch.broadcast}`}
+  the broadcast    ${watch.broadcast}`
+  }
   the platform     ${url}/      the API: ${api}/docs
   send more        any mail program: server ${host}, port ${ports.smtp}, from ${SENDER} to inbox@${DOMAIN}, hello@${DOMAIN}${watch === undefined ? "" : `, or with a video to videos@${DOMAIN}`}
   as the server's administrator, in another terminal

@@ -31,25 +31,95 @@ const needs: Need[] = [
     install: installPostgres,
   },
   ...[
-    { name: "Knot DNS", program: "knotd", debianPackage: "knot", without: "dynamic updates of DNS (RFC 2136) are not tried on a real server" },
+    {
+      name: "Knot DNS",
+      program: "knotd",
+      debianPackage: "knot",
+      without: "dynamic updates of DNS (RFC 2136) are not tried on a real server",
+    },
     { name: "dig", program: "dig", debianPackage: "bind9-dnsutils", without: "the DNS server is not asked by dig" },
-    { name: "OpenSSL", program: "openssl", debianPackage: "openssl", without: "STARTTLS is not spoken with openssl s_client" },
+    {
+      name: "OpenSSL",
+      program: "openssl",
+      debianPackage: "openssl",
+      without: "STARTTLS is not spoken with openssl s_client",
+    },
     { name: "swaks", program: "swaks", debianPackage: "swaks", without: "mail is not sent by swaks" },
-    { name: "Net::SSLeay", found: () => spawnSync("perl", ["-MNet::SSLeay", "-e1"]).status === 0, debianPackage: "libnet-ssleay-perl", without: "swaks speaks no TLS" },
-    { name: "Postfix", program: "smtp-source", debianPackage: "postfix", without: "smtp-source, smtp-sink and posttls-finger do not talk to the mail server" },
-    { name: "dkimpy", program: "dkimverify", debianPackage: "python3-dkim", without: "signatures and seals are not checked by another implementation" },
-    { name: "OpenDKIM", program: "opendkim", debianPackage: "opendkim", without: "signatures are not checked by OpenDKIM" },
-    { name: "Pebble", program: "pebble", debianPackage: "pebble", without: "certificates are not asked for at a real ACME server" },
+    {
+      name: "Net::SSLeay",
+      found: () => spawnSync("perl", ["-MNet::SSLeay", "-e1"]).status === 0,
+      debianPackage: "libnet-ssleay-perl",
+      without: "swaks speaks no TLS",
+    },
+    {
+      name: "Postfix",
+      program: "smtp-source",
+      debianPackage: "postfix",
+      without: "smtp-source, smtp-sink and posttls-finger do not talk to the mail server",
+    },
+    {
+      name: "dkimpy",
+      program: "dkimverify",
+      debianPackage: "python3-dkim",
+      without: "signatures and seals are not checked by another implementation",
+    },
+    {
+      name: "OpenDKIM",
+      program: "opendkim",
+      debianPackage: "opendkim",
+      without: "signatures are not checked by OpenDKIM",
+    },
+    {
+      name: "Pebble",
+      program: "pebble",
+      debianPackage: "pebble",
+      without: "certificates are not asked for at a real ACME server",
+    },
     { name: "kdig", program: "kdig", debianPackage: "knot-dnsutils", without: "the DNS server is not asked by kdig" },
-    { name: "strace", program: "strace", debianPackage: "strace", without: "power-cut durability and the order of writes, syncs and renames are not checked" },
-    { name: "systemd-analyze", program: "systemd-analyze", debianPackage: "systemd", without: "the confinement of the service unit is not rated" },
-    { name: "bubblewrap", program: "bwrap", debianPackage: "bubblewrap", without: "video programs are confined by limits only", for: ["start", "test"] as Purpose[] },
-    { name: "ffmpeg", program: "ffmpeg", debianPackage: "ffmpeg", without: "videos cannot be processed", for: ["start", "test"] as Purpose[] },
+    {
+      name: "strace",
+      program: "strace",
+      debianPackage: "strace",
+      without: "power-cut durability and the order of writes, syncs and renames are not checked",
+    },
+    {
+      name: "systemd-analyze",
+      program: "systemd-analyze",
+      debianPackage: "systemd",
+      without: "the confinement of the service unit is not rated",
+    },
+    {
+      name: "bubblewrap",
+      program: "bwrap",
+      debianPackage: "bubblewrap",
+      without: "video programs are confined by limits only",
+      for: ["start", "test"] as Purpose[],
+    },
+    {
+      name: "ffmpeg",
+      program: "ffmpeg",
+      debianPackage: "ffmpeg",
+      without: "videos cannot be processed",
+      for: ["start", "test"] as Purpose[],
+    },
     { name: "Chromium", program: "chromium", debianPackage: "chromium", without: "videos are not played in a browser" },
-  ].map(({ program = "", ...need }: Omit<Need, "for" | "found" | "install"> & Partial<Need> & { program?: string }): Need => ({ for: ["test"], found: () => isProgram(program), ...need, install: (apt) => withoutServices(() => void apt("install", need.debianPackage)) })),
+  ].map(
+    ({
+      program = "",
+      ...need
+    }: Omit<Need, "for" | "found" | "install"> & Partial<Need> & { program?: string }): Need => ({
+      for: ["test"],
+      found: () => isProgram(program),
+      ...need,
+      install: (apt) => withoutServices(() => void apt("install", need.debianPackage)),
+    }),
+  ),
 ];
 
-const isProgram = (name: string) => [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].some((folder) => existsSync(join(folder, name)));
+const isProgram = (name: string) =>
+  [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].some((folder) =>
+    existsSync(join(folder, name)),
+  );
 
 const SERVICE_POLICY = "/usr/sbin/policy-rc.d";
 
@@ -65,13 +135,20 @@ function withoutServices(install: () => void) {
 }
 
 /** Looks for everything `purpose` needs, installs what it can, says on stderr what it does. Returns the names of what is still missing. */
-export function ensureSystem(purpose: Purpose, say: (line: string) => void = (line) => process.stderr.write(`${line}\n`)): string[] {
+export function ensureSystem(
+  purpose: Purpose,
+  say: (line: string) => void = (line) => process.stderr.write(`${line}\n`),
+): string[] {
   const missing = needs.filter((need) => need.for.includes(purpose) && !need.found());
   if (missing.length === 0) return [];
   const packages = missing.map(({ debianPackage }) => debianPackage).join(" ");
   if (process.getuid?.() !== 0 || !isDebian()) {
     for (const { name, without } of missing) say(`${name} is not installed: ${without}.`);
-    say(isDebian() ? `To install: sudo apt-get install -y ${packages}` : `To install, use your system's package manager; Debian calls it: ${packages}`);
+    say(
+      isDebian()
+        ? `To install: sudo apt-get install -y ${packages}`
+        : `To install, use your system's package manager; Debian calls it: ${packages}`,
+    );
     return missing.map(({ name }) => name);
   }
   say(`installing ${packages} with apt-get ...`);
@@ -86,7 +163,10 @@ export function ensureSystem(purpose: Purpose, say: (line: string) => void = (li
 export function findPostgres(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
-  const folders = [...versions.map((version) => join(debian, version, "bin")), ...(process.env["PATH"] ?? "").split(delimiter)];
+  const folders = [
+    ...versions.map((version) => join(debian, version, "bin")),
+    ...(process.env["PATH"] ?? "").split(delimiter),
+  ];
   return folders.find((folder) => existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres")));
 }
 
@@ -108,7 +188,12 @@ type Apt = (command: "update" | "install", ...packages: string[]) => boolean;
 
 function createApt(say: (line: string) => void): Apt {
   return (command, ...packages) => {
-    const options = ["-q", "-o", "DPkg::Lock::Timeout=120", ...(command === "install" ? ["-y", "--no-install-recommends"] : [])];
+    const options = [
+      "-q",
+      "-o",
+      "DPkg::Lock::Timeout=120",
+      ...(command === "install" ? ["-y", "--no-install-recommends"] : []),
+    ];
     const result = spawnSync("apt-get", [...options, command, ...packages], {
       encoding: "utf8",
       env: { ...process.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" },
@@ -123,8 +208,16 @@ function createApt(say: (line: string) => void): Apt {
 /** apt's own error lines, without the addresses of package servers: logs are public, mirrors may not be. */
 function complaintOf({ error, signal, stderr }: SpawnSyncReturns<string>): string {
   if (error || signal) return error?.message ?? `ended by ${signal}`;
-  const lines = stderr.split("\n").filter((line) => /^(E|dpkg):/.test(line)).slice(0, 5);
-  return lines.join(" ").replace(/\b\w+:\/\/\S+/g, "<address>").replace(/\b(?:[\w-]+\.)+[a-z]{2,}\b|\b\d+(?:\.\d+){3}\b/gi, "<host>") || "it gave no reason";
+  const lines = stderr
+    .split("\n")
+    .filter((line) => /^(E|dpkg):/.test(line))
+    .slice(0, 5);
+  return (
+    lines
+      .join(" ")
+      .replace(/\b\w+:\/\/\S+/g, "<address>")
+      .replace(/\b(?:[\w-]+\.)+[a-z]{2,}\b|\b\d+(?:\.\d+){3}\b/gi, "<host>") || "it gave no reason"
+  );
 }
 
 function isDebian(): boolean {

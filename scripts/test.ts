@@ -38,14 +38,16 @@ const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts", "drills/**/*.te
   // Whole servers, browsers and clients first: the many short files keep every core busy to the end.
   .sort((a, b) => Number(a.startsWith("src")) - Number(b.startsWith("src")) || (a < b ? -1 : 1));
 
-if (files.length === 0) fail(`no test file ${words.length > 0 ? `has ${words.join(" or ")} in its path` : "was found"}`);
+if (files.length === 0)
+  fail(`no test file ${words.length > 0 ? `has ${words.join(" or ")} in its path` : "was found"}`);
 
 const requireAll = process.env["REQUIRE_ALL"] === "1";
 const missing = ensureSystem("test");
 if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(", ")} is missing`);
 
 // Real clients, in a folder of their own: what they depend on is nobody else's business.
-if (files.some((file) => /^test\/(interop|docs)\//.test(file))) await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
+if (files.some((file) => /^test\/(interop|docs)\//.test(file)))
+  await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
 
 for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= port;
 
@@ -104,11 +106,15 @@ async function runTests() {
   clearTimeout(silence);
   if (took.size > SLOWEST) {
     const slowest = [...took].sort(([, a], [, b]) => b - a).slice(0, SLOWEST);
-    process.stdout.write(`The slowest files:\n${slowest.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`).join("")}`);
+    process.stdout.write(
+      `The slowest files:\n${slowest.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`).join("")}`,
+    );
   }
   if (interrupted.signal.aborted) process.exitCode = 130;
   if (notRun.length > 0 && requireAll) {
-    process.stderr.write(`REQUIRE_ALL=1, but ${notRun.length} tests did not run:\n${notRun.map((line) => `  ${line}\n`).join("")}`);
+    process.stderr.write(
+      `REQUIRE_ALL=1, but ${notRun.length} tests did not run:\n${notRun.map((line) => `  ${line}\n`).join("")}`,
+    );
     process.exitCode = 1;
   }
 }

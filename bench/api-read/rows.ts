@@ -21,18 +21,33 @@ export async function fillDataDirectory(directory: string, rows: number): Promis
   mkdirSync(directory, { recursive: true });
   const db = openSqlite({ path: join(directory, "reelpost.sqlite") });
   await migrate(db, migrations);
-  const parts = { db, clock: systemClock, ids: randomIds, log: silentLog, events: createLocalEvents({ log: silentLog }) };
+  const parts = {
+    db,
+    clock: systemClock,
+    ids: randomIds,
+    log: silentLog,
+    events: createLocalEvents({ log: silentLog }),
+  };
   const accounts = createAccounts(parts);
   const { account, token } = (await accounts.bootstrap())!;
   const zones = createZones({ ...parts, nameServers: ["ns1.example.net"] });
   const zone = await zones.create({ account: account.id, name: "example.com" });
   for (let from = 0; from < rows; from += PIECE) {
     const count = Math.min(PIECE, rows - from);
-    await zones.records.import(zone, Array.from({ length: count }, (_, index) => `h${from + index} 300 IN A 192.0.2.${(from + index) % 250}`).join("\n"));
+    await zones.records.import(
+      zone,
+      Array.from({ length: count }, (_, index) => `h${from + index} 300 IN A 192.0.2.${(from + index) % 250}`).join(
+        "\n",
+      ),
+    );
   }
   const records: string[] = [];
   for (let page = 1; records.length < Math.min(SOME, rows); page++) {
-    const { items } = await zones.records.list(zone.id, {}, { page: Math.max(1, Math.floor((page / 10) * (rows / 100))), perPage: 100 });
+    const { items } = await zones.records.list(
+      zone.id,
+      {},
+      { page: Math.max(1, Math.floor((page / 10) * (rows / 100))), perPage: 100 },
+    );
     records.push(...items.map(({ id }) => id));
   }
   await accounts.close();

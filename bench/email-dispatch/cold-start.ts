@@ -2,11 +2,21 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { composeBindings, openStore } from "../../src/server/compose.ts";
-import { createRuntime, DEV_EGRESS, type InboundMail, type MailActions, type WorkerRuntime, type WorkerScript } from "../../src/workers/index.ts";
+import {
+  createRuntime,
+  DEV_EGRESS,
+  type InboundMail,
+  type MailActions,
+  type WorkerRuntime,
+  type WorkerScript,
+} from "../../src/workers/index.ts";
 import type { Kit } from "../harness/bench.ts";
 
 /** Milliseconds from the decision to start a worker's process until its first message is done; the bindings and their store are real and up. */
-export async function createColdStart(kit: Kit, { worker, compatibilityDate, nextMail }: { worker: string; compatibilityDate: string; nextMail: () => Uint8Array }): Promise<() => Promise<number>> {
+export async function createColdStart(
+  kit: Kit,
+  { worker, compatibilityDate, nextMail }: { worker: string; compatibilityDate: string; nextMail: () => Uint8Array },
+): Promise<() => Promise<number>> {
   const lifecycle = createLifecycle({ log: silentLog });
   kit.onStop(() => lifecycle.stop());
   const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
@@ -14,12 +24,26 @@ export async function createColdStart(kit: Kit, { worker, compatibilityDate, nex
   await mkdir(dir);
   const bindings = composeBindings(await openStore(dir, basics), dir, basics);
   const notBound = { handle: () => Promise.reject(new Error("not bound")) };
-  const runtime = createRuntime({ services: { ...bindings, stream: notBound, sendEmail: notBound }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
+  const runtime = createRuntime({
+    services: { ...bindings, stream: notBound, sendEmail: notBound },
+    egress: DEV_EGRESS,
+    ids: randomIds,
+    log: silentLog,
+  });
   lifecycle.onStop("workers", () => runtime.close());
   const content = await readFile(worker, "utf8");
 
   return async () => {
-    const script: WorkerScript = { name: "cold", version: randomIds.hex(), format: "modules", main: "worker.js", modules: [{ name: "worker.js", kind: "esm", content }], compatibilityDate, compatibilityFlags: [], bindings: [{ type: "kv_namespace", name: "MAILS", namespace_id: "bench" }] };
+    const script: WorkerScript = {
+      name: "cold",
+      version: randomIds.hex(),
+      format: "modules",
+      main: "worker.js",
+      modules: [{ name: "worker.js", kind: "esm", content }],
+      compatibilityDate,
+      compatibilityFlags: [],
+      bindings: [{ type: "kv_namespace", name: "MAILS", namespace_id: "bench" }],
+    };
     await runtime.deploy(script, { start: false });
     try {
       return await timeOfOne(runtime, script.name, nextMail());
@@ -30,7 +54,15 @@ export async function createColdStart(kit: Kit, { worker, compatibilityDate, nex
 }
 
 async function timeOfOne(runtime: WorkerRuntime, name: string, raw: Uint8Array): Promise<number> {
-  const mail: InboundMail = { id: randomIds.hex(), from: "ada@sender.example", to: "inbox@reelpost.example", rawSize: raw.byteLength, headers: [], raw: () => raw, canBeForwarded: true };
+  const mail: InboundMail = {
+    id: randomIds.hex(),
+    from: "ada@sender.example",
+    to: "inbox@reelpost.example",
+    rawSize: raw.byteLength,
+    headers: [],
+    raw: () => raw,
+    canBeForwarded: true,
+  };
   const sent = { messageId: "<bench@reelpost.example>" };
   const actions: MailActions = { forward: async () => sent, reply: async () => sent, replyBuilt: async () => sent };
   const started = performance.now();

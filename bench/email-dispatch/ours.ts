@@ -6,12 +6,25 @@ import { startServerProcess, type ServerProcess } from "../harness/server-proces
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
 /** `reelpost dev` with the bundled worker, its data on the disk, in a process of its own. */
-export async function startReelpost(kit: Kit, { worker, compatibilityDate }: { worker: string; compatibilityDate: string }): Promise<ServerProcess> {
+export async function startReelpost(
+  kit: Kit,
+  { worker, compatibilityDate }: { worker: string; compatibilityDate: string },
+): Promise<ServerProcess> {
   const dir = join(kit.dir, "reelpost");
   await mkdir(dir);
-  const config = { name: "bench", main: worker, compatibility_date: compatibilityDate, kv_namespaces: [{ binding: "MAILS", id: "bench" }] };
+  const config = {
+    name: "bench",
+    main: worker,
+    compatibility_date: compatibilityDate,
+    kv_namespaces: [{ binding: "MAILS", id: "bench" }],
+  };
   await writeFile(join(dir, "wrangler.jsonc"), JSON.stringify(config));
-  const server = await startServerProcess({ name: "reelpost dev", args: [main, "dev", "--json", "--port", "0", "--smtp-port", "0"], cwd: dir, ready: urlOfReadyEvent });
+  const server = await startServerProcess({
+    name: "reelpost dev",
+    args: [main, "dev", "--json", "--port", "0", "--smtp-port", "0"],
+    cwd: dir,
+    ready: urlOfReadyEvent,
+  });
   kit.onStop(server.stop);
   return server;
 }

@@ -4,7 +4,10 @@ import { installedPeer } from "../harness/peers.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
 /** Miniflare with the bundled worker and a KV namespace on the disk, in a process of its own. */
-export async function startMiniflare(kit: Kit, { worker, compatibilityDate }: { worker: string; compatibilityDate: string }): Promise<ServerProcess & { version: string }> {
+export async function startMiniflare(
+  kit: Kit,
+  { worker, compatibilityDate }: { worker: string; compatibilityDate: string },
+): Promise<ServerProcess & { version: string }> {
   const { dir, version } = await installedPeer("miniflare", kit.say);
   const server = await startServerProcess({
     name: "miniflare",

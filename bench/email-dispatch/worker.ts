@@ -22,5 +22,8 @@ export default {
 async function note(message: Message, env: Env): Promise<void> {
   const mail = await PostalMime.parse(message.raw);
   if (mail.messageId === undefined || mail.subject === undefined) throw new Error("the message was not parsed");
-  await env.MAILS.put(mail.messageId, JSON.stringify({ from: mail.from, subject: mail.subject, attachments: mail.attachments.length }));
+  await env.MAILS.put(
+    mail.messageId,
+    JSON.stringify({ from: mail.from, subject: mail.subject, attachments: mail.attachments.length }),
+  );
 }

@@ -18,7 +18,9 @@ export interface LoadClient {
  * so this speaks just enough HTTP/1.1 to cost a tenth of `node:http`: it needs a Content-Length in the answer and throws without one.
  */
 export function createClient(url: string, headers: Record<string, string> = {}): LoadClient {
-  const fixed = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const fixed = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("");
   const { hostname, port, host } = new URL(url);
   const idle: Socket[] = [];
   const open = new Set<Socket>();
@@ -51,7 +53,11 @@ export function createClient(url: string, headers: Record<string, string> = {}):
 
   return {
     get: (path) => send(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n${fixed}\r\n`),
-    post: (path, body) => send(`POST ${path} HTTP/1.1\r\nhost: ${host}\r\n${fixed}content-type: text/plain\r\ncontent-length: ${body.byteLength}\r\n\r\n`, body),
+    post: (path, body) =>
+      send(
+        `POST ${path} HTTP/1.1\r\nhost: ${host}\r\n${fixed}content-type: text/plain\r\ncontent-length: ${body.byteLength}\r\n\r\n`,
+        body,
+      ),
     close: () => open.forEach((socket) => socket.destroy()),
   };
 }
@@ -83,7 +89,10 @@ function readAnswer(socket: Socket): Promise<Answer> {
 }
 
 /** How many `send`s finish in a second when `concurrency` callers each send the next as soon as the last is answered. */
-export async function throughput(send: () => Promise<void>, { concurrency, forMs }: { concurrency: number; forMs: number }): Promise<number> {
+export async function throughput(
+  send: () => Promise<void>,
+  { concurrency, forMs }: { concurrency: number; forMs: number },
+): Promise<number> {
   const started = performance.now();
   let sent = 0;
   const caller = async () => {

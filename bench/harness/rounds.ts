@@ -7,14 +7,20 @@ import { median } from "./median.ts";
  *
  * A figure is computed within its round and the median is taken over the rounds: a slow minute then moves both sides of a ratio.
  */
-export async function runRounds(prepared: Prepared, rounds: number, say: (line: string) => void): Promise<Record<string, number>> {
+export async function runRounds(
+  prepared: Prepared,
+  rounds: number,
+  say: (line: string) => void,
+): Promise<Record<string, number>> {
   const perRound: Record<string, number>[] = [];
   for (let round = 0; round <= rounds; round++) {
     const samples = new Map<string, number>();
     for (const arm of round % 2 === 0 ? prepared.arms : prepared.arms.toReversed()) {
       const value = await arm.sample();
       samples.set(arm.name, value);
-      say(`${round === 0 ? "warm-up" : `round ${round}/${rounds}`}  ${arm.name.padEnd(34)} ${value.toFixed(1).padStart(9)} ${arm.unit}`);
+      say(
+        `${round === 0 ? "warm-up" : `round ${round}/${rounds}`}  ${arm.name.padEnd(34)} ${value.toFixed(1).padStart(9)} ${arm.unit}`,
+      );
     }
     if (round > 0) perRound.push(prepared.figures((arm) => sampleOf(samples, arm)));
   }

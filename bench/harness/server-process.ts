@@ -20,8 +20,20 @@ interface Options {
 }
 
 /** Starts a server in a Node process of its own and resolves when it says that it is ready. Its output is read and dropped afterwards. */
-export async function startServerProcess({ name, args, cwd, ready, env = {}, readyTimeoutMs = 60_000, stopTimeoutMs = 15_000 }: Options): Promise<ServerProcess> {
-  const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env } });
+export async function startServerProcess({
+  name,
+  args,
+  cwd,
+  ready,
+  env = {},
+  readyTimeoutMs = 60_000,
+  stopTimeoutMs = 15_000,
+}: Options): Promise<ServerProcess> {
+  const child = spawn(process.execPath, args, {
+    cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env },
+  });
   const said: string[] = [];
   const remember = (line: string) => {
     said.push(line);

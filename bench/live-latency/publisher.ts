@@ -7,11 +7,48 @@ const RATE = 30;
 
 /** Publishes the clock over RTMP, as an encoder that is set up for low latency does: no B-frames, a key frame every two seconds, silence as sound. */
 export function publishClock(url: string): { ended: Promise<never>; stop(): Promise<void> } {
-  const child = spawn("ffmpeg", [
-    "-hide_banner", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "gray", "-video_size", `${WIDTH}x${HEIGHT}`, "-framerate", String(RATE), "-i", "pipe:0",
-    "-f", "lavfi", "-i", "anullsrc=sample_rate=48000", "-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-pix_fmt", "yuv420p", "-g", String(2 * RATE), "-b:v", "2M",
-    "-c:a", "aac", "-f", "flv", "-flvflags", "no_duration_filesize", url,
-  ], { stdio: ["pipe", "ignore", "pipe"] });
+  const child = spawn(
+    "ffmpeg",
+    [
+      "-hide_banner",
+      "-loglevel",
+      "error",
+      "-f",
+      "rawvideo",
+      "-pix_fmt",
+      "gray",
+      "-video_size",
+      `${WIDTH}x${HEIGHT}`,
+      "-framerate",
+      String(RATE),
+      "-i",
+      "pipe:0",
+      "-f",
+      "lavfi",
+      "-i",
+      "anullsrc=sample_rate=48000",
+      "-c:v",
+      "libx264",
+      "-preset",
+      "veryfast",
+      "-tune",
+      "zerolatency",
+      "-pix_fmt",
+      "yuv420p",
+      "-g",
+      String(2 * RATE),
+      "-b:v",
+      "2M",
+      "-c:a",
+      "aac",
+      "-f",
+      "flv",
+      "-flvflags",
+      "no_duration_filesize",
+      url,
+    ],
+    { stdio: ["pipe", "ignore", "pipe"] },
+  );
   let words = "";
   let stopped = false;
   child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
@@ -26,7 +63,9 @@ export function publishClock(url: string): { ended: Promise<never>; stop(): Prom
       child.stdin.write(paintClock(Date.now() % 2 ** 40, WIDTH, HEIGHT));
     }
   }, 2);
-  const ended = closed.then(() => (stopped ? new Promise<never>(() => {}) : Promise.reject(new Error(`the publisher ended: ${words}`))));
+  const ended = closed.then(() =>
+    stopped ? new Promise<never>(() => {}) : Promise.reject(new Error(`the publisher ended: ${words}`)),
+  );
   ended.catch(() => {});
   return {
     ended,

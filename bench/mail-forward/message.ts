@@ -9,17 +9,46 @@ export interface SignedMessage {
 }
 
 /** A message as others send it: signed with an RSA key of 2048 bits, and of so many octets. */
-export async function signedMessage({ domain, selector, to, size }: { domain: string; selector: string; to: string; size: number }): Promise<SignedMessage> {
+export async function signedMessage({
+  domain,
+  selector,
+  to,
+  size,
+}: {
+  domain: string;
+  selector: string;
+  to: string;
+  size: number;
+}): Promise<SignedMessage> {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const head = [
-    `From: Somebody <somebody@${domain}>`, `To: <${to}>`, "Subject: A message like many", `Date: ${new Date().toUTCString().replace("GMT", "+0000")}`, `Message-ID: <${"a".repeat(32)}@${domain}>`,
-    "MIME-Version: 1.0", "Content-Type: text/plain; charset=utf-8",
+    `From: Somebody <somebody@${domain}>`,
+    `To: <${to}>`,
+    "Subject: A message like many",
+    `Date: ${new Date().toUTCString().replace("GMT", "+0000")}`,
+    `Message-ID: <${"a".repeat(32)}@${domain}>`,
+    "MIME-Version: 1.0",
+    "Content-Type: text/plain; charset=utf-8",
   ].join("\r\n");
   const line = "The quick brown fox jumps over the lazy dog, and comes back again.\r\n";
   const body = line.repeat(Math.ceil((size - head.length) / line.length));
   const unsigned = Buffer.from(`${head}\r\n\r\n${body}`);
-  const source = { id: "bench", size: unsigned.length, headerBlock: unsigned.subarray(0, head.length + 2), open: (start = 0) => unsigned.subarray(start), discard: async () => {} };
-  const key = { domain, selector, algorithm: "rsa" as const, privateKey: privateKey.export({ type: "pkcs8", format: "pem" }) as string };
+  const source = {
+    id: "bench",
+    size: unsigned.length,
+    headerBlock: unsigned.subarray(0, head.length + 2),
+    open: (start = 0) => unsigned.subarray(start),
+    discard: async () => {},
+  };
+  const key = {
+    domain,
+    selector,
+    algorithm: "rsa" as const,
+    privateKey: privateKey.export({ type: "pkcs8", format: "pem" }) as string,
+  };
   const signature = await createSigner({ clock: systemClock }).sign(source, { dkim: [key] });
-  return { octets: Buffer.concat([Buffer.from(signature), unsigned]), record: `v=DKIM1; k=rsa; p=${publicKey.export({ type: "spki", format: "der" }).toString("base64")}` };
+  return {
+    octets: Buffer.concat([Buffer.from(signature), unsigned]),
+    record: `v=DKIM1; k=rsa; p=${publicKey.export({ type: "spki", format: "der" }).toString("base64")}`,
+  };
 }

@@ -1,7 +1,17 @@
 import { connect, type Socket } from "node:net";
 import type { FlvTag } from "../../src/protocol/flv/index.ts";
 import { writePieces } from "../../src/stream/live/flv/write-pieces.ts";
-import { CHUNK_STREAM, createRtmpPeer, MESSAGE, readCommand, readStatus, type RtmpMessage, type RtmpPeer, writeAmf0, writeCommand } from "../../src/protocol/rtmp/index.ts";
+import {
+  CHUNK_STREAM,
+  createRtmpPeer,
+  MESSAGE,
+  readCommand,
+  readStatus,
+  type RtmpMessage,
+  type RtmpPeer,
+  writeAmf0,
+  writeCommand,
+} from "../../src/protocol/rtmp/index.ts";
 
 /** One client that is connected and has its stream. */
 interface Client {
@@ -28,11 +38,21 @@ const CHUNK_SIZE = 4096;
 /** Tags are sent as they come due, looked for so often. */
 const TICK_MS = 5;
 
-function open(port: number, wanted: string, act: (client: Client) => void, onMedia: (message: RtmpMessage) => void): Promise<Client> {
+function open(
+  port: number,
+  wanted: string,
+  act: (client: Client) => void,
+  onMedia: (message: RtmpMessage) => void,
+): Promise<Client> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
-  const peer = createRtmpPeer({ role: "client", most: 16 * 1024 * 1024, write: (pieces) => writePieces(socket, pieces) });
+  const peer = createRtmpPeer({
+    role: "client",
+    most: 16 * 1024 * 1024,
+    write: (pieces) => writePieces(socket, pieces),
+  });
   const client = { socket, peer, stream: 0 };
-  const command = (...given: Parameters<typeof writeCommand>) => peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
+  const command = (...given: Parameters<typeof writeCommand>) =>
+    peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`no ${wanted} within ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
     let asked = false;
@@ -50,7 +70,8 @@ function open(port: number, wanted: string, act: (client: Client) => void, onMed
         } else if (heard.name === "onStatus" && readStatus(heard).code === wanted) {
           clearTimeout(timer);
           resolve(client);
-        } else if (heard.name === "onStatus" && readStatus(heard).level === "error") reject(new Error(readStatus(heard).code));
+        } else if (heard.name === "onStatus" && readStatus(heard).level === "error")
+          reject(new Error(readStatus(heard).code));
       }
       if (!peer.greeted || asked) return;
       asked = true;
@@ -60,8 +81,24 @@ function open(port: number, wanted: string, act: (client: Client) => void, onMed
 }
 
 export async function startPublisher(port: number, key: string): Promise<Publisher> {
-  const { socket, peer, stream } = await open(port, "NetStream.Publish.Start", (client) => client.peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: client.stream, time: 0, data: writeCommand("publish", 3, null, key, "live") }), () => {});
-  peer.send(CHUNK_STREAM.audio, { type: MESSAGE.data, stream, time: 0, data: writeAmf0("@setDataFrame", "onMetaData", { videocodecid: 7, audiocodecid: 10 }) });
+  const { socket, peer, stream } = await open(
+    port,
+    "NetStream.Publish.Start",
+    (client) =>
+      client.peer.send(CHUNK_STREAM.command, {
+        type: MESSAGE.command,
+        stream: client.stream,
+        time: 0,
+        data: writeCommand("publish", 3, null, key, "live"),
+      }),
+    () => {},
+  );
+  peer.send(CHUNK_STREAM.audio, {
+    type: MESSAGE.data,
+    stream,
+    time: 0,
+    data: writeAmf0("@setDataFrame", "onMetaData", { videocodecid: 7, audiocodecid: 10 }),
+  });
   return {
     async send(tags) {
       const began = performance.now();
@@ -80,10 +117,21 @@ export async function startPublisher(port: number, key: string): Promise<Publish
 export async function startPlayer(port: number, key: string): Promise<Player> {
   let octets = 0;
   let pictures = 0;
-  const { socket } = await open(port, "NetStream.Play.Start", (client) => client.peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: client.stream, time: 0, data: writeCommand("play", 3, null, key) }), ({ type, data }) => {
-    if (type !== MESSAGE.video) return;
-    octets += data.length;
-    pictures++;
-  });
+  const { socket } = await open(
+    port,
+    "NetStream.Play.Start",
+    (client) =>
+      client.peer.send(CHUNK_STREAM.command, {
+        type: MESSAGE.command,
+        stream: client.stream,
+        time: 0,
+        data: writeCommand("play", 3, null, key),
+      }),
+    ({ type, data }) => {
+      if (type !== MESSAGE.video) return;
+      octets += data.length;
+      pictures++;
+    },
+  );
   return { received: () => ({ octets, pictures }), close: () => socket.destroy() };
 }

@@ -17,13 +17,19 @@ const MODULE = "/usr/lib/nginx/modules/ngx_rtmp_module.so";
 
 /** nginx with nginx-rtmp as it is set up to relay: one worker, nothing recorded, no HLS, no log of connections. */
 export async function startNginxRtmp(kit: Kit): Promise<NginxRtmp> {
-  if (!existsSync(MODULE)) throw new Error("nginx-rtmp is not installed: apt-get install nginx-light libnginx-mod-rtmp");
-  const version = await promisify(execFile)("dpkg-query", ["-W", "-f", "${Version}", "libnginx-mod-rtmp"]).then(({ stdout }) => stdout, () => "unknown");
+  if (!existsSync(MODULE))
+    throw new Error("nginx-rtmp is not installed: apt-get install nginx-light libnginx-mod-rtmp");
+  const version = await promisify(execFile)("dpkg-query", ["-W", "-f", "${Version}", "libnginx-mod-rtmp"]).then(
+    ({ stdout }) => stdout,
+    () => "unknown",
+  );
   const port = await freePort();
   const config = join(kit.dir, "nginx.conf");
   await writeFile(config, configuration({ port, dir: kit.dir }));
   const master = spawn("nginx", ["-c", config, "-e", join(kit.dir, "nginx-error.log")], { stdio: "ignore" });
-  const ended = new Promise<void>((resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()));
+  const ended = new Promise<void>(
+    (resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()),
+  );
   kit.onStop(async () => {
     master.kill("SIGTERM");
     await ended;

@@ -7,9 +7,23 @@ const known = new Map<string, LiveInput>();
 
 function inputOf(key: string): LiveInput {
   return known.getOrInsertComputed(key.replace(/^\w+-/, ""), () => ({
-    uid: randomIds.hex(), account: "bench", meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
-    recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false },
-    created: 0, modified: 0, keysRotatedAt: null,
+    uid: randomIds.hex(),
+    account: "bench",
+    meta: {},
+    enabled: true,
+    preferLowLatency: false,
+    defaultCreator: null,
+    deleteRecordingAfterDays: null,
+    recording: {
+      mode: "off",
+      timeoutSeconds: 0,
+      requireSignedURLs: false,
+      allowedOrigins: [],
+      hideLiveViewerCount: false,
+    },
+    created: 0,
+    modified: 0,
+    keysRotatedAt: null,
   }));
 }
 
@@ -22,6 +36,14 @@ const inputs: LiveInputDirectory = {
 };
 const status = { note: () => Promise.resolve(), errored: () => Promise.resolve() };
 const hub = createHub({ inputs, status, clock: systemClock, log: silentLog });
-const server = await startRtmpServer({ host: "127.0.0.1", port: 0, publishing: hub, sessions: hub, inputs, connections: 100, log: silentLog });
+const server = await startRtmpServer({
+  host: "127.0.0.1",
+  port: 0,
+  publishing: hub,
+  sessions: hub,
+  inputs,
+  connections: 100,
+  log: silentLog,
+});
 process.stdout.write(`rtmp://127.0.0.1:${server.port}\n`);
 process.once("SIGTERM", () => void server.close().then(() => process.exit()));

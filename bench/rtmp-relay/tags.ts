@@ -10,11 +10,43 @@ const FILE_HEADER = 13;
 export async function makeTags(dir: string, seconds: number): Promise<FlvTag[]> {
   const file = join(dir, "published.flv");
   await ffmpeg([
-    "-f", "lavfi", "-i", `testsrc2=size=1280x720:rate=30:duration=${seconds}`, "-f", "lavfi", "-i", `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
+    "-f",
+    "lavfi",
+    "-i",
+    `testsrc2=size=1280x720:rate=30:duration=${seconds}`,
+    "-f",
+    "lavfi",
+    "-i",
+    `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
     // Noise, or so simple a picture would never come to its bitrate.
-    "-vf", "noise=alls=30:allf=t", "-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-pix_fmt", "yuv420p", "-b:v", "6M", "-minrate", "6M", "-maxrate", "6M", "-bufsize", "3M", "-g", "60",
-    "-c:a", "aac", "-b:a", "128k", file,
+    "-vf",
+    "noise=alls=30:allf=t",
+    "-c:v",
+    "libx264",
+    "-preset",
+    "ultrafast",
+    "-tune",
+    "zerolatency",
+    "-pix_fmt",
+    "yuv420p",
+    "-b:v",
+    "6M",
+    "-minrate",
+    "6M",
+    "-maxrate",
+    "6M",
+    "-bufsize",
+    "3M",
+    "-g",
+    "60",
+    "-c:a",
+    "aac",
+    "-b:a",
+    "128k",
+    file,
   ]);
   const bytes = await readFile(file);
-  return [...readTags(bytes.subarray(FILE_HEADER))].filter(({ type }) => type === MESSAGE.audio || type === MESSAGE.video);
+  return [...readTags(bytes.subarray(FILE_HEADER))].filter(
+    ({ type }) => type === MESSAGE.audio || type === MESSAGE.video,
+  );
 }

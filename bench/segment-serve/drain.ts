@@ -21,7 +21,9 @@ export function createDrain(url: string): Drain {
       let connection = idle.pop();
       while (connection?.socket.destroyed) connection = idle.pop();
       connection ??= open();
-      const octets = await connection.ask(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nuser-agent: bench\r\naccept: */*\r\norigin: https://player.example\r\n\r\n`);
+      const octets = await connection.ask(
+        `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nuser-agent: bench\r\naccept: */*\r\norigin: https://player.example\r\n\r\n`,
+      );
       idle.push(connection);
       return octets;
     },
@@ -57,7 +59,8 @@ function createConnection({ hostname, port }: { hostname: string; port: number }
     const end = head.indexOf("\r\n\r\n");
     if (end < 0) return;
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
-    if (!head.startsWith("HTTP/1.1 200 ") || length === undefined) return fail(`not an answer of 200 with a length: ${head.slice(0, 300)}`);
+    if (!head.startsWith("HTTP/1.1 200 ") || length === undefined)
+      return fail(`not an answer of 200 with a length: ${head.slice(0, 300)}`);
     expected = Number(length);
     received = head.length - end - 4;
   };
@@ -69,7 +72,9 @@ function createConnection({ hostname, port }: { hostname: string; port: number }
     settle = undefined;
   };
   const socket = connect({
-    host: hostname, port, noDelay: true,
+    host: hostname,
+    port,
+    noDelay: true,
     onread: {
       buffer: memory,
       callback(count, bytes) {
@@ -81,7 +86,9 @@ function createConnection({ hostname, port }: { hostname: string; port: number }
     },
   });
   socket.setTimeout(answerTimeoutMs, () => fail(`no answer after ${answerTimeoutMs / 1000} s`));
-  socket.on("error", (err) => fail(err.message)).on("close", () => fail("the server closed the connection before it had answered"));
+  socket
+    .on("error", (err) => fail(err.message))
+    .on("close", () => fail("the server closed the connection before it had answered"));
   return {
     socket,
     ask: (text) =>

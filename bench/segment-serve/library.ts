@@ -9,7 +9,14 @@ import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } fro
 import { createVideos, type MediaModel } from "../../src/stream/index.ts";
 
 /** Octets of one segment of four seconds: audio of 128 kbit/s, and the rungs at what a capped rate comes to. */
-const SIZES = { audio: 64_000, "240p": 150_000, "360p": 320_000, "480p": 560_000, "720p": 1_120_000, "1080p": 2_000_000 };
+const SIZES = {
+  audio: 64_000,
+  "240p": 150_000,
+  "360p": 320_000,
+  "480p": 560_000,
+  "720p": 1_120_000,
+  "1080p": 2_000_000,
+};
 const SEGMENTS = 8;
 
 export interface Library {
@@ -56,11 +63,24 @@ const model: MediaModel = {
   version: 1,
   duration: 4 * SEGMENTS,
   source: { key: "stream/source", format: "mov", start: 0, size: 1 },
-  video: { stream: 0, codec: "h264", pixelFormat: "yuv420p", width: 1920, height: 1080, rotation: 0, interlaced: false, bitrate: 8_000_000, keyframeInterval: 2, passthrough: false },
+  video: {
+    stream: 0,
+    codec: "h264",
+    pixelFormat: "yuv420p",
+    width: 1920,
+    height: 1080,
+    rotation: 0,
+    interlaced: false,
+    bitrate: 8_000_000,
+    keyframeInterval: 2,
+    passthrough: false,
+  },
   audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: false },
   segments: { fps: { num: 30, den: 1 }, framesPerSegment: 120, frames: 120 * SEGMENTS, count: SEGMENTS },
-  ladder: Object.keys(SIZES).filter((name) => name !== "audio").map((name) => {
-    const height = Number.parseInt(name, 10);
-    return { name, codec: "h264", width: 2 * Math.round((height * 8) / 9), height, bitrate: 1_000_000 };
-  }),
+  ladder: Object.keys(SIZES)
+    .filter((name) => name !== "audio")
+    .map((name) => {
+      const height = Number.parseInt(name, 10);
+      return { name, codec: "h264", width: 2 * Math.round((height * 8) / 9), height, bitrate: 1_000_000 };
+    }),
 };

@@ -20,10 +20,17 @@ export async function startNginx(kit: Kit, root: string): Promise<Nginx> {
   const port = await freePort();
   const config = join(kit.dir, "nginx.conf");
   // Its worker is another user where root starts it, and must get through to the files.
-  for (let folder = kit.dir; folder !== "/" && process.getuid?.() === 0 && folder.startsWith(kit.dir); folder = join(folder, "..")) await chmod(folder, 0o711);
+  for (
+    let folder = kit.dir;
+    folder !== "/" && process.getuid?.() === 0 && folder.startsWith(kit.dir);
+    folder = join(folder, "..")
+  )
+    await chmod(folder, 0o711);
   await writeFile(config, configuration({ root, port, dir: kit.dir }));
   const master = spawn("nginx", ["-c", config, "-e", join(kit.dir, "nginx-error.log")], { stdio: "ignore" });
-  const ended = new Promise<void>((resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()));
+  const ended = new Promise<void>(
+    (resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()),
+  );
   kit.onStop(async () => {
     master.kill("SIGTERM");
     await ended;

@@ -8,7 +8,9 @@ const TICKS_PER_SECOND = 100;
  * To be read while all descendants are children of somebody in the tree, which is so for a master and its workers.
  */
 export function cpuSecondsOfTree(root: number): number {
-  const processes = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => statOf(Number(pid)));
+  const processes = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => statOf(Number(pid)));
   const children = Map.groupBy(processes, ({ parent }) => parent);
   let ticks = 0;
   const queue = processes.filter(({ pid }) => pid === root);
@@ -24,7 +26,13 @@ function statOf(pid: number): { pid: number; parent: number; ticks: number }[] {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The name of the program is in brackets and may hold anything.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return [{ pid, parent: Number(fields[1]), ticks: [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0) }];
+    return [
+      {
+        pid,
+        parent: Number(fields[1]),
+        ticks: [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0),
+      },
+    ];
   } catch {
     return [];
   }

@@ -14,14 +14,22 @@ export interface Ours extends ServerProcess {
 }
 
 /** `reelpost serve` on SQLite, everything in one process; what leaves goes to the sink. */
-export async function startOurs(kit: Kit, { sinkPort, env = {} }: { sinkPort: number; env?: Record<string, string> }): Promise<Ours> {
+export async function startOurs(
+  kit: Kit,
+  { sinkPort, env = {} }: { sinkPort: number; env?: Record<string, string> },
+): Promise<Ours> {
   const cwd = join(kit.dir, "reelpost");
   await mkdir(cwd);
   let ready: { url: string; api: string; token: string; account: { id: string }; smtp: { port: number } } | undefined;
   const server = await startServerProcess({
-    name: "reelpost serve", cwd,
+    name: "reelpost serve",
+    cwd,
     args: [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"],
-    env: { REELPOST_OUTBOUND_DELIVER: "smart_host", REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${sinkPort}`, ...env },
+    env: {
+      REELPOST_OUTBOUND_DELIVER: "smart_host",
+      REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${sinkPort}`,
+      ...env,
+    },
     ready(line) {
       const event = JSON.parse(line) as { event?: string } & NonNullable<typeof ready>;
       if (event.event !== "ready") return undefined;
@@ -33,9 +41,14 @@ export async function startOurs(kit: Kit, { sinkPort, env = {} }: { sinkPort: nu
   const { api, token, account, smtp } = ready!;
 
   async function call(method: string, path: string, body?: unknown) {
-    const response = await fetch(`${api}${path}`, { method, headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    const response = await fetch(`${api}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
     const answer = (await response.json()) as { success: boolean; result: unknown };
-    if (!answer.success) throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer).slice(0, 500)}`);
+    if (!answer.success)
+      throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(answer).slice(0, 500)}`);
     return answer.result;
   }
   return { ...server, smtpPort: smtp.port, account: account.id, call };
@@ -47,6 +60,10 @@ export async function routeAll({ call, account }: Ours, domain: string, to: stri
   await call("POST", `/zones/${zone}/email/routing/enable`, {});
   const address = await call("POST", `/accounts/${account}/email/routing/addresses`, { email: to });
   await call("PATCH", `/accounts/${account}/email/routing/addresses/${address.id}`, { status: "verified" });
-  await call("PUT", `/zones/${zone}/email/routing/rules/catch_all`, { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "forward", value: [to] }] });
+  await call("PUT", `/zones/${zone}/email/routing/rules/catch_all`, {
+    enabled: true,
+    matchers: [{ type: "all" }],
+    actions: [{ type: "forward", value: [to] }],
+  });
   return { zone };
 }

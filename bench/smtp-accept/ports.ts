@@ -15,7 +15,7 @@ export function freePort(): Promise<number> {
 export async function untilOpen(port: number, ended: Promise<unknown>): Promise<void> {
   let over = false;
   void ended.then(() => (over = true));
-  for (const started = performance.now(); performance.now() - started < 20_000; ) {
+  for (const started = performance.now(); performance.now() - started < 20_000;) {
     if (over) throw new Error(`what should listen on port ${port} has ended`);
     if (await opens(port)) return;
     await new Promise((resolve) => void setTimeout(resolve, 50));

@@ -18,7 +18,10 @@ export interface Postfix {
  * Postfix as Debian ships it, with its defaults, beside the one that may be installed: configuration, queue and port are its own. It relays
  * what is for `domain` to one server, over connections that it keeps, and never looks anything up.
  */
-export async function startPostfix(kit: Kit, { domain, sinkPort }: { domain: string; sinkPort: number }): Promise<Postfix> {
+export async function startPostfix(
+  kit: Kit,
+  { domain, sinkPort }: { domain: string; sinkPort: number },
+): Promise<Postfix> {
   if (process.getuid?.() !== 0) throw new Error("Postfix can only be started by root");
   const version = (await run("postconf", ["-dh", "mail_version"])).stdout.trim();
   const daemons = (await run("postconf", ["-dh", "daemon_directory"])).stdout.trim();
@@ -30,14 +33,18 @@ export async function startPostfix(kit: Kit, { domain, sinkPort }: { domain: str
   // Its processes are another user's, and must get through.
   await chmod(kit.dir, 0o711);
   await mkdir(data);
-  const [uid, gid] = await Promise.all(["-u", "-g"].map(async (which) => Number((await run("id", [which, "postfix"])).stdout)));
+  const [uid, gid] = await Promise.all(
+    ["-u", "-g"].map(async (which) => Number((await run("id", [which, "postfix"])).stdout)),
+  );
   await chown(data, uid!, gid!);
   await writeFile(join(config, "main.cf"), mainCf({ queue, data, domain, sinkPort }));
   await writeFile(join(config, "master.cf"), masterCf(port));
   // Makes the folders of the queue.
   await run("postfix", ["-c", config, "check"]);
   const master = spawn(join(daemons, "master"), ["-c", config, "-d"], { stdio: "ignore" });
-  const ended = new Promise<void>((resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()));
+  const ended = new Promise<void>(
+    (resolve) => void master.once("exit", () => resolve()).once("error", () => resolve()),
+  );
   kit.onStop(async () => {
     // It ends its children before itself.
     master.kill("SIGTERM");
@@ -47,7 +54,17 @@ export async function startPostfix(kit: Kit, { domain, sinkPort }: { domain: str
   return { version, port, pid: master.pid! };
 }
 
-const mainCf = ({ queue, data, domain, sinkPort }: { queue: string; data: string; domain: string; sinkPort: number }) => `compatibility_level = 3.6
+const mainCf = ({
+  queue,
+  data,
+  domain,
+  sinkPort,
+}: {
+  queue: string;
+  data: string;
+  domain: string;
+  sinkPort: number;
+}) => `compatibility_level = 3.6
 queue_directory = ${queue}
 data_directory = ${data}
 myhostname = postfix.bench.invalid

@@ -14,19 +14,32 @@ export interface Sink {
 export async function startSink(kit: Kit): Promise<Sink> {
   const port = await freePort();
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
-  const child = spawn("smtp-sink", [...user, "-c", `127.0.0.1:${port}`, "1000"], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn("smtp-sink", [...user, "-c", `127.0.0.1:${port}`, "1000"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   let why = "it ended";
-  const ended = new Promise<void>((resolve) => void child.once("exit", () => resolve()).once("error", (err) => {
-    why = err.message;
-    resolve();
-  }));
+  const ended = new Promise<void>(
+    (resolve) =>
+      void child
+        .once("exit", () => resolve())
+        .once("error", (err) => {
+          why = err.message;
+          resolve();
+        }),
+  );
   kit.onStop(async () => {
     child.kill();
     await ended;
   });
   let count = 0;
   // "sess=3 quit=3 mesg=12\r", again and again.
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (count = Math.max(count, ...[...text.matchAll(/mesg=(\d+)\s/g)].map((found) => Number(found[1])))));
+  child.stdout
+    .setEncoding("utf8")
+    .on(
+      "data",
+      (text: string) =>
+        (count = Math.max(count, ...[...text.matchAll(/mesg=(\d+)\s/g)].map((found) => Number(found[1])))),
+    );
   await untilOpen(port, ended).catch(() => {
     throw new Error(`smtp-sink, which comes with Debian's package postfix, could not be started: ${why}`);
   });
@@ -40,7 +53,8 @@ export async function startSink(kit: Kit): Promise<Sink> {
       for (;;) {
         if (count >= from + more) return;
         if (count !== last.count) last = { count, at: performance.now() };
-        if (performance.now() - last.at > 20_000) throw new Error(`of ${more} messages only ${count - from} have arrived`);
+        if (performance.now() - last.at > 20_000)
+          throw new Error(`of ${more} messages only ${count - from} have arrived`);
         await new Promise((resolve) => void setTimeout(resolve, 5));
       }
     },

@@ -3,8 +3,24 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { settingsSchema, type SettingsInput } from "../../src/kernel/settings.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../src/store/index.ts";
-import { createMediaTools, createProbe, createProcessing, createSegments, createVideos, videosMigrations, type SegmentsRoom, type Video } from "../../src/stream/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../src/store/index.ts";
+import {
+  createMediaTools,
+  createProbe,
+  createProcessing,
+  createSegments,
+  createVideos,
+  videosMigrations,
+  type SegmentsRoom,
+  type Video,
+} from "../../src/stream/index.ts";
 
 /** Everything between an upload and its ladder, as a server has it, in this process. */
 export interface Studio {
@@ -16,7 +32,10 @@ export interface Studio {
   remove(uid: string): Promise<void>;
 }
 
-export async function openStudio(kit: { dir: string; onStop(stop: () => Promise<void> | void): void }, stream: SettingsInput["stream"] = {}): Promise<Studio> {
+export async function openStudio(
+  kit: { dir: string; onStop(stop: () => Promise<void> | void): void },
+  stream: SettingsInput["stream"] = {},
+): Promise<Studio> {
   const folder = join(kit.dir, "studio");
   await mkdir(folder, { recursive: true });
   const settings = settingsSchema.parse({ stream }).stream;
@@ -32,7 +51,12 @@ export async function openStudio(kit: { dir: string; onStop(stop: () => Promise<
   const tools = createMediaTools({ settings, log: silentLog });
   kit.onStop(() => tools.close());
   const probe = createProbe({ tools, objects, settings, folder });
-  const segments = createSegments({ ...basics, tools, scratch: join(folder, "scratch"), isThere: async (uid) => (await videos.find(uid)) !== undefined });
+  const segments = createSegments({
+    ...basics,
+    tools,
+    scratch: join(folder, "scratch"),
+    isThere: async (uid) => (await videos.find(uid)) !== undefined,
+  });
   kit.onStop(() => segments.close());
   const processing = createProcessing({ ...basics, videos, probe, segments, jobs });
   kit.onStop(() => processing.close());
@@ -48,16 +72,17 @@ export async function openStudio(kit: { dir: string; onStop(stop: () => Promise<
       await videos.uploaded(uid, { key, size: statSync(path).size });
       return uid;
     },
-    until: (uid, wanted) => new Promise((resolve, reject) => {
-      const stop = events.subscribe("stream.video", () => void look());
-      const look = async () => {
-        const video = await videos.find(uid);
-        if (video?.state === "error") reject(new Error(`the video failed: ${video.errorReason?.code}`));
-        if (video !== undefined && wanted(video)) resolve(video);
-        if (video === undefined || video.state === "error" || wanted(video)) stop();
-      };
-      look().catch(reject);
-    }),
+    until: (uid, wanted) =>
+      new Promise((resolve, reject) => {
+        const stop = events.subscribe("stream.video", () => void look());
+        const look = async () => {
+          const video = await videos.find(uid);
+          if (video?.state === "error") reject(new Error(`the video failed: ${video.errorReason?.code}`));
+          if (video !== undefined && wanted(video)) resolve(video);
+          if (video === undefined || video.state === "error" || wanted(video)) stop();
+        };
+        look().catch(reject);
+      }),
     async remove(uid) {
       await videos.delete(account, uid);
       await rm(join(folder, "objects", "stream", uid), { recursive: true, force: true });

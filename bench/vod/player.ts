@@ -19,14 +19,20 @@ export async function startPlaying(url: string, uid: string): Promise<Start> {
     const response = await fetch(manifest);
     const body = await response.text();
     if (response.ok) text = body;
-    else if (response.status === 424 || performance.now() - since > PATIENCE_MS) throw new Error(`the manifest was answered with ${response.status}: ${body}`);
+    else if (response.status === 424 || performance.now() - since > PATIENCE_MS)
+      throw new Error(`the manifest was answered with ${response.status}: ${body}`);
     if (text !== undefined) break;
   }
   const lines = text.split("\n");
   const stream = lines.findIndex((line) => line.startsWith("#EXT-X-STREAM-INF:"));
   const variant = lines[stream + 1]!;
   const group = /AUDIO="([^"]+)"/.exec(lines[stream]!)?.[1];
-  const sound = lines.find((line) => line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO") && line.includes(`GROUP-ID="${group}"`) && line.includes("DEFAULT=YES"));
+  const sound = lines.find(
+    (line) =>
+      line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO") &&
+      line.includes(`GROUP-ID="${group}"`) &&
+      line.includes("DEFAULT=YES"),
+  );
   const playlists = [variant, ...(sound === undefined ? [] : [/URI="([^"]+)"/.exec(sound)![1]!])];
   await Promise.all(playlists.map((playlist) => takeFirst(new URL(playlist, manifest))));
   return { variant: variant.replace(".m3u8", ""), at: performance.now() };
@@ -43,6 +49,7 @@ async function takeFirst(playlist: URL): Promise<void> {
 export async function take(url: URL | string): Promise<number> {
   const response = await fetch(url);
   const octets = (await response.arrayBuffer()).byteLength;
-  if (!response.ok || octets < 100) throw new Error(`${String(url)} was answered with ${response.status} and ${octets} octets`);
+  if (!response.ok || octets < 100)
+    throw new Error(`${String(url)} was answered with ${response.status} and ${octets} octets`);
   return octets;
 }

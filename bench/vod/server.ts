@@ -25,9 +25,24 @@ const QUIET_MS = 60_000;
 
 export async function startVideoServer(kit: Kit, name: string, env: Record<string, string> = {}): Promise<VideoServer> {
   const ready: { token?: string; account?: { id: string } } = {};
-  const args = [main, "serve", "--json", "--data-dir", join(kit.dir, name), "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
+  const args = [
+    main,
+    "serve",
+    "--json",
+    "--data-dir",
+    join(kit.dir, name),
+    "--port",
+    "0",
+    "--smtp-port",
+    "0",
+    "--log-level",
+    "warn",
+  ];
   const server: ServerProcess = await startServerProcess({
-    name: "reelpost serve", args, cwd: kit.dir, env: { REELPOST_API_RATE_LIMIT: "0", ...env },
+    name: "reelpost serve",
+    args,
+    cwd: kit.dir,
+    env: { REELPOST_API_RATE_LIMIT: "0", ...env },
     ready(line) {
       const event = JSON.parse(line) as { url?: string; token?: string; account?: { id: string } };
       Object.assign(ready, event);
@@ -39,8 +54,13 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
   const authorization = `Bearer ${ready.token!}`;
 
   async function call<Result>(method: string, path: string, body?: object): Promise<Result> {
-    const response = await fetch(`${base}${path}`, { method, headers: { authorization, ...(body && { "content-type": "application/json" }) }, ...(body && { body: JSON.stringify(body) }) });
-    if (!response.ok) throw new Error(`${method} ${path} was answered with ${response.status}: ${await response.text()}`);
+    const response = await fetch(`${base}${path}`, {
+      method,
+      headers: { authorization, ...(body && { "content-type": "application/json" }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok)
+      throw new Error(`${method} ${path} was answered with ${response.status}: ${await response.text()}`);
     const text = await response.text();
     return (text === "" ? undefined : (JSON.parse(text) as { result: Result }).result) as Result;
   }
@@ -50,18 +70,29 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
     pid: server.pid,
     async upload(path) {
       const { size } = statSync(path);
-      const created = await fetch(base, { method: "POST", headers: { authorization, "tus-resumable": "1.0.0", "upload-length": String(size), "upload-metadata": `name ${Buffer.from("bench").toString("base64")}` } });
-      if (created.status !== 201) throw new Error(`an upload was answered with ${created.status}: ${await created.text()}`);
+      const created = await fetch(base, {
+        method: "POST",
+        headers: {
+          authorization,
+          "tus-resumable": "1.0.0",
+          "upload-length": String(size),
+          "upload-metadata": `name ${Buffer.from("bench").toString("base64")}`,
+        },
+      });
+      if (created.status !== 201)
+        throw new Error(`an upload was answered with ${created.status}: ${await created.text()}`);
       const location = new URL(created.headers.get("location")!, base);
       let sent = 0;
-      for (let offset = 0; offset < size; offset += CHUNK) sent = await patch(location, path, offset, Math.min(size, offset + CHUNK) - 1);
+      for (let offset = 0; offset < size; offset += CHUNK)
+        sent = await patch(location, path, offset, Math.min(size, offset + CHUNK) - 1);
       return { uid: created.headers.get("stream-media-id")!, sent };
     },
     call,
     details: (uid) => call("GET", `/${uid}`),
     async remove(uid) {
       await call("DELETE", `/${uid}`);
-      for (const since = performance.now(); performance.now() - since < QUIET_MS; await sleep(50)) if ((await running(server.url)) === 0) return;
+      for (const since = performance.now(); performance.now() - since < QUIET_MS; await sleep(50))
+        if ((await running(server.url)) === 0) return;
       throw new Error("a deleted video is still being encoded");
     },
   };
@@ -71,11 +102,31 @@ export async function startVideoServer(kit: Kit, name: string, env: Record<strin
 function patch(url: URL, path: string, start: number, end: number): Promise<number> {
   return new Promise((resolve, reject) => {
     let sent = 0;
-    const sending = request(url, { method: "PATCH", headers: { "tus-resumable": "1.0.0", "upload-offset": String(start), "content-type": "application/offset+octet-stream", "content-length": String(end - start + 1) } }, (response) => {
-      response.resume().on("end", () => (response.statusCode === 204 ? resolve(sent) : reject(new Error(`a chunk was answered with ${response.statusCode}`))));
-    });
+    const sending = request(
+      url,
+      {
+        method: "PATCH",
+        headers: {
+          "tus-resumable": "1.0.0",
+          "upload-offset": String(start),
+          "content-type": "application/offset+octet-stream",
+          "content-length": String(end - start + 1),
+        },
+      },
+      (response) => {
+        response
+          .resume()
+          .on("end", () =>
+            response.statusCode === 204
+              ? resolve(sent)
+              : reject(new Error(`a chunk was answered with ${response.statusCode}`)),
+          );
+      },
+    );
     sending.on("error", reject).on("finish", () => (sent = performance.now()));
-    createReadStream(path, { start, end, highWaterMark: 1024 * 1024 }).on("error", reject).pipe(sending);
+    createReadStream(path, { start, end, highWaterMark: 1024 * 1024 })
+      .on("error", reject)
+      .pipe(sending);
   });
 }
 

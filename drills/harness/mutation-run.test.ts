@@ -33,13 +33,21 @@ test("counts killed, survived and invalid mutations, and does not change the che
   const [root, dir] = [join(folder, "project"), join(folder, "work")];
   for (const path of [join(root, "src"), dir]) mkdirSync(path, { recursive: true });
   writeFileSync(join(root, "package.json"), '{"type":"module"}');
-  for (const [name, text] of Object.entries({ "sum.ts": SOURCE, "sum.test.ts": TEST, "red.test.ts": RED })) writeFileSync(join(root, "src", name), text);
+  for (const [name, text] of Object.entries({ "sum.ts": SOURCE, "sum.test.ts": TEST, "red.test.ts": RED }))
+    writeFileSync(join(root, "src", name), text);
 
   const base = { file: "src/sum.ts", test: "src/sum.test.ts" };
   const listed: ListedMutation[] = [
     { ...base, id: "killed", from: "a + b", to: "a - b" },
     { ...base, id: "survives", from: "LIMIT = 10", to: "LIMIT = 11" },
-    { ...base, id: "hangs as stated", from: "=> {}", to: "=> new Promise(() => {})", name: "^settles$", timeoutMs: 3000 },
+    {
+      ...base,
+      id: "hangs as stated",
+      from: "=> {}",
+      to: "=> new Promise(() => {})",
+      name: "^settles$",
+      timeoutMs: 3000,
+    },
     { ...base, id: "other test", from: "a + b", to: "a * b", name: "^names the limit$" },
     { ...base, id: "ambiguous", from: "export", to: "const" },
     { ...base, id: "absent", from: "a ** b", to: "a" },
@@ -50,8 +58,17 @@ test("counts killed, survived and invalid mutations, and does not change the che
   ];
   const report = await runMutations(listed, { root, dir, jobs: 2, say: () => {} });
 
-  assert.deepEqual([report.killed, report.killed_by_timeout, report.survived, report.invalid, report.killed_ratio], [2, 1, 2, 6, 0.2]);
-  assert.deepEqual(report.survivors.map((line) => line.split(":")[0]), ["survives", "other test"]);
-  assert.match(report.invalids.join("\n"), /ambiguous: .*occurs 3 times[^]*absent: .*occurs 0 times[^]*no syntax: .*does not parse[^]*does not load: .*without a failed test[^]*red without it: .*is red without the change: "fails always" fails[^]*no test runs: .*no test ran/);
+  assert.deepEqual(
+    [report.killed, report.killed_by_timeout, report.survived, report.invalid, report.killed_ratio],
+    [2, 1, 2, 6, 0.2],
+  );
+  assert.deepEqual(
+    report.survivors.map((line) => line.split(":")[0]),
+    ["survives", "other test"],
+  );
+  assert.match(
+    report.invalids.join("\n"),
+    /ambiguous: .*occurs 3 times[^]*absent: .*occurs 0 times[^]*no syntax: .*does not parse[^]*does not load: .*without a failed test[^]*red without it: .*is red without the change: "fails always" fails[^]*no test runs: .*no test ran/,
+  );
   assert.equal(readFileSync(join(root, "src/sum.ts"), "utf8"), SOURCE);
 });

@@ -28,12 +28,18 @@ export interface MutationReport {
   invalids: string[];
 }
 
-type Verdict = { kind: "killed"; by: string; hung: boolean } | { kind: "survived" } | { kind: "invalid"; problem: string };
+type Verdict =
+  | { kind: "killed"; by: string; hung: boolean }
+  | { kind: "survived" }
+  | { kind: "invalid"; problem: string };
 
 const TIMEOUT_MS = 180_000;
 
 /** Runs every test without mutations first: a failing baseline cannot kill anything. Then runs one mutation at a time in each copy. */
-export async function runMutations(mutations: readonly ListedMutation[], { root, dir, jobs, say, timeoutMs = TIMEOUT_MS, signal }: MutationRunOptions): Promise<MutationReport> {
+export async function runMutations(
+  mutations: readonly ListedMutation[],
+  { root, dir, jobs, say, timeoutMs = TIMEOUT_MS, signal }: MutationRunOptions,
+): Promise<MutationReport> {
   const copies = Array.from({ length: Math.min(jobs, mutations.length) }, (_, i) => join(dir, String(i)));
   for (const copy of copies) copyCheckout(root, copy);
   const run = (copy: string, { test, name }: ListedMutation, limitMs: number) =>
@@ -51,13 +57,16 @@ export async function runMutations(mutations: readonly ListedMutation[], { root,
   await inParallel(mutations, copies, async (mutation, copy) => {
     const verdict = await tryOut(mutation, copy);
     verdicts.set(mutation.id, verdict);
-    say(`${String(verdicts.size).padStart(4)}/${mutations.length}  ${verdict.kind.padEnd(8)}  ${describe(mutation)}${verdict.kind === "killed" ? `  by "${verdict.by}"` : ""}${verdict.kind === "invalid" ? `  ${verdict.problem}` : ""}`);
+    say(
+      `${String(verdicts.size).padStart(4)}/${mutations.length}  ${verdict.kind.padEnd(8)}  ${describe(mutation)}${verdict.kind === "killed" ? `  by "${verdict.by}"` : ""}${verdict.kind === "invalid" ? `  ${verdict.problem}` : ""}`,
+    );
   });
   return reportOf(mutations, verdicts);
 
   async function tryOut(mutation: ListedMutation, copy: string): Promise<Verdict> {
     const baseline = baselines.get(testOf(mutation))!;
-    if (baseline.kind !== "passed") return { kind: "invalid", problem: `${testOf(mutation)} is red without the change: ${textOf(baseline)}` };
+    if (baseline.kind !== "passed")
+      return { kind: "invalid", problem: `${testOf(mutation)} is red without the change: ${textOf(baseline)}` };
     const changed = mutate(copy, mutation);
     if ("problem" in changed) return { kind: "invalid", problem: changed.problem };
     const path = join(copy, mutation.file);
@@ -67,7 +76,8 @@ export async function runMutations(mutations: readonly ListedMutation[], { root,
       const outcome = await run(copy, mutation, mutation.timeoutMs ?? timeoutMs);
       if (outcome.kind === "passed") return { kind: "survived" };
       if (outcome.kind === "failed") return { kind: "killed", by: outcome.test, hung: false };
-      if (outcome.kind === "timed out" && mutation.timeoutMs !== undefined) return { kind: "killed", by: "a timeout, as stated", hung: true };
+      if (outcome.kind === "timed out" && mutation.timeoutMs !== undefined)
+        return { kind: "killed", by: "a timeout, as stated", hung: true };
       return { kind: "invalid", problem: textOf(outcome) };
     } finally {
       writeFileSync(path, original);
@@ -93,7 +103,8 @@ function reportOf(mutations: readonly ListedMutation[], verdicts: ReadonlyMap<st
 }
 
 const testOf = ({ test, name }: ListedMutation): string => (name === undefined ? test : `${test} (${name})`);
-const describe = ({ id, file, from, to }: ListedMutation): string => `${id}: ${file}: ${oneLine(from)} -> ${oneLine(to)}`;
+const describe = ({ id, file, from, to }: ListedMutation): string =>
+  `${id}: ${file}: ${oneLine(from)} -> ${oneLine(to)}`;
 const oneLine = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text);
 
 function textOf(outcome: TestOutcome): string {
@@ -102,9 +113,15 @@ function textOf(outcome: TestOutcome): string {
 }
 
 /** Each place processes one item at a time, in order. */
-async function inParallel<Item, Place>(items: readonly Item[], places: readonly Place[], work: (item: Item, place: Place) => Promise<void>): Promise<void> {
+async function inParallel<Item, Place>(
+  items: readonly Item[],
+  places: readonly Place[],
+  work: (item: Item, place: Place) => Promise<void>,
+): Promise<void> {
   const left = items[Symbol.iterator]();
-  await Promise.all(places.map(async (place) => {
-    for (const item of left) await work(item, place);
-  }));
+  await Promise.all(
+    places.map(async (place) => {
+      for (const item of left) await work(item, place);
+    }),
+  );
 }

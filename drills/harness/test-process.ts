@@ -34,9 +34,19 @@ const LAST_LINES = 12;
 export async function runTest({ root, test, name, timeoutMs, scratch, signal }: TestOptions): Promise<TestOutcome> {
   const temporary = mkdtempSync(join(scratch, "t"));
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const args = ["--no-warnings", "--test-reporter=tap", ...(name === undefined ? [] : [`--test-name-pattern=${name}`]), test];
+  const args = [
+    "--no-warnings",
+    "--test-reporter=tap",
+    ...(name === undefined ? [] : [`--test-name-pattern=${name}`]),
+    test,
+  ];
   // A separate process group: the children of the test are killed with it.
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...env, TMPDIR: temporary, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...env, TMPDIR: temporary, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
   const end = () => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
@@ -62,13 +72,18 @@ export async function runTest({ root, test, name, timeoutMs, scratch, signal }: 
       child.once("error", (err) => resolve({ kind: "broken", problem: err.message }));
       child.once("close", (code, killed) => {
         clearTimeout(timer);
-        if (code !== 0) resolve({ kind: "broken", problem: `${killed ?? `exit code ${code}`} without a failed test: ${last.filter((line) => line.trim() !== "").join(" | ")}` });
+        if (code !== 0)
+          resolve({
+            kind: "broken",
+            problem: `${killed ?? `exit code ${code}`} without a failed test: ${last.filter((line) => line.trim() !== "").join(" | ")}`,
+          });
         else resolve(tests > 0 ? { kind: "passed", tests } : { kind: "broken", problem: "no test ran" });
       });
     });
   } finally {
     end();
-    if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once("exit", resolve));
+    if (child.exitCode === null && child.signalCode === null)
+      await new Promise((resolve) => child.once("exit", resolve));
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -1,8 +1,28 @@
 import type { Mutation } from "./mutation.ts";
 
 export const mutations: Mutation[] = [
-  { file: "src/certificates/renewal.ts", from: "* 2) / 3)", to: "* 9) / 10)", test: "src/certificates/renewal.test.ts" },
-  { file: "src/certificates/renewal.ts", from: ", 6 * HOUR)", to: ", 24 * HOUR)", test: "src/certificates/renewal.test.ts" },
-  { file: "src/certificates/renewal.ts", from: "Math.max(asked, ", to: "Math.max(0, ", test: "src/certificates/renewal.test.ts" },
-  { file: "src/certificates/renewal.ts", from: "2 ** Math.min(failures - 1, 10)", to: "Math.min(failures, 10)", test: "src/certificates/renewal.test.ts" },
+  {
+    file: "src/certificates/renewal.ts",
+    from: "* 2) / 3)",
+    to: "* 9) / 10)",
+    test: "src/certificates/renewal.test.ts",
+  },
+  {
+    file: "src/certificates/renewal.ts",
+    from: ", 6 * HOUR)",
+    to: ", 24 * HOUR)",
+    test: "src/certificates/renewal.test.ts",
+  },
+  {
+    file: "src/certificates/renewal.ts",
+    from: "Math.max(asked, ",
+    to: "Math.max(0, ",
+    test: "src/certificates/renewal.test.ts",
+  },
+  {
+    file: "src/certificates/renewal.ts",
+    from: "2 ** Math.min(failures - 1, 10)",
+    to: "Math.min(failures, 10)",
+    test: "src/certificates/renewal.test.ts",
+  },
 ];

@@ -5,7 +5,7 @@
 export interface Mutation {
   /** Source file, relative to the root of the checkout. */
   file: string;
-  /** Text that occurs exactly once in `file`. */
+  /** Code that occurs exactly once in `file`; spaces, line breaks and trailing commas are not compared. */
   from: string;
   /** Replacement. The result must still parse and load. */
   to: string;

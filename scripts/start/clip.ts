@@ -5,11 +5,33 @@ export function makeClip(path: string, seconds: number): Promise<void> {
   const child = spawn(
     "ffmpeg",
     [
-      "-hide_banner", "-loglevel", "error", "-nostdin", "-y",
-      "-f", "lavfi", "-i", `testsrc2=size=1280x720:rate=30:duration=${seconds}`,
-      "-f", "lavfi", "-i", `sine=frequency=330:beep_factor=2:sample_rate=48000:duration=${seconds}`,
-      "-af", "volume=0.2", "-c:a", "aac", "-ac", "2",
-      "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-movflags", "+faststart",
+      "-hide_banner",
+      "-loglevel",
+      "error",
+      "-nostdin",
+      "-y",
+      "-f",
+      "lavfi",
+      "-i",
+      `testsrc2=size=1280x720:rate=30:duration=${seconds}`,
+      "-f",
+      "lavfi",
+      "-i",
+      `sine=frequency=330:beep_factor=2:sample_rate=48000:duration=${seconds}`,
+      "-af",
+      "volume=0.2",
+      "-c:a",
+      "aac",
+      "-ac",
+      "2",
+      "-c:v",
+      "libx264",
+      "-preset",
+      "veryfast",
+      "-pix_fmt",
+      "yuv420p",
+      "-movflags",
+      "+faststart",
       path,
     ],
     { stdio: ["ignore", "ignore", "pipe"], timeout: 120_000, killSignal: "SIGKILL" },
@@ -18,6 +40,10 @@ export function makeClip(path: string, seconds: number): Promise<void> {
   child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-2000)));
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`ffmpeg could not make a clip: ${words.trim() || `it ended with ${code}`}`))));
+    child.once("close", (code) =>
+      code === 0
+        ? resolve()
+        : reject(new Error(`ffmpeg could not make a clip: ${words.trim() || `it ended with ${code}`}`)),
+    );
   });
 }

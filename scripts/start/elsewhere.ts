@@ -36,7 +36,13 @@ export async function startElsewhere(): Promise<Elsewhere> {
     disabledCommands: ["AUTH", "STARTTLS"],
     onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
       // A client that breaks off has sent nothing.
-      void take(stream, mailFrom ? mailFrom.address : "", rcptTo.map(({ address }) => address)).catch(() => {}).finally(done);
+      void take(
+        stream,
+        mailFrom ? mailFrom.address : "",
+        rcptTo.map(({ address }) => address),
+      )
+        .catch(() => {})
+        .finally(done);
     },
   });
   server.on("error", () => {});

@@ -38,7 +38,9 @@ async function fetchFirst(playlist: URL, variant: Pick<FirstSegment, "size" | "a
   const init = /^#EXT-X-MAP:.*URI="([^"]+)"/m.exec(media)?.[1];
   const segment = /^[^#\s].*$/m.exec(media)?.[0];
   if (init === undefined || segment === undefined) throw new Error(`${playlist} names no segment:\n${media}`);
-  const pieces = await Promise.all([init, segment].map(async (uri) => (await ask(new URL(uri, playlist))).arrayBuffer()));
+  const pieces = await Promise.all(
+    [init, segment].map(async (uri) => (await ask(new URL(uri, playlist))).arrayBuffer()),
+  );
   return { ...variant, octets: pieces.reduce((sum, { byteLength }) => sum + byteLength, 0), at: performance.now() };
 }
 

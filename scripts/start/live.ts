@@ -17,17 +17,33 @@ const POLL_MS = 50;
 /** A short broadcast of ffmpeg's test pictures, published over RTMP as OBS would, watched while it runs, and a recording when it is over. Where it is watched. */
 export async function showBroadcast({ call, account, url }: Platform): Promise<string> {
   const path = `/accounts/${account.id}/stream/live_inputs`;
-  const input = await call<LiveInput>("POST", path, { meta: { name: "Workshop" }, recording: { mode: "automatic" }, preferLowLatency: true });
+  const input = await call<LiveInput>("POST", path, {
+    meta: { name: "Workshop" },
+    recording: { mode: "automatic" },
+    preferLowLatency: true,
+  });
   const began = performance.now();
   const published = publish(`${input.rtmp.url}${input.rtmp.streamKey}`);
   const parts = await until(() => firstParts(input.playback.hls), "the broadcast cannot be watched");
   const seen = performance.now();
   headline(`A broadcast of ${SECONDS} seconds, by ffmpeg over RTMP to ${input.rtmp.url}:`);
-  row("watched", `from ${((seen - began) / 1000).toFixed(1)} s after its encoder began, in parts of ${parts.toFixed(2)} s (low-latency HLS), by WebRTC and RTMP too`);
+  row(
+    "watched",
+    `from ${((seen - began) / 1000).toFixed(1)} s after its encoder began, in parts of ${parts.toFixed(2)} s (low-latency HLS), by WebRTC and RTMP too`,
+  );
   await published;
   const ended = performance.now();
-  const recording = await until(async () => (await call<{ uid: string; duration: number; status: { state: string } }[]>("GET", `${path}/${input.uid}/videos`)).find(({ status }) => status.state === "ready"), "the broadcast has left no recording");
-  row("recorded", `${recording.duration.toFixed(1)} s, a video like any other ${((performance.now() - ended) / 1000).toFixed(1)} s after the end, 2 of which it waited for the publisher to come back`);
+  const recording = await until(
+    async () =>
+      (
+        await call<{ uid: string; duration: number; status: { state: string } }[]>("GET", `${path}/${input.uid}/videos`)
+      ).find(({ status }) => status.state === "ready"),
+    "the broadcast has left no recording",
+  );
+  row(
+    "recorded",
+    `${recording.duration.toFixed(1)} s, a video like any other ${((performance.now() - ended) / 1000).toFixed(1)} s after the end, 2 of which it waited for the publisher to come back`,
+  );
   const watch = `${url}/${input.uid}/watch`;
   row("go live yourself", `npx reelpost live show ${input.uid}`);
   return watch;
@@ -35,16 +51,56 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
 
 /** Resolves when it is over. Rejects with the words of ffmpeg. */
 function publish(target: string): Promise<void> {
-  const child = spawn("ffmpeg", [
-    "-hide_banner", "-loglevel", "error", "-nostdin",
-    "-re", "-f", "lavfi", "-i", `testsrc2=size=640x360:rate=30:duration=${SECONDS}`, "-re", "-f", "lavfi", "-i", `sine=frequency=330:beep_factor=2:sample_rate=48000:duration=${SECONDS}`,
-    "-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-pix_fmt", "yuv420p", "-g", "60", "-b:v", "1M", "-af", "volume=0.2", "-c:a", "aac", "-ac", "2", "-f", "flv", target,
-  ], { stdio: ["ignore", "ignore", "pipe"], timeout: 60_000, killSignal: "SIGKILL" });
+  const child = spawn(
+    "ffmpeg",
+    [
+      "-hide_banner",
+      "-loglevel",
+      "error",
+      "-nostdin",
+      "-re",
+      "-f",
+      "lavfi",
+      "-i",
+      `testsrc2=size=640x360:rate=30:duration=${SECONDS}`,
+      "-re",
+      "-f",
+      "lavfi",
+      "-i",
+      `sine=frequency=330:beep_factor=2:sample_rate=48000:duration=${SECONDS}`,
+      "-c:v",
+      "libx264",
+      "-preset",
+      "veryfast",
+      "-tune",
+      "zerolatency",
+      "-pix_fmt",
+      "yuv420p",
+      "-g",
+      "60",
+      "-b:v",
+      "1M",
+      "-af",
+      "volume=0.2",
+      "-c:a",
+      "aac",
+      "-ac",
+      "2",
+      "-f",
+      "flv",
+      target,
+    ],
+    { stdio: ["ignore", "ignore", "pipe"], timeout: 60_000, killSignal: "SIGKILL" },
+  );
   let words = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-2000)));
   const over = new Promise<void>((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`ffmpeg could not publish: ${words.trim() || `it ended with ${code}`}`))));
+    child.once("close", (code) =>
+      code === 0
+        ? resolve()
+        : reject(new Error(`ffmpeg could not publish: ${words.trim() || `it ended with ${code}`}`)),
+    );
   });
   // Waited for later; until then it may have failed already.
   over.catch(() => {});

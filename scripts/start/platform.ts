@@ -28,7 +28,11 @@ export interface Platform extends Ready {
 
 /** `reelpost serve`, with its log in a file. Rejects when it ends before it is ready. */
 export async function startPlatform(args: string[], log: string, env: Record<string, string>): Promise<Platform> {
-  const server = spawn(process.execPath, [main, "serve", "--json", ...args], { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", openSync(log, "w")] });
+  const server = spawn(process.execPath, [main, "serve", "--json", ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", openSync(log, "w")],
+  });
   const ended = endOf(server);
   const ready = await new Promise<Ready>((resolve, reject) => {
     createInterface({ input: server.stdout! }).on("line", (line) => {
@@ -37,7 +41,13 @@ export async function startPlatform(args: string[], log: string, env: Record<str
     });
     void ended.then((code) => reject(new Error(`the server ended with code ${code} before it was ready`)));
   });
-  const clientEnv = { ...process.env, API_BASE_URL: ready.api, API_TOKEN: ready.token, ACCOUNT_ID: ready.account.id, NO_COLOR: "1" };
+  const clientEnv = {
+    ...process.env,
+    API_BASE_URL: ready.api,
+    API_TOKEN: ready.token,
+    ACCOUNT_ID: ready.account.id,
+    NO_COLOR: "1",
+  };
 
   return {
     ...ready,
@@ -46,14 +56,25 @@ export async function startPlatform(args: string[], log: string, env: Record<str
     async call(method, path, body) {
       const answer = await fetch(`${ready.api}${path}`, {
         method,
-        headers: { authorization: `Bearer ${ready.token}`, ...(body !== undefined && { "content-type": "application/json" }) },
+        headers: {
+          authorization: `Bearer ${ready.token}`,
+          ...(body !== undefined && { "content-type": "application/json" }),
+        },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-      const { success, errors, result } = (await answer.json()) as { success: boolean; errors: { message: string }[]; result: never };
+      const { success, errors, result } = (await answer.json()) as {
+        success: boolean;
+        errors: { message: string }[];
+        result: never;
+      };
       if (!success) throw new Error(`${method} ${path}: ${errors.map(({ message }) => message).join("; ")}`);
       return result;
     },
-    cli: (...words) => output(spawn(process.execPath, [main, ...words], { cwd: root, env: clientEnv, stdio: ["ignore", "pipe", "inherit"] }), words),
+    cli: (...words) =>
+      output(
+        spawn(process.execPath, [main, ...words], { cwd: root, env: clientEnv, stdio: ["ignore", "pipe", "inherit"] }),
+        words,
+      ),
   };
 }
 

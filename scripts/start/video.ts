@@ -29,7 +29,10 @@ export async function uploadVideo(platform: Platform, folder: string): Promise<{
   row("sent", `${fromHere(file)}, ${inKilobytes(statSync(file).size)}`);
   for (const { size, asSent, octets, at } of segments) {
     const waited = ((at - lastOctetAt) / 1000).toFixed(2);
-    row("first segment", `${waited} s after the last byte: ${size}, ${inKilobytes(octets)}, ${asSent ? "as it was sent" : "encoded; the other sizes follow"}`);
+    row(
+      "first segment",
+      `${waited} s after the last byte: ${size}, ${inKilobytes(octets)}, ${asSent ? "as it was sent" : "encoded; the other sizes follow"}`,
+    );
   }
   row("watch it", preview);
   return { watch: preview };
@@ -66,11 +69,17 @@ export async function showReply(elsewhere: Elsewhere, sender: string): Promise<v
   const picture = /<img src="([^"]+)"/.exec(html ?? "")?.[1];
   if (watch === undefined || picture === undefined) throw new Error(`the reply has no picture and no link:\n${raw}`);
   const [page, image] = await Promise.all([fetch(watch), fetch(picture)]);
-  if (!page.ok || !image.ok) throw new Error(`the reply names ${watch} (answered with ${page.status}) and ${picture} (${image.status})`);
+  if (!page.ok || !image.ok)
+    throw new Error(`the reply names ${watch} (answered with ${page.status}) and ${picture} (${image.status})`);
   await page.body?.cancel();
-  headline("The worker uploaded what was attached, and replied when it could be watched. The sender's server was given:");
+  headline(
+    "The worker uploaded what was attached, and replied when it could be watched. The sender's server was given:",
+  );
   row("reply", `"${subject}" from ${from?.address}`);
-  row("thumbnail", `${picture} (${image.headers.get("content-type")}, ${inKilobytes((await image.arrayBuffer()).byteLength)})`);
+  row(
+    "thumbnail",
+    `${picture} (${image.headers.get("content-type")}, ${inKilobytes((await image.arrayBuffer()).byteLength)})`,
+  );
   row("watch it", watch);
 }
 

@@ -7,10 +7,19 @@ export const emailKey = (email: string): string => email.toLowerCase();
 // ---- users
 
 export async function insertUser(db: Executor, user: User): Promise<void> {
-  await db.insertInto("users")
+  await db
+    .insertInto("users")
     .values({
-      id: user.id, email: user.email, email_key: emailKey(user.email), first_name: user.firstName, last_name: user.lastName,
-      telephone: user.telephone, country: user.country, zipcode: user.zipcode, global_key_hash: null, created_at: user.createdAt,
+      id: user.id,
+      email: user.email,
+      email_key: emailKey(user.email),
+      first_name: user.firstName,
+      last_name: user.lastName,
+      telephone: user.telephone,
+      country: user.country,
+      zipcode: user.zipcode,
+      global_key_hash: null,
+      created_at: user.createdAt,
     })
     .execute();
 }
@@ -35,7 +44,11 @@ export async function setGlobalKey(db: Executor, user: string, hash: string): Pr
   await db.updateTable("users").set({ global_key_hash: hash }).where("id", "=", user).execute();
 }
 
-export async function updateUser(db: Executor, id: string, change: Partial<Pick<User, "firstName" | "lastName" | "telephone" | "country" | "zipcode">>): Promise<void> {
+export async function updateUser(
+  db: Executor,
+  id: string,
+  change: Partial<Pick<User, "firstName" | "lastName" | "telephone" | "country" | "zipcode">>,
+): Promise<void> {
   const set = {
     ...(change.firstName !== undefined && { first_name: change.firstName }),
     ...(change.lastName !== undefined && { last_name: change.lastName }),
@@ -49,11 +62,18 @@ export async function updateUser(db: Executor, id: string, change: Partial<Pick<
 // ---- accounts
 
 export async function insertAccount(db: Executor, { id, name, type, settings, createdAt }: Account): Promise<void> {
-  await db.insertInto("accounts").values({ id, name, type, settings: JSON.stringify(settings), created_at: createdAt }).execute();
+  await db
+    .insertInto("accounts")
+    .values({ id, name, type, settings: JSON.stringify(settings), created_at: createdAt })
+    .execute();
 }
 
 export async function updateAccount(db: Executor, { id, name, type, settings }: Account): Promise<void> {
-  await db.updateTable("accounts").set({ name, type, settings: JSON.stringify(settings) }).where("id", "=", id).execute();
+  await db
+    .updateTable("accounts")
+    .set({ name, type, settings: JSON.stringify(settings) })
+    .where("id", "=", id)
+    .execute();
 }
 
 export async function deleteAccount(db: Executor, id: string): Promise<void> {
@@ -67,7 +87,13 @@ export async function findAccount(db: Executor, id: string): Promise<Account | u
 
 /** The oldest one: what the first run made, as long as it is there. */
 export async function firstAccount(db: Executor): Promise<Account | undefined> {
-  const row = await db.selectFrom("accounts").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
+  const row = await db
+    .selectFrom("accounts")
+    .selectAll()
+    .orderBy("created_at")
+    .orderBy("id")
+    .limit(1)
+    .executeTakeFirst();
   return row && toAccount(row);
 }
 
@@ -85,12 +111,23 @@ export async function otherAccountExists(db: Executor, id: string): Promise<bool
 
 // ---- memberships
 
-export async function insertMembership(db: Executor, { id, user, account, status, createdAt }: Membership): Promise<void> {
-  await db.insertInto("memberships").values({ id, user_id: user, account_id: account, status, created_at: createdAt }).execute();
+export async function insertMembership(
+  db: Executor,
+  { id, user, account, status, createdAt }: Membership,
+): Promise<void> {
+  await db
+    .insertInto("memberships")
+    .values({ id, user_id: user, account_id: account, status, created_at: createdAt })
+    .execute();
 }
 
 export async function findMembership(db: Executor, user: string, id: string): Promise<Membership | undefined> {
-  const row = await db.selectFrom("memberships").selectAll().where("id", "=", id).where("user_id", "=", user).executeTakeFirst();
+  const row = await db
+    .selectFrom("memberships")
+    .selectAll()
+    .where("id", "=", id)
+    .where("user_id", "=", user)
+    .executeTakeFirst();
   return row && toMembership(row);
 }
 
@@ -108,17 +145,37 @@ export async function deleteMembershipsOf(db: Executor, account: string): Promis
 
 /** Whether anyone but this membership has access to the account. */
 export async function otherMemberExists(db: Executor, { id, account }: Membership): Promise<boolean> {
-  return (await db.selectFrom("memberships").select("id").where("account_id", "=", account).where("id", "!=", id).where("status", "=", "accepted").limit(1).executeTakeFirst()) !== undefined;
+  return (
+    (await db
+      .selectFrom("memberships")
+      .select("id")
+      .where("account_id", "=", account)
+      .where("id", "!=", id)
+      .where("status", "=", "accepted")
+      .limit(1)
+      .executeTakeFirst()) !== undefined
+  );
 }
 
 /** Accounts that a user has access to, oldest membership first. */
 export async function accountsOfUser(db: Executor, user: string): Promise<string[]> {
-  const rows = await db.selectFrom("memberships").select("account_id").where("user_id", "=", user).where("status", "=", "accepted").orderBy("created_at").orderBy("id").execute();
+  const rows = await db
+    .selectFrom("memberships")
+    .select("account_id")
+    .where("user_id", "=", user)
+    .where("status", "=", "accepted")
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
   return rows.map(({ account_id }) => account_id);
 }
 
 export async function countMemberships(db: Executor, user: string): Promise<number> {
-  const { count } = await db.selectFrom("memberships").select(db.fn.countAll().as("count")).where("user_id", "=", user).executeTakeFirstOrThrow();
+  const { count } = await db
+    .selectFrom("memberships")
+    .select(db.fn.countAll().as("count"))
+    .where("user_id", "=", user)
+    .executeTakeFirstOrThrow();
   return Number(count);
 }
 
@@ -130,14 +187,29 @@ export interface MembershipQuery {
 }
 
 /** Of one user, each with its account. The caller bounds how many accounts a user has. */
-export async function listMemberships(db: Executor, user: string, { accountName, status, order, direction = "asc" }: MembershipQuery, { limit, offset }: { limit: number; offset: number }): Promise<{ rows: { membership: Membership; account: Account }[]; total: number }> {
-  let query = db.selectFrom("memberships").innerJoin("accounts", "accounts.id", "memberships.account_id").where("memberships.user_id", "=", user);
+export async function listMemberships(
+  db: Executor,
+  user: string,
+  { accountName, status, order, direction = "asc" }: MembershipQuery,
+  { limit, offset }: { limit: number; offset: number },
+): Promise<{ rows: { membership: Membership; account: Account }[]; total: number }> {
+  let query = db
+    .selectFrom("memberships")
+    .innerJoin("accounts", "accounts.id", "memberships.account_id")
+    .where("memberships.user_id", "=", user);
   if (accountName !== undefined) query = query.where("accounts.name", "=", accountName);
   if (status !== undefined) query = query.where("memberships.status", "=", status);
   const { total } = await query.select(sql<number>`count(*)`.as("total")).executeTakeFirstOrThrow();
   let sorted = query.select([
-    "memberships.id", "memberships.user_id", "memberships.account_id", "memberships.status", "memberships.created_at",
-    "accounts.name", "accounts.type", "accounts.settings", "accounts.created_at as account_created_at",
+    "memberships.id",
+    "memberships.user_id",
+    "memberships.account_id",
+    "memberships.status",
+    "memberships.created_at",
+    "accounts.name",
+    "accounts.type",
+    "accounts.settings",
+    "accounts.created_at as account_created_at",
   ]);
   if (order === "account.name") sorted = sorted.orderBy("accounts.name", direction);
   if (order === "status") sorted = sorted.orderBy("memberships.status", direction);
@@ -147,20 +219,41 @@ export async function listMemberships(db: Executor, user: string, { accountName,
     total: Number(total),
     rows: rows.map((row) => ({
       membership: toMembership(row),
-      account: toAccount({ id: row.account_id, name: row.name, type: row.type, settings: row.settings, created_at: row.account_created_at }),
+      account: toAccount({
+        id: row.account_id,
+        name: row.name,
+        type: row.type,
+        settings: row.settings,
+        created_at: row.account_created_at,
+      }),
     })),
   };
 }
 
 const toUser = (row: AccountTables["users"]): User => ({
-  id: row.id, email: row.email, firstName: row.first_name, lastName: row.last_name, telephone: row.telephone, country: row.country, zipcode: row.zipcode,
-  hasGlobalKey: row.global_key_hash !== null, createdAt: row.created_at,
+  id: row.id,
+  email: row.email,
+  firstName: row.first_name,
+  lastName: row.last_name,
+  telephone: row.telephone,
+  country: row.country,
+  zipcode: row.zipcode,
+  hasGlobalKey: row.global_key_hash !== null,
+  createdAt: row.created_at,
 });
 
 const toAccount = (row: AccountTables["accounts"]): Account => ({
-  id: row.id, name: row.name, type: row.type as Account["type"], settings: JSON.parse(row.settings) as Account["settings"], createdAt: row.created_at,
+  id: row.id,
+  name: row.name,
+  type: row.type as Account["type"],
+  settings: JSON.parse(row.settings) as Account["settings"],
+  createdAt: row.created_at,
 });
 
 const toMembership = (row: AccountTables["memberships"]): Membership => ({
-  id: row.id, user: row.user_id, account: row.account_id, status: row.status as MembershipStatus, createdAt: row.created_at,
+  id: row.id,
+  user: row.user_id,
+  account: row.account_id,
+  status: row.status as MembershipStatus,
+  createdAt: row.created_at,
 });

@@ -23,7 +23,12 @@ export function accountsConformance(engine: TestEngine): void {
     const first = (await room.bootstrap({ accountName: "Home", email: "Ann@example.com" }))!;
     const caller = async (secret: string, more = {}) => (await room.authenticate({ secret, ...more }))!;
     const admin = await caller(first.token);
-    const reader: TokenRequest = { name: "reader", policies: [{ effect: "allow", groups: groups("Stream Read"), resources: { [`${ACCOUNT}.${first.account.id}`]: "*" } }] };
+    const reader: TokenRequest = {
+      name: "reader",
+      policies: [
+        { effect: "allow", groups: groups("Stream Read"), resources: { [`${ACCOUNT}.${first.account.id}`]: "*" } },
+      ],
+    };
     const mine = { user: first.user.id };
     return { db, another, clock, events, room, first, admin, caller, reader, mine };
   }
@@ -37,9 +42,16 @@ export function accountsConformance(engine: TestEngine): void {
     test("makes user, account and a token that may do everything, once", async (t) => {
       const { room, first, admin } = await setUp(t);
       assert.match(first.token, /^[\w-]{40}$/);
-      assert.deepEqual([admin.user, admin.accounts], [{ id: first.user.id, email: "Ann@example.com" }, [first.account.id]]);
+      assert.deepEqual(
+        [admin.user, admin.accounts],
+        [{ id: first.user.id, email: "Ann@example.com" }, [first.account.id]],
+      );
       for (const { name, scope } of permissionGroups) {
-        const on = { user: { user: true as const }, account: { account: first.account.id }, zone: { zone: "f".repeat(32), account: first.account.id } }[scope];
+        const on = {
+          user: { user: true as const },
+          account: { account: first.account.id },
+          zone: { zone: "f".repeat(32), account: first.account.id },
+        }[scope];
         assert.ok(admin.allows(name, on), name);
       }
       assert.ok(!admin.allows("Stream Read", { account: "f".repeat(32) }), "an account that is not the user's");
@@ -49,14 +61,26 @@ export function accountsConformance(engine: TestEngine): void {
 
     test("wants an address that can be shown", async (t) => {
       const { db } = await engine.open(t, accountsMigrations);
-      const room = createAccounts({ db, clock: createManualClock(1), ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
-      for (const email of ["", "ann", "ann@localhost", "ann@-x.example", "a b@example.com"]) await assert.rejects(room.bootstrap({ email }), refused("badAccount"), email);
+      const room = createAccounts({
+        db,
+        clock: createManualClock(1),
+        ids: randomIds,
+        events: createLocalEvents({ log: silentLog }),
+        log: silentLog,
+      });
+      for (const email of ["", "ann", "ann@localhost", "ann@-x.example", "a b@example.com"])
+        await assert.rejects(room.bootstrap({ email }), refused("badAccount"), email);
       assert.equal((await room.bootstrap({ email: "ann+x@mail.example.com" }))!.user.email, "ann+x@mail.example.com");
     });
 
     test("of two at once, one makes it", async (t) => {
       const { db, another } = await engine.open(t, accountsMigrations);
-      const parts = { clock: createManualClock(1), ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog };
+      const parts = {
+        clock: createManualClock(1),
+        ids: randomIds,
+        events: createLocalEvents({ log: silentLog }),
+        log: silentLog,
+      };
       const rooms = [createAccounts({ db, ...parts }), createAccounts({ db: await another(), ...parts })];
       const made = await Promise.all(rooms.map((room) => room.bootstrap()));
       assert.equal(made.filter((each) => each !== undefined).length, 1);
@@ -67,7 +91,13 @@ export function accountsConformance(engine: TestEngine): void {
       const { token } = await room.newAdminToken();
       assert.ok((await caller(token)).allows("API Tokens Write", { user: true }));
       const empty = await engine.open(t, accountsMigrations);
-      const before = createAccounts({ db: empty.db, clock: createManualClock(1), ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
+      const before = createAccounts({
+        db: empty.db,
+        clock: createManualClock(1),
+        ids: randomIds,
+        events: createLocalEvents({ log: silentLog }),
+        log: silentLog,
+      });
       await assert.rejects(before.newAdminToken(), refused("noUser"));
     });
   });
@@ -111,12 +141,27 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal((await caller(next)).tokenId, rolled.token.id);
 
       const changed = await make();
-      assert.equal((await room.tokens.update(mine, changed.token.id, { ...reader, status: "disabled" }, admin)).status, "disabled");
+      assert.equal(
+        (await room.tokens.update(mine, changed.token.id, { ...reader, status: "disabled" }, admin)).status,
+        "disabled",
+      );
       assert.equal(await caller(changed.value), undefined);
-      assert.equal((await room.tokens.update(mine, changed.token.id, reader, admin)).status, "disabled", "silence about the status does not wake it");
-      await room.tokens.update(mine, changed.token.id, { ...reader, status: "active", policies: [{ ...reader.policies[0]!, groups: groups("D1 Read") }] }, admin);
+      assert.equal(
+        (await room.tokens.update(mine, changed.token.id, reader, admin)).status,
+        "disabled",
+        "silence about the status does not wake it",
+      );
+      await room.tokens.update(
+        mine,
+        changed.token.id,
+        { ...reader, status: "active", policies: [{ ...reader.policies[0]!, groups: groups("D1 Read") }] },
+        admin,
+      );
       const narrowed = await caller(changed.value);
-      assert.deepEqual(["Stream Read", "D1 Read"].map((name) => narrowed.allows(name as "D1 Read", { account: first.account.id })), [false, true]);
+      assert.deepEqual(
+        ["Stream Read", "D1 Read"].map((name) => narrowed.allows(name as "D1 Read", { account: first.account.id })),
+        [false, true],
+      );
     });
 
     test("stop in the process that stops them without its own hint", async (t) => {
@@ -143,7 +188,13 @@ export function accountsConformance(engine: TestEngine): void {
 
     test("and without the hint after a few seconds", async (t) => {
       const { another, clock, room, admin, reader, mine } = await setUp(t);
-      const deaf = createAccounts({ db: await another(), clock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
+      const deaf = createAccounts({
+        db: await another(),
+        clock,
+        ids: randomIds,
+        events: createLocalEvents({ log: silentLog }),
+        log: silentLog,
+      });
       t.after(() => deaf.close());
       const { token, value } = await room.tokens.create(mine, reader, admin);
       assert.ok(await deaf.authenticate({ secret: value }));
@@ -155,7 +206,11 @@ export function accountsConformance(engine: TestEngine): void {
     test("are valid from and until", async (t) => {
       const { clock, room, admin, caller, reader, mine } = await setUp(t);
       const start = clock.now();
-      const { token, value } = await room.tokens.create(mine, { ...reader, notBefore: start + 2000, expiresAt: start + 4000 }, admin);
+      const { token, value } = await room.tokens.create(
+        mine,
+        { ...reader, notBefore: start + 2000, expiresAt: start + 4000 },
+        admin,
+      );
       const states: boolean[] = [];
       for (let second = 0; second < 6; second++) {
         states.push((await caller(value)) !== undefined);
@@ -166,7 +221,12 @@ export function accountsConformance(engine: TestEngine): void {
       const page = { page: 1, perPage: 20 };
       assert.ok(!(await room.tokens.list(mine, page)).items.some(({ id }) => id === token.id));
       assert.ok((await room.tokens.list(mine, page, { includeExpired: true })).items.some(({ id }) => id === token.id));
-      await room.tokens.update(mine, token.id, { ...reader, status: "expired", expiresAt: clock.now() + MINUTE }, admin);
+      await room.tokens.update(
+        mine,
+        token.id,
+        { ...reader, status: "expired", expiresAt: clock.now() + MINUTE },
+        admin,
+      );
       assert.ok(await caller(value), "a later end revives it");
     });
 
@@ -174,10 +234,20 @@ export function accountsConformance(engine: TestEngine): void {
       const { clock, room, admin, reader, mine } = await setUp(t);
       let changes = 0;
       const stop = room.onChanged(() => changes++);
-      const make = async (more: Partial<TokenRequest> = {}) => (await room.tokens.create(mine, { ...reader, ...more }, admin)).token.id;
-      const [revoked, rolled, disabled, expiring, stays] = [await make(), await make(), await make(), await make({ expiresAt: clock.now() + 1000 }), await make()];
+      const make = async (more: Partial<TokenRequest> = {}) =>
+        (await room.tokens.create(mine, { ...reader, ...more }, admin)).token.id;
+      const [revoked, rolled, disabled, expiring, stays] = [
+        await make(),
+        await make(),
+        await make(),
+        await make({ expiresAt: clock.now() + 1000 }),
+        await make(),
+      ];
       const since = clock.now();
-      const valid = async () => (await Promise.all([revoked, rolled, disabled, expiring, stays].map((id) => room.stillValid(id, since)))).map((caller) => caller !== undefined);
+      const valid = async () =>
+        (await Promise.all([revoked, rolled, disabled, expiring, stays].map((id) => room.stillValid(id, since)))).map(
+          (caller) => caller !== undefined,
+        );
       assert.deepEqual(await valid(), [true, true, true, true, true]);
       clock.advance(1000);
       changes = 0;
@@ -195,14 +265,19 @@ export function accountsConformance(engine: TestEngine): void {
       const { room, admin, caller, reader, mine } = await setUp(t);
       const { value } = await room.tokens.create(mine, { ...reader, ip: { in: ["192.0.2.0/24"] } }, admin);
       assert.ok(await caller(value, { ip: "192.0.2.7" }));
-      await assert.rejects(caller(value, { ip: "198.51.100.1" }), { message: "Cannot use the access token from location: 198.51.100.1" });
+      await assert.rejects(caller(value, { ip: "198.51.100.1" }), {
+        message: "Cannot use the access token from location: 198.51.100.1",
+      });
       await assert.rejects(caller(value), refused("wrongAddress"));
     });
 
     test("are refused with the field that is wrong", async (t) => {
       const { room, first, admin, reader, mine } = await setUp(t);
       const policy = reader.policies[0]!;
-      const on = (resources: Record<string, string | Record<string, string>>, names = ["Stream Read"]): Partial<TokenRequest> => ({ policies: [{ effect: "allow", groups: groups(...names), resources }] });
+      const on = (
+        resources: Record<string, string | Record<string, string>>,
+        names = ["Stream Read"],
+      ): Partial<TokenRequest> => ({ policies: [{ effect: "allow", groups: groups(...names), resources }] });
       const cases: [Partial<TokenRequest>, RegExp][] = [
         [{ policies: [] }, /policies: a token needs/],
         [{ policies: [{ ...policy, effect: "deny" }] }, /policies: .*allows something/],
@@ -213,49 +288,111 @@ export function accountsConformance(engine: TestEngine): void {
         [on({ foo: "*" }), /policies\.0\.resources: "foo"/],
         [on({ [`${ACCOUNT}.*`]: "read" }), /must be "\*"/],
         [on({ [`${ACCOUNT}.zone.*`]: "*" }), /Stream Read needs a resource com\.cloudflare\.api\.account\.<id>/],
-        [on({ [`${ACCOUNT}.${first.account.id}`]: "*" }, ["DNS Read"]), /DNS Read needs a resource com\.cloudflare\.api\.account\.zone/],
+        [
+          on({ [`${ACCOUNT}.${first.account.id}`]: "*" }, ["DNS Read"]),
+          /DNS Read needs a resource com\.cloudflare\.api\.account\.zone/,
+        ],
         [on({ [`${ACCOUNT}.*`]: { [`${ACCOUNT}.*`]: "*" } }, ["DNS Read"]), /nested resources are/],
         [on({ [`${ACCOUNT}.zone.*`]: { [`${ACCOUNT}.zone.*`]: "*" } }, ["DNS Read"]), /only an account/],
-        [on({ [`com.cloudflare.api.user.${"0".repeat(32)}`]: "*" }, ["User Details Read"]), /only the user who owns it/],
-        [on(Object.fromEntries(Array.from({ length: 2049 }, (_, i) => [`${ACCOUNT}.${i.toString(16).padStart(32, "0")}`, "*"]))), /at most 2048/],
+        [
+          on({ [`com.cloudflare.api.user.${"0".repeat(32)}`]: "*" }, ["User Details Read"]),
+          /only the user who owns it/,
+        ],
+        [
+          on(
+            Object.fromEntries(
+              Array.from({ length: 2049 }, (_, i) => [`${ACCOUNT}.${i.toString(16).padStart(32, "0")}`, "*"]),
+            ),
+          ),
+          /at most 2048/,
+        ],
         [{ expiresAt: 1 }, /expires_on: it is in the past/],
         [{ notBefore: Date.UTC(2031), expiresAt: Date.UTC(2030, 6) }, /not_before/],
         [{ ip: { in: ["nowhere"] } }, /condition\.request_ip\.in\.0/],
       ];
-      for (const [change, message] of cases) await assert.rejects(room.tokens.create(mine, { ...reader, ...change }, admin), { kind: "badToken", message });
+      for (const [change, message] of cases)
+        await assert.rejects(room.tokens.create(mine, { ...reader, ...change }, admin), { kind: "badToken", message });
     });
 
     test("give no more than they have", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
-      const maker: TokenRequest = { name: "maker", policies: [reader.policies[0]!, { effect: "allow", groups: groups("API Tokens Write"), resources: { [`com.cloudflare.api.user.${first.user.id}`]: "*" } }] };
+      const maker: TokenRequest = {
+        name: "maker",
+        policies: [
+          reader.policies[0]!,
+          {
+            effect: "allow",
+            groups: groups("API Tokens Write"),
+            resources: { [`com.cloudflare.api.user.${first.user.id}`]: "*" },
+          },
+        ],
+      };
       const { token, value } = await room.tokens.create(mine, maker, admin);
       const by = await caller(value);
       const child = await room.tokens.create(mine, reader, by);
       assert.ok(child.value);
-      const more: TokenRequest = { ...reader, policies: [{ effect: "allow", groups: groups("Stream Write"), resources: { [`${ACCOUNT}.${first.account.id}`]: "*" } }] };
-      await assert.rejects(room.tokens.create(mine, more, by), { kind: "exceeds", fix: new RegExp(`"Stream Write" on account ${first.account.id}`) });
+      const more: TokenRequest = {
+        ...reader,
+        policies: [
+          { effect: "allow", groups: groups("Stream Write"), resources: { [`${ACCOUNT}.${first.account.id}`]: "*" } },
+        ],
+      };
+      await assert.rejects(room.tokens.create(mine, more, by), {
+        kind: "exceeds",
+        fix: new RegExp(`"Stream Write" on account ${first.account.id}`),
+      });
       await assert.rejects(room.tokens.update(mine, child.token.id, more, by), refused("exceeds"));
       await assert.rejects(room.tokens.update(mine, token.id, more, by), refused("exceeds"), "not even itself");
-      const everywhere: TokenRequest = { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }] };
+      const everywhere: TokenRequest = {
+        ...reader,
+        policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }],
+      };
       await assert.rejects(room.tokens.create(mine, everywhere, by), refused("exceeds"));
       await assert.rejects(room.tokens.roll(mine, admin.tokenId, by), refused("exceeds"), "a stronger token's value");
       await room.tokens.roll(mine, child.token.id, by);
       await room.tokens.delete(mine, token.id);
-      await assert.rejects(room.tokens.create(mine, reader, by), refused("invalidToken"), "revoked while its request was under way");
+      await assert.rejects(
+        room.tokens.create(mine, reader, by),
+        refused("invalidToken"),
+        "revoked while its request was under way",
+      );
     });
 
     test("give no longer than they have it, and to no other addresses", async (t) => {
       const { clock, room, first, admin, caller, reader, mine } = await setUp(t);
       const bounds = { expiresAt: clock.now() + 60_000, ip: { in: ["192.0.2.0/24"] } };
-      const maker: TokenRequest = { name: "maker", policies: [reader.policies[0]!, { effect: "allow", groups: groups("API Tokens Write"), resources: { [`com.cloudflare.api.user.${first.user.id}`]: "*" } }] };
+      const maker: TokenRequest = {
+        name: "maker",
+        policies: [
+          reader.policies[0]!,
+          {
+            effect: "allow",
+            groups: groups("API Tokens Write"),
+            resources: { [`com.cloudflare.api.user.${first.user.id}`]: "*" },
+          },
+        ],
+      };
       const { token, value } = await room.tokens.create(mine, { ...maker, ...bounds }, admin);
       const by = await caller(value, { ip: "192.0.2.1" });
-      for (const more of [{}, { ...bounds, expiresAt: bounds.expiresAt + 1 }, { expiresAt: bounds.expiresAt }, { ...bounds, ip: { in: ["0.0.0.0/0"] } }]) {
+      for (const more of [
+        {},
+        { ...bounds, expiresAt: bounds.expiresAt + 1 },
+        { expiresAt: bounds.expiresAt },
+        { ...bounds, ip: { in: ["0.0.0.0/0"] } },
+      ]) {
         await assert.rejects(room.tokens.create(mine, { ...reader, ...more }, by), refused("outlasts"));
-        await assert.rejects(room.tokens.update(mine, token.id, { ...maker, ...more }, by), refused("outlasts"), "not even itself");
+        await assert.rejects(
+          room.tokens.update(mine, token.id, { ...maker, ...more }, by),
+          refused("outlasts"),
+          "not even itself",
+        );
       }
       const free = await room.tokens.create(mine, reader, admin);
-      await assert.rejects(room.tokens.roll(mine, free.token.id, by), refused("outlasts"), "the value of one that is not limited");
+      await assert.rejects(
+        room.tokens.roll(mine, free.token.id, by),
+        refused("outlasts"),
+        "the value of one that is not limited",
+      );
       assert.ok((await room.tokens.create(mine, { ...reader, ...bounds, expiresAt: bounds.expiresAt - 1 }, by)).value);
       assert.ok(await room.tokens.roll(mine, token.id, by));
     });
@@ -264,11 +401,21 @@ export function accountsConformance(engine: TestEngine): void {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const other = await room.accounts.create(admin, { name: "Other" });
       const owner = { account: other.id };
-      await assert.rejects(room.tokens.create(owner, reader, admin), { kind: "badToken", message: /reaches only that account/ });
-      const { token, value } = await room.tokens.create(owner, { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }] }, admin);
+      await assert.rejects(room.tokens.create(owner, reader, admin), {
+        kind: "badToken",
+        message: /reaches only that account/,
+      });
+      const { token, value } = await room.tokens.create(
+        owner,
+        { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.*`]: "*" } }] },
+        admin,
+      );
       const found = await caller(value);
       assert.deepEqual(found.accounts, [other.id]);
-      assert.deepEqual([other.id, first.account.id].map((account) => found.allows("Stream Read", { account })), [true, false]);
+      assert.deepEqual(
+        [other.id, first.account.id].map((account) => found.allows("Stream Read", { account })),
+        [true, false],
+      );
       assert.equal((await room.tokens.verify(found, owner)).id, token.id);
       await assert.rejects(room.tokens.verify(found, "user"), refused("invalidToken"));
       await assert.rejects(room.tokens.verify(admin, owner), refused("invalidToken"));
@@ -303,7 +450,18 @@ export function accountsConformance(engine: TestEngine): void {
       const { room, admin, reader, mine } = await setUp(t);
       const { token } = await room.tokens.create(mine, reader, admin);
       const [policy] = token.policies;
-      const changed = await room.tokens.update(mine, token.id, { ...reader, policies: [{ ...reader.policies[0]!, id: policy!.id }, { ...reader.policies[0]!, id: "made up" }] }, admin);
+      const changed = await room.tokens.update(
+        mine,
+        token.id,
+        {
+          ...reader,
+          policies: [
+            { ...reader.policies[0]!, id: policy!.id },
+            { ...reader.policies[0]!, id: "made up" },
+          ],
+        },
+        admin,
+      );
       assert.equal(changed.policies[0]!.id, policy!.id);
       assert.match(changed.policies[1]!.id, /^[0-9a-f]{32}$/);
     });
@@ -346,7 +504,18 @@ export function accountsConformance(engine: TestEngine): void {
       const next = await room.newGlobalKey();
       assert.equal(await caller(key, { email }), undefined);
       const again = await caller(next.key, { email });
-      assert.ok((await room.tokens.create({ user: first.user.id }, { name: "by key", policies: [{ effect: "allow", groups: groups("D1 Write"), resources: { [`${ACCOUNT}.*`]: "*" } }] }, again)).value);
+      assert.ok(
+        (
+          await room.tokens.create(
+            { user: first.user.id },
+            {
+              name: "by key",
+              policies: [{ effect: "allow", groups: groups("D1 Write"), resources: { [`${ACCOUNT}.*`]: "*" } }],
+            },
+            again,
+          )
+        ).value,
+      );
       await assert.rejects(room.tokens.verify(again, "user"), refused("invalidToken"));
     });
 
@@ -354,7 +523,10 @@ export function accountsConformance(engine: TestEngine): void {
       const { room, admin } = await setUp(t);
       await room.users.update(admin, { firstName: "Ann", country: "NL" });
       const user = await room.users.update(admin, { firstName: null, lastName: "Lee" });
-      assert.deepEqual([user.firstName, user.lastName, user.country, user.email], [null, "Lee", "NL", "Ann@example.com"]);
+      assert.deepEqual(
+        [user.firstName, user.lastName, user.country, user.email],
+        [null, "Lee", "NL", "Ann@example.com"],
+      );
     });
   });
 
@@ -368,15 +540,20 @@ export function accountsConformance(engine: TestEngine): void {
         await room.accounts.create(admin, { name });
       }
       const by = await caller(first.token);
-      const names = async (number: number, options = {}) => (await room.accounts.list(by, { ...page, page: number }, options)).items.map(({ name }) => name);
+      const names = async (number: number, options = {}) =>
+        (await room.accounts.list(by, { ...page, page: number }, options)).items.map(({ name }) => name);
       assert.deepEqual([await names(1), await names(2), await names(3)], [["Home", "Two"], ["Three"], []]);
       assert.deepEqual(await names(1, { direction: "desc" }), ["Three", "Two"]);
       assert.deepEqual(await names(1, { name: "Two" }), ["Two"]);
       const id = by.accounts[1]!;
       await room.accounts.update(id, { name: " Second ", settings: { abuseContactEmail: "abuse@example.com" } });
       const changed = await room.accounts.update(id, { name: "Second", settings: { enforceTwofactor: true } });
-      assert.deepEqual([changed.name, changed.settings], ["Second", { abuseContactEmail: "abuse@example.com", enforceTwofactor: true }]);
-      for (const name of ["", "  ", "x".repeat(101), "a\u0000b"]) await assert.rejects(room.accounts.create(by, { name }), refused("badAccount"));
+      assert.deepEqual(
+        [changed.name, changed.settings],
+        ["Second", { abuseContactEmail: "abuse@example.com", enforceTwofactor: true }],
+      );
+      for (const name of ["", "  ", "x".repeat(101), "a\u0000b"])
+        await assert.rejects(room.accounts.create(by, { name }), refused("badAccount"));
       await assert.rejects(room.accounts.update("0".repeat(32), { name: "x" }), refused("noAccount"));
     });
 
@@ -388,7 +565,11 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await room.accountExists(id), true);
       const by = await caller(first.token);
       assert.ok(by.allows("Stream Read", { account: id }));
-      const { value } = await room.tokens.create({ account: id }, { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.${id}`]: "*" } }] }, by);
+      const { value } = await room.tokens.create(
+        { account: id },
+        { ...reader, policies: [{ ...reader.policies[0]!, resources: { [`${ACCOUNT}.${id}`]: "*" } }] },
+        by,
+      );
       assert.ok(await caller(value));
       await room.accounts.delete(id);
       assert.equal(await room.accountExists(id), false);
@@ -403,7 +584,10 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.accounts.delete(first.account.id), refused("lastAccount"));
       const { id } = await room.accounts.create(admin, { name: "Other" });
       full.add(id);
-      await assert.rejects(room.accounts.delete(id), { kind: "accountNotEmpty", message: "The account still has 2 zones" });
+      await assert.rejects(room.accounts.delete(id), {
+        kind: "accountNotEmpty",
+        message: "The account still has 2 zones",
+      });
       full.clear();
       await room.accounts.delete(id);
       await assert.rejects(room.accounts.delete(id), refused("noAccount"));
@@ -423,13 +607,17 @@ export function accountsConformance(engine: TestEngine): void {
         clock.advance(10);
         await room.accounts.create(admin, { name });
       }
-      const names = async (query = {}, page = 1) => (await room.memberships.list(admin, { page, perPage: 2 }, query)).items.map(({ account }) => account.name);
+      const names = async (query = {}, page = 1) =>
+        (await room.memberships.list(admin, { page, perPage: 2 }, query)).items.map(({ account }) => account.name);
       assert.deepEqual([await names(), await names({}, 2), await names({}, 3)], [["Home", "Beta"], ["Alpha"], []]);
       assert.deepEqual(await names({ order: "account.name" }), ["Alpha", "Beta"]);
       assert.deepEqual(await names({ order: "account.name", direction: "desc" }), ["Home", "Beta"]);
       assert.deepEqual(await names({ accountName: "Beta" }), ["Beta"]);
       assert.deepEqual(await names({ status: "pending" }), []);
-      assert.equal((await room.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!.account.id, first.account.id);
+      assert.equal(
+        (await room.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!.account.id,
+        first.account.id,
+      );
     });
 
     test("the last one of an account cannot be given up", async (t) => {
@@ -438,7 +626,17 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.memberships.delete(admin, membership.id), refused("lastMember"));
       await assert.rejects(room.memberships.setStatus(admin, membership.id, "rejected"), refused("lastMember"));
       await assert.rejects(room.memberships.get(admin, "0".repeat(32)), refused("noMembership"));
-      await db.tables<{ memberships: Record<string, unknown> }>().insertInto("memberships").values({ id: "1".repeat(32), user_id: "2".repeat(32), account_id: first.account.id, status: "accepted", created_at: 1 }).execute();
+      await db
+        .tables<{ memberships: Record<string, unknown> }>()
+        .insertInto("memberships")
+        .values({
+          id: "1".repeat(32),
+          user_id: "2".repeat(32),
+          account_id: first.account.id,
+          status: "accepted",
+          created_at: 1,
+        })
+        .execute();
       assert.equal((await room.memberships.setStatus(admin, membership.id, "rejected")).membership.status, "rejected");
       assert.deepEqual((await caller(first.token)).accounts, []);
       await room.memberships.setStatus(admin, membership.id, "accepted");

@@ -1,7 +1,15 @@
 import { offsetOf, type Clock, type Ids, type Page, type PageRequest } from "../kernel/index.ts";
 import type { Db } from "../store/index.ts";
 import {
-  countMemberships, deleteAccount, deleteMembershipsOf, findAccount, findAccounts, insertAccount, insertMembership, otherAccountExists, updateAccount,
+  countMemberships,
+  deleteAccount,
+  deleteMembershipsOf,
+  findAccount,
+  findAccounts,
+  insertAccount,
+  insertMembership,
+  otherAccountExists,
+  updateAccount,
 } from "./accounts-table.ts";
 import type { Caller } from "./caller.ts";
 import { accountErrors } from "./errors.ts";
@@ -11,7 +19,11 @@ import type { AccountTables } from "./tables.ts";
 
 export interface Accounts {
   /** Those of which the caller's token reaches anything, oldest membership first unless `direction` says otherwise. */
-  list(by: Caller, page: PageRequest, options?: { name?: string | undefined; direction?: "asc" | "desc" | undefined }): Promise<Page<Account>>;
+  list(
+    by: Caller,
+    page: PageRequest,
+    options?: { name?: string | undefined; direction?: "asc" | "desc" | undefined },
+  ): Promise<Page<Account>>;
   /** Throws notAllowed unless the caller's token reaches anything of it. */
   get(by: Caller, id: string): Promise<Account>;
   /** The caller's user becomes its member. Throws badAccount, tooManyAccounts. */
@@ -50,22 +62,36 @@ export function createAccountList({ db, clock, ids, limits, contents, changed }:
     async list(by, page, { name, direction = "asc" } = {}) {
       const order = direction === "asc" ? by.accounts : by.accounts.toReversed();
       const start = offsetOf(page);
-      if (name === undefined) return { items: await inOrder(order.slice(start, start + page.perPage)), total: order.length };
+      if (name === undefined)
+        return { items: await inOrder(order.slice(start, start + page.perPage)), total: order.length };
       const named = await inOrder(order, name);
       return { items: named.slice(start, start + page.perPage), total: named.length };
     },
     async get(by, id) {
-      if (!by.accounts.includes(id)) throw accountErrors.notAllowed({ why: "The token has no permission on this account." });
+      if (!by.accounts.includes(id))
+        throw accountErrors.notAllowed({ why: "The token has no permission on this account." });
       const account = await findAccount(tables, id);
       if (account === undefined) throw accountErrors.noAccount({ id });
       return account;
     },
     async create(by, request) {
       const now = clock.now();
-      const account: Account = { ...checked(request, { enforceTwofactor: false }), id: ids.hex(), type: request.type ?? "standard", createdAt: now };
-      const membership = { id: ids.hex(), user: by.user.id, account: account.id, status: "accepted" as const, createdAt: now };
+      const account: Account = {
+        ...checked(request, { enforceTwofactor: false }),
+        id: ids.hex(),
+        type: request.type ?? "standard",
+        createdAt: now,
+      };
+      const membership = {
+        id: ids.hex(),
+        user: by.user.id,
+        account: account.id,
+        status: "accepted" as const,
+        createdAt: now,
+      };
       await db.transaction<AccountTables, void>(async (tx) => {
-        if ((await countMemberships(tx, by.user.id)) >= limits.accounts) throw accountErrors.tooManyAccounts({ limit: limits.accounts });
+        if ((await countMemberships(tx, by.user.id)) >= limits.accounts)
+          throw accountErrors.tooManyAccounts({ limit: limits.accounts });
         await insertAccount(tx, account);
         await insertMembership(tx, membership);
       });
@@ -106,8 +132,10 @@ export function createAccountList({ db, clock, ids, limits, contents, changed }:
 function checked({ name, settings }: AccountRequest, before: Account["settings"]): Pick<Account, "name" | "settings"> {
   const trimmed = name.trim();
   if (trimmed === "") throw accountErrors.badAccount({ field: "name", reason: "it is empty" });
-  if (trimmed.length > MAX_NAME) throw accountErrors.badAccount({ field: "name", reason: `it has more than ${MAX_NAME} characters` });
+  if (trimmed.length > MAX_NAME)
+    throw accountErrors.badAccount({ field: "name", reason: `it has more than ${MAX_NAME} characters` });
   // oxlint-disable-next-line no-control-regex
-  if (/[\u0000-\u001f\u007f]/.test(trimmed)) throw accountErrors.badAccount({ field: "name", reason: "it has control characters" });
+  if (/[\u0000-\u001f\u007f]/.test(trimmed))
+    throw accountErrors.badAccount({ field: "name", reason: "it has control characters" });
   return { name: trimmed, settings: { ...before, ...settings } };
 }

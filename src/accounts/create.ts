@@ -49,12 +49,25 @@ const ACCOUNTS = "accounts";
 const MAX_ACCOUNTS_KEPT = 10_000;
 const ACCOUNT_FRESH_MS = 5000;
 
-export function createAccounts({ db, clock, ids, events, log, limits: given = {}, contents = async () => undefined }: AccountsOptions): AccountsRoom {
+export function createAccounts({
+  db,
+  clock,
+  ids,
+  events,
+  log,
+  limits: given = {},
+  contents = async () => undefined,
+}: AccountsOptions): AccountsRoom {
   const limits = { ...DEFAULT_ACCOUNT_LIMITS, ...given };
   const lastUsed = createLastUsed({ db, clock, log });
   const authenticator = createAuthenticator({ db, clock, lastUsed });
   const tables = db.tables<AccountTables>();
-  const existing = createRecent({ read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true), clock, max: MAX_ACCOUNTS_KEPT, freshMs: ACCOUNT_FRESH_MS });
+  const existing = createRecent({
+    read: async (id) => ((await findAccount(tables, id)) === undefined ? undefined : true),
+    clock,
+    max: MAX_ACCOUNTS_KEPT,
+    freshMs: ACCOUNT_FRESH_MS,
+  });
 
   // Which tokens a change of an account or of memberships touches is not worth knowing: such changes are rare.
   const listeners = new Set<() => void>();
@@ -84,7 +97,14 @@ export function createAccounts({ db, clock, ids, events, log, limits: given = {}
   const unsubscribe = [events.subscribe(TOKENS, forget.token), events.subscribe(ACCOUNTS, forget.account)];
 
   return {
-    accounts: createAccountList({ db, clock, ids, limits, contents, changed: (account, tokens = []) => (tokens.forEach(changed.token), changed.account(account)) }),
+    accounts: createAccountList({
+      db,
+      clock,
+      ids,
+      limits,
+      contents,
+      changed: (account, tokens = []) => (tokens.forEach(changed.token), changed.account(account)),
+    }),
     users: createUsers({ db }),
     memberships: createMemberships({ db, changed: changed.account }),
     tokens: createTokens({ db, clock, ids, limits, changed: changed.token }),

@@ -3,35 +3,83 @@ import { defineErrors } from "../kernel/index.ts";
 /** What accounts, users and API tokens refuse. 1000, 9109 and their texts are those clients of the hosted API know. */
 export const accountErrors = defineErrors("accounts", {
   // ---- who calls
-  invalidToken: { code: 1000, http: 401, message: "Invalid API Token", fix: "It is unknown, revoked, disabled or expired, or it belongs to another owner than the path says." },
-  wrongAddress: { code: 9109, http: 403, message: "Cannot use the access token from location: {ip}", fix: "The token's condition.request_ip does not let this address in." },
+  invalidToken: {
+    code: 1000,
+    http: 401,
+    message: "Invalid API Token",
+    fix: "It is unknown, revoked, disabled or expired, or it belongs to another owner than the path says.",
+  },
+  wrongAddress: {
+    code: 9109,
+    http: 403,
+    message: "Cannot use the access token from location: {ip}",
+    fix: "The token's condition.request_ip does not let this address in.",
+  },
   notAllowed: { code: 9109, http: 403, message: "Unauthorized to access requested resource", fix: "{why}" },
   exceeds: {
-    code: 9109, http: 403, message: "Unauthorized to access requested resource",
+    code: 9109,
+    http: 403,
+    message: "Unauthorized to access requested resource",
     fix: "A token gives only what it has: the calling token does not have {permission} on {place}.",
   },
   outlasts: {
-    code: 9109, http: 403, message: "Unauthorized to access requested resource",
+    code: 9109,
+    http: 403,
+    message: "Unauthorized to access requested resource",
     fix: "A token gives only what it has: the calling token is limited, and what it makes or changes needs {bound}.",
   },
 
   // ---- tokens
   badToken: { code: 1001, http: 400, message: "Invalid API token: {field}: {reason}" },
   noToken: { code: 1003, http: 404, message: "API token {id} not found" },
-  tooManyTokens: { code: 1012, http: 400, message: "The limit of {limit} API tokens is reached", fix: "Delete one that is no longer used, or raise the limit in the configuration." },
+  tooManyTokens: {
+    code: 1012,
+    http: 400,
+    message: "The limit of {limit} API tokens is reached",
+    fix: "Delete one that is no longer used, or raise the limit in the configuration.",
+  },
 
   // ---- accounts and memberships
   badAccount: { code: 1001, http: 400, message: "Invalid account: {field}: {reason}" },
   noAccount: { code: 1002, http: 404, message: "Account {id} not found" },
-  lastAccount: { code: 1021, http: 409, permanent: true, message: "The last account cannot be deleted", fix: "Create another account first." },
-  accountNotEmpty: { code: 1022, http: 409, permanent: true, message: "The account still has {contents}", fix: "Delete them first." },
-  tooManyAccounts: { code: 1023, http: 400, message: "The limit of {limit} accounts is reached", fix: "Delete one that is no longer used." },
+  lastAccount: {
+    code: 1021,
+    http: 409,
+    permanent: true,
+    message: "The last account cannot be deleted",
+    fix: "Create another account first.",
+  },
+  accountNotEmpty: {
+    code: 1022,
+    http: 409,
+    permanent: true,
+    message: "The account still has {contents}",
+    fix: "Delete them first.",
+  },
+  tooManyAccounts: {
+    code: 1023,
+    http: 400,
+    message: "The limit of {limit} accounts is reached",
+    fix: "Delete one that is no longer used.",
+  },
   noMembership: { code: 1031, http: 404, message: "Membership {id} not found" },
-  lastMember: { code: 1032, http: 409, permanent: true, message: "This is the last membership of the account: nobody could reach it any more", fix: "Delete the account instead." },
+  lastMember: {
+    code: 1032,
+    http: 409,
+    permanent: true,
+    message: "This is the last membership of the account: nobody could reach it any more",
+    fix: "Delete the account instead.",
+  },
   weakToken: {
-    code: "E_WEAK_TOKEN", http: 400,
+    code: "E_WEAK_TOKEN",
+    http: 400,
     message: "The first API token must be 32 to 200 visible ASCII characters without spaces",
     fix: "Set api.token to the output of `openssl rand -hex 20`, or leave it empty to have one created.",
   },
-  noUser: { code: 1041, http: 404, message: "There is no user yet", fix: "Start `reelpost serve` once: the first run makes one." },
+  noUser: {
+    code: 1041,
+    http: 404,
+    message: "There is no user yet",
+    fix: "Start `reelpost serve` once: the first run makes one.",
+  },
 });

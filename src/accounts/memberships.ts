@@ -1,6 +1,14 @@
 import { offsetOf, type Page, type PageRequest } from "../kernel/index.ts";
 import type { Db } from "../store/index.ts";
-import { deleteMembership, findAccount, findMembership, listMemberships, type MembershipQuery, otherMemberExists, setMembershipStatus } from "./accounts-table.ts";
+import {
+  deleteMembership,
+  findAccount,
+  findMembership,
+  listMemberships,
+  type MembershipQuery,
+  otherMemberExists,
+  setMembershipStatus,
+} from "./accounts-table.ts";
 import type { Caller } from "./caller.ts";
 import { accountErrors } from "./errors.ts";
 import type { Account, Membership } from "./types.ts";
@@ -34,12 +42,16 @@ export function createMemberships({ db, changed }: { db: Db; changed(account: st
   }
 
   async function refuseLast(tx: Executor, membership: Membership): Promise<void> {
-    if (membership.status === "accepted" && !(await otherMemberExists(tx, membership))) throw accountErrors.lastMember();
+    if (membership.status === "accepted" && !(await otherMemberExists(tx, membership)))
+      throw accountErrors.lastMember();
   }
 
   return {
     async list(by, page, query = {}) {
-      const { rows, total } = await listMemberships(tables, by.user.id, query, { limit: page.perPage, offset: offsetOf(page) });
+      const { rows, total } = await listMemberships(tables, by.user.id, query, {
+        limit: page.perPage,
+        offset: offsetOf(page),
+      });
       return { items: rows, total };
     },
     get: (by, id) => find(tables, by, id),

@@ -6,7 +6,8 @@ export const accountsMigrations: Migration[] = [
     name: "accounts-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("users")
+      await db.schema
+        .createTable("users")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("email", "text", (column) => column.notNull())
         .addColumn("email_key", key, (column) => column.notNull().unique())
@@ -19,23 +20,35 @@ export const accountsMigrations: Migration[] = [
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("users_created").on("users").columns(["created_at", "id"]).execute();
-      await db.schema.createTable("accounts")
+      await db.schema
+        .createTable("accounts")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("name", "text", (column) => column.notNull())
         .addColumn("type", "text", (column) => column.notNull())
         .addColumn("settings", "text", (column) => column.notNull())
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .execute();
-      await db.schema.createTable("memberships")
+      await db.schema
+        .createTable("memberships")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("user_id", key, (column) => column.notNull())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("status", "text", (column) => column.notNull())
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .execute();
-      await db.schema.createIndex("memberships_pair").on("memberships").columns(["account_id", "user_id"]).unique().execute();
-      await db.schema.createIndex("memberships_user").on("memberships").columns(["user_id", "created_at", "id"]).execute();
-      await db.schema.createTable("tokens")
+      await db.schema
+        .createIndex("memberships_pair")
+        .on("memberships")
+        .columns(["account_id", "user_id"])
+        .unique()
+        .execute();
+      await db.schema
+        .createIndex("memberships_user")
+        .on("memberships")
+        .columns(["user_id", "created_at", "id"])
+        .execute();
+      await db.schema
+        .createTable("tokens")
         .addColumn("id", key, (column) => column.primaryKey())
         // One of the two, never both: whose token it is.
         .addColumn("user_id", key)
@@ -52,8 +65,18 @@ export const accountsMigrations: Migration[] = [
         .addColumn("modified_at", "bigint", (column) => column.notNull())
         .addColumn("last_used_at", "bigint")
         .execute();
-      await db.schema.createIndex("tokens_user").on("tokens").columns(["user_id", "issued_at", "id"]).where(sql.ref("user_id"), "is not", null).execute();
-      await db.schema.createIndex("tokens_account").on("tokens").columns(["account_id", "issued_at", "id"]).where(sql.ref("account_id"), "is not", null).execute();
+      await db.schema
+        .createIndex("tokens_user")
+        .on("tokens")
+        .columns(["user_id", "issued_at", "id"])
+        .where(sql.ref("user_id"), "is not", null)
+        .execute();
+      await db.schema
+        .createIndex("tokens_account")
+        .on("tokens")
+        .columns(["account_id", "issued_at", "id"])
+        .where(sql.ref("account_id"), "is not", null)
+        .execute();
     },
   },
 ];

@@ -4,16 +4,41 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 export const CORS = {
   // Tokens are sent by scripts, never by the browser itself: any page may ask, and none is let in by that.
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "cf-ray, x-request-id, retry-after, etag, location, stream-media-id, tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length",
+  "access-control-expose-headers":
+    "cf-ray, x-request-id, retry-after, etag, location, stream-media-id, tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length",
 };
-export const PREFLIGHT = { ...CORS, "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, HEAD", "access-control-allow-headers": "*, authorization", "access-control-max-age": "7200" };
+export const PREFLIGHT = {
+  ...CORS,
+  "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, HEAD",
+  "access-control-allow-headers": "*, authorization",
+  "access-control-max-age": "7200",
+};
 
 /** Of every answer. cf-ray is where clients of the hosted API look for what to quote in a report. */
-export const headersOf = (id: string): Record<string, string> => ({ ...CORS, "cf-ray": id.slice(0, 16), "x-request-id": id });
+export const headersOf = (id: string): Record<string, string> => ({
+  ...CORS,
+  "cf-ray": id.slice(0, 16),
+  "x-request-id": id,
+});
 
 /** An envelope, straight to Node's response: a Response in between would cost more than everything else that a short answer needs. */
-export function sendJson(outgoing: ServerResponse, status: number, id: string, text: string, more?: Record<string, string>): Response {
-  const headers = ["content-type", "application/json", "content-length", String(Buffer.byteLength(text)), "cf-ray", id.slice(0, 16), "x-request-id", id];
+export function sendJson(
+  outgoing: ServerResponse,
+  status: number,
+  id: string,
+  text: string,
+  more?: Record<string, string>,
+): Response {
+  const headers = [
+    "content-type",
+    "application/json",
+    "content-length",
+    String(Buffer.byteLength(text)),
+    "cf-ray",
+    id.slice(0, 16),
+    "x-request-id",
+    id,
+  ];
   // Only browsers ask for more, and say so (Fetch 3.3.3).
   if (outgoing.req.headers.origin !== undefined) headers.push(...CORS_LIST);
   for (const name in more) headers.push(name, more[name]!);

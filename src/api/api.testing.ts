@@ -15,7 +15,12 @@ export const TEST_ZONE = "b".repeat(32);
 export const TEST_TOKEN = "test-token";
 export const TEST_USER = { id: "c".repeat(32), email: "admin@example.com" };
 
-export const almighty: Caller = { tokenId: "d".repeat(32), user: TEST_USER, accounts: [TEST_ACCOUNT], allows: () => true };
+export const almighty: Caller = {
+  tokenId: "d".repeat(32),
+  user: TEST_USER,
+  accounts: [TEST_ACCOUNT],
+  allows: () => true,
+};
 
 export interface TestApiOptions {
   routes: Route[];
@@ -43,11 +48,26 @@ export interface TestApi {
   /** `http://127.0.0.1:<port>/client/v4` */
   url: string;
   /** `path` below /client/v4. A plain object goes as JSON; FormData, bytes, text and streams as they are. */
-  call(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string>; query?: Record<string, string | number> }): Promise<TestAnswer>;
+  call(
+    method: string,
+    path: string,
+    options?: { body?: unknown; headers?: Record<string, string>; query?: Record<string, string | number> },
+  ): Promise<TestAnswer>;
 }
 
 /** Serves routes over real HTTP. Every answer is held against the schema its route declares and, where it is at hand, against the published API. */
-export async function startApi(scope: { after(end: () => Promise<void>): void }, { routes, caller = almighty, gate, clock = systemClock, log = silentLog, rateLimit = { requests: 0, seconds: 1 }, bodyMemory }: TestApiOptions): Promise<TestApi> {
+export async function startApi(
+  scope: { after(end: () => Promise<void>): void },
+  {
+    routes,
+    caller = almighty,
+    gate,
+    clock = systemClock,
+    log = silentLog,
+    rateLimit = { requests: 0, seconds: 1 },
+    bodyMemory,
+  }: TestApiOptions,
+): Promise<TestApi> {
   const app = createApi({
     routes,
     gate: {
@@ -66,16 +86,21 @@ export async function startApi(scope: { after(end: () => Promise<void>): void },
   });
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  scope.after(() => new Promise((resolve) => {
-    server.close(() => resolve());
-    if ("closeAllConnections" in server) server.closeAllConnections();
-  }));
+  scope.after(
+    () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        if ("closeAllConnections" in server) server.closeAllConnections();
+      }),
+  );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${API_BASE}`;
 
   return {
     url,
     async call(method, path, { body, headers = {}, query = {} } = {}) {
-      const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+      const search = new URLSearchParams(
+        Object.entries(query).map(([name, value]) => [name, String(value)]),
+      ).toString();
       const response = await fetch(`${url}${path}${search === "" ? "" : `?${search}`}`, {
         method: method.toUpperCase(),
         headers: { authorization: `Bearer ${TEST_TOKEN}`, ...headers },
@@ -93,9 +118,15 @@ export async function startApi(scope: { after(end: () => Promise<void>): void },
 
 function checkPublished(method: string, path: string, status: number, body: unknown): void {
   const problems = publishedOpenApi()?.problems(method, path, status, body) ?? [];
-  assert.deepEqual(problems, [], `${method} ${path} ${status} is not as published: ${JSON.stringify(body, null, 1).slice(0, 3000)}`);
+  assert.deepEqual(
+    problems,
+    [],
+    `${method} ${path} ${status} is not as published: ${JSON.stringify(body, null, 1).slice(0, 3000)}`,
+  );
 }
 
 type Sendable = NonNullable<RequestInit["body"]>;
 const encode = (body: unknown): Sendable =>
-  typeof body === "string" || body instanceof FormData || body instanceof Uint8Array || body instanceof ReadableStream ? (body as Sendable) : JSON.stringify(body);
+  typeof body === "string" || body instanceof FormData || body instanceof Uint8Array || body instanceof ReadableStream
+    ? (body as Sendable)
+    : JSON.stringify(body);

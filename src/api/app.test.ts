@@ -7,37 +7,110 @@ import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "./api.testing.ts";
 import { answer, pageAnswer, route } from "./operation.ts";
 import { pageQuery, pageRequest } from "./paging.ts";
 
-const errors = defineErrors("things", { gone: { code: 10007, http: 404, message: "There is no {name}.", fix: "Make {name} first." }, worded: { code: "E_THING", http: 409, message: "in use" }, final: { code: 10008, http: 409, permanent: true, message: "used up" } });
+const errors = defineErrors("things", {
+  gone: { code: 10007, http: 404, message: "There is no {name}.", fix: "Make {name} first." },
+  worded: { code: "E_THING", http: 409, message: "in use" },
+  final: { code: 10008, http: 409, permanent: true, message: "used up" },
+});
 const stock = Array.from({ length: 45 }, (_, index) => ({ id: `t${index}` }));
 const thing = z.object({ id: z.string() });
 
 const routes = [
-  route({ id: "list", method: "get", path: "/accounts/{account_id}/things", tag: "Things", summary: "List", permission: "Workers Scripts Read", query: z.object(pageQuery()), result: z.array(thing) }, async ({ query }) => {
-    const page = pageRequest(query);
-    return pageAnswer({ items: stock.slice((page.page - 1) * page.perPage, page.page * page.perPage), total: stock.length }, page, (item) => item);
-  }),
-  route({ id: "exact", method: "get", path: "/accounts/{account_id}/things/verify", tag: "Things", summary: "Exact", permission: null, result: z.string() }, async () => answer("exact")),
-  route({ id: "get", method: "get", path: "/accounts/{account_id}/things/{thing_id}", tag: "Things", summary: "Get", permission: "Workers Scripts Read", result: thing }, async ({ params }) => {
-    if (params.thing_id === "bug") throw new TypeError("a bug");
-    if (params.thing_id === "worded") throw errors.worded();
-    if (params.thing_id === "final") throw errors.final();
-    if (params.thing_id === "misshapen") return answer({ id: 7 } as never);
-    if (params.thing_id !== "t1") throw errors.gone({ name: params.thing_id });
-    return answer({ id: "t1" });
-  }),
-  route({ id: "put", method: "put", path: "/accounts/{account_id}/things/{thing_id}", tag: "Things", summary: "Put", permission: "Workers Scripts Write", body: z.object({ name: z.string(), size: z.number().int() }), maxBytes: 1000, result: z.object({ name: z.string() }) }, async ({ body }) => answer({ name: body.name })),
-  route({ id: "rest", method: "get", path: "/zones/{zone_id}/files/{key+}", tag: "Things", summary: "Rest", permission: "DNS Read", raw: "text/plain" }, async ({ params }) => new Response(params.key)),
+  route(
+    {
+      id: "list",
+      method: "get",
+      path: "/accounts/{account_id}/things",
+      tag: "Things",
+      summary: "List",
+      permission: "Workers Scripts Read",
+      query: z.object(pageQuery()),
+      result: z.array(thing),
+    },
+    async ({ query }) => {
+      const page = pageRequest(query);
+      return pageAnswer(
+        { items: stock.slice((page.page - 1) * page.perPage, page.page * page.perPage), total: stock.length },
+        page,
+        (item) => item,
+      );
+    },
+  ),
+  route(
+    {
+      id: "exact",
+      method: "get",
+      path: "/accounts/{account_id}/things/verify",
+      tag: "Things",
+      summary: "Exact",
+      permission: null,
+      result: z.string(),
+    },
+    async () => answer("exact"),
+  ),
+  route(
+    {
+      id: "get",
+      method: "get",
+      path: "/accounts/{account_id}/things/{thing_id}",
+      tag: "Things",
+      summary: "Get",
+      permission: "Workers Scripts Read",
+      result: thing,
+    },
+    async ({ params }) => {
+      if (params.thing_id === "bug") throw new TypeError("a bug");
+      if (params.thing_id === "worded") throw errors.worded();
+      if (params.thing_id === "final") throw errors.final();
+      if (params.thing_id === "misshapen") return answer({ id: 7 } as never);
+      if (params.thing_id !== "t1") throw errors.gone({ name: params.thing_id });
+      return answer({ id: "t1" });
+    },
+  ),
+  route(
+    {
+      id: "put",
+      method: "put",
+      path: "/accounts/{account_id}/things/{thing_id}",
+      tag: "Things",
+      summary: "Put",
+      permission: "Workers Scripts Write",
+      body: z.object({ name: z.string(), size: z.number().int() }),
+      maxBytes: 1000,
+      result: z.object({ name: z.string() }),
+    },
+    async ({ body }) => answer({ name: body.name }),
+  ),
+  route(
+    {
+      id: "rest",
+      method: "get",
+      path: "/zones/{zone_id}/files/{key+}",
+      tag: "Things",
+      summary: "Rest",
+      permission: "DNS Read",
+      raw: "text/plain",
+    },
+    async ({ params }) => new Response(params.key),
+  ),
 ];
 const base = `/accounts/${TEST_ACCOUNT}/things`;
 
 test("a page has its result_info, and the list ends", async (t) => {
   const { call } = await startApi(t, { routes });
   const last = await call("get", base, { query: { page: 3 } });
-  assert.deepEqual(last.body, { success: true, errors: [], messages: [], result: stock.slice(40), result_info: { page: 3, per_page: 20, count: 5, total_count: 45, total_pages: 3 } });
+  assert.deepEqual(last.body, {
+    success: true,
+    errors: [],
+    messages: [],
+    result: stock.slice(40),
+    result_info: { page: 3, per_page: 20, count: 5, total_count: 45, total_pages: 3 },
+  });
   assert.deepEqual((await call("get", base, { query: { page: 4 } })).body.result, []);
   const whole = await call("get", base, { query: { per_page: 1_000_000 } });
   assert.equal(whole.body.result_info.per_page, 1000);
-  for (const page of ["0", "-1", "x", "1.5", "1e99"]) assert.equal((await call("get", base, { query: { page } })).status, 400, page);
+  for (const page of ["0", "-1", "x", "1.5", "1e99"])
+    assert.equal((await call("get", base, { query: { page } })).status, 400, page);
 });
 
 test("who calls is asked first", async (t) => {
@@ -54,7 +127,10 @@ test("who calls is asked first", async (t) => {
 });
 
 test("a token without the permission, an account and a zone that are not there are told apart", async (t) => {
-  const { call } = await startApi(t, { routes, caller: { ...almighty, allows: (permission) => permission === "DNS Read" } });
+  const { call } = await startApi(t, {
+    routes,
+    caller: { ...almighty, allows: (permission) => permission === "DNS Read" },
+  });
   const refused = await call("get", base);
   assert.deepEqual([refused.status, refused.body.errors[0].code], [403, 9109]);
   assert.match(refused.body.errors[0].error_chain[0].message, /Workers Scripts Read/);
@@ -66,10 +142,32 @@ test("a token without the permission, an account and a zone that are not there a
 test("what is thrown becomes an envelope: words for the caller's mistakes, a place in the log for ours", async (t) => {
   const { call } = await startApi(t, { routes });
   const gone = await call("get", `${base}/zzz`);
-  assert.deepEqual([gone.status, gone.body], [404, { success: false, errors: [{ code: 10007, message: "There is no zzz.", error_chain: [{ code: 10007, message: "Make zzz first." }] }], messages: [], result: null }]);
+  assert.deepEqual(
+    [gone.status, gone.body],
+    [
+      404,
+      {
+        success: false,
+        errors: [
+          { code: 10007, message: "There is no zzz.", error_chain: [{ code: 10007, message: "Make zzz first." }] },
+        ],
+        messages: [],
+        result: null,
+      },
+    ],
+  );
   const worded = await call("get", `${base}/worded`);
-  assert.deepEqual([worded.status, worded.body.errors[0].code, worded.body.errors[0].error_chain[0].message], [409, 10002, "E_THING"]);
-  assert.deepEqual([worded, await call("get", `${base}/final`)].map(({ status, headers }) => [status, headers.get("x-should-retry")]), [[409, null], [409, "false"]]);
+  assert.deepEqual(
+    [worded.status, worded.body.errors[0].code, worded.body.errors[0].error_chain[0].message],
+    [409, 10002, "E_THING"],
+  );
+  assert.deepEqual(
+    [worded, await call("get", `${base}/final`)].map(({ status, headers }) => [status, headers.get("x-should-retry")]),
+    [
+      [409, null],
+      [409, "false"],
+    ],
+  );
   const bug = await call("get", `${base}/bug`);
   assert.equal(bug.status, 500);
   assert.ok(bug.body.errors[0].message.includes(bug.headers.get("x-request-id")));
@@ -80,10 +178,16 @@ test("what is thrown becomes an envelope: words for the caller's mistakes, a pla
 test("a body is JSON whatever its content type, and what is wrong with it is named", async (t) => {
   const { call } = await startApi(t, { routes });
   const put = (body: unknown, headers: Record<string, string> = {}) => call("put", `${base}/t1`, { body, headers });
-  assert.equal((await put('{"name":"n","size":1}', { "content-type": "text/plain;charset=UTF-8" })).body.result.name, "n");
+  assert.equal(
+    (await put('{"name":"n","size":1}', { "content-type": "text/plain;charset=UTF-8" })).body.result.name,
+    "n",
+  );
   const wrong = await put({ name: 5, size: "x" });
   assert.equal(wrong.status, 400);
-  assert.deepEqual(wrong.body.errors[0].error_chain.map(({ source }: { source: { pointer: string } }) => source.pointer), ["/name", "/size"]);
+  assert.deepEqual(
+    wrong.body.errors[0].error_chain.map(({ source }: { source: { pointer: string } }) => source.pointer),
+    ["/name", "/size"],
+  );
   assert.deepEqual([(await put("{")).status, (await put("{")).body.errors[0].code], [400, 6007]);
   assert.equal((await put(new Uint8Array([0xff, 0x22]))).body.errors[0].code, 6007);
   assert.equal((await put("")).status, 400);
@@ -93,7 +197,10 @@ test("a body is JSON whatever its content type, and what is wrong with it is nam
 
 test("unknown URIs and methods are said to be so", async (t) => {
   const { call, url } = await startApi(t, { routes });
-  assert.deepEqual([(await call("get", "/nothing")).status, (await call("get", "/nothing")).body.errors[0].code], [404, 7000]);
+  assert.deepEqual(
+    [(await call("get", "/nothing")).status, (await call("get", "/nothing")).body.errors[0].code],
+    [404, 7000],
+  );
   const method = await call("delete", `${base}/t1`);
   assert.deepEqual([method.status, method.headers.get("allow")], [405, "GET, PUT"]);
   const preflight = await fetch(`${url}${base}`, { method: "OPTIONS" });
@@ -113,8 +220,14 @@ test("a token that asks too often is told when to come back", async (t) => {
 test("limits a network that guesses tokens without a look-up, and still serves its valid tokens", async (t) => {
   let asked = 0;
   const { url } = await startApi(t, {
-    routes, rateLimit: { requests: 3, seconds: 60 },
-    gate: { authenticate: async ({ secret }) => (asked++, secret === "valid" ? almighty : undefined), isKnown: (secret) => secret === "valid", accountExists: async () => true, zoneAccount: async () => TEST_ACCOUNT },
+    routes,
+    rateLimit: { requests: 3, seconds: 60 },
+    gate: {
+      authenticate: async ({ secret }) => (asked++, secret === "valid" ? almighty : undefined),
+      isKnown: (secret) => secret === "valid",
+      accountExists: async () => true,
+      zoneAccount: async () => TEST_ACCOUNT,
+    },
   });
   const path = `${url}${base}`;
   const ask = async (token: string) => {
@@ -132,18 +245,30 @@ test("limits a network that guesses tokens without a look-up, and still serves i
 test("the API page runs only its own script and cannot be framed", async (t) => {
   const { url } = await startApi(t, { routes });
   const { headers } = await fetch(`${url}/docs`);
-  assert.match(headers.get("content-security-policy")!, /^default-src 'none'; script-src 'sha256-.*frame-ancestors 'none'$/);
+  assert.match(
+    headers.get("content-security-policy")!,
+    /^default-src 'none'; script-src 'sha256-.*frame-ancestors 'none'$/,
+  );
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
 test("the document describes the routes", async (t) => {
   const { url } = await startApi(t, { routes });
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { openapi: string; paths: Record<string, Record<string, { operationId: string }>> };
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
+    openapi: string;
+    paths: Record<string, Record<string, { operationId: string }>>;
+  };
   assert.equal(document.openapi, "3.1.0");
   assert.equal(document.paths["/accounts/{account_id}/things/{thing_id}"]!.get!.operationId, "get");
   assert.ok(document.paths["/zones/{zone_id}/files/{key}"]);
   const page = await (await fetch(`${url}/docs`)).text();
-  for (const { operation } of routes) assert.ok(page.includes(`<details id="${operation.id}">`) && page.includes(operation.path.replace("+}", "}")) && page.includes(operation.summary), operation.id);
+  for (const { operation } of routes)
+    assert.ok(
+      page.includes(`<details id="${operation.id}">`) &&
+        page.includes(operation.path.replace("+}", "}")) &&
+        page.includes(operation.summary),
+      operation.id,
+    );
   // Throws where a browser would: nothing else here parses it.
   assert.ok(new Script(/<script>([^]*)<\/script>/.exec(page)![1]!));
 });

@@ -39,7 +39,19 @@ export interface ApiOptions {
 type Env = { Bindings: HttpBindings };
 
 /** The v4 REST API: routes below /client/v4, and the document that describes them. It runs on Node's own requests and responses. */
-export function createApi({ routes, gate, clock, ids, log, version, rateLimit = DEFAULT_RATE_LIMIT, bodyMemory, clientIp = ({ socket }) => socket.remoteAddress, onAnswer, checkAnswers = false }: ApiOptions): Hono<Env> {
+export function createApi({
+  routes,
+  gate,
+  clock,
+  ids,
+  log,
+  version,
+  rateLimit = DEFAULT_RATE_LIMIT,
+  bodyMemory,
+  clientIp = ({ socket }) => socket.remoteAddress,
+  onAnswer,
+  checkAnswers = false,
+}: ApiOptions): Hono<Env> {
   const app = new Hono<Env>({ getPath: sentPath, router: createSegmentRouter() });
   const limit = createRateLimiter(rateLimit, clock);
   const failures = createFailureLimiter(rateLimit, clock);
@@ -51,7 +63,12 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
     const { method, status: usual = 200, version: versionOf } = operation;
 
     /** Who it is, whether they may, and what there is to answer. */
-    async function serve(context: Context<Env>, id: string, told: Told, take: (octets: number) => void): Promise<Response> {
+    async function serve(
+      context: Context<Env>,
+      id: string,
+      told: Told,
+      take: (octets: number) => void,
+    ): Promise<Response> {
       const { incoming, outgoing } = context.env;
       const credentials = credentialsOf(incoming.headers, clientIp(incoming));
       failures.check(credentials.ip, () => gate.isKnown?.(credentials.secret) === true);
@@ -78,7 +95,16 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       };
       // A child log costs more than many a request; most never log.
       let child: Log | undefined;
-      const answer = await handle(await createCall(context, { id, operation, caller, log: () => (child ??= log.child({ request: id, operation: operation.id })), confirm, take }));
+      const answer = await handle(
+        await createCall(context, {
+          id,
+          operation,
+          caller,
+          log: () => (child ??= log.child({ request: id, operation: operation.id })),
+          confirm,
+          take,
+        }),
+      );
       if (answer instanceof Response) {
         told.status = answer.status;
         return withHeaders(answer, id);
@@ -98,7 +124,12 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
       try {
         return await serve(context, id, told, body.take);
       } catch (thrown) {
-        const { status, envelope, headers } = failureOf(thrown, id, () => log.child({ request: id, operation: operation.id }), operation.translate);
+        const { status, envelope, headers } = failureOf(
+          thrown,
+          id,
+          () => log.child({ request: id, operation: operation.id }),
+          operation.translate,
+        );
         told.status = status;
         return sendJson(context.env.outgoing, status, id, JSON.stringify(envelope), headers);
       } finally {
@@ -106,21 +137,35 @@ export function createApi({ routes, gate, clock, ids, log, version, rateLimit = 
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, told.status, ms);
         // What was changed, by whom, is a line of the log; reads are not.
-        if (method !== "get") log.info({ request: id, operation: operation.id, ...told, params: context.req.param(), ms: Math.round(ms) }, "api");
+        if (method !== "get")
+          log.info(
+            { request: id, operation: operation.id, ...told, params: context.req.param(), ms: Math.round(ms) },
+            "api",
+          );
       }
     });
   }
 
   mountDocuments(app, { routes, version });
-  for (const { operation: { path, options } } of routes) {
-    if (options !== undefined) app.options(API_BASE + honoPath(path), () => new Response(null, { status: 204, headers: { ...PREFLIGHT, ...options } }));
+  for (const {
+    operation: { path, options },
+  } of routes) {
+    if (options !== undefined)
+      app.options(
+        API_BASE + honoPath(path),
+        () => new Response(null, { status: 204, headers: { ...PREFLIGHT, ...options } }),
+      );
   }
   app.options(`${API_BASE}/*`, () => new Response(null, { status: 204, headers: PREFLIGHT }));
   // Not a route of its own: a second match would cost every request the way through Hono's middleware.
   app.notFound(({ req, env }) => {
     const id = ids.hex();
     const allow = methods(req.path.slice(API_BASE.length)).join(", ");
-    const { status, envelope, headers } = failureOf(allow === "" ? apiErrors.noRoute() : apiErrors.methodNotAllowed({ allowed: allow, allow }), id, () => log);
+    const { status, envelope, headers } = failureOf(
+      allow === "" ? apiErrors.noRoute() : apiErrors.methodNotAllowed({ allowed: allow, allow }),
+      id,
+      () => log,
+    );
     return sendJson((env as HttpBindings).outgoing, status, id, JSON.stringify(envelope), headers);
   });
   return app;
@@ -133,5 +178,6 @@ interface Told {
 
 function check({ id, result }: Operation, answer: Answer): void {
   const parsed = result?.safeParse(answer.result);
-  if (parsed?.success === false) throw new Fault(`the answer of ${id} is not what it declares: ${parsed.error.message}`);
+  if (parsed?.success === false)
+    throw new Fault(`the answer of ${id} is not what it declares: ${parsed.error.message}`);
 }

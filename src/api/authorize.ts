@@ -12,25 +12,38 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
   const from = ip === undefined ? {} : { ip };
   if (authorization !== undefined) {
     const secret = BEARER.exec(authorization)?.[1];
-    if (secret === undefined) throw apiErrors.badCredentials({ chain: [{ code: 6111, message: "Invalid format for Authorization header" }] });
+    if (secret === undefined)
+      throw apiErrors.badCredentials({ chain: [{ code: 6111, message: "Invalid format for Authorization header" }] });
     return { secret, ...from };
   }
   const email = headers["x-auth-email"];
   const key = headers["x-auth-key"];
   if (email === undefined && key === undefined) throw apiErrors.noCredentials();
-  if (typeof email !== "string" || !email.includes("@")) throw apiErrors.badCredentials({ chain: [{ code: 6102, message: "Invalid format for X-Auth-Email header" }] });
-  if (typeof key !== "string" || key === "") throw apiErrors.badCredentials({ chain: [{ code: 6103, message: "Invalid format for X-Auth-Key header" }] });
+  if (typeof email !== "string" || !email.includes("@"))
+    throw apiErrors.badCredentials({ chain: [{ code: 6102, message: "Invalid format for X-Auth-Email header" }] });
+  if (typeof key !== "string" || key === "")
+    throw apiErrors.badCredentials({ chain: [{ code: 6103, message: "Invalid format for X-Auth-Key header" }] });
   return { secret: key, email, ...from };
 }
 
 /** Finds what the path is about and whether the caller may. Throws badIdentifier, notAllowed. */
-export async function authorize(gate: Gate, caller: Caller, { permission }: Operation, params: Record<string, string>, path: string): Promise<void> {
+export async function authorize(
+  gate: Gate,
+  caller: Caller,
+  { permission }: Operation,
+  params: Record<string, string>,
+  path: string,
+): Promise<void> {
   const resource = await resourceOf(gate, params, path);
   if (permission === null || caller.allows(permission, resource)) return;
   throw apiErrors.notAllowed({ permission: JSON.stringify(permission) });
 }
 
-async function resourceOf(gate: Gate, { account_id: account, zone_id: zone }: Record<string, string>, path: string): Promise<Resource> {
+async function resourceOf(
+  gate: Gate,
+  { account_id: account, zone_id: zone }: Record<string, string>,
+  path: string,
+): Promise<Resource> {
   if (zone !== undefined) {
     const owner = await gate.zoneAccount(zone);
     if (owner === undefined) throw apiErrors.badIdentifier({ path });

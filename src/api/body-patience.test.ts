@@ -11,7 +11,10 @@ const IDLE_MS = 150;
 async function serve(t: TestContext, work: (request: IncomingMessage) => Promise<string>) {
   const server = createServer((request, response) => {
     cutIdleBody(request, IDLE_MS);
-    work(request).then((text) => response.end(text), () => response.destroy());
+    work(request).then(
+      (text) => response.end(text),
+      () => response.destroy(),
+    );
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -19,7 +22,8 @@ async function serve(t: TestContext, work: (request: IncomingMessage) => Promise
     server.closeAllConnections();
     server.close();
   });
-  const send = (headers = {}) => httpRequest({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "PUT", headers });
+  const send = (headers = {}) =>
+    httpRequest({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", method: "PUT", headers });
   return send;
 }
 
@@ -29,23 +33,27 @@ const answerOf = async (request: ReturnType<typeof httpRequest>) => {
   return Buffer.concat(await response.toArray()).toString();
 };
 
-test("a body that stops arriving costs the client its connection, one that goes on does not", { timeout: 60_000 }, async (t) => {
-  const send = await serve(t, whole);
-  for (const headers of [{ "content-length": "10000" }, { "transfer-encoding": "chunked" }]) {
-    const stalled = send(headers);
-    stalled.write("x".repeat(5000));
-    await assert.rejects(once(stalled, "response"), { code: "ECONNRESET" });
-  }
-  const slow = send({ "content-length": String(60 * 2048) });
-  const answered = answerOf(slow);
-  for (let i = 0; i < 60; i++) {
-    slow.write("x".repeat(2048));
-    // Far below the patience each, far above it all together.
-    await sleep(5);
-  }
-  slow.end();
-  assert.equal(await answered, String(60 * 2048));
-});
+test(
+  "a body that stops arriving costs the client its connection, one that goes on does not",
+  { timeout: 60_000 },
+  async (t) => {
+    const send = await serve(t, whole);
+    for (const headers of [{ "content-length": "10000" }, { "transfer-encoding": "chunked" }]) {
+      const stalled = send(headers);
+      stalled.write("x".repeat(5000));
+      await assert.rejects(once(stalled, "response"), { code: "ECONNRESET" });
+    }
+    const slow = send({ "content-length": String(60 * 2048) });
+    const answered = answerOf(slow);
+    for (let i = 0; i < 60; i++) {
+      slow.write("x".repeat(2048));
+      // Far below the patience each, far above it all together.
+      await sleep(5);
+    }
+    slow.end();
+    assert.equal(await answered, String(60 * 2048));
+  },
+);
 
 test("who takes their time with what has arrived is not cut", { timeout: 60_000 }, async (t) => {
   const send = await serve(t, async (request) => {

@@ -13,9 +13,42 @@ const path = `/accounts/${TEST_ACCOUNT}/things`;
 const operation = { tag: "Things", permission: null, maxBytes: 16 * MIB } as const;
 
 const counting = (): Route[] => [
-  route({ ...operation, id: "numbers", method: "post", path: "/accounts/{account_id}/things", summary: "Numbers", body: z.array(z.string()), result: z.number() }, async ({ body }) => answer(body.length)),
-  route({ ...operation, id: "many", method: "put", path: "/accounts/{account_id}/things", summary: "Many", maxValues: 200_000, body: z.array(z.number()), result: z.number() }, async ({ body }) => answer(body.length)),
-  route({ ...operation, id: "form", method: "patch", path: "/accounts/{account_id}/things", summary: "Form", result: z.number() }, async ({ form }) => answer([...(await form())].length)),
+  route(
+    {
+      ...operation,
+      id: "numbers",
+      method: "post",
+      path: "/accounts/{account_id}/things",
+      summary: "Numbers",
+      body: z.array(z.string()),
+      result: z.number(),
+    },
+    async ({ body }) => answer(body.length),
+  ),
+  route(
+    {
+      ...operation,
+      id: "many",
+      method: "put",
+      path: "/accounts/{account_id}/things",
+      summary: "Many",
+      maxValues: 200_000,
+      body: z.array(z.number()),
+      result: z.number(),
+    },
+    async ({ body }) => answer(body.length),
+  ),
+  route(
+    {
+      ...operation,
+      id: "form",
+      method: "patch",
+      path: "/accounts/{account_id}/things",
+      summary: "Form",
+      result: z.number(),
+    },
+    async ({ form }) => answer([...(await form())].length),
+  ),
 ];
 const list = (values: number) => `[${"0,".repeat(values - 1)}0]`;
 
@@ -31,49 +64,90 @@ test("a body of more values than anybody means is refused before anything is mad
 
 test("a form of a million parts is refused before any of them is made", async (t) => {
   const { call } = await startApi(t, { routes: counting() });
-  const form = (parts: number) => ({ body: `${'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'.repeat(parts)}--b--\r\n`, headers: { "content-type": 'multipart/form-data; boundary="b"' } });
+  const form = (parts: number) => ({
+    body: `${'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n'.repeat(parts)}--b--\r\n`,
+    headers: { "content-type": 'multipart/form-data; boundary="b"' },
+  });
   assert.equal((await call("patch", path, form(5000))).body.result, 5000);
   const refused = await call("patch", path, form(5001));
   assert.deepEqual([refused.status, refused.body.errors[0].code], [400, 10021]);
 });
 
-test("bodies that together take more memory than there is for them are refused until one is done", { timeout: 60_000 }, async (t) => {
-  const held = Promise.withResolvers<void>();
-  const arrived = Promise.withResolvers<void>();
-  const routes = [route({ ...operation, id: "hold", method: "put", path: "/accounts/{account_id}/things", summary: "Hold", result: z.number() }, async ({ bytes, request }) => {
-    const { length } = await bytes();
-    if (request.headers.has("x-hold")) {
-      arrived.resolve();
-      await held.promise;
-    }
-    return answer(length);
-  })];
-  const { call } = await startApi(t, { routes, bodyMemory: 10 * MIB });
-  const body = Buffer.alloc(6 * MIB);
-  const first = call("put", path, { body, headers: { "x-hold": "1" } });
-  await arrived.promise;
-  const refused = await call("put", path, { body });
-  assert.deepEqual([refused.status, refused.body.errors[0].code, refused.headers.get("retry-after")], [503, 10014, "1"]);
-  assert.equal((await call("put", path, { body: Buffer.alloc(60_000) })).body.result, 60_000, "what is small always finds a place");
-  held.resolve();
-  assert.equal((await first).body.result, body.length);
-  assert.equal((await call("put", path, { body })).body.result, body.length);
-});
+test(
+  "bodies that together take more memory than there is for them are refused until one is done",
+  { timeout: 60_000 },
+  async (t) => {
+    const held = Promise.withResolvers<void>();
+    const arrived = Promise.withResolvers<void>();
+    const routes = [
+      route(
+        {
+          ...operation,
+          id: "hold",
+          method: "put",
+          path: "/accounts/{account_id}/things",
+          summary: "Hold",
+          result: z.number(),
+        },
+        async ({ bytes, request }) => {
+          const { length } = await bytes();
+          if (request.headers.has("x-hold")) {
+            arrived.resolve();
+            await held.promise;
+          }
+          return answer(length);
+        },
+      ),
+    ];
+    const { call } = await startApi(t, { routes, bodyMemory: 10 * MIB });
+    const body = Buffer.alloc(6 * MIB);
+    const first = call("put", path, { body, headers: { "x-hold": "1" } });
+    await arrived.promise;
+    const refused = await call("put", path, { body });
+    assert.deepEqual(
+      [refused.status, refused.body.errors[0].code, refused.headers.get("retry-after")],
+      [503, 10014, "1"],
+    );
+    assert.equal(
+      (await call("put", path, { body: Buffer.alloc(60_000) })).body.result,
+      60_000,
+      "what is small always finds a place",
+    );
+    held.resolve();
+    assert.equal((await first).body.result, body.length);
+    assert.equal((await call("put", path, { body })).body.result, body.length);
+  },
+);
 
-test("a client that goes away in the middle of its body is no failure of the server", { timeout: 60_000 }, async (t) => {
-  const ended = Promise.withResolvers<void>();
-  const lines: string[] = [];
-  const log = createLog({ level: "info", destination: new Writable({ write: (line: Buffer, _, done) => {
-    lines.push(line.toString());
-    ended.resolve();
-    done();
-  } }) });
-  const { url } = await startApi(t, { routes: counting(), log });
-  const request = httpRequest(`${url}${path}`, { method: "PUT", headers: { authorization: `Bearer ${TEST_TOKEN}`, "content-length": "1000" } });
-  request.on("error", () => {});
-  request.write("[1,");
-  await once(request, "socket");
-  request.socket!.once("connect", () => setImmediate(() => request.destroy()));
-  await ended.promise;
-  assert.deepEqual(lines.map((line) => [JSON.parse(line).level, JSON.parse(line).status]), [[30, 400]]);
-});
+test(
+  "a client that goes away in the middle of its body is no failure of the server",
+  { timeout: 60_000 },
+  async (t) => {
+    const ended = Promise.withResolvers<void>();
+    const lines: string[] = [];
+    const log = createLog({
+      level: "info",
+      destination: new Writable({
+        write: (line: Buffer, _, done) => {
+          lines.push(line.toString());
+          ended.resolve();
+          done();
+        },
+      }),
+    });
+    const { url } = await startApi(t, { routes: counting(), log });
+    const request = httpRequest(`${url}${path}`, {
+      method: "PUT",
+      headers: { authorization: `Bearer ${TEST_TOKEN}`, "content-length": "1000" },
+    });
+    request.on("error", () => {});
+    request.write("[1,");
+    await once(request, "socket");
+    request.socket!.once("connect", () => setImmediate(() => request.destroy()));
+    await ended.promise;
+    assert.deepEqual(
+      lines.map((line) => [JSON.parse(line).level, JSON.parse(line).status]),
+      [[30, 400]],
+    );
+  },
+);

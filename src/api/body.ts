@@ -75,7 +75,8 @@ export async function parseForm(bytes: Uint8Array, type: string): Promise<FormDa
 }
 
 function checkForm(type: string): void {
-  if (!/^multipart\/form-data/i.test(type)) throw apiErrors.badMultipart({ reason: `the content type is ${type === "" ? "absent" : JSON.stringify(type)}` });
+  if (!/^multipart\/form-data/i.test(type))
+    throw apiErrors.badMultipart({ reason: `the content type is ${type === "" ? "absent" : JSON.stringify(type)}` });
 }
 
 /** Counted before it is parsed: each of a million empty parts would become a file of its own. */

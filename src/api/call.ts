@@ -17,7 +17,10 @@ interface CallParts {
 }
 
 /** A request as its handler gets it. Throws badRequest, badJson, bodyTooLarge, tooManyValues, tooDeep, busy for what the operation does not take. */
-export async function createCall({ req, env }: Context<{ Bindings: HttpBindings }>, { id, operation, caller, log, confirm, take }: CallParts): Promise<Call> {
+export async function createCall(
+  { req, env }: Context<{ Bindings: HttpBindings }>,
+  { id, operation, caller, log, confirm, take }: CallParts,
+): Promise<Call> {
   const { query, body, maxBytes = DEFAULT_BODY_BYTES } = operation;
   const bounds = { limit: maxBytes, take };
   const call: Call = {
@@ -42,7 +45,14 @@ export async function createCall({ req, env }: Context<{ Bindings: HttpBindings 
     await confirm();
     return value;
   };
-  if (body !== undefined) call.body = valid(body.safeParse(parseJson(await confirmed(readBounded(req.raw, bounds)), operation.maxValues) ?? (operation.bodyOptional === true ? {} : undefined)), "body");
+  if (body !== undefined)
+    call.body = valid(
+      body.safeParse(
+        parseJson(await confirmed(readBounded(req.raw, bounds)), operation.maxValues) ??
+          (operation.bodyOptional === true ? {} : undefined),
+      ),
+      "body",
+    );
   return call;
 }
 

@@ -3,7 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { createClientAddress } from "./client-address.ts";
 
-const request = (remoteAddress: string, headers: Record<string, string> = {}) => ({ socket: { remoteAddress }, headers }) as unknown as IncomingMessage;
+const request = (remoteAddress: string, headers: Record<string, string> = {}) =>
+  ({ socket: { remoteAddress }, headers }) as unknown as IncomingMessage;
 
 test("only a trusted proxy is believed, and only about the hops before it", () => {
   const { ip, scheme } = createClientAddress(["10.0.0.0/8", "::1"]);

@@ -11,19 +11,27 @@ export interface ClientAddress {
 
 /** `trusted`: addresses and CIDR ranges of proxies. What anybody else writes into X-Forwarded-* is ignored. Throws TypeError for a text that is neither: the settings have been checked. */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  const isTrusted = networkSet(trusted, (range) => new TypeError(`http.trusted_proxies: ${range} is neither an IP address nor a range of them`));
+  const isTrusted = networkSet(
+    trusted,
+    (range) => new TypeError(`http.trusted_proxies: ${range} is neither an IP address nor a range of them`),
+  );
 
   return {
     ip(request) {
       const peer = plain(request.socket.remoteAddress);
       if (trusted.length === 0 || !isTrusted(peer)) return peer;
       // From the right: the last hop that is not one of ours is the client.
-      const hops = String(request.headers["x-forwarded-for"] ?? "").split(",").map((hop) => plain(hop.trim())).filter((hop) => hop !== undefined && isIP(hop) !== 0);
+      const hops = String(request.headers["x-forwarded-for"] ?? "")
+        .split(",")
+        .map((hop) => plain(hop.trim()))
+        .filter((hop) => hop !== undefined && isIP(hop) !== 0);
       return hops.findLast((hop) => !isTrusted(hop)) ?? hops[0] ?? peer;
     },
     scheme(request) {
       if ("encrypted" in request.socket && request.socket.encrypted === true) return "https";
-      return isTrusted(plain(request.socket.remoteAddress)) && request.headers["x-forwarded-proto"] === "https" ? "https" : "http";
+      return isTrusted(plain(request.socket.remoteAddress)) && request.headers["x-forwarded-proto"] === "https"
+        ? "https"
+        : "http";
     },
   };
 }

@@ -18,32 +18,56 @@ export const DOCS_HEADERS = {
 export function renderDocsPage(operations: Operation[], version: string) {
   const byTag = [...Map.groupBy(operations, ({ tag }) => tag)].sort(([a], [b]) => a.localeCompare(b));
   return html`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Reelpost API</title>
-<style>${raw(STYLE)}</style>
-<header>
-  <h1>Reelpost API <small>${version}</small></h1>
-  <p>Every path is below <code>${API_BASE}</code> and wants <code>Authorization: Bearer &lt;API token&gt;</code>. Answers come as <code>{ success, errors, messages, result, result_info }</code>.
-  Click an operation for what it takes and for a command to try; what stands in a frame is the permission its token needs. The whole description, for tools: <a href="${API_BASE}/openapi.json">openapi.json</a>.</p>
-  <input id="filter" type="search" placeholder="Filter ${operations.length} operations" aria-label="Filter operations" autofocus>
-  <nav>${byTag.map(([tag]) => html`<a href="#${anchor(tag)}">${tag}</a> `)}</nav>
-</header>
-<main>${byTag.map(([tag, group]) => html`
-  <section id="${anchor(tag)}"><h2>${tag}</h2>${group.map(renderOperation)}</section>`)}
-  <p id="none" hidden>No operation has these words.</p>
-</main>
-<script>${raw(DOCS_SCRIPT)}</script>
-</html>`;
+    <html lang="en">
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <title>Reelpost API</title>
+      <style>
+        ${raw(STYLE)}
+      </style>
+      <header>
+        <h1>Reelpost API <small>${version}</small></h1>
+        <p>
+          Every path is below <code>${API_BASE}</code> and wants <code>Authorization: Bearer &lt;API token&gt;</code>.
+          Answers come as <code>{ success, errors, messages, result, result_info }</code>. Click an operation for what
+          it takes and for a command to try; what stands in a frame is the permission its token needs. The whole
+          description, for tools: <a href="${API_BASE}/openapi.json">openapi.json</a>.
+        </p>
+        <input
+          id="filter"
+          type="search"
+          placeholder="Filter ${operations.length} operations"
+          aria-label="Filter operations"
+          autofocus
+        />
+        <nav>${byTag.map(([tag]) => html`<a href="#${anchor(tag)}">${tag}</a> `)}</nav>
+      </header>
+      <main>
+        ${byTag.map(
+          ([tag, group]) =>
+            html` <section id="${anchor(tag)}">
+              <h2>${tag}</h2>
+              ${group.map(renderOperation)}
+            </section>`,
+        )}
+        <p id="none" hidden>No operation has these words.</p>
+      </main>
+      <script>
+        ${raw(DOCS_SCRIPT)};
+      </script>
+    </html>`;
 }
 
-const renderOperation = ({ id, method, path, summary, permission }: Operation) => html`
-  <details id="${id}"><summary>
-    <code class="${method}">${method.toUpperCase()}</code>
-    <code class="path">${path.replaceAll("+}", "}")}</code>
-    <span class="what">${summary}${permission === null ? "" : html` <b title="What the token must allow">${permission}</b>`}</span>
-  </summary></details>`;
+const renderOperation = ({ id, method, path, summary, permission }: Operation) =>
+  html` <details id="${id}">
+    <summary>
+      <code class="${method}">${method.toUpperCase()}</code>
+      <code class="path">${path.replaceAll("+}", "}")}</code>
+      <span class="what"
+        >${summary}${permission === null ? "" : html` <b title="What the token must allow">${permission}</b>`}</span
+      >
+    </summary>
+  </details>`;
 
 const anchor = (tag: string) => tag.toLowerCase().replace(/[^a-z0-9]+/g, "-");
 

@@ -21,7 +21,12 @@ export const success = ({ result, info, messages = [], beside }: Answer) => ({
 });
 
 /** `result` is null but for the few operations that are published with another. */
-export const failure = (errors: ErrorItem[], result: unknown = null) => ({ success: false, errors, messages: [], result });
+export const failure = (errors: ErrorItem[], result: unknown = null) => ({
+  success: false,
+  errors,
+  messages: [],
+  result,
+});
 
 /** Codes of errors that name themselves in words (`E_STORE_DISK_FULL`): their text says more than any number of ours would. */
 const WORDED = 10002;
@@ -36,7 +41,8 @@ export const errorItem = (error: UserError): ErrorItem => {
 };
 
 /** Details that a throwing place adds to its error: `{ chain: [{ code, message }] }`. */
-const chainOf = ({ details }: UserError): ErrorItem[] => (Array.isArray(details.chain) ? (details.chain as ErrorItem[]) : []);
+const chainOf = ({ details }: UserError): ErrorItem[] =>
+  Array.isArray(details.chain) ? (details.chain as ErrorItem[]) : [];
 
 /** One item for each thing that is wrong, each with the place where it stands. */
 export function invalidInput(error: z.ZodError, where: "body" | "query"): UserError {
@@ -45,5 +51,8 @@ export function invalidInput(error: z.ZodError, where: "body" | "query"): UserEr
     message: path.length === 0 ? message : `${path.join(".")}: ${message}`,
     source: { pointer: `/${where === "query" ? "query/" : ""}${path.join("/")}` },
   }));
-  return apiErrors.badRequest({ reason: `Invalid ${where === "body" ? "request body" : "query parameters"}: ${chain.map(({ message }) => message).join("; ")}`, chain });
+  return apiErrors.badRequest({
+    reason: `Invalid ${where === "body" ? "request body" : "query parameters"}: ${chain.map(({ message }) => message).join("; ")}`,
+    chain,
+  });
 }

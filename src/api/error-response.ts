@@ -13,9 +13,20 @@ export interface Failure {
  * Any thrown thing as the envelope of a failure. A person's mistake is answered in words; ours is logged, and the answer only names the place in the log.
  * `translate` gives errors the words of an operation that has its own.
  */
-export function failureOf(thrown: unknown, id: string, log: () => Log, translate: (error: UserError) => UserError = (error) => error): Failure {
-  const errors = thrown instanceof AggregateError && thrown.errors.length > 0 && thrown.errors.every((error) => error instanceof UserError) ? (thrown.errors as UserError[]) : undefined;
-  if (errors !== undefined) return { status: errors[0]!.entry.http, envelope: failure(errors.slice(0, 20).map(errorItem)), headers: {} };
+export function failureOf(
+  thrown: unknown,
+  id: string,
+  log: () => Log,
+  translate: (error: UserError) => UserError = (error) => error,
+): Failure {
+  const errors =
+    thrown instanceof AggregateError &&
+    thrown.errors.length > 0 &&
+    thrown.errors.every((error) => error instanceof UserError)
+      ? (thrown.errors as UserError[])
+      : undefined;
+  if (errors !== undefined)
+    return { status: errors[0]!.entry.http, envelope: failure(errors.slice(0, 20).map(errorItem)), headers: {} };
   if (!(thrown instanceof UserError)) {
     log().error({ err: thrown }, "a request failed");
     return answerOf(translate(apiErrors.internal({ id })));

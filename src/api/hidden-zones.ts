@@ -5,4 +5,6 @@ import type { Caller, Permission } from "../accounts/index.ts";
  * They may be another account's, or none: to be left out of lists, never to be shown.
  */
 export const hiddenZones = (caller: Caller, account: string, ...readers: readonly Permission[]): string[] =>
-  (caller.deniedZones ?? []).filter((zone) => !readers.some((permission) => caller.allows(permission, { zone, account })));
+  (caller.deniedZones ?? []).filter(
+    (zone) => !readers.some((permission) => caller.allows(permission, { zone, account })),
+  );

@@ -13,11 +13,14 @@ function count(value: unknown): number {
 }
 
 test("counts what is between texts, whatever is in them", () => {
-  check(property(jsonValue(), (value) => {
-    const text = JSON.stringify(value);
-    shape(text, 1 + count(value));
-    assert.throws(() => shape(text, count(value)), { kind: "tooManyValues" });
-  }), { examples: [[',[{"\\'], [{ '"\\,"': ["\\\\", '\\"', ","] }]].map(([value]) => [value]) as never });
+  check(
+    property(jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      shape(text, 1 + count(value));
+      assert.throws(() => shape(text, count(value)), { kind: "tooManyValues" });
+    }),
+    { examples: [[',[{"\\'], [{ '"\\,"': ["\\\\", '\\"', ","] }]].map(([value]) => [value]) as never },
+  );
 });
 
 test("what is nested too deep, and what is no JSON", () => {

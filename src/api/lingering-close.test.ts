@@ -24,12 +24,20 @@ async function serve(t: TestContext, options?: LingerOptions) {
 /** With `pieces` of a MiB each. Connections are closed behind the answer. */
 function send(url: string, pieces: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, { method: "POST", agent: false, headers: { connection: "close", "content-length": String(pieces << 20) } }, (response) => {
-      response.resume().once("end", () => resolve(response.statusCode!)).once("error", reject);
-    });
+    const asked = request(
+      url,
+      { method: "POST", agent: false, headers: { connection: "close", "content-length": String(pieces << 20) } },
+      (response) => {
+        response
+          .resume()
+          .once("end", () => resolve(response.statusCode!))
+          .once("error", reject);
+      },
+    );
     asked.once("error", reject);
     void (async () => {
-      for (let i = 0; i < pieces && !asked.destroyed; i++) if (!asked.write(Buffer.alloc(1 << 20))) await Promise.race([once(asked, "drain"), once(asked, "close")]);
+      for (let i = 0; i < pieces && !asked.destroyed; i++)
+        if (!asked.write(Buffer.alloc(1 << 20))) await Promise.race([once(asked, "drain"), once(asked, "close")]);
       asked.end();
     })().catch(reject);
   });
@@ -45,7 +53,11 @@ test("it is not waited for longer, or for more, than was said", async (t) => {
   await send(url, 40).catch(() => {});
   assert.ok([...sockets][0]!.bytesRead < 30 << 20, `${[...sockets][0]!.bytesRead} bytes were read`);
   const slow = await serve(t, { ms: 50 });
-  const asked = request(slow.url, { method: "POST", agent: false, headers: { connection: "close", "content-length": "1000" } });
+  const asked = request(slow.url, {
+    method: "POST",
+    agent: false,
+    headers: { connection: "close", "content-length": "1000" },
+  });
   asked.on("error", () => {}).write("x");
   const [response] = (await once(asked, "response")) as [IncomingMessage];
   assert.equal(response.statusCode, 413);

@@ -10,7 +10,10 @@ export interface LingerOptions {
  * A connection that is closed while its client still sends is reset by the system, and the client may never read why it was refused (RFC 9112 9.6). So
  * whoever wants it closed behind an early answer is kept waiting until the rest of the request has come and been thrown away.
  */
-export function lingerBeforeClose(request: IncomingMessage, { ms = 30_000, octets = 256 * 1024 * 1024 }: LingerOptions = {}): void {
+export function lingerBeforeClose(
+  request: IncomingMessage,
+  { ms = 30_000, octets = 256 * 1024 * 1024 }: LingerOptions = {},
+): void {
   const { headers, socket } = request;
   if (headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0") return;
   const { destroySoon } = socket;

@@ -11,9 +11,22 @@ export function mountDocuments(app: Hono<any>, { routes, version }: { routes: Ro
   let page: ReturnType<typeof renderDocsPage> | undefined;
   app.get(`${API_BASE}/openapi.json`, (context) => {
     document ??= JSON.stringify(openApiDocument(routes, version));
-    return context.body(document, 200, { "content-type": "application/json", "access-control-allow-origin": "*", "x-content-type-options": "nosniff" });
+    return context.body(document, 200, {
+      "content-type": "application/json",
+      "access-control-allow-origin": "*",
+      "x-content-type-options": "nosniff",
+    });
   });
-  app.get(`${API_BASE}/docs`, (context) => context.html((page ??= renderDocsPage(routes.map(({ operation }) => operation), version)), 200, DOCS_HEADERS));
+  app.get(`${API_BASE}/docs`, (context) =>
+    context.html(
+      (page ??= renderDocsPage(
+        routes.map(({ operation }) => operation),
+        version,
+      )),
+      200,
+      DOCS_HEADERS,
+    ),
+  );
 }
 
 export function openApiDocument(routes: Route[], version: string): object {
@@ -31,7 +44,12 @@ export function openApiDocument(routes: Route[], version: string): object {
       request: {
         params: paramsOf(operation),
         ...(operation.query !== undefined && { query: operation.query as z.ZodObject }),
-        ...(operation.body !== undefined && { body: { required: operation.bodyOptional !== true, content: { "application/json": { schema: operation.body } } } }),
+        ...(operation.body !== undefined && {
+          body: {
+            required: operation.bodyOptional !== true,
+            content: { "application/json": { schema: operation.body } },
+          },
+        }),
       },
       responses: {
         [operation.status ?? 200]: { description: "Success", content: contentOf(operation) },
@@ -42,21 +60,45 @@ export function openApiDocument(routes: Route[], version: string): object {
   registry.registerComponent("securitySchemes", "api_token", { type: "http", scheme: "bearer" });
   registry.registerComponent("securitySchemes", "api_email", { type: "apiKey", in: "header", name: "X-Auth-Email" });
   registry.registerComponent("securitySchemes", "api_key", { type: "apiKey", in: "header", name: "X-Auth-Key" });
-  return app.getOpenAPI31Document({ openapi: "3.1.0", info: { title: "Reelpost API", version }, servers: [{ url: API_BASE }] });
+  return app.getOpenAPI31Document({
+    openapi: "3.1.0",
+    info: { title: "Reelpost API", version },
+    servers: [{ url: API_BASE }],
+  });
 }
 
-const paramsOf = ({ path }: Operation) => z.object(Object.fromEntries([...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => [name!, z.string()])));
+const paramsOf = ({ path }: Operation) =>
+  z.object(Object.fromEntries([...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => [name!, z.string()])));
 
 const message = z.object({ code: z.number().int(), message: z.string() });
 const failureSchema = z.object({
   success: z.literal(false),
-  errors: z.array(message.extend({ error_chain: z.array(message).optional(), source: z.object({ pointer: z.string() }).optional() })),
+  errors: z.array(
+    message.extend({ error_chain: z.array(message).optional(), source: z.object({ pointer: z.string() }).optional() }),
+  ),
   messages: z.array(message),
   result: z.null(),
 });
 
 function contentOf({ raw, result }: Operation) {
   if (raw !== undefined) return { [raw]: { schema: z.string() } };
-  const info = z.object({ page: z.number().optional(), per_page: z.number().optional(), count: z.number().optional(), total_count: z.number().optional(), total_pages: z.number().optional(), cursor: z.string().optional() });
-  return { "application/json": { schema: z.object({ success: z.literal(true), errors: z.array(message), messages: z.array(message), result: result ?? z.unknown(), result_info: info.optional() }) } };
+  const info = z.object({
+    page: z.number().optional(),
+    per_page: z.number().optional(),
+    count: z.number().optional(),
+    total_count: z.number().optional(),
+    total_pages: z.number().optional(),
+    cursor: z.string().optional(),
+  });
+  return {
+    "application/json": {
+      schema: z.object({
+        success: z.literal(true),
+        errors: z.array(message),
+        messages: z.array(message),
+        result: result ?? z.unknown(),
+        result_info: info.optional(),
+      }),
+    },
+  };
 }

@@ -4,7 +4,11 @@ import type { Caller, Permission } from "../accounts/index.ts";
 import type { Log, Page, PageRequest, UserError } from "../kernel/index.ts";
 
 /** One operation of the v4 API, declared once: it is matched, authorised, checked and documented by this. */
-export interface Operation<Query extends z.ZodType = z.ZodType, Body extends z.ZodType = z.ZodType, Result extends z.ZodType = z.ZodType> {
+export interface Operation<
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+  Result extends z.ZodType = z.ZodType,
+> {
   /** The operationId of the published API, or a name of our own. Unique. */
   id: string;
   method: "get" | "post" | "put" | "patch" | "delete";
@@ -100,10 +104,17 @@ export const route = <Query extends z.ZodType, Body extends z.ZodType, Result ex
   handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<Answer<z.input<Result>> | Response>,
 ): Route => ({ operation: operation as Operation, handle: handle as Route["handle"] });
 
-export const answer = <Result>(result: Result, more: Omit<Answer, "result"> = {}): Answer<Result> => ({ result, ...more });
+export const answer = <Result>(result: Result, more: Omit<Answer, "result"> = {}): Answer<Result> => ({
+  result,
+  ...more,
+});
 
 /** A numbered page with its `result_info`. */
-export const pageAnswer = <Item, Shown>({ items, total }: Page<Item>, { page, perPage }: PageRequest, show: (item: Item) => Shown): Answer<Shown[]> => ({
+export const pageAnswer = <Item, Shown>(
+  { items, total }: Page<Item>,
+  { page, perPage }: PageRequest,
+  show: (item: Item) => Shown,
+): Answer<Shown[]> => ({
   result: items.map(show),
   info: { page, per_page: perPage, count: items.length, total_count: total, total_pages: Math.ceil(total / perPage) },
 });

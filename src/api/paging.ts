@@ -7,7 +7,16 @@ const LAST_PAGE = 1_000_000_000;
 /** `page` and `per_page` of a list. Too large a page size is cut down rather than refused: `result_info` says what was given. */
 export const pageQuery = ({ perPage = 20, max = 1000 }: { perPage?: number; max?: number } = {}) => ({
   page: z.coerce.number().int().min(1).max(LAST_PAGE).default(1),
-  per_page: z.coerce.number().int().min(1).transform((size) => Math.min(size, max)).pipe(z.number()).default(perPage),
+  per_page: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((size) => Math.min(size, max))
+    .pipe(z.number())
+    .default(perPage),
 });
 
-export const pageRequest = (query: { page: number; per_page: number }): PageRequest => ({ page: query.page, perPage: query.per_page });
+export const pageRequest = (query: { page: number; per_page: number }): PageRequest => ({
+  page: query.page,
+  perPage: query.per_page,
+});

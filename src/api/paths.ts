@@ -9,10 +9,18 @@ export const honoPath = (path: string): string => path.replace(/\{(\w+)\+\}/g, "
 export function methodsByPath(routes: Route[]): (path: string) => string[] {
   const patterns = new Map<RegExp, string[]>();
   for (const [path, group] of Map.groupBy(routes, ({ operation }) => operation.path)) {
-    const pattern = path.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+");
-    patterns.set(new RegExp(`^${pattern}$`), group.map(({ operation }) => operation.method.toUpperCase()));
+    const pattern = path
+      .replace(/[.*+?^$()|[\]\\]/g, "\\$&")
+      .replace(/\{\w+\\\+\}/g, ".+")
+      .replace(/\{\w+\}/g, "[^/]+");
+    patterns.set(
+      new RegExp(`^${pattern}$`),
+      group.map(({ operation }) => operation.method.toUpperCase()),
+    );
   }
-  return (path) => [...new Set([...patterns].filter(([pattern]) => pattern.test(path)).flatMap(([, methods]) => methods))];
+  return (path) => [
+    ...new Set([...patterns].filter(([pattern]) => pattern.test(path)).flatMap(([, methods]) => methods)),
+  ];
 }
 
 /**

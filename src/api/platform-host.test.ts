@@ -5,41 +5,116 @@ import { destinationOf, namesTwoHosts, workerParent } from "./platform-host.ts";
 const DOMAIN = "workers.example.com";
 
 test("a worker is named by host or by path", () => {
-  assert.deepEqual(destinationOf("/a?b=1", "inbox.acme.workers.example.com:8787", { domain: DOMAIN }), { kind: "worker", script: "inbox", label: "acme", url: "/a?b=1" });
-  assert.deepEqual(destinationOf("/a", "INBOX.Acme.workers.example.com.", { domain: DOMAIN }), { kind: "worker", script: "inbox", label: "acme", url: "/a" });
-  assert.deepEqual(destinationOf("/workers/inbox/a/b?c=/d", "api.example.com", { domain: DOMAIN }), { kind: "default-account-worker", script: "inbox", url: "/a/b?c=/d" });
-  assert.deepEqual(destinationOf("/workers/inbox", undefined, { domain: DOMAIN }), { kind: "default-account-worker", script: "inbox", url: "/" });
-  assert.deepEqual(destinationOf("/workers/inbox?x", "h", { domain: DOMAIN }), { kind: "default-account-worker", script: "inbox", url: "/?x" });
-  assert.deepEqual(destinationOf("/workers/%zz/", "h", { domain: DOMAIN }), { kind: "default-account-worker", script: "%zz", url: "/" });
+  assert.deepEqual(destinationOf("/a?b=1", "inbox.acme.workers.example.com:8787", { domain: DOMAIN }), {
+    kind: "worker",
+    script: "inbox",
+    label: "acme",
+    url: "/a?b=1",
+  });
+  assert.deepEqual(destinationOf("/a", "INBOX.Acme.workers.example.com.", { domain: DOMAIN }), {
+    kind: "worker",
+    script: "inbox",
+    label: "acme",
+    url: "/a",
+  });
+  assert.deepEqual(destinationOf("/workers/inbox/a/b?c=/d", "api.example.com", { domain: DOMAIN }), {
+    kind: "default-account-worker",
+    script: "inbox",
+    url: "/a/b?c=/d",
+  });
+  assert.deepEqual(destinationOf("/workers/inbox", undefined, { domain: DOMAIN }), {
+    kind: "default-account-worker",
+    script: "inbox",
+    url: "/",
+  });
+  assert.deepEqual(destinationOf("/workers/inbox?x", "h", { domain: DOMAIN }), {
+    kind: "default-account-worker",
+    script: "inbox",
+    url: "/?x",
+  });
+  assert.deepEqual(destinationOf("/workers/%zz/", "h", { domain: DOMAIN }), {
+    kind: "default-account-worker",
+    script: "%zz",
+    url: "/",
+  });
 });
 
 test("everything else is the platform's", () => {
-  for (const host of ["workers.example.com", "acme.workers.example.com", "a.b.c.workers.example.com", ".acme.workers.example.com", "inbox.acme.workers.example.com.evil.test", undefined]) {
-    assert.deepEqual(destinationOf("/client/v4/user?x=1", host, { domain: DOMAIN }), { kind: "platform", path: "/client/v4/user" });
+  for (const host of [
+    "workers.example.com",
+    "acme.workers.example.com",
+    "a.b.c.workers.example.com",
+    ".acme.workers.example.com",
+    "inbox.acme.workers.example.com.evil.test",
+    undefined,
+  ]) {
+    assert.deepEqual(destinationOf("/client/v4/user?x=1", host, { domain: DOMAIN }), {
+      kind: "platform",
+      path: "/client/v4/user",
+    });
   }
   assert.deepEqual(destinationOf("/workers/", "h", { domain: DOMAIN }), { kind: "platform", path: "/workers/" });
 });
 
 test("videos have hosts of their own, whatever is served below the same name", () => {
-  for (const [host, domain] of [["customer-a1.videos.example.com:8787", "videos.example.com"], ["Customer-a1.VIDEOS.example.com.", "videos.example.com:8787"], ["customer-a1.acme.workers.example.com", "acme.workers.example.com"]] as const) {
-    assert.deepEqual(destinationOf("/client/v4/user", host, { domain: DOMAIN, videoDomain: domain }), { kind: "video" });
+  for (const [host, domain] of [
+    ["customer-a1.videos.example.com:8787", "videos.example.com"],
+    ["Customer-a1.VIDEOS.example.com.", "videos.example.com:8787"],
+    ["customer-a1.acme.workers.example.com", "acme.workers.example.com"],
+  ] as const) {
+    assert.deepEqual(destinationOf("/client/v4/user", host, { domain: DOMAIN, videoDomain: domain }), {
+      kind: "video",
+    });
   }
-  for (const host of ["videos.example.com", "acme.videos.example.com", "x.customer-a1.videos.example.com", "customer-a1.example.com", undefined]) assert.equal(destinationOf("/", host, { domain: DOMAIN, videoDomain: "videos.example.com" }).kind, "platform");
+  for (const host of [
+    "videos.example.com",
+    "acme.videos.example.com",
+    "x.customer-a1.videos.example.com",
+    "customer-a1.example.com",
+    undefined,
+  ])
+    assert.equal(destinationOf("/", host, { domain: DOMAIN, videoDomain: "videos.example.com" }).kind, "platform");
   assert.equal(destinationOf("/", "customer-a1.workers.example.com", { domain: DOMAIN }).kind, "platform");
 });
 
 test("distinguishes platform, upload and unknown hosts when their names are configured", () => {
-  const hosts = { domain: DOMAIN, videoDomain: "videos.example.com", uploadHost: "uploads.example.com:8787", platformHosts: ["api.example.com", "[::1]"], byPath: false };
-  const kinds = Object.entries({ "API.example.com:8787": "platform", "api.example.com.": "platform", "[::1]:8787": "platform", "uploads.example.com": "upload", "a.b.workers.example.com": "worker", "customer-x.videos.example.com": "video", "203.0.113.7": "unknown", "evil.example": "unknown", "xapi.example.com": "unknown" });
+  const hosts = {
+    domain: DOMAIN,
+    videoDomain: "videos.example.com",
+    uploadHost: "uploads.example.com:8787",
+    platformHosts: ["api.example.com", "[::1]"],
+    byPath: false,
+  };
+  const kinds = Object.entries({
+    "API.example.com:8787": "platform",
+    "api.example.com.": "platform",
+    "[::1]:8787": "platform",
+    "uploads.example.com": "upload",
+    "a.b.workers.example.com": "worker",
+    "customer-x.videos.example.com": "video",
+    "203.0.113.7": "unknown",
+    "evil.example": "unknown",
+    "xapi.example.com": "unknown",
+  });
   for (const [host, kind] of kinds) assert.equal(destinationOf("/client/v4/user?a", host, hosts).kind, kind, host);
   assert.equal(destinationOf("/", undefined, hosts).kind, "unknown");
-  assert.deepEqual(destinationOf("/workers/inbox/", "api.example.com", hosts), { kind: "platform", path: "/workers/inbox/" });
+  assert.deepEqual(destinationOf("/workers/inbox/", "api.example.com", hosts), {
+    kind: "platform",
+    path: "/workers/inbox/",
+  });
   assert.deepEqual(destinationOf("/upload/a?b", "uploads.example.com", hosts), { kind: "upload", path: "/upload/a" });
 });
 
 test("returns the parent domain that the workers of an account share", () => {
   assert.equal(workerParent("Inbox.acme.workers.example.com:8787", DOMAIN), "acme.workers.example.com");
-  for (const host of ["acme.workers.example.com", "a.b.c.workers.example.com", "api.example.com", "evilworkers.example.com", undefined]) assert.equal(workerParent(host, DOMAIN), undefined, String(host));
+  for (const host of [
+    "acme.workers.example.com",
+    "a.b.c.workers.example.com",
+    "api.example.com",
+    "evilworkers.example.com",
+    undefined,
+  ])
+    assert.equal(workerParent(host, DOMAIN), undefined, String(host));
 });
 
 test("two hosts are one too many", () => {

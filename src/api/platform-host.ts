@@ -28,13 +28,19 @@ const WORKERS_PATH = /^\/workers\/([^/?#]+)(\/[^?]*)?(\?.*)?$/;
  * `customer-<code>.<videoDomain>` serves only videos, even if it is below `domain`. Every other host belongs to the platform, or is unknown if
  * `platformHosts` is set and does not list it.
  */
-export function destinationOf(url: string, host: string | undefined, { domain, videoDomain = "", uploadHost = "", platformHosts = [], byPath = true }: HostNames): Destination {
+export function destinationOf(
+  url: string,
+  host: string | undefined,
+  { domain, videoDomain = "", uploadHost = "", platformHosts = [], byPath = true }: HostNames,
+): Destination {
   const name = hostName(host);
-  if (videoDomain !== "" && name.startsWith("customer-") && name.slice(name.indexOf(".") + 1) === hostName(videoDomain)) return { kind: "video" };
+  if (videoDomain !== "" && name.startsWith("customer-") && name.slice(name.indexOf(".") + 1) === hostName(videoDomain))
+    return { kind: "video" };
   const worker = workerOf(name, domain);
   if (worker !== undefined) return { kind: "worker", ...worker, url };
   if (uploadHost !== "" && name === hostName(uploadHost)) return { kind: "upload", path: pathOf(url) };
-  if (platformHosts.length > 0 && !platformHosts.some((each) => hostName(each) === name)) return { kind: "unknown", path: pathOf(url) };
+  if (platformHosts.length > 0 && !platformHosts.some((each) => hostName(each) === name))
+    return { kind: "unknown", path: pathOf(url) };
   const [, script, path = "/", query = ""] = (byPath && url.startsWith("/workers/") && WORKERS_PATH.exec(url)) || [];
   if (script !== undefined) return { kind: "default-account-worker", script: decoded(script), url: path + query };
   return { kind: "platform", path: pathOf(url) };
@@ -47,9 +53,12 @@ function pathOf(url: string): string {
 
 /** A host name without port, in lower case, as a worker's own: `<script>.<label>.<domain>`. */
 function workerOf(name: string, domain: string): { script: string; label: string } | undefined {
-  if (name.length <= domain.length || !name.endsWith(domain) || name[name.length - domain.length - 1] !== ".") return undefined;
+  if (name.length <= domain.length || !name.endsWith(domain) || name[name.length - domain.length - 1] !== ".")
+    return undefined;
   const [script, label, ...more] = name.slice(0, -domain.length - 1).split(".");
-  return script === "" || label === undefined || label === "" || more.length > 0 ? undefined : { script: script!, label };
+  return script === "" || label === undefined || label === "" || more.length > 0
+    ? undefined
+    : { script: script!, label };
 }
 
 /** Parent domain of the workers of one account, `<label>.<domain>`; undefined if the host is not a worker's. */
@@ -61,7 +70,8 @@ export function workerParent(host: string | undefined, domain: string): string |
 /** RFC 9112 3.2: such a request is refused, because whoever stands in front may have gone by the other one. */
 export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === "host") hosts++;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === "host") hosts++;
   return hosts > 1;
 }
 

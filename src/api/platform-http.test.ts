@@ -8,7 +8,13 @@ import { silentLog } from "../kernel/index.ts";
 import { createPlatformHttp, type PlatformHttpOptions } from "./platform-http.ts";
 
 async function listen(t: TestContext, options: Partial<PlatformHttpOptions>) {
-  const server = createPlatformHttp({ hosts: { domain: "localhost" }, pages: { "/": (_, response) => void response.end("front page") }, log: silentLog, graceMs: 0, ...options });
+  const server = createPlatformHttp({
+    hosts: { domain: "localhost" },
+    pages: { "/": (_, response) => void response.end("front page") },
+    log: silentLog,
+    graceMs: 0,
+    ...options,
+  });
   t.after(() => server.close());
   const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
   const sockets: Socket[] = [];
@@ -52,7 +58,11 @@ test("refuses connections above the limit per network, and accepts new ones afte
 test("refuses connections above the total limit across all listeners", async (t) => {
   const pem = { key: tlsOptions({}).key as string, cert: tlsOptions({}).cert as string };
   const { server, open } = await listen(t, { connections: { total: 1, perNetwork: 10 } });
-  const { port } = await server.listen({ host: "127.0.0.1", port: 0 }, { pem: () => pem, context: () => createSecureContext(pem), onChange: () => () => {} } as never);
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 }, {
+    pem: () => pem,
+    context: () => createSecureContext(pem),
+    onChange: () => () => {},
+  } as never);
   const first = await open();
   assert.equal(await answerTo(first, GET), "HTTP/1.1 200 OK");
   const tls = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
@@ -65,8 +75,13 @@ test("closes the connection when a request body to a worker stalls", async (t) =
   const { open } = await listen(t, {
     bodyIdleMs: { platform: 60_000, worker: 150 },
     workers: {
-      live: { fetch: async (_, request) => void request.on("data", (chunk: Buffer) => bytes.push(chunk.length)).on("error", () => {}) as never, upgrade: () => {} },
-      bySubdomain: async (label, script) => ({ account: label, script }), defaultLabel: async () => "main",
+      live: {
+        fetch: async (_, request) =>
+          void request.on("data", (chunk: Buffer) => bytes.push(chunk.length)).on("error", () => {}) as never,
+        upgrade: () => {},
+      },
+      bySubdomain: async (label, script) => ({ account: label, script }),
+      defaultLabel: async () => "main",
     },
   });
   const socket = await open();

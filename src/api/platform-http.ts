@@ -65,10 +65,27 @@ const LIMIT_WARNING_MS = 60_000;
 
 const NO_UPGRADE = "HTTP/1.1 404 Not Found\r\nconnection: close\r\n\r\n";
 
-const SERVER_OPTIONS = { ...HTTP_SERVER_OPTIONS, shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket" };
+const SERVER_OPTIONS = {
+  ...HTTP_SERVER_OPTIONS,
+  shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
+};
 
 /** The HTTP port of the platform, and HTTPS where it is wanted: the API, the workers' own addresses, and the server's health. */
-export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefixes = {}, assets, wellKnown = [], others = [], log, connections, bodyIdleMs = BODY_IDLE_MS, graceMs = 30_000 }: PlatformHttpOptions): PlatformHttp {
+export function createPlatformHttp({
+  api,
+  workers,
+  hosts,
+  upgrade,
+  pages,
+  prefixes = {},
+  assets,
+  wellKnown = [],
+  others = [],
+  log,
+  connections,
+  bodyIdleMs = BODY_IDLE_MS,
+  graceMs = 30_000,
+}: PlatformHttpOptions): PlatformHttp {
   const servers: Server[] = [];
   const upgraded = new Set<Duplex>();
   const onApi = api && getRequestListener(api.fetch, { overrideGlobalObjects: false });
@@ -81,7 +98,8 @@ export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefix
   }
 
   /** With separate hosts, videos are served only on their own. */
-  const onPlatform = hosts.platformHosts?.length && (hosts.videoDomain ?? "") !== "" ? (assets === undefined ? [] : [assets]) : others;
+  const onPlatform =
+    hosts.platformHosts?.length && (hosts.videoDomain ?? "") !== "" ? (assets === undefined ? [] : [assets]) : others;
 
   async function onUploads(path: string, request: IncomingMessage, response: ServerResponse) {
     if (path.startsWith(UPLOADS) && prefixes[UPLOADS] !== undefined) return prefixes[UPLOADS](request, response);
@@ -96,7 +114,8 @@ export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefix
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void | Promise<void> {
-    if (namesTwoHosts(request.rawHeaders)) return refuse(response, 400, "A request names one host.", { connection: "close" });
+    if (namesTwoHosts(request.rawHeaders))
+      return refuse(response, 400, "A request names one host.", { connection: "close" });
     if (request.url!.startsWith("/.well-known/") && wellKnown.length > 0) return onWellKnown(request, response);
     return onUsual(request, response);
   }
@@ -114,7 +133,8 @@ export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefix
     } else {
       cutIdleBody(request, bodyIdleMs.worker, 1);
     }
-    if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`)) return onApi(request, response);
+    if (destination.kind === "platform" && onApi !== undefined && destination.path.startsWith(`${API_BASE}/`))
+      return onApi(request, response);
     return onOther(destination, request, response);
   }
 
@@ -127,25 +147,34 @@ export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefix
     if (destination.kind === "unknown") return onUnknown(destination.path, request, response);
     if (destination.kind !== "platform") {
       // A service worker would persist in the browser and intercept requests to a host that other workers share.
-      if (destination.kind === "default-account-worker" && request.headers["service-worker"] !== undefined) return refuse(response, 403, "Service workers are available at the worker's own host name only.");
+      if (destination.kind === "default-account-worker" && request.headers["service-worker"] !== undefined)
+        return refuse(response, 403, "Service workers are available at the worker's own host name only.");
       const ref = await refOf(destination);
-      if (ref === undefined) return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
+      if (ref === undefined)
+        return refuse(response, 404, "There is nothing here yet: no worker is deployed under this address.");
       request.url = destination.url;
       await workers!.live.fetch(ref, request, response);
       return;
     }
-    if (destination.path.startsWith(`${API_BASE}/`)) return refuse(response, 404, "This process does not serve the API.");
-    const prefix = Object.keys(prefixes).find((beginning) => destination.path.startsWith(beginning) && (beginning !== UPLOADS || (hosts.uploadHost ?? "") === ""));
+    if (destination.path.startsWith(`${API_BASE}/`))
+      return refuse(response, 404, "This process does not serve the API.");
+    const prefix = Object.keys(prefixes).find(
+      (beginning) =>
+        destination.path.startsWith(beginning) && (beginning !== UPLOADS || (hosts.uploadHost ?? "") === ""),
+    );
     if (prefix !== undefined) return prefixes[prefix]!(request, response);
     const page = pages[destination.path];
     if (page === undefined) for (const respond of onPlatform) if (await respond(request, response)) return;
-    if (page === undefined) return refuse(response, 404, "There is nothing under this path. The front page, /, names what there is.");
-    if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
+    if (page === undefined)
+      return refuse(response, 404, "There is nothing under this path. The front page, /, names what there is.");
+    if (request.method !== "GET" && request.method !== "HEAD")
+      return refuse(response, 405, `${destination.path} is read with GET.`, { allow: "GET, HEAD" });
     await page(request, response);
   }
 
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
-    if (namesTwoHosts(request.rawHeaders)) return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+    if (namesTwoHosts(request.rawHeaders))
+      return void socket.end("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     const destination = pick(request);
     if (destination.kind === "platform") {
       if (upgrade?.(request, socket, head) !== true) socket.end(NO_UPGRADE);
@@ -159,7 +188,12 @@ export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefix
   }
 
   const count = connections && createConnectionCount(connections);
-  const warnOfLimit = createOccasional(LIMIT_WARNING_MS, (limit: string, ip: string | undefined) => log.warn({ ip, limit }, "http: connection limit reached, refusing connections (http.connections, http.connections_per_address)"));
+  const warnOfLimit = createOccasional(LIMIT_WARNING_MS, (limit: string, ip: string | undefined) =>
+    log.warn(
+      { ip, limit },
+      "http: connection limit reached, refusing connections (http.connections, http.connections_per_address)",
+    ),
+  );
 
   /** The response fits into the socket buffer. Before the TLS handshake no response can be sent. */
   function limitConnections(server: Server, secure: boolean) {
@@ -213,7 +247,10 @@ export function createPlatformHttp({ api, workers, hosts, upgrade, pages, prefix
 }
 
 /** Calls at most once per `ms`. */
-function createOccasional<Given extends unknown[]>(ms: number, call: (...given: Given) => void): (...given: Given) => void {
+function createOccasional<Given extends unknown[]>(
+  ms: number,
+  call: (...given: Given) => void,
+): (...given: Given) => void {
   let last = -Infinity;
   return (...given) => {
     if (performance.now() - last < ms) return;

@@ -15,7 +15,10 @@ test("what is not asked for makes room", () => {
   for (const url of ["/a", "/b", "/c"]) cache.put(url, 1, "x".repeat(100));
   cache.get("/a", 1);
   cache.put("/d", 1, "x".repeat(100));
-  assert.deepEqual(["/a", "/b", "/c", "/d"].filter((url) => cache.get(url, 1) !== undefined), ["/a", "/c", "/d"]);
+  assert.deepEqual(
+    ["/a", "/b", "/c", "/d"].filter((url) => cache.get(url, 1) !== undefined),
+    ["/a", "/c", "/d"],
+  );
   cache.put("/long", 1, "x".repeat(200_000));
   assert.equal(cache.get("/long", 1), undefined);
 });

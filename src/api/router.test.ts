@@ -4,9 +4,21 @@ import * as fc from "fast-check";
 import { TrieRouter } from "hono/router/trie-router";
 import { createSegmentRouter } from "./router.ts";
 
-const PATTERNS = ["/", "/a", "/a/:x", "/a/:x/b", "/a/verify", "/a/verify/:y", "/:x/c", "/k/:key{.+}", "/k/b/list", "/a/:x/k/:rest{.+}"];
+const PATTERNS = [
+  "/",
+  "/a",
+  "/a/:x",
+  "/a/:x/b",
+  "/a/verify",
+  "/a/verify/:y",
+  "/:x/c",
+  "/k/:key{.+}",
+  "/k/b/list",
+  "/a/:x/k/:rest{.+}",
+];
 
-const seen = (result: ReturnType<ReturnType<typeof createSegmentRouter<string>>["match"]>) => result[0].map(([handler, params]) => [handler, params]);
+const seen = (result: ReturnType<ReturnType<typeof createSegmentRouter<string>>["match"]>) =>
+  result[0].map(([handler, params]) => [handler, params]);
 
 function routers() {
   const ours = createSegmentRouter<string>();
@@ -38,22 +50,41 @@ test("a word goes before a parameter, and a way that leads nowhere is gone back"
 
 test("a slash at the end means the same as none, but to DELETE, and where it may belong to a key", () => {
   const router = createSegmentRouter<string>();
-  for (const [method, path] of [["GET", "/a"], ["DELETE", "/a"], ["GET", "/a/:x"], ["GET", "/k"], ["GET", "/k/:key{.+}"]] as const) router.add(method, path, `${method} ${path}`);
+  for (const [method, path] of [
+    ["GET", "/a"],
+    ["DELETE", "/a"],
+    ["GET", "/a/:x"],
+    ["GET", "/k"],
+    ["GET", "/k/:key{.+}"],
+  ] as const)
+    router.add(method, path, `${method} ${path}`);
   const match = (method: string, path: string) => seen(router.match(method, path))[0];
   assert.deepEqual(match("GET", "/a/"), ["GET /a", {}]);
   assert.deepEqual(match("GET", "/a/b/"), ["GET /a/:x", { x: "b" }]);
   assert.deepEqual(match("GET", "/k/b/"), ["GET /k/:key{.+}", { key: "b/" }]);
-  for (const [method, path] of [["DELETE", "/a/"], ["GET", "/k/"], ["GET", "/a//"], ["GET", "/"]] as const) assert.equal(match(method, path), undefined, `${method} ${path}`);
+  for (const [method, path] of [
+    ["DELETE", "/a/"],
+    ["GET", "/k/"],
+    ["GET", "/a//"],
+    ["GET", "/"],
+  ] as const)
+    assert.equal(match(method, path), undefined, `${method} ${path}`);
 });
 
 test("finds what Hono's own router finds", () => {
   const { ours, theirs } = routers();
   const segment = fc.constantFrom("a", "b", "c", "k", "o", "x", "verify", "list", "%2F", "é");
-  fc.assert(fc.property(fc.array(segment, { minLength: 1, maxLength: 6 }), (segments) => {
-    const path = `/${segments.join("/")}`;
-    const first = seen(theirs.match("GET", path) as never)[0];
-    const mine = seen(ours.match("GET", path))[0];
-    assert.equal(mine === undefined, first === undefined, path);
-    if (mine !== undefined) assert.ok(seen(theirs.match("GET", path) as never).some(([handler]) => handler === mine[0]), path);
-  }));
+  fc.assert(
+    fc.property(fc.array(segment, { minLength: 1, maxLength: 6 }), (segments) => {
+      const path = `/${segments.join("/")}`;
+      const first = seen(theirs.match("GET", path) as never)[0];
+      const mine = seen(ours.match("GET", path))[0];
+      assert.equal(mine === undefined, first === undefined, path);
+      if (mine !== undefined)
+        assert.ok(
+          seen(theirs.match("GET", path) as never).some(([handler]) => handler === mine[0]),
+          path,
+        );
+    }),
+  );
 });

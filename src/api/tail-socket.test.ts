@@ -11,7 +11,12 @@ import { createTailSockets, tailPath, type TailSocketsOptions } from "./tail-soc
 
 const ID = "0123456789abcdef".repeat(2);
 const KEY = "dGhlIHNhbXBsZSBub25jZQ==";
-const HANDSHAKE = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": KEY };
+const HANDSHAKE = {
+  Connection: "Upgrade",
+  Upgrade: "websocket",
+  "Sec-WebSocket-Version": "13",
+  "Sec-WebSocket-Key": KEY,
+};
 
 /** Tails of which one can be read, and the server in front of them. */
 async function open(t: TestContext, options: Partial<TailSocketsOptions> = {}) {
@@ -41,11 +46,26 @@ async function open(t: TestContext, options: Partial<TailSocketsOptions> = {}) {
     server.close();
   });
   const { port } = server.address() as { port: number };
-  return { sockets, port, url: `ws://127.0.0.1:${port}${tailPath(ID)}`, reader: read.promise, left: left.promise, drains: () => drains };
+  return {
+    sockets,
+    port,
+    url: `ws://127.0.0.1:${port}${tailPath(ID)}`,
+    reader: read.promise,
+    left: left.promise,
+    drains: () => drains,
+  };
 }
 
 /** A client that speaks in bytes. */
-async function rawClient(t: TestContext, port: number, { path = tailPath(ID), headers = {}, method = "GET" }: { path?: string; headers?: Record<string, string | undefined>; method?: string } = {}) {
+async function rawClient(
+  t: TestContext,
+  port: number,
+  {
+    path = tailPath(ID),
+    headers = {},
+    method = "GET",
+  }: { path?: string; headers?: Record<string, string | undefined>; method?: string } = {},
+) {
   const socket = connect(port, "127.0.0.1");
   t.after(() => socket.destroy());
   const all = Object.entries({ Host: "x", ...HANDSHAKE, ...headers }).filter(([, value]) => value !== undefined);
@@ -86,7 +106,8 @@ async function rawClient(t: TestContext, port: number, { path = tailPath(ID), he
   };
 }
 
-const masked = (opcode: number, payload: string | Uint8Array, fin = true) => encodeFrame(opcode, Buffer.from(payload), { fin, mask: Buffer.from([9, 8, 7, 6]) });
+const masked = (opcode: number, payload: string | Uint8Array, fin = true) =>
+  encodeFrame(opcode, Buffer.from(payload), { fin, mask: Buffer.from([9, 8, 7, 6]) });
 
 test("the stock client connects, is told records and is closed with 1000 when the tail ends", async (t) => {
   const { url, reader, left } = await open(t);
@@ -99,9 +120,14 @@ test("the stock client connects, is told records and is closed with 1000 when th
   const connection = await reader;
   for (const text of ["{}", `"${"é".repeat(70_000)}"`]) connection.write(text);
   connection.close();
-  const [code, reason] = await new Promise<[number, Buffer]>((resolve) => client.once("close", (...args) => resolve(args)));
+  const [code, reason] = await new Promise<[number, Buffer]>((resolve) =>
+    client.once("close", (...args) => resolve(args)),
+  );
   assert.deepEqual([code, reason.toString()], [1000, "the tail has ended"]);
-  assert.deepEqual(seen.map((each) => each.length), [8, 70_008]);
+  assert.deepEqual(
+    seen.map((each) => each.length),
+    [8, 70_008],
+  );
   await left;
 });
 
@@ -126,7 +152,9 @@ test("the first frame may come unmasked, as wrangler sends it; pings are answere
 
 test("the answer names the key, trace-v1 only when it was asked for, and never an extension", async (t) => {
   const { port } = await open(t);
-  const { status, head } = await rawClient(t, port, { headers: { "Sec-WebSocket-Protocol": "other, trace-v1", "Sec-WebSocket-Extensions": "permessage-deflate" } });
+  const { status, head } = await rawClient(t, port, {
+    headers: { "Sec-WebSocket-Protocol": "other, trace-v1", "Sec-WebSocket-Extensions": "permessage-deflate" },
+  });
   assert.equal(status, 101);
   assert.match(head, /Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=\r\n/);
   assert.match(head, /Sec-WebSocket-Protocol: trace-v1\r\n/);
@@ -151,7 +179,12 @@ test("what is no handshake, no tail or no path of a tail is refused", async (t) 
 test("fragments, and frames in odd pieces, are read; a close is answered with its code", async (t) => {
   const { port, left } = await open(t);
   const client = await rawClient(t, port);
-  const wire = Buffer.concat([masked(OPCODE.text, "a", false), masked(OPCODE.ping, "mid"), masked(OPCODE.continuation, "b"), masked(OPCODE.close, Buffer.from([0x0f, 0xa0]))]);
+  const wire = Buffer.concat([
+    masked(OPCODE.text, "a", false),
+    masked(OPCODE.ping, "mid"),
+    masked(OPCODE.continuation, "b"),
+    masked(OPCODE.close, Buffer.from([0x0f, 0xa0])),
+  ]);
   for (const byte of wire) client.socket.write(Uint8Array.of(byte));
   assert.deepEqual(await client.next(), { kind: "pong", payload: Buffer.from("mid") });
   assert.deepEqual(await client.next(), { kind: "close", code: 4000, reason: "" });
@@ -211,7 +244,11 @@ test("who says goodbye and goes on talking is left", { timeout: 60_000 }, async 
   const { port, left } = await open(t);
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   socket.on("error", () => {}).resume();
-  socket.write(`GET ${tailPath(ID)} HTTP/1.1\r\nHost: x\r\n${Object.entries(HANDSHAKE).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`);
+  socket.write(
+    `GET ${tailPath(ID)} HTTP/1.1\r\nHost: x\r\n${Object.entries(HANDSHAKE)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join("")}\r\n`,
+  );
   await once(socket, "data");
   socket.write(masked(OPCODE.close, Buffer.from([3, 232])));
   const talking = setInterval(() => socket.write(masked(OPCODE.ping, "")), 50);

@@ -1,7 +1,16 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { UserError, type Log } from "../kernel/index.ts";
-import { acceptance, CLOSE, createMessageReader, encodeClose, encodeFrame, OPCODE, readHandshake, WebSocketViolation } from "../protocol/websocket/index.ts";
+import {
+  acceptance,
+  CLOSE,
+  createMessageReader,
+  encodeClose,
+  encodeFrame,
+  OPCODE,
+  readHandshake,
+  WebSocketViolation,
+} from "../protocol/websocket/index.ts";
 import type { TailReader, Tails } from "../workers/index.ts";
 import { API_BASE } from "./base.ts";
 
@@ -47,7 +56,10 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
     const connection = createConnection(socket, { pingMs, onClose: () => open.delete(connection) });
     let reader: TailReader | undefined;
     try {
-      reader = await tails.read(id, { write: connection.write, close: () => connection.close(CLOSE.normal, "the tail has ended") });
+      reader = await tails.read(id, {
+        write: connection.write,
+        close: () => connection.close(CLOSE.normal, "the tail has ended"),
+      });
     } catch (err) {
       if (!(err instanceof UserError)) throw err;
       return refuse(socket, err.entry.http, err.message);
@@ -159,9 +171,25 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
   };
 }
 
-const STATUS: Record<number, string> = { 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 426: "Upgrade Required", 500: "Internal Server Error", 503: "Service Unavailable" };
+const STATUS: Record<number, string> = {
+  400: "Bad Request",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  426: "Upgrade Required",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
 
 function refuse(socket: Duplex, status: number, reason: string, headers: Record<string, string> = {}): void {
-  const all = { Connection: "close", ...headers, "Content-Type": "text/plain; charset=utf-8", "Content-Length": String(Buffer.byteLength(reason) + 1) };
-  socket.end(`HTTP/1.1 ${status} ${STATUS[status] ?? "Refused"}\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${reason}\n`);
+  const all = {
+    Connection: "close",
+    ...headers,
+    "Content-Type": "text/plain; charset=utf-8",
+    "Content-Length": String(Buffer.byteLength(reason) + 1),
+  };
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS[status] ?? "Refused"}\r\n${Object.entries(all)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join("")}\r\n${reason}\n`,
+  );
 }

@@ -36,7 +36,10 @@ onEveryDatabase((engine: TestEngine) => {
     await table.claim("a", "two", 5000, 6000);
     assert.equal(await table.failed("a", "two", { next_at: 7000, failures: 1, error: "away" }), true);
     const [row] = await table.rows(["a", "none"]);
-    assert.deepEqual([row!.chain, row!.failures, row!.error, row!.lease, row!.next_at], ["chain", 1, "away", null, 7000]);
+    assert.deepEqual(
+      [row!.chain, row!.failures, row!.error, row!.lease, row!.next_at],
+      ["chain", 1, "away", null, 7000],
+    );
     await table.claim("a", "three", 7000, 8000);
     await table.issued("a", "three", { ...issued, chain: "next" });
     const [after] = await table.rows(["a"]);
@@ -47,13 +50,24 @@ onEveryDatabase((engine: TestEngine) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
     await table.issued("a", "one", issued);
-    await table.want([{ id: "a", directory: "d", names: "[]", next_at: 1 }, { id: "b", directory: "d", names: "[]", next_at: 9000 }, { id: "c", directory: "d", names: "[]", next_at: 1 }]);
+    await table.want([
+      { id: "a", directory: "d", names: "[]", next_at: 1 },
+      { id: "b", directory: "d", names: "[]", next_at: 9000 },
+      { id: "c", directory: "d", names: "[]", next_at: 1 },
+    ]);
     assert.equal((await table.rows(["a"]))[0]!.chain, "chain");
     await table.forget(9000);
-    assert.deepEqual((await table.rows(["a", "b", "c"])).map(({ id }) => id).sort(), ["a", "b"], "one that could never be had, and is not asked for any more, goes too");
+    assert.deepEqual(
+      (await table.rows(["a", "b", "c"])).map(({ id }) => id).sort(),
+      ["a", "b"],
+      "one that could never be had, and is not asked for any more, goes too",
+    );
     await table.want([{ id: "b2", directory: "d", names: "[]", next_at: 9500 }]);
     await table.forget(9001);
-    assert.deepEqual((await table.rows(["a", "b", "b2"])).map(({ id }) => id), ["b2"]);
+    assert.deepEqual(
+      (await table.rows(["a", "b", "b2"])).map(({ id }) => id),
+      ["b2"],
+    );
     assert.deepEqual(await table.rows([]), []);
   });
 

@@ -54,26 +54,64 @@ export function createCertificatesTable(db: Db): CertificatesTable {
   const tables = db.tables<CertificateTables>();
   const free = { lease: null, lease_until: null };
   const settle = async (id: string, lease: string, change: Partial<CertificateRow>) =>
-    (await db.write(tables.updateTable("tls_certificates").set({ ...change, ...free }).where("id", "=", id).where("lease", "=", lease))).affected === 1;
+    (
+      await db.write(
+        tables
+          .updateTable("tls_certificates")
+          .set({ ...change, ...free })
+          .where("id", "=", id)
+          .where("lease", "=", lease),
+      )
+    ).affected === 1;
 
   return {
     async want(rows) {
       if (rows.length === 0) return;
       const empty = { ...free, chain: null, private_key: null, not_after: null, failures: 0, error: null };
-      await db.write(tables.insertInto("tls_certificates").values(rows.map((row) => ({ ...row, ...empty }))).onConflict((conflict) => conflict.column("id").doNothing()));
+      await db.write(
+        tables
+          .insertInto("tls_certificates")
+          .values(rows.map((row) => ({ ...row, ...empty })))
+          .onConflict((conflict) => conflict.column("id").doNothing()),
+      );
     },
-    rows: (ids) => (ids.length === 0 ? Promise.resolve([]) : db.read(tables.selectFrom("tls_certificates").selectAll().where("id", "in", ids))),
+    rows: (ids) =>
+      ids.length === 0
+        ? Promise.resolve([])
+        : db.read(tables.selectFrom("tls_certificates").selectAll().where("id", "in", ids)),
     async claim(id, lease, now, until) {
-      const claimed = tables.updateTable("tls_certificates").set({ lease, lease_until: until }).where("id", "=", id).where("next_at", "<=", now)
-        .where(({ or, eb }) => or([eb("lease_until", "is", null), eb("lease_until", "<", now)])).returningAll();
+      const claimed = tables
+        .updateTable("tls_certificates")
+        .set({ lease, lease_until: until })
+        .where("id", "=", id)
+        .where("next_at", "<=", now)
+        .where(({ or, eb }) => or([eb("lease_until", "is", null), eb("lease_until", "<", now)]))
+        .returningAll();
       return (await db.write(claimed)).rows[0];
     },
     issued: (id, lease, issued) => settle(id, lease, { ...issued, failures: 0, error: null }),
     failed: (id, lease, failed) => settle(id, lease, failed),
-    forget: async (before) => void (await db.write(tables.deleteFrom("tls_certificates").where("next_at", "<", before).where(({ or, eb }) => or([eb("not_after", "is", null), eb("not_after", "<", before)])))),
+    forget: async (before) =>
+      void (await db.write(
+        tables
+          .deleteFrom("tls_certificates")
+          .where("next_at", "<", before)
+          .where(({ or, eb }) => or([eb("not_after", "is", null), eb("not_after", "<", before)])),
+      )),
     async account(directory, fresh) {
-      await db.write(tables.insertInto("acme_accounts").values({ directory, private_key: fresh }).onConflict((conflict) => conflict.column("directory").doNothing()));
-      return (await tables.selectFrom("acme_accounts").select("private_key").where("directory", "=", directory).executeTakeFirstOrThrow()).private_key;
+      await db.write(
+        tables
+          .insertInto("acme_accounts")
+          .values({ directory, private_key: fresh })
+          .onConflict((conflict) => conflict.column("directory").doNothing()),
+      );
+      return (
+        await tables
+          .selectFrom("acme_accounts")
+          .select("private_key")
+          .where("directory", "=", directory)
+          .executeTakeFirstOrThrow()
+      ).private_key;
     },
   };
 }
@@ -89,10 +127,29 @@ export function createProofsTable(db: Db): ProofsTable {
   return {
     async add(token, keyAuthorization, expiresAt) {
       const row = { key_authorization: keyAuthorization, expires_at: expiresAt };
-      await db.write(tables.insertInto("acme_proofs").values({ token, ...row }).onConflict((conflict) => conflict.column("token").doUpdateSet(row)));
+      await db.write(
+        tables
+          .insertInto("acme_proofs")
+          .values({ token, ...row })
+          .onConflict((conflict) => conflict.column("token").doUpdateSet(row)),
+      );
     },
-    find: async (token, now) => (await db.read(tables.selectFrom("acme_proofs").select("key_authorization").where("token", "=", token).where("expires_at", ">", now)))[0]?.key_authorization,
+    find: async (token, now) =>
+      (
+        await db.read(
+          tables
+            .selectFrom("acme_proofs")
+            .select("key_authorization")
+            .where("token", "=", token)
+            .where("expires_at", ">", now),
+        )
+      )[0]?.key_authorization,
     // With what a killed process left behind.
-    remove: async (token, now) => void (await db.write(tables.deleteFrom("acme_proofs").where(({ or, eb }) => or([eb("token", "=", token), eb("expires_at", "<=", now)])))),
+    remove: async (token, now) =>
+      void (await db.write(
+        tables
+          .deleteFrom("acme_proofs")
+          .where(({ or, eb }) => or([eb("token", "=", token), eb("expires_at", "<=", now)])),
+      )),
   };
 }

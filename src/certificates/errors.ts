@@ -26,7 +26,22 @@ export const certificateErrors = defineErrors("certificates", {
     message: "tls.acme_directory, {directory}, is not the https:// address of an ACME directory.",
     fix: "Let's Encrypt's is https://acme-v02.api.letsencrypt.org/directory.",
   },
-  noNames: { code: "tls_no_names", http: 400, message: "tls.acme_directory is set, and tls.acme_names names nothing to ask a certificate for.", fix: "List the names that clients use, such as mx1.example.com." },
-  badName: { code: "tls_bad_name", http: 400, message: "{name} in tls.acme_names is not a host name a certificate can be for.", fix: "Write a full name such as mx1.example.com, or *.example.com with tls.acme_challenge dns-01." },
-  wildcardByHttp: { code: "tls_wildcard_by_http", http: 400, message: "{name} in tls.acme_names cannot be shown to be ours by HTTP.", fix: "Set tls.acme_challenge to dns-01, or list the names one by one." },
+  noNames: {
+    code: "tls_no_names",
+    http: 400,
+    message: "tls.acme_directory is set, and tls.acme_names names nothing to ask a certificate for.",
+    fix: "List the names that clients use, such as mx1.example.com.",
+  },
+  badName: {
+    code: "tls_bad_name",
+    http: 400,
+    message: "{name} in tls.acme_names is not a host name a certificate can be for.",
+    fix: "Write a full name such as mx1.example.com, or *.example.com with tls.acme_challenge dns-01.",
+  },
+  wildcardByHttp: {
+    code: "tls_wildcard_by_http",
+    http: 400,
+    message: "{name} in tls.acme_names cannot be shown to be ours by HTTP.",
+    fix: "Set tls.acme_challenge to dns-01, or list the names one by one.",
+  },
 });

@@ -47,7 +47,21 @@ const DAY = 86_400_000;
  * others hear of it and serve it. Their private keys stay the same when they are renewed, so that TLSA records stay true (RFC 7671 5.1).
  */
 export async function createAcmeCertificates(options: AcmeCertificatesOptions): Promise<AcmeCertificates> {
-  const { db, events, secrets, clock, ids, log, directory, contact = [], ca, solver, fallback, pollMs = 60_000, limits: { requestMs, orderMs = 5 * 60_000 } = {} } = options;
+  const {
+    db,
+    events,
+    secrets,
+    clock,
+    ids,
+    log,
+    directory,
+    contact = [],
+    ca,
+    solver,
+    fallback,
+    pollMs = 60_000,
+    limits: { requestMs, orderMs = 5 * 60_000 } = {},
+  } = options;
   const table = createCertificatesTable(db);
   const http = createAcmeHttp({ ca, ...(requestMs !== undefined && { timeoutMs: requestMs }) });
   const held = createHeldCertificates(fallback);
@@ -57,8 +71,15 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   let turn = Promise.resolve();
 
   async function wantedRows(): Promise<CertificateRow[]> {
-    const wanted = (await options.wanted()).slice(0, MOST).map((names) => [...new Set(names.map((name) => name.toLowerCase()))]);
-    const rows = wanted.map((names) => ({ id: idOf(directory, names), directory, names: JSON.stringify(names), next_at: clock.now() }));
+    const wanted = (await options.wanted())
+      .slice(0, MOST)
+      .map((names) => [...new Set(names.map((name) => name.toLowerCase()))]);
+    const rows = wanted.map((names) => ({
+      id: idOf(directory, names),
+      directory,
+      names: JSON.stringify(names),
+      next_at: clock.now(),
+    }));
     const read = async () => new Map((await table.rows(rows.map(({ id }) => id))).map((row) => [row.id, row]));
     let found = await read();
     const missing = rows.filter(({ id }) => !found.has(id));
@@ -81,7 +102,12 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
       }
     });
     const pairs: [Pair, ...Pair[]] = [first ?? fallback, ...rest.filter((pair) => pair !== undefined)];
-    if (pairs.length !== before.size || pairs.some((pair) => !before.has(pair.cert)) || pairs[0].cert !== held.held()[0].cert) held.hold(pairs);
+    if (
+      pairs.length !== before.size ||
+      pairs.some((pair) => !before.has(pair.cert)) ||
+      pairs[0].cert !== held.held()[0].cert
+    )
+      held.hold(pairs);
   }
 
   async function look({ ask }: { ask: boolean }) {
@@ -94,7 +120,14 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
       const lease = ids.hex();
       const row = await table.claim(id, lease, clock.now(), clock.now() + orderMs + 60_000);
       if (row === undefined) continue;
-      if (!(await renew({ table, secrets, clock, log, http, directory, contact, solver, orderMs, over: over.signal }, row, lease))) continue;
+      if (
+        !(await renew(
+          { table, secrets, clock, log, http, directory, contact, solver, orderMs, over: over.signal },
+          row,
+          lease,
+        ))
+      )
+        continue;
       serve(await wantedRows());
       events.publish(CHANGED, id);
     }
@@ -102,9 +135,11 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   }
 
   const lookInTurn = (how: { ask: boolean }) =>
-    (turn = turn.then(() => look(how)).catch((err: unknown) => {
-      if (!over.signal.aborted) log.warn({ err }, "TLS certificates could not be looked after");
-    }));
+    (turn = turn
+      .then(() => look(how))
+      .catch((err: unknown) => {
+        if (!over.signal.aborted) log.warn({ err }, "TLS certificates could not be looked after");
+      }));
 
   async function watch() {
     while (!over.signal.aborted) {
@@ -115,7 +150,13 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
 
   await look({ ask: false });
   // What another process was given. One that is asking may stay inside for minutes, so this does not wait for its turn.
-  const unsubscribe = events.subscribe(CHANGED, () => void wantedRows().then(serve).catch((err: unknown) => log.warn({ err }, "a renewed TLS certificate could not be read")));
+  const unsubscribe = events.subscribe(
+    CHANGED,
+    () =>
+      void wantedRows()
+        .then(serve)
+        .catch((err: unknown) => log.warn({ err }, "a renewed TLS certificate could not be read")),
+  );
 
   return {
     context: held.context,
@@ -132,4 +173,8 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   };
 }
 
-const idOf = (directory: string, names: readonly string[]) => createHash("sha256").update(JSON.stringify([directory, ...names.toSorted()])).digest("hex").slice(0, 32);
+const idOf = (directory: string, names: readonly string[]) =>
+  createHash("sha256")
+    .update(JSON.stringify([directory, ...names.toSorted()]))
+    .digest("hex")
+    .slice(0, 32);

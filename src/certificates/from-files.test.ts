@@ -19,11 +19,17 @@ async function folderOf(t: TestContext): Promise<string> {
 /** A log, and how many lines of it are warnings. */
 function counted() {
   const lines: string[] = [];
-  const log = createLog({ level: "warn", destination: { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream });
+  const log = createLog({
+    level: "warn",
+    destination: { write: (line: string) => lines.push(line) } as unknown as NodeJS.WritableStream,
+  });
   return { log, warnings: () => lines.length };
 }
 
-async function filesIn(t: TestContext, options: { log?: ReturnType<typeof counted>["log"]; pair?: { cert: string; key: string } } = {}) {
+async function filesIn(
+  t: TestContext,
+  options: { log?: ReturnType<typeof counted>["log"]; pair?: { cert: string; key: string } } = {},
+) {
   const folder = await folderOf(t);
   const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   const put = async ({ cert, key }: { cert?: string; key?: string }) => {
@@ -54,14 +60,22 @@ describe("certificates from files", () => {
 
   test("are read again behind a symbolic link that leads elsewhere now, as certbot and Kubernetes renew", async (t) => {
     const folder = await folderOf(t);
-    for (const [version, name] of [["1", "first.example"], ["2", "second.example"]] as const) {
+    for (const [version, name] of [
+      ["1", "first.example"],
+      ["2", "second.example"],
+    ] as const) {
       const { cert, key } = pairFor(name);
       await mkdir(join(folder, version));
       await writeFile(join(folder, version, "cert.pem"), cert);
       await writeFile(join(folder, version, "key.pem"), key);
     }
     await symlink("1", join(folder, "live"));
-    const certificates = await createFileCertificates({ certFile: join(folder, "live/cert.pem"), keyFile: join(folder, "live/key.pem"), clock: createManualClock(Date.now()), log: silentLog });
+    const certificates = await createFileCertificates({
+      certFile: join(folder, "live/cert.pem"),
+      keyFile: join(folder, "live/key.pem"),
+      clock: createManualClock(Date.now()),
+      log: silentLog,
+    });
     t.after(() => certificates.close());
     await symlink("2", join(folder, "next"));
     await rename(join(folder, "next"), join(folder, "live"));
@@ -93,8 +107,11 @@ describe("certificates from files", () => {
   });
 
   test("that cannot be used from the start are refused with what to do", async (t) => {
-    const refused = (kind: string) => (err: unknown) => err instanceof UserError && err.kind === kind && err.fix !== undefined;
-    const { put, open, certFile } = await filesIn(t, { pair: { cert: pairFor("a.example").cert, key: pairFor("b.example").key } });
+    const refused = (kind: string) => (err: unknown) =>
+      err instanceof UserError && err.kind === kind && err.fix !== undefined;
+    const { put, open, certFile } = await filesIn(t, {
+      pair: { cert: pairFor("a.example").cert, key: pairFor("b.example").key },
+    });
     await assert.rejects(open(), refused("badPair"));
     await put({ cert: "nothing" });
     await assert.rejects(open(), refused("badPair"));
@@ -104,7 +121,10 @@ describe("certificates from files", () => {
 
   test("that have expired are served, and complained about", async (t) => {
     const { log, warnings } = counted();
-    const { open } = await filesIn(t, { log, pair: makeSelfSigned({ names: ["old.example"], days: 1, clock: { now: () => Date.now() - 10 * 86_400_000 } }) });
+    const { open } = await filesIn(t, {
+      log,
+      pair: makeSelfSigned({ names: ["old.example"], days: 1, clock: { now: () => Date.now() - 10 * 86_400_000 } }),
+    });
     assert.equal(nameOf((await open()).pem()), "DNS:old.example");
     assert.equal(warnings(), 1);
   });

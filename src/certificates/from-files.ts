@@ -23,7 +23,13 @@ const MAX_BYTES = 1024 * 1024;
  * What somebody else puts into two files. When they change and do not belong together, the pair before is served on. Rejects with UserError
  * badPair or unreadable when they cannot be used from the start.
  */
-export async function createFileCertificates({ certFile, keyFile, clock, log, pollMs = 5000 }: FileCertificatesOptions): Promise<Certificates> {
+export async function createFileCertificates({
+  certFile,
+  keyFile,
+  clock,
+  log,
+  pollMs = 5000,
+}: FileCertificatesOptions): Promise<Certificates> {
   let seen = await read();
   const held = createHeldCertificates(firstPair(seen));
   const over = new AbortController();
@@ -44,7 +50,8 @@ export async function createFileCertificates({ certFile, keyFile, clock, log, po
 
   function warnOfAge() {
     const [{ notAfter }] = held.held();
-    if (notAfter <= clock.now()) log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "the TLS certificate has expired");
+    if (notAfter <= clock.now())
+      log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "the TLS certificate has expired");
   }
 
   async function refresh() {
@@ -63,7 +70,11 @@ export async function createFileCertificates({ certFile, keyFile, clock, log, po
     } catch (err) {
       const now = `${content?.cert} ${content?.key} ${messageOf(err)}`;
       // Between the writing of the one file and of the other they do not belong together: only what stays so is worth a word, and one.
-      if (trouble === now) log.warn({ err, certFile, keyFile }, "the TLS files have changed and cannot be used: the certificate before is served on");
+      if (trouble === now)
+        log.warn(
+          { err, certFile, keyFile },
+          "the TLS files have changed and cannot be used: the certificate before is served on",
+        );
       trouble = trouble === now || trouble === `said ${now}` ? `said ${now}` : now;
     }
   }

@@ -6,7 +6,8 @@ export const certificatesMigrations: Migration[] = [
     name: "certificates-001-acme",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("tls_certificates")
+      await db.schema
+        .createTable("tls_certificates")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("directory", "text", (column) => column.notNull())
         .addColumn("names", "text", (column) => column.notNull())
@@ -19,11 +20,13 @@ export const certificatesMigrations: Migration[] = [
         .addColumn("lease", "text")
         .addColumn("lease_until", "bigint")
         .execute();
-      await db.schema.createTable("acme_accounts")
+      await db.schema
+        .createTable("acme_accounts")
         .addColumn("directory", key, (column) => column.primaryKey())
         .addColumn("private_key", "text", (column) => column.notNull())
         .execute();
-      await db.schema.createTable("acme_proofs")
+      await db.schema
+        .createTable("acme_proofs")
         .addColumn("token", key, (column) => column.primaryKey())
         .addColumn("key_authorization", "text", (column) => column.notNull())
         .addColumn("expires_at", "bigint", (column) => column.notNull())

@@ -16,10 +16,20 @@ export interface Pair extends TlsPem {
 export function readPair({ cert, key }: TlsPem): Pair {
   const leaf = new X509Certificate(cert);
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key belongs to another certificate");
-  return { cert, key, context: createSecureContext({ cert, key }), names: namesOf(leaf), notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+  return {
+    cert,
+    key,
+    context: createSecureContext({ cert, key }),
+    names: namesOf(leaf),
+    notBefore: leaf.validFromDate.getTime(),
+    notAfter: leaf.validToDate.getTime(),
+  };
 }
 
 function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
   // Node writes anything unusual as a JSON string: such a name is none that a client asks for.
-  return subjectAltName.split(", ").filter((name) => name.startsWith("DNS:") && !name.includes('"')).map((name) => name.slice(4).toLowerCase());
+  return subjectAltName
+    .split(", ")
+    .filter((name) => name.startsWith("DNS:") && !name.includes('"'))
+    .map((name) => name.slice(4).toLowerCase());
 }

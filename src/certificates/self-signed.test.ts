@@ -10,10 +10,18 @@ import { createHeldCertificates, makeSelfSigned, readPair } from "./index.ts";
 
 /** The certificate that a client is shown who asks for this name. */
 async function shownTo(t: TestContext, source: TlsSource, servername?: string): Promise<X509Certificate> {
-  const server = createServer({ ...source.pem(), SNICallback: (name, done) => done(null, source.context(name)) }, (socket) => socket.end());
+  const server = createServer(
+    { ...source.pem(), SNICallback: (name, done) => done(null, source.context(name)) },
+    (socket) => socket.end(),
+  );
   await once(server.listen(0, "127.0.0.1"), "listening");
   t.after(() => server.close());
-  const client: TLSSocket = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", rejectUnauthorized: false, ...(servername !== undefined && { servername }) });
+  const client: TLSSocket = connect({
+    port: (server.address() as AddressInfo).port,
+    host: "127.0.0.1",
+    rejectUnauthorized: false,
+    ...(servername !== undefined && { servername }),
+  });
   await once(client, "secureConnect");
   const shown = client.getPeerX509Certificate()!;
   client.destroy();
@@ -53,7 +61,7 @@ test("whoever listens hears of each change until it is enough", () => {
   assert.equal(heard, 1);
 });
 
-test("a key of another certificate is refused",  () => {
+test("a key of another certificate is refused", () => {
   const [one, other] = ["a.example", "b.example"].map((name) => makeSelfSigned({ names: [name], clock: systemClock }));
   assert.throws(() => readPair({ cert: one!.cert, key: other!.key }), /another certificate/);
   assert.throws(() => readPair({ cert: "nothing", key: one!.key }));

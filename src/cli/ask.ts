@@ -6,10 +6,15 @@ import { commandErrors } from "./errors.ts";
 type Asking = Pick<Surroundings, "stdin" | "stderr">;
 
 /** Somebody is there to answer. Questions go to stderr: what is on stdout may be read by a program. */
-export const canAsk = ({ stdin, stderr, json }: Asking & Pick<Surroundings, "json">): boolean => stdin.isTTY === true && stderr.isTerminal && !json;
+export const canAsk = ({ stdin, stderr, json }: Asking & Pick<Surroundings, "json">): boolean =>
+  stdin.isTTY === true && stderr.isTerminal && !json;
 
 /** Goes on only after a yes, on the command line or on the terminal. */
-export async function confirm(question: string, yes: boolean | undefined, surroundings: Asking & Pick<Surroundings, "json">): Promise<void> {
+export async function confirm(
+  question: string,
+  yes: boolean | undefined,
+  surroundings: Asking & Pick<Surroundings, "json">,
+): Promise<void> {
   if (yes === true) return;
   if (!canAsk(surroundings)) throw commandErrors.notConfirmed({ question });
   if (!/^(y|yes)$/i.test(await ask(`${question} [y/N] `, surroundings))) throw commandErrors.declined();

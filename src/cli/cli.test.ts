@@ -20,11 +20,17 @@ interface Ended {
 }
 
 function start(command: string, args: string[], cwd: string, env: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn(command, args, { cwd, env: { PATH: process.env.PATH, HOME: cwd, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(command, args, {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: cwd, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let [stdout, stderr] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
-  return new Promise((resolve, reject) => child.on("error", reject).on("close", (code) => resolve({ code, stdout, stderr })));
+  return new Promise((resolve, reject) =>
+    child.on("error", reject).on("close", (code) => resolve({ code, stdout, stderr })),
+  );
 }
 
 const cli = (cwd: string, ...args: string[]) => start(process.execPath, [MAIN, ...args], cwd);
@@ -38,13 +44,19 @@ async function folder(t: TestContext) {
 test("--version and help at every level go to stdout and succeed", async (t) => {
   const cwd = await folder(t);
   assert.deepEqual(await cli(cwd, "--version"), { code: 0, stdout: `${version}\n`, stderr: "" });
-  assert.deepEqual(await cli(cwd, "--version", "--json"), { code: 0, stdout: `{"version":"${version}"}\n`, stderr: "" });
+  assert.deepEqual(await cli(cwd, "--version", "--json"), {
+    code: 0,
+    stdout: `{"version":"${version}"}\n`,
+    stderr: "",
+  });
   const [bare, asked, word] = await Promise.all([cli(cwd), cli(cwd, "--help"), cli(cwd, "help")]);
   assert.deepEqual([bare.code, asked.stdout, word.stdout], [0, bare.stdout, bare.stdout]);
   assert.match(bare.stdout, /^Commands\n {2}init {11}make a new worker project\n {2}dev {12}run a worker/m);
   const [page, other] = await Promise.all([cli(cwd, "types", "-h"), cli(cwd, "help", "types")]);
   assert.equal(other.stdout, page.stdout);
-  assert.equal(page.stdout, `Write worker-configuration.d.ts: the type of env.
+  assert.equal(
+    page.stdout,
+    `Write worker-configuration.d.ts: the type of env.
 
 Reads the configuration and writes the type Env with every binding, variable and
 secret beside it. TypeScript takes it together with @cloudflare/workers-types.
@@ -67,13 +79,23 @@ Examples
       after a change of the configuration
   reelpost types --check
       in a test or a CI job
-`);
+`,
+  );
 });
 
 test("a wrong command line exits with 2 and says what to type", async (t) => {
   const cwd = await folder(t);
-  assert.deepEqual(await cli(cwd, "dve"), { code: 2, stdout: "", stderr: 'error: There is no command "dve".\nfix: Did you mean `dev`?\n' });
-  assert.deepEqual(await cli(cwd, "dev", "--prot", "1", "--json"), { code: 2, stdout: '{"error":{"code":"E_UNKNOWN_OPTION","message":"There is no option --prot of `reelpost dev`.","fix":"Did you mean --port?"}}\n', stderr: "" });
+  assert.deepEqual(await cli(cwd, "dve"), {
+    code: 2,
+    stdout: "",
+    stderr: 'error: There is no command "dve".\nfix: Did you mean `dev`?\n',
+  });
+  assert.deepEqual(await cli(cwd, "dev", "--prot", "1", "--json"), {
+    code: 2,
+    stdout:
+      '{"error":{"code":"E_UNKNOWN_OPTION","message":"There is no option --prot of `reelpost dev`.","fix":"Did you mean --port?"}}\n',
+    stderr: "",
+  });
 });
 
 test("an error of the configuration exits with 1: a report for people, problems for machines", async (t) => {
@@ -81,17 +103,37 @@ test("an error of the configuration exits with 1: a report for people, problems 
   await writeFile(join(cwd, "wrangler.jsonc"), `{ "name": 5,\n "main": "index.js" }`);
   const people = await cli(cwd, "types");
   assert.deepEqual([people.code, people.stdout], [1, ""]);
-  assert.match(people.stderr, /^error: wrangler\.jsonc: 3 errors\n\nwrangler\.jsonc:1:1: error: "compatibility_date" is missing\n {2}fix: add "compatibility_date": "\d{4}-\d\d-\d\d"\nwrangler\.jsonc:1:11: error: "name" should be a string, but is the number 5\n/);
+  assert.match(
+    people.stderr,
+    /^error: wrangler\.jsonc: 3 errors\n\nwrangler\.jsonc:1:1: error: "compatibility_date" is missing\n {2}fix: add "compatibility_date": "\d{4}-\d\d-\d\d"\nwrangler\.jsonc:1:11: error: "name" should be a string, but is the number 5\n/,
+  );
   const machines = await cli(cwd, "types", "--json");
   assert.deepEqual([machines.code, machines.stderr], [1, ""]);
   const { error } = JSON.parse(machines.stdout);
-  assert.deepEqual([error.code, error.message, error.problems.length], ["E_CONFIGURATION", "wrangler.jsonc: 3 errors", 3]);
-  assert.deepEqual(error.problems[0], { severity: "error", file: join(cwd, "wrangler.jsonc"), line: 1, column: 11, message: '"name" should be a string, but is the number 5', fix: 'for example "my-worker"' });
+  assert.deepEqual(
+    [error.code, error.message, error.problems.length],
+    ["E_CONFIGURATION", "wrangler.jsonc: 3 errors", 3],
+  );
+  assert.deepEqual(error.problems[0], {
+    severity: "error",
+    file: join(cwd, "wrangler.jsonc"),
+    line: 1,
+    column: 11,
+    message: '"name" should be a string, but is the number 5',
+    fix: 'for example "my-worker"',
+  });
   const nothing = await cli(await folder(t), "types", "--json");
   assert.equal(JSON.parse(nothing.stdout).error.code, "E_CONFIGURATION_MISSING");
 });
 
-const TSCONFIG = { target: "ES2022", module: "ES2022", lib: ["ES2022"], moduleResolution: "bundler", strict: true, types: ["@cloudflare/workers-types"] };
+const TSCONFIG = {
+  target: "ES2022",
+  module: "ES2022",
+  lib: ["ES2022"],
+  moduleResolution: "bundler",
+  strict: true,
+  types: ["@cloudflare/workers-types"],
+};
 
 for (const template of ["inbox", "forwarder", "blank"]) {
   test(`init --template ${template} makes a project that type-checks`, { timeout: 60_000 }, async (t) => {
@@ -100,16 +142,32 @@ for (const template of ["inbox", "forwarder", "blank"]) {
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     assert.match(made.stdout, /Next:\n {2}cd "My Worker"\n {2}npm install\n {2}npm run dev\n$/);
     const root = join(cwd, "My Worker");
-    assert.deepEqual((await readdir(root)).sort(), [".dev.vars.example", ".gitignore", "README.md", "messages", "package.json", "src", "tsconfig.json", "wrangler.jsonc"]);
+    assert.deepEqual((await readdir(root)).sort(), [
+      ".dev.vars.example",
+      ".gitignore",
+      "README.md",
+      "messages",
+      "package.json",
+      "src",
+      "tsconfig.json",
+      "wrangler.jsonc",
+    ]);
     const config = await readFile(join(root, "wrangler.jsonc"), "utf8");
-    assert.ok(config.includes(`"name": "my-worker"`) && config.includes(`"compatibility_date": "${[new Date().toISOString().slice(0, 10), NEWEST_COMPATIBILITY_DATE].sort()[0]}"`));
+    assert.ok(
+      config.includes(`"name": "my-worker"`) &&
+        config.includes(
+          `"compatibility_date": "${[new Date().toISOString().slice(0, 10), NEWEST_COMPATIBILITY_DATE].sort()[0]}"`,
+        ),
+    );
     const { compilerOptions } = JSON.parse(await readFile(join(root, "tsconfig.json"), "utf8"));
     assert.deepEqual(Object.fromEntries(Object.keys(TSCONFIG).map((name) => [name, compilerOptions[name]])), TSCONFIG);
     assert.match(await readFile(join(root, "messages/hello.eml"), "latin1"), /^To: my-worker@example\.org\r$/m);
-    for (const name of await readdir(root, { recursive: true, withFileTypes: true })) if (name.isFile()) assert.doesNotMatch(await readFile(join(name.parentPath, name.name), "utf8"), /\{\{/);
+    for (const name of await readdir(root, { recursive: true, withFileTypes: true }))
+      if (name.isFile()) assert.doesNotMatch(await readFile(join(name.parentPath, name.name), "utf8"), /\{\{/);
 
     await mkdir(join(root, "node_modules/@cloudflare"), { recursive: true });
-    for (const name of ["@cloudflare/workers-types", "postal-mime", "mimetext"]) await symlink(join(packages, name), join(root, "node_modules", name));
+    for (const name of ["@cloudflare/workers-types", "postal-mime", "mimetext"])
+      await symlink(join(packages, name), join(root, "node_modules", name));
     const types = await cli(root, "types");
     assert.deepEqual([types.code, types.stdout], [0, "worker-configuration.d.ts written\n"], types.stderr);
     assert.deepEqual(await start(join(packages, ".bin/tsc"), ["-p", root], root), { code: 0, stdout: "", stderr: "" });
@@ -122,7 +180,10 @@ test("init overwrites nothing, writes nothing then, and says which files are the
   await writeFile(join(cwd, "package.json"), "{}");
   const refused = await cli(cwd, "init", "--yes");
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /has files of these names already: package\.json\. Nothing was written\.\nfix: Choose another folder/);
+  assert.match(
+    refused.stderr,
+    /has files of these names already: package\.json\. Nothing was written\.\nfix: Choose another folder/,
+  );
   assert.deepEqual(await readdir(cwd), ["package.json"]);
   const inFile = await cli(cwd, "init", "package.json", "--json");
   assert.equal(JSON.parse(inFile.stdout).error.code, "E_FOLDER_UNUSABLE");
@@ -132,13 +193,24 @@ test("init overwrites nothing, writes nothing then, and says which files are the
 
 test("types --check fails on an old file; missing type definitions are named", async (t) => {
   const cwd = await folder(t);
-  await writeFile(join(cwd, "wrangler.jsonc"), `{ "name": "w", "main": "index.ts", "compatibility_date": "2026-01-01" }`);
+  await writeFile(
+    join(cwd, "wrangler.jsonc"),
+    `{ "name": "w", "main": "index.ts", "compatibility_date": "2026-01-01" }`,
+  );
   await writeFile(join(cwd, "index.ts"), "export default {}");
   const old = await cli(cwd, "types", "--check");
-  assert.deepEqual(old, { code: 1, stdout: "", stderr: "error: worker-configuration.d.ts is not what the configuration says.\nfix: Run `reelpost types` and commit the file.\n" });
+  assert.deepEqual(old, {
+    code: 1,
+    stdout: "",
+    stderr:
+      "error: worker-configuration.d.ts is not what the configuration says.\nfix: Run `reelpost types` and commit the file.\n",
+  });
   const written = await cli(cwd, "types");
   assert.deepEqual([written.code, written.stdout], [0, "worker-configuration.d.ts written\n"]);
-  assert.equal(written.stderr, "index.ts: warning: type definitions of the runtime are missing: editors and tsc will not know what a worker is given\n  fix: npm i -D @cloudflare/workers-types\n");
+  assert.equal(
+    written.stderr,
+    "index.ts: warning: type definitions of the runtime are missing: editors and tsc will not know what a worker is given\n  fix: npm i -D @cloudflare/workers-types\n",
+  );
 });
 
 test("colour only where it is wanted", async (t) => {
@@ -147,6 +219,10 @@ test("colour only where it is wanted", async (t) => {
 });
 
 test("a reader that leaves early is no failure", async (t) => {
-  const { code, stderr } = await start("bash", ["-c", `set -o pipefail; "${process.execPath}" "${MAIN}" --help | head -c 5 >/dev/null`], await folder(t));
+  const { code, stderr } = await start(
+    "bash",
+    ["-c", `set -o pipefail; "${process.execPath}" "${MAIN}" --help | head -c 5 >/dev/null`],
+    await folder(t),
+  );
   assert.deepEqual([code, stderr], [0, ""]);
 });

@@ -35,7 +35,10 @@ export interface Seen {
 }
 
 /** What a route of the fake answers: a result for the envelope, or a whole answer. */
-export type Reply = { result: unknown; result_info?: object } | { status: number; errors: object[] } | { status?: number; headers?: Record<string, string>; raw: string | Uint8Array };
+export type Reply =
+  | { result: unknown; result_info?: object }
+  | { status: number; errors: object[] }
+  | { status?: number; headers?: Record<string, string>; raw: string | Uint8Array };
 
 export interface FakeApi {
   url: string;
@@ -48,25 +51,42 @@ export interface FakeApi {
 }
 
 /** A server with recorded answers: `routes` by `METHOD /path` without the query. What it does not know is 404 with code 7000. */
-export async function startFakeApi(t: Scope, routes: Record<string, Reply | ((seen: Seen, url: string) => Reply)>): Promise<FakeApi> {
+export async function startFakeApi(
+  t: Scope,
+  routes: Record<string, Reply | ((seen: Seen, url: string) => Reply)>,
+): Promise<FakeApi> {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       const path = request.url!.replace(/^\/client\/v4/, "");
       const one: Seen = { method: request.method!, path, headers: request.headers, body };
       seen.push(one);
-      const route = routes[`${one.method} ${path.split("?")[0]}`] ?? { status: 404, errors: [{ code: 7000, message: "No route for that URI" }] };
+      const route = routes[`${one.method} ${path.split("?")[0]}`] ?? {
+        status: 404,
+        errors: [{ code: 7000, message: "No route for that URI" }],
+      };
       const reply = typeof route === "function" ? route(one, url) : route;
       if ("raw" in reply) return response.writeHead(reply.status ?? 200, reply.headers).end(reply.raw);
       const failed = "errors" in reply;
-      response.writeHead(failed ? reply.status : 200, { "content-type": "application/json" }).end(JSON.stringify(failed ? { success: false, errors: reply.errors, messages: [], result: null } : { success: true, errors: [], messages: [], ...reply }));
+      response
+        .writeHead(failed ? reply.status : 200, { "content-type": "application/json" })
+        .end(
+          JSON.stringify(
+            failed
+              ? { success: false, errors: reply.errors, messages: [], result: null }
+              : { success: true, errors: [], messages: [], ...reply },
+          ),
+        );
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  t.after(() => new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  }));
+  t.after(
+    () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  );
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/client/v4`;
   const callOf = ({ method, path }: Seen) => `${method} ${path.split("?")[0]}`;
   return {
@@ -74,7 +94,8 @@ export async function startFakeApi(t: Scope, routes: Record<string, Reply | ((se
     server,
     seen,
     calls: () => seen.map(callOf),
-    bodies: (call) => seen.filter((one) => callOf(one) === call).map(({ body }) => JSON.parse(body.toString()) as unknown),
+    bodies: (call) =>
+      seen.filter((one) => callOf(one) === call).map(({ body }) => JSON.parse(body.toString()) as unknown),
   };
 }
 
@@ -115,14 +136,24 @@ export async function runCli(args: string[], { cwd, api, env = {}, stdin = "", t
     groups: GROUPS,
     version: "0.0.0",
     cwd,
-    env: { HOME: cwd, NO_COLOR: "1", ...(api !== undefined && { API_BASE_URL: api.url, API_TOKEN: TOKEN, ACCOUNT_ID: ACCOUNT }), ...env },
+    env: {
+      HOME: cwd,
+      NO_COLOR: "1",
+      ...(api !== undefined && { API_BASE_URL: api.url, API_TOKEN: TOKEN, ACCOUNT_ID: ACCOUNT }),
+      ...env,
+    },
     clock: systemClock,
     stdin: input as unknown as NodeJS.ReadStream,
     stdout: out.stream,
     stderr: err.stream,
   });
   const stdout = out.text();
-  return { code, stdout, stderr: err.text(), json: args.includes("--json") ? (JSON.parse(stdout) as unknown) : undefined };
+  return {
+    code,
+    stdout,
+    stderr: err.text(),
+    json: args.includes("--json") ? (JSON.parse(stdout) as unknown) : undefined,
+  };
 }
 
 function sink(isTTY: boolean) {
@@ -135,7 +166,11 @@ function sink(isTTY: boolean) {
       done();
     },
   });
-  return { stream: Object.assign(stream, { isTTY, columns: 80 }) as unknown as NodeJS.WriteStream, text: () => Buffer.concat(chunks).toString(), onWrite: (listener: () => void) => void listeners.push(listener) };
+  return {
+    stream: Object.assign(stream, { isTTY, columns: 80 }) as unknown as NodeJS.WriteStream,
+    text: () => Buffer.concat(chunks).toString(),
+    onWrite: (listener: () => void) => void listeners.push(listener),
+  };
 }
 
 // oxlint-disable-next-line no-control-regex

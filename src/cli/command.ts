@@ -33,9 +33,17 @@ export interface Argument {
 
 export type Options = Record<string, Option>;
 
-type Single<O extends Option> = O["type"] extends "number" ? number : O["type"] extends "boolean" ? boolean : O["choices"] extends readonly (infer C)[] ? C : string;
+type Single<O extends Option> = O["type"] extends "number"
+  ? number
+  : O["type"] extends "boolean"
+    ? boolean
+    : O["choices"] extends readonly (infer C)[]
+      ? C
+      : string;
 /** The values a command is given, by the names of its options. */
-export type Values<O extends Options> = { [Name in keyof O]: O[Name]["multiple"] extends true ? Single<O[Name]>[] : Single<O[Name]> | undefined };
+export type Values<O extends Options> = {
+  [Name in keyof O]: O[Name]["multiple"] extends true ? Single<O[Name]>[] : Single<O[Name]> | undefined;
+};
 
 /** What a command may use of the world. */
 export interface Surroundings {

@@ -8,7 +8,10 @@ export function completionScript(shell: (typeof SHELLS)[number], commands: reado
   return { bash, zsh, fish }[shell](shown);
 }
 
-const optionsOf = (command: Command | undefined) => Object.entries({ ...command?.options, ...COMMON_OPTIONS } as Record<string, Option>).filter(([, { hidden }]) => hidden !== true);
+const optionsOf = (command: Command | undefined) =>
+  Object.entries({ ...command?.options, ...COMMON_OPTIONS } as Record<string, Option>).filter(
+    ([, { hidden }]) => hidden !== true,
+  );
 const spellings = ([name, { short }]: [string, Option]) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
 
 function bash(commands: readonly Command[]): string {
@@ -34,7 +37,10 @@ _reelpost() {
   if [[ "$cur" == "=" ]]; then cur=""; elif [[ "$prev" == "=" ]]; then prev="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="\${command:+$command }\${COMP_WORDS[i]}"
-    case "$word" in ${names.flatMap(prefixesOf).map((name) => `"${name}"`).join("|")}) command="$word" ;; esac
+    case "$word" in ${names
+      .flatMap(prefixesOf)
+      .map((name) => `"${name}"`)
+      .join("|")}) command="$word" ;; esac
   done
   COMPREPLY=()
   case "$command" in
@@ -44,7 +50,12 @@ ${cases.join("\n")}
 }
 _reelpost_words() {
   case "$1" in
-${groupsOf(names).map(([prefix, words]) => `    "${prefix}") echo "${[...words, ...optionsOf(undefined).flatMap(spellings)].join(" ")}" ;;`).join("\n")}
+${groupsOf(names)
+  .map(
+    ([prefix, words]) =>
+      `    "${prefix}") echo "${[...words, ...optionsOf(undefined).flatMap(spellings)].join(" ")}" ;;`,
+  )
+  .join("\n")}
   esac
 }
 complete -F _reelpost reelpost`;
@@ -54,8 +65,17 @@ complete -F _reelpost reelpost`;
 function valueCase(option: [string, Option]): string[] {
   const [, { type, choices, complete }] = option;
   if (type === "boolean") return [];
-  const how = choices !== undefined ? `-W "${choices.join(" ")}"` : complete === "directory" ? "-d" : complete === "file" ? "-f" : undefined;
-  return [`${spellings(option).join("|")}) ${how === undefined ? "" : `COMPREPLY=($(compgen ${how} -- "$cur")); `}return ;;`];
+  const how =
+    choices !== undefined
+      ? `-W "${choices.join(" ")}"`
+      : complete === "directory"
+        ? "-d"
+        : complete === "file"
+          ? "-f"
+          : undefined;
+  return [
+    `${spellings(option).join("|")}) ${how === undefined ? "" : `COMPREPLY=($(compgen ${how} -- "$cur")); `}return ;;`,
+  ];
 }
 
 /** "secret put" is reached by way of "secret". */
@@ -85,14 +105,19 @@ function fish(commands: readonly Command[]): string {
     return complete === "directory" ? " -x -a '(__fish_complete_directories)'" : complete === "file" ? " -r -F" : " -x";
   };
   const lines = commands.flatMap((command) => {
-    const seen = command.name.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`).join("; and ");
+    const seen = command.name
+      .split(" ")
+      .map((word) => `__fish_seen_subcommand_from ${word}`)
+      .join("; and ");
     return [
       `complete -c reelpost -n __fish_use_subcommand -a ${quote(command.name)} -d ${quote(command.summary)}`,
       ...optionsOf(command).map(([name, option]) => {
         const short = option.short === undefined ? "" : ` -s ${option.short}`;
         return `complete -c reelpost -n ${quote(seen)} -l ${name}${short}${value(option)} -d ${quote(option.summary)}`;
       }),
-      ...(command.arguments?.[0]?.choices ?? []).map((choice) => `complete -c reelpost -n ${quote(seen)} -a ${quote(choice)}`),
+      ...(command.arguments?.[0]?.choices ?? []).map(
+        (choice) => `complete -c reelpost -n ${quote(seen)} -a ${quote(choice)}`,
+      ),
     ];
   });
   return ["# fish completion for reelpost", "complete -c reelpost -f", ...lines].join("\n");

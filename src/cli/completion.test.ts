@@ -22,16 +22,25 @@ async function offers(...words: string[]): Promise<string[]> {
     const line = words.map((word) => `'${word}'`).join(" ");
     const script = `${completionScript("bash", all)}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _reelpost; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const { stdout } = await promisify(execFile)("bash", ["--norc", "-c", script], { cwd });
-    return stdout.split("\n").filter((word) => word !== "").sort();
+    return stdout
+      .split("\n")
+      .filter((word) => word !== "")
+      .sort();
   } finally {
     await rm(cwd, { recursive: true, force: true });
   }
 }
 
 test("bash offers commands, options, choices and files", async () => {
-  assert.deepEqual(await offers("reelpost", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", ...heads].sort());
+  assert.deepEqual(
+    await offers("reelpost", ""),
+    ["--help", "--json", "--no-color", "--version", "-h", "-v", ...heads].sort(),
+  );
   assert.deepEqual(await offers("reelpost", "ty"), ["types"]);
-  assert.deepEqual(await offers("reelpost", "secret", ""), ["--help", "--json", "--no-color", "--version", "-h", "-v", "bulk", "delete", "list", "put"].sort());
+  assert.deepEqual(
+    await offers("reelpost", "secret", ""),
+    ["--help", "--json", "--no-color", "--version", "-h", "-v", "bulk", "delete", "list", "put"].sort(),
+  );
   assert.deepEqual(await offers("reelpost", "kv", "key", "put", "--tt"), ["--ttl"]);
   assert.deepEqual(await offers("reelpost", "kv", "na"), ["namespace"]);
   assert.deepEqual(await offers("reelpost", "email", "log", ""), ["get"]);
@@ -50,6 +59,7 @@ test("bash offers commands, options, choices and files", async () => {
 test("every shell's script knows every command and option", () => {
   for (const shell of ["bash", "zsh", "fish"] as const) {
     const script = completionScript(shell, COMMANDS);
-    for (const { name, options } of COMMANDS) for (const word of [name, ...Object.keys(options)]) assert.ok(script.includes(word), `${shell}: ${word}`);
+    for (const { name, options } of COMMANDS)
+      for (const word of [name, ...Object.keys(options)]) assert.ok(script.includes(word), `${shell}: ${word}`);
   }
 });

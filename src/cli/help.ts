@@ -4,7 +4,12 @@ import { COMMON_OPTIONS, type Argument, type Command, type Option, type Options,
 type Screen = Pick<Output, "width" | "colour">;
 
 /** The page of `reelpost --help`, or of a group: `reelpost secret --help` lists what begins with "secret". */
-export function groupHelp(words: readonly string[], commands: readonly Command[], screen: Screen, groups: Readonly<Record<string, string>> = {}): string {
+export function groupHelp(
+  words: readonly string[],
+  commands: readonly Command[],
+  screen: Screen,
+  groups: Readonly<Record<string, string>> = {},
+): string {
   const prefix = words.length === 0 ? "" : `${words.join(" ")} `;
   const shown = commands.filter(({ name, hidden }) => hidden !== true && name.startsWith(prefix));
   const listed = words.length === 0 ? folded(shown, groups) : shown;
@@ -12,7 +17,14 @@ export function groupHelp(words: readonly string[], commands: readonly Command[]
   const sections = [
     ...(about === undefined ? [] : [upperFirst(`${about.replace(/\.$/, "")}.`)]),
     section("Usage", [`  reelpost ${prefix}<command> [options]`], screen),
-    section("Commands", table(listed.map(({ name, summary }) => [name, summary]), screen), screen),
+    section(
+      "Commands",
+      table(
+        listed.map(({ name, summary }) => [name, summary]),
+        screen,
+      ),
+      screen,
+    ),
     section("Options", optionTable(COMMON_OPTIONS, screen), screen),
     `Run \`reelpost ${prefix}<command> --help\` for the options and examples of a command.`,
   ];
@@ -20,7 +32,10 @@ export function groupHelp(words: readonly string[], commands: readonly Command[]
 }
 
 /** One line for each group: `kv …  KV namespaces and their keys: namespace, key, bulk`. */
-function folded(commands: readonly Command[], groups: Readonly<Record<string, string>>): Pick<Command, "name" | "summary">[] {
+function folded(
+  commands: readonly Command[],
+  groups: Readonly<Record<string, string>>,
+): Pick<Command, "name" | "summary">[] {
   const byFirst = Map.groupBy(commands, ({ name }) => name.split(" ")[0]!);
   return [...byFirst].map(([first, all]) => {
     const single = all.find(({ name }) => name === first);
@@ -32,25 +47,55 @@ function folded(commands: readonly Command[], groups: Readonly<Record<string, st
 
 export function commandHelp(command: Command, screen: Screen): string {
   const { description, arguments: args = [], examples } = command;
-  const paragraphs = description === undefined ? [] : description.split("\n\n").map((paragraph) => wrap(paragraph, screen.width).join("\n"));
-  const sections = [upperFirst(`${command.summary}.`), ...paragraphs, section("Usage", [`  ${usageLine(command)}`], screen)];
-  if (args.length > 0) sections.push(section("Arguments", table(args.map((argument) => [place(argument), argumentSummary(argument)]), screen), screen));
+  const paragraphs =
+    description === undefined
+      ? []
+      : description.split("\n\n").map((paragraph) => wrap(paragraph, screen.width).join("\n"));
+  const sections = [
+    upperFirst(`${command.summary}.`),
+    ...paragraphs,
+    section("Usage", [`  ${usageLine(command)}`], screen),
+  ];
+  if (args.length > 0)
+    sections.push(
+      section(
+        "Arguments",
+        table(
+          args.map((argument) => [place(argument), argumentSummary(argument)]),
+          screen,
+        ),
+        screen,
+      ),
+    );
   sections.push(section("Options", optionTable({ ...command.options, ...COMMON_OPTIONS }, screen), screen));
-  if (examples.length > 0) sections.push(section("Examples", examples.flatMap(([line, what]) => [`  ${line}`, `      ${what}`]), screen));
+  if (examples.length > 0)
+    sections.push(
+      section(
+        "Examples",
+        examples.flatMap(([line, what]) => [`  ${line}`, `      ${what}`]),
+        screen,
+      ),
+    );
   return sections.join("\n\n");
 }
 
 /** `reelpost init [dir] [options]` */
-export const usageLine = ({ name, arguments: args = [] }: Command): string => ["reelpost", name, ...args.map(place), "[options]"].join(" ");
+export const usageLine = ({ name, arguments: args = [] }: Command): string =>
+  ["reelpost", name, ...args.map(place), "[options]"].join(" ");
 
 const place = ({ name, required }: Argument) => (required === true ? `<${name}>` : `[${name}]`);
-const argumentSummary = ({ summary, choices }: Argument) => (choices === undefined ? summary : `${summary}: ${choices.join(", ")}`);
+const argumentSummary = ({ summary, choices }: Argument) =>
+  choices === undefined ? summary : `${summary}: ${choices.join(", ")}`;
 
-const section = (title: string, lines: readonly string[], { colour }: Screen) => [colour ? styleText("bold", title, { validateStream: false }) : title, ...lines].join("\n");
+const section = (title: string, lines: readonly string[], { colour }: Screen) =>
+  [colour ? styleText("bold", title, { validateStream: false }) : title, ...lines].join("\n");
 
 function optionTable(options: Options, screen: Screen): string[] {
   const shown = Object.entries(options).filter(([, { hidden }]) => hidden !== true);
-  return table(shown.map(([name, option]) => [flags(name, option), optionSummary(option)]), screen);
+  return table(
+    shown.map(([name, option]) => [flags(name, option), optionSummary(option)]),
+    screen,
+  );
 }
 
 function flags(name: string, { type, short, placeholder }: Option): string {
@@ -72,7 +117,9 @@ function table(rows: readonly (readonly [string, string])[], { width }: Screen):
   return rows.flatMap(([left, right]) => {
     const [head = "", ...rest] = wrap(right, Math.max(24, width - first - 4));
     const indented = rest.map((line) => `${" ".repeat(first + 4)}${line}`);
-    return left.length > first ? [`  ${left}`, `${" ".repeat(first + 4)}${head}`, ...indented] : [`  ${left.padEnd(first)}  ${head}`.trimEnd(), ...indented];
+    return left.length > first
+      ? [`  ${left}`, `${" ".repeat(first + 4)}${head}`, ...indented]
+      : [`  ${left.padEnd(first)}  ${head}`.trimEnd(), ...indented];
   });
 }
 

@@ -20,7 +20,8 @@ export async function readStdin({ stdin }: Pick<Surroundings, "stdin">, limit: n
   return Buffer.concat(chunks);
 }
 
-export const readTextFile = async (cwd: string, name: string, limit: number): Promise<string> => (await readSmallFile(cwd, name, limit)).toString();
+export const readTextFile = async (cwd: string, name: string, limit: number): Promise<string> =>
+  (await readSmallFile(cwd, name, limit)).toString();
 
 export async function readSmallFile(cwd: string, name: string, limit: number): Promise<Buffer> {
   const file = resolve(cwd, name);
@@ -28,12 +29,18 @@ export async function readSmallFile(cwd: string, name: string, limit: number): P
     if ((await stat(file)).size > limit) throw commandErrors.inputTooLong({ what: name, limit: formatSize(limit) });
     return await readFile(file);
   } catch (cause) {
-    throw isSystemError(cause) ? commandErrors.fileUnreadable({ file: name, reason: reasonOf(cause) }, { cause }) : cause;
+    throw isSystemError(cause)
+      ? commandErrors.fileUnreadable({ file: name, reason: reasonOf(cause) }, { cause })
+      : cause;
   }
 }
 
 /** A JSON file, or standard input for "-". */
-export async function readJson(name: string, { cwd, stdin }: Pick<Surroundings, "cwd" | "stdin">, limit: number): Promise<unknown> {
+export async function readJson(
+  name: string,
+  { cwd, stdin }: Pick<Surroundings, "cwd" | "stdin">,
+  limit: number,
+): Promise<unknown> {
   const text = name === "-" ? (await readStdin({ stdin }, limit)).toString() : await readTextFile(cwd, name, limit);
   try {
     return JSON.parse(text) as unknown;
@@ -43,22 +50,34 @@ export async function readJson(name: string, { cwd, stdin }: Pick<Surroundings, 
 }
 
 /** A file as a body that is read while it is sent. */
-export async function fileBody(cwd: string, name: string, meter: (total: number) => (octets: number) => void): Promise<{ size: number; body: () => SentBody }> {
+export async function fileBody(
+  cwd: string,
+  name: string,
+  meter: (total: number) => (octets: number) => void,
+): Promise<{ size: number; body: () => SentBody }> {
   const file = resolve(cwd, name);
   const found = await stat(file).catch((cause: unknown) => {
     throw commandErrors.fileUnreadable({ file: name, reason: reasonOf(cause) }, { cause });
   });
   if (!found.isFile()) throw commandErrors.fileUnreadable({ file: name, reason: "it is no file" });
   const { size } = found;
-  return { size, body: () => ({ size, stream: counted(createReadStream(file, { highWaterMark: 1024 * 1024 }), meter(size)) }) };
+  return {
+    size,
+    body: () => ({ size, stream: counted(createReadStream(file, { highWaterMark: 1024 * 1024 }), meter(size)) }),
+  };
 }
 
-export async function* counted(source: AsyncIterable<Uint8Array>, count: (octets: number) => void): AsyncGenerator<Uint8Array> {
+export async function* counted(
+  source: AsyncIterable<Uint8Array>,
+  count: (octets: number) => void,
+): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     count(chunk.length);
     yield chunk;
   }
 }
 
-const isSystemError = (thrown: unknown): thrown is NodeJS.ErrnoException => typeof (thrown as NodeJS.ErrnoException).syscall === "string";
-const reasonOf = (thrown: unknown) => ((thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(thrown));
+const isSystemError = (thrown: unknown): thrown is NodeJS.ErrnoException =>
+  typeof (thrown as NodeJS.ErrnoException).syscall === "string";
+const reasonOf = (thrown: unknown) =>
+  (thrown as NodeJS.ErrnoException).code === "ENOENT" ? "there is no such file" : messageOf(thrown);

@@ -6,7 +6,8 @@ export function onInterrupt(): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
   let asked: number | undefined;
   function onSignal(signal: NodeJS.Signals) {
-    if (asked !== undefined && performance.now() - asked > ONE_REQUEST_MS) process.exit(signal === "SIGINT" ? 130 : 143);
+    if (asked !== undefined && performance.now() - asked > ONE_REQUEST_MS)
+      process.exit(signal === "SIGINT" ? 130 : 143);
     asked ??= performance.now();
     controller.abort();
   }

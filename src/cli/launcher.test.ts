@@ -46,9 +46,17 @@ async function install(t: TestContext, { main = "dist/cli/main.js", packagedNode
   return root;
 }
 
-function launch(root: string, args: string[], { old = false, env = {} }: { old?: boolean; env?: Record<string, string> } = {}) {
+function launch(
+  root: string,
+  args: string[],
+  { old = false, env = {} }: { old?: boolean; env?: Record<string, string> } = {},
+) {
   const { NODE_COMPILE_CACHE: _, XDG_CACHE_HOME: __, ...others } = process.env;
-  const child = spawn(process.execPath, [...(old ? ["--require", join(root, "pretend.cjs")] : []), join(root, "bin/reelpost.cjs"), ...args], { stdio: "pipe", env: { ...others, HOME: root, ...env } });
+  const child = spawn(
+    process.execPath,
+    [...(old ? ["--require", join(root, "pretend.cjs")] : []), join(root, "bin/reelpost.cjs"), ...args],
+    { stdio: "pipe", env: { ...others, HOME: root, ...env } },
+  );
   return { child, ended: collect(child) };
 }
 
@@ -87,10 +95,19 @@ test("signals reach the program, and its end is the launcher's end", async (t) =
 
 test("what is missing is said, with what to do", async (t) => {
   const nothing = await launch(await install(t, { main: null }), []).ended;
-  assert.deepEqual([nothing.code, nothing.stderr], [1, "reelpost cannot start: its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there\nfix: install the package again, or run `npm run build` in a checkout\n"]);
+  assert.deepEqual(
+    [nothing.code, nothing.stderr],
+    [
+      1,
+      "reelpost cannot start: its files are missing: neither dist/cli/main.js nor src/cli/main.ts is there\nfix: install the package again, or run `npm run build` in a checkout\n",
+    ],
+  );
   const old = await launch(await install(t, { packagedNode: false }), [], { old: true }).ended;
   assert.equal(old.code, 1);
-  assert.match(old.stderr, /^reelpost cannot start: it needs Node 26 or newer, this is v20\.19\.0, and the package `node` is not installed\nfix: /);
+  assert.match(
+    old.stderr,
+    /^reelpost cannot start: it needs Node 26 or newer, this is v20\.19\.0, and the package `node` is not installed\nfix: /,
+  );
   const thrown = await launch(await install(t), ["throw"]).ended;
   assert.equal(thrown.code, 1);
   assert.match(thrown.stderr, /Error: from main/);
@@ -100,13 +117,15 @@ test("in a checkout the sources run; below node_modules only what was built", as
   const root = await install(t, { main: "src/cli/main.ts" });
   assert.equal((await launch(root, []).ended).code, 0);
   await mkdir(join(root, "node_modules/reelpost"), { recursive: true });
-  for (const name of ["bin", "src"]) await cp(join(root, name), join(root, "node_modules/reelpost", name), { recursive: true });
+  for (const name of ["bin", "src"])
+    await cp(join(root, name), join(root, "node_modules/reelpost", name), { recursive: true });
   assert.match((await launch(join(root, "node_modules/reelpost"), []).ended).stderr, /its files are missing/);
 });
 
 test("what was compiled is kept below the home, or where the cache is said to be, for the next start", async (t) => {
   const root = await install(t);
-  const keptIn = (folder: string) => readdir(join(root, folder, "reelpost/compiled"), { recursive: true }).catch(() => []);
+  const keptIn = (folder: string) =>
+    readdir(join(root, folder, "reelpost/compiled"), { recursive: true }).catch(() => []);
   assert.equal((await launch(root, []).ended).code, 0);
   // A folder for this version of Node, and in it the program.
   assert.ok((await keptIn(".cache")).length > 1);
@@ -125,10 +144,14 @@ test("a home that is none, takes no files or is no folder is no reason not to st
   }
 });
 
-test("a home of somebody else is left alone", { skip: process.getuid?.() !== 0 && "needs root, to give a folder away" }, async (t) => {
-  const root = await install(t);
-  await mkdir(join(root, "theirs"));
-  await chown(join(root, "theirs"), 65_534, 65_534);
-  assert.equal((await launch(root, [], { env: { HOME: join(root, "theirs") } }).ended).code, 0);
-  assert.deepEqual(await readdir(join(root, "theirs")), []);
-});
+test(
+  "a home of somebody else is left alone",
+  { skip: process.getuid?.() !== 0 && "needs root, to give a folder away" },
+  async (t) => {
+    const root = await install(t);
+    await mkdir(join(root, "theirs"));
+    await chown(join(root, "theirs"), 65_534, 65_534);
+    assert.equal((await launch(root, [], { env: { HOME: join(root, "theirs") } }).ended).code, 0);
+    assert.deepEqual(await readdir(join(root, "theirs")), []);
+  },
+);

@@ -16,4 +16,15 @@ for (const stream of [process.stdout, process.stderr]) {
 if (process.argv.includes("--no-color")) process.env.NO_COLOR = "1";
 
 const { argv, env, stdin, stdout, stderr } = process;
-process.exitCode = await runCommandLine({ argv: argv.slice(2), commands: COMMANDS, groups: GROUPS, version, cwd: process.cwd(), env, clock: systemClock, stdin, stdout, stderr });
+process.exitCode = await runCommandLine({
+  argv: argv.slice(2),
+  commands: COMMANDS,
+  groups: GROUPS,
+  version,
+  cwd: process.cwd(),
+  env,
+  clock: systemClock,
+  stdin,
+  stdout,
+  stderr,
+});

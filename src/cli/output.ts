@@ -1,7 +1,11 @@
 import type { Output } from "./command.ts";
 
 /** One of the program's two outputs. `plain` switches colour off whatever it is. */
-export function createOutput(stream: NodeJS.WriteStream, env: Record<string, string | undefined>, plain: boolean): Output {
+export function createOutput(
+  stream: NodeJS.WriteStream,
+  env: Record<string, string | undefined>,
+  plain: boolean,
+): Output {
   const isTerminal = stream.isTTY === true;
   return {
     stream,

@@ -9,7 +9,10 @@ const COMMANDS: Command[] = [
   defineCommand({
     name: "serve",
     summary: "serve",
-    arguments: [{ name: "dir", summary: "the folder", required: true }, { name: "mode", summary: "how", choices: ["fast", "slow"] }],
+    arguments: [
+      { name: "dir", summary: "the folder", required: true },
+      { name: "mode", summary: "how", choices: ["fast", "slow"] },
+    ],
     options: {
       config: { type: "string", short: "c", summary: "file", multiple: true, placeholder: "file" },
       port: { type: "number", short: "p", summary: "port", min: 1, max: 65_535 },
@@ -19,17 +22,44 @@ const COMMANDS: Command[] = [
     examples: [],
     run,
   }),
-  defineCommand({ name: "key put", summary: "put", options: { ttl: { type: "number", summary: "seconds" } }, examples: [], run }),
+  defineCommand({
+    name: "key put",
+    summary: "put",
+    options: { ttl: { type: "number", summary: "seconds" } },
+    examples: [],
+    run,
+  }),
   defineCommand({ name: "key list", summary: "list", options: {}, examples: [], run }),
 ];
 
-const parse = (line: string) => parseCommandLine(line.split(" ").filter((word) => word !== ""), COMMANDS);
+const parse = (line: string) =>
+  parseCommandLine(
+    line.split(" ").filter((word) => word !== ""),
+    COMMANDS,
+  );
 const errors = (line: string) => parse(line).errors.map(({ message, fix }) => `${message} ${fix}`);
 
 test("options in every spelling, before and after the command", () => {
-  const { command, args, values, errors: wrong } = parse("--json serve -c a.json site --config=b.json -p 80 --level high fast");
+  const {
+    command,
+    args,
+    values,
+    errors: wrong,
+  } = parse("--json serve -c a.json site --config=b.json -p 80 --level high fast");
   assert.deepEqual([command?.name, args, wrong], ["serve", ["site", "fast"], []]);
-  assert.deepEqual({ ...values }, { config: ["a.json", "b.json"], port: 80, level: "high", secret: undefined, json: true, "no-color": undefined, help: undefined, version: undefined });
+  assert.deepEqual(
+    { ...values },
+    {
+      config: ["a.json", "b.json"],
+      port: 80,
+      level: "high",
+      secret: undefined,
+      json: true,
+      "no-color": undefined,
+      help: undefined,
+      version: undefined,
+    },
+  );
   assert.deepEqual(parse("serve -- --odd").args, ["--odd"]);
 });
 
@@ -38,34 +68,68 @@ test("commands of several words", () => {
   const group = parse("key");
   assert.deepEqual([group.command, group.words, group.errors], [undefined, ["key"], []]);
   assert.deepEqual(errors("key pot"), ['There is no command "key pot". Did you mean `key put`?']);
-  assert.deepEqual(errors("key quark"), ['There is no command "key quark". Commands: key put, key list. Run `reelpost key --help`.']);
+  assert.deepEqual(errors("key quark"), [
+    'There is no command "key quark". Commands: key put, key list. Run `reelpost key --help`.',
+  ]);
 });
 
 test("every error of a line is told, with what to type", () => {
   assert.deepEqual(errors(""), []);
   assert.deepEqual(errors("sevre"), ['There is no command "sevre". Did you mean `serve`?']);
   assert.deepEqual(errors("quark"), ['There is no command "quark". Commands: serve, key. Run `reelpost --help`.']);
-  assert.deepEqual(errors("serve"), ["The command needs <dir>: the folder. Usage: reelpost serve <dir> [mode] [options]"]);
-  assert.deepEqual(errors("serve a slw more"), ['"more" is one argument too many. Usage: reelpost serve <dir> [mode] [options]', '"slw" is not a value for <mode>. Did you mean "slow"? Choose one of fast, slow.']);
+  assert.deepEqual(errors("serve"), [
+    "The command needs <dir>: the folder. Usage: reelpost serve <dir> [mode] [options]",
+  ]);
+  assert.deepEqual(errors("serve a slw more"), [
+    '"more" is one argument too many. Usage: reelpost serve <dir> [mode] [options]',
+    '"slw" is not a value for <mode>. Did you mean "slow"? Choose one of fast, slow.',
+  ]);
   assert.deepEqual(errors("serve a --prot 1"), ["There is no option --prot of `reelpost serve`. Did you mean --port?"]);
-  assert.deepEqual(errors("serve a --secrets -x"), ["There is no option --secrets of `reelpost serve`. Run `reelpost serve --help` for the list.", "There is no option -x of `reelpost serve`. Run `reelpost serve --help` for the list."]);
-  assert.deepEqual(errors("serve a --ttl 5"), ["There is no option --ttl of `reelpost serve`. Run `reelpost serve --help` for the list."]);
-  assert.deepEqual(errors("serve a --config --port 99999 --level mid --json=yes --level"), [
-    "The option --config needs a value. Write --config <file>.",
-    '"mid" is not a value for --level. Choose one of low, high.',
-    "The option --json takes no value. Write --json alone.",
-    "The option --level needs a value. Write --level low.",
-    '"99999" is one argument too many. Usage: reelpost serve <dir> [mode] [options]',
-    '"99999" is not a value for <mode>. Choose one of fast, slow.',
-  ].filter((line) => !line.includes("one argument too many")));
-  assert.deepEqual(errors("serve a -p 0 -p 1.5 --port=1e3 --port 70000"), Array(4).fill(0).map((_, i) => `"${["0", "1.5", "1e3", "70000"][i]}" is not a value for --port. Give a whole number from 1 to 65535.`));
-  assert.deepEqual(errors("serve a --port 1 --port 2"), ["The option --port is given more than once. Keep one of them."]);
+  assert.deepEqual(errors("serve a --secrets -x"), [
+    "There is no option --secrets of `reelpost serve`. Run `reelpost serve --help` for the list.",
+    "There is no option -x of `reelpost serve`. Run `reelpost serve --help` for the list.",
+  ]);
+  assert.deepEqual(errors("serve a --ttl 5"), [
+    "There is no option --ttl of `reelpost serve`. Run `reelpost serve --help` for the list.",
+  ]);
+  assert.deepEqual(
+    errors("serve a --config --port 99999 --level mid --json=yes --level"),
+    [
+      "The option --config needs a value. Write --config <file>.",
+      '"mid" is not a value for --level. Choose one of low, high.',
+      "The option --json takes no value. Write --json alone.",
+      "The option --level needs a value. Write --level low.",
+      '"99999" is one argument too many. Usage: reelpost serve <dir> [mode] [options]',
+      '"99999" is not a value for <mode>. Choose one of fast, slow.',
+    ].filter((line) => !line.includes("one argument too many")),
+  );
+  assert.deepEqual(
+    errors("serve a -p 0 -p 1.5 --port=1e3 --port 70000"),
+    Array(4)
+      .fill(0)
+      .map(
+        (_, i) =>
+          `"${["0", "1.5", "1e3", "70000"][i]}" is not a value for --port. Give a whole number from 1 to 65535.`,
+      ),
+  );
+  assert.deepEqual(errors("serve a --port 1 --port 2"), [
+    "The option --port is given more than once. Keep one of them.",
+  ]);
 });
 
 test("treats an empty value as missing, after = or as the next argument", () => {
-  for (const line of [["serve", "site", "--config", ""], ["serve", "site", "--config="], ["serve", "site", "-c", ""], ["serve", "site", "--level", ""]]) {
+  for (const line of [
+    ["serve", "site", "--config", ""],
+    ["serve", "site", "--config="],
+    ["serve", "site", "-c", ""],
+    ["serve", "site", "--level", ""],
+  ]) {
     const { errors: found } = parseCommandLine(line, COMMANDS);
-    assert.deepEqual(found.map(({ kind }) => kind), ["valueMissing"], line.join(" "));
+    assert.deepEqual(
+      found.map(({ kind }) => kind),
+      ["valueMissing"],
+      line.join(" "),
+    );
   }
 });
 
@@ -75,9 +139,35 @@ test("help and version are never in the way of an error elsewhere", () => {
 });
 
 test("any line is parsed without a throw", () => {
-  const word = fc.oneof(fc.constantFrom("serve", "key", "put", "--config", "-c", "-cx", "--", "-", "--port", "-p", "1", "--=", "--no-port", "=", "--json", "--__proto__", "--constructor=1", "-hv"), fc.string());
-  fc.assert(fc.property(fc.array(word), (words) => {
-    const { command, errors: wrong, args } = parseCommandLine(words, COMMANDS);
-    assert.ok(command !== undefined || wrong.length > 0 || args.length === 0 || words.some((each) => each.startsWith("-")));
-  }));
+  const word = fc.oneof(
+    fc.constantFrom(
+      "serve",
+      "key",
+      "put",
+      "--config",
+      "-c",
+      "-cx",
+      "--",
+      "-",
+      "--port",
+      "-p",
+      "1",
+      "--=",
+      "--no-port",
+      "=",
+      "--json",
+      "--__proto__",
+      "--constructor=1",
+      "-hv",
+    ),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(fc.array(word), (words) => {
+      const { command, errors: wrong, args } = parseCommandLine(words, COMMANDS);
+      assert.ok(
+        command !== undefined || wrong.length > 0 || args.length === 0 || words.some((each) => each.startsWith("-")),
+      );
+    }),
+  );
 });

@@ -18,7 +18,13 @@ export interface Parsed {
 
 /** Reads a command line against the registry. `argv` is without the program. */
 export function parseCommandLine(argv: readonly string[], commands: readonly Command[]): Parsed {
-  const { tokens } = parseArgs({ args: [...argv], options: shapes(allOptions(commands)), strict: false, allowPositionals: true, tokens: true });
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: shapes(allOptions(commands)),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
   const positionals = tokens.filter((token) => token.kind === "positional").map(({ value }) => value);
   const { command, words } = chooseCommand(positionals, commands);
   const args = positionals.slice(words.length);
@@ -35,7 +41,10 @@ export function parseCommandLine(argv: readonly string[], commands: readonly Com
 }
 
 /** The longest run of leading words that names a command, or leads to one. */
-function chooseCommand(positionals: readonly string[], commands: readonly Command[]): { command: Command | undefined; words: string[] } {
+function chooseCommand(
+  positionals: readonly string[],
+  commands: readonly Command[],
+): { command: Command | undefined; words: string[] } {
   let words: string[] = [];
   for (let count = 1; count <= positionals.length; count++) {
     const name = positionals.slice(0, count).join(" ");
@@ -54,7 +63,10 @@ function noSuchCommand(words: readonly string[], commands: readonly Command[]): 
   const group = words.slice(0, -1).join(" ");
   const inGroup = group === "" ? names : names.filter((each) => each.startsWith(`${group} `));
   const heads = new Set(inGroup.map((each) => (group === "" ? each.split(" ")[0]! : each)));
-  return usageErrors.unknownCommand({ name, fix: `Commands: ${[...heads].join(", ")}. Run \`${["reelpost", ...words.slice(0, -1), "--help"].join(" ")}\`.` });
+  return usageErrors.unknownCommand({
+    name,
+    fix: `Commands: ${[...heads].join(", ")}. Run \`${["reelpost", ...words.slice(0, -1), "--help"].join(" ")}\`.`,
+  });
 }
 
 /** Union of every command's options: parseArgs must know which of them take a value before the command is known. */
@@ -64,17 +76,26 @@ function allOptions(commands: readonly Command[]): Options {
 
 /** As parseArgs wants them: to it a number is a string. */
 function shapes(options: Options): NonNullable<Parameters<typeof parseArgs>[0]>["options"] {
-  return Object.fromEntries(Object.entries(options).map(([name, { type, short, multiple = false }]) => {
-    const kind: "boolean" | "string" = type === "boolean" ? "boolean" : "string";
-    return [name, { type: kind, multiple, ...(short !== undefined && { short }) }];
-  }));
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { type, short, multiple = false }]) => {
+      const kind: "boolean" | "string" = type === "boolean" ? "boolean" : "string";
+      return [name, { type: kind, multiple, ...(short !== undefined && { short }) }];
+    }),
+  );
 }
 
 type Token = NonNullable<ReturnType<typeof parseArgs>["tokens"]>[number];
-const wants = (tokens: readonly Token[], name: string) => tokens.some((token) => token.kind === "option" && token.name === name);
+const wants = (tokens: readonly Token[], name: string) =>
+  tokens.some((token) => token.kind === "option" && token.name === name);
 
-function readOptions(tokens: readonly Token[], options: Options, words: readonly string[]): { values: Record<string, unknown>; errors: UserError[] } {
-  const values: Record<string, unknown> = Object.fromEntries(Object.entries(options).map(([name, { multiple }]) => [name, multiple === true ? [] : undefined]));
+function readOptions(
+  tokens: readonly Token[],
+  options: Options,
+  words: readonly string[],
+): { values: Record<string, unknown>; errors: UserError[] } {
+  const values: Record<string, unknown> = Object.fromEntries(
+    Object.entries(options).map(([name, { multiple }]) => [name, multiple === true ? [] : undefined]),
+  );
   const errors: UserError[] = [];
   for (const token of tokens) {
     if (token.kind !== "option") continue;
@@ -98,14 +119,26 @@ function unknownOption(option: string, options: Options, words: readonly string[
   const near = nearest(option.replace(/^-+/, ""), shown);
   const of = words.length === 0 ? "" : ` of \`reelpost ${words.join(" ")}\``;
   const help = ["reelpost", ...words, "--help"].join(" ");
-  return usageErrors.unknownOption({ option, of, fix: near === undefined ? `Run \`${help}\` for the list.` : `Did you mean --${near}?` });
+  return usageErrors.unknownOption({
+    option,
+    of,
+    fix: near === undefined ? `Run \`${help}\` for the list.` : `Did you mean --${near}?`,
+  });
 }
 
-function readValue(known: Option, name: string, option: string, value: string | undefined, inline: boolean): { value: unknown } | { error: UserError } {
-  if (known.type === "boolean") return value === undefined ? { value: true } : { error: usageErrors.valueUnwanted({ option }) };
+function readValue(
+  known: Option,
+  name: string,
+  option: string,
+  value: string | undefined,
+  inline: boolean,
+): { value: unknown } | { error: UserError } {
+  if (known.type === "boolean")
+    return value === undefined ? { value: true } : { error: usageErrors.valueUnwanted({ option }) };
   const example = `--${name} ${known.choices?.[0] ?? `<${known.placeholder ?? known.type}>`}`;
   // parseArgs takes whatever comes next: in `--config --port 1` the next option is no value.
-  if (value === undefined || value === "" || (!inline && /^-./.test(value))) return { error: usageErrors.valueMissing({ option, example }) };
+  if (value === undefined || value === "" || (!inline && /^-./.test(value)))
+    return { error: usageErrors.valueMissing({ option, example }) };
   const wrong = (fix: string) => ({ error: usageErrors.valueWrong({ value, name: `--${name}`, fix }) });
   if (known.choices !== undefined && !known.choices.includes(value)) return wrong(choiceFix(value, known.choices));
   if (known.type === "string") return { value };
@@ -123,11 +156,18 @@ function choiceFix(value: string, choices: readonly string[]): string {
 function checkArguments(command: Command, args: readonly string[]): UserError[] {
   const wanted = command.arguments ?? [];
   const usage = usageLine(command);
-  const missing = wanted.slice(args.length).filter(({ required }) => required === true).map(({ name, summary }) => usageErrors.argumentMissing({ name, summary, usage }));
-  const unwanted = args.slice(wanted.length, wanted.length + 1).map((value) => usageErrors.argumentUnwanted({ value, usage }));
+  const missing = wanted
+    .slice(args.length)
+    .filter(({ required }) => required === true)
+    .map(({ name, summary }) => usageErrors.argumentMissing({ name, summary, usage }));
+  const unwanted = args
+    .slice(wanted.length, wanted.length + 1)
+    .map((value) => usageErrors.argumentUnwanted({ value, usage }));
   const wrong = wanted.flatMap(({ name, choices }, i) => {
     const value = args[i];
-    return value === undefined || choices === undefined || choices.includes(value) ? [] : [usageErrors.valueWrong({ value, name: `<${name}>`, fix: choiceFix(value, choices) })];
+    return value === undefined || choices === undefined || choices.includes(value)
+      ? []
+      : [usageErrors.valueWrong({ value, name: `<${name}>`, fix: choiceFix(value, choices) })];
   });
   return [...missing, ...unwanted, ...wrong];
 }

@@ -3,20 +3,33 @@ import { oneLine } from "../kernel/text.ts";
 import type { Output, Surroundings } from "./command.ts";
 
 /** The result of a command: one JSON value for programs, lines for people. */
-export function printResult({ json, stdout }: Pick<Surroundings, "json" | "stdout">, value: unknown, lines: (paint: Paint) => readonly string[]): void {
+export function printResult(
+  { json, stdout }: Pick<Surroundings, "json" | "stdout">,
+  value: unknown,
+  lines: (paint: Paint) => readonly string[],
+): void {
   if (json) stdout.line(JSON.stringify(value));
   else for (const line of lines(painter(stdout))) stdout.line(line);
 }
 
 export type Paint = (format: Parameters<typeof styleText>[0], text: string) => string;
 
-export const painter = ({ colour }: Pick<Output, "colour">): Paint => (colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text);
+export const painter = ({ colour }: Pick<Output, "colour">): Paint =>
+  colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 
 /** Columns under their titles. Cells are texts of strangers: one line each, no control characters. */
-export function table(titles: readonly string[], rows: readonly (readonly (string | number | null | undefined)[])[], paint: Paint): string[] {
+export function table(
+  titles: readonly string[],
+  rows: readonly (readonly (string | number | null | undefined)[])[],
+  paint: Paint,
+): string[] {
   const cells = rows.map((row) => row.map((cell) => oneLine(String(cell ?? ""))));
   const widths = titles.map((title, column) => Math.max(title.length, ...cells.map((row) => row[column]!.length)));
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd();
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join("  ")
+      .trimEnd();
   return [paint("dim", line(titles)), ...cells.map(line)];
 }
 
@@ -28,6 +41,7 @@ export function facts(pairs: readonly (readonly [name: string, value: string | u
 }
 
 /** A moment of the API as people read it: `2026-11-20 12:00:00 UTC`. */
-export const moment = (text: string | undefined): string => (text === undefined ? "" : text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, "$1 $2 UTC"));
+export const moment = (text: string | undefined): string =>
+  text === undefined ? "" : text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, "$1 $2 UTC");
 
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -13,7 +13,10 @@ export interface Progress {
 const QUIET_MS = 2000;
 const EVERY_MS = 200;
 
-export function createProgress({ stream, isTerminal, width }: Pick<Output, "stream" | "isTerminal" | "width">, now: () => number = () => performance.now()): Progress {
+export function createProgress(
+  { stream, isTerminal, width }: Pick<Output, "stream" | "isTerminal" | "width">,
+  now: () => number = () => performance.now(),
+): Progress {
   if (!isTerminal) return { step() {}, meter: () => () => {}, clear() {} };
   let shown = false;
   const show = (text: string) => {

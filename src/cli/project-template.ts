@@ -27,9 +27,14 @@ export async function renderTemplate(template: TemplateName, facts: TemplateFact
   for (const folder of ["common", template]) {
     for (const entry of await readdir(join(FOLDER, folder), { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name);
-      const name = path.slice(join(FOLDER, folder).length + 1).split("\\").join("/");
+      const name = path
+        .slice(join(FOLDER, folder).length + 1)
+        .split("\\")
+        .join("/");
       if (!entry.isFile() || name === "template.json") continue;
-      const text = (await readFile(path, "utf8")).replaceAll(/\{\{(\w+)\}\}/g, (place, fact: string) => (fact in facts ? facts[fact as keyof TemplateFacts] : place));
+      const text = (await readFile(path, "utf8")).replaceAll(/\{\{(\w+)\}\}/g, (place, fact: string) =>
+        fact in facts ? facts[fact as keyof TemplateFacts] : place,
+      );
       // A message travels with CRLF (RFC 5322 2.1); an SMTP server takes nothing else.
       files.set(name.replace(/(^|\/)_/, "$1."), name.endsWith(".eml") ? text.replaceAll(/\r?\n/g, "\r\n") : text);
     }
@@ -41,7 +46,14 @@ export async function renderTemplate(template: TemplateName, facts: TemplateFact
 export async function writeProject(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
-    const taken = await Promise.all([...files.keys()].map((name) => stat(join(folder, name)).then(() => name, () => undefined)));
+    const taken = await Promise.all(
+      [...files.keys()].map((name) =>
+        stat(join(folder, name)).then(
+          () => name,
+          () => undefined,
+        ),
+      ),
+    );
     const names = taken.filter((name) => name !== undefined);
     if (names.length > 0) throw commandErrors.folderNotEmpty({ folder, names: names.join(", ") });
     for (const [name, text] of files) {
@@ -49,13 +61,18 @@ export async function writeProject(folder: string, files: ReadonlyMap<string, st
       await writeFile(join(folder, name), text, { flag: "wx" });
     }
   } catch (thrown) {
-    if (thrown instanceof Error && "syscall" in thrown) throw commandErrors.folderUnusable({ folder, reason: messageOf(thrown) }, { cause: thrown });
+    if (thrown instanceof Error && "syscall" in thrown)
+      throw commandErrors.folderUnusable({ folder, reason: messageOf(thrown) }, { cause: thrown });
     throw thrown;
   }
 }
 
 /** A worker's name out of its folder's: what a name may not hold becomes "-". */
 export function workerNameFrom(folder: string): string {
-  const name = basename(resolve(folder)).toLowerCase().replaceAll(/[^a-z0-9_-]+/g, "-").replaceAll(/^-+|-+$/g, "").slice(0, 63);
+  const name = basename(resolve(folder))
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 63);
   return name === "" ? "my-worker" : name;
 }

@@ -10,7 +10,15 @@ const FIXES = {
 export function readMoment(option: string, text: string, now: number, direction: "past" | "future" = "past"): string {
   const span = /^(\d{1,6})([smhd])$/.exec(text);
   const distance = span === null ? 0 : Number(span[1]) * UNITS[span[2]!]!;
-  const time = span === null ? (/^\d{4}-\d\d-\d\d([T ].+)?$/.test(text) ? Date.parse(text.replace(" ", "T")) : NaN) : direction === "past" ? now - distance : now + distance;
-  if (Number.isNaN(time)) throw commandErrors.badContent({ what: `${option} ${text}`, reason: "this is no time", fix: FIXES[direction] });
+  const time =
+    span === null
+      ? /^\d{4}-\d\d-\d\d([T ].+)?$/.test(text)
+        ? Date.parse(text.replace(" ", "T"))
+        : NaN
+      : direction === "past"
+        ? now - distance
+        : now + distance;
+  if (Number.isNaN(time))
+    throw commandErrors.badContent({ what: `${option} ${text}`, reason: "this is no time", fix: FIXES[direction] });
   return new Date(time).toISOString();
 }

@@ -29,8 +29,13 @@ Options that many commands share:
 export function referencePage(commands: readonly Command[]): string {
   const shown = commands.filter(({ hidden }) => hidden !== true);
   const known = new Set(AREAS.flatMap(([, heads]) => heads));
-  const areas = [...AREAS.map(([title, heads]) => [title, shown.filter((command) => heads.includes(headOf(command)))] as const), ["Others", shown.filter((command) => !known.has(headOf(command)))] as const];
-  const sections = areas.filter(([, all]) => all.length > 0).flatMap(([title, all]) => [`## ${title}`, ...all.map(commandSection)]);
+  const areas = [
+    ...AREAS.map(([title, heads]) => [title, shown.filter((command) => heads.includes(headOf(command)))] as const),
+    ["Others", shown.filter((command) => !known.has(headOf(command)))] as const,
+  ];
+  const sections = areas
+    .filter(([, all]) => all.length > 0)
+    .flatMap(([title, all]) => [`## ${title}`, ...all.map(commandSection)]);
   return `${[HEAD + tableOf(Object.entries(SHARED).map(optionRow)), ...sections].join("\n\n")}\n`;
 }
 
@@ -38,13 +43,22 @@ const headOf = ({ name }: Command) => name.split(" ")[0]!;
 
 function commandSection(command: Command): string {
   const { name, summary, description, arguments: args = [], options, examples } = command;
-  const own = Object.entries(options).filter(([option, { hidden }]) => hidden !== true && !isShared(option, options[option]!));
+  const own = Object.entries(options).filter(
+    ([option, { hidden }]) => hidden !== true && !isShared(option, options[option]!),
+  );
   const shared = Object.keys(options).filter((option) => isShared(option, options[option]!));
   const rows = [...args.map(argumentRow), ...own.map(optionRow)];
   return [
     `### \`reelpost ${name}\``,
     `\`${["reelpost", name, ...args.map(placeOf)].join(" ")}\`: ${summary}.`,
-    ...(description === undefined ? [] : [description.split("\n\n").map((paragraph) => paragraph.replaceAll("\n", " ")).join("\n\n")]),
+    ...(description === undefined
+      ? []
+      : [
+          description
+            .split("\n\n")
+            .map((paragraph) => paragraph.replaceAll("\n", " "))
+            .join("\n\n"),
+        ]),
     ...(rows.length === 0 ? [] : [tableOf(rows)]),
     ...(shared.length === 0 ? [] : [`Also ${shared.map((option) => `\`--${option}\``).join(", ")}.`]),
     examples.map(([line, what]) => `- \`${line}\`: ${what}`).join("\n"),
@@ -53,12 +67,32 @@ function commandSection(command: Command): string {
 
 const isShared = (name: string, option: Option) => SHARED[name] === option;
 const placeOf = ({ name, required }: Argument) => (required === true ? `<${name}>` : `[${name}]`);
-const argumentRow = (argument: Argument): [string, string] => [`\`${placeOf(argument)}\``, `${argument.summary}${argument.choices === undefined ? "" : `: ${argument.choices.join(", ")}`}`];
+const argumentRow = (argument: Argument): [string, string] => [
+  `\`${placeOf(argument)}\``,
+  `${argument.summary}${argument.choices === undefined ? "" : `: ${argument.choices.join(", ")}`}`,
+];
 
-function optionRow([name, { type, short, placeholder, summary, choices, multiple, defaultText }]: [string, Option]): [string, string] {
+function optionRow([name, { type, short, placeholder, summary, choices, multiple, defaultText }]: [string, Option]): [
+  string,
+  string,
+] {
   const value = type === "boolean" ? "" : ` <${placeholder ?? type}>`;
-  const notes = [choices === undefined ? "" : `one of ${choices.join(", ")}`, multiple === true ? "may be repeated" : "", defaultText === undefined ? "" : `default ${defaultText}`].filter((note) => note !== "");
-  return [`\`${short === undefined ? "" : `-${short}, `}--${name}${value}\``, `${summary}${notes.length === 0 ? "" : ` (${notes.join("; ")})`}`];
+  const notes = [
+    choices === undefined ? "" : `one of ${choices.join(", ")}`,
+    multiple === true ? "may be repeated" : "",
+    defaultText === undefined ? "" : `default ${defaultText}`,
+  ].filter((note) => note !== "");
+  return [
+    `\`${short === undefined ? "" : `-${short}, `}--${name}${value}\``,
+    `${summary}${notes.length === 0 ? "" : ` (${notes.join("; ")})`}`,
+  ];
 }
 
-const tableOf = (rows: readonly (readonly [string, string])[]) => ["| | |", "|---|---|", ...rows.map(([left, right]) => `| ${left.replaceAll("|", "\\|")} | ${right.replaceAll("|", "\\|").replaceAll("<", "&lt;")} |`)].join("\n");
+const tableOf = (rows: readonly (readonly [string, string])[]) =>
+  [
+    "| | |",
+    "|---|---|",
+    ...rows.map(
+      ([left, right]) => `| ${left.replaceAll("|", "\\|")} | ${right.replaceAll("|", "\\|").replaceAll("<", "&lt;")} |`,
+    ),
+  ].join("\n");

@@ -12,7 +12,8 @@ const optionsOf = (options: Options) => Object.entries({ ...options, ...COMMON_O
 test("a name that is the beginning of others is a command only where nothing but their words can follow, and every beginning says what it is about", () => {
   const names = COMMANDS.map(({ name }) => name);
   assert.equal(new Set(names).size, names.length);
-  for (const { name, arguments: args = [] } of COMMANDS) assert.ok(args.length === 0 || !names.some((other) => other.startsWith(`${name} `)), name);
+  for (const { name, arguments: args = [] } of COMMANDS)
+    assert.ok(args.length === 0 || !names.some((other) => other.startsWith(`${name} `)), name);
   const heads = new Set(names.filter((name) => name.includes(" ")).map((name) => name.split(" ")[0]!));
   assert.deepEqual([...heads].sort(), Object.keys(GROUPS).sort());
 });
@@ -39,7 +40,10 @@ test("the first page lists each group on one line, a group's page its commands",
   assert.match(first, /^ {2}secret … +secrets of a worker: put, list, delete, bulk$/m);
   assert.ok(!first.includes("secret put"));
   const group = groupHelp(["secret"], COMMANDS, screen, GROUPS);
-  assert.match(group, /^Secrets of a worker\.\n\nUsage\n {2}reelpost secret <command> \[options\]\n\nCommands\n {2}secret put +give a secret a value\n/);
+  assert.match(
+    group,
+    /^Secrets of a worker\.\n\nUsage\n {2}reelpost secret <command> \[options\]\n\nCommands\n {2}secret put +give a secret a value\n/,
+  );
 });
 
 /** Set to write the page anew. */

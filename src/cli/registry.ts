@@ -126,33 +126,150 @@ import { zoneDelete } from "./commands/zone/delete.ts";
 import { zoneExport } from "./commands/zone/export.ts";
 import { zoneList } from "./commands/zone/list.ts";
 
-const workers: readonly Command[] = [deploy, versionsList, versionsView, versionsUpload, deploymentsList, deploymentsStatus, rollback, tail, deleteWorker, secretPut, secretList, secretDelete, secretBulk];
-const kv: readonly Command[] = [kvNamespaceCreate, kvNamespaceList, kvNamespaceDelete, kvKeyPut, kvKeyGet, kvKeyList, kvKeyDelete, kvBulkPut, kvBulkDelete];
+const workers: readonly Command[] = [
+  deploy,
+  versionsList,
+  versionsView,
+  versionsUpload,
+  deploymentsList,
+  deploymentsStatus,
+  rollback,
+  tail,
+  deleteWorker,
+  secretPut,
+  secretList,
+  secretDelete,
+  secretBulk,
+];
+const kv: readonly Command[] = [
+  kvNamespaceCreate,
+  kvNamespaceList,
+  kvNamespaceDelete,
+  kvKeyPut,
+  kvKeyGet,
+  kvKeyList,
+  kvKeyDelete,
+  kvBulkPut,
+  kvBulkDelete,
+];
 const r2: readonly Command[] = [r2BucketCreate, r2BucketList, r2BucketDelete, r2ObjectPut, r2ObjectGet, r2ObjectDelete];
-const d1: readonly Command[] = [d1Create, d1List, d1Info, d1Delete, d1Execute, d1Export, d1MigrationsCreate, d1MigrationsList, d1MigrationsApply];
+const d1: readonly Command[] = [
+  d1Create,
+  d1List,
+  d1Info,
+  d1Delete,
+  d1Execute,
+  d1Export,
+  d1MigrationsCreate,
+  d1MigrationsList,
+  d1MigrationsApply,
+];
 const zones: readonly Command[] = [zoneCreate, zoneList, zoneDelete, zoneExport];
 const routing: readonly Command[] = [
-  emailRoutingList, emailRoutingSettings, emailRoutingEnable, emailRoutingDisable, emailRoutingDnsGet, emailRoutingDnsUnlock, emailRoutingDkimList, emailRoutingDkimRotate,
-  emailRoutingRulesList, emailRoutingRulesGet, emailRoutingRulesCreate, emailRoutingRulesUpdate, emailRoutingRulesDelete,
-  emailRoutingAddressesList, emailRoutingAddressesGet, emailRoutingAddressesCreate, emailRoutingAddressesDelete,
+  emailRoutingList,
+  emailRoutingSettings,
+  emailRoutingEnable,
+  emailRoutingDisable,
+  emailRoutingDnsGet,
+  emailRoutingDnsUnlock,
+  emailRoutingDkimList,
+  emailRoutingDkimRotate,
+  emailRoutingRulesList,
+  emailRoutingRulesGet,
+  emailRoutingRulesCreate,
+  emailRoutingRulesUpdate,
+  emailRoutingRulesDelete,
+  emailRoutingAddressesList,
+  emailRoutingAddressesGet,
+  emailRoutingAddressesCreate,
+  emailRoutingAddressesDelete,
 ];
 const sending: readonly Command[] = [
-  emailSendingList, emailSendingSettings, emailSendingEnable, emailSendingDisable, emailSendingDnsGet,
-  emailSendingSend, emailSendingSendRaw, emailSendingSuppressionsList, emailSendingSuppressionsCreate, emailSendingSuppressionsDelete,
+  emailSendingList,
+  emailSendingSettings,
+  emailSendingEnable,
+  emailSendingDisable,
+  emailSendingDnsGet,
+  emailSendingSend,
+  emailSendingSendRaw,
+  emailSendingSuppressionsList,
+  emailSendingSuppressionsCreate,
+  emailSendingSuppressionsDelete,
 ];
-const messages: readonly Command[] = [emailDmarcReport, emailLog, emailLogGet, emailQueueList, emailQueueGet, emailQueueResend, emailQueueCancel, emailTlsReport];
+const messages: readonly Command[] = [
+  emailDmarcReport,
+  emailLog,
+  emailLogGet,
+  emailQueueList,
+  emailQueueGet,
+  emailQueueResend,
+  emailQueueCancel,
+  emailTlsReport,
+];
 const stream: readonly Command[] = [
-  streamUpload, streamCopy, streamList, streamGet, streamDelete, streamToken, streamDownload, streamCaptionsUpload, streamCaptionsList, streamCaptionsDelete,
-  streamKeysCreate, streamKeysList, streamKeysDelete, streamWebhookGet, streamWebhookSet, streamWebhookDelete, streamWebhookDeliveries, streamWebhookReplay, streamUsage,
+  streamUpload,
+  streamCopy,
+  streamList,
+  streamGet,
+  streamDelete,
+  streamToken,
+  streamDownload,
+  streamCaptionsUpload,
+  streamCaptionsList,
+  streamCaptionsDelete,
+  streamKeysCreate,
+  streamKeysList,
+  streamKeysDelete,
+  streamWebhookGet,
+  streamWebhookSet,
+  streamWebhookDelete,
+  streamWebhookDeliveries,
+  streamWebhookReplay,
+  streamUsage,
 ];
 const live: readonly Command[] = [
-  liveCreate, liveList, liveShow, liveUpdate, liveDelete, liveEnable, liveDisable, liveRotateKeys, liveStatus, liveHistory, liveVideos,
-  liveOutputsList, liveOutputsCreate, liveOutputsEnable, liveOutputsDisable, liveOutputsDelete, liveWebhooksList, liveWebhooksCreate, liveWebhooksDelete,
+  liveCreate,
+  liveList,
+  liveShow,
+  liveUpdate,
+  liveDelete,
+  liveEnable,
+  liveDisable,
+  liveRotateKeys,
+  liveStatus,
+  liveHistory,
+  liveVideos,
+  liveOutputsList,
+  liveOutputsCreate,
+  liveOutputsEnable,
+  liveOutputsDisable,
+  liveOutputsDelete,
+  liveWebhooksList,
+  liveWebhooksCreate,
+  liveWebhooksDelete,
 ];
 const identity: readonly Command[] = [login, logout, whoami, tokenCreate, tokenList, tokenRevoke];
 
 /** Every command, in the order help lists them. Parsing, help and completion are made from this list. */
-export const COMMANDS: readonly Command[] = [init, dev, serve, types, ...workers, ...kv, ...r2, ...d1, ...zones, ...routing, ...sending, ...messages, doctor, ...stream, ...live, ...identity, createCompletion(() => COMMANDS)];
+export const COMMANDS: readonly Command[] = [
+  init,
+  dev,
+  serve,
+  types,
+  ...workers,
+  ...kv,
+  ...r2,
+  ...d1,
+  ...zones,
+  ...routing,
+  ...sending,
+  ...messages,
+  doctor,
+  ...stream,
+  ...live,
+  ...identity,
+  createCompletion(() => COMMANDS),
+];
 
 /** What the first words of longer names are about. */
 export const GROUPS: Readonly<Record<string, string>> = {

@@ -10,13 +10,17 @@ export function reportError(thrown: unknown, { json, stdout, stderr, version }: 
   const all: unknown[] = thrown instanceof AggregateError ? thrown.errors : [thrown];
   const errors = all.filter((error) => error instanceof UserError);
   if (errors.length < all.length) return reportFault(thrown, { json, stdout, stderr, version });
-  if (json) stdout.line(JSON.stringify(errors.length === 1 ? { error: errorJson(errors[0]!) } : { errors: errors.map(errorJson) }));
+  if (json)
+    stdout.line(
+      JSON.stringify(errors.length === 1 ? { error: errorJson(errors[0]!) } : { errors: errors.map(errorJson) }),
+    );
   else for (const error of errors) stderr.line(errorText(error, stderr.colour));
   return errors.every(({ domain }) => domain === "usage") ? EXIT.usage : EXIT.failed;
 }
 
 function errorText({ message, fix }: UserError, colour: boolean): string {
-  const paint = (format: Parameters<typeof styleText>[0], text: string) => (colour ? styleText(format, text, { validateStream: false }) : text);
+  const paint = (format: Parameters<typeof styleText>[0], text: string) =>
+    colour ? styleText(format, text, { validateStream: false }) : text;
   return `${paint("red", "error:")} ${message}${fix === undefined ? "" : `\n${paint("green", "fix:")} ${fix}`}`;
 }
 
@@ -30,10 +34,16 @@ interface ErrorJson {
 }
 
 function errorJson({ domain, code, message, fix, details }: UserError): ErrorJson {
-  if (domain === "server") return { code, message: String(details.message), ...(fix !== undefined && { fix }), errors: details.errors };
+  if (domain === "server")
+    return { code, message: String(details.message), ...(fix !== undefined && { fix }), errors: details.errors };
   // Where there are problems the message repeats them as text; its first line is the sum.
   const problems = Array.isArray(details.problems) ? (details.problems as Problem[]) : undefined;
-  return { code, message: problems === undefined ? message : message.split("\n")[0]!, ...(fix === undefined ? {} : { fix }), ...(problems === undefined ? {} : { problems }) };
+  return {
+    code,
+    message: problems === undefined ? message : message.split("\n")[0]!,
+    ...(fix === undefined ? {} : { fix }),
+    ...(problems === undefined ? {} : { problems }),
+  };
 }
 
 function reportFault(thrown: unknown, { json, stdout, stderr, version }: Told): number {
@@ -44,7 +54,9 @@ function reportFault(thrown: unknown, { json, stdout, stderr, version }: Told): 
     stderr.line();
     stderr.line(stack);
     stderr.line();
-    stderr.line(`Please report this with the lines above and what you did (reelpost ${version}, Node ${process.versions.node}, ${process.platform} ${process.arch}).`);
+    stderr.line(
+      `Please report this with the lines above and what you did (reelpost ${version}, Node ${process.versions.node}, ${process.platform} ${process.arch}).`,
+    );
   }
   return EXIT.fault;
 }

@@ -21,7 +21,10 @@ export interface RunOptions {
 
 /** Runs one command line to its end. Resolves with the exit code; never rejects. */
 export async function runCommandLine({ argv, commands, groups = {}, version, ...world }: RunOptions): Promise<number> {
-  const { command, words, values, args, errors } = parseCommandLine(argv[0] === "help" ? [...argv.slice(1), "--help"] : argv, commands);
+  const { command, words, values, args, errors } = parseCommandLine(
+    argv[0] === "help" ? [...argv.slice(1), "--help"] : argv,
+    commands,
+  );
   const plain = values["no-color"] === true;
   const surroundings: Surroundings = {
     cwd: world.cwd,
@@ -36,7 +39,8 @@ export async function runCommandLine({ argv, commands, groups = {}, version, ...
   const { stdout, json } = surroundings;
   try {
     const wantsHelp = values.help === true || (command === undefined && errors.length === 0 && values.version !== true);
-    if (wantsHelp) stdout.line(command === undefined ? groupHelp(words, commands, stdout, groups) : commandHelp(command, stdout));
+    if (wantsHelp)
+      stdout.line(command === undefined ? groupHelp(words, commands, stdout, groups) : commandHelp(command, stdout));
     else if (values.version === true) stdout.line(json ? JSON.stringify({ version }) : version);
     else if (errors.length > 0) throw errors.length === 1 ? errors[0]! : new AggregateError(errors);
     else return (await command!.run(values as Values<Options>, args, surroundings)) ?? 0;

@@ -17,14 +17,23 @@ async function setUp(t: TestContext, answer: RequestListener) {
     rmSync(cwd, { recursive: true, force: true });
   });
   const counts: number[] = [];
-  const save = async (file: string) => saveBody(await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a`), file, { cwd, stdout: undefined as never }, (octets) => void counts.push(octets));
+  const save = async (file: string) =>
+    saveBody(
+      await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/a`),
+      file,
+      { cwd, stdout: undefined as never },
+      (octets) => void counts.push(octets),
+    );
   return { cwd, save, counts };
 }
 
 test("saves a complete body under its name and leaves no temporary file", async (t) => {
   const { cwd, save, counts } = await setUp(t, (_, response) => void response.end("x".repeat(1000)));
   assert.equal(await save("a.bin"), 1000);
-  assert.deepEqual([readdirSync(cwd), readFileSync(join(cwd, "a.bin"), "utf8").length, counts.reduce((a, b) => a + b, 0)], [["a.bin"], 1000, 1000]);
+  assert.deepEqual(
+    [readdirSync(cwd), readFileSync(join(cwd, "a.bin"), "utf8").length, counts.reduce((a, b) => a + b, 0)],
+    [["a.bin"], 1000, 1000],
+  );
 });
 
 test("an interrupted body leaves the existing file unchanged and no temporary file", async (t) => {

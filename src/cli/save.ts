@@ -11,7 +11,12 @@ import { commandErrors } from "./errors.ts";
 import { counted } from "./input.ts";
 
 /** Writes an answer's body to a file, whole or not at all, or to standard output. Resolves with its size in octets. */
-export async function saveBody(response: Response, file: string | undefined, { cwd, stdout }: Pick<Surroundings, "cwd" | "stdout">, count: (octets: number) => void): Promise<number> {
+export async function saveBody(
+  response: Response,
+  file: string | undefined,
+  { cwd, stdout }: Pick<Surroundings, "cwd" | "stdout">,
+  count: (octets: number) => void,
+): Promise<number> {
   let size = 0;
   const body = counted(bodyOf(response), (octets) => {
     size += octets;
@@ -43,4 +48,5 @@ async function writeWhole(path: string, shown: string, body: AsyncIterable<Uint8
 }
 
 /** Standard output outlives what is written to it. */
-const keepOpen = (stream: NodeJS.WritableStream) => new Writable({ write: (chunk: Uint8Array, _, done) => void stream.write(chunk, done) });
+const keepOpen = (stream: NodeJS.WritableStream) =>
+  new Writable({ write: (chunk: Uint8Array, _, done) => void stream.write(chunk, done) });

@@ -2,15 +2,32 @@ import type { Options } from "./command.ts";
 
 /** Which configuration file, and which part of it. */
 export const configOptions = {
-  config: { type: "string", short: "c", placeholder: "file", summary: "the configuration file", defaultText: "the one in this folder or above", complete: "file" },
+  config: {
+    type: "string",
+    short: "c",
+    placeholder: "file",
+    summary: "the configuration file",
+    defaultText: "the one in this folder or above",
+    complete: "file",
+  },
   env: { type: "string", short: "e", placeholder: "name", summary: "the environment: env.<name> of the configuration" },
 } as const satisfies Options;
 
 /** Which server, as whom. */
 export const serverOptions = {
-  url: { type: "string", placeholder: "url", summary: "the server's API", defaultText: "API_BASE_URL, the login, or http://127.0.0.1:8787/client/v4" },
+  url: {
+    type: "string",
+    placeholder: "url",
+    summary: "the server's API",
+    defaultText: "API_BASE_URL, the login, or http://127.0.0.1:8787/client/v4",
+  },
   token: { type: "string", placeholder: "token", summary: "the API token", defaultText: "API_TOKEN, or the login" },
-  account: { type: "string", placeholder: "id", summary: "the account", defaultText: "ACCOUNT_ID, the login, the configuration, or the only one" },
+  account: {
+    type: "string",
+    placeholder: "id",
+    summary: "the account",
+    defaultText: "ACCOUNT_ID, the login, the configuration, or the only one",
+  },
 } as const satisfies Options;
 
 /** For commands whose storage may be named in the configuration. */
@@ -18,13 +35,21 @@ export const storageOptions = { ...configOptions, ...serverOptions } as const sa
 
 /** For commands about one worker. */
 export const workerOptions = {
-  name: { type: "string", short: "n", placeholder: "name", summary: "the worker", defaultText: "the one of the configuration" },
+  name: {
+    type: "string",
+    short: "n",
+    placeholder: "name",
+    summary: "the worker",
+    defaultText: "the one of the configuration",
+  },
   ...configOptions,
   ...serverOptions,
 } as const satisfies Options;
 
 export const yesOption = { yes: { type: "boolean", short: "y", summary: "do not ask" } } as const satisfies Options;
-export const messageOption = { message: { type: "string", short: "m", placeholder: "text", summary: "kept with the version and the deployment" } } as const satisfies Options;
+export const messageOption = {
+  message: { type: "string", short: "m", placeholder: "text", summary: "kept with the version and the deployment" },
+} as const satisfies Options;
 
 export interface StorageValues {
   config: string | undefined;

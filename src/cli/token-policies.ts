@@ -15,7 +15,10 @@ const ZONE = "com.cloudflare.api.account.zone";
 const USER = "com.cloudflare.api.user";
 
 /** A permission is about one kind of thing: each kind gets a policy that names all of it in the account. */
-export async function policiesFor(groups: readonly PermissionGroup[], { account, user }: { account: string; user: () => Promise<string> }): Promise<Policy[]> {
+export async function policiesFor(
+  groups: readonly PermissionGroup[],
+  { account, user }: { account: string; user: () => Promise<string> },
+): Promise<Policy[]> {
   const of = (scope: string) => groups.filter(({ scopes }) => scopes.includes(scope)).map(({ id }) => ({ id }));
   const inAccount = of(ACCOUNT);
   const inZones = of(ZONE);
@@ -27,4 +30,8 @@ export async function policiesFor(groups: readonly PermissionGroup[], { account,
   ];
 }
 
-const allow = (groups: Policy["permission_groups"], resources: Policy["resources"]): Policy => ({ effect: "allow", resources, permission_groups: groups });
+const allow = (groups: Policy["permission_groups"], resources: Policy["resources"]): Policy => ({
+  effect: "allow",
+  resources,
+  permission_groups: groups,
+});

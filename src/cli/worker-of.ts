@@ -13,7 +13,11 @@ export interface WorkerConnection extends Connection {
 }
 
 /** The worker that is named, or the one of the configuration. */
-export async function connectWorker(values: WorkerValues, surroundings: Surroundings, argument?: string): Promise<WorkerConnection> {
+export async function connectWorker(
+  values: WorkerValues,
+  surroundings: Surroundings,
+  argument?: string,
+): Promise<WorkerConnection> {
   const target = await configurationOf(values, surroundings);
   const name = argument ?? values.name ?? target?.name;
   if (name === undefined) throw commandErrors.workerUnnamed();
@@ -22,7 +26,10 @@ export async function connectWorker(values: WorkerValues, surroundings: Surround
 }
 
 /** For a command about storage: the configuration beside the connection, where there is one. */
-export async function connectStorage(values: StorageValues, surroundings: Surroundings): Promise<Connection & { target: Target | undefined }> {
+export async function connectStorage(
+  values: StorageValues,
+  surroundings: Surroundings,
+): Promise<Connection & { target: Target | undefined }> {
   const target = await configurationOf(values, surroundings);
   return { ...(await connect(values, surroundings, target)), target };
 }

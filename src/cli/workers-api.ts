@@ -26,7 +26,9 @@ export interface Deployment {
   versions: { version_id: string; percentage: number }[];
 }
 
-export const messageIn = ({ annotations }: { annotations?: Record<string, string> | undefined }): string => annotations?.["workers/message"] ?? "";
+export const messageIn = ({ annotations }: { annotations?: Record<string, string> | undefined }): string =>
+  annotations?.["workers/message"] ?? "";
 
 /** `3f… (100%)`; several when traffic is split. */
-export const versionsText = ({ versions }: Deployment): string => versions.map(({ version_id: id, percentage }) => (percentage === 100 ? id : `${id} (${percentage}%)`)).join(", ");
+export const versionsText = ({ versions }: Deployment): string =>
+  versions.map(({ version_id: id, percentage }) => (percentage === 100 ? id : `${id} (${percentage}%)`)).join(", ");

@@ -38,11 +38,14 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
   return lines.join("\n").trimEnd();
 }
 
-const SAMPLE = "From: ada@example.com\\nTo: inbox@example.org\\nMessage-ID: <1@example.com>\\nSubject: Hello\\n\\nHello from curl";
+const SAMPLE =
+  "From: ada@example.com\\nTo: inbox@example.org\\nMessage-ID: <1@example.com>\\nSubject: Hello\\n\\nHello from curl";
 
 // $'...' is understood by bash, zsh and ksh; --data-binary keeps the line breaks.
-const curlWithEnvelope = (url: string) => `curl '${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org' --data-binary $'${SAMPLE}'`;
-const curlWithHeaders = (url: string) => `curl '${url}/__email' -H 'content-type: message/rfc822' --data-binary $'${SAMPLE}'`;
+const curlWithEnvelope = (url: string) =>
+  `curl '${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org' --data-binary $'${SAMPLE}'`;
+const curlWithHeaders = (url: string) =>
+  `curl '${url}/__email' -H 'content-type: message/rfc822' --data-binary $'${SAMPLE}'`;
 
 type Painter = ReturnType<typeof painter>;
 
@@ -52,7 +55,9 @@ function workerTable({ name, config, bindings }: BannerFacts["workers"][number],
   const [names, kinds] = [width(0), width(1)];
   return [
     `${paint("bold", name)} ${paint("dim", config)}`,
-    ...rows.map(([binding, kind, resource]) => `  env.${binding.padEnd(names)}  ${kind.padEnd(kinds)}  ${paint("dim", resource)}`.trimEnd()),
+    ...rows.map(([binding, kind, resource]) =>
+      `  env.${binding.padEnd(names)}  ${kind.padEnd(kinds)}  ${paint("dim", resource)}`.trimEnd(),
+    ),
     ...(rows.length === 0 ? [paint("dim", "  no bindings")] : []),
     "",
   ];
@@ -92,7 +97,10 @@ function resourceOf(binding: Binding): string {
 
 function sendersAndRecipients(binding: Extract<Binding, { type: "send_email" }>): string {
   const to = binding.destination_address ? [binding.destination_address] : binding.allowed_destination_addresses;
-  const parts = [to && `to ${to.join(", ")}`, binding.allowed_sender_addresses && `from ${binding.allowed_sender_addresses.join(", ")}`].filter(Boolean);
+  const parts = [
+    to && `to ${to.join(", ")}`,
+    binding.allowed_sender_addresses && `from ${binding.allowed_sender_addresses.join(", ")}`,
+  ].filter(Boolean);
   return parts.length === 0 ? "to anyone" : shorten(parts.join("; "));
 }
 
@@ -101,7 +109,10 @@ const shorten = (text: string) => (text.length <= 60 ? text : `${text.slice(0, 5
 function severalWorkersHint({ url, workers }: BannerFacts, paint: Painter): string[] {
   const other = workers[1]!.name;
   return [
-    paint("dim", `Mail and requests go to ${workers[0]!.name}. For another worker put /cdn-cgi/worker/NAME before the path, or use NAME.localhost:`),
+    paint(
+      "dim",
+      `Mail and requests go to ${workers[0]!.name}. For another worker put /cdn-cgi/worker/NAME before the path, or use NAME.localhost:`,
+    ),
     `  ${url}/cdn-cgi/worker/${other}/`,
     `  ${url}/cdn-cgi/handler/email?worker=${other}&from=...&to=...`,
   ];

@@ -1,4 +1,13 @@
-import type { DevEvent, EmailEvent, Explained, FetchEvent, LogLine, MailAction, Report, ScheduledEvent } from "./events.ts";
+import type {
+  DevEvent,
+  EmailEvent,
+  Explained,
+  FetchEvent,
+  LogLine,
+  MailAction,
+  Report,
+  ScheduledEvent,
+} from "./events.ts";
 import { painter, type Output } from "./output.ts";
 import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
@@ -20,11 +29,21 @@ export function createConsole({ output, severalWorkers = false }: Options): Repo
 }
 
 /** Tells events to machines: one JSON object per line. */
-export const createJsonLines = ({ output }: { output: Output }): Report => (event) => output.write(JSON.stringify(jsonOf(event)));
+export const createJsonLines =
+  ({ output }: { output: Output }): Report =>
+  (event) =>
+    output.write(JSON.stringify(jsonOf(event)));
 
-const jsonOf = (event: DevEvent) => ("logs" in event ? { ...event, logs: event.logs.slice(0, MAX_LOG_LINES), exceptions: event.exceptions.slice(0, MAX_EXCEPTIONS) } : event);
+const jsonOf = (event: DevEvent) =>
+  "logs" in event
+    ? { ...event, logs: event.logs.slice(0, MAX_LOG_LINES), exceptions: event.exceptions.slice(0, MAX_EXCEPTIONS) }
+    : event;
 
-function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, severalWorkers: boolean): (event: DevEvent) => string {
+function createRenderer(
+  paint: ReturnType<typeof painter>,
+  colour: boolean,
+  severalWorkers: boolean,
+): (event: DevEvent) => string {
   const who = (worker: string) => (severalWorkers ? `${paint("magenta", `[${worker}]`)} ` : "");
   const levels = {
     debug: paint("dim", "debug"),
@@ -35,27 +54,40 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
   };
 
   function logLines(logs: LogLine[]): string[] {
-    const lines = logs.slice(0, MAX_LOG_LINES).map(({ level, message }) => `  ${levels[level]}  ${indent(logText(logArguments(message), colour), "         ")}`);
+    const lines = logs
+      .slice(0, MAX_LOG_LINES)
+      .map(
+        ({ level, message }) => `  ${levels[level]}  ${indent(logText(logArguments(message), colour), "         ")}`,
+      );
     if (logs.length > MAX_LOG_LINES) lines.push(paint("dim", `  ... ${logs.length - MAX_LOG_LINES} more log lines`));
     return lines;
   }
 
   function actionLines({ action, to, files }: MailAction, pad = "  "): string[] {
     const verb = { forward: "forwarded to", reply: "replied to", send: "sent to" }[action];
-    return [`${pad}${paint("blue", verb)} ${oneLine(to.join(", "))}`, ...files.map((file) => `${pad}  ${paint("dim", file)}`)];
+    return [
+      `${pad}${paint("blue", verb)} ${oneLine(to.join(", "))}`,
+      ...files.map((file) => `${pad}  ${paint("dim", file)}`),
+    ];
   }
 
   function exceptionLines(exceptions: Explained[]): string[] {
     return exceptions.slice(0, MAX_EXCEPTIONS).flatMap(({ name, message, stack, help }) => {
       const text = stack?.includes(message) ? stack : `${name}: ${message}${stack ? `\n${stack}` : ""}`;
-      return [`  ${paint("red", indent(logText(cut(text, 8192), false), "  "))}`, ...(help === undefined ? [] : [`  ${paint("yellow", indent(help, "  "))}`])];
+      return [
+        `  ${paint("red", indent(logText(cut(text, 8192), false), "  "))}`,
+        ...(help === undefined ? [] : [`  ${paint("yellow", indent(help, "  "))}`]),
+      ];
     });
   }
 
   function email(event: EmailEvent): string {
     const { from, to, rawSize, wallMs, warnings, logs, actions, exceptions, outcome, rejected } = event;
-    const lines = [`${who(event.worker)}${paint("bold", "email")}  ${oneLine(from) || "<>"} -> ${oneLine(to)}  ${formatSize(rawSize)}  ${paint("dim", formatMs(wallMs))}`];
-    for (const warning of warnings) lines.push(`  ${paint("yellow", "warning")}  ${indent(oneLine(warning, 2000), "  ")}`);
+    const lines = [
+      `${who(event.worker)}${paint("bold", "email")}  ${oneLine(from) || "<>"} -> ${oneLine(to)}  ${formatSize(rawSize)}  ${paint("dim", formatMs(wallMs))}`,
+    ];
+    for (const warning of warnings)
+      lines.push(`  ${paint("yellow", "warning")}  ${indent(oneLine(warning, 2000), "  ")}`);
     lines.push(...logLines(logs), ...actions.flatMap((action) => actionLines(action)), ...exceptionLines(exceptions));
     if (rejected !== undefined) lines.push(`  ${paint("yellow", "rejected")}: ${oneLine(rejected, 2000)}`);
     else lines.push(`  ${outcomeWord(outcome)}`);
@@ -64,19 +96,35 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
 
   function fetch(event: FetchEvent): string {
     const { method, url, status, wallMs, outcome } = event;
-    const shown = status === undefined ? "" : ` ${paint(status >= 500 ? "red" : status >= 400 ? "yellow" : "green", String(status))}`;
-    const lines = [`${who(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${shown} ${paint("dim", formatMs(wallMs))}`, ...logLines(event.logs), ...event.actions.flatMap((action) => actionLines(action)), ...exceptionLines(event.exceptions)];
-    if (outcome !== "ok" && (outcome !== "exception" || event.exceptions.length === 0)) lines.push(`  ${outcomeWord(outcome)}`);
+    const shown =
+      status === undefined
+        ? ""
+        : ` ${paint(status >= 500 ? "red" : status >= 400 ? "yellow" : "green", String(status))}`;
+    const lines = [
+      `${who(event.worker)}${paint("bold", oneLine(method))} ${oneLine(pathOf(url))}${shown} ${paint("dim", formatMs(wallMs))}`,
+      ...logLines(event.logs),
+      ...event.actions.flatMap((action) => actionLines(action)),
+      ...exceptionLines(event.exceptions),
+    ];
+    if (outcome !== "ok" && (outcome !== "exception" || event.exceptions.length === 0))
+      lines.push(`  ${outcomeWord(outcome)}`);
     return lines.join("\n");
   }
 
   function scheduled(event: ScheduledEvent): string {
     const { cron, scheduledTime, wallMs, outcome } = event;
     const head = `${who(event.worker)}${paint("bold", "scheduled")} ${cron === "" ? "" : `"${oneLine(cron)}" `}@ ${scheduledTime.toISOString()} ${paint("dim", formatMs(wallMs))}`;
-    return [head, ...logLines(event.logs), ...event.actions.flatMap((action) => actionLines(action)), ...exceptionLines(event.exceptions), `  ${outcomeWord(outcome)}`].join("\n");
+    return [
+      head,
+      ...logLines(event.logs),
+      ...event.actions.flatMap((action) => actionLines(action)),
+      ...exceptionLines(event.exceptions),
+      `  ${outcomeWord(outcome)}`,
+    ].join("\n");
   }
 
-  const outcomeWord = (outcome: EmailEvent["outcome"]) => (outcome === "ok" ? paint("green", "ok") : paint("red", OUTCOMES[outcome]));
+  const outcomeWord = (outcome: EmailEvent["outcome"]) =>
+    outcome === "ok" ? paint("green", "ok") : paint("red", OUTCOMES[outcome]);
 
   return (event) => {
     switch (event.event) {
@@ -87,7 +135,11 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
       case "scheduled":
         return scheduled(event);
       case "other":
-        return [`${who(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`, ...logLines(event.logs), ...exceptionLines(event.exceptions)].join("\n");
+        return [
+          `${who(event.worker)}${paint("bold", oneLine(event.name))} ${paint("dim", formatMs(event.wallMs))}`,
+          ...logLines(event.logs),
+          ...exceptionLines(event.exceptions),
+        ].join("\n");
       case "sent":
         return [`${who(event.worker)}${actionLines(event, "").join("\n")}`].join("\n");
       case "refused":
@@ -102,7 +154,9 @@ function createRenderer(paint: ReturnType<typeof painter>, colour: boolean, seve
         return event.text;
       case "warning":
         // A report of problems says the word in each entry, after its place.
-        return REPORT.test(event.text) ? event.text.replaceAll(REPORT_WORD, `$1${paint("yellow", "warning")}`) : `${paint("yellow", "warning")}${block(event.text)}`;
+        return REPORT.test(event.text)
+          ? event.text.replaceAll(REPORT_WORD, `$1${paint("yellow", "warning")}`)
+          : `${paint("yellow", "warning")}${block(event.text)}`;
       case "error":
         return `${paint("red", "error")}${block(event.text)}`;
     }

@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { envelopeWarnings } from "./envelope-warnings.ts";
 
-const headers: [string, string][] = [["From", '"Ada" <Ada@Example.com>'], ["To", "one@example.org, Two <two@example.org>"], ["Cc", "three@example.org"]];
+const headers: [string, string][] = [
+  ["From", '"Ada" <Ada@Example.com>'],
+  ["To", "one@example.org, Two <two@example.org>"],
+  ["Cc", "three@example.org"],
+];
 
 it("is silent when the envelope is in the headers, in whatever spelling", () => {
-  for (const to of ["one@example.org", "TWO@example.org", "three@EXAMPLE.org"]) assert.deepEqual(envelopeWarnings({ from: "ada@example.com", to, headers }), []);
+  for (const to of ["one@example.org", "TWO@example.org", "three@EXAMPLE.org"])
+    assert.deepEqual(envelopeWarnings({ from: "ada@example.com", to, headers }), []);
 });
 
 it("names both sides of a difference", () => {
@@ -13,7 +18,10 @@ it("names both sides of a difference", () => {
     "MAIL FROM <eve@example.com> is not the address of the From header: Ada@example.com",
     "RCPT TO <four@example.org> is none of the addresses of the To and Cc headers: one@example.org, two@example.org, three@example.org",
   ]);
-  assert.match(envelopeWarnings({ from: "a@example.com", to: "b@example.org", headers: [] }).join(), /\(none\).*\(none\)/);
+  assert.match(
+    envelopeWarnings({ from: "a@example.com", to: "b@example.org", headers: [] }).join(),
+    /\(none\).*\(none\)/,
+  );
 });
 
 it("takes a message without a sender, as reports of a delivery are, for what it is", () => {

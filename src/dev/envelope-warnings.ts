@@ -10,11 +10,14 @@ export function envelopeWarnings({ from, to, headers }: Pick<InboundMail, "from"
   const warnings: string[] = [];
   const inFrom = addressesOf(headers, "from");
   const inTo = [...addressesOf(headers, "to"), ...addressesOf(headers, "cc")];
-  if (from !== "" && !inFrom.some((address) => sameAddress(address, from))) warnings.push(`MAIL FROM <${from}> is not the address of the From header: ${list(inFrom)}`);
-  if (!inTo.some((address) => sameAddress(address, to))) warnings.push(`RCPT TO <${to}> is none of the addresses of the To and Cc headers: ${list(inTo)}`);
+  if (from !== "" && !inFrom.some((address) => sameAddress(address, from)))
+    warnings.push(`MAIL FROM <${from}> is not the address of the From header: ${list(inFrom)}`);
+  if (!inTo.some((address) => sameAddress(address, to)))
+    warnings.push(`RCPT TO <${to}> is none of the addresses of the To and Cc headers: ${list(inTo)}`);
   return warnings;
 }
 
-const addressesOf = (headers: InboundMail["headers"], name: string) => headerValues(headers, name).flatMap((value) => (parseAddressList(value) ?? []).map(({ address }) => address));
+const addressesOf = (headers: InboundMail["headers"], name: string) =>
+  headerValues(headers, name).flatMap((value) => (parseAddressList(value) ?? []).map(({ address }) => address));
 
 const list = (addresses: string[]) => (addresses.length === 0 ? "(none)" : addresses.slice(0, 5).join(", "));

@@ -5,7 +5,15 @@ export type DevEvent =
   | EmailEvent
   | FetchEvent
   | ScheduledEvent
-  | { event: "other"; worker: string; name: string; wallMs: number; outcome: Invocation["outcome"]; logs: LogLine[]; exceptions: Explained[] }
+  | {
+      event: "other";
+      worker: string;
+      name: string;
+      wallMs: number;
+      outcome: Invocation["outcome"];
+      logs: LogLine[];
+      exceptions: Explained[];
+    }
   | SentEvent
   | { event: "refused"; from: string; to: string[]; reason: string }
   | { event: "built"; worker: string; version: string; ms: number; bytes: number; reason: "start" | "change" | "key" }

@@ -9,7 +9,11 @@ export interface Hotkey {
 }
 
 /** One key, one action, on a terminal. Ctrl-C stays what it is: it is passed to `interrupt`. Returns the function that gives the terminal back. */
-export function listenForHotkeys(input: ReadStream, hotkeys: Hotkey[], options: { interrupt: () => void; failed: (error: unknown) => void }): () => void {
+export function listenForHotkeys(
+  input: ReadStream,
+  hotkeys: Hotkey[],
+  options: { interrupt: () => void; failed: (error: unknown) => void },
+): () => void {
   const onKeypress = (typed: string | undefined, key: { name?: string; ctrl?: boolean; meta?: boolean }) => {
     // In raw mode the terminal sends no signals by itself.
     if (key.ctrl && (key.name === "c" || key.name === "d")) return options.interrupt();

@@ -44,7 +44,17 @@ const FORMS: Record<string, "query" | "headers"> = {
 };
 
 /** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
-export function createDevHttp({ runtime, receive, workers, unavailable, video, health, metrics, log, graceMs = 5000 }: Options): DevHttp {
+export function createDevHttp({
+  runtime,
+  receive,
+  workers,
+  unavailable,
+  video,
+  health,
+  metrics,
+  log,
+  graceMs = 5000,
+}: Options): DevHttp {
   const server = createServer({
     ...HTTP_SERVER_OPTIONS,
     // Clients that offer HTTP/2 (`Upgrade: h2c`) are served without it, with their body read as any other (RFC 9110 7.8).
@@ -53,22 +63,28 @@ export function createDevHttp({ runtime, receive, workers, unavailable, video, h
   const upgraded = new Set<Duplex>();
 
   function onRequest(request: IncomingMessage, response: ServerResponse, continued = true) {
-    if (request.url!.startsWith(VIDEO_PREFIX)) return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
+    if (request.url!.startsWith(VIDEO_PREFIX))
+      return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
     const choice = pickWorker(request.url!, request.headers.host, workers);
     // The client may or may not send the body it held back: the connection cannot be used again (RFC 9110 10.1.1).
     if (!continued) response.shouldKeepAlive = false;
     if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
     const { worker, path, query } = choice;
     const form = FORMS[path];
-    if ((form !== undefined || path === SCHEDULED_PATH) && isOtherSite(request)) return refuse(response, 403, `${path} rejects requests from pages of other sites`);
+    if ((form !== undefined || path === SCHEDULED_PATH) && isOtherSite(request))
+      return refuse(response, 403, `${path} rejects requests from pages of other sites`);
     if (form !== undefined) {
-      if (request.method !== "POST") return refuse(response, 405, `${path} takes a message with POST`, { allow: "POST" });
+      if (request.method !== "POST")
+        return refuse(response, 405, `${path} takes a message with POST`, { allow: "POST" });
       receive({ form, worker, query, request, response, continued }).catch((err: unknown) => failed(err, response));
       return;
     }
     if (path === HEALTH_PATH) return answerHealth(response);
     if (path === METRICS_PATH) return void answerMetrics(response).catch((err: unknown) => failed(err, response));
-    if (path === SCHEDULED_PATH) return void runScheduled({ runtime, worker, workers, unavailable, query, request, response }).catch((err: unknown) => failed(err, response));
+    if (path === SCHEDULED_PATH)
+      return void runScheduled({ runtime, worker, workers, unavailable, query, request, response }).catch(
+        (err: unknown) => failed(err, response),
+      );
     const why = unavailable(worker);
     if (why !== undefined) return refuse(response, 503, why);
     if (!continued) response.writeContinue();
@@ -98,13 +114,16 @@ export function createDevHttp({ runtime, receive, workers, unavailable, video, h
 
   server.on("request", (request, response) => onRequest(request, response));
   // With a listener the decision to send "100 Continue" is ours: a message that is too big is refused before it is sent.
-  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => onRequest(request, response, false));
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) =>
+    onRequest(request, response, false),
+  );
   server.on("upgrade", (request, socket, head) => {
     const choice = pickWorker(request.url!, request.headers.host, workers);
     upgraded.add(socket);
     socket.once("close", () => upgraded.delete(socket));
     socket.on("error", () => socket.destroy());
-    if (choice.unknown !== undefined || unavailable(choice.worker) !== undefined) return void socket.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n");
+    if (choice.unknown !== undefined || unavailable(choice.worker) !== undefined)
+      return void socket.end("HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n");
     request.url = choice.url;
     runtime.upgrade(choice.worker, request, socket, head);
   });

@@ -5,11 +5,22 @@ import { isOtherSite } from "./other-site.ts";
 const asks = (headers: Record<string, string>) => isOtherSite({ headers: { host: "127.0.0.1:8787", ...headers } });
 
 test("distinguishes pages of other sites from programs and from pages of this server", () => {
-  const ours: Record<string, string>[] = [{}, { origin: "http://127.0.0.1:8787", "sec-fetch-site": "same-origin" }, { "sec-fetch-site": "none" }, { host: "one.localhost:8787", origin: "http://one.localhost:8787" }, { host: "[::1]:8787", "sec-fetch-site": "same-origin" }, { host: "mine.example" }];
+  const ours: Record<string, string>[] = [
+    {},
+    { origin: "http://127.0.0.1:8787", "sec-fetch-site": "same-origin" },
+    { "sec-fetch-site": "none" },
+    { host: "one.localhost:8787", origin: "http://one.localhost:8787" },
+    { host: "[::1]:8787", "sec-fetch-site": "same-origin" },
+    { host: "mine.example" },
+  ];
   for (const own of ours) assert.equal(asks(own), false, JSON.stringify(own));
   const others: Record<string, string>[] = [
-    { "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:3000" }, { origin: "https://evil.example" }, { origin: "null" },
-    { host: "evil.example:8787", origin: "http://evil.example:8787", "sec-fetch-site": "same-origin" }, { host: "evil.example:8787", "sec-fetch-site": "same-origin" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:3000" },
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { host: "evil.example:8787", origin: "http://evil.example:8787", "sec-fetch-site": "same-origin" },
+    { host: "evil.example:8787", "sec-fetch-site": "same-origin" },
   ];
   for (const other of others) assert.equal(asks(other), true, JSON.stringify(other));
 });

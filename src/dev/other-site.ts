@@ -12,7 +12,13 @@ export function isOtherSite({ headers }: Pick<IncomingMessage, "headers">): bool
   if (origin === undefined && site === undefined) return false;
   if (site === "cross-site" || site === "same-site") return true;
   if (origin !== undefined && URL.parse(origin)?.host !== host.toLowerCase()) return true;
-  return !isOwnName(host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1").toLowerCase());
+  return !isOwnName(
+    host
+      .replace(/:\d+$/, "")
+      .replace(/^\[(.*)\]$/, "$1")
+      .toLowerCase(),
+  );
 }
 
-const isOwnName = (name: string) => isIP(name) !== 0 || name === "localhost" || name.endsWith(".localhost") || name === hostname().toLowerCase();
+const isOwnName = (name: string) =>
+  isIP(name) !== 0 || name === "localhost" || name.endsWith(".localhost") || name === hostname().toLowerCase();

@@ -17,10 +17,14 @@ function slowReader() {
       else done();
     },
   });
-  return { stream, text: () => text, letGo: () => {
-    held = false;
-    release?.();
-  } };
+  return {
+    stream,
+    text: () => text,
+    letGo: () => {
+      held = false;
+      release?.();
+    },
+  };
 }
 
 describe("output", () => {
@@ -43,7 +47,9 @@ describe("output", () => {
   });
 
   it("survives a reader that goes away", async () => {
-    const stream = new Writable({ write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })) });
+    const stream = new Writable({
+      write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
+    });
     const output = createOutput(stream, { env: {} });
     output.write("a");
     await output.flushed();

@@ -15,7 +15,8 @@ export interface Output {
 
 type Paint = (format: Parameters<typeof styleText>[0], text: string) => string;
 
-export const painter = (colour: boolean): Paint => (colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text);
+export const painter = (colour: boolean): Paint =>
+  colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 
 interface Options {
   /** Characters that may wait for a slow reader before lines are dropped. Default 1 MiB. */
@@ -26,7 +27,11 @@ interface Options {
 }
 
 export function createOutput(stream: NodeJS.WritableStream, options: Options = {}): Output {
-  const { maxPending = 1024 * 1024, env = process.env, dropped: describeDropped = (lines) => `... ${lines} lines not shown: the reader of this output is too slow` } = options;
+  const {
+    maxPending = 1024 * 1024,
+    env = process.env,
+    dropped: describeDropped = (lines) => `... ${lines} lines not shown: the reader of this output is too slow`,
+  } = options;
   let pending = "";
   let dropped = 0;
   let scheduled = false;
@@ -83,7 +88,8 @@ export function createOutput(stream: NodeJS.WritableStream, options: Options = {
   };
 }
 
-const needsDrain = (stream: NodeJS.WritableStream) => (stream as { writableNeedDrain?: boolean }).writableNeedDrain === true;
+const needsDrain = (stream: NodeJS.WritableStream) =>
+  (stream as { writableNeedDrain?: boolean }).writableNeedDrain === true;
 
 // https://no-color.org: present and not empty, whatever its value.
 function wantsColour(stream: NodeJS.WritableStream, env: NodeJS.ProcessEnv): boolean {

@@ -4,7 +4,11 @@ import * as fc from "fast-check";
 import { queryOf } from "./query.ts";
 
 it("reads what the receive forms know and nothing else", () => {
-  assert.deepEqual(queryOf("from=a%40b.example&to=c@d.example&x=1&format=json"), { from: "a@b.example", to: "c@d.example", format: "json" });
+  assert.deepEqual(queryOf("from=a%40b.example&to=c@d.example&x=1&format=json"), {
+    from: "a@b.example",
+    to: "c@d.example",
+    format: "json",
+  });
   assert.deepEqual(queryOf("from=&to"), { from: "" });
   assert.deepEqual(queryOf(""), {});
   assert.deepEqual(queryOf("to=first@x&to=second@x&__proto__=a"), { to: "first@x" });
@@ -17,7 +21,9 @@ it("keeps a plus sign, encoded or not", () => {
 
 it("takes any query without a throw, and gives back what was encoded", () => {
   fc.assert(fc.property(fc.string(), (query) => void queryOf(query)));
-  fc.assert(fc.property(fc.string({ unit: "grapheme", minLength: 1 }), fc.string({ unit: "grapheme" }), (from, to) => {
-    assert.deepEqual(queryOf(`from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`), { from, to });
-  }));
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", minLength: 1 }), fc.string({ unit: "grapheme" }), (from, to) => {
+      assert.deepEqual(queryOf(`from=${encodeURIComponent(from)}&to=${encodeURIComponent(to)}`), { from, to });
+    }),
+  );
 });

@@ -13,10 +13,14 @@ function heldWork() {
     await new Promise<void>((resolve) => held.push(resolve));
     seen.running -= 1;
   });
-  return { work, seen, endRun: async () => {
-    held.shift()!();
-    await turn();
-  } };
+  return {
+    work,
+    seen,
+    endRun: async () => {
+      held.shift()!();
+      await turn();
+    },
+  };
 }
 
 it("answers all requests that come during a run with one more run, never two at once", async () => {

@@ -1,6 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError, type Ids } from "../kernel/index.ts";
-import { mailErrors, mebibytes, readMessage, type Handled, type MailSource, type Message, type Receiver, type Spool } from "../mail/index.ts";
+import {
+  mailErrors,
+  mebibytes,
+  readMessage,
+  type Handled,
+  type MailSource,
+  type Message,
+  type Receiver,
+  type Spool,
+} from "../mail/index.ts";
 import { ClientGone, collect, declaredLength, dropRest } from "./body.ts";
 import { queryOf } from "./query.ts";
 import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type Reply } from "./replies.ts";
@@ -40,7 +49,8 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
   async function take({ request, response, continued }: ReceiveRequest): Promise<MailSource | undefined> {
     const length = declaredLength(request);
     if (length === 0) return undefined;
-    if (length !== undefined && length > spool.maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
+    if (length !== undefined && length > spool.maxBytes)
+      throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
     if (length !== undefined && length <= inMemory) return spool.hold(await collect(request));
     // Refused half-way, the request must live on for its answer to be seen. Its chunks are copies that node:http made for us alone.
@@ -70,7 +80,11 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     const refusal = refusalFor(worker);
     if (refusal !== undefined) return refusal;
     const source = await take(received);
-    if (source === undefined) return textReply(400, "Invalid email. The body must be a whole message: headers with From and To, an empty line, the text");
+    if (source === undefined)
+      return textReply(
+        400,
+        "Invalid email. The body must be a whole message: headers with From and To, an empty line, the text",
+      );
     const message = await readOrDiscard(source);
     const [from] = message.from;
     const recipients = [...new Set(message.to.map(({ address }) => address))];
@@ -78,14 +92,26 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
       await source.discard();
       if (from === undefined) return textReply(400, missing("From", message));
       if (recipients.length === 0) return textReply(400, missing("To", message));
-      return textReply(400, `Invalid email. The To header has ${recipients.length} recipients, ${MAX_RECIPIENTS} at most are taken`);
+      return textReply(
+        400,
+        `Invalid email. The To header has ${recipients.length} recipients, ${MAX_RECIPIENTS} at most are taken`,
+      );
     }
     const whole = message.messageId === undefined ? await withMessageId(source, ids.messageId(from.domain)) : source;
     const json = format === "json";
     const results: { to: string; handled: Handled }[] = [];
     for (const [i, copy] of shareSource(whole, recipients.length, ids).entries()) {
       const to = recipients[i]!;
-      results.push({ to, handled: await receiver.dispatch({ script: worker, from: from.address, to, message: readMessage(copy), keepReplies: json }) });
+      results.push({
+        to,
+        handled: await receiver.dispatch({
+          script: worker,
+          from: from.address,
+          to,
+          message: readMessage(copy),
+          keepReplies: json,
+        }),
+      });
     }
     return joinReplies(results, json);
   }
@@ -102,7 +128,9 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
   /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form stands for one: its message is all there is to go by. */
   async function withMessageId(source: MailSource, messageId: string): Promise<MailSource> {
     const raw = source.open();
-    const completed = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, { prefix: `Message-ID: ${messageId}\r\n` });
+    const completed = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, {
+      prefix: `Message-ID: ${messageId}\r\n`,
+    });
     await source.discard();
     return completed;
   }
@@ -129,7 +157,8 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
   }
 }
 
-const refusalText = (err: UserError) => (err.kind === "cannotParse" ? TEXTS.unparsable("Error", String(err.details.why)) : err.message);
+const refusalText = (err: UserError) =>
+  err.kind === "cannotParse" ? TEXTS.unparsable("Error", String(err.details.why)) : err.message;
 
 const missing = (field: "From" | "To", message: Message) =>
   `Invalid email. The message has no ${field} header with an address in it, and that is where ${field === "From" ? "the sender" : "the recipient"} is taken from here` +

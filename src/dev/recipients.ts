@@ -12,7 +12,11 @@ export interface Claims {
  */
 export function workerFor(recipient: string, workers: readonly Claims[]): string {
   const domain = parseAddress(recipient)?.domain;
-  return claimedBy(recipient, workers) ?? workers.find(({ worker }) => domain === `${worker.toLowerCase()}.localhost`)?.worker ?? workers[0]!.worker;
+  return (
+    claimedBy(recipient, workers) ??
+    workers.find(({ worker }) => domain === `${worker.toLowerCase()}.localhost`)?.worker ??
+    workers[0]!.worker
+  );
 }
 
 /** The worker that asked for mail to `recipient` in its configuration. */
@@ -20,4 +24,5 @@ export function claimedBy(recipient: string, workers: readonly Claims[]): string
   return claimant(recipient.toLowerCase(), workers) ?? claimant(`*@${parseAddress(recipient)?.domain ?? ""}`, workers);
 }
 
-const claimant = (pattern: string, workers: readonly Claims[]) => workers.find(({ addresses }) => addresses.some((address) => address.toLowerCase() === pattern))?.worker;
+const claimant = (pattern: string, workers: readonly Claims[]) =>
+  workers.find(({ addresses }) => addresses.some((address) => address.toLowerCase() === pattern))?.worker;

@@ -4,7 +4,8 @@ import type { Handled } from "../mail/index.ts";
 /** The texts of the local receive forms. Test suites in the field compare them: they stay as they are. */
 export const TEXTS = {
   processed: "Worker successfully processed email",
-  incomplete: "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body",
+  incomplete:
+    "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body",
   noMessageId: "Email could not be parsed: invalid or no message id provided",
   unparsable: (name: string, message: string) => `Email could not be parsed: ${name}: ${message}`,
   rejected: (reason: string) => `Worker rejected email with the following reason: ${reason}`,
@@ -27,7 +28,11 @@ export function plainReply(handled: Handled): Reply {
 
 /** `format=json`: what the worker did, for test suites. A rejection is a result, not a failure. */
 export function jsonReply(handled: Handled): Reply {
-  return { status: handled.outcome === "ok" ? 200 : 500, type: "application/json", body: JSON.stringify(jsonOf(handled)) };
+  return {
+    status: handled.outcome === "ok" ? 200 : 500,
+    type: "application/json",
+    body: JSON.stringify(jsonOf(handled)),
+  };
 }
 
 function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }: Handled) {
@@ -47,7 +52,12 @@ export function joinReplies(results: { to: string; handled: Handled }[], json: b
   const replies = results.map(({ handled }) => (json ? jsonReply(handled) : plainReply(handled)));
   if (replies.length === 1) return replies[0]!;
   const status = Math.max(...replies.map((reply) => reply.status));
-  if (json) return { status, type: "application/json", body: JSON.stringify({ results: results.map(({ to, handled }) => ({ to, ...jsonOf(handled) })) }) };
+  if (json)
+    return {
+      status,
+      type: "application/json",
+      body: JSON.stringify({ results: results.map(({ to, handled }) => ({ to, ...jsonOf(handled) })) }),
+    };
   if (status === 200) return textReply(200, TEXTS.processed);
   return textReply(status, results.map(({ to }, i) => `${to}: ${replies[i]!.body}`).join("\n"));
 }
@@ -55,9 +65,17 @@ export function joinReplies(results: { to: string; handled: Handled }[], json: b
 function failureText({ exception, outcome }: Handled): string {
   if (exception === undefined) return outcome;
   const { name, message, stack } = exception;
-  return stack === undefined || !stack.includes(message) ? `${name}: ${message}${stack === undefined ? "" : `\n${stack}`}` : stack;
+  return stack === undefined || !stack.includes(message)
+    ? `${name}: ${message}${stack === undefined ? "" : `\n${stack}`}`
+    : stack;
 }
 
 export function send(response: ServerResponse, { status, type, body }: Reply, close = false) {
-  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body), ...(close && { connection: "close" }) }).end(body);
+  response
+    .writeHead(status, {
+      "content-type": type,
+      "content-length": Buffer.byteLength(body),
+      ...(close && { connection: "close" }),
+    })
+    .end(body);
 }

@@ -21,22 +21,43 @@ interface Options {
 const LAST_MS = 8.64e15;
 
 /** Runs the handler now; answers with its outcome when its waitUntil() work is done too: 200 for ok, 500 for anything else. */
-export async function runScheduled({ runtime, worker, workers, unavailable, query, request, response }: Options): Promise<void> {
+export async function runScheduled({
+  runtime,
+  worker,
+  workers,
+  unavailable,
+  query,
+  request,
+  response,
+}: Options): Promise<void> {
   // Nobody reads it, and the connection is to be used again.
   request.resume();
-  if (request.method !== "GET" && request.method !== "POST") return answer(response, 405, `${SCHEDULED_PATH} is asked with GET or POST`, { allow: "GET, POST" });
+  if (request.method !== "GET" && request.method !== "POST")
+    return answer(response, 405, `${SCHEDULED_PATH} is asked with GET or POST`, { allow: "GET, POST" });
   const asked = new URLSearchParams(query);
   const named = asked.get("worker") ?? worker;
   if (!workers.includes(named)) return answer(response, 404, noSuchWorker(named, workers));
   const why = unavailable(named);
   if (why !== undefined) return answer(response, 503, why);
   const time = asked.get("time");
-  if (time !== null && !(/^\d+$/.test(time) && Number(time) <= LAST_MS)) return answer(response, 400, `time is a number of milliseconds since 1970, not ${JSON.stringify(time.slice(0, 100))}`);
+  if (time !== null && !(/^\d+$/.test(time) && Number(time) <= LAST_MS))
+    return answer(
+      response,
+      400,
+      `time is a number of milliseconds since 1970, not ${JSON.stringify(time.slice(0, 100))}`,
+    );
   const scheduledTime = new Date(time === null ? Date.now() : Number(time));
   const { outcome, exception } = await runtime.scheduled(named, { cron: asked.get("cron") ?? "", scheduledTime });
   const status = outcome === "ok" ? 200 : 500;
-  if (asked.get("format") !== "json") return answer(response, status, exception === undefined ? outcome : `${outcome}\n${exception.stack ?? `${exception.name}: ${exception.message}`}`);
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify({ outcome, noRetry: false, ...(exception !== undefined && { exception }) }));
+  if (asked.get("format") !== "json")
+    return answer(
+      response,
+      status,
+      exception === undefined ? outcome : `${outcome}\n${exception.stack ?? `${exception.name}: ${exception.message}`}`,
+    );
+  response
+    .writeHead(status, { "content-type": "application/json" })
+    .end(JSON.stringify({ outcome, noRetry: false, ...(exception !== undefined && { exception }) }));
 }
 
 function answer(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {

@@ -6,7 +6,18 @@ import type { EmailOutcome, InboundMail, Invocation, MailActions, WorkerRuntime 
 import type { DevEvent } from "./events.ts";
 import { createStories } from "./stories.ts";
 
-const mail = (id: string): InboundMail => ({ id, from: "a@example.com", to: "b@example.org", rawSize: 5, headers: [["From", "a@example.com"], ["To", "b@example.org"]], raw: () => Buffer.from("hello"), canBeForwarded: true });
+const mail = (id: string): InboundMail => ({
+  id,
+  from: "a@example.com",
+  to: "b@example.org",
+  rawSize: 5,
+  headers: [
+    ["From", "a@example.com"],
+    ["To", "b@example.org"],
+  ],
+  raw: () => Buffer.from("hello"),
+  canBeForwarded: true,
+});
 /** The record comes later than the test. */
 const ok: EmailOutcome = { outcome: "ok", ended: new Promise(() => {}) };
 
@@ -21,24 +32,57 @@ function heldRuntime() {
       return () => {};
     },
   } as unknown as WorkerRuntime;
-  return { runtime, end: (event: Invocation["event"], more: Partial<Invocation> = {}) => tell({ script: "inbox", version: "1", event, outcome: "ok", startedAt: new Date(0), wallMs: 1, logs: [], exceptions: [], ...more }) };
+  return {
+    runtime,
+    end: (event: Invocation["event"], more: Partial<Invocation> = {}) =>
+      tell({
+        script: "inbox",
+        version: "1",
+        event,
+        outcome: "ok",
+        startedAt: new Date(0),
+        wallMs: 1,
+        logs: [],
+        exceptions: [],
+        ...more,
+      }),
+  };
 }
 
 function setUp(explain: (worker: string) => string | undefined = () => undefined) {
   const events: DevEvent[] = [];
   const { runtime, end } = heldRuntime();
-  const stories = createStories({ runtime, explain, clock: createManualClock(), report: (event) => void events.push(event) });
+  const stories = createStories({
+    runtime,
+    explain,
+    clock: createManualClock(),
+    report: (event) => void events.push(event),
+  });
   const begin = (id: string) => void stories.runtime.email("inbox", mail(id), {} as MailActions);
-  const endMail = (id: string, more?: Partial<Invocation>) => end({ kind: "email", id, from: "a@example.com", to: "b@example.org", rawSize: 5 }, more);
+  const endMail = (id: string, more?: Partial<Invocation>) =>
+    end({ kind: "email", id, from: "a@example.com", to: "b@example.org", rawSize: 5 }, more);
   return { stories, events, end, begin, endMail };
 }
 
 const captured = (messageId: string, inbound?: string): Captured => ({
-  mail: { messageId, cause: inbound ? "forward" : "send", from: "b@example.org", to: ["c@example.net"], raw: () => Buffer.from(""), script: "inbox", ...(inbound && { inbound: { id: inbound } }) },
+  mail: {
+    messageId,
+    cause: inbound ? "forward" : "send",
+    from: "b@example.org",
+    to: ["c@example.net"],
+    raw: () => Buffer.from(""),
+    script: "inbox",
+    ...(inbound && { inbound: { id: inbound } }),
+  },
   files: [{ kind: "eml", path: `/mail/${messageId}.eml` }],
 });
 
-const told = (events: DevEvent[]) => events.map((event) => [event.event, event.event === "email" ? event.id : "", "actions" in event ? event.actions.map(({ messageId }) => messageId) : "messageId" in event ? event.messageId : ""]);
+const told = (events: DevEvent[]) =>
+  events.map((event) => [
+    event.event,
+    event.event === "email" ? event.id : "",
+    "actions" in event ? event.actions.map(({ messageId }) => messageId) : "messageId" in event ? event.messageId : "",
+  ]);
 
 describe("stories", () => {
   it("give a forward to its message, whatever else runs", (t) => {
@@ -50,7 +94,10 @@ describe("stories", () => {
     stories.captured(captured("f1", "m1"));
     endMail("m1");
     endMail("m2");
-    assert.deepEqual(told(events), [["email", "m1", ["f1"]], ["email", "m2", ["f2"]]]);
+    assert.deepEqual(told(events), [
+      ["email", "m1", ["f1"]],
+      ["email", "m2", ["f2"]],
+    ]);
   });
 
   it("give a send to the one invocation that runs, and to none when it could be one of two", (t) => {
@@ -64,7 +111,12 @@ describe("stories", () => {
     stories.captured(captured("s3"));
     endMail("m2");
     stories.captured(captured("s4"));
-    assert.deepEqual(told(events), [["sent", "", "s2"], ["email", "m1", ["s1"]], ["email", "m2", ["s3"]], ["sent", "", "s4"]]);
+    assert.deepEqual(told(events), [
+      ["sent", "", "s2"],
+      ["email", "m1", ["s1"]],
+      ["email", "m2", ["s3"]],
+      ["sent", "", "s4"],
+    ]);
   });
 
   it("do not guess which of two equal requests a send belongs to", (t) => {
@@ -76,28 +128,55 @@ describe("stories", () => {
     ask();
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
     end({ kind: "fetch", method: "GET", url: "/a", status: 200 });
-    assert.deepEqual(told(events), [["sent", "", "s1"], ["fetch", "", []], ["fetch", "", []]]);
+    assert.deepEqual(told(events), [
+      ["sent", "", "s1"],
+      ["fetch", "", []],
+      ["fetch", "", []],
+    ]);
   });
 
   it("tell of a message whose process could not be had, although no record of it comes", async (t) => {
     const { stories, events } = setUp();
     t.after(stories.close);
-    const failing = { ...heldRuntime().runtime, email: async () => ({ outcome: "exception" as const, exception: { name: "Error", message: "it does not start" }, ended: Promise.resolve() }) };
-    const { runtime } = createStories({ runtime: failing, explain: () => undefined, clock: createManualClock(), report: (event) => void events.push(event) });
+    const failing = {
+      ...heldRuntime().runtime,
+      email: async () => ({
+        outcome: "exception" as const,
+        exception: { name: "Error", message: "it does not start" },
+        ended: Promise.resolve(),
+      }),
+    };
+    const { runtime } = createStories({
+      runtime: failing,
+      explain: () => undefined,
+      clock: createManualClock(),
+      report: (event) => void events.push(event),
+    });
     await runtime.email("inbox", mail("m1"), {} as MailActions);
     await new Promise((resolve) => setImmediate(resolve));
-    assert.deepEqual(events.map((event) => event.event === "email" && [event.id, event.outcome, event.exceptions[0]!.message]), [["m1", "exception", "it does not start"]]);
+    assert.deepEqual(
+      events.map((event) => event.event === "email" && [event.id, event.outcome, event.exceptions[0]!.message]),
+      [["m1", "exception", "it does not start"]],
+    );
   });
 
   it("carry the rejection, warnings about the envelope, and explained exceptions, the handler's own first", (t) => {
     const { stories, events, endMail } = setUp((worker) => `help for ${worker}`);
     t.after(stories.close);
     void stories.runtime.email("inbox", { ...mail("m1"), from: "other@example.com" }, {} as MailActions);
-    endMail("m1", { outcome: "exception", rejected: "no", exception: { name: "Error", message: "first" }, exceptions: [{ name: "Error", message: "second" }] });
+    endMail("m1", {
+      outcome: "exception",
+      rejected: "no",
+      exception: { name: "Error", message: "first" },
+      exceptions: [{ name: "Error", message: "second" }],
+    });
     const [event] = events;
     assert.ok(event?.event === "email");
     assert.equal(event.rejected, "no");
     assert.match(event.warnings.join(), /MAIL FROM <other@example\.com>.*a@example\.com/);
-    assert.deepEqual(event.exceptions, [{ name: "Error", message: "first", help: "help for inbox" }, { name: "Error", message: "second", help: "help for inbox" }]);
+    assert.deepEqual(event.exceptions, [
+      { name: "Error", message: "first", help: "help for inbox" },
+      { name: "Error", message: "second", help: "help for inbox" },
+    ]);
   });
 });

@@ -65,10 +65,21 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
   }
 
   /** A process that could not be had leaves no record: then the outcome is all there is to tell. */
-  function tellUnrecorded(entry: Live, { outcome, exception }: Outcome, event: Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize"> | Pick<FetchEvent, "event" | "method" | "url">) {
+  function tellUnrecorded(
+    entry: Live,
+    { outcome, exception }: Outcome,
+    event: Pick<EmailEvent, "event" | "id" | "from" | "to" | "rawSize"> | Pick<FetchEvent, "event" | "method" | "url">,
+  ) {
     if (!forget(entry)) return;
     const { worker, warnings, actions, began } = entry;
-    const common = { worker, outcome, wallMs: clock.now() - began, logs: [], actions, exceptions: exception === undefined ? [] : [exception] };
+    const common = {
+      worker,
+      outcome,
+      wallMs: clock.now() - began,
+      logs: [],
+      actions,
+      exceptions: exception === undefined ? [] : [exception],
+    };
     report(event.event === "email" ? { ...event, ...common, warnings } : { ...event, ...common });
   }
 
@@ -87,16 +98,20 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     const candidates = entries.filter((entry) => entry.key === key);
     const [found] = candidates;
     if (found === undefined) return undefined;
-    if (candidates.length > 1) for (const entry of candidates) for (const action of entry.actions.splice(0)) report({ event: "sent", worker, ...action });
+    if (candidates.length > 1)
+      for (const entry of candidates)
+        for (const action of entry.actions.splice(0)) report({ event: "sent", worker, ...action });
     forget(found);
     return found;
   }
 
   const explained = (invocation: Invocation): Explained[] =>
-    [...(invocation.exception === undefined ? [] : [invocation.exception]), ...invocation.exceptions].map((exception) => {
-      const help = explain(invocation.script, exception);
-      return help === undefined ? exception : { ...exception, help };
-    });
+    [...(invocation.exception === undefined ? [] : [invocation.exception]), ...invocation.exceptions].map(
+      (exception) => {
+        const help = explain(invocation.script, exception);
+        return help === undefined ? exception : { ...exception, help };
+      },
+    );
 
   const unsubscribe = runtime.onInvocation((invocation) => {
     const { event, script: worker, wallMs, outcome, logs, rejected } = invocation;
@@ -104,7 +119,17 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     if (event.kind === "email") {
       const { actions = [], warnings = [] } = end(worker, emailKey(event.id, event.to)) ?? {};
       const { id, from, to, rawSize } = event;
-      report({ event: "email", id, from, to, rawSize, ...(rejected !== undefined && { rejected }), warnings, actions, ...common });
+      report({
+        event: "email",
+        id,
+        from,
+        to,
+        rawSize,
+        ...(rejected !== undefined && { rejected }),
+        warnings,
+        actions,
+        ...common,
+      });
     } else if (event.kind === "fetch") {
       const { method, url, status } = event;
       const { actions = [] } = end(worker, fetchKey(method, url)) ?? {};
@@ -125,7 +150,11 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
         const entry = begin(name, emailKey(mail.id, mail.to), envelopeWarnings(mail));
         const answer = runtime.email(name, mail, actions);
         const { id, from, to, rawSize } = mail;
-        answer.then((outcome) => outcome.ended.then(() => tellUnrecorded(entry, outcome, { event: "email", id, from, to, rawSize }))).catch(() => forget(entry));
+        answer
+          .then((outcome) =>
+            outcome.ended.then(() => tellUnrecorded(entry, outcome, { event: "email", id, from, to, rawSize })),
+          )
+          .catch(() => forget(entry));
         return answer;
       },
       fetch(name, request, response) {
@@ -135,7 +164,11 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
         answer.then(
           (outcome) => {
             entry.over = clock.now();
-            if (outcome.exception !== undefined) setTimeout(() => tellUnrecorded(entry, outcome, { event: "fetch", method, url }), FAILED_PATIENCE_MS).unref();
+            if (outcome.exception !== undefined)
+              setTimeout(
+                () => tellUnrecorded(entry, outcome, { event: "fetch", method, url }),
+                FAILED_PATIENCE_MS,
+              ).unref();
           },
           () => forget(entry),
         );
@@ -144,7 +177,10 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
       scheduled(name, event) {
         const entry = begin(name, scheduledKey(event));
         const answer = runtime.scheduled(name, event);
-        answer.then(() => (entry.over = clock.now()), () => forget(entry));
+        answer.then(
+          () => (entry.over = clock.now()),
+          () => forget(entry),
+        );
         return answer;
       },
       upgrade(name, request, socket, head) {
@@ -155,7 +191,13 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     },
     captured({ mail, files }) {
       const worker = mail.script ?? "";
-      const action: MailAction = { action: mail.cause, from: mail.from, to: mail.to, messageId: mail.messageId, files: files.map(({ path }) => path) };
+      const action: MailAction = {
+        action: mail.cause,
+        from: mail.from,
+        to: mail.to,
+        messageId: mail.messageId,
+        files: files.map(({ path }) => path),
+      };
       const owner = ownerOf(live.get(worker) ?? [], mail.inbound?.id);
       if (owner === undefined || owner.actions.length >= MAX_ACTIONS) report({ event: "sent", worker, ...action });
       else owner.actions.push(action);
@@ -174,5 +216,6 @@ function ownerOf(entries: Live[], inbound: string | undefined): Live | undefined
 }
 
 const emailKey = (id: InboundMail["id"], to: string) => `${id} ${to}`;
-const scheduledKey = ({ cron, scheduledTime }: { cron: string; scheduledTime: Date }) => `scheduled ${cron} ${scheduledTime.getTime()}`;
+const scheduledKey = ({ cron, scheduledTime }: { cron: string; scheduledTime: Date }) =>
+  `scheduled ${cron} ${scheduledTime.getTime()}`;
 const fetchKey = (method: string, url: string) => `${method} ${url}`;

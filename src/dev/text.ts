@@ -23,5 +23,14 @@ export function logText(text: string, colour: boolean): string {
 
 /** The arguments of a console call as one text. */
 export function logArguments(args: unknown[], max = 8192): string {
-  return cut(args.map((arg) => (typeof arg === "string" ? arg : inspect(arg, { depth: 6, breakLength: 100, maxArrayLength: 100, maxStringLength: max }))).join(" "), max);
+  return cut(
+    args
+      .map((arg) =>
+        typeof arg === "string"
+          ? arg
+          : inspect(arg, { depth: 6, breakLength: 100, maxArrayLength: 100, maxStringLength: max }),
+      )
+      .join(" "),
+    max,
+  );
 }

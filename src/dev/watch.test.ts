@@ -56,9 +56,14 @@ describe("watching files", () => {
     await writeFile(file("a.ts"), "");
     await writeFile(file("b.ts"), "");
     await watch.set([file("a.ts"), file("b.ts")]);
-    await Promise.all(["1", "2", "3"].flatMap((text) => [writeFile(file("a.ts"), text), writeFile(file("b.ts"), text)]));
+    await Promise.all(
+      ["1", "2", "3"].flatMap((text) => [writeFile(file("a.ts"), text), writeFile(file("b.ts"), text)]),
+    );
     await nextReport();
-    assert.deepEqual(reports.map((files) => files.toSorted()), [[file("a.ts"), file("b.ts")]]);
+    assert.deepEqual(
+      reports.map((files) => files.toSorted()),
+      [[file("a.ts"), file("b.ts")]],
+    );
   });
 
   it("reports while changes never pause", async () => {
@@ -96,7 +101,10 @@ describe("watching files", () => {
 
   it("goes on when a folder cannot be watched", async () => {
     const troubles: string[] = [];
-    const lenient = createFileWatch({ onChange: (files) => void reports.push(files), onTrouble: ({ path }) => void troubles.push(path) });
+    const lenient = createFileWatch({
+      onChange: (files) => void reports.push(files),
+      onTrouble: ({ path }) => void troubles.push(path),
+    });
     await lenient.set([file("gone/a.ts")]);
     lenient.close();
     assert.deepEqual(troubles, [file("gone")]);

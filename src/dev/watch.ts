@@ -23,7 +23,12 @@ interface Options {
   onTrouble?: (trouble: { path: string; error: Error }) => void;
 }
 
-export function createFileWatch({ onChange, quietMs = 40, maxDirectories = 1024, onTrouble = () => {} }: Options): FileWatch {
+export function createFileWatch({
+  onChange,
+  quietMs = 40,
+  maxDirectories = 1024,
+  onTrouble = () => {},
+}: Options): FileWatch {
   let files = new Set<string>();
   let anyNewFile = false;
   const watchers = new Map<string, FSWatcher>();
@@ -52,9 +57,10 @@ export function createFileWatch({ onChange, quietMs = 40, maxDirectories = 1024,
     try {
       // `name` is null on some systems and under load: then any watched file in it may have changed.
       const watcher = watch(directory, (_, name) => {
-        if (name === null) for (const file of files) {
-          if (dirname(file) === directory) note(file);
-        }
+        if (name === null)
+          for (const file of files) {
+            if (dirname(file) === directory) note(file);
+          }
         else note(resolve(directory, name));
       });
       watcher.on("error", (error) => unwatch(directory, error));
@@ -80,10 +86,17 @@ export function createFileWatch({ onChange, quietMs = 40, maxDirectories = 1024,
       for (const directory of watchers.keys()) if (!directories.includes(directory)) unwatch(directory);
       for (const directory of directories) if (!watchers.has(directory)) watchDirectory(directory);
       if (readSince === undefined) return;
-      await Promise.all([...files].filter((file) => !before.has(file)).map(async (file) => {
-        const modified = await stat(file).then((found) => found.mtimeMs, () => 0);
-        if (modified >= readSince) note(file);
-      }));
+      await Promise.all(
+        [...files]
+          .filter((file) => !before.has(file))
+          .map(async (file) => {
+            const modified = await stat(file).then(
+              (found) => found.mtimeMs,
+              () => 0,
+            );
+            if (modified >= readSince) note(file);
+          }),
+      );
     },
     close() {
       closed = true;
@@ -95,7 +108,9 @@ export function createFileWatch({ onChange, quietMs = 40, maxDirectories = 1024,
 
 const inDependencies = (path: string) => path.includes(`${sep}node_modules${sep}`);
 
-const nearestFirst = (directories: Set<string>) => [...directories].sort((a, b) => Number(inDependencies(a + sep)) - Number(inDependencies(b + sep)));
+const nearestFirst = (directories: Set<string>) =>
+  [...directories].sort((a, b) => Number(inDependencies(a + sep)) - Number(inDependencies(b + sep)));
 
 // After a failed build the missing file may be any; hidden files and editors' swap files are not sources.
-const couldBeSource = (path: string) => !inDependencies(path) && !basename(path).startsWith(".") && !/(~|\.sw[a-z]|\.tmp)$/.test(path);
+const couldBeSource = (path: string) =>
+  !inDependencies(path) && !basename(path).startsWith(".") && !/(~|\.sw[a-z]|\.tmp)$/.test(path);

@@ -7,7 +7,12 @@ describe("which worker a request means", () => {
   const pick = (url: string, host?: string) => pickWorker(url, host, workers);
 
   it("is the first without a word about it", () => {
-    assert.deepEqual(pick("/a/b?c=d", "127.0.0.1:8787"), { worker: "inbox", path: "/a/b", query: "c=d", url: "/a/b?c=d" });
+    assert.deepEqual(pick("/a/b?c=d", "127.0.0.1:8787"), {
+      worker: "inbox",
+      path: "/a/b",
+      query: "c=d",
+      url: "/a/b?c=d",
+    });
     assert.deepEqual(pick("/", undefined), { worker: "inbox", path: "/", query: "", url: "/" });
   });
 
@@ -15,7 +20,12 @@ describe("which worker a request means", () => {
     assert.deepEqual(pick("/cdn-cgi/worker/notifier/a?b"), { worker: "notifier", path: "/a", query: "b", url: "/a?b" });
     assert.deepEqual(pick("/cdn-cgi/worker/notifier"), { worker: "notifier", path: "/", query: "", url: "/" });
     assert.deepEqual(pick("/cdn-cgi/worker/notifier?x"), { worker: "notifier", path: "/", query: "x", url: "/?x" });
-    assert.deepEqual(pick("/cdn-cgi/worker/notifier/__email"), { worker: "notifier", path: "/__email", query: "", url: "/__email" });
+    assert.deepEqual(pick("/cdn-cgi/worker/notifier/__email"), {
+      worker: "notifier",
+      path: "/__email",
+      query: "",
+      url: "/__email",
+    });
   });
 
   it("can be named by the host", () => {

@@ -1,7 +1,13 @@
 const PREFIX = "/cdn-cgi/worker/";
 
 export type WorkerChoice =
-  | { unknown?: undefined; worker: string; path: string; query: string; /** Path and query as the worker should see them. */ url: string }
+  | {
+      unknown?: undefined;
+      worker: string;
+      path: string;
+      query: string;
+      /** Path and query as the worker should see them. */ url: string;
+    }
   | { unknown: string };
 
 /**
@@ -22,7 +28,10 @@ export function pickWorker(url: string, host: string | undefined, workers: reado
   }
   if (!workers.includes(worker)) return { unknown: worker };
   const question = rest.indexOf("?");
-  return question < 0 ? { worker, path: rest, query: "", url: rest } : { worker, path: rest.slice(0, question), query: rest.slice(question + 1), url: rest };
+  return question < 0
+    ? { worker, path: rest, query: "", url: rest }
+    : { worker, path: rest.slice(0, question), query: rest.slice(question + 1), url: rest };
 }
 
-export const noSuchWorker = (name: string, workers: readonly string[]): string => `There is no worker named ${JSON.stringify(name)} here. Running: ${workers.join(", ")}`;
+export const noSuchWorker = (name: string, workers: readonly string[]): string =>
+  `There is no worker named ${JSON.stringify(name)} here. Running: ${workers.join(", ")}`;

@@ -1,6 +1,17 @@
 import { formatProblems } from "../kernel/config/index.ts";
 import { messageOf, UserError, type Clock } from "../kernel/index.ts";
-import { createBundler, explainException, inspectProject, readProject, type Bundler, type EnvUse, type Project, type ProjectBuild, type ThrownException, type WorkerRuntime } from "../workers/index.ts";
+import {
+  createBundler,
+  explainException,
+  inspectProject,
+  readProject,
+  type Bundler,
+  type EnvUse,
+  type Project,
+  type ProjectBuild,
+  type ThrownException,
+  type WorkerRuntime,
+} from "../workers/index.ts";
 import type { Report } from "./events.ts";
 import { coalesce } from "./rebuild.ts";
 import { createFileWatch } from "./watch.ts";
@@ -35,7 +46,15 @@ interface Options {
  * Reads the configuration and prepares to build; `rebuild("start")` makes the first version. Throws UserError when the configuration
  * cannot be used. From then on a mistake costs nothing: it is reported, and the version that was running goes on.
  */
-export async function openDevWorker({ cwd, config, environment, runtime, report, clock, watch }: Options): Promise<DevWorker> {
+export async function openDevWorker({
+  cwd,
+  config,
+  environment,
+  runtime,
+  report,
+  clock,
+  watch,
+}: Options): Promise<DevWorker> {
   let project = await readProject({ cwd, config, environment, clock });
   const { name } = project;
   let bundler: Bundler = createBundler(project, { cwd });
@@ -52,13 +71,18 @@ export async function openDevWorker({ cwd, config, environment, runtime, report,
       reason = "change";
       void work.request();
     },
-    onTrouble: ({ path, error }) => report({ event: "warning", text: `changes in ${path} cannot be seen: ${messageOf(error)}` }),
+    onTrouble: ({ path, error }) =>
+      report({ event: "warning", text: `changes in ${path} cannot be seen: ${messageOf(error)}` }),
   });
 
   const work = coalesce(async () => {
     const readSince = Date.now();
     const ok = (await readProjectAgain()) && (await buildAndDeploy());
-    if (watch) await files.set([...project.files, ...bundler.watchFiles()], { readSince: readSince - CLOCK_GRAIN_MS, anyNewFile: !ok });
+    if (watch)
+      await files.set([...project.files, ...bundler.watchFiles()], {
+        readSince: readSince - CLOCK_GRAIN_MS,
+        anyNewFile: !ok,
+      });
   });
 
   async function readProjectAgain(): Promise<boolean> {
@@ -66,7 +90,11 @@ export async function openDevWorker({ cwd, config, environment, runtime, report,
     readAgain = false;
     try {
       const next = await readProject({ cwd, config, environment, clock });
-      if (next.name !== name) report({ event: "warning", text: `the worker's name is now ${next.name}: start again to use it, until then it runs as ${name}` });
+      if (next.name !== name)
+        report({
+          event: "warning",
+          text: `the worker's name is now ${next.name}: start again to use it, until then it runs as ${name}`,
+        });
       await bundler.close();
       project = { ...next, name };
       bundler = createBundler(project, { cwd });
@@ -89,7 +117,14 @@ export async function openDevWorker({ cwd, config, environment, runtime, report,
       } else {
         await runtime.deploy(build.script);
         running = build;
-        report({ event: "built", worker: name, version: build.script.version, ms: build.ms, bytes: build.bytes, reason: why });
+        report({
+          event: "built",
+          worker: name,
+          version: build.script.version,
+          ms: build.ms,
+          bytes: build.bytes,
+          reason: why,
+        });
       }
       failure = undefined;
       await inspect(build);
@@ -109,7 +144,10 @@ export async function openDevWorker({ cwd, config, environment, runtime, report,
   }
 
   function fail(err: unknown) {
-    const message = err instanceof UserError ? [err.message, ...(err.fix === undefined ? [] : [`fix: ${err.fix}`])].join("\n") : messageOf(err);
+    const message =
+      err instanceof UserError
+        ? [err.message, ...(err.fix === undefined ? [] : [`fix: ${err.fix}`])].join("\n")
+        : messageOf(err);
     if (running === undefined) failure = `${name} cannot run: ${message}`;
     report({ event: "build-failed", worker: name, message, running: running !== undefined });
   }

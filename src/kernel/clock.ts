@@ -35,10 +35,14 @@ export function createManualClock(start = 0): Clock & { advance(ms: number): voi
         if (signal?.aborted) return reject(signal.reason);
         const entry = { at: time + ms, wake: resolve };
         waiting.push(entry);
-        signal?.addEventListener("abort", () => {
-          waiting = waiting.filter((other) => other !== entry);
-          reject(signal.reason);
-        }, { once: true });
+        signal?.addEventListener(
+          "abort",
+          () => {
+            waiting = waiting.filter((other) => other !== entry);
+            reject(signal.reason);
+          },
+          { once: true },
+        );
       }),
     advance(ms) {
       time += ms;

@@ -32,7 +32,13 @@ export class UserError extends Error {
   readonly fix: string | undefined;
   readonly details: Record<string, unknown>;
 
-  constructor(domain: string, kind: string, entry: ErrorEntry, details: Record<string, unknown>, options?: ErrorOptions) {
+  constructor(
+    domain: string,
+    kind: string,
+    entry: ErrorEntry,
+    details: Record<string, unknown>,
+    options?: ErrorOptions,
+  ) {
     super(fill(entry.message, details), options);
     this.domain = domain;
     this.kind = kind;
@@ -51,17 +57,24 @@ export class Fault extends Error {
   override readonly name = "Fault";
 }
 
-type Make<Table> = { readonly [Kind in keyof Table]: (details?: Record<string, unknown>, options?: ErrorOptions) => UserError };
+type Make<Table> = {
+  readonly [Kind in keyof Table]: (details?: Record<string, unknown>, options?: ErrorOptions) => UserError;
+};
 
-export function defineErrors<const Table extends Record<string, ErrorEntry>>(domain: string, table: Table): Make<Table> & { readonly table: Table } {
+export function defineErrors<const Table extends Record<string, ErrorEntry>>(
+  domain: string,
+  table: Table,
+): Make<Table> & { readonly table: Table } {
   const make: Record<string, unknown> = { table };
   for (const [kind, entry] of Object.entries(table)) {
-    make[kind] = (details: Record<string, unknown> = {}, options?: ErrorOptions) => new UserError(domain, kind, entry, details, options);
+    make[kind] = (details: Record<string, unknown> = {}, options?: ErrorOptions) =>
+      new UserError(domain, kind, entry, details, options);
   }
   return make as Make<Table> & { readonly table: Table };
 }
 
-const fill = (text: string, details: Record<string, unknown>) => text.replace(/\{(\w+)\}/g, (place, name: string) => (name in details ? String(details[name]) : place));
+const fill = (text: string, details: Record<string, unknown>) =>
+  text.replace(/\{(\w+)\}/g, (place, name: string) => (name in details ? String(details[name]) : place));
 
 /** The message of anything that was thrown: JavaScript lets people throw whatever they like. */
 export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -10,7 +10,10 @@ import { networkSet } from "./networks.ts";
 import { addressesOf, createGuardedFetch } from "./guarded-fetch.ts";
 import { createOwnAddresses } from "./own-addresses.ts";
 
-async function origin(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+async function origin(
+  t: TestContext,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<string> {
   const server = createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => {
@@ -31,7 +34,21 @@ const open = createGuardedFetch({ allowPrivate: true });
 const guarded = createGuardedFetch({ allowPrivate: false });
 
 test("what is no address of the web is refused", async () => {
-  for (const url of ["", "video.mp4", "/etc/passwd", "file:///etc/passwd", "ftp://example.com/a", "gopher://example.com", "data:text/plain,hi", "http://user:secret@example.com/", "http://example.com:25/", "http://example.com/a\0", "\thttp://example.com/", "http://exam\nple.com/", `http://example.com/${"a".repeat(5000)}`]) {
+  for (const url of [
+    "",
+    "video.mp4",
+    "/etc/passwd",
+    "file:///etc/passwd",
+    "ftp://example.com/a",
+    "gopher://example.com",
+    "data:text/plain,hi",
+    "http://user:secret@example.com/",
+    "http://example.com:25/",
+    "http://example.com/a\0",
+    "\thttp://example.com/",
+    "http://exam\nple.com/",
+    `http://example.com/${"a".repeat(5000)}`,
+  ]) {
     await assert.rejects(open(url), failsWith("badUrl"), url);
   }
 });
@@ -40,25 +57,53 @@ test("addresses of the own network are refused, in every dress, before anything 
   let asked = 0;
   const at = await origin(t, (_, response) => void (asked++, response.end()));
   const { port } = new URL(at);
-  for (const host of ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "10.0.0.1", "169.254.169.254", "100.100.100.200", "[fe80::1]", "[fd00::1]", "localhost"]) {
+  for (const host of [
+    "127.0.0.1",
+    "127.1",
+    "2130706433",
+    "0x7f.1",
+    "0",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[64:ff9b::7f00:1]",
+    "10.0.0.1",
+    "169.254.169.254",
+    "100.100.100.200",
+    "[fe80::1]",
+    "[fd00::1]",
+    "localhost",
+  ]) {
     await assert.rejects(guarded(`http://${host}:${port}/`, { headersMs: 2000 }), failsWith("refused"), host);
   }
   assert.equal(asked, 0);
 });
 
 test("addresses of this very machine are refused too, in every dress, public as they may be", async (t) => {
-  const interfaces = t.mock.method(os, "networkInterfaces", () => ({ eth0: [{ address: "93.184.216.34" }, { address: "2606:4700::1111" }, { address: "fe80::1%eth0" }] }) as unknown as ReturnType<typeof os.networkInterfaces>);
+  const interfaces = t.mock.method(
+    os,
+    "networkInterfaces",
+    () =>
+      ({
+        eth0: [{ address: "93.184.216.34" }, { address: "2606:4700::1111" }, { address: "fe80::1%eth0" }],
+      }) as unknown as ReturnType<typeof os.networkInterfaces>,
+  );
   syncBuiltinESMExports();
   t.after(() => {
     interfaces.mock.restore();
     syncBuiltinESMExports();
   });
-  for (const host of ["93.184.216.34", "[::ffff:93.184.216.34]", "[::ffff:5db8:d822]", "[2606:4700:0::1111]"]) await assert.rejects(guarded(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
+  for (const host of ["93.184.216.34", "[::ffff:93.184.216.34]", "[::ffff:5db8:d822]", "[2606:4700:0::1111]"])
+    await assert.rejects(guarded(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
 test("refuses this machine's public addresses that the settings list", async () => {
-  const behindNat = createGuardedFetch({ allowPrivate: false, own: createOwnAddresses({ addresses: ["93.184.216.34", "2606:4700::/64"] }).has });
-  for (const host of ["93.184.216.34", "[::ffff:5db8:d822]", "[2606:4700::1111]"]) await assert.rejects(behindNat(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
+  const behindNat = createGuardedFetch({
+    allowPrivate: false,
+    own: createOwnAddresses({ addresses: ["93.184.216.34", "2606:4700::/64"] }).has,
+  });
+  for (const host of ["93.184.216.34", "[::ffff:5db8:d822]", "[2606:4700::1111]"])
+    await assert.rejects(behindNat(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
 test("a name is judged by where it leads, and connected to nowhere else", async (t) => {
@@ -70,25 +115,53 @@ test("a name is judged by where it leads, and connected to nowhere else", async 
     asked.push(host);
     return answers.shift() ?? [];
   };
-  await assert.rejects(createGuardedFetch({ allowPrivate: false, lookup })(`http://rebind.example:${port}/`), failsWith("refused", /^Invalid URL: rebind\.example leads to no public address, and[a-z ]+$/));
+  await assert.rejects(
+    createGuardedFetch({ allowPrivate: false, lookup })(`http://rebind.example:${port}/`),
+    failsWith("refused", /^Invalid URL: rebind\.example leads to no public address, and[a-z ]+$/),
+  );
   // Were the name looked up once more for the connection, it would lead elsewhere.
   answers = [["127.0.0.1"], ["192.0.2.1"]];
   const answer = await createGuardedFetch({ allowPrivate: true, lookup })(`http://rebind.example:${port}/`);
   assert.equal(await answer.text(100), `rebind.example:${port}`);
   assert.deepEqual(asked, ["rebind.example", "rebind.example"]);
-  await assert.rejects(createGuardedFetch({ allowPrivate: true, lookup: async () => [] })("http://nothing.example/"), failsWith("unreachable"));
+  await assert.rejects(
+    createGuardedFetch({ allowPrivate: true, lookup: async () => [] })("http://nothing.example/"),
+    failsWith("unreachable"),
+  );
 });
 
 test("connects only to the public addresses of a name that has both, at most eight", async () => {
-  const of = (addresses: string[], all = false) => addressesOf("mixed.example", async () => addresses, all ? undefined : networkSet(["203.0.114.7"], (address) => new Error(address)));
-  assert.deepEqual(await of(["127.0.0.1", "93.184.216.34", "10.0.0.1", "::1", "2606:4700::1111", "169.254.169.254", "203.0.114.7", "not an address"]), ["93.184.216.34", "2606:4700::1111"]);
+  const of = (addresses: string[], all = false) =>
+    addressesOf(
+      "mixed.example",
+      async () => addresses,
+      all ? undefined : networkSet(["203.0.114.7"], (address) => new Error(address)),
+    );
+  assert.deepEqual(
+    await of([
+      "127.0.0.1",
+      "93.184.216.34",
+      "10.0.0.1",
+      "::1",
+      "2606:4700::1111",
+      "169.254.169.254",
+      "203.0.114.7",
+      "not an address",
+    ]),
+    ["93.184.216.34", "2606:4700::1111"],
+  );
   assert.deepEqual(await of(["127.0.0.1", "10.0.0.1"], true), ["127.0.0.1", "10.0.0.1"]);
   assert.equal((await of(Array.from({ length: 20 }, (_, i) => `93.184.216.${i}`))).length, 8);
   await assert.rejects(of(["::ffff:127.0.0.1", "64:ff9b::a00:1"]), failsWith("refused"));
 });
 
 test("a connection whose redirect is not followed is let go", async (t) => {
-  for (const location of ["ftp://example.com/a", "http://user:secret@example.com/", "http://example.com:25/", "http://["]) {
+  for (const location of [
+    "ftp://example.com/a",
+    "http://user:secret@example.com/",
+    "http://example.com:25/",
+    "http://[",
+  ]) {
     const { promise: gone, resolve } = Promise.withResolvers<void>();
     const at = await origin(t, (request, response) => {
       request.socket.once("close", () => resolve());
@@ -109,7 +182,16 @@ test("each redirect is checked, five are followed, and credentials stay with the
   const at = await origin(t, (request, response) => {
     seen.push(request.headers.authorization);
     const n = Number(request.url!.slice(1));
-    const location = request.url === "/private" ? "http://10.1.2.3/" : request.url === "/file" ? "file:///etc/passwd" : request.url === "/self" ? "/self" : n === 0 ? `${other}/x` : `/${n - 1}`;
+    const location =
+      request.url === "/private"
+        ? "http://10.1.2.3/"
+        : request.url === "/file"
+          ? "file:///etc/passwd"
+          : request.url === "/self"
+            ? "/self"
+            : n === 0
+              ? `${other}/x`
+              : `/${n - 1}`;
     response.writeHead(302, { location }).end("moved");
   });
   const answer = await open(`${at}/4`, { headers: { authorization: "Bearer x" } });
@@ -131,7 +213,12 @@ test("each redirect is checked, five are followed, and credentials stay with the
 test("a body is counted as it comes, whatever was declared", async (t) => {
   const at = await origin(t, (request, response) => {
     if (request.url === "/declared") return void response.writeHead(200, { "content-length": "5000" }).flushHeaders();
-    if (request.url === "/short") return void (response.writeHead(200, { "content-length": "50" }), response.write("some"), setImmediate(() => response.destroy()));
+    if (request.url === "/short")
+      return void (
+        response.writeHead(200, { "content-length": "50" }),
+        response.write("some"),
+        setImmediate(() => response.destroy())
+      );
     const more = () => {
       while (response.writable && response.write(Buffer.alloc(10_000)));
       if (response.writable) response.once("drain", more);

@@ -10,7 +10,12 @@ import { createOwnAddresses } from "./own-addresses.ts";
 /** Of fetching what a stranger named. The texts tell nothing of what an address behind the guard answered, nor which address a name has there: details do, for our log. */
 export const fetchErrors = defineErrors("fetch", {
   badUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
-  refused: { code: 10010, http: 400, message: "Invalid URL: {host} leads to no public address, and nothing is fetched from or sent to another", fix: "Name a public address, or set stream.allow_private." },
+  refused: {
+    code: 10010,
+    http: 400,
+    message: "Invalid URL: {host} leads to no public address, and nothing is fetched from or sent to another",
+    fix: "Name a public address, or set stream.allow_private.",
+  },
   unreachable: { code: 10010, http: 400, message: "Invalid URL: {host} cannot be reached: {reason}" },
   tooManyRedirects: { code: 10010, http: 400, message: "Invalid URL: {host} was redirected more than {limit} times" },
   tooSlow: { code: 10010, http: 400, message: "Invalid URL: {host} is too slow: {rule}" },
@@ -79,13 +84,21 @@ const WINDOW_MS = 30_000;
  * address that was checked and to no other (a name that resolves to something else a moment later gains nothing), every redirect checked
  * anew, with bounds of time and size. One connection per request; nothing is cached, decoded or remembered. Throws `fetchErrors`.
  */
-export function createGuardedFetch({ allowPrivate, own = createOwnAddresses({ cacheMs: 0 }).has, lookup = systemLookup, ca, userAgent = "reelpost" }: GuardedFetchOptions): GuardedFetch {
+export function createGuardedFetch({
+  allowPrivate,
+  own = createOwnAddresses({ cacheMs: 0 }).has,
+  lookup = systemLookup,
+  ca,
+  userAgent = "reelpost",
+}: GuardedFetchOptions): GuardedFetch {
   const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const mayConnect = () => (typeof allowPrivate === "function" ? allowPrivate() : allowPrivate) || undefined;
 
   async function ask(url: URL, asking: Asking): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-    const late = timeLimit(asking.headersMs, () => fetchErrors.tooSlow({ host, rule: `it did not answer within ${asking.headersMs / 1000} s` }));
+    const late = timeLimit(asking.headersMs, () =>
+      fetchErrors.tooSlow({ host, rule: `it did not answer within ${asking.headersMs / 1000} s` }),
+    );
     const signal = AbortSignal.any([asking.signal, late.signal]);
     try {
       const addresses = await aborting(signal, addressesOf(host, lookup, mayConnect() === true ? undefined : own));
@@ -98,11 +111,32 @@ export function createGuardedFetch({ allowPrivate, own = createOwnAddresses({ ca
   }
 
   return async (text, options = {}) => {
-    const { method = "GET", redirects = 5, headersMs = 20_000, totalMs = 60_000, maxBytes = 1024 * 1024, slowest = 1, headers = {}, body } = options;
+    const {
+      method = "GET",
+      redirects = 5,
+      headersMs = 20_000,
+      totalMs = 60_000,
+      maxBytes = 1024 * 1024,
+      slowest = 1,
+      headers = {},
+      body,
+    } = options;
     let url = readUrl(text);
-    const over = timeLimit(totalMs, () => fetchErrors.tooSlow({ host: url.hostname, rule: `${totalMs / 1000} s are over` }));
+    const over = timeLimit(totalMs, () =>
+      fetchErrors.tooSlow({ host: url.hostname, rule: `${totalMs / 1000} s are over` }),
+    );
     const signal = options.signal === undefined ? over.signal : AbortSignal.any([over.signal, options.signal]);
-    const asking: Asking = { method, redirects, headersMs, totalMs, maxBytes, slowest, signal, headers: { "user-agent": userAgent, accept: "*/*", "accept-encoding": "identity", ...headers }, ...(body !== undefined && { body }) };
+    const asking: Asking = {
+      method,
+      redirects,
+      headersMs,
+      totalMs,
+      maxBytes,
+      slowest,
+      signal,
+      headers: { "user-agent": userAgent, accept: "*/*", "accept-encoding": "identity", ...headers },
+      ...(body !== undefined && { body }),
+    };
     try {
       for (let hop = 0; ; hop++) {
         const answer = await ask(url, asking);
@@ -120,7 +154,8 @@ export function createGuardedFetch({ allowPrivate, own = createOwnAddresses({ ca
   };
 }
 
-export const systemLookup: AddressLookup = async (host) => (await dnsLookup(host, { all: true })).map(({ address }) => address);
+export const systemLookup: AddressLookup = async (host) =>
+  (await dnsLookup(host, { all: true })).map(({ address }) => address);
 
 /** The address of a stranger as it may be fetched from. Throws badUrl. */
 export function readUrl(text: string): URL {
@@ -130,7 +165,8 @@ export function readUrl(text: string): URL {
   if (/\p{Cc}/u.test(text)) throw bad("it has control characters");
   const url = URL.parse(text);
   if (url === null) throw bad(`${JSON.stringify(text.slice(0, 200))} is not an absolute URL`);
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw bad(`it begins with ${url.protocol}, only http: and https: are fetched`);
+  if (url.protocol !== "http:" && url.protocol !== "https:")
+    throw bad(`it begins with ${url.protocol}, only http: and https: are fetched`);
   // Somebody's mail server is no place for requests either.
   if (url.port === "25") throw bad("port 25 is closed");
   if (url.username !== "" || url.password !== "") throw bad("user names and passwords in a URL are not sent");
@@ -139,11 +175,18 @@ export function readUrl(text: string): URL {
 
 /** Resolves a host to the addresses that may be connected to: at most eight, public ones only. `own`: addresses of this machine; if absent, private ones are allowed too. Throws unreachable, refused. */
 export async function addressesOf(host: string, lookup: AddressLookup, own: NetworkSet | undefined): Promise<string[]> {
-  const found = isIP(host) !== 0 ? [host] : await lookup(host).catch((err: unknown) => {
-    throw fetchErrors.unreachable({ host, reason: "its name cannot be resolved" }, { cause: err });
-  });
+  const found =
+    isIP(host) !== 0
+      ? [host]
+      : await lookup(host).catch((err: unknown) => {
+          throw fetchErrors.unreachable({ host, reason: "its name cannot be resolved" }, { cause: err });
+        });
   if (found.length === 0) throw fetchErrors.unreachable({ host, reason: "its name has no address" });
-  const usable = found.filter((address) => isIP(address) !== 0 && (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))));
+  const usable = found.filter(
+    (address) =>
+      isIP(address) !== 0 &&
+      (own === undefined || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))),
+  );
   if (usable.length === 0) throw fetchErrors.refused({ host, address: found[0] });
   return usable.slice(0, 8);
 }
@@ -154,18 +197,37 @@ interface Way {
   trusted: string[] | undefined;
 }
 
-function send(url: URL, { method, headers, body, signal }: Asking, { host, addresses, trusted }: Way): Promise<IncomingMessage> {
+function send(
+  url: URL,
+  { method, headers, body, signal }: Asking,
+  { host, addresses, trusted }: Way,
+): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const options = {
-    method, agent: false, signal, lookup: pinned(addresses), autoSelectFamily: true,
-    headers: { ...headers, host: url.host, ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }) },
+    method,
+    agent: false,
+    signal,
+    lookup: pinned(addresses),
+    autoSelectFamily: true,
+    headers: {
+      ...headers,
+      host: url.host,
+      ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }),
+    },
     // A name is looked up by `lookup`; an address is connected to as it is, and has been checked.
-    host, port: url.port, path: url.pathname + url.search,
+    host,
+    port: url.port,
+    path: url.pathname + url.search,
   };
   let asked: ClientRequest;
   if (url.protocol === "https:") {
     // A server that takes invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED takes none here.
-    asked = requestHttps({ ...options, rejectUnauthorized: true, ...(isIP(host) === 0 && { servername: host }), ...(trusted && { ca: trusted }) });
+    asked = requestHttps({
+      ...options,
+      rejectUnauthorized: true,
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(trusted && { ca: trusted }),
+    });
   } else {
     asked = requestHttp(options);
   }
@@ -179,15 +241,20 @@ function send(url: URL, { method, headers, body, signal }: Asking, { host, addre
 }
 
 /** Errors of several addresses come as one without a text. */
-const reasonOf = (err: Error): string => (err instanceof AggregateError ? err.errors.map(messageOf)[0] ?? "no connection" : err.message);
+const reasonOf = (err: Error): string =>
+  err instanceof AggregateError ? (err.errors.map(messageOf)[0] ?? "no connection") : err.message;
 
 function pinned(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_, { all }, done) => setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
+  return (_, { all }, done) =>
+    setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
 }
 
 function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
-  const { statusCode, headers: { location } } = answer;
+  const {
+    statusCode,
+    headers: { location },
+  } = answer;
   if (location === undefined || ![301, 302, 303, 307, 308].includes(statusCode ?? 0)) return undefined;
   try {
     const to = URL.parse(location, from);
@@ -200,7 +267,10 @@ function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
   }
 }
 
-const withoutCredentials = (headers: Record<string, string>) => Object.fromEntries(Object.entries(headers).filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name)));
+const withoutCredentials = (headers: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !/^(authorization|cookie|proxy-authorization)$/i.test(name)),
+  );
 
 function response(url: URL, answer: IncomingMessage, asking: Asking, over: () => void): GuardedResponse {
   const close = () => {
@@ -211,9 +281,13 @@ function response(url: URL, answer: IncomingMessage, asking: Asking, over: () =>
   answer.on("error", () => {}).once("close", over);
   const body = readBody(url.hostname, answer, asking, close);
   return {
-    url, body, close,
+    url,
+    body,
+    close,
     status: answer.statusCode ?? 0,
-    headers: Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value])),
+    headers: Object.fromEntries(
+      Object.entries(answer.headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]),
+    ),
     async text(octets) {
       const parts: Uint8Array[] = [];
       let size = 0;
@@ -227,14 +301,22 @@ function response(url: URL, answer: IncomingMessage, asking: Asking, over: () =>
   };
 }
 
-async function* readBody(host: string, answer: IncomingMessage, { maxBytes, slowest, signal }: Asking, close: () => void): AsyncGenerator<Uint8Array> {
+async function* readBody(
+  host: string,
+  answer: IncomingMessage,
+  { maxBytes, slowest, signal }: Asking,
+  close: () => void,
+): AsyncGenerator<Uint8Array> {
   const declared = answer.headers["content-length"];
   const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let size = 0;
   // Only the time that the reader waits counts: an origin is not slow because our disk is.
   let [waited, octets] = [0, 0];
   let slow: Error | undefined;
-  const tooSlow = () => answer.destroy((slow = fetchErrors.tooSlow({ host, rule: `less than ${slowest} bytes came in ${WINDOW_MS / 1000} s` })));
+  const tooSlow = () =>
+    answer.destroy(
+      (slow = fetchErrors.tooSlow({ host, rule: `less than ${slowest} bytes came in ${WINDOW_MS / 1000} s` })),
+    );
   try {
     if (declared !== undefined && Number(declared) > maxBytes) throw fetchErrors.tooLarge({ host, limit: maxBytes });
     for (;;) {
@@ -251,7 +333,12 @@ async function* readBody(host: string, answer: IncomingMessage, { maxBytes, slow
     }
   } catch (err) {
     if (signal.aborted) throw signal.reason;
-    throw slow ?? (err instanceof UserError ? err : fetchErrors.unreachable({ host, reason: "the answer broke off" }, { cause: err }));
+    throw (
+      slow ??
+      (err instanceof UserError
+        ? err
+        : fetchErrors.unreachable({ host, reason: "the answer broke off" }, { cause: err }))
+    );
   } finally {
     close();
   }

@@ -10,7 +10,9 @@ test("a server that closes answers what is on its way on open connections, says 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.after(() => agent.destroy());
   const ask = async (by: Agent | false = agent) => {
-    const [response] = (await once(request({ port, host: "127.0.0.1", agent: by }).end(), "response")) as [IncomingMessage];
+    const [response] = (await once(request({ port, host: "127.0.0.1", agent: by }).end(), "response")) as [
+      IncomingMessage,
+    ];
     await once(response.resume(), "end");
     return response.headers.connection;
   };

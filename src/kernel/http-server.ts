@@ -16,7 +16,12 @@ export const listenErrors = defineErrors("listen", {
     message: "This user may not listen on port {port} of {host}.",
     fix: "Use a port above 1023, for example `--port 8787`.",
   },
-  hostUnknown: { code: "host_unknown", http: 500, message: "{host} is not an address of this machine.", fix: "Use `--host 127.0.0.1`, or `--host 0.0.0.0` for every address." },
+  hostUnknown: {
+    code: "host_unknown",
+    http: 500,
+    message: "{host} is not an address of this machine.",
+    fix: "Use `--host 127.0.0.1`, or `--host 0.0.0.0` for every address.",
+  },
 });
 
 /** For servers of HTTP/1.1 in front of workers and big bodies: a handler may stream for as long as it likes, only the headers have to arrive in time. */
@@ -29,7 +34,10 @@ export const HTTP_SERVER_OPTIONS = {
 } as const;
 
 /** Port 0 takes any free one; `fd` is a socket that listens already, and goes before the address. Rejects with UserError when the port cannot be had. */
-export function listen(server: Server, { host, port, fd }: { host: string; port: number; fd?: number }): Promise<{ url: string; port: number }> {
+export function listen(
+  server: Server,
+  { host, port, fd }: { host: string; port: number; fd?: number },
+): Promise<{ url: string; port: number }> {
   return new Promise((resolve, reject) => {
     const refused = (error: NodeJS.ErrnoException) => reject(listenError(error, host, port));
     server.once("error", refused);
@@ -67,13 +75,15 @@ export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Pr
 }
 
 /** The wildcard addresses are reached through loopback. */
-export const urlHost = (host: string): string => (host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host);
+export const urlHost = (host: string): string =>
+  host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
 
 export const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || host.startsWith("127.");
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === "EADDRINUSE") return listenErrors.portBusy({ host, port }, { cause: error });
   if (error.code === "EACCES") return listenErrors.portForbidden({ host, port }, { cause: error });
-  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND") return listenErrors.hostUnknown({ host }, { cause: error });
+  if (error.code === "EADDRNOTAVAIL" || error.code === "ENOTFOUND")
+    return listenErrors.hostUnknown({ host }, { cause: error });
   return error;
 }

@@ -46,7 +46,8 @@ const ONE_REQUEST_MS = 80;
 export function stopOnSignals(lifecycle: Lifecycle, exit: (code: number) => void = process.exit): () => void {
   let asked: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
-    if (asked !== undefined) return performance.now() - asked < ONE_REQUEST_MS ? undefined : exit(signal === "SIGINT" ? 130 : 143);
+    if (asked !== undefined)
+      return performance.now() - asked < ONE_REQUEST_MS ? undefined : exit(signal === "SIGINT" ? 130 : 143);
     asked = performance.now();
     void lifecycle.stop().then(() => exit(0));
   };

@@ -15,7 +15,8 @@ export function createMemoryFile(content: string | Uint8Array, owner?: { uid: nu
   try {
     const bytes = Buffer.from(content as Uint8Array);
     // Positional writes keep the file offset at 0 for the process that inherits the descriptor.
-    for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written, bytes.length - written, written);
+    for (let written = 0; written < bytes.length;)
+      written += writeSync(fd, bytes, written, bytes.length - written, written);
     if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid);
     return fd;
   } catch (err) {

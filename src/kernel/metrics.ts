@@ -7,7 +7,11 @@ export interface Metrics {
   counter<Label extends string>(name: string, help: string, labels?: readonly Label[]): Counter<Label>;
   gauge<Label extends string>(name: string, help: string, labels?: readonly Label[]): Gauge<Label>;
   /** `buckets` in the unit of the name, seconds as a rule. */
-  histogram<Label extends string>(name: string, help: string, options?: { labels?: readonly Label[]; buckets?: number[] }): Histogram<Label>;
+  histogram<Label extends string>(
+    name: string,
+    help: string,
+    options?: { labels?: readonly Label[]; buckets?: number[] },
+  ): Histogram<Label>;
   /** The answer to GET /metrics. */
   render(): Promise<{ contentType: string; body: string }>;
   /** Forgets every metric. */
@@ -26,7 +30,8 @@ export function createMetrics({ processMetrics = true }: { processMetrics?: bool
     registry,
     counter: (name, help, labelNames = []) => new Counter({ name, help, labelNames, registers }),
     gauge: (name, help, labelNames = []) => new Gauge({ name, help, labelNames, registers }),
-    histogram: (name, help, { labels = [], buckets = SECONDS } = {}) => new Histogram({ name, help, labelNames: labels, buckets, registers }),
+    histogram: (name, help, { labels = [], buckets = SECONDS } = {}) =>
+      new Histogram({ name, help, labelNames: labels, buckets, registers }),
     render: async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
     close: () => registry.clear(),
   };

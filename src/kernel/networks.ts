@@ -54,7 +54,10 @@ export function networkOf(ip: string): string {
     while (groups.length + behind < 8) groups.push("0");
     if (tail !== "") groups.push(...tail.split(":"));
   }
-  return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(":")}::/64`;
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
 }
 
 // IANA's special-purpose registries (RFC 6890): everything that is not globally reachable, multicast and broadcast included.
@@ -67,7 +70,8 @@ const NOT_PUBLIC = [
   "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ]; // prettier-ignore
 
-const constant = (ranges: readonly string[]) => networkSet(ranges, (range) => new TypeError(`${range} is neither an address nor a range`));
+const constant = (ranges: readonly string[]) =>
+  networkSet(ranges, (range) => new TypeError(`${range} is neither an address nor a range`));
 
 /** 127.0.0.0/8, ::1. */
 export const isLoopbackAddress: NetworkSet = constant(LOOPBACK);

@@ -6,14 +6,21 @@ import { createOwnAddresses } from "./own-addresses.ts";
 
 test("recognizes current interface addresses in every notation", (t) => {
   let address = "93.184.216.34";
-  const interfaces = t.mock.method(os, "networkInterfaces", () => ({ eth0: [{ address }, { address: "fe80::1%eth0" }] }) as unknown as ReturnType<typeof os.networkInterfaces>);
+  const interfaces = t.mock.method(
+    os,
+    "networkInterfaces",
+    () => ({ eth0: [{ address }, { address: "fe80::1%eth0" }] }) as unknown as ReturnType<typeof os.networkInterfaces>,
+  );
   syncBuiltinESMExports();
   t.after(() => {
     interfaces.mock.restore();
     syncBuiltinESMExports();
   });
   const own = createOwnAddresses({ cacheMs: 0 });
-  assert.deepEqual(["93.184.216.34", "::ffff:93.184.216.34", "::ffff:5db8:d822", "fe80::1", "93.184.216.35"].map(own.has), [true, true, true, true, false]);
+  assert.deepEqual(
+    ["93.184.216.34", "::ffff:93.184.216.34", "::ffff:5db8:d822", "fe80::1", "93.184.216.35"].map(own.has),
+    [true, true, true, true, false],
+  );
   address = "93.184.216.35";
   assert.deepEqual(["93.184.216.34", "93.184.216.35"].map(own.has), [false, true]);
 });

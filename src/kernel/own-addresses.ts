@@ -23,9 +23,16 @@ export interface OwnAddressesOptions {
 }
 
 /** Re-reads the interfaces when the cache expires: addresses change while a server runs. */
-export function createOwnAddresses({ addresses = [], ports = [], cacheMs = 2000 }: OwnAddressesOptions = {}): OwnAddresses {
+export function createOwnAddresses({
+  addresses = [],
+  ports = [],
+  cacheMs = 2000,
+}: OwnAddressesOptions = {}): OwnAddresses {
   const taken = new Set(ports.filter((port) => port > 0));
-  const named = networkSet(addresses, (range) => new TypeError(`network.own_addresses: ${range} is neither an address nor a range`));
+  const named = networkSet(
+    addresses,
+    (range) => new TypeError(`network.own_addresses: ${range} is neither an address nor a range`),
+  );
   let read: { at: number; has: NetworkSet } | undefined;
 
   function onInterface(ip: string | undefined): boolean {
@@ -43,6 +50,11 @@ export function createOwnAddresses({ addresses = [], ports = [], cacheMs = 2000 
 
 /** A network set compares values: an address has many notations (`[::ffff:cb00:7107]`). */
 function interfaceAddresses(): NetworkSet {
-  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address.replace(/%.*$/, "")));
-  return networkSet(addresses, (address) => new TypeError(`an interface of this machine has ${address}, which is not an address`));
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) =>
+    all.map(({ address }) => address.replace(/%.*$/, "")),
+  );
+  return networkSet(
+    addresses,
+    (address) => new TypeError(`an interface of this machine has ${address}, which is not an address`),
+  );
 }

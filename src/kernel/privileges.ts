@@ -6,11 +6,15 @@ const CAPABILITIES = { chown: 0, dacOverride: 1, kill: 5, setgid: 6, setuid: 7, 
 /** True if this process has the capabilities. Outside Linux: true if it is root. */
 export function holds(...names: (keyof typeof CAPABILITIES)[]): boolean {
   const held = effective();
-  return held === undefined ? process.getuid?.() === 0 : names.every((name) => (held >> BigInt(CAPABILITIES[name])) & 1n);
+  return held === undefined
+    ? process.getuid?.() === 0
+    : names.every((name) => (held >> BigInt(CAPABILITIES[name])) & 1n);
 }
 
 /** True if child processes can run as other users: as root, or with the necessary capabilities. */
-export const mayChangeUser = (): boolean => process.getuid?.() === 0 || (process.platform === "linux" && holds("setuid", "setgid", "chown", "dacOverride", "kill"));
+export const mayChangeUser = (): boolean =>
+  process.getuid?.() === 0 ||
+  (process.platform === "linux" && holds("setuid", "setgid", "chown", "dacOverride", "kill"));
 
 function effective(): bigint | undefined {
   try {
@@ -48,5 +52,7 @@ const MAX_ID = 0xfffffffd;
 /** Parses `first-last`; undefined if it is not a range of unprivileged ids. */
 export function parseIdRange(text: string): IdRange | undefined {
   const [, first, last] = /^(\d{1,10})-(\d{1,10})$/.exec(text)?.map(Number) ?? [];
-  return first === undefined || last === undefined || first < 1 || first > last || last > MAX_ID ? undefined : { first, last };
+  return first === undefined || last === undefined || first < 1 || first > last || last > MAX_ID
+    ? undefined
+    : { first, last };
 }

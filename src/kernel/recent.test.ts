@@ -6,7 +6,12 @@ import { createRecent } from "./recent.ts";
 function setUp({ max = 3 } = {}) {
   const clock = createManualClock();
   const asked: { key: string; answer: (value: string | undefined) => void }[] = [];
-  const recent = createRecent<string>({ clock, max, freshMs: 1000, read: (key) => new Promise((answer) => asked.push({ key, answer })) });
+  const recent = createRecent<string>({
+    clock,
+    max,
+    freshMs: 1000,
+    read: (key) => new Promise((answer) => asked.push({ key, answer })),
+  });
   const read = async (key: string, value: string | undefined) => {
     const got = recent.get(key);
     asked.at(-1)!.answer(value);
@@ -44,7 +49,12 @@ test("absent things are not kept, failures neither", async () => {
   assert.equal(await read("a", "there"), "there");
   assert.equal(asked.length, 2);
   let fail = true;
-  const broken = createRecent<string>({ clock: createManualClock(), max: 1, freshMs: 1000, read: async () => (fail ? Promise.reject(new Error("down")) : "up") });
+  const broken = createRecent<string>({
+    clock: createManualClock(),
+    max: 1,
+    freshMs: 1000,
+    read: async () => (fail ? Promise.reject(new Error("down")) : "up"),
+  });
   await assert.rejects(broken.get("a"), /down/);
   fail = false;
   assert.equal(await broken.get("a"), "up");

@@ -10,7 +10,17 @@ export interface Recent<Value> {
 }
 
 /** At most `max` values, each for `freshMs`; one reading at a time for each key. */
-export function createRecent<Value>({ read, clock, max, freshMs }: { read(key: string): Promise<Value | undefined>; clock: Clock; max: number; freshMs: number }): Recent<Value> {
+export function createRecent<Value>({
+  read,
+  clock,
+  max,
+  freshMs,
+}: {
+  read(key: string): Promise<Value | undefined>;
+  clock: Clock;
+  max: number;
+  freshMs: number;
+}): Recent<Value> {
   const values = new Map<string, { value: Value; until: number }>();
   const readings = new Map<string, Promise<Value | undefined>>();
 

@@ -3,15 +3,23 @@ import { type SettingField, settingGroups } from "./settings-fields.ts";
 import { settingsSchema } from "./settings.ts";
 
 /** JSON Schema of a settings file, for editors. */
-export const settingsJsonSchema = (): object => ({ title: "Settings of reelpost", ...z.toJSONSchema(settingsSchema, { io: "input" }) });
+export const settingsJsonSchema = (): object => ({
+  title: "Settings of reelpost",
+  ...z.toJSONSchema(settingsSchema, { io: "input" }),
+});
 
 /** A settings file that says what every setting is for. Everything in it is the default, so it changes nothing as it stands. */
 export function settingsExample(): string {
   const parts = settingGroups().flatMap(({ name, description, fields }) => {
     if (fields.length === 0) return [];
-    const lines = fields.map((field) => [`// ${field.description}.${choicesOf(field)} ${field.variable}`, `"${field.path.at(-1)}": ${JSON.stringify(field.preset)}`]);
+    const lines = fields.map((field) => [
+      `// ${field.description}.${choicesOf(field)} ${field.variable}`,
+      `"${field.path.at(-1)}": ${JSON.stringify(field.preset)}`,
+    ]);
     if (name === "") return lines.map(([comment, line]) => `  ${comment}\n  ${line}`);
-    return [`  // ${description}.\n  "${name}": {\n${lines.map(([comment, line]) => `    ${comment}\n    ${line}`).join(",\n")}\n  }`];
+    return [
+      `  // ${description}.\n  "${name}": {\n${lines.map(([comment, line]) => `    ${comment}\n    ${line}`).join(",\n")}\n  }`,
+    ];
   });
   return `{\n${parts.join(",\n")}\n}\n`;
 }
@@ -21,7 +29,8 @@ the command line before both. A list in a variable is written with commas.`;
 
 /** The page of the manual, in Markdown. */
 export function settingsPage(): string {
-  const row = (field: SettingField) => `| \`${field.path.join(".")}\` | ${field.description}.${choicesOf(field)} | \`${JSON.stringify(field.preset)}\` | \`${field.variable}\` |`;
+  const row = (field: SettingField) =>
+    `| \`${field.path.join(".")}\` | ${field.description}.${choicesOf(field)} | \`${JSON.stringify(field.preset)}\` | \`${field.variable}\` |`;
   const tables = settingGroups().flatMap(({ name, description, fields }) => {
     if (fields.length === 0) return [];
     const head = name === "" ? [] : [`## ${name}`, "", `${description}.`, ""];

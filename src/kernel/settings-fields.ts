@@ -24,7 +24,8 @@ export interface SettingGroup {
 
 const PREFIX = "REELPOST_";
 
-export const settingFields = (schema: z.ZodObject = settingsSchema): SettingField[] => settingGroups(schema).flatMap(({ fields }) => fields);
+export const settingFields = (schema: z.ZodObject = settingsSchema): SettingField[] =>
+  settingGroups(schema).flatMap(({ fields }) => fields);
 
 /** In the order of the schema; settings that stand alone are in a group without a name. */
 export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGroup[] {
@@ -48,7 +49,15 @@ function fieldAt(schema: z.ZodObject, path: string[], preset: unknown): SettingF
   const bare = unwrap(path.reduce<z.ZodType>((around, name) => (unwrap(around) as z.ZodObject).shape[name]!, schema))!;
   const { entries } = bare.def as { entries?: Record<string, string> };
   const choices = entries === undefined ? {} : { choices: Object.values(entries) };
-  return { path, variable: PREFIX + path.join("_").toUpperCase(), kind: kindOf(bare), ...choices, preset, description, example };
+  return {
+    path,
+    variable: PREFIX + path.join("_").toUpperCase(),
+    kind: kindOf(bare),
+    ...choices,
+    preset,
+    description,
+    example,
+  };
 }
 
 function kindOf(schema: z.ZodType): SettingField["kind"] {
@@ -67,7 +76,10 @@ export function fromVariable({ kind }: Pick<SettingField, "kind">, text: string)
       return BOOLEANS[text.trim().toLowerCase()] ?? text;
     case "list of strings":
     case "list of numbers": {
-      const words = text.split(",").map((word) => word.trim()).filter((word) => word !== "");
+      const words = text
+        .split(",")
+        .map((word) => word.trim())
+        .filter((word) => word !== "");
       return kind === "list of numbers" ? words.map(number) : words;
     }
     case "string":
@@ -75,4 +87,13 @@ export function fromVariable({ kind }: Pick<SettingField, "kind">, text: string)
   }
 }
 
-const BOOLEANS: Record<string, boolean | undefined> = { true: true, false: false, yes: true, no: false, on: true, off: false, 1: true, 0: false };
+const BOOLEANS: Record<string, boolean | undefined> = {
+  true: true,
+  false: false,
+  yes: true,
+  no: false,
+  on: true,
+  off: false,
+  1: true,
+  0: false,
+};

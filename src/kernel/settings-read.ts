@@ -20,7 +20,11 @@ import { type Settings, type SettingsInput, settingsSchema } from "./settings.ts
 
 export const settingsErrors = defineErrors("settings", {
   invalid: { code: "E_SETTINGS", http: 400, message: "The settings are not right: {count}\n\n{report}" },
-  unreadable: { code: "E_SETTINGS_UNREADABLE", http: 400, message: "The settings file {file} cannot be read: {reason}" },
+  unreadable: {
+    code: "E_SETTINGS_UNREADABLE",
+    http: 400,
+    message: "The settings file {file} cannot be read: {reason}",
+  },
 });
 
 export interface ReadSettingsOptions {
@@ -36,15 +40,32 @@ export interface ReadSettingsOptions {
  * Defaults, then the file, then REELPOST_ variables, then the command line. Throws `settingsErrors.invalid` with every problem of file and
  * environment at once; `data_dir` comes back absolute.
  */
-export async function readSettings({ cwd, file, env, overrides = {} }: ReadSettingsOptions): Promise<{ settings: Settings; warnings: Problem[] }> {
+export async function readSettings({
+  cwd,
+  file,
+  env,
+  overrides = {},
+}: ReadSettingsOptions): Promise<{ settings: Settings; warnings: Problem[] }> {
   const document = file === undefined ? undefined : await readDocument(resolve(cwd, file));
-  const fromFile = document === undefined || document.value === undefined ? undefined : checkDocument(document, settingsSchema);
+  const fromFile =
+    document === undefined || document.value === undefined ? undefined : checkDocument(document, settingsSchema);
   const fromEnvironment = readEnvironment(env);
   const problems = [...(document?.problems ?? []), ...(fromFile?.problems ?? []), ...fromEnvironment.problems];
-  if (errorsOf(problems).length > 0) throw settingsErrors.invalid({ problems, count: countProblems(problems), report: formatProblems(problems, { cwd }) });
+  if (errorsOf(problems).length > 0)
+    throw settingsErrors.invalid({
+      problems,
+      count: countProblems(problems),
+      report: formatProblems(problems, { cwd }),
+    });
   const settings = settingsSchema.parse(merge(merge(fromFile?.value ?? {}, fromEnvironment.value), overrides));
-  const folderOfFile = file === undefined || env.REELPOST_DATA_DIR !== undefined || overrides.data_dir !== undefined ? cwd : dirname(resolve(cwd, file));
-  return { settings: { ...settings, data_dir: resolve(folderOfFile, settings.data_dir) }, warnings: warningsOf(problems) };
+  const folderOfFile =
+    file === undefined || env.REELPOST_DATA_DIR !== undefined || overrides.data_dir !== undefined
+      ? cwd
+      : dirname(resolve(cwd, file));
+  return {
+    settings: { ...settings, data_dir: resolve(folderOfFile, settings.data_dir) },
+    warnings: warningsOf(problems),
+  };
 }
 
 async function readDocument(file: string): Promise<ConfigDocument> {
@@ -63,19 +84,43 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
     if (!variable.startsWith("REELPOST_") || text === undefined) continue;
     const field = fields.find((each) => each.variable === variable);
     if (field !== undefined) put(value, field.path, fromVariable(field, text));
-    else problems.push(unknownVariable(variable, fields.map((each) => each.variable)));
+    else
+      problems.push(
+        unknownVariable(
+          variable,
+          fields.map((each) => each.variable),
+        ),
+      );
   }
-  const named = (path: Path) => `environment variable ${fields.find((field) => field.path.every((part, i) => part === path[i]))?.variable}`;
-  const document: ConfigDocument = { file: "environment", syntax: "json", text: "", value, problems: [], locate: () => ({ file: "environment", line: 1, column: 1 }) };
+  const named = (path: Path) =>
+    `environment variable ${fields.find((field) => field.path.every((part, i) => part === path[i]))?.variable}`;
+  const document: ConfigDocument = {
+    file: "environment",
+    syntax: "json",
+    text: "",
+    value,
+    problems: [],
+    locate: () => ({ file: "environment", line: 1, column: 1 }),
+  };
   // One schema pass finds them all; the place of each is its variable.
   const issues = settingsSchema.safeParse(value).error?.issues ?? [];
   const described = checkDocument(document, settingsSchema).problems;
-  return { value, problems: [...problems, ...described.map(({ message, fix }, i) => errorAt({ file: named(issues[i]!.path as Path) }, message, fix))] };
+  return {
+    value,
+    problems: [
+      ...problems,
+      ...described.map(({ message, fix }, i) => errorAt({ file: named(issues[i]!.path as Path) }, message, fix)),
+    ],
+  };
 }
 
 function unknownVariable(variable: string, known: readonly string[]): Problem {
   const near = nearest(variable, known);
-  return warningAt({ file: `environment variable ${variable}` }, "there is no such setting; it is ignored", near === undefined ? undefined : `did you mean ${near}?`);
+  return warningAt(
+    { file: `environment variable ${variable}` },
+    "there is no such setting; it is ignored",
+    near === undefined ? undefined : `did you mean ${near}?`,
+  );
 }
 
 function put(target: Record<string, unknown>, [first, ...rest]: readonly string[], value: unknown) {
@@ -93,4 +138,5 @@ function merge(under: object, over: object): object {
   return merged;
 }
 
-const isGroup = (value: unknown): value is object => typeof value === "object" && value !== null && !Array.isArray(value);
+const isGroup = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -21,26 +21,68 @@ async function folder(t: TestContext, files: Record<string, string> = {}) {
 test("without anything, the defaults", async (t) => {
   const cwd = await folder(t);
   const { settings, warnings } = await readSettings({ cwd, env: { PATH: "/bin" } });
-  assert.deepEqual([settings.data_dir, settings.http.host, settings.http.port, settings.smtp.port, settings.workers.cpu_ms, settings.egress.deny_ports, warnings], [join(cwd, ".reelpost"), "127.0.0.1", 8787, 2525, 30_000, [25], []]);
+  assert.deepEqual(
+    [
+      settings.data_dir,
+      settings.http.host,
+      settings.http.port,
+      settings.smtp.port,
+      settings.workers.cpu_ms,
+      settings.egress.deny_ports,
+      warnings,
+    ],
+    [join(cwd, ".reelpost"), "127.0.0.1", 8787, 2525, 30_000, [25], []],
+  );
 });
 
 test("the command line goes before the environment, the environment before the file", async (t) => {
-  const cwd = await folder(t, { "s.jsonc": `{ "data_dir": "data", "http": { "port": 1, "host": "::1" }, "smtp": { "port": 1 }, "workers": { "cpu_ms": 1 } }`, "s.toml": `data_dir = "data"\n[http]\nport = 1\n` });
-  const env = { REELPOST_HTTP_PORT: "2", REELPOST_SMTP_PORT: "2", REELPOST_EGRESS_ALLOW: "10.0.0.1, 10.0.0.0/8", REELPOST_EGRESS_DENY_PORTS: "25,465", REELPOST_EGRESS_ALLOW_PRIVATE: "yes" };
+  const cwd = await folder(t, {
+    "s.jsonc": `{ "data_dir": "data", "http": { "port": 1, "host": "::1" }, "smtp": { "port": 1 }, "workers": { "cpu_ms": 1 } }`,
+    "s.toml": `data_dir = "data"\n[http]\nport = 1\n`,
+  });
+  const env = {
+    REELPOST_HTTP_PORT: "2",
+    REELPOST_SMTP_PORT: "2",
+    REELPOST_EGRESS_ALLOW: "10.0.0.1, 10.0.0.0/8",
+    REELPOST_EGRESS_DENY_PORTS: "25,465",
+    REELPOST_EGRESS_ALLOW_PRIVATE: "yes",
+  };
   const { settings } = await readSettings({ cwd, file: "s.jsonc", env, overrides: { smtp: { port: 3 } } });
   assert.deepEqual([settings.http.host, settings.http.port], ["::1", 2]);
   assert.deepEqual([settings.smtp.port, settings.workers.cpu_ms, settings.workers.heap_mb], [3, 1, 128]);
-  assert.deepEqual(settings.egress, { allow_loopback: false, allow_private: true, deny_ports: [25, 465], allow: ["10.0.0.1", "10.0.0.0/8"] });
+  assert.deepEqual(settings.egress, {
+    allow_loopback: false,
+    allow_private: true,
+    deny_ports: [25, 465],
+    allow: ["10.0.0.1", "10.0.0.0/8"],
+  });
   assert.equal(settings.data_dir, join(cwd, "data"));
-  assert.equal((await readSettings({ cwd: "/", file: join(cwd, "s.toml"), env: {} })).settings.data_dir, join(cwd, "data"));
-  assert.equal((await readSettings({ cwd: "/", file: join(cwd, "s.toml"), env: { REELPOST_DATA_DIR: "d" } })).settings.data_dir, "/d");
+  assert.equal(
+    (await readSettings({ cwd: "/", file: join(cwd, "s.toml"), env: {} })).settings.data_dir,
+    join(cwd, "data"),
+  );
+  assert.equal(
+    (await readSettings({ cwd: "/", file: join(cwd, "s.toml"), env: { REELPOST_DATA_DIR: "d" } })).settings.data_dir,
+    "/d",
+  );
 });
 
 test("every problem of file and environment at once", async (t) => {
-  const cwd = await folder(t, { "s.jsonc": `{\n  "http": { "port": "80", "hots": "x" },\n  "log": { "level": "loud" },\n  "workers": { "cpu_ms": 0 }\n}` });
-  const error = await readSettings({ cwd, file: "s.jsonc", env: { REELPOST_SMTP_PORT: "many", REELPOST_EGRESS_ALLOW_PRIVATE: "maybe", REELPOST_HTTP_POTR: "1" } }).then(() => assert.fail("taken"), (thrown: unknown) => thrown);
+  const cwd = await folder(t, {
+    "s.jsonc": `{\n  "http": { "port": "80", "hots": "x" },\n  "log": { "level": "loud" },\n  "workers": { "cpu_ms": 0 }\n}`,
+  });
+  const error = await readSettings({
+    cwd,
+    file: "s.jsonc",
+    env: { REELPOST_SMTP_PORT: "many", REELPOST_EGRESS_ALLOW_PRIVATE: "maybe", REELPOST_HTTP_POTR: "1" },
+  }).then(
+    () => assert.fail("taken"),
+    (thrown: unknown) => thrown,
+  );
   assert.ok(error instanceof UserError);
-  assert.equal(error.message, `The settings are not right: 5 errors and 2 warnings
+  assert.equal(
+    error.message,
+    `The settings are not right: 5 errors and 2 warnings
 
 s.jsonc:2:21: error: "http.port" should be a number, but is the string "80"
   fix: for example 8787
@@ -55,10 +97,17 @@ environment variable REELPOST_EGRESS_ALLOW_PRIVATE: error: "egress.allow_private
 environment variable REELPOST_HTTP_POTR: warning: there is no such setting; it is ignored
   fix: did you mean REELPOST_HTTP_PORT?
 environment variable REELPOST_SMTP_PORT: error: "smtp.port" should be a number, but is the string "many"
-  fix: for example 2525`);
-  await assert.rejects(readSettings({ cwd, file: "none.jsonc", env: {} }), /settings file .*none\.jsonc cannot be read: ENOENT/);
+  fix: for example 2525`,
+  );
+  await assert.rejects(
+    readSettings({ cwd, file: "none.jsonc", env: {} }),
+    /settings file .*none\.jsonc cannot be read: ENOENT/,
+  );
   const { warnings } = await readSettings({ cwd, env: { REELPOST_NOTHING: "1" } });
-  assert.equal(formatProblems(warnings), "environment variable REELPOST_NOTHING: warning: there is no such setting; it is ignored");
+  assert.equal(
+    formatProblems(warnings),
+    "environment variable REELPOST_NOTHING: warning: there is no such setting; it is ignored",
+  );
 });
 
 test("every setting has a description, an example that is right, and a variable of its own", () => {
@@ -81,24 +130,40 @@ test("the generated example is a valid file that changes nothing, and the page a
     assert.ok(page.includes(`| \`${path.join(".")}\` |`) && page.includes(variable));
     assert.ok(settingsExample().includes(variable));
   }
-  const schema = settingsJsonSchema() as { properties: Record<string, { properties?: Record<string, { minimum?: number }> }> };
+  const schema = settingsJsonSchema() as {
+    properties: Record<string, { properties?: Record<string, { minimum?: number }> }>;
+  };
   assert.equal(schema.properties.http?.properties?.port?.minimum, 0);
   assert.match(page, /^\| `http\.port` \| TCP port; 0 takes a free one\. \| `8787` \| `REELPOST_HTTP_PORT` \|$/m);
 });
 
 test("what is written into a variable is read back", () => {
-  fc.assert(fc.property(fc.integer(), fc.boolean(), fc.array(fc.stringMatching(/^[^\s,]+$/)), (number, boolean, words) => {
-    assert.equal(fromVariable({ kind: "number" }, ` ${number} `), number);
-    assert.equal(fromVariable({ kind: "boolean" }, String(boolean).toUpperCase()), boolean);
-    assert.deepEqual(fromVariable({ kind: "list of strings" }, words.join(", ")), words);
-  }));
-  assert.deepEqual(["", "1e3", "0x10", " "].map((text) => fromVariable({ kind: "number" }, text)), ["", "1e3", "0x10", ""]);
+  fc.assert(
+    fc.property(fc.integer(), fc.boolean(), fc.array(fc.stringMatching(/^[^\s,]+$/)), (number, boolean, words) => {
+      assert.equal(fromVariable({ kind: "number" }, ` ${number} `), number);
+      assert.equal(fromVariable({ kind: "boolean" }, String(boolean).toUpperCase()), boolean);
+      assert.deepEqual(fromVariable({ kind: "list of strings" }, words.join(", ")), words);
+    }),
+  );
+  assert.deepEqual(
+    ["", "1e3", "0x10", " "].map((text) => fromVariable({ kind: "number" }, text)),
+    ["", "1e3", "0x10", ""],
+  );
 });
 
 test("addresses and ranges are checked where they are written", async (t) => {
   const cwd = await folder(t);
-  for (const variable of ["REELPOST_HTTP_TRUSTED_PROXIES", "REELPOST_SMTP_PROXIES", "REELPOST_AUTHENTICATION_TRUSTED", "REELPOST_EGRESS_ALLOW"]) {
+  for (const variable of [
+    "REELPOST_HTTP_TRUSTED_PROXIES",
+    "REELPOST_SMTP_PROXIES",
+    "REELPOST_AUTHENTICATION_TRUSTED",
+    "REELPOST_EGRESS_ALLOW",
+  ]) {
     await readSettings({ cwd, env: { [variable]: "10.0.0.5,2001:db8::/32" } });
-    await assert.rejects(readSettings({ cwd, env: { [variable]: "10.0.0.0/33" } }), /is neither an IP address nor a range of them/, variable);
+    await assert.rejects(
+      readSettings({ cwd, env: { [variable]: "10.0.0.0/33" } }),
+      /is neither an IP address nor a range of them/,
+      variable,
+    );
   }
 });

@@ -14,9 +14,11 @@ export const indent = (text: string, by: string): string => text.replaceAll("\n"
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
 /** Control characters written out: `\x1b`. */
-export const visible = (text: string): string => text.replace(CONTROLS, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
+export const visible = (text: string): string =>
+  text.replace(CONTROLS, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
 /** Text of strangers on one line. */
 export const oneLine = (text: string, max = 500): string => cut(visible(text).replace(/[\n\t]/g, " "), max);
 
-export const cut = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max)}... (${text.length - max} characters more)`);
+export const cut = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max)}... (${text.length - max} characters more)`;

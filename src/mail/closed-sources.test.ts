@@ -18,8 +18,17 @@ import { writeWhole } from "./outbound/whole-file.ts";
 const failingStore = { put: async () => Promise.reject(new Error("no space left")) } as unknown as ObjectStore;
 
 function openSource() {
-  const raw = Readable.from(Array.from({ length: 10 }, () => Buffer.alloc(20_000, "x")), { objectMode: false });
-  const source: MailSource = { id: "m1", size: 200_000, headerBlock: Buffer.from("Subject: x\r\n"), open: () => raw, discard: async () => {} };
+  const raw = Readable.from(
+    Array.from({ length: 10 }, () => Buffer.alloc(20_000, "x")),
+    { objectMode: false },
+  );
+  const source: MailSource = {
+    id: "m1",
+    size: 200_000,
+    headerBlock: Buffer.from("Subject: x\r\n"),
+    open: () => raw,
+    discard: async () => {},
+  };
   return { raw, source };
 }
 
@@ -45,7 +54,10 @@ test("the store of sent messages closes a message that the object store rejects"
 test("the file transport closes a message when its folder is missing", async () => {
   const { raw, source } = openSource();
   const dir = await temporaryFolder();
-  await assert.rejects(writeWhole(join(dir, "missing", "m1.eml"), source, createSpareFiles({ dir: join(dir, "spare") })), { code: "ENOENT" });
+  await assert.rejects(
+    writeWhole(join(dir, "missing", "m1.eml"), source, createSpareFiles({ dir: join(dir, "spare") })),
+    { code: "ENOENT" },
+  );
   assert.ok(raw.destroyed);
 });
 
@@ -55,6 +67,11 @@ test("the content filter closes a message when rspamd cannot be reached", async 
   const { port } = free.address() as AddressInfo;
   await new Promise((resolve) => void free.close(resolve));
   const { raw, source } = openSource();
-  await assert.rejects(createRspamd({ url: `http://127.0.0.1:${port}` }).check({ from: "a@x", to: ["b@x"], helo: "x", ip: "192.0.2.1", smtputf8: false }, source));
+  await assert.rejects(
+    createRspamd({ url: `http://127.0.0.1:${port}` }).check(
+      { from: "a@x", to: ["b@x"], helo: "x", ip: "192.0.2.1", smtputf8: false },
+      source,
+    ),
+  );
   assert.ok(raw.destroyed);
 });

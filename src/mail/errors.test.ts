@@ -4,7 +4,8 @@ import { storeErrors } from "../store/index.ts";
 import { mailErrors, refusalOf, replyOf } from "./errors.ts";
 
 const PATH = "/srv/reelpost/spool/m1.eml";
-const system = (code: string) => Object.assign(new Error(`${code}: no such luck, open '${PATH}'`), { code, path: PATH });
+const system = (code: string) =>
+  Object.assign(new Error(`${code}: no such luck, open '${PATH}'`), { code, path: PATH });
 
 const thrown: Record<string, [err: unknown, reply: string]> = {
   "a full disk": [system("ENOSPC"), "452 4.3.1"],
@@ -13,7 +14,10 @@ const thrown: Record<string, [err: unknown, reply: string]> = {
   "too many open files": [system("EMFILE"), "451 4.3.2"],
   "too many open files in the object store": [storeErrors.tooManyFiles({ what: PATH }), "451 4.3.2"],
   "a read-only disk": [storeErrors.notWritable({ what: PATH, reason: `EROFS: '${PATH}'` }), "451 4.3.0"],
-  "a database that is down": [storeErrors.unreachable({ address: "postgres://db.internal:5432", reason: `connect ${PATH}` }), "451 4.3.0"],
+  "a database that is down": [
+    storeErrors.unreachable({ address: "postgres://db.internal:5432", reason: `connect ${PATH}` }),
+    "451 4.3.0",
+  ],
   "a body beyond the limit of the store": [storeErrors.tooLarge({ maxBytes: 1024 * 1024 }), "552 5.3.4"],
   "an internal error": [new Error(`Cannot read properties of undefined at ${PATH}`), "451 4.3.0"],
 };

@@ -19,7 +19,11 @@ export type { ServerLimits, SmtpListener } from "./inbound/server.ts";
 export type * from "./inbound/types.ts";
 export { createBlockLists, type BlockListsOptions } from "./inbound/block-lists.ts";
 export { createRspamd, type RspamdOptions } from "./inbound/rspamd.ts";
-export { createSubmissionListener, type SubmissionLimits, type SubmissionListenerOptions } from "./submission/listener.ts";
+export {
+  createSubmissionListener,
+  type SubmissionLimits,
+  type SubmissionListenerOptions,
+} from "./submission/listener.ts";
 export type * from "./submission/types.ts";
 export { readMessage, type Message } from "./messages/message.ts";
 export { createSpool, type Spool, type SpoolOptions } from "./messages/spool.ts";
@@ -41,7 +45,12 @@ export type { Addresses } from "./addresses/addresses.ts";
 export type { DestinationAddress, VerificationMail } from "./addresses/types.ts";
 export { createDkimKeys, type DkimKeys } from "./dkim-keys/dkim-keys.ts";
 export { createPublishedSts, type PublishedSts } from "./mta-sts/published.ts";
-export { createDmarcReporting, type DmarcReporting, type DmarcReports, type MailAuthRecords } from "./dmarc-reports/reports.ts";
+export {
+  createDmarcReporting,
+  type DmarcReporting,
+  type DmarcReports,
+  type MailAuthRecords,
+} from "./dmarc-reports/reports.ts";
 export type { DmarcStatistics, StatisticsRequest } from "./dmarc-reports/dmarc-statistics.ts";
 export type { TlsStatistics } from "./dmarc-reports/tls-statistics.ts";
 export type { ReportIntake } from "./dmarc-reports/report-intake.ts";
@@ -52,7 +61,13 @@ export { createDkimRotation, type DkimPublisher, type DkimRotation } from "./dki
 export type * from "./dkim-keys/types.ts";
 export { mailMigrations } from "./migrations.ts";
 export { createDowngrade, type DowngradeDeps } from "./downgrade/downgrade.ts";
-export { createOutbound, DEFAULT_OUTBOUND_LIMITS, type OutboundLimits, type OutboundOptions, type OutboundService } from "./outbound/outbound.ts";
+export {
+  createOutbound,
+  DEFAULT_OUTBOUND_LIMITS,
+  type OutboundLimits,
+  type OutboundOptions,
+  type OutboundService,
+} from "./outbound/outbound.ts";
 export { outboundMigrations } from "./outbound/migrations.ts";
 export { createDane, type SecureLookups } from "./outbound/policy/dane.ts";
 export { createStsFetch } from "./outbound/policy/sts-fetch.ts";
@@ -64,7 +79,17 @@ export type { FailedRecipient, Failure } from "./outbound/queue/settle.ts";
 export { outboundErrors } from "./outbound/errors.ts";
 export { readSmartHost } from "./outbound/smart-hosts.ts";
 export { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./outbound/smtp/timeouts.ts";
-export type { DaneFinding, DaneFor, Downgrade, LocalHop, MailResolver, PolicyFor, SmartHost, TlsLevel, TlsPolicy } from "./outbound/types.ts";
+export type {
+  DaneFinding,
+  DaneFor,
+  Downgrade,
+  LocalHop,
+  MailResolver,
+  PolicyFor,
+  SmartHost,
+  TlsLevel,
+  TlsPolicy,
+} from "./outbound/types.ts";
 export { createReturns, type ReturnsLimits, type ReturnsOptions } from "./returns/returns.ts";
 export { createActivity, type Activity, type ActivityLimits, type ActivityOptions } from "./activity/activity.ts";
 export type { Count, CountColumn, CountFilter, CountOperator, CountQuery, RowsQuery } from "./activity/counts-table.ts";
@@ -73,7 +98,17 @@ export { activityErrors } from "./activity/errors.ts";
 export type { OwnerOf } from "./activity/owners.ts";
 export { sessionOf } from "./activity/place.ts";
 export { createSentMessages, type SentMessages, type SentMessagesOptions } from "./activity/sent-messages.ts";
-export { ENTRY_ACTIONS, ENTRY_STATUSES, type Delivery, type Entry, type EntryEvent, type EntryKind, type EntryPage, type EntryQuery, type EntryStatus } from "./activity/types.ts";
+export {
+  ENTRY_ACTIONS,
+  ENTRY_STATUSES,
+  type Delivery,
+  type Entry,
+  type EntryEvent,
+  type EntryKind,
+  type EntryPage,
+  type EntryQuery,
+  type EntryStatus,
+} from "./activity/types.ts";
 export { createSendEmailBinding } from "./sending/binding.ts";
 export { createSendingDomains, type SendingDomainsParts } from "./sending/domains.ts";
 export { readDraft } from "./sending/draft.ts";
@@ -85,4 +120,10 @@ export { sendText } from "./sending/send-text.ts";
 export type * from "./sending/types.ts";
 export { suppressionErrors } from "./suppressions/errors.ts";
 export { createSuppressions } from "./suppressions/suppressions.ts";
-export { SUPPRESSION_REASONS, type BulkItem, type Suppression, type SuppressionRequest, type Suppressions } from "./suppressions/types.ts";
+export {
+  SUPPRESSION_REASONS,
+  type BulkItem,
+  type Suppression,
+  type SuppressionRequest,
+  type Suppressions,
+} from "./suppressions/types.ts";

@@ -22,7 +22,9 @@ export async function temporaryFolder(): Promise<string> {
   return dir;
 }
 
-export async function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): Promise<Spool & { files: () => Promise<string[]> }> {
+export async function newSpool(
+  options: { maxBytes?: number; memoryBytes?: number } = {},
+): Promise<Spool & { files: () => Promise<string[]> }> {
   const dir = await temporaryFolder();
   // The spool makes its folder anew when it first needs it.
   return { ...createSpool({ dir, ids, ...options }), files: () => readdir(dir).catch(() => []) };
@@ -31,13 +33,18 @@ export async function newSpool(options: { maxBytes?: number; memoryBytes?: numbe
 export type Sent = Omit<Outbound, "raw"> & { raw: string };
 
 /** Keeps what it is given; `answer` decides how a recipient fares. */
-export function memoryTransport(answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true })): Transport & { sent: Sent[] } {
+export function memoryTransport(
+  answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true }),
+): Transport & { sent: Sent[] } {
   const sent: Sent[] = [];
   return {
     sent,
     async deliver(mail) {
       const raw = mail.raw();
-      sent.push({ ...mail, raw: (raw instanceof Readable ? Buffer.concat(await raw.toArray()) : Buffer.from(raw)).toString("latin1") });
+      sent.push({
+        ...mail,
+        raw: (raw instanceof Readable ? Buffer.concat(await raw.toArray()) : Buffer.from(raw)).toString("latin1"),
+      });
       return mail.to.map(answer);
     },
   };
@@ -66,7 +73,8 @@ export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime
   };
 }
 
-export const settledAll = (settled: Settled[]): string[] => settled.map((one) => (one.ok ? "ok" : `${one.reply.code} ${one.reply.enhanced} ${one.reply.text}`));
+export const settledAll = (settled: Settled[]): string[] =>
+  settled.map((one) => (one.ok ? "ok" : `${one.reply.code} ${one.reply.enhanced} ${one.reply.text}`));
 
 /** A client that says exactly what it is told, byte for byte. */
 export interface RawClient {
@@ -93,7 +101,10 @@ export async function rawClient(port: number): Promise<RawClient> {
     ended = true;
     wake();
   };
-  socket.on("close", end).on("end", end).on("error", () => {});
+  socket
+    .on("close", end)
+    .on("end", end)
+    .on("error", () => {});
 
   async function until<T>(found: () => T | undefined): Promise<T | undefined> {
     for (;;) {
@@ -124,7 +135,10 @@ export async function rawClient(port: number): Promise<RawClient> {
 }
 
 /** Through the greeting up to the go-ahead for the message. */
-export async function upToData(port: number, { from = "a@sender.example", to = ["b@here.example"] }: { from?: string; to?: string[] } = {}): Promise<RawClient> {
+export async function upToData(
+  port: number,
+  { from = "a@sender.example", to = ["b@here.example"] }: { from?: string; to?: string[] } = {},
+): Promise<RawClient> {
   const client = await rawClient(port);
   await client.reply();
   await client.say("EHLO client.example\r\n");

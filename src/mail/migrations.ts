@@ -10,4 +10,18 @@ import { routingDestinationsMigration, routingMigration } from "./routing/tables
 import { sendingMigration } from "./sending/domains-table.ts";
 import { suppressionsMigration } from "./suppressions/suppressions-table.ts";
 
-export const mailMigrations: Migration[] = [dkimMigration, routingMigration, addressesMigration, dkimStateMigration, dmarcReportsMigration, ...outboundMigrations, ...returnsMigrations, sendingMigration, suppressionsMigration, ...activityMigrations, routingDestinationsMigration, reportRowsMigration, tlsRowsMigration];
+export const mailMigrations: Migration[] = [
+  dkimMigration,
+  routingMigration,
+  addressesMigration,
+  dkimStateMigration,
+  dmarcReportsMigration,
+  ...outboundMigrations,
+  ...returnsMigrations,
+  sendingMigration,
+  suppressionsMigration,
+  ...activityMigrations,
+  routingDestinationsMigration,
+  reportRowsMigration,
+  tlsRowsMigration,
+];

@@ -12,7 +12,10 @@ test("so many in a period, each key by itself; what is too many is not counted",
   clock.advance(999);
   assert.deepEqual([take("a"), take("a"), take("a")], [0, 0, 60]);
   const free = createQuota({ clock, limit: 0, perMs: 1 });
-  assert.deepEqual(Array.from({ length: 100 }, () => free.take("a")), Array.from({ length: 100 }, () => 0));
+  assert.deepEqual(
+    Array.from({ length: 100 }, () => free.take("a")),
+    Array.from({ length: 100 }, () => 0),
+  );
 });
 
 test("whoever comes by the thousands costs a bounded memory: the first are forgotten", () => {

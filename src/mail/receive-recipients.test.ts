@@ -10,7 +10,13 @@ import { createReceiver, type ReceiverOptions } from "./receive.ts";
 /** What is said of recipients before and after the message, and who is judged. */
 
 const MESSAGE = "Received: ours\r\nFrom: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n";
-const envelope = (to: string[], from = "a@sender.example"): Envelope => ({ from, to, helo: "x", ip: "192.0.2.1", smtputf8: false });
+const envelope = (to: string[], from = "a@sender.example"): Envelope => ({
+  from,
+  to,
+  helo: "x",
+  ip: "192.0.2.1",
+  smtputf8: false,
+});
 const ROUTES: Record<string, Routed> = {
   "w@here.example": { kind: "worker", script: "acc/w", account: "acc", zone: "z" },
   "gone@here.example": { kind: "worker", script: "acc/gone", account: "acc", zone: "z", temporary: true },
@@ -22,26 +28,42 @@ async function setUp(more: Partial<ReceiverOptions> = {}) {
   const trace = memoryTrace();
   const transport = memoryTransport();
   const receiver = createReceiver({
-    runtime: runtimeOf({ "acc/w": () => {} }), transport, spool, trace, clock, ids, log,
+    runtime: runtimeOf({ "acc/w": () => {} }),
+    transport,
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
     route(rcpt) {
       if (rcpt.startsWith("broken")) throw new Error("secret: the database is away");
       return ROUTES[rcpt] ?? { kind: "none" };
     },
     ...more,
   });
-  const receive = async (to: string[], from?: string) => settledAll(await receiver.receive(envelope(to, from), spool.hold(Buffer.from(MESSAGE))));
+  const receive = async (to: string[], from?: string) =>
+    settledAll(await receiver.receive(envelope(to, from), spool.hold(Buffer.from(MESSAGE))));
   return { receiver, receive, trace, transport, spool };
 }
 
 /** Judges as it is told; tags with a field. */
 const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> => ({
-  check: async () => ({ accept, spf: { result: "none" }, dkim: [], dmarc: { result: "none" }, arc: { result: "none" }, reply: { code: 550, enhanced: "5.7.26", text: "who are you" } }) as unknown as Verdict,
+  check: async () =>
+    ({
+      accept,
+      spf: { result: "none" },
+      dkim: [],
+      dmarc: { result: "none" },
+      arc: { result: "none" },
+      reply: { code: 550, enhanced: "5.7.26", text: "who are you" },
+    }) as unknown as Verdict,
   tagged: (source) => source,
 });
 
 const returns: NonNullable<ReceiverOptions["returns"]> = {
   isReturnPath: (rcpt) => rcpt.endsWith("@fwd.example"),
-  check: async (rcpt, { from }) => (from === "" && !rcpt.startsWith("forged") ? undefined : { code: 550, enhanced: "5.1.1", text: "no bounce" }),
+  check: async (rcpt, { from }) =>
+    from === "" && !rcpt.startsWith("forged") ? undefined : { code: 550, enhanced: "5.1.1", text: "no bounce" },
   async take({ rcpt }) {
     if (rcpt.startsWith("forged")) throw mailErrors.noSuchRecipient({ address: rcpt });
     if (rcpt.startsWith("broken")) throw new Error("secret");
@@ -59,7 +81,10 @@ test("before the message: nobody, not now, and welcome", async () => {
   assert.equal(await asked("w@here.example"), "welcome");
   assert.equal(await asked("d@here.example"), "welcome");
   assert.equal(await asked("x@here.example"), "550 5.1.1 No such recipient: x@here.example");
-  assert.equal(await asked("gone@here.example"), "451 4.3.0 Mail for this address cannot be handled now, try again later");
+  assert.equal(
+    await asked("gone@here.example"),
+    "451 4.3.0 Mail for this address cannot be handled now, try again later",
+  );
   assert.equal(await asked("broken@here.example"), "451 4.3.0 The message could not be processed, try again later");
   assert.equal(await asked("srs@fwd.example", ""), "welcome");
   assert.equal(await asked("srs@fwd.example"), "550 5.1.1 no bounce");
@@ -67,16 +92,23 @@ test("before the message: nobody, not now, and welcome", async () => {
 
 test("a worker that is not there yet is a reason to come again", async () => {
   const { receive } = await setUp();
-  assert.deepEqual(await receive(["gone@here.example"]), ["451 4.3.0 Mail for this address cannot be handled now, try again later"]);
+  assert.deepEqual(await receive(["gone@here.example"]), [
+    "451 4.3.0 Mail for this address cannot be handled now, try again later",
+  ]);
 });
 
 test("what comes back is not judged; what comes with it is", async () => {
   const { receive, trace } = await setUp({ returns, authenticator: judge(false) });
   assert.deepEqual(await receive(["srs@fwd.example"], ""), ["ok"]);
-  assert.deepEqual(trace.events.map(({ step }) => step), ["received"]);
+  assert.deepEqual(
+    trace.events.map(({ step }) => step),
+    ["received"],
+  );
   assert.deepEqual(await receive(["srs@fwd.example", "w@here.example"], ""), ["ok", "550 5.7.26 who are you"]);
   assert.deepEqual(await receive(["forged@fwd.example"], ""), ["550 5.1.1 No such recipient: forged@fwd.example"]);
-  assert.deepEqual(await receive(["broken@fwd.example"], ""), ["451 4.3.0 The message could not be processed, try again later"]);
+  assert.deepEqual(await receive(["broken@fwd.example"], ""), [
+    "451 4.3.0 The message could not be processed, try again later",
+  ]);
 });
 
 test("a complaint comes from somebody who can be named", async () => {
@@ -89,12 +121,24 @@ test("a complaint comes from somebody who can be named", async () => {
 test("authenticates the author of a complaint by DMARC or, without a policy, by the envelope sender", async () => {
   const asking: typeof returns = {
     ...returns,
-    take: async ({ rcpt, isAuthenticated }) => ((await isAuthenticated()) ? { rcpt, ok: true } : { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.7.26", text: "unknown author" } }),
+    take: async ({ rcpt, isAuthenticated }) =>
+      (await isAuthenticated())
+        ? { rcpt, ok: true }
+        : { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.7.26", text: "unknown author" } },
   };
   const verdictOf = (dmarc: string, { spf = "none", dkim = [] as { result: string; domain: string }[] } = {}) =>
-    ({ accept: true, spf: { result: spf, identity: "mailfrom" }, dkim, dmarc: { result: dmarc }, arc: { result: "none" } }) as unknown as Verdict;
+    ({
+      accept: true,
+      spf: { result: spf, identity: "mailfrom" },
+      dkim,
+      dmarc: { result: dmarc },
+      arc: { result: "none" },
+    }) as unknown as Verdict;
   const said = async (verdict: Verdict | undefined, from: string) => {
-    const { receive } = await setUp({ returns: asking, ...(verdict && { authenticator: { check: async () => verdict, tagged: (source) => source } }) });
+    const { receive } = await setUp({
+      returns: asking,
+      ...(verdict && { authenticator: { check: async () => verdict, tagged: (source) => source } }),
+    });
     return (await receive(["srs@fwd.example"], from))[0];
   };
   const sender = "fbl@provider.example";
@@ -102,27 +146,60 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
   assert.equal(await said(verdictOf("none", { spf: "pass" }), sender), "ok");
   assert.equal(await said(verdictOf("none", { dkim: [{ result: "pass", domain: "provider.example" }] }), sender), "ok");
   const refused: [Verdict | undefined, string][] = [
-    [verdictOf("none"), sender], [verdictOf("none", { spf: "pass" }), ""], [verdictOf("fail", { spf: "pass" }), sender], [verdictOf("temperror", { spf: "pass" }), sender],
-    [verdictOf("none", { dkim: [{ result: "pass", domain: "other.example" }] }), sender], [undefined, sender], [undefined, ""],
+    [verdictOf("none"), sender],
+    [verdictOf("none", { spf: "pass" }), ""],
+    [verdictOf("fail", { spf: "pass" }), sender],
+    [verdictOf("temperror", { spf: "pass" }), sender],
+    [verdictOf("none", { dkim: [{ result: "pass", domain: "other.example" }] }), sender],
+    [undefined, sender],
+    [undefined, ""],
   ];
-  for (const [verdict, from] of refused) assert.equal(await said(verdict, from), "550 5.7.26 unknown author", JSON.stringify([verdict, from]));
-  const dark = await setUp({ returns: asking, authenticator: { ...judge(true), check: () => Promise.reject(mailErrors.verifierBusy()) } });
-  assert.match((await dark.receive(["srs@fwd.example"], ""))[0]!, /^451 4\.3\.2/, "a temporary failure makes the reporter retry");
+  for (const [verdict, from] of refused)
+    assert.equal(await said(verdict, from), "550 5.7.26 unknown author", JSON.stringify([verdict, from]));
+  const dark = await setUp({
+    returns: asking,
+    authenticator: { ...judge(true), check: () => Promise.reject(mailErrors.verifierBusy()) },
+  });
+  assert.match(
+    (await dark.receive(["srs@fwd.example"], ""))[0]!,
+    /^451 4\.3\.2/,
+    "a temporary failure makes the reporter retry",
+  );
 });
 
 test("a judge that breaks puts everybody off; one that refuses is heard by all, in the log of each", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
-  assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 The message could not be processed, try again later"]);
-  const unclear = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(mailErrors.authenticationUnclear({ what: "the SPF record of x" })) } });
-  assert.deepEqual(await unclear.receive(["w@here.example"]), ["451 4.4.3 DNS did not tell the SPF record of x, try again later"]);
+  assert.deepEqual(await broken.receive(["w@here.example"]), [
+    "451 4.3.0 The message could not be processed, try again later",
+  ]);
+  const unclear = await setUp({
+    authenticator: {
+      ...judge(true),
+      check: () => Promise.reject(mailErrors.authenticationUnclear({ what: "the SPF record of x" })),
+    },
+  });
+  assert.deepEqual(await unclear.receive(["w@here.example"]), [
+    "451 4.4.3 DNS did not tell the SPF record of x, try again later",
+  ]);
   const { receive, trace } = await setUp({ authenticator: judge(false) });
-  assert.deepEqual(await receive(["w@here.example", "broken@here.example"]), ["550 5.7.26 who are you", "550 5.7.26 who are you"]);
-  assert.deepEqual(trace.events.filter(({ step }) => step === "rejected").map(({ rcpt, account, zone }) => [rcpt, account, zone]), [["w@here.example", "acc", "z"], ["broken@here.example", undefined, undefined]]);
+  assert.deepEqual(await receive(["w@here.example", "broken@here.example"]), [
+    "550 5.7.26 who are you",
+    "550 5.7.26 who are you",
+  ]);
+  assert.deepEqual(
+    trace.events.filter(({ step }) => step === "rejected").map(({ rcpt, account, zone }) => [rcpt, account, zone]),
+    [
+      ["w@here.example", "acc", "z"],
+      ["broken@here.example", undefined, undefined],
+    ],
+  );
 });
 
 test("a held message is tried again for one recipient, to the end of what its worker does", async () => {
   const ended = Promise.withResolvers<void>();
-  const { receiver, spool } = await setUp({ runtime: { email: async () => ({ outcome: "ok", ended: ended.promise }) } });
+  const { receiver, spool } = await setUp({
+    runtime: { email: async () => ({ outcome: "ok", ended: ended.promise }) },
+  });
   const source = spool.hold(Buffer.from(MESSAGE));
   const mail = { envelope: envelope(["w@here.example"]), source, recipients: [] };
   const reply = { code: 451, enhanced: "4.3.0", text: "later" };
@@ -132,11 +209,21 @@ test("a held message is tried again for one recipient, to the end of what its wo
   assert.equal(over, false);
   ended.resolve();
   assert.deepEqual(await tried, { rcpt: "w@here.example", ok: true });
-  assert.partialDeepStrictEqual(await receiver.retry(mail, { rcpt: "x@here.example", reply }), { ok: false, temporary: false });
+  assert.partialDeepStrictEqual(await receiver.retry(mail, { rcpt: "x@here.example", reply }), {
+    ok: false,
+    temporary: false,
+  });
 });
 
 test("a bounce that was held because others had theirs is a bounce the second time too", async () => {
   const { receiver, spool } = await setUp({ returns });
-  const mail = { envelope: envelope(["srs@fwd.example"], ""), source: spool.hold(Buffer.from(MESSAGE)), recipients: [] };
-  assert.deepEqual(await receiver.retry(mail, { rcpt: "srs@fwd.example", reply: { code: 450, enhanced: "4.7.1", text: "too many" } }), { rcpt: "srs@fwd.example", ok: true });
+  const mail = {
+    envelope: envelope(["srs@fwd.example"], ""),
+    source: spool.hold(Buffer.from(MESSAGE)),
+    recipients: [],
+  };
+  assert.deepEqual(
+    await receiver.retry(mail, { rcpt: "srs@fwd.example", reply: { code: 450, enhanced: "4.7.1", text: "too many" } }),
+    { rcpt: "srs@fwd.example", ok: true },
+  );
 });

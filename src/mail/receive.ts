@@ -57,14 +57,36 @@ export interface Receiver {
   /** Tries a recipient of a held message once more; what `held.start` takes. */
   retry: Retry;
   /** Hands one message to one worker, past all routing, and tells everything it did. The source is the receiver's from here on. */
-  dispatch(mail: { script: string; from: string; to: string; message: Message; keepReplies?: boolean }): Promise<Handled>;
+  dispatch(mail: {
+    script: string;
+    from: string;
+    to: string;
+    message: Message;
+    keepReplies?: boolean;
+  }): Promise<Handled>;
 }
 
 /** Recipients of one message that are handled at a time. */
 const AT_ONCE = 10;
 
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const { runtime, route, transport, spool, trace, clock, ids, log, rules = {}, maxHops = 100, authenticator, forwarding, returns, reports, held } = options;
+  const {
+    runtime,
+    route,
+    transport,
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
+    rules = {},
+    maxHops = 100,
+    authenticator,
+    forwarding,
+    returns,
+    reports,
+    held,
+  } = options;
   const tell = createTell({ trace, clock });
   const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
   const settle = createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
@@ -84,7 +106,9 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     try {
       const verdict = await authenticator.check(envelope, source);
       tell(source.id, "authenticated", traceDetail(verdict));
-      return verdict.accept ? { envelope, verdict, message: read(authenticator.tagged(source, verdict)) } : { refusal: verdict.reply! };
+      return verdict.accept
+        ? { envelope, verdict, message: read(authenticator.tagged(source, verdict)) }
+        : { refusal: verdict.reply! };
     } catch (err) {
       return { refusal: replyOf(faultOr(err, source.id)) };
     }
@@ -121,20 +145,34 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   }
 
   /** Everything for one message; the work that goes on is in `after`. */
-  async function takeIn(envelope: Envelope, source: MailSource, after: (Promise<void> | undefined)[]): Promise<Settled[]> {
+  async function takeIn(
+    envelope: Envelope,
+    source: MailSource,
+    after: (Promise<void> | undefined)[],
+  ): Promise<Settled[]> {
     const message = read(source);
     const { from, to, helo, ip, tls } = envelope;
     const back = new Set(to.filter((rcpt) => returns?.isReturnPath(rcpt)));
     tell(source.id, "received", {
-      from, to, size: source.size, ip, helo, ...(tls !== undefined && { tls }), messageId: message.messageId, subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
+      from,
+      to,
+      size: source.size,
+      ip,
+      helo,
+      ...(tls !== undefined && { tls }),
+      messageId: message.messageId,
+      subject: headerValue(message.fields, "subject")?.slice(0, MAX_SUBJECT),
       ...(back.size > 0 && { returnPaths: [...back] }),
     });
     // Bounces arrive from servers without authentication; the signed address is the proof. The author of a complaint is checked later.
     const proven = from === "";
     const judged = back.size === to.length && proven ? { envelope, message } : await judge(envelope, message);
     const outcomes = await eachOf(to, AT_ONCE, (rcpt, i) => {
-      if (back.has(rcpt) && (proven || !("refusal" in judged))) return takeBack(envelope, source, rcpt, "refusal" in judged ? undefined : judged.verdict);
-      return "refusal" in judged ? turnAway(envelope, rcpt, judged.refusal) : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
+      if (back.has(rcpt) && (proven || !("refusal" in judged)))
+        return takeBack(envelope, source, rcpt, "refusal" in judged ? undefined : judged.verdict);
+      return "refusal" in judged
+        ? turnAway(envelope, rcpt, judged.refusal)
+        : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
     });
     after.push(...outcomes.map((one) => one.ended));
     return answer(source.id, "refusal" in judged ? undefined : judged, outcomes);
@@ -168,7 +206,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
         if (returns?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt, verdict)).settled;
-        const { settled, ended, left } = await settle({ envelope, message: read(source), verdict }, rcpt, ids.hex(), to);
+        const { settled, ended, left } = await settle(
+          { envelope, message: read(source), verdict },
+          rcpt,
+          ids.hex(),
+          to,
+        );
         await ended?.catch(() => {});
         return { ...settled, ...(left && left.length > 0 && { to: left }) };
       } catch (err) {
@@ -197,10 +240,16 @@ const MAX_SUBJECT = 1000;
 /** waitUntil() work may still forward the message. */
 async function discardAfter(source: MailSource, work: (Promise<void> | undefined)[], log: Log) {
   await Promise.allSettled(work);
-  await source.discard().catch((err: unknown) => log.warn({ err, message: source.id }, "a spool file could not be deleted"));
+  await source
+    .discard()
+    .catch((err: unknown) => log.warn({ err, message: source.id }, "a spool file could not be deleted"));
 }
 
-async function eachOf<In, Out>(items: In[], atOnce: number, run: (item: In, index: number) => Promise<Out>): Promise<Out[]> {
+async function eachOf<In, Out>(
+  items: In[],
+  atOnce: number,
+  run: (item: In, index: number) => Promise<Out>,
+): Promise<Out[]> {
   const results: Out[] = [];
   let next = 0;
   async function lane() {

@@ -10,7 +10,12 @@ test("running out of file descriptors and running out of disk space give differe
     assert.deepEqual(replyOf(refusal), { code: 451, enhanced: "4.3.2", text: "Too many open files, try again later" });
     assert.match(refusal.fix!, /LimitNOFILE=.*ulimit -n/);
   }
-  for (const code of ["ENOSPC", "EDQUOT", "53100"]) assert.deepEqual(replyOf(refusalOf(failed(code))), { code: 452, enhanced: "4.3.1", text: "Not enough storage to take the message, try again later" });
+  for (const code of ["ENOSPC", "EDQUOT", "53100"])
+    assert.deepEqual(replyOf(refusalOf(failed(code))), {
+      code: 452,
+      enhanced: "4.3.1",
+      text: "Not enough storage to take the message, try again later",
+    });
   assert.equal(replyOf(refusalOf(Object.assign(new Error("database or disk is full"), { errcode: 13 }))).code, 452);
 });
 

@@ -20,22 +20,46 @@ interface Tally {
  * Counts the answers of the API by operation and class, and how long they took. A request costs additions only: labels are put together
  * when somebody looks.
  */
-export function meterApi({ registry }: Pick<Metrics, "registry">): (operation: string, status: number, ms: number) => void {
+export function meterApi({
+  registry,
+}: Pick<Metrics, "registry">): (operation: string, status: number, ms: number) => void {
   const tallies = new Map<string, Tally>();
 
   register(REQUESTS, "Answers of the API, by operation and class of status", "counter", () =>
-    [...tallies].flatMap(([operation, { answers }]) => CLASSES.map((status, i) => ({ value: answers[i]!, labels: { operation, status } })).filter(({ value }) => value > 0)));
+    [...tallies].flatMap(([operation, { answers }]) =>
+      CLASSES.map((status, i) => ({ value: answers[i]!, labels: { operation, status } })).filter(
+        ({ value }) => value > 0,
+      ),
+    ),
+  );
 
   register(SECONDS, "How long answers of the API took", "histogram", () =>
     [...tallies].flatMap(([operation, { times, seconds }]) => {
       let count = 0;
-      const buckets = [...BUCKETS, "+Inf"].map((le, i) => ({ metricName: `${SECONDS}_bucket`, labels: { le, operation }, value: (count += times[i]!) }));
-      return [...buckets, { metricName: `${SECONDS}_sum`, labels: { operation }, value: seconds }, { metricName: `${SECONDS}_count`, labels: { operation }, value: count }];
-    }));
+      const buckets = [...BUCKETS, "+Inf"].map((le, i) => ({
+        metricName: `${SECONDS}_bucket`,
+        labels: { le, operation },
+        value: (count += times[i]!),
+      }));
+      return [
+        ...buckets,
+        { metricName: `${SECONDS}_sum`, labels: { operation }, value: seconds },
+        { metricName: `${SECONDS}_count`, labels: { operation }, value: count },
+      ];
+    }),
+  );
 
   return (operation, status, ms) => {
     let tally = tallies.get(operation);
-    if (tally === undefined) tallies.set(operation, (tally = { answers: new Float64Array(CLASSES.length), times: new Float64Array(BUCKETS.length + 1), seconds: 0 }));
+    if (tally === undefined)
+      tallies.set(
+        operation,
+        (tally = {
+          answers: new Float64Array(CLASSES.length),
+          times: new Float64Array(BUCKETS.length + 1),
+          seconds: 0,
+        }),
+      );
     const seconds = ms / 1000;
     tally.answers[status >= 500 || status < 200 ? 3 : Math.floor(status / 100) - 2]!++;
     tally.times[bucketOf(seconds)]!++;
@@ -44,7 +68,13 @@ export function meterApi({ registry }: Pick<Metrics, "registry">): (operation: s
 
   /** A metric that prom-client asks for its values, instead of one that it keeps. */
   function register(name: string, help: string, type: "counter" | "histogram", values: () => object[]) {
-    const metric = { name, help, aggregator: "sum", get: async () => ({ name, help, type, aggregator: "sum", values: values() }), reset: () => tallies.clear() };
+    const metric = {
+      name,
+      help,
+      aggregator: "sum",
+      get: async () => ({ name, help, type, aggregator: "sum", values: values() }),
+      reset: () => tallies.clear(),
+    };
     registry.registerMetric(metric as never);
   }
 }

@@ -1,10 +1,32 @@
-import { accountRoutes, d1Routes, dnsRecordRoutes, emailRoutingRoutes, kvRoutes, membershipRoutes, r2Routes, tokenRoutes, userRoutes, workerRoutes, workersTailsRoutes, zonesRoutes, type ClientAddress, type Route } from "../api/index.ts";
+import {
+  accountRoutes,
+  d1Routes,
+  dnsRecordRoutes,
+  emailRoutingRoutes,
+  kvRoutes,
+  membershipRoutes,
+  r2Routes,
+  tokenRoutes,
+  userRoutes,
+  workerRoutes,
+  workersTailsRoutes,
+  zonesRoutes,
+  type ClientAddress,
+  type Route,
+} from "../api/index.ts";
 import type { EmailRouting } from "../mail/index.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";
 
 /** Every operation of the API, tied to the domains of this process. */
-export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bindings: Bindings, routing: EmailRouting, workerUrl: (label: string, script: string) => string, { address, publicUrl }: { address: ClientAddress; publicUrl: string }, { clock }: Basics): Route[] {
+export function composeRoutes(
+  { accounts, scripts, zones, tails }: Platform,
+  bindings: Bindings,
+  routing: EmailRouting,
+  workerUrl: (label: string, script: string) => string,
+  { address, publicUrl }: { address: ClientAddress; publicUrl: string },
+  { clock }: Basics,
+): Route[] {
   const { kv, r2, d1 } = bindings;
   return [
     ...accountRoutes(accounts),
@@ -18,6 +40,12 @@ export function composeRoutes({ accounts, scripts, zones, tails }: Platform, bin
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),
     ...r2Routes({ ...r2, clock }),
-    ...d1Routes({ list: d1.list, databases: d1.databases, transfers: d1.transfers, ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }), clock }),
+    ...d1Routes({
+      list: d1.list,
+      databases: d1.databases,
+      transfers: d1.transfers,
+      ...(publicUrl !== "" && { origin: () => publicUrl.replace(/\/+$/, "") }),
+      clock,
+    }),
   ];
 }

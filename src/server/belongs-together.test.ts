@@ -23,7 +23,8 @@ onEveryDatabase((engine) => {
     const { db, another } = await engine.open(t, serverMigrations);
     const [first, second] = [randomBytes(32), randomBytes(32)];
     const objects = await folder(t);
-    const check = async (keys: Buffer[], on = objects, of = db) => checkTogether({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
+    const check = async (keys: Buffer[], on = objects, of = db) =>
+      checkTogether({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
     const other = await another();
     // Together at first, as when a whole fleet starts.
     await Promise.all([check([first]), check([first], objects, other), check([first])]);
@@ -39,7 +40,10 @@ onEveryDatabase((engine) => {
     const { db } = await engine.open(t, serverMigrations);
     const objects = await folder(t);
     const secrets = createSecrets({ keys: [randomBytes(32)] });
-    const failing = { ...objects, put: async (...put: Parameters<typeof objects.put>) => Promise.reject(await objects.put(...put)) };
+    const failing = {
+      ...objects,
+      put: async (...put: Parameters<typeof objects.put>) => Promise.reject(await objects.put(...put)),
+    };
     await assert.rejects(checkTogether({ db, objects: failing, secrets, ids: randomIds }));
     await checkTogether({ db, objects, secrets, ids: randomIds });
     await checkTogether({ db, objects, secrets, ids: randomIds });

@@ -2,7 +2,17 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { domainToASCII } from "node:url";
-import { certificateErrors, createAcmeCertificates, createDnsSolver, createFileCertificates, createHeldCertificates, createHttpSolver, keepSelfSigned, readPair, type Pair } from "../certificates/index.ts";
+import {
+  certificateErrors,
+  createAcmeCertificates,
+  createDnsSolver,
+  createFileCertificates,
+  createHeldCertificates,
+  createHttpSolver,
+  keepSelfSigned,
+  readPair,
+  type Pair,
+} from "../certificates/index.ts";
 import { isLoopback, messageOf } from "../kernel/index.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -37,17 +47,31 @@ export interface ServeCertificates {
 
 /** What the settings of `tls` say: files, else ACME, else one that signed itself. Rejects with certificateErrors for what cannot be. */
 export async function composeCertificates(parts: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
-  const { settings: { tls }, metrics } = parts;
+  const {
+    settings: { tls },
+    metrics,
+  } = parts;
   checkTls(tls);
-  const found = tls.cert_file !== "" ? await fromFiles(tls, basics) : tls.acme_directory !== "" ? await fromAcme(parts, basics) : await selfSigned(parts.settings, basics);
-  const expires = metrics.gauge("reelpost_tls_certificate_expires_seconds", "When the TLS certificate for clients that name no host expires, in seconds since 1970");
+  const found =
+    tls.cert_file !== ""
+      ? await fromFiles(tls, basics)
+      : tls.acme_directory !== ""
+        ? await fromAcme(parts, basics)
+        : await selfSigned(parts.settings, basics);
+  const expires = metrics.gauge(
+    "reelpost_tls_certificate_expires_seconds",
+    "When the TLS certificate for clients that name no host expires, in seconds since 1970",
+  );
   const measure = () => expires.set(Math.floor(readPair(found.tls.pem()).notAfter / 1000));
   measure();
   found.tls.onChange(measure);
   return found;
 }
 
-async function fromFiles({ cert_file: certFile, key_file: keyFile }: Settings["tls"], { clock, log, lifecycle }: Basics): Promise<ServeCertificates> {
+async function fromFiles(
+  { cert_file: certFile, key_file: keyFile }: Settings["tls"],
+  { clock, log, lifecycle }: Basics,
+): Promise<ServeCertificates> {
   const tls = await createFileCertificates({ certFile, keyFile, clock, log });
   lifecycle.onStop("certificates", () => tls.close());
   return { tls, respond: async () => false, start() {} };
@@ -56,19 +80,46 @@ async function fromFiles({ cert_file: certFile, key_file: keyFile }: Settings["t
 async function selfSigned({ http, smtp, ...settings }: Settings, basics: Basics): Promise<ServeCertificates> {
   const tls = createHeldCertificates(await ownPair({ http, smtp, ...settings }, basics));
   const open = [http.host, smtp.host].some((host) => !isLoopback(host));
-  basics.log[open ? "warn" : "debug"]("the TLS certificate signed itself: mail is encrypted with it, but nobody can check who we are. tls.cert_file or tls.acme_directory gives a better one");
+  basics.log[open ? "warn" : "debug"](
+    "the TLS certificate signed itself: mail is encrypted with it, but nobody can check who we are. tls.cert_file or tls.acme_directory gives a better one",
+  );
   return { tls, respond: async () => false, start() {} };
 }
 
-async function fromAcme({ store: { db, events }, secrets, settings, zones, providerOf = () => createEmbeddedProvider(zones), alsoFor }: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
+async function fromAcme(
+  {
+    store: { db, events },
+    secrets,
+    settings,
+    zones,
+    providerOf = () => createEmbeddedProvider(zones),
+    alsoFor,
+  }: CertificatesParts,
+  basics: Basics,
+): Promise<ServeCertificates> {
   const { clock, ids, log, lifecycle } = basics;
-  const { acme_directory: directory, acme_email: email, acme_names: names, acme_challenge: challenge, acme_ca_file: caFile } = settings.tls;
+  const {
+    acme_directory: directory,
+    acme_email: email,
+    acme_names: names,
+    acme_challenge: challenge,
+    acme_ca_file: caFile,
+  } = settings.tls;
   const http = createHttpSolver({ db, clock });
   const tls = await createAcmeCertificates({
-    db, events, secrets, clock, ids, log, directory,
+    db,
+    events,
+    secrets,
+    clock,
+    ids,
+    log,
+    directory,
     contact: email === "" ? [] : [`mailto:${email}`],
     ca: caFile === "" ? undefined : await readAuthorities(caFile),
-    solver: challenge === "http-01" ? http : createDnsSolver(createDnsTexts({ zones, providerOf, clock, alone: db.dialect === "sqlite" })),
+    solver:
+      challenge === "http-01"
+        ? http
+        : createDnsSolver(createDnsTexts({ zones, providerOf, clock, alone: db.dialect === "sqlite" })),
     wanted: async () => [names.map(asciiName), ...((await alsoFor?.()) ?? []).map((name) => [name])],
     fallback: await ownPair(settings, basics),
   });
@@ -79,7 +130,9 @@ async function fromAcme({ store: { db, events }, secrets, settings, zones, provi
 /** For all names this machine may be known by. */
 function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<Pair> {
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
-  const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"].map((name) => domainToASCII(name)).filter((name) => name !== "");
+  const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"]
+    .map((name) => domainToASCII(name))
+    .filter((name) => name !== "");
   return keepSelfSigned({ file: join(dataDir, "tls", "self-signed.pem"), names: [...new Set(names)], clock });
 }
 

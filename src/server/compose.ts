@@ -1,9 +1,54 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
-import { createCapture, createReceiver, createSendEmail, createSpool, traceTo, type Captured, type ForwardRules, type Receiver, type ReceiverOptions, type Spool, type Transport } from "../mail/index.ts";
-import { createJobs, createLocalEvents, migrate, openFsObjects, openPostgres, openPostgresEvents, openSqlite, takeBackJobs, type Db, type Events, type Jobs, type ObjectStore } from "../store/index.ts";
-import { createD1DatabaseList, createD1Databases, createD1Service, createD1Transfers, createKvService, createR2Service, createRuntime, createSendEmailService, createStreamService, d1Home, type BindingServices, type D1DatabaseList, type D1Service, type D1Transfers, type KvService, type R2Service, type RuntimeOptions, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
+import {
+  createCapture,
+  createReceiver,
+  createSendEmail,
+  createSpool,
+  traceTo,
+  type Captured,
+  type ForwardRules,
+  type Receiver,
+  type ReceiverOptions,
+  type Spool,
+  type Transport,
+} from "../mail/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  migrate,
+  openFsObjects,
+  openPostgres,
+  openPostgresEvents,
+  openSqlite,
+  takeBackJobs,
+  type Db,
+  type Events,
+  type Jobs,
+  type ObjectStore,
+} from "../store/index.ts";
+import {
+  createD1DatabaseList,
+  createD1Databases,
+  createD1Service,
+  createD1Transfers,
+  createKvService,
+  createR2Service,
+  createRuntime,
+  createSendEmailService,
+  createStreamService,
+  d1Home,
+  type BindingServices,
+  type D1DatabaseList,
+  type D1Service,
+  type D1Transfers,
+  type KvService,
+  type R2Service,
+  type RuntimeOptions,
+  type StreamPort,
+  type WorkerRuntime,
+} from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
 
 /** What every part needs. */
@@ -29,13 +74,19 @@ export interface StorePlaces {
 }
 
 /** Database, objects and events: all of one data directory, or rows and events in PostgreSQL where `database` names one. */
-export async function openStore(directory: string, { lifecycle, clock, ids, log }: Basics, { database, objects = "objects" }: StorePlaces = {}): Promise<Store> {
-  const db = database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
+export async function openStore(
+  directory: string,
+  { lifecycle, clock, ids, log }: Basics,
+  { database, objects = "objects" }: StorePlaces = {},
+): Promise<Store> {
+  const db =
+    database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
   // The data directory is locked: nobody else works on these.
   if (database === undefined) await takeBackJobs(db);
-  const events = database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
+  const events =
+    database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
   lifecycle.onStop("events", () => events.close());
   const jobs = createJobs({ db, clock, ids, events, log });
   return { db, objects: await openFsObjects({ folder: resolve(directory, objects) }), events, jobs };
@@ -55,7 +106,12 @@ export interface BindingOptions {
 }
 
 /** What workers are bound to, on one store. */
-export function composeBindings({ db, objects, events, jobs }: Store, directory: string, { clock, ids, log, lifecycle }: Basics, { d1: lives = { files: true, transfers: true } }: BindingOptions = {}): Bindings {
+export function composeBindings(
+  { db, objects, events, jobs }: Store,
+  directory: string,
+  { clock, ids, log, lifecycle }: Basics,
+  { d1: lives = { files: true, transfers: true } }: BindingOptions = {},
+): Bindings {
   const kv = createKvService({ db, objects, clock, ids, log });
   const r2 = createR2Service({ db, objects, clock, ids, log });
   const d1 = composeD1();
@@ -69,7 +125,8 @@ export function composeBindings({ db, objects, events, jobs }: Store, directory:
     await d1.databases.close();
   });
   const sweepAll = () => {
-    for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers]) sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
+    for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers])
+      sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
   };
   // At once too: a crash may have left deletions half done.
   sweepAll();
@@ -83,11 +140,28 @@ export function composeBindings({ db, objects, events, jobs }: Store, directory:
     // A process without the database files leaves their deletion to the process that has them.
     const list = createD1DatabaseList({ db, ...(lives.files && { databases }), clock, ids, log });
     const service = createD1Service({ directory: folder, databases, list, clock, log });
-    return { ...service, list, transfers: createD1Transfers({ db, objects, jobs, events, list, ...(lives.transfers && { databases, home: d1Home(folder, ids) }), clock, ids, log }) };
+    return {
+      ...service,
+      list,
+      transfers: createD1Transfers({
+        db,
+        objects,
+        jobs,
+        events,
+        list,
+        ...(lives.transfers && { databases, home: d1Home(folder, ids) }),
+        clock,
+        ids,
+        log,
+      }),
+    };
   }
 }
 
-export interface LocalMailOptions extends Pick<RuntimeOptions, "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs" | "runFolder" | "uidRange"> {
+export interface LocalMailOptions extends Pick<
+  RuntimeOptions,
+  "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs" | "runFolder" | "uidRange"
+> {
   bindings: Omit<BindingServices, "sendEmail" | "stream">;
   stream: StreamPort;
   /** Where what workers send is written. */
@@ -111,16 +185,45 @@ export interface LocalMail {
 /** Workers and mail of a machine that delivers nothing: every message a worker sends becomes a file. */
 export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, lifecycle }: Basics): LocalMail {
   mkdirSync(options.mailDirectory, { recursive: true, mode: 0o700 });
-  const spool = createSpool({ dir: options.spoolDirectory, ids, ...(options.maxMessageBytes !== undefined && { maxBytes: options.maxMessageBytes }) });
+  const spool = createSpool({
+    dir: options.spoolDirectory,
+    ids,
+    ...(options.maxMessageBytes !== undefined && { maxBytes: options.maxMessageBytes }),
+  });
   lifecycle.onStop("spool", () => spool.close());
   const transport = createCapture({ dir: options.mailDirectory, log, onWritten: options.onCaptured });
   lifecycle.onStop("captured mail", () => transport.close());
   const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
-  const sendEmail = createSendEmailService({ port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }), log });
+  const sendEmail = createSendEmailService({
+    port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }),
+    log,
+  });
   const { egress, limits, concurrency, maxProcesses, idleMs, runFolder, uidRange } = options;
-  const processes = createRuntime({ services: { ...options.bindings, sendEmail, stream: createStreamService({ port: options.stream, log }) }, egress, limits, concurrency, maxProcesses, idleMs, runFolder, uidRange, ids, log, clock });
+  const processes = createRuntime({
+    services: { ...options.bindings, sendEmail, stream: createStreamService({ port: options.stream, log }) },
+    egress,
+    limits,
+    concurrency,
+    maxProcesses,
+    idleMs,
+    runFolder,
+    uidRange,
+    ids,
+    log,
+    clock,
+  });
   lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
   const runtime = options.observe(processes);
-  const receiver = createReceiver({ runtime, route: options.route, transport, spool, trace, clock, ids, log, rules: options.rules });
+  const receiver = createReceiver({
+    runtime,
+    route: options.route,
+    transport,
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
+    rules: options.rules,
+  });
   return { runtime, receiver, spool, transport };
 }

@@ -6,22 +6,48 @@ import { confinementFindings, confinementText } from "./confinement.ts";
 type Found = Partial<Pick<MediaCapabilities, "sandbox" | "user" | "offline">>;
 
 const settings = { workers: { uid_range: "2000-2999" } } as Parameters<typeof confinementFindings>[0]["settings"];
-const capabilities = (found: Found): MediaCapabilities => ({ version: "7.1", encoders: new Set(), filters: new Set(), sandbox: "bwrap", user: undefined, offline: true, ...found });
-const findings = (media: Found | (() => Promise<MediaCapabilities>) | undefined, users: "account" | "shared" | "server" = "account") =>
-  confinementFindings({ settings, users, media: typeof media === "function" || media === undefined ? media : async () => capabilities(media) });
+const capabilities = (found: Found): MediaCapabilities => ({
+  version: "7.1",
+  encoders: new Set(),
+  filters: new Set(),
+  sandbox: "bwrap",
+  user: undefined,
+  offline: true,
+  ...found,
+});
+const findings = (
+  media: Found | (() => Promise<MediaCapabilities>) | undefined,
+  users: "account" | "shared" | "server" = "account",
+) =>
+  confinementFindings({
+    settings,
+    users,
+    media: typeof media === "function" || media === undefined ? media : async () => capabilities(media),
+  });
 
 describe("the confinement in force", () => {
   test("names the sandbox, the user and the network of video programs", async () => {
-    const report = async (found: Found) => (await findings(found)).slice(0, 1).map((finding) => `${finding.status}: ${finding.found}`);
+    const report = async (found: Found) =>
+      (await findings(found)).slice(0, 1).map((finding) => `${finding.status}: ${finding.found}`);
     assert.deepEqual(await report({ sandbox: "bwrap" }), ["ok: bubblewrap, the server's user, no network"]);
-    assert.deepEqual(await report({ sandbox: "bwrap", user: { uid: 1234, gid: 99 } }), ["ok: bubblewrap, user 1234, no network"]);
-    assert.deepEqual(await report({ sandbox: "landlock", offline: false }), ["ok: landlock, the server's user, with network"]);
+    assert.deepEqual(await report({ sandbox: "bwrap", user: { uid: 1234, gid: 99 } }), [
+      "ok: bubblewrap, user 1234, no network",
+    ]);
+    assert.deepEqual(await report({ sandbox: "landlock", offline: false }), [
+      "ok: landlock, the server's user, with network",
+    ]);
   });
 
   test("warns about limits only, and says which setting and packages change it", async () => {
-    for (const [sandbox, name] of [["prlimit", "limits only"], ["none", "nothing"]] as const) {
+    for (const [sandbox, name] of [
+      ["prlimit", "limits only"],
+      ["none", "nothing"],
+    ] as const) {
       const [finding] = await findings({ sandbox });
-      assert.deepEqual([finding!.status, finding!.found, finding!.expected], ["warning", `${name}, the server's user, no network`, "bubblewrap or landlock"]);
+      assert.deepEqual(
+        [finding!.status, finding!.found, finding!.expected],
+        ["warning", `${name}, the server's user, no network`, "bubblewrap or landlock"],
+      );
       assert.match(finding!.fix!, /bubblewrap.*perl.*stream\.sandbox/);
     }
   });
@@ -36,7 +62,10 @@ describe("the confinement in force", () => {
   });
 
   test("says nothing of video in a process that runs no video programs", async () => {
-    assert.deepEqual((await findings(undefined)).map(({ check }) => check), ["users of worker processes"]);
+    assert.deepEqual(
+      (await findings(undefined)).map(({ check }) => check),
+      ["users of worker processes"],
+    );
   });
 
   test("warns when accounts share the user of their workers", async () => {
@@ -50,7 +79,13 @@ describe("the confinement in force", () => {
   });
 
   test("is a line per finding, with the status of those that need attention", async () => {
-    assert.equal(confinementText(await findings({ sandbox: "prlimit", user: { uid: 1234, gid: 1234 } }, "server")), "confinement of video programs: limits only, user 1234, no network (warning)\nusers of worker processes: the server's user for all accounts (warning)\n");
-    assert.equal(confinementText(await findings({ sandbox: "landlock" })), "confinement of video programs: landlock, the server's user, no network\nusers of worker processes: one per account\n");
+    assert.equal(
+      confinementText(await findings({ sandbox: "prlimit", user: { uid: 1234, gid: 1234 } }, "server")),
+      "confinement of video programs: limits only, user 1234, no network (warning)\nusers of worker processes: the server's user for all accounts (warning)\n",
+    );
+    assert.equal(
+      confinementText(await findings({ sandbox: "landlock" })),
+      "confinement of video programs: landlock, the server's user, no network\nusers of worker processes: one per account\n",
+    );
   });
 });

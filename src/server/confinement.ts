@@ -14,7 +14,11 @@ export interface ConfinementParts {
 }
 
 /** The confinement of ffmpeg and of workers in this process. */
-export async function confinementFindings({ settings, media, users = workerUsers(parseIdRange(settings.workers.uid_range)) }: ConfinementParts): Promise<Finding[]> {
+export async function confinementFindings({
+  settings,
+  media,
+  users = workerUsers(parseIdRange(settings.workers.uid_range)),
+}: ConfinementParts): Promise<Finding[]> {
   return [...(media === undefined ? [] : [await mediaFinding(media)]), workerFinding(users)];
 }
 
@@ -26,9 +30,20 @@ async function mediaFinding(media: NonNullable<ConfinementParts["media"]>): Prom
     const { sandbox, user, offline } = await media();
     const found = `${HOW[sandbox]}, ${user === undefined ? "the server's user" : `user ${user.uid}`}, ${offline ? "no network" : "with network"}`;
     if (sandbox === "bwrap" || sandbox === "landlock") return fine(check, found);
-    return { check, status: "warning", found, expected: "bubblewrap or landlock", fix: "Install bubblewrap, or perl on a kernel with landlock (5.13), and set stream.sandbox to auto." };
+    return {
+      check,
+      status: "warning",
+      found,
+      expected: "bubblewrap or landlock",
+      fix: "Install bubblewrap, or perl on a kernel with landlock (5.13), and set stream.sandbox to auto.",
+    };
   } catch (err) {
-    return { check, status: "error", found: messageOf(err), ...(err instanceof UserError && err.fix !== undefined && { fix: err.fix }) };
+    return {
+      check,
+      status: "error",
+      found: messageOf(err),
+      ...(err instanceof UserError && err.fix !== undefined && { fix: err.fix }),
+    };
   }
 }
 
@@ -36,10 +51,17 @@ function workerFinding(users: ReturnType<typeof workerUsers>): Finding {
   const check = "users of worker processes";
   if (users === "account") return fine(check, "one per account");
   return {
-    check, status: "warning", found: users === "shared" ? "nobody for all accounts" : "the server's user for all accounts", expected: "one per account",
-    fix: users === "shared" ? "Set workers.uid_range to user ids that are mapped in this container." : "Start the server with the capabilities in deploy/reelpost-account-users.conf, or run a server for each account that does not trust the others.",
+    check,
+    status: "warning",
+    found: users === "shared" ? "nobody for all accounts" : "the server's user for all accounts",
+    expected: "one per account",
+    fix:
+      users === "shared"
+        ? "Set workers.uid_range to user ids that are mapped in this container."
+        : "Start the server with the capabilities in deploy/reelpost-account-users.conf, or run a server for each account that does not trust the others.",
   };
 }
 
 /** One line per finding, for people and monitoring. */
-export const confinementText = (findings: Finding[]): string => findings.map(({ check, status, found }) => `${check}: ${found}${status === "ok" ? "" : ` (${status})`}\n`).join("");
+export const confinementText = (findings: Finding[]): string =>
+  findings.map(({ check, status, found }) => `${check}: ${found}${status === "ok" ? "" : ` (${status})`}\n`).join("");

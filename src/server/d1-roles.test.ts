@@ -8,5 +8,6 @@ test("only processes that query D1 have database files, and only the API process
   assert.deepEqual(of(), { files: true, transfers: true });
   assert.deepEqual(of("api"), { files: true, transfers: true });
   for (const role of ["workers", "smtp"]) assert.deepEqual(of(role), { files: true, transfers: false });
-  for (const role of ["encode", "playback", "live", "outbound", "dns"]) assert.deepEqual(of(role), { files: false, transfers: false });
+  for (const role of ["encode", "playback", "live", "outbound", "dns"])
+    assert.deepEqual(of(role), { files: false, transfers: false });
 });

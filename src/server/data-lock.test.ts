@@ -17,7 +17,11 @@ const folder = async (t: { after: (f: () => Promise<void>) => void }) => {
 it("refuses a second server in this process and lets it in after the first", async (t) => {
   const directory = await folder(t);
   const first = lockDataDirectory(directory);
-  assert.throws(() => lockDataDirectory(directory), (err: unknown) => err instanceof UserError && err.message.includes(`process ${process.pid}`) && err.message.includes(directory));
+  assert.throws(
+    () => lockDataDirectory(directory),
+    (err: unknown) =>
+      err instanceof UserError && err.message.includes(`process ${process.pid}`) && err.message.includes(directory),
+  );
   first.release();
   lockDataDirectory(directory).release();
 });
@@ -26,7 +30,9 @@ it("is held by a living process and not by a killed one", async (t) => {
   const directory = await folder(t);
   const script = `const { lockDataDirectory } = await import(${JSON.stringify(join(import.meta.dirname, "data-lock.ts"))});
     lockDataDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   await once(child.stdout, "data");
   assert.throws(() => lockDataDirectory(directory), new RegExp(`process ${child.pid}`));
   child.kill("SIGKILL");

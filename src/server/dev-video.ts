@@ -28,7 +28,12 @@ const ACCOUNT = "0".repeat(32);
 const API = `${VIDEO_PREFIX}client/v4/`;
 /** Whoever comes is the developer, whatever the token. */
 const OPEN: Gate = {
-  authenticate: async () => ({ tokenId: ACCOUNT, user: { id: ACCOUNT, email: "developer@localhost" }, accounts: [ACCOUNT], allows: () => true }),
+  authenticate: async () => ({
+    tokenId: ACCOUNT,
+    user: { id: ACCOUNT, email: "developer@localhost" },
+    accounts: [ACCOUNT],
+    allows: () => true,
+  }),
   accountExists: async (id) => id === ACCOUNT,
   zoneAccount: async () => undefined,
 };
@@ -43,15 +48,29 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
     if (begun !== undefined) return begun;
     const stream = composeStream(
       {
-        store, base, secrets: createSecrets({ keys: loadKeyFile(join(dataDir, "secrets.key")) }), settings: { ...settings, stream: { ...settings.stream, allow_private: true } },
-        roles: new Set(ROLES), prefix: VIDEO_PREFIX.slice(0, -1), folder: join(dataDir, "video"), defaultAccount: ACCOUNT,
+        store,
+        base,
+        secrets: createSecrets({ keys: loadKeyFile(join(dataDir, "secrets.key")) }),
+        settings: { ...settings, stream: { ...settings.stream, allow_private: true } },
+        roles: new Set(ROLES),
+        prefix: VIDEO_PREFIX.slice(0, -1),
+        folder: join(dataDir, "video"),
+        defaultAccount: ACCOUNT,
       },
       basics,
     );
     // Ports of broadcasts may be somebody else's; everything else works without.
-    const listening = stream.listen().catch((err: unknown) => basics.log.warn({ err }, "no broadcasts can be published over RTMP and SRT"));
+    const listening = stream
+      .listen()
+      .catch((err: unknown) => basics.log.warn({ err }, "no broadcasts can be published over RTMP and SRT"));
     stream.start();
-    const api = createApi({ ...basics, routes: stream.routes, version: "dev", gate: OPEN, rateLimit: { requests: 0, seconds: 1 } });
+    const api = createApi({
+      ...basics,
+      routes: stream.routes,
+      version: "dev",
+      gate: OPEN,
+      rateLimit: { requests: 0, seconds: 1 },
+    });
     return (begun = { stream, listening, api: getRequestListener(api.fetch, { overrideGlobalObjects: false }) });
   }
   return {
@@ -62,7 +81,8 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
       if (request.url!.startsWith(`${VIDEO_PREFIX}upload/`)) await stream.upload(request, response);
       else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
       // There are no tokens here: what a page of somebody else's sends is not the developer's wish.
-      else if (request.headers.origin !== undefined) refuse(response, 403, "The API of the development server is not for pages of browsers.");
+      else if (request.headers.origin !== undefined)
+        refuse(response, 403, "The API of the development server is not for pages of browsers.");
       else {
         request.url = request.url!.slice(VIDEO_PREFIX.length - 1);
         await api(request, response);

@@ -1,7 +1,25 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { claimedBy, createDevHttp, createReceive, createStories, devErrors, openDevWorker, workerFor, type DevWorker, type Stories } from "../dev/index.ts";
-import { createLifecycle, isLoopback, messageOf, randomIds, systemClock, UserError, type Lifecycle } from "../kernel/index.ts";
+import {
+  claimedBy,
+  createDevHttp,
+  createReceive,
+  createStories,
+  devErrors,
+  openDevWorker,
+  workerFor,
+  type DevWorker,
+  type Stories,
+} from "../dev/index.ts";
+import {
+  createLifecycle,
+  isLoopback,
+  messageOf,
+  randomIds,
+  systemClock,
+  UserError,
+  type Lifecycle,
+} from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
 import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
 import { DEV_EGRESS, type Project, type RuntimeLimits, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
@@ -22,7 +40,18 @@ const KEPT_RUNS = 50;
  * configurations) for a configuration that cannot be used, a port or a data directory that is taken.
  */
 export async function startDev(options: DevOptions): Promise<DevServer> {
-  const { cwd, env = {}, configs = [], environment, watch = true, report, log, clock = systemClock, ids = randomIds, limits = {} } = options;
+  const {
+    cwd,
+    env = {},
+    configs = [],
+    environment,
+    watch = true,
+    report,
+    log,
+    clock = systemClock,
+    ids = randomIds,
+    limits = {},
+  } = options;
   const lifecycle = createLifecycle({ log });
   const basics: Basics = { clock, ids, log, lifecycle };
   sayWhyTheEndTakesLong(lifecycle, report);
@@ -30,7 +59,8 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     // Workers need a runtime to be deployed to, and the runtime's settings come from the workers' configuration.
     const late: { runtime?: WorkerRuntime; stream?: StreamPort; url?: string } = {};
     const deploy: WorkerRuntime["deploy"] = (script, how) => late.runtime!.deploy(script, how);
-    const open = (config?: string) => openDevWorker({ cwd, config, environment, runtime: { deploy }, report, clock, watch });
+    const open = (config?: string) =>
+      openDevWorker({ cwd, config, environment, runtime: { deploy }, report, clock, watch });
     const workers = await allOrEveryReason(configs.length === 0 ? [open()] : configs.map(open));
     const closeProjects = async () => void (await Promise.all(workers.map((worker) => worker.close())));
     lifecycle.onStop("projects", closeProjects);
@@ -39,9 +69,16 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     // The command line goes first, then the project's own file, then the environment.
     const { settings } = await readSettings({ cwd, env });
     const host = options.host ?? first.project.dev.ip ?? settings.http.host;
-    const smtpPort = options.smtpPort ?? first.project.reelpost.smtpPort ?? (env.REELPOST_SMTP_PORT === undefined ? undefined : settings.smtp.port);
+    const smtpPort =
+      options.smtpPort ??
+      first.project.reelpost.smtpPort ??
+      (env.REELPOST_SMTP_PORT === undefined ? undefined : settings.smtp.port);
 
-    const dataDir = resolve(cwd, options.dataDir ?? (env.REELPOST_DATA_DIR === undefined ? join(first.project.root, ".reelpost") : settings.data_dir));
+    const dataDir = resolve(
+      cwd,
+      options.dataDir ??
+        (env.REELPOST_DATA_DIR === undefined ? join(first.project.root, ".reelpost") : settings.data_dir),
+    );
     prepareDataDirectory(dataDir);
     const lock = lockDataDirectory(dataDir);
     lifecycle.onStop("lock", lock.release);
@@ -65,9 +102,17 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
         maxMessageBytes: limits.messageBytes,
         onCaptured: (captured) => stories?.captured(captured),
         route: (recipient) => ({ kind: "worker", script: workerFor(recipient, claims()) }),
-        rules: { isVerified: (address) => isVerified(address, workers), leadsTo: (address, script) => claimedBy(address, claims()) === script },
+        rules: {
+          isVerified: (address) => isVerified(address, workers),
+          leadsTo: (address, script) => claimedBy(address, claims()) === script,
+        },
         observe(processes) {
-          stories = createStories({ runtime: processes, report, clock, explain: (name, exception) => byName.get(name)?.explain(exception) });
+          stories = createStories({
+            runtime: processes,
+            report,
+            clock,
+            explain: (name, exception) => byName.get(name)?.explain(exception),
+          });
           return stories.runtime;
         },
       },
@@ -84,15 +129,49 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     const unavailable = (name: string) => byName.get(name)?.unavailable;
     const receive = createReceive({ receiver, spool, workers: names, unavailable, ids });
     const http = createDevHttp({
-      runtime, receive, workers: names, unavailable, log, graceMs: limits.graceMs, metrics: metrics.render, video: video.handle,
-      health: () => ({ workers: workers.map(({ name, build, unavailable: why }) => ({ name, version: build?.script.version ?? null, ...(why !== undefined && { problem: why }) })) }),
+      runtime,
+      receive,
+      workers: names,
+      unavailable,
+      log,
+      graceMs: limits.graceMs,
+      metrics: metrics.render,
+      video: video.handle,
+      health: () => ({
+        workers: workers.map(({ name, build, unavailable: why }) => ({
+          name,
+          version: build?.script.version ?? null,
+          ...(why !== undefined && { problem: why }),
+        })),
+      }),
     });
-    const { url, port } = await http.listen({ host, port: options.port ?? first.project.dev.port ?? settings.http.port });
+    const { url, port } = await http.listen({
+      host,
+      port: options.port ?? first.project.dev.port ?? settings.http.port,
+    });
     late.url = url;
     lifecycle.onStop("http", () => http.close());
-    if (!isLoopback(host)) report({ event: "warning", text: `${host} can be reached by other machines, and whoever reaches it can run your worker` });
-    const onRefused: SmtpListenerOptions["onRefused"] = ({ from, to }, { code, enhanced, text }) => report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` });
-    const smtp = await listenForMail(smtpPort, { host, receive: receiver.receive, spool, clock, ids, log, onRefused, limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 } }, options.report);
+    if (!isLoopback(host))
+      report({
+        event: "warning",
+        text: `${host} can be reached by other machines, and whoever reaches it can run your worker`,
+      });
+    const onRefused: SmtpListenerOptions["onRefused"] = ({ from, to }, { code, enhanced, text }) =>
+      report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` });
+    const smtp = await listenForMail(
+      smtpPort,
+      {
+        host,
+        receive: receiver.receive,
+        spool,
+        clock,
+        ids,
+        log,
+        onRefused,
+        limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 },
+      },
+      options.report,
+    );
     if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
     // First of all: nothing is built any more while the rest comes to its end.
     lifecycle.onStop("rebuilding", closeProjects);
@@ -104,7 +183,11 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       dataDir,
       mailDir,
       get workers() {
-        return workers.map(({ name, project }) => ({ name, config: relative(cwd, project.configFile), bindings: project.bindings }));
+        return workers.map(({ name, project }) => ({
+          name,
+          config: relative(cwd, project.configFile),
+          bindings: project.bindings,
+        }));
       },
       rebuild: async () => void (await Promise.all(workers.map((worker) => worker.rebuild("key")))),
       close: () => lifecycle.stop(),
@@ -128,7 +211,12 @@ function indexByName(workers: DevWorker[]): Map<string, DevWorker> {
   const byName = new Map<string, DevWorker>();
   for (const worker of workers) {
     const other = byName.get(worker.name);
-    if (other !== undefined) throw devErrors.twoWorkersOneName({ name: worker.name, first: other.project.configFile, second: worker.project.configFile });
+    if (other !== undefined)
+      throw devErrors.twoWorkersOneName({
+        name: worker.name,
+        first: other.project.configFile,
+        second: worker.project.configFile,
+      });
     byName.set(worker.name, worker);
   }
   return byName;
@@ -144,24 +232,34 @@ function prepareDataDirectory(directory: string) {
 function newRunFolder(parent: string, now: number): string {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   const runs = readdirSync(parent).sort();
-  for (const old of runs.slice(0, Math.max(0, runs.length - KEPT_RUNS))) rmSync(join(parent, old), { recursive: true, force: true });
+  for (const old of runs.slice(0, Math.max(0, runs.length - KEPT_RUNS)))
+    rmSync(join(parent, old), { recursive: true, force: true });
   return join(parent, new Date(now).toISOString().replaceAll(":", "-"));
 }
 
 /** A port that was asked for is taken or refused; the default one gives way to the next free one. */
-async function listenForMail(port: DevOptions["smtpPort"], options: Omit<SmtpListenerOptions, "port">, report: DevOptions["report"]): Promise<SmtpListener | undefined> {
+async function listenForMail(
+  port: DevOptions["smtpPort"],
+  options: Omit<SmtpListenerOptions, "port">,
+  report: DevOptions["report"],
+): Promise<SmtpListener | undefined> {
   if (port === false) return undefined;
   if (port !== undefined) return createSmtpListener({ ...options, port });
   for (const candidate of SMTP_PORTS) {
     try {
       const listener = await createSmtpListener({ ...options, port: candidate });
-      if (candidate !== SMTP_PORTS[0]) report({ event: "notice", text: `Port ${SMTP_PORTS[0]} is in use; SMTP listens on ${candidate}` });
+      if (candidate !== SMTP_PORTS[0])
+        report({ event: "notice", text: `Port ${SMTP_PORTS[0]} is in use; SMTP listens on ${candidate}` });
       return listener;
     } catch (err) {
       if (!isPortBusy(err)) throw err;
     }
   }
-  throw mailErrors.listenFailed({ host: options.host, port: `${SMTP_PORTS[0]}-${SMTP_PORTS.at(-1)}`, reason: "all of them are in use" });
+  throw mailErrors.listenFailed({
+    host: options.host,
+    port: `${SMTP_PORTS[0]}-${SMTP_PORTS.at(-1)}`,
+    reason: "all of them are in use",
+  });
 }
 
 const QUIET_END_MS = 500;
@@ -170,24 +268,35 @@ const QUIET_END_MS = 500;
 function sayWhyTheEndTakesLong(lifecycle: Lifecycle, report: DevOptions["report"]) {
   let timer: NodeJS.Timeout | undefined;
   lifecycle.stopping.addEventListener("abort", () => {
-    timer = setTimeout(() => report({ event: "notice", text: "Stopping when what still runs is done, in some seconds at most. Ctrl-C stops at once." }), QUIET_END_MS);
+    timer = setTimeout(
+      () =>
+        report({
+          event: "notice",
+          text: "Stopping when what still runs is done, in some seconds at most. Ctrl-C stops at once.",
+        }),
+      QUIET_END_MS,
+    );
   });
   lifecycle.onStop("notice", () => clearTimeout(timer));
 }
 
-const isPortBusy = (err: unknown) => err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+const isPortBusy = (err: unknown) =>
+  err instanceof UserError && (err.cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
 
 /** Without a list every address is a verified destination: nothing is delivered here. */
 function isVerified(address: string, workers: DevWorker[]): boolean {
   const lists = workers.map(({ project }) => project.reelpost.verifiedAddresses);
-  return lists.some((list) => list === undefined || list.some((known) => known.toLowerCase() === address.toLowerCase()));
+  return lists.some(
+    (list) => list === undefined || list.some((known) => known.toLowerCase() === address.toLowerCase()),
+  );
 }
 
 /** One set of limits for all workers: the widest that any of them asks for. */
 function widestLimits(projects: Project[]): Partial<RuntimeLimits> {
   const widest: Partial<RuntimeLimits> = {};
   for (const { reelpost } of projects) {
-    for (const [name, value] of Object.entries(reelpost.limits) as [keyof RuntimeLimits, number][]) widest[name] = Math.max(widest[name] ?? 0, value);
+    for (const [name, value] of Object.entries(reelpost.limits) as [keyof RuntimeLimits, number][])
+      widest[name] = Math.max(widest[name] ?? 0, value);
   }
   return widest;
 }

@@ -15,12 +15,29 @@ export interface DkimRotationParts {
 }
 
 /** DKIM keys of every name are replaced by new ones in time. */
-export function composeDkimRotation({ store: { jobs }, settings: { email }, zones, routing, sending, dns }: DkimRotationParts, { clock, log, lifecycle }: Basics): DkimRotation {
+export function composeDkimRotation(
+  { store: { jobs }, settings: { email }, zones, routing, sending, dns }: DkimRotationParts,
+  { clock, log, lifecycle }: Basics,
+): DkimRotation {
   const rotation = createDkimRotation({
-    dkimKeys: routing.dkimKeys, zones, jobs, clock, log, days: email.dkim_days,
-    publishers: { routing: { rotate: (zone, name) => routing.dns.rotateDkim(zone, name), republish: (zone, name) => routing.dns.republish(zone, name) }, ...(sending && { sending }) },
+    dkimKeys: routing.dkimKeys,
+    zones,
+    jobs,
+    clock,
+    log,
+    days: email.dkim_days,
+    publishers: {
+      routing: {
+        rotate: (zone, name) => routing.dns.rotateDkim(zone, name),
+        republish: (zone, name) => routing.dns.republish(zone, name),
+      },
+      ...(sending && { sending }),
+    },
     async seen(name, records) {
-      const { records: found } = await dns.watch.look(name, records.map(({ name: at, text }) => ({ type: "TXT", name: at, content: text })));
+      const { records: found } = await dns.watch.look(
+        name,
+        records.map(({ name: at, text }) => ({ type: "TXT", name: at, content: text })),
+      );
       return found.every(({ state }) => state === "right");
     },
     publishes: (zone) => zone.type === "full" && !dns.byHand(zone.name),

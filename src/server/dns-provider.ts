@@ -5,17 +5,27 @@ import { createPowerDnsProvider, createRfc2136Provider, type DnsProvider } from 
 import { serverErrors } from "./errors.ts";
 
 /** The server that zones are kept at when it is not this one; undefined for those that answer from our tables or are left to people. Throws badDnsProvider. */
-export function dnsProvider({ provider, provider_server: server, provider_key: key }: Settings["dns"], clock: Clock): DnsProvider | undefined {
+export function dnsProvider(
+  { provider, provider_server: server, provider_key: key }: Settings["dns"],
+  clock: Clock,
+): DnsProvider | undefined {
   if (provider === "embedded" || provider === "manual") return undefined;
-  if (server === "" || key === "") throw serverErrors.badDnsProvider({ provider, reason: `dns.provider_${server === "" ? "server" : "key"} is empty` });
+  if (server === "" || key === "")
+    throw serverErrors.badDnsProvider({
+      provider,
+      reason: `dns.provider_${server === "" ? "server" : "key"} is empty`,
+    });
   if (provider === "powerdns") {
-    if (!/^https?:\/\//.test(server) || !URL.canParse(server)) throw serverErrors.badDnsProvider({ provider, reason: `${server} is no address of an HTTP API` });
+    if (!/^https?:\/\//.test(server) || !URL.canParse(server))
+      throw serverErrors.badDnsProvider({ provider, reason: `${server} is no address of an HTTP API` });
     return createPowerDnsProvider({ url: server, apiKey: key, fetch });
   }
   const [, bracketed, plain, port = "53"] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? [];
   const host = bracketed ?? plain;
-  if (host === undefined || Number(port) < 1 || Number(port) > 65_535) throw serverErrors.badDnsProvider({ provider, reason: `${server} is no \`address:port\`` });
+  if (host === undefined || Number(port) < 1 || Number(port) > 65_535)
+    throw serverErrors.badDnsProvider({ provider, reason: `${server} is no \`address:port\`` });
   const tsig = readTsigKey(key);
-  if (tsig === undefined) throw serverErrors.badDnsProvider({ provider, reason: "dns.provider_key is no `algorithm:name:secret`" });
+  if (tsig === undefined)
+    throw serverErrors.badDnsProvider({ provider, reason: "dns.provider_key is no `algorithm:name:secret`" });
   return createRfc2136Provider({ server: { host, port: Number(port) }, key: tsig, clock });
 }

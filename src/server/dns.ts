@@ -2,7 +2,21 @@ import { getServers } from "node:dns";
 import type { Settings } from "../kernel/settings.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { RecordVerifier } from "../mail/index.ts";
-import { type DnsProvider, createLookupResolver, createLookups, createPusher, createRecordWatch, isAbsence, type LookUpAddresses, type Lookups, type Pusher, readEndpoint, type RecordWatch, startDnsServer, type Zones } from "../zones/index.ts";
+import {
+  type DnsProvider,
+  createLookupResolver,
+  createLookups,
+  createPusher,
+  createRecordWatch,
+  isAbsence,
+  type LookUpAddresses,
+  type Lookups,
+  type Pusher,
+  readEndpoint,
+  type RecordWatch,
+  startDnsServer,
+  type Zones,
+} from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { dnsProvider } from "./dns-provider.ts";
 import type { Role } from "./roles.ts";
@@ -33,21 +47,31 @@ export interface ServeDns {
 }
 
 /** What is asked of the DNS, and what answers for our zones. Throws badResolver, badDnsProvider. */
-export function composeDns({ settings: { dns }, zones, metrics, store: { db, events, jobs }, roles }: ServeDnsParts, { clock, log, lifecycle }: Basics): ServeDns {
-  const lookedUp = metrics.counter("reelpost_dns_lookups_total", "Lookups that were not answered from memory, by what was found", ["type", "outcome", "own"]);
+export function composeDns(
+  { settings: { dns }, zones, metrics, store: { db, events, jobs }, roles }: ServeDnsParts,
+  { clock, log, lifecycle }: Basics,
+): ServeDns {
+  const lookedUp = metrics.counter(
+    "reelpost_dns_lookups_total",
+    "Lookups that were not answered from memory, by what was found",
+    ["type", "outcome", "own"],
+  );
   const answered = metrics.counter("reelpost_dns_answers_total", "Answers of the DNS server", ["over", "rcode"]);
   const servers = (dns.resolvers.length > 0 ? dns.resolvers : getServers()).map(readEndpoint);
   const manual = new Set(dns.manual_zones.map((name) => name.toLowerCase().replace(/\.$/, "")));
   const byHand = (name: string) => dns.provider === "manual" || manual.has(name);
   const lookups = createLookups({
-    servers, clock, log,
+    servers,
+    clock,
+    log,
     own: { zones: zones.served, mayServe: ({ name }) => dns.provider === "embedded" && !byHand(name) },
     onLookup: ({ type, outcome, own }) => lookedUp.inc({ type, outcome, own: String(own) }),
   });
   const world = createLookups({ servers, clock, log });
   const watch = createRecordWatch({ resolvers: [createLookupResolver(lookups)], clock, log });
   const provider = dnsProvider(dns, clock);
-  const pusher = provider && roles.has("dns") ? createPusher({ db, events, jobs, clock, log, provider, byHand }) : undefined;
+  const pusher =
+    provider && roles.has("dns") ? createPusher({ db, events, jobs, clock, log, provider, byHand }) : undefined;
   if (pusher !== undefined) lifecycle.onStop("DNS pushes", () => pusher.close());
   lifecycle.onStop("lookups", () => {
     watch.close();
@@ -64,17 +88,27 @@ export function composeDns({ settings: { dns }, zones, metrics, store: { db, eve
     provider,
     async listen() {
       if (dns.provider !== "embedded") return undefined;
-      const server = await startDnsServer({ zones: zones.served, log, clock, hosts: [dns.host], port: dns.port, lookUp: addressesBy(lookups), onAnswer: (told) => answered.inc(told) });
+      const server = await startDnsServer({
+        zones: zones.served,
+        log,
+        clock,
+        hosts: [dns.host],
+        port: dns.port,
+        lookUp: addressesBy(lookups),
+        onAnswer: (told) => answered.inc(told),
+      });
       return { host: dns.host, port: server.port, close: server.close };
     },
   };
 }
 
-const addressesBy = (lookups: Lookups): LookUpAddresses => async (host, type) => {
-  try {
-    return (await lookups.query(host, type)).records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
-  } catch (err) {
-    if (isAbsence(err)) return [];
-    throw err;
-  }
-};
+const addressesBy =
+  (lookups: Lookups): LookUpAddresses =>
+  async (host, type) => {
+    try {
+      return (await lookups.query(host, type)).records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
+    } catch (err) {
+      if (isAbsence(err)) return [];
+      throw err;
+    }
+  };

@@ -44,7 +44,12 @@ export const serverErrors = defineErrors("start", {
     message: "The folder of objects is not the one that belongs to this database.",
     fix: "Set objects.dir to the folder that all processes on this database share, or restore it from the backup the database is of.",
   },
-  badDnsProvider: { code: "bad_dns_provider", http: 400, message: "dns.provider is {provider}, and {reason}.", fix: "See docs/settings.md: rfc2136 needs `address:port` and `algorithm:name:secret` (hmac-sha256, hmac-sha384 or hmac-sha512, the secret in base64), powerdns the address of its API and the API key." },
+  badDnsProvider: {
+    code: "bad_dns_provider",
+    http: 400,
+    message: "dns.provider is {provider}, and {reason}.",
+    fix: "See docs/settings.md: rfc2136 needs `address:port` and `algorithm:name:secret` (hmac-sha256, hmac-sha384 or hmac-sha512, the secret in base64), powerdns the address of its API and the API key.",
+  },
   unknownRole: { code: "unknown_role", http: 400, message: "There is no role {role}.", fix: "The roles are {roles}." },
   rolesApart: {
     code: "roles_apart",

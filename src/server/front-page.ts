@@ -14,19 +14,30 @@ export const frontPageText = (version: string, rows: FrontPageRow[]): string =>
   `Reelpost ${version}\n\n${rows.map(({ name, address, what }) => `${name.padEnd(10)} ${address}\n${" ".repeat(11)}${what}`).join("\n")}`;
 
 export function frontPageHtml(version: string, rows: FrontPageRow[]): string {
-  return String(html`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Reelpost</title>
-<style>${raw(STYLE)}</style>
-<h1>Reelpost <small>${version}</small></h1>
-<p>Programmable e-mail and streaming video. This server is up.</p>
-<dl>${rows.map(({ name, address, page = false, what }) => html`
-  <dt>${name}</dt><dd>${page ? html`<a href="${address}">${address}</a>` : html`<code>${address}</code>`}<br><small>${what}</small></dd>`)}
-</dl>
-</html>
-`);
+  return String(
+    html`<!doctype html>
+      <html lang="en">
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>Reelpost</title>
+        <style>
+          ${raw(STYLE)}
+        </style>
+        <h1>Reelpost <small>${version}</small></h1>
+        <p>Programmable e-mail and streaming video. This server is up.</p>
+        <dl>
+          ${rows.map(
+            ({ name, address, page = false, what }) =>
+              html` <dt>${name}</dt>
+                <dd>
+                  ${page ? html`<a href="${address}">${address}</a>` : html`<code>${address}</code>`}<br /><small
+                    >${what}</small
+                  >
+                </dd>`,
+          )}
+        </dl>
+      </html> `,
+  );
 }
 
 const STYLE = `

@@ -11,5 +11,6 @@ test("sockets come by their names", () => {
 });
 
 test("what is meant for another process is left alone", () => {
-  for (const env of [{}, { LISTEN_FDS: "1", LISTEN_PID: "41" }, { LISTEN_FDS: "0" }, { LISTEN_FDS: "x" }]) assert.deepEqual(named(env as Record<string, string>), {});
+  for (const env of [{}, { LISTEN_FDS: "1", LISTEN_PID: "41" }, { LISTEN_FDS: "0" }, { LISTEN_FDS: "x" }])
+    assert.deepEqual(named(env as Record<string, string>), {});
 });

@@ -10,18 +10,27 @@ const FIRST_FD = 3;
 export function inheritedSockets(env: Record<string, string | undefined>, pid = process.pid): Map<string, number> {
   const count = Number(env.LISTEN_FDS ?? 0);
   // Meant for another process: a parent that did not clean up. Without LISTEN_PID it was the launcher that passed them on.
-  if (!Number.isInteger(count) || count < 1 || (env.LISTEN_PID !== undefined && Number(env.LISTEN_PID) !== pid)) return new Map();
+  if (!Number.isInteger(count) || count < 1 || (env.LISTEN_PID !== undefined && Number(env.LISTEN_PID) !== pid))
+    return new Map();
   const names = (env.LISTEN_FDNAMES ?? "").split(":");
-  return new Map(Array.from({ length: Math.min(count, 16) }, (_, index) => [nameOf(names[index], count), FIRST_FD + index]));
+  return new Map(
+    Array.from({ length: Math.min(count, 16) }, (_, index) => [nameOf(names[index], count), FIRST_FD + index]),
+  );
 }
 
-const nameOf = (given: string | undefined, count: number) => (given === undefined || given === "" || (count === 1 && given.endsWith(".socket")) ? "http" : given);
+const nameOf = (given: string | undefined, count: number) =>
+  given === undefined || given === "" || (count === 1 && given.endsWith(".socket")) ? "http" : given;
 
 /**
  * The address of a listener: that of its inherited socket, which may differ from the setting, otherwise the setting. A socket with an unreadable
  * address counts as public; a socket that is not TCP is reachable from this machine only.
  */
-export function hostOf(name: string, setting: string, sockets: Map<string, number>, addressOf: typeof addressOfSocket = addressOfSocket): string {
+export function hostOf(
+  name: string,
+  setting: string,
+  sockets: Map<string, number>,
+  addressOf: typeof addressOfSocket = addressOfSocket,
+): string {
   const fd = sockets.get(name);
   if (fd === undefined) return setting;
   const address = addressOf(fd);

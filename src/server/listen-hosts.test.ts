@@ -21,8 +21,12 @@ async function listening(t: TestContext, at: string | { path: string }): Promise
 }
 
 test("reads the address of a socket from its descriptor", onLinux, async (t) => {
-  for (const host of ["127.0.0.1", "0.0.0.0", "127.3.2.1", "::1", "::"]) assert.equal(addressOfSocket(await listening(t, host)), host);
-  assert.equal(addressOfSocket(await listening(t, { path: join(tmpdir(), `reelpost-address-${process.pid}.sock`) })), "local");
+  for (const host of ["127.0.0.1", "0.0.0.0", "127.3.2.1", "::1", "::"])
+    assert.equal(addressOfSocket(await listening(t, host)), host);
+  assert.equal(
+    addressOfSocket(await listening(t, { path: join(tmpdir(), `reelpost-address-${process.pid}.sock`) })),
+    "local",
+  );
   assert.equal(addressOfSocket(99_999), undefined);
 });
 
@@ -34,16 +38,28 @@ test("parses proc(5) addresses in both byte orders", () => {
 });
 
 test("uses the address of an inherited socket, and treats an unreadable one as public", () => {
-  const sockets = new Map([["http", 3], ["smtp", 4]]);
+  const sockets = new Map([
+    ["http", 3],
+    ["smtp", 4],
+  ]);
   const address = (fd: number) => (fd === 3 ? "192.0.2.7" : undefined);
   assert.equal(hostOf("http", "127.0.0.1", sockets, address), "192.0.2.7");
   assert.equal(hostOf("smtp", "127.0.0.1", sockets, address), "0.0.0.0");
   assert.equal(hostOf("https", "127.0.0.1", sockets, address), "127.0.0.1");
-  assert.equal(hostOf("http", "0.0.0.0", sockets, () => "local"), "localhost");
+  assert.equal(
+    hostOf("http", "0.0.0.0", sockets, () => "local"),
+    "localhost",
+  );
 });
 
 test("lists the address of every port that the roles open", () => {
-  const settings = settingsSchema.parse({ http: { host: "10.0.0.1" }, smtp: { host: "10.0.0.2" }, submission: { host: "10.0.0.3" }, dns: { host: "10.0.0.4" }, live: { host: "10.0.0.5" } });
+  const settings = settingsSchema.parse({
+    http: { host: "10.0.0.1" },
+    smtp: { host: "10.0.0.2" },
+    submission: { host: "10.0.0.3" },
+    dns: { host: "10.0.0.4" },
+    live: { host: "10.0.0.5" },
+  });
   const hosts = (...roles: Role[]) => listenHosts(settings, new Set(roles), new Map()).map((host) => host.at(-1));
   assert.deepEqual(hosts("api", "smtp", "dns", "live"), ["1", "2", "3", "4", "5"]);
   assert.deepEqual(hosts("playback"), ["1"]);
@@ -51,7 +67,10 @@ test("lists the address of every port that the roles open", () => {
 
 test("rejects a public inherited socket without a secrets key and accepts one on loopback", onLinux, async (t) => {
   const env = { REELPOST_SECRETS_KEY: "", REELPOST_API_TOKEN: "" };
-  await assert.rejects(spawnServe(t, { listening: await listening(t, "0.0.0.0"), env }), /0\.0\.0\.0 can be reached by other machines/);
+  await assert.rejects(
+    spawnServe(t, { listening: await listening(t, "0.0.0.0"), env }),
+    /0\.0\.0\.0 can be reached by other machines/,
+  );
   const { stop } = await spawnServe(t, { listening: await listening(t, "127.0.0.1"), env });
   assert.equal((await stop()).code, 0);
 });

@@ -3,12 +3,22 @@ import { hostOf } from "./inherited-sockets.ts";
 import type { Role } from "./roles.ts";
 
 /** Every address this process listens on with its roles: from the inherited socket or the setting. */
-export function listenHosts(settings: Pick<Settings, "http" | "smtp" | "submission" | "dns" | "live" | "tls">, roles: ReadonlySet<Role>, sockets: Map<string, number>): string[] {
+export function listenHosts(
+  settings: Pick<Settings, "http" | "smtp" | "submission" | "dns" | "live" | "tls">,
+  roles: ReadonlySet<Role>,
+  sockets: Map<string, number>,
+): string[] {
   const at = (name: string, setting: string) => hostOf(name, setting, sockets);
   return [
     // Every role listens on the HTTP port for health and metrics.
-    at("http", settings.http.host), ...(settings.tls.https ? [at("https", settings.http.host)] : []),
-    ...(roles.has("smtp") ? [at("smtp", settings.smtp.host), ...(settings.submission.enabled ? [at("submission", settings.submission.host)] : [])] : []),
+    at("http", settings.http.host),
+    ...(settings.tls.https ? [at("https", settings.http.host)] : []),
+    ...(roles.has("smtp")
+      ? [
+          at("smtp", settings.smtp.host),
+          ...(settings.submission.enabled ? [at("submission", settings.submission.host)] : []),
+        ]
+      : []),
     ...(roles.has("dns") ? [settings.dns.host] : []),
     ...(roles.has("live") ? [settings.live.host] : []),
   ];

@@ -7,4 +7,5 @@ import type { Settings } from "../kernel/settings.ts";
 export const smtpName = ({ name }: Settings["smtp"]): string => (name === "" ? hostname() : name);
 
 /** Where mail comes in, the first one first. */
-export const mxHosts = ({ mx }: Settings["email"]): { host: string; priority: number }[] => mx.map((host, i) => ({ host, priority: (i + 1) * 10 }));
+export const mxHosts = ({ mx }: Settings["email"]): { host: string; priority: number }[] =>
+  mx.map((host, i) => ({ host, priority: (i + 1) * 10 }));

@@ -10,7 +10,8 @@ export const serverMigrations: Migration[] = [
   {
     name: "server-001",
     async up(db, types) {
-      await db.schema.createTable("server_marks")
+      await db.schema
+        .createTable("server_marks")
         .addColumn("name", sql.raw(types.keyText), (column) => column.primaryKey())
         .addColumn("value", "text", (column) => column.notNull())
         .execute();
@@ -20,7 +21,11 @@ export const serverMigrations: Migration[] = [
 
 /** The value of a mark: this one, when there was none. Another process that claims it waits for the end of this transaction. */
 export async function claimMark(tx: Kysely<MarksTables>, name: string, value: string): Promise<string> {
-  await tx.insertInto("server_marks").values({ name, value }).onConflict((on) => on.doNothing()).execute();
+  await tx
+    .insertInto("server_marks")
+    .values({ name, value })
+    .onConflict((on) => on.doNothing())
+    .execute();
   return (await tx.selectFrom("server_marks").select("value").where("name", "=", name).executeTakeFirstOrThrow()).value;
 }
 

@@ -5,7 +5,11 @@ type Name = "smtp" | "submission";
 
 /** Counts what the SMTP servers see, for Prometheus. */
 export function meterSmtp(metrics: Metrics) {
-  const refusals = metrics.counter("reelpost_smtp_refusals_total", "Refusals before anybody received a message, by the command that was answered", ["listener", "stage", "code"]);
+  const refusals = metrics.counter(
+    "reelpost_smtp_refusals_total",
+    "Refusals before anybody received a message, by the command that was answered",
+    ["listener", "stage", "code"],
+  );
   const connections = metrics.gauge("reelpost_smtp_connections", "Clients that are connected", ["listener"]);
   const listeners: [Name, Pick<SmtpListener, "connections">][] = [];
   Object.assign(connections, {
@@ -14,7 +18,8 @@ export function meterSmtp(metrics: Metrics) {
     },
   });
   return {
-    refused: (listener: Name, stage: string, { code }: SmtpReply) => refusals.inc({ listener, stage, code: String(code) }),
+    refused: (listener: Name, stage: string, { code }: SmtpReply) =>
+      refusals.inc({ listener, stage, code: String(code) }),
     watch: (name: Name, listener: Pick<SmtpListener, "connections">) => void listeners.push([name, listener]),
   };
 }

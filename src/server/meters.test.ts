@@ -6,8 +6,20 @@ import { meterWorkers } from "./meters.ts";
 
 it("counts invocations by worker, event and outcome", async () => {
   let tell: (invocation: Invocation) => void = () => assert.fail("nobody listens");
-  const metrics = meterWorkers({ onInvocation: (listener) => ((tell = listener), () => {}) }, createMetrics({ processMetrics: false }));
-  const invocation: Invocation = { script: "inbox", version: "1", event: { kind: "email", id: "m", from: "", to: "b@x", rawSize: 100 }, outcome: "ok", startedAt: new Date(0), wallMs: 20, logs: [], exceptions: [] };
+  const metrics = meterWorkers(
+    { onInvocation: (listener) => ((tell = listener), () => {}) },
+    createMetrics({ processMetrics: false }),
+  );
+  const invocation: Invocation = {
+    script: "inbox",
+    version: "1",
+    event: { kind: "email", id: "m", from: "", to: "b@x", rawSize: 100 },
+    outcome: "ok",
+    startedAt: new Date(0),
+    wallMs: 20,
+    logs: [],
+    exceptions: [],
+  };
   tell(invocation);
   tell({ ...invocation, outcome: "exceededCpu" });
   tell({ ...invocation, event: { kind: "fetch", method: "GET", url: "/" } });

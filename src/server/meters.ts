@@ -3,11 +3,26 @@ import type { TraceEvent } from "../mail/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 
 /** Counts what the workers do, for Prometheus. */
-export function meterWorkers(runtime: Pick<WorkerRuntime, "onInvocation">, metrics: Metrics = createMetrics()): Metrics {
+export function meterWorkers(
+  runtime: Pick<WorkerRuntime, "onInvocation">,
+  metrics: Metrics = createMetrics(),
+): Metrics {
   const labels = ["worker", "event"] as const;
-  const invocations = metrics.counter("reelpost_worker_invocations_total", "Invocations of workers, by how they ended", [...labels, "outcome"]);
-  const seconds = metrics.histogram("reelpost_worker_invocation_seconds", "From the hand-over of an event to the handler's end", { labels });
-  const octets = metrics.counter("reelpost_mail_received_bytes_total", "Octets of the messages that workers were given", ["worker"]);
+  const invocations = metrics.counter(
+    "reelpost_worker_invocations_total",
+    "Invocations of workers, by how they ended",
+    [...labels, "outcome"],
+  );
+  const seconds = metrics.histogram(
+    "reelpost_worker_invocation_seconds",
+    "From the hand-over of an event to the handler's end",
+    { labels },
+  );
+  const octets = metrics.counter(
+    "reelpost_mail_received_bytes_total",
+    "Octets of the messages that workers were given",
+    ["worker"],
+  );
 
   runtime.onInvocation(({ script: worker, event, outcome, wallMs }) => {
     invocations.inc({ worker, event: event.kind, outcome });
@@ -20,9 +35,19 @@ export function meterWorkers(runtime: Pick<WorkerRuntime, "onInvocation">, metri
 
 /** Counts mail on its way out, for Prometheus. */
 export function meterOutbound(metrics: Metrics) {
-  const steps = metrics.counter("reelpost_mail_outbound_total", "Recipients of mail on its way out, by what happened: queued, deferred, delivered, bounced", ["step", "way"]);
-  const waiting = metrics.gauge("reelpost_mail_outbound_waiting", "Recipients that wait in the queue, all processes together");
-  const paused = metrics.gauge("reelpost_mail_outbound_paused", "Destinations and hosts that this process leaves alone for a while, after failures");
+  const steps = metrics.counter(
+    "reelpost_mail_outbound_total",
+    "Recipients of mail on its way out, by what happened: queued, deferred, delivered, bounced",
+    ["step", "way"],
+  );
+  const waiting = metrics.gauge(
+    "reelpost_mail_outbound_waiting",
+    "Recipients that wait in the queue, all processes together",
+  );
+  const paused = metrics.gauge(
+    "reelpost_mail_outbound_paused",
+    "Destinations and hosts that this process leaves alone for a while, after failures",
+  );
   return {
     count({ step, detail }: TraceEvent): void {
       steps.inc({ step, way: detail["inSession"] === true ? "relay" : "queue" });

@@ -8,4 +8,17 @@ import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./marks-table.ts";
 
 /** The whole schema, in the order in which it is made. One list for `dev` and `serve`: each can open what the other has left. */
-export const migrations: readonly Migration[] = [...kvMigrations, ...r2Migrations, ...d1Migrations, ...jobsMigrations, ...accountsMigrations, ...certificatesMigrations, ...scriptsMigrations, ...zonesMigrations, ...mailMigrations, ...tailMigrations, ...streamMigrations, ...serverMigrations];
+export const migrations: readonly Migration[] = [
+  ...kvMigrations,
+  ...r2Migrations,
+  ...d1Migrations,
+  ...jobsMigrations,
+  ...accountsMigrations,
+  ...certificatesMigrations,
+  ...scriptsMigrations,
+  ...zonesMigrations,
+  ...mailMigrations,
+  ...tailMigrations,
+  ...streamMigrations,
+  ...serverMigrations,
+];

@@ -28,12 +28,25 @@ const PATH = "/.well-known/mta-sts.txt";
 const MAX_HOSTS = 100;
 
 /** The policies that senders ask for before they send mail to a routed domain. */
-export function composeMtaSts({ store: { db, events }, settings: { email, http, tls }, zones, dns: { lookups }, roles, reports }: MtaStsParts, { log, lifecycle }: Basics): MtaSts {
+export function composeMtaSts(
+  { store: { db, events }, settings: { email, http, tls }, zones, dns: { lookups }, roles, reports }: MtaStsParts,
+  { log, lifecycle }: Basics,
+): MtaSts {
   const offered = tls.https || http.public_url.startsWith("https://");
   const webHost = publicHost(http.public_url) ?? email.mx[0]!;
-  const published = createPublishedSts({ db, events, zones, log, mode: offered ? email.mta_sts : "off", mx: email.mx, webHost, reportTo: reports.tlsReportUri });
+  const published = createPublishedSts({
+    db,
+    events,
+    zones,
+    log,
+    mode: offered ? email.mta_sts : "off",
+    mx: email.mx,
+    webHost,
+    reportTo: reports.tlsReportUri,
+  });
   lifecycle.onStop("MTA-STS", () => published.close());
-  if (roles.has("dns")) published.sweep().catch((err: unknown) => log.error({ err }, "MTA-STS records could not be looked at"));
+  if (roles.has("dns"))
+    published.sweep().catch((err: unknown) => log.error({ err }, "MTA-STS records could not be looked at"));
 
   return {
     async respond({ url = "", method, headers: { host = "" } }, response) {
@@ -42,12 +55,22 @@ export function composeMtaSts({ store: { db, events }, settings: { email, http, 
       if (policy === undefined) return false;
       // RFC 8461 3.3: of this media type, without redirections.
       if (method !== "GET" && method !== "HEAD") response.writeHead(405, { allow: "GET, HEAD" }).end();
-      else response.writeHead(200, { "content-type": "text/plain; charset=utf-8", "content-length": Buffer.byteLength(policy) }).end(method === "HEAD" ? undefined : policy);
+      else
+        response
+          .writeHead(200, { "content-type": "text/plain; charset=utf-8", "content-length": Buffer.byteLength(policy) })
+          .end(method === "HEAD" ? undefined : policy);
       return true;
     },
     async hosts() {
       const hosts = await published.hosts(MAX_HOSTS);
-      const leadHere = await Promise.all(hosts.map((host) => lookups.resolve(host, "CNAME").then(([target]) => target === webHost, () => false)));
+      const leadHere = await Promise.all(
+        hosts.map((host) =>
+          lookups.resolve(host, "CNAME").then(
+            ([target]) => target === webHost,
+            () => false,
+          ),
+        ),
+      );
       return hosts.filter((_, index) => leadHere[index]);
     },
   };

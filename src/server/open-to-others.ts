@@ -9,16 +9,32 @@ const LEAST_TOKEN_LENGTH = 32;
  * What must be configured before other machines can reach the server: nobody should find out later that a key made by chance lies beside
  * the data it protects, or that the first token went to a log. `begun`: the data directory has accounts already. Throws openToOthers.
  */
-export function refuseUnprepared(hosts: string[], { secrets, api }: Pick<Settings, "secrets" | "api">, begun: boolean): void {
+export function refuseUnprepared(
+  hosts: string[],
+  { secrets, api }: Pick<Settings, "secrets" | "api">,
+  begun: boolean,
+): void {
   const host = hosts.find((one) => !isLoopback(one));
   if (host === undefined) return;
   if (secrets.key === "" && secrets.key_file === "") {
-    throw serverErrors.openToOthers({ host, missing: "no key for its secrets is configured", fix: "Set REELPOST_SECRETS_KEY (`openssl rand -base64 32` makes one) or secrets.key_file." });
+    throw serverErrors.openToOthers({
+      host,
+      missing: "no key for its secrets is configured",
+      fix: "Set REELPOST_SECRETS_KEY (`openssl rand -base64 32` makes one) or secrets.key_file.",
+    });
   }
   if (!begun && api.token === "") {
-    throw serverErrors.openToOthers({ host, missing: "it has no API token yet", fix: "Set REELPOST_API_TOKEN for the first start (`openssl rand -hex 20` makes one)." });
+    throw serverErrors.openToOthers({
+      host,
+      missing: "it has no API token yet",
+      fix: "Set REELPOST_API_TOKEN for the first start (`openssl rand -hex 20` makes one).",
+    });
   }
   if (!begun && api.token.length < LEAST_TOKEN_LENGTH) {
-    throw serverErrors.openToOthers({ host, missing: `api.token has fewer than ${LEAST_TOKEN_LENGTH} characters`, fix: "Set a longer REELPOST_API_TOKEN." });
+    throw serverErrors.openToOthers({
+      host,
+      missing: `api.token has fewer than ${LEAST_TOKEN_LENGTH} characters`,
+      fix: "Set a longer REELPOST_API_TOKEN.",
+    });
   }
 }

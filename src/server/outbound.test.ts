@@ -17,11 +17,16 @@ import { parseRoles } from "./roles.ts";
 async function startSink(t: TestContext) {
   const sink = { port: 0, to: [] as string[] };
   const server = new SMTPServer({
-    authOptional: true, disabledCommands: ["STARTTLS"], disableReverseLookup: true, logger: false, closeTimeout: 1,
-    onData: (stream, session, done) => void stream.resume().on("end", () => {
-      sink.to.push(...session.envelope.rcptTo.map(({ address }) => address));
-      done();
-    }),
+    authOptional: true,
+    disabledCommands: ["STARTTLS"],
+    disableReverseLookup: true,
+    logger: false,
+    closeTimeout: 1,
+    onData: (stream, session, done) =>
+      void stream.resume().on("end", () => {
+        sink.to.push(...session.envelope.rcptTo.map(({ address }) => address));
+        done();
+      }),
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   sink.port = (server.server.address() as AddressInfo).port;
@@ -31,7 +36,11 @@ async function startSink(t: TestContext) {
 
 const nothing = async () => Promise.reject(Object.assign(new Error("none"), { code: "ENODATA" }));
 
-async function open(t: TestContext, outbound: NonNullable<SettingsInput["outbound"]>, more: Partial<ServeOutboundParts> = {}) {
+async function open(
+  t: TestContext,
+  outbound: NonNullable<SettingsInput["outbound"]>,
+  more: Partial<ServeOutboundParts> = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...outboundMigrations]);
@@ -43,20 +52,49 @@ async function open(t: TestContext, outbound: NonNullable<SettingsInput["outboun
   });
   const events = createLocalEvents({ log: silentLog });
   const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
-  const store = { db, events, objects: await openFsObjects({ folder: join(folder, "objects") }), jobs: createJobs({ db, events, ...basics }) };
+  const store = {
+    db,
+    events,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    jobs: createJobs({ db, events, ...basics }),
+  };
   const trace: TraceEvent[] = [];
   const captured: Outbound[] = [];
   const metrics = createMetrics({ processMetrics: false });
-  const made = composeOutbound({
-    store, metrics, settings: settingsSchema.parse({ outbound }), roles: parseRoles(undefined), trace: (event) => void trace.push(event), onFailed: async () => {},
-    lookups: { query: nothing, resolveMx: nothing, resolveTxt: nothing, resolve6: nothing, resolve4: async (host) => (host.endsWith(".example") ? ["127.0.0.1"] : nothing()) },
-    files: { deliver: async (mail) => (captured.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) }, isOurs: async () => false, ownListener: () => undefined, limits: { pollMs: 20 }, ...more,
-  }, basics);
+  const made = composeOutbound(
+    {
+      store,
+      metrics,
+      settings: settingsSchema.parse({ outbound }),
+      roles: parseRoles(undefined),
+      trace: (event) => void trace.push(event),
+      onFailed: async () => {},
+      lookups: {
+        query: nothing,
+        resolveMx: nothing,
+        resolveTxt: nothing,
+        resolve6: nothing,
+        resolve4: async (host) => (host.endsWith(".example") ? ["127.0.0.1"] : nothing()),
+      },
+      files: { deliver: async (mail) => (captured.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) },
+      isOurs: async () => false,
+      ownListener: () => undefined,
+      limits: { pollMs: 20 },
+      ...more,
+    },
+    basics,
+  );
   made.start();
   return { ...made, trace, captured, metrics };
 }
 
-const mail = (to: string): Outbound => ({ messageId: randomIds.messageId("here.example"), cause: "send", from: "a@here.example", to: [to], raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n") });
+const mail = (to: string): Outbound => ({
+  messageId: randomIds.messageId("here.example"),
+  cause: "send",
+  from: "a@here.example",
+  to: [to],
+  raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n"),
+});
 
 async function until(condition: () => boolean): Promise<void> {
   const start = performance.now();
@@ -68,7 +106,8 @@ async function until(condition: () => boolean): Promise<void> {
 
 test("files: nothing leaves", async (t) => {
   const { relay, queue, relayThenQueue, captured, messages } = await open(t, {});
-  for (const way of [relay, queue, relayThenQueue]) assert.deepEqual(await way.deliver(mail("b@there.example")), [{ rcpt: "b@there.example", ok: true }]);
+  for (const way of [relay, queue, relayThenQueue])
+    assert.deepEqual(await way.deliver(mail("b@there.example")), [{ rcpt: "b@there.example", ok: true }]);
   assert.equal(captured.length, 3);
   assert.deepEqual((await messages.list({})).items, []);
 });
@@ -86,12 +125,21 @@ test("mx: to the servers of the domain, never into the private network unless th
   await until(() => trace.filter(({ step }) => step === "delivered").length === 2);
   assert.deepEqual(sink.to, ["b@there.example", "c@there.example"]);
   const { body } = await metrics.render();
-  for (const line of ['reelpost_mail_outbound_total{step="delivered",way="relay"} 1', 'reelpost_mail_outbound_total{step="delivered",way="queue"} 1', "reelpost_mail_outbound_waiting 0", "reelpost_mail_outbound_paused 0"]) assert.ok(body.includes(line), body);
+  for (const line of [
+    'reelpost_mail_outbound_total{step="delivered",way="relay"} 1',
+    'reelpost_mail_outbound_total{step="delivered",way="queue"} 1',
+    "reelpost_mail_outbound_waiting 0",
+    "reelpost_mail_outbound_paused 0",
+  ])
+    assert.ok(body.includes(line), body);
 });
 
 test("smart_host: everything to the first that works, wherever it is; without one there is no start", async (t) => {
   const sink = await startSink(t);
-  const { relay } = await open(t, { deliver: "smart_host", smart_hosts: ["smtp://127.0.0.1:1", `smtp://relay.example:${sink.port}`] });
+  const { relay } = await open(t, {
+    deliver: "smart_host",
+    smart_hosts: ["smtp://127.0.0.1:1", `smtp://relay.example:${sink.port}`],
+  });
   assert.deepEqual(await relay.deliver(mail("b@nowhere.test")), [{ rcpt: "b@nowhere.test", ok: true }]);
   assert.deepEqual(sink.to, ["b@nowhere.test"]);
   await assert.rejects(open(t, { deliver: "smart_host" }), { kind: "noSmartHosts" });
@@ -100,7 +148,10 @@ test("smart_host: everything to the first that works, wherever it is; without on
 
 test("a process without the role takes mail in and leaves its delivery to others; mail of our domains goes to where we listen", async (t) => {
   const sink = await startSink(t);
-  const ours = { isOurs: async (domain: string) => domain === "ours.test", ownListener: () => ({ host: "0.0.0.0", port: sink.port }) };
+  const ours = {
+    isOurs: async (domain: string) => domain === "ours.test",
+    ownListener: () => ({ host: "0.0.0.0", port: sink.port }),
+  };
   const idle = await open(t, { deliver: "mx" }, { ...ours, roles: parseRoles(["smtp"]) });
   await idle.queue.deliver(mail("b@ours.test"));
   assert.equal((await idle.messages.list({})).items[0]!.state, "queued");

@@ -1,7 +1,23 @@
 import { readFileSync } from "node:fs";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createDane, createOutbound, createStsFetch, createStsPolicies, createStsTable, outboundErrors, readSmartHost, type Downgrade, type Failure, type LocalHop, type OutboundLimits, type OutboundService, type SmartHost, type Trace, type Transport } from "../mail/index.ts";
+import {
+  createDane,
+  createOutbound,
+  createStsFetch,
+  createStsPolicies,
+  createStsTable,
+  outboundErrors,
+  readSmartHost,
+  type Downgrade,
+  type Failure,
+  type LocalHop,
+  type OutboundLimits,
+  type OutboundService,
+  type SmartHost,
+  type Trace,
+  type Transport,
+} from "../mail/index.ts";
 import { createEgressCheck } from "../workers/index.ts";
 import type { Lookups } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
@@ -51,13 +67,35 @@ const LEASE_MS = 20_000;
 
 /** Mail on its way out, as the settings of `outbound` have it. Throws UserError for smart hosts that cannot be read. */
 export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, lifecycle }: Basics): ServeOutbound {
-  const { store: { db, objects, events }, settings, roles, metrics, lookups, files, isOurs, ownListener, downgrade, limits } = parts;
+  const {
+    store: { db, objects, events },
+    settings,
+    roles,
+    metrics,
+    lookups,
+    files,
+    isOurs,
+    ownListener,
+    downgrade,
+    limits,
+  } = parts;
   const { outbound: settled, smtp, email, dns, tls } = settings;
   const smartHosts = smartHostsOf(settings);
-  const reaches = createEgressCheck({ allowLoopback: settled.allow_private, allowPrivate: settled.allow_private, denyPorts: [], allow: [] });
+  const reaches = createEgressCheck({
+    allowLoopback: settled.allow_private,
+    allowPrivate: settled.allow_private,
+    denyPorts: [],
+    allow: [],
+  });
   const mayConnect = (address: string) => reaches(address, settled.port) === undefined;
   const ca = tls.acme_ca_file === "" ? undefined : readFileSync(tls.acme_ca_file, "utf8");
-  const sts = createStsPolicies({ table: createStsTable(db), fetch: createStsFetch({ resolver: lookups, mayConnect, ...(ca !== undefined && { ca }) }), resolveTxt: lookups.resolveTxt, clock, log });
+  const sts = createStsPolicies({
+    table: createStsTable(db),
+    fetch: createStsFetch({ resolver: lookups, mayConnect, ...(ca !== undefined && { ca }) }),
+    resolveTxt: lookups.resolveTxt,
+    clock,
+    log,
+  });
   const meters = meterOutbound(metrics);
   const name = smtpName(smtp);
 
@@ -70,8 +108,21 @@ export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, li
   };
 
   const service = createOutbound({
-    db, objects, events, clock, ids, log, name, resolver: lookups, smartHosts, mayConnect, localHop, ...(downgrade && { downgrade }),
-    port: settled.port, families: settled.ipv6 ? [4, 6] : [4], ownNames: email.mx,
+    db,
+    objects,
+    events,
+    clock,
+    ids,
+    log,
+    name,
+    resolver: lookups,
+    smartHosts,
+    mayConnect,
+    localHop,
+    ...(downgrade && { downgrade }),
+    port: settled.port,
+    families: settled.ipv6 ? [4, 6] : [4],
+    ownNames: email.mx,
     ...(settled.mta_sts && { policyFor: sts.policyFor }),
     // Who does not check DNSSEC, or is reached over a way that others can change, is not to be believed about it.
     ...(settled.dane && dns.validating && { daneFor: createDane({ lookups, port: settled.port }) }),
@@ -81,18 +132,32 @@ export function composeOutbound(parts: ServeOutboundParts, { clock, ids, log, li
       parts.trace(event);
     },
     onFailed: parts.onFailed,
-    limits: { perDestination: settled.per_destination === DEFAULT_PER_DESTINATION ? undefined : settled.per_destination, perMinute: settled.per_minute === 0 ? undefined : settled.per_minute, backoffMs: settled.retry_minutes.map((minutes) => minutes * MINUTE), lifetimeMs: settled.days * DAY, leaseMs: LEASE_MS, ...limits },
+    limits: {
+      perDestination: settled.per_destination === DEFAULT_PER_DESTINATION ? undefined : settled.per_destination,
+      perMinute: settled.per_minute === 0 ? undefined : settled.per_minute,
+      backoffMs: settled.retry_minutes.map((minutes) => minutes * MINUTE),
+      lifetimeMs: settled.days * DAY,
+      leaseMs: LEASE_MS,
+      ...limits,
+    },
   });
   meters.watch({ waiting: service.waiting, paused: () => service.paused().length });
-  lifecycle.onStop("outbound mail", async () => {
-    sts.close();
-    await service.stop({ graceMs: GRACE_MS });
-  }, { timeoutMs: GRACE_MS + 5000 });
+  lifecycle.onStop(
+    "outbound mail",
+    async () => {
+      sts.close();
+      await service.stop({ graceMs: GRACE_MS });
+    },
+    { timeoutMs: GRACE_MS + 5000 },
+  );
 
   const leaves = settled.deliver !== "files";
   const { relay, queue, relayThenQueue } = leaves ? service : { relay: files, queue: files, relayThenQueue: files };
   return {
-    relay, queue, relayThenQueue, messages: service,
+    relay,
+    queue,
+    relayThenQueue,
+    messages: service,
     start() {
       if (leaves && roles.has("outbound")) service.start();
     },

@@ -6,11 +6,25 @@ import { createOwnDomains } from "./own-domains.ts";
 
 test("mail for a routed domain comes in here, unless the DNS leads it elsewhere", async () => {
   const mx: Record<string, string[] | "ENOTFOUND" | "ENODATA" | "ESERVFAIL"> = {
-    "ours.example": ["MX1.us.example"], "rp-bounce.ours.example": ["mx2.us.example"], "victim.org": ["mx.victim.org"], "implicit.org": "ENODATA", "fails.org": "ESERVFAIL", "undelegated.org": "ENOTFOUND", "rp-bounce.sends.org": ["mx1.us.example"], "rp-bounce.ours.org": ["mx.victim.org"], "stranger.org": ["mx1.us.example"],
+    "ours.example": ["MX1.us.example"],
+    "rp-bounce.ours.example": ["mx2.us.example"],
+    "victim.org": ["mx.victim.org"],
+    "implicit.org": "ENODATA",
+    "fails.org": "ESERVFAIL",
+    "undelegated.org": "ENOTFOUND",
+    "rp-bounce.sends.org": ["mx1.us.example"],
+    "rp-bounce.ours.org": ["mx.victim.org"],
+    "stranger.org": ["mx1.us.example"],
   };
   const isOurs = createOwnDomains({
-    settings: settingsSchema.parse({ email: { mx: ["mx1.us.example", "mx2.us.example"], forward_domain: "fwd.us.example" }, workers: { domain: "workers.us.example" } }),
-    resolve: async (recipient) => (/@(stranger|rp-bounce\.sends|rp-bounce\.strange)\.org$|@rp-bounce\.ours/.test(recipient) ? { kind: "none", why: "not our domain" } : { kind: "drop", why: "catch-all" }),
+    settings: settingsSchema.parse({
+      email: { mx: ["mx1.us.example", "mx2.us.example"], forward_domain: "fwd.us.example" },
+      workers: { domain: "workers.us.example" },
+    }),
+    resolve: async (recipient) =>
+      /@(stranger|rp-bounce\.sends|rp-bounce\.strange)\.org$|@rp-bounce\.ours/.test(recipient)
+        ? { kind: "none", why: "not our domain" }
+        : { kind: "drop", why: "catch-all" },
     sends: async (domain) => ["sends.org", "ours.org", "ours.example"].includes(domain),
     lookups: {
       async resolveMx(domain) {
@@ -21,6 +35,26 @@ test("mail for a routed domain comes in here, unless the DNS leads it elsewhere"
     },
   });
   const ours = async (...domains: string[]) => Promise.all(domains.map(isOurs));
-  assert.deepEqual(await ours("Ours.example", "rp-bounce.ours.example", "undelegated.org", "fwd.us.example", "main.workers.us.example", "rp-bounce.sends.org"), [true, true, true, true, true, true]);
-  assert.deepEqual(await ours("victim.org", "implicit.org", "fails.org", "stranger.org", "rp-bounce.strange.org", "rp-bounce.ours.org"), [false, false, false, false, false, false]);
+  assert.deepEqual(
+    await ours(
+      "Ours.example",
+      "rp-bounce.ours.example",
+      "undelegated.org",
+      "fwd.us.example",
+      "main.workers.us.example",
+      "rp-bounce.sends.org",
+    ),
+    [true, true, true, true, true, true],
+  );
+  assert.deepEqual(
+    await ours(
+      "victim.org",
+      "implicit.org",
+      "fails.org",
+      "stranger.org",
+      "rp-bounce.strange.org",
+      "rp-bounce.ours.org",
+    ),
+    [false, false, false, false, false, false],
+  );
 });

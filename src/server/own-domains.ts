@@ -13,13 +13,20 @@ export interface OwnDomainsParts {
  * Whether mail for a domain comes in here: it is where workers have their addresses, bounces of forwards come back to it, or it is routed or
  * takes bounces of sent mail, and the DNS does not lead elsewhere. Anybody with an account can route a zone of any name: that must not draw the mail of others to it.
  */
-export function createOwnDomains({ settings: { email, workers }, resolve, sends, lookups }: OwnDomainsParts): (domain: string) => Promise<boolean> {
+export function createOwnDomains({
+  settings: { email, workers },
+  resolve,
+  sends,
+  lookups,
+}: OwnDomainsParts): (domain: string) => Promise<boolean> {
   const forwards = email.forward_domain.toLowerCase();
   const hosts = new Set(email.mx.map((host) => host.toLowerCase().replace(/\.$/, "")));
 
   async function leadsHere(domain: string): Promise<boolean> {
     try {
-      return (await lookups.resolveMx(domain)).some(({ exchange }) => hosts.has(exchange.toLowerCase().replace(/\.$/, "")));
+      return (await lookups.resolveMx(domain)).some(({ exchange }) =>
+        hosts.has(exchange.toLowerCase().replace(/\.$/, "")),
+      );
     } catch (err) {
       // Nobody has it. With any other error, whoever asks the same to deliver will find it too, and try again later.
       return (err as NodeJS.ErrnoException).code === "ENOTFOUND";

@@ -19,7 +19,12 @@ export function createOwnMail({ transport, spool, signer, service, trace, clock 
     const source = spool.hold(raw);
     const fields = await signer.sign(source, { dkim: await service().keys() });
     const whole = withFields(source, fields);
-    trace({ message: mail.messageId, at: new Date(clock.now()), step: "sent", detail: { via: "platform", from: mail.from, to: mail.to, messageId: mail.messageId, size: whole.size } });
+    trace({
+      message: mail.messageId,
+      at: new Date(clock.now()),
+      step: "sent",
+      detail: { via: "platform", from: mail.from, to: mail.to, messageId: mail.messageId, size: whole.size },
+    });
     return { ...mail, raw: () => whole.open(), vouched: true };
   }
 

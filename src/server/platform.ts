@@ -2,7 +2,17 @@ import { join } from "node:path";
 import { createAccounts, type AccountsRoom } from "../accounts/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createSecrets, loadKeyFile, parseKeys, type Secrets } from "../store/index.ts";
-import { createLiveWorkers, createSchedules, createScripts, createTails, type LiveVersions, type LiveWorkers, type ScriptStore, type Tails, type WorkerRuntime } from "../workers/index.ts";
+import {
+  createLiveWorkers,
+  createSchedules,
+  createScripts,
+  createTails,
+  type LiveVersions,
+  type LiveWorkers,
+  type ScriptStore,
+  type Tails,
+  type WorkerRuntime,
+} from "../workers/index.ts";
 import { createZones, type Zones } from "../zones/index.ts";
 import type { Basics, Bindings, Store } from "./compose.ts";
 import { serverErrors } from "./errors.ts";
@@ -32,22 +42,42 @@ export interface PlatformParts {
 
 const SWEEP_MS = 10 * 60_000;
 
-export function composePlatform({ store: { db, objects, events, jobs }, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformParts, { clock, ids, log, lifecycle }: Basics): Platform {
+export function composePlatform(
+  { store: { db, objects, events, jobs }, bindings, secrets, runtime, settings, scheduled, alsoHeld }: PlatformParts,
+  { clock, ids, log, lifecycle }: Basics,
+): Platform {
   const live = createLiveWorkers({ db, objects, secrets, events, runtime, clock, log });
   lifecycle.onStop("live workers", () => live.close());
   const accounts = createAccounts({ db, clock, ids, events, log, contents: (account) => contentsOf(account) });
   lifecycle.onStop("accounts", () => accounts.close());
   const tails = createTails({
-    db, events, clock, ids, log,
-    mayRead: async ({ token, account, createdAt }) => (await accounts.stillValid(token, createdAt))?.allows("Workers Tail Read", { account }) === true,
+    db,
+    events,
+    clock,
+    ids,
+    log,
+    mayRead: async ({ token, account, createdAt }) =>
+      (await accounts.stillValid(token, createdAt))?.allows("Workers Tail Read", { account }) === true,
   });
   lifecycle.onStop("tails", () => tails.close());
   tails.watch(runtime);
-  accounts.onChanged(() => void tails.recheck().catch((err: unknown) => log.warn({ err }, "tail: failed to check session tokens, will retry")));
+  accounts.onChanged(
+    () =>
+      void tails
+        .recheck()
+        .catch((err: unknown) => log.warn({ err }, "tail: failed to check session tokens, will retry")),
+  );
   const zones = createZones({ db, clock, ids, events, nameServers: settings.dns.name_servers });
   lifecycle.onStop("zones", () => zones.close());
   const scripts = createScripts({
-    db, objects, secrets, events, live, clock, ids, log,
+    db,
+    objects,
+    secrets,
+    events,
+    live,
+    clock,
+    ids,
+    log,
     targets: {
       kvNamespace: (account, id) => bindings.kv.namespaces.exists(account, id),
       r2Bucket: (account, name) => bindings.r2.bucketList.exists(account, name),
@@ -60,7 +90,10 @@ export function composePlatform({ store: { db, objects, events, jobs }, bindings
     const schedules = createSchedules({ db, jobs, live, clock, log });
     lifecycle.onStop("schedules", () => schedules.close());
   }
-  const sweeper = setInterval(() => void scripts.sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed")), SWEEP_MS).unref();
+  const sweeper = setInterval(
+    () => void scripts.sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed")),
+    SWEEP_MS,
+  ).unref();
   lifecycle.onStop("module sweep", () => clearInterval(sweeper));
 
   async function contentsOf(account: string): Promise<string | undefined> {
@@ -73,7 +106,9 @@ export function composePlatform({ store: { db, objects, events, jobs }, bindings
       "D1 database": (await bindings.d1.list.list(account, one)).total,
       ...(await alsoHeld(account)),
     };
-    const words = Object.entries(counts).filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
+    const words = Object.entries(counts)
+      .filter(([, count]) => count > 0)
+      .map(([what, count]) => `${count} ${what}${count === 1 ? "" : "s"}`);
     return words.length === 0 ? undefined : words.join(", ");
   }
 
@@ -82,11 +117,23 @@ export function composePlatform({ store: { db, objects, events, jobs }, bindings
     await tails.deleteAll(account, name);
   };
 
-  return { accounts, scripts: { ...scripts, delete: deleteWithTails }, zones, live, tails, defaultAccount: () => accounts.firstAccount() };
+  return {
+    accounts,
+    scripts: { ...scripts, delete: deleteWithTails },
+    zones,
+    live,
+    tails,
+    defaultAccount: () => accounts.firstAccount(),
+  };
 }
 
 /** Throws UserError when the key is not usable, or said in two places. */
 export function openSecrets({ secrets: { key, key_file } }: Settings, dataDirectory: string): Secrets {
   if (key !== "" && key_file !== "") throw serverErrors.secretsElsewhere();
-  return createSecrets({ keys: key !== "" ? parseKeys(key, "REELPOST_SECRETS_KEY") : loadKeyFile(key_file === "" ? join(dataDirectory, "secrets.key") : key_file) });
+  return createSecrets({
+    keys:
+      key !== ""
+        ? parseKeys(key, "REELPOST_SECRETS_KEY")
+        : loadKeyFile(key_file === "" ? join(dataDirectory, "secrets.key") : key_file),
+  });
 }

@@ -22,12 +22,25 @@ export interface ProbeParts {
 }
 
 /** What the machines around a server ask it: does it live, may it be given work, what has it counted. */
-export function createProbes({ metrics, metricsToken, stopping, ready, confinement, version, rows }: ProbeParts): Record<string, Page> {
+export function createProbes({
+  metrics,
+  metricsToken,
+  stopping,
+  ready,
+  confinement,
+  version,
+  rows,
+}: ProbeParts): Record<string, Page> {
   return {
     "/"({ headers }, response) {
       // Only browsers ask for HTML by its name.
       if (!headers.accept?.includes("text/html")) return text(response, 200, frontPageText(version, rows()));
-      response.writeHead(200, { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }).end(frontPageHtml(version, rows()));
+      response
+        .writeHead(200, {
+          "content-type": "text/html; charset=utf-8",
+          "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+        })
+        .end(frontPageHtml(version, rows()));
     },
     "/healthz": (_, response) => text(response, 200, "ok"),
     async "/readyz"({ url }, response) {
@@ -38,7 +51,12 @@ export function createProbes({ metrics, metricsToken, stopping, ready, confineme
       );
     },
     async "/metrics"(request, response) {
-      if (!mayReadMetrics(request, metricsToken)) return text(response, 403, "The metrics are read from this machine, or with http.metrics_token as bearer token.");
+      if (!mayReadMetrics(request, metricsToken))
+        return text(
+          response,
+          403,
+          "The metrics are read from this machine, or with http.metrics_token as bearer token.",
+        );
       const { contentType, body } = await metrics.render();
       response.writeHead(200, { "content-type": contentType }).end(body);
     },
@@ -49,7 +67,12 @@ const isVerbose = (url = "") => new URLSearchParams(url.split("?")[1]).has("verb
 
 function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): boolean {
   // Refuses requests forwarded by a local proxy, and host names that resolve to loopback (DNS rebinding).
-  if (token === "") return isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) && PROXIED.every((name) => headers[name] === undefined) && isLoopback(nameOf(headers.host ?? ""));
+  if (token === "")
+    return (
+      isLoopback((socket.remoteAddress ?? "").replace(/^::ffff:/, "")) &&
+      PROXIED.every((name) => headers[name] === undefined) &&
+      isLoopback(nameOf(headers.host ?? ""))
+    );
   const given = Buffer.from(headers.authorization ?? "");
   const wanted = Buffer.from(`Bearer ${token}`);
   return given.length === wanted.length && timingSafeEqual(given, wanted);
@@ -57,7 +80,11 @@ function mayReadMetrics({ headers, socket }: IncomingMessage, token: string): bo
 
 const PROXIED = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via"];
 
-const nameOf = (host: string): string => host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1").toLowerCase();
+const nameOf = (host: string): string =>
+  host
+    .replace(/:\d+$/, "")
+    .replace(/^\[(.*)\]$/, "$1")
+    .toLowerCase();
 
 function text(response: ServerResponse, status: number, words: string): void {
   response.writeHead(status, { "content-type": "text/plain; charset=utf-8" }).end(`${words}\n`);

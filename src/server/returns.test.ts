@@ -15,7 +15,10 @@ import { composeReturns } from "./returns.ts";
 test("return paths and reports are those of the settings, and other processes with the same keys know them", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const settings = settingsSchema.parse({ smtp: { name: "mx1.example.com" }, email: { forward_domain: "forward.example.com", sending_label: "bounces" } });
+  const settings = settingsSchema.parse({
+    smtp: { name: "mx1.example.com" },
+    email: { forward_domain: "forward.example.com", sending_label: "bounces" },
+  });
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, migrations);
   const key = randomBytes(32);
@@ -26,16 +29,41 @@ test("return paths and reports are those of the settings, and other processes wi
     const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
     const secrets = createSecrets({ keys: [key] });
     const srs = composeSrs(settings, secrets);
-    const dkimKeys = createDkimKeys({ db, secrets, events: createLocalEvents({ log: silentLog }), clock: systemClock, ids: randomIds });
+    const dkimKeys = createDkimKeys({
+      db,
+      secrets,
+      events: createLocalEvents({ log: silentLog }),
+      clock: systemClock,
+      ids: randomIds,
+    });
     lifecycle.onStop("keys", () => dkimKeys.close());
-    const queue = { deliver: async (mail: Outbound) => (queued.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) };
-    const { returns, start: run } = composeReturns({ store: { db }, secrets, settings, queue, srs, signer: createSigner({ clock: systemClock }), service: composeServiceKeys(settings, { dkimKeys }), trace: () => {} }, basics);
+    const queue = {
+      deliver: async (mail: Outbound) => (queued.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))),
+    };
+    const { returns, start: run } = composeReturns(
+      {
+        store: { db },
+        secrets,
+        settings,
+        queue,
+        srs,
+        signer: createSigner({ clock: systemClock }),
+        service: composeServiceKeys(settings, { dkimKeys }),
+        trace: () => {},
+      },
+      basics,
+    );
     run();
     return { returns, srs, stop: () => lifecycle.stop() };
   }
 
   const [one, other] = [start(), start()];
-  const [sent] = (await one.returns.pathsFor({ account: "acc", domain: "shop.example", messageId: "<m@shop.example>", to: ["b@example.net"] })) as [string];
+  const [sent] = (await one.returns.pathsFor({
+    account: "acc",
+    domain: "shop.example",
+    messageId: "<m@shop.example>",
+    to: ["b@example.net"],
+  })) as [string];
   assert.match(sent, /@bounces\.shop\.example$/);
   const forward = one.srs.forward("alice@example.org", Date.now());
   assert.ok(forward.ok);
@@ -46,13 +74,20 @@ test("return paths and reports are those of the settings, and other processes wi
   const head = Buffer.from("From: a@example.org\r\nMessage-ID: <first@example.org>\r\n");
   assert.equal(
     await other.returns.bounce({
-      inbound: { id: "in1" }, envelope: { from: "a@example.org" }, vouched: true, recipients: [{ rcpt: "b@shop.example", reply: { code: 550, enhanced: "5.1.1", text: "no" } }], arrivedAt: new Date(),
+      inbound: { id: "in1" },
+      envelope: { from: "a@example.org" },
+      vouched: true,
+      recipients: [{ rcpt: "b@shop.example", reply: { code: 550, enhanced: "5.1.1", text: "no" } }],
+      arrivedAt: new Date(),
       source: { headerBlock: head, size: head.length, open: () => head },
     }),
     true,
   );
   const report = Buffer.from(queued[0]!.raw() as Uint8Array).toString();
-  assert.match(report, /^DKIM-Signature: [^]*d=forward\.example\.com;[^]*\r\nFrom: Mail Delivery System <MAILER-DAEMON@forward\.example\.com>\r\n[^]*Reporting-MTA: dns; mx1\.example\.com\r\n/);
+  assert.match(
+    report,
+    /^DKIM-Signature: [^]*d=forward\.example\.com;[^]*\r\nFrom: Mail Delivery System <MAILER-DAEMON@forward\.example\.com>\r\n[^]*Reporting-MTA: dns; mx1\.example\.com\r\n/,
+  );
   await Promise.all([one.stop(), other.stop()]);
   await db.close();
 });

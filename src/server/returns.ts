@@ -1,5 +1,12 @@
 import type { Settings } from "../kernel/settings.ts";
-import { createReturns, type BounceList, type ReturnsService, type Signer, type Trace, type Transport } from "../mail/index.ts";
+import {
+  createReturns,
+  type BounceList,
+  type ReturnsService,
+  type Signer,
+  type Trace,
+  type Transport,
+} from "../mail/index.ts";
 import type { Srs } from "../protocol/srs/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { Basics, Store } from "./compose.ts";
@@ -31,10 +38,37 @@ export interface ReturnsRoom {
 const SWEEP_MS = 60_000;
 
 /** What comes back of mail, and what senders are told. */
-export function composeReturns({ store: { db }, secrets, settings: { email, smtp, outbound }, queue, srs, signer, service, list, sends, trace }: ReturnsParts, { clock, ids, log, lifecycle }: Basics): ReturnsRoom {
+export function composeReturns(
+  {
+    store: { db },
+    secrets,
+    settings: { email, smtp, outbound },
+    queue,
+    srs,
+    signer,
+    service,
+    list,
+    sends,
+    trace,
+  }: ReturnsParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ReturnsRoom {
   const returns = createReturns({
-    db, queue, srs, keys: secrets.derive("return-paths"), forwardDomain: email.forward_domain, label: email.sending_label, name: smtpName(smtp),
-    signer, signWith: () => service.keys(), ...(list && { list }), ...(sends && { sends }), trace, clock, ids, log,
+    db,
+    queue,
+    srs,
+    keys: secrets.derive("return-paths"),
+    forwardDomain: email.forward_domain,
+    label: email.sending_label,
+    name: smtpName(smtp),
+    signer,
+    signWith: () => service.keys(),
+    ...(list && { list }),
+    ...(sends && { sends }),
+    trace,
+    clock,
+    ids,
+    log,
     // A server that keeps trying for longer has longer paths: its last bounce comes after its last try, and the next server's after that.
     limits: { pathDays: Math.max(21, outbound.days * 2 + 7) },
   });
@@ -42,7 +76,10 @@ export function composeReturns({ store: { db }, secrets, settings: { email, smtp
   let sweeping: Promise<void> | undefined;
 
   function sweep() {
-    sweeping ??= returns.sweep().catch((err: unknown) => log.warn({ err }, "return paths could not be looked after, it is tried again")).finally(() => (sweeping = undefined));
+    sweeping ??= returns
+      .sweep()
+      .catch((err: unknown) => log.warn({ err }, "return paths could not be looked after, it is tried again"))
+      .finally(() => (sweeping = undefined));
   }
   lifecycle.onStop("return paths", async () => {
     clearInterval(timer);

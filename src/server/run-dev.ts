@@ -1,6 +1,16 @@
 import { Writable } from "node:stream";
 import type { ReadStream } from "node:tty";
-import { createConsole, createJsonLines, createOutput, listenForHotkeys, openBrowser, renderBanner, type Hotkey, type Output, type Report } from "../dev/index.ts";
+import {
+  createConsole,
+  createJsonLines,
+  createOutput,
+  listenForHotkeys,
+  openBrowser,
+  renderBanner,
+  type Hotkey,
+  type Output,
+  type Report,
+} from "../dev/index.ts";
 import { createLifecycle, createLog, messageOf, stopOnSignals, type LogLevel } from "../kernel/index.ts";
 import { startDev } from "./dev.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
@@ -20,10 +30,23 @@ export interface RunDevOptions extends Omit<DevOptions, "report" | "log"> {
 }
 
 /** `reelpost dev` on a terminal or in a pipe. Resolves with the exit code when it was asked to stop; rejects when it cannot start. */
-export async function runDev({ json = false, version, logLevel = "error", stdin = process.stdin, stdout = process.stdout, stderr = process.stderr, exit = process.exit, ...options }: RunDevOptions): Promise<number> {
+export async function runDev({
+  json = false,
+  version,
+  logLevel = "error",
+  stdin = process.stdin,
+  stdout = process.stdout,
+  stderr = process.stderr,
+  exit = process.exit,
+  ...options
+}: RunDevOptions): Promise<number> {
   const output = createOutput(stdout);
-  const report = json ? createJsonLines({ output }) : createConsole({ output, severalWorkers: (options.configs?.length ?? 1) > 1 });
-  const log = json ? createLog({ level: logLevel, destination: stderr }) : createLog({ level: logLevel, destination: logToReport(report) });
+  const report = json
+    ? createJsonLines({ output })
+    : createConsole({ output, severalWorkers: (options.configs?.length ?? 1) > 1 });
+  const log = json
+    ? createLog({ level: logLevel, destination: stderr })
+    : createLog({ level: logLevel, destination: logToReport(report) });
   const lifecycle = createLifecycle({ log });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
   const releaseSignals = stopOnSignals(lifecycle, (code) => (code === 0 ? stop(0) : exit(code)));
@@ -49,10 +72,17 @@ export async function runDev({ json = false, version, logLevel = "error", stdin 
 const readyEvent = (server: DevServer, version: string) => ({ event: "ready", version, ...factsOf(server) });
 
 function factsOf({ url, smtp, dataDir, mailDir, workers }: DevServer) {
-  return { url, ...(smtp !== undefined && { smtp }), dataDirectory: dataDir, mailDirectory: mailDir, workers: workers.map((worker) => ({ ...worker, bindings: worker.bindings.map(hideSecret) })) };
+  return {
+    url,
+    ...(smtp !== undefined && { smtp }),
+    dataDirectory: dataDir,
+    mailDirectory: mailDir,
+    workers: workers.map((worker) => ({ ...worker, bindings: worker.bindings.map(hideSecret) })),
+  };
 }
 
-const hideSecret = (binding: DevServer["workers"][number]["bindings"][number]) => (binding.type === "secret_text" ? { ...binding, text: "" } : binding);
+const hideSecret = (binding: DevServer["workers"][number]["bindings"][number]) =>
+  binding.type === "secret_text" ? { ...binding, text: "" } : binding;
 
 interface Interaction {
   server: DevServer;
@@ -65,9 +95,25 @@ interface Interaction {
 
 function interact({ server, stdin, output, report, lifecycle, version }: Interaction) {
   const interrupt = () => void process.kill(process.pid, "SIGINT");
-  const banner = () => output.write(renderBanner({ version, ...factsOf(server), hotkeys: hotkeys.map(({ keys, label }) => ({ key: keys[0]!, label })) }, output.colour));
+  const banner = () =>
+    output.write(
+      renderBanner(
+        { version, ...factsOf(server), hotkeys: hotkeys.map(({ keys, label }) => ({ key: keys[0]!, label })) },
+        output.colour,
+      ),
+    );
   const hotkeys: Hotkey[] = [
-    { keys: ["b"], label: "open browser", run: () => openBrowser(server.url).catch((err: unknown) => report({ event: "notice", text: `No browser could be opened (${messageOf(err)}). The address is ${server.url}` })) },
+    {
+      keys: ["b"],
+      label: "open browser",
+      run: () =>
+        openBrowser(server.url).catch((err: unknown) =>
+          report({
+            event: "notice",
+            text: `No browser could be opened (${messageOf(err)}). The address is ${server.url}`,
+          }),
+        ),
+    },
     {
       keys: ["c"],
       label: "clear",
@@ -81,7 +127,10 @@ function interact({ server, stdin, output, report, lifecycle, version }: Interac
     { keys: ["x", "q"], label: "quit", run: interrupt },
   ];
   banner();
-  const release = listenForHotkeys(stdin, hotkeys, { interrupt, failed: (err) => report({ event: "error", text: messageOf(err) }) });
+  const release = listenForHotkeys(stdin, hotkeys, {
+    interrupt,
+    failed: (err) => report({ event: "error", text: messageOf(err) }),
+  });
   lifecycle.onStop("hotkeys", release);
 }
 
@@ -90,11 +139,14 @@ function logToReport(report: Report): Writable {
   return new Writable({
     decodeStrings: false,
     write(line: string, _, done) {
-      const { level, msg, err } = JSON.parse(line) as { level: number; msg?: string; err?: { message: string; stack?: string } };
+      const { level, msg, err } = JSON.parse(line) as {
+        level: number;
+        msg?: string;
+        err?: { message: string; stack?: string };
+      };
       const text = [msg, err?.stack ?? err?.message].filter(Boolean).join("\n");
       report({ event: level >= 50 ? "error" : level >= 40 ? "warning" : "notice", text });
       done();
     },
   });
 }
-

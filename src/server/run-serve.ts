@@ -14,7 +14,13 @@ export interface RunServeOptions extends ServeOptions {
 const STOP_MS = 60_000;
 
 /** `reelpost serve`: runs until it is asked to stop. Resolves with the exit code; rejects when it cannot start. */
-export async function runServe({ json, print, warn, exit = process.exit, ...options }: RunServeOptions): Promise<number> {
+export async function runServe({
+  json,
+  print,
+  warn,
+  exit = process.exit,
+  ...options
+}: RunServeOptions): Promise<number> {
   const log = options.log ?? createLog({ level: "info" });
   const lifecycle = createLifecycle({ log });
   const { promise: stopped, resolve: stop } = Promise.withResolvers<number>();
@@ -36,12 +42,32 @@ export async function runServe({ json, print, warn, exit = process.exit, ...opti
 }
 
 /** What a program that starts this one waits for. */
-const readyEvent = ({ url, https, api, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer, version: string) => ({
-  event: "ready", version, url, ...(https !== undefined && { https }), ...(api !== undefined && { api }), ...(smtp !== undefined && { smtp }), ...(submission !== undefined && { submission }), ...(dns !== undefined && { dns }), ...(live !== undefined && { live }), dataDirectory: dataDir, roles, ...(account !== undefined && { account }), ...(workersUrl !== undefined && { workers: workersUrl }), ...(token !== undefined && { token }),
+const readyEvent = (
+  { url, https, api, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer,
+  version: string,
+) => ({
+  event: "ready",
+  version,
+  url,
+  ...(https !== undefined && { https }),
+  ...(api !== undefined && { api }),
+  ...(smtp !== undefined && { smtp }),
+  ...(submission !== undefined && { submission }),
+  ...(dns !== undefined && { dns }),
+  ...(live !== undefined && { live }),
+  dataDirectory: dataDir,
+  roles,
+  ...(account !== undefined && { account }),
+  ...(workersUrl !== undefined && { workers: workersUrl }),
+  ...(token !== undefined && { token }),
 });
 
 function liveRow({ host, rtmpPort, rtmpsPort, srtPort }: NonNullable<ServeServer["live"]>): string {
-  const ports = [["RTMP", rtmpPort], ["RTMPS", rtmpsPort], ["SRT", srtPort]].flatMap(([name, port]) => (port === undefined ? [] : [`${name} ${host}:${port}`]));
+  const ports = [
+    ["RTMP", rtmpPort],
+    ["RTMPS", rtmpsPort],
+    ["SRT", srtPort],
+  ].flatMap(([name, port]) => (port === undefined ? [] : [`${name} ${host}:${port}`]));
   return `${ports.join("  ")}  and WebRTC`;
 }
 
@@ -51,7 +77,25 @@ const DELIVERS = {
   smart_host: "mail that leaves goes to the smart host",
 };
 
-function banner({ url, https, api, smtp, submission, dns, live, delivers, dataDir, account, workersUrl, workersMail, token, roles }: ServeServer, version: string): string[] {
+function banner(
+  {
+    url,
+    https,
+    api,
+    smtp,
+    submission,
+    dns,
+    live,
+    delivers,
+    dataDir,
+    account,
+    workersUrl,
+    workersMail,
+    token,
+    roles,
+  }: ServeServer,
+  version: string,
+): string[] {
   const rows: [string, string | undefined][] = [
     ["API", api],
     ["API docs", api && `${api}/docs`],
@@ -68,9 +112,26 @@ function banner({ url, https, api, smtp, submission, dns, live, delivers, dataDi
     ["Data", dataDir],
     ["Account", account && `${account.id}  ${account.name}`],
   ];
-  const lines = [`Reelpost ${version} serves ${roles.join(", ")}`, "", ...rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${name.padEnd(9)} ${value}`)];
+  const lines = [
+    `Reelpost ${version} serves ${roles.join(", ")}`,
+    "",
+    ...rows.filter(([, value]) => value !== undefined).map(([name, value]) => `  ${name.padEnd(9)} ${value}`),
+  ];
   if (token !== undefined) {
-    lines.push("", "  An API token that may do everything. It is shown this once and kept nowhere:", "", `    ${token}`, "", "  Next, in another terminal: `reelpost login`, and `reelpost deploy` in the folder of a worker.", "  CI jobs, wrangler and the cloudflare SDK take it from the environment:", "", `    export CLOUDFLARE_BASE_URL=${api ?? url}`, `    export CLOUDFLARE_API_BASE_URL=${api ?? url}`, `    export CLOUDFLARE_API_TOKEN=${token}`, `    export CLOUDFLARE_ACCOUNT_ID=${account?.id ?? ""}`);
+    lines.push(
+      "",
+      "  An API token that may do everything. It is shown this once and kept nowhere:",
+      "",
+      `    ${token}`,
+      "",
+      "  Next, in another terminal: `reelpost login`, and `reelpost deploy` in the folder of a worker.",
+      "  CI jobs, wrangler and the cloudflare SDK take it from the environment:",
+      "",
+      `    export CLOUDFLARE_BASE_URL=${api ?? url}`,
+      `    export CLOUDFLARE_API_BASE_URL=${api ?? url}`,
+      `    export CLOUDFLARE_API_TOKEN=${token}`,
+      `    export CLOUDFLARE_ACCOUNT_ID=${account?.id ?? ""}`,
+    );
   }
   return [...lines, ""];
 }

@@ -15,7 +15,12 @@ export const limitsOf = ({ workers }: Settings): RuntimeLimits => ({
 });
 
 export const processesOf = ({ workers }: Settings) =>
-  ({ concurrency: workers.concurrency, maxProcesses: workers.max_processes, idleMs: workers.idle_ms, uidRange: parseIdRange(workers.uid_range) }) satisfies Partial<RuntimeOptions>;
+  ({
+    concurrency: workers.concurrency,
+    maxProcesses: workers.max_processes,
+    idleMs: workers.idle_ms,
+    uidRange: parseIdRange(workers.uid_range),
+  }) satisfies Partial<RuntimeOptions>;
 
 /** Ports from the settings, for all processes on this machine. HTTP is not included: it is public. */
 export const ownAddressesOf = ({ network, smtp, submission, dns, live }: Settings): OwnAddresses =>
@@ -24,7 +29,13 @@ export const ownAddressesOf = ({ network, smtp, submission, dns, live }: Setting
     ports: [smtp.port, submission.port, dns.port, live.rtmp_port, live.rtmps_port],
   });
 
-export const egressOf = ({ egress }: Settings, own?: OwnAddresses): EgressPolicy => ({ ...(own && { own }), allowLoopback: egress.allow_loopback, allowPrivate: egress.allow_private, denyPorts: egress.deny_ports, allow: egress.allow });
+export const egressOf = ({ egress }: Settings, own?: OwnAddresses): EgressPolicy => ({
+  ...(own && { own }),
+  allowLoopback: egress.allow_loopback,
+  allowPrivate: egress.allow_private,
+  denyPorts: egress.deny_ports,
+  allow: egress.allow,
+});
 
 /** Folder of worker processes, in the data directory, which only the server can access. */
 export const runFolderOf = (dataDirectory: string): string => join(dataDirectory, "run");

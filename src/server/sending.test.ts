@@ -16,9 +16,15 @@ import { composeSending, composeSuppressions } from "./sending.ts";
 
 const ACCOUNT = "a".repeat(32);
 
-async function open(t: TestContext, email: SettingsInput["email"] = {}, answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true })) {
+async function open(
+  t: TestContext,
+  email: SettingsInput["email"] = {},
+  answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true }),
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-sending-"));
-  const settings = settingsSchema.parse({ email: { mx: ["mx1.example.net"], spf_include: "_spf.example.net", sending_label: "bounces", ...email } });
+  const settings = settingsSchema.parse({
+    email: { mx: ["mx1.example.net"], spf_include: "_spf.example.net", sending_label: "bounces", ...email },
+  });
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, migrations);
   const lifecycle = createLifecycle({ log: silentLog });
@@ -27,17 +33,52 @@ async function open(t: TestContext, email: SettingsInput["email"] = {}, answer: 
   const secrets = createSecrets({ keys: [randomBytes(32)] });
   const zones = createZones({ db, ...basics, events, nameServers: settings.dns.name_servers });
   const routing = createEmailRouting({
-    db, zones, events, secrets, ...basics, scripts: { get: async () => undefined, byId: async () => undefined }, addresses: { link: (token) => token, sendVerification: async () => {} },
-    hosts: { mx: [{ host: "mx1.example.net", priority: 10 }], spfInclude: "_spf.example.net", dkimSelector: "reelpost" },
+    db,
+    zones,
+    events,
+    secrets,
+    ...basics,
+    scripts: { get: async () => undefined, byId: async () => undefined },
+    addresses: { link: (token) => token, sendVerification: async () => {} },
+    hosts: {
+      mx: [{ host: "mx1.example.net", priority: 10 }],
+      spfInclude: "_spf.example.net",
+      dkimSelector: "reelpost",
+    },
   });
   const sent: Outbound[] = [];
   const transport = { deliver: async (mail: Outbound) => (sent.push(mail), mail.to.map(answer)) };
   const signer = createSigner(basics);
   const suppressions = composeSuppressions({ db }, basics);
-  const { returns } = composeReturns({ store: { db }, secrets, settings, queue: transport, srs: composeSrs(settings, secrets), signer, service: composeServiceKeys(settings, routing), list: suppressions, trace: () => {} }, basics);
-  const rooms = composeSending({
-    store: { db, events }, settings, zones, routing, suppressions, outbound: { relayThenQueue: transport, queue: transport }, returns, signer, spool: createSpool({ dir: join(folder, "spool"), ids: randomIds }), trace: () => {},
-  }, basics);
+  const { returns } = composeReturns(
+    {
+      store: { db },
+      secrets,
+      settings,
+      queue: transport,
+      srs: composeSrs(settings, secrets),
+      signer,
+      service: composeServiceKeys(settings, routing),
+      list: suppressions,
+      trace: () => {},
+    },
+    basics,
+  );
+  const rooms = composeSending(
+    {
+      store: { db, events },
+      settings,
+      zones,
+      routing,
+      suppressions,
+      outbound: { relayThenQueue: transport, queue: transport },
+      returns,
+      signer,
+      spool: createSpool({ dir: join(folder, "spool"), ids: randomIds }),
+      trace: () => {},
+    },
+    basics,
+  );
   t.after(async () => {
     await lifecycle.stop();
     routing.close();
@@ -48,16 +89,43 @@ async function open(t: TestContext, email: SettingsInput["email"] = {}, answer: 
   });
   const zone = await zones.create({ account: ACCOUNT, name: "example.com" });
   const caller = { account: ACCOUNT, script: "news", binding: { type: "send_email" as const, name: "MAIL" } };
-  const send = (more: Record<string, unknown> = {}) => rooms.binding.sendBuilt(caller, { from: "app@example.com", to: "user@there.example", subject: "s", text: "t", ...more });
+  const send = (more: Record<string, unknown> = {}) =>
+    rooms.binding.sendBuilt(caller, {
+      from: "app@example.com",
+      to: "user@there.example",
+      subject: "s",
+      text: "t",
+      ...more,
+    });
   return { ...rooms, zones, zone, routing, sent, send, suppressions };
 }
 
 test("records, return paths and limits are those of the settings", async (t) => {
-  const { domains, zones, zone, sent, send, sending, routes } = await open(t, { dmarc: "v=DMARC1; p=none;", daily_limit: 2, minute_limit: 3 });
+  const { domains, zones, zone, sent, send, sending, routes } = await open(t, {
+    dmarc: "v=DMARC1; p=none;",
+    daily_limit: 2,
+    minute_limit: 3,
+  });
   await assert.rejects(send(), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
   const { returnPathDomain } = await domains.create(zone, "example.com");
-  const names = (await zones.records.managed.list(zone.id, "email-sending")).map(({ type, name, priority, content }) => `${type} ${name} ${type === "MX" ? `${priority} ${content}` : content.slice(0, 20)}`).sort();
-  assert.deepEqual([returnPathDomain, names.map((line) => line.split(" ").slice(0, 2).join(" "))], ["bounces.example.com", ["MX bounces.example.com", "TXT _dmarc.example.com", "TXT bounces._domainkey.example.com", "TXT bounces.example.com"]]);
+  const names = (await zones.records.managed.list(zone.id, "email-sending"))
+    .map(
+      ({ type, name, priority, content }) =>
+        `${type} ${name} ${type === "MX" ? `${priority} ${content}` : content.slice(0, 20)}`,
+    )
+    .sort();
+  assert.deepEqual(
+    [returnPathDomain, names.map((line) => line.split(" ").slice(0, 2).join(" "))],
+    [
+      "bounces.example.com",
+      [
+        "MX bounces.example.com",
+        "TXT _dmarc.example.com",
+        "TXT bounces._domainkey.example.com",
+        "TXT bounces.example.com",
+      ],
+    ],
+  );
   assert.ok(names.includes("MX bounces.example.com 10 mx1.example.net"));
   assert.match(names[1]!, /v=DMARC1; p=none/);
   await send();
@@ -77,7 +145,10 @@ test("mail to addresses that agreed leaves from any routed name, signed by its k
   await routing.addresses.setVerified(ACCOUNT, id, true);
   await send({ from: "app@in.example.com" });
   assert.match(sent[0]!.from, /@forward\.reelpost\.internal$/);
-  assert.match(Buffer.from(sent[0]!.raw() as Uint8Array).toString(), /^DKIM-Signature: [^]*d=in\.example\.com; s=reelpost;/);
+  assert.match(
+    Buffer.from(sent[0]!.raw() as Uint8Array).toString(),
+    /^DKIM-Signature: [^]*d=in\.example\.com; s=reelpost;/,
+  );
   await assert.rejects(send({ from: "app@other.example.com" }), { code: "E_SENDER_DOMAIN_NOT_AVAILABLE" });
   const made = await domains.create(zone, "in.example.com");
   await domains.delete(zone, made.id);
@@ -85,11 +156,18 @@ test("mail to addresses that agreed leaves from any routed name, signed by its k
 });
 
 test("who refuses for good is suppressed, and the keys that sign can be rotated", async (t) => {
-  const { domains, zone, send, suppressions, publisher, routing } = await open(t, {}, (rcpt) => (rcpt.startsWith("gone") ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } } : { rcpt, ok: true }));
+  const { domains, zone, send, suppressions, publisher, routing } = await open(t, {}, (rcpt) =>
+    rcpt.startsWith("gone")
+      ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } }
+      : { rcpt, ok: true },
+  );
   await domains.create(zone, "example.com");
   await assert.rejects(send({ to: "gone@there.example" }), { code: "E_DELIVERY_FAILED" });
   await assert.rejects(send({ to: "gone@there.example" }), { code: "E_RECIPIENT_SUPPRESSED" });
-  assert.deepEqual((await suppressions.list(ACCOUNT, {}, { perPage: 5 })).items.map(({ reason, note }) => [reason, note]), [["hard_bounce", "550 5.1.1 no such user"]]);
+  assert.deepEqual(
+    (await suppressions.list(ACCOUNT, {}, { perPage: 5 })).items.map(({ reason, note }) => [reason, note]),
+    [["hard_bounce", "550 5.1.1 no such user"]],
+  );
   await publisher.rotate(zone, "example.com");
   await routing.dkimKeys.promote({ zone: zone.id, domain: "example.com", use: "sending" });
   await publisher.republish(zone, "example.com");

@@ -1,4 +1,15 @@
-import { createApi, createClientAddress, createGate, createPlatformHttp, createD1TransferHttp, createTailSockets, createVerifyPage, D1_TRANSFERS, VERIFY_PREFIX, type PlatformHttp } from "../api/index.ts";
+import {
+  createApi,
+  createClientAddress,
+  createGate,
+  createPlatformHttp,
+  createD1TransferHttp,
+  createTailSockets,
+  createVerifyPage,
+  D1_TRANSFERS,
+  VERIFY_PREFIX,
+  type PlatformHttp,
+} from "../api/index.ts";
 import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { networkSet } from "../kernel/networks.ts";
 import type { Settings } from "../kernel/settings.ts";
@@ -50,7 +61,10 @@ export function createUrls({ http, workers }: Settings): ServeUrls {
 }
 
 /** The platform port, with what the roles of this process put behind it. */
-export function createServeHttp({ rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts, basics: Basics): PlatformHttp {
+export function createServeHttp(
+  { rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts,
+  basics: Basics,
+): PlatformHttp {
   const { platform, bindings, certificates, mtaSts, mail, stream, metrics } = rooms;
   const { routing } = mail;
   const { clock, ids, log, lifecycle } = basics;
@@ -59,14 +73,38 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
   const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
     routes: [
-      ...composeRoutes(platform, bindings, routing, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
-      ...emailAuthApi({ settings, zones: platform.zones, routing, dns: rooms.dns, tls: certificates.tls, reports: rooms.reports, service: mail.service, outbound: mail.outbound.messages, confinement }, basics),
+      ...composeRoutes(
+        platform,
+        bindings,
+        routing,
+        urls.worker,
+        { address, publicUrl: settings.http.public_url },
+        basics,
+      ),
+      ...emailAuthApi(
+        {
+          settings,
+          zones: platform.zones,
+          routing,
+          dns: rooms.dns,
+          tls: certificates.tls,
+          reports: rooms.reports,
+          service: mail.service,
+          outbound: mail.outbound.messages,
+          confinement,
+        },
+        basics,
+      ),
       ...mail.sending.routes,
       ...stream.routes,
       ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
     ],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
-    clock, ids, log, version, checkAnswers,
+    clock,
+    ids,
+    log,
+    version,
+    checkAnswers,
     rateLimit: { requests: settings.api.rate_limit, seconds: RATE_WINDOW_SECONDS },
     clientIp: address.ip,
     onAnswer: meterApi(metrics),
@@ -84,26 +122,74 @@ export function createServeHttp({ rooms, settings, roles, options: { version, ch
     confinement: async () => confinementText(await confinement()),
     version,
     rows: () => [
-      ...(roles.has("api") ? [{ name: "API", address: urls.api(), what: "the base URL that wrangler, the cloudflare SDK and reelpost are given" }, { name: "API docs", address: `${urls.api()}/docs`, page: true, what: "every operation, with the permission it needs" }] : []),
-      ...(roles.has("workers") ? [{ name: "Workers", address: urls.worker("<account>", "<worker>"), what: "where a deployed worker answers" }] : []),
-      ...(roles.has("playback") && settings.stream.delivery_domain === "" ? [{ name: "Videos", address: `${urls.base()}/<video>/watch`, what: "a page with the player; /<video>/iframe to embed, /<video>/manifest/video.m3u8 and video.mpd for other players" }] : []),
-      { name: "Health", address: `${urls.base()}/healthz`, page: true, what: "/readyz tells whether it may be given work, /metrics counts" },
+      ...(roles.has("api")
+        ? [
+            {
+              name: "API",
+              address: urls.api(),
+              what: "the base URL that wrangler, the cloudflare SDK and reelpost are given",
+            },
+            {
+              name: "API docs",
+              address: `${urls.api()}/docs`,
+              page: true,
+              what: "every operation, with the permission it needs",
+            },
+          ]
+        : []),
+      ...(roles.has("workers")
+        ? [{ name: "Workers", address: urls.worker("<account>", "<worker>"), what: "where a deployed worker answers" }]
+        : []),
+      ...(roles.has("playback") && settings.stream.delivery_domain === ""
+        ? [
+            {
+              name: "Videos",
+              address: `${urls.base()}/<video>/watch`,
+              what: "a page with the player; /<video>/iframe to embed, /<video>/manifest/video.m3u8 and video.mpd for other players",
+            },
+          ]
+        : []),
+      {
+        name: "Health",
+        address: `${urls.base()}/healthz`,
+        page: true,
+        what: "/readyz tells whether it may be given work, /metrics counts",
+      },
     ],
   });
   lifecycle.onStop("tail sockets", () => tailSockets.close());
   const transfers = createD1TransferHttp({ transfers: bindings.d1.transfers, log });
   return createPlatformHttp({
-    ...(roles.has("api") && { api, upgrade: tailSockets.upgrade, prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing), "/upload/": stream.upload } }),
+    ...(roles.has("api") && {
+      api,
+      upgrade: tailSockets.upgrade,
+      prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing), "/upload/": stream.upload },
+    }),
     ...(roles.has("workers") && { workers }),
     assets: stream.deliverAssets,
-    ...(roles.has("playback") || roles.has("live") ? { others: [stream.deliver] } : roles.has("api") && { others: [stream.deliverAssets] }),
-    hosts: { domain: settings.workers.domain, videoDomain: settings.stream.delivery_domain, uploadHost: settings.stream.upload_host, platformHosts: settings.api.hosts, byPath: settings.workers.by_path },
-    pages, connections: connectionLimits(settings), wellKnown: [certificates.respond, mtaSts.respond], log, graceMs,
+    ...(roles.has("playback") || roles.has("live")
+      ? { others: [stream.deliver] }
+      : roles.has("api") && { others: [stream.deliverAssets] }),
+    hosts: {
+      domain: settings.workers.domain,
+      videoDomain: settings.stream.delivery_domain,
+      uploadHost: settings.stream.upload_host,
+      platformHosts: settings.api.hosts,
+      byPath: settings.workers.by_path,
+    },
+    pages,
+    connections: connectionLimits(settings),
+    wellKnown: [certificates.respond, mtaSts.respond],
+    log,
+    graceMs,
   });
 }
 
 const connectionLimits = ({ http }: Settings): ConnectionLimits => ({
   total: http.connections,
   perNetwork: http.connections_per_address,
-  shared: networkSet(http.trusted_proxies, (range) => new TypeError(`http.trusted_proxies: ${range} is neither an address nor a range`)),
+  shared: networkSet(
+    http.trusted_proxies,
+    (range) => new TypeError(`http.trusted_proxies: ${range} is neither an address nor a range`),
+  ),
 });

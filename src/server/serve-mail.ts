@@ -2,14 +2,33 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { createCapture, createDowngrade, createReceiver, createSigner, createSpool, traceTo, type DmarcReporting, type EmailRouting, type Receiver, type ReturnsService, type Spool, type Transport } from "../mail/index.ts";
+import {
+  createCapture,
+  createDowngrade,
+  createReceiver,
+  createSigner,
+  createSpool,
+  traceTo,
+  type DmarcReporting,
+  type EmailRouting,
+  type Receiver,
+  type ReturnsService,
+  type Spool,
+  type Transport,
+} from "../mail/index.ts";
 import type { Secrets } from "../store/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import { composeActivity, type ServeActivity } from "./activity.ts";
 import type { Basics, Store } from "./compose.ts";
 import type { ServeDns } from "./dns.ts";
 import { composeEmailRouting, routeOf } from "./email-routing.ts";
-import { composeAuthenticator, composeForwarding, composeServiceKeys, composeSrs, type ServiceKeys } from "./forwarding.ts";
+import {
+  composeAuthenticator,
+  composeForwarding,
+  composeServiceKeys,
+  composeSrs,
+  type ServiceKeys,
+} from "./forwarding.ts";
 import { composeOutbound, type ServeOutbound } from "./outbound.ts";
 import { createOwnDomains } from "./own-domains.ts";
 import { createOwnMail } from "./own-mail.ts";
@@ -49,7 +68,10 @@ export interface ServeMail {
 }
 
 /** Everything mail is made of, in the order in which one part needs the other. */
-export function composeServeMail({ store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl }: ServeMailParts, basics: Basics): ServeMail {
+export function composeServeMail(
+  { store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl }: ServeMailParts,
+  basics: Basics,
+): ServeMail {
   const { clock, ids, log, lifecycle } = basics;
   const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
   lifecycle.onStop("spool", () => spool.close());
@@ -59,40 +81,113 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
   const srs = composeSrs(settings, secrets);
 
   // Mail that leaves asks those for whom it came in; they ask how it leaves.
-  const late: { routing?: EmailRouting; returns?: ReturnsService; service?: ServiceKeys; sending?: ServeSending; smtp?: { host: string; port: number } } = {};
+  const late: {
+    routing?: EmailRouting;
+    returns?: ReturnsService;
+    service?: ServiceKeys;
+    sending?: ServeSending;
+    smtp?: { host: string; port: number };
+  } = {};
   const sends = async (domain: string) => (await late.sending?.domains.find(domain))?.enabled === true;
   const outbound = composeOutbound(
     {
-      store, settings, roles, metrics, lookups: dns.lookups, trace, files: composeFiles(settings, basics),
+      store,
+      settings,
+      roles,
+      metrics,
+      lookups: dns.lookups,
+      trace,
+      files: composeFiles(settings, basics),
       onFailed: (failure) => late.returns!.onFailed(failure),
-      isOurs: createOwnDomains({ settings, resolve: (recipient) => late.routing!.resolve(recipient), sends, lookups: dns.lookups }),
+      isOurs: createOwnDomains({
+        settings,
+        resolve: (recipient) => late.routing!.resolve(recipient),
+        sends,
+        lookups: dns.lookups,
+      }),
       ownListener: () => late.smtp,
-      downgrade: createDowngrade({ signer, findKey: (domain, selector) => late.routing!.dkimKeys.find(domain, selector) }),
+      downgrade: createDowngrade({
+        signer,
+        findKey: (domain, selector) => late.routing!.dkimKeys.find(domain, selector),
+      }),
     },
     basics,
   );
-  const ownMail = createOwnMail({ transport: outbound.relayThenQueue, spool, signer, service: () => late.service!, trace, clock });
-  const routing = (late.routing = composeEmailRouting({ store, platform, secrets, settings, transport: ownMail, baseUrl, verifier: dns.watch }, basics));
+  const ownMail = createOwnMail({
+    transport: outbound.relayThenQueue,
+    spool,
+    signer,
+    service: () => late.service!,
+    trace,
+    clock,
+  });
+  const routing = (late.routing = composeEmailRouting(
+    { store, platform, secrets, settings, transport: ownMail, baseUrl, verifier: dns.watch },
+    basics,
+  ));
   const service = (late.service = composeServiceKeys(settings, routing));
   const suppressions = composeSuppressions(store, basics);
-  const { returns, start: lookAfterReturns } = composeReturns({ store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, sends, trace }, basics);
+  const { returns, start: lookAfterReturns } = composeReturns(
+    { store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, sends, trace },
+    basics,
+  );
   late.returns = returns;
   const transport = settings.outbound.forward === "queue" ? outbound.relayThenQueue : outbound.relay;
-  const { forwarding, held } = composeForwarding({ store, settings, secrets, routing, service, srs, signer, spool, transport, returns, trace }, basics);
-  const sending = (late.sending = composeSending({ store, settings, zones: platform.zones, routing, suppressions, outbound, returns, signer, spool, trace, verifier: dns.watch, keep: activity.keep }, basics));
+  const { forwarding, held } = composeForwarding(
+    { store, settings, secrets, routing, service, srs, signer, spool, transport, returns, trace },
+    basics,
+  );
+  const sending = (late.sending = composeSending(
+    {
+      store,
+      settings,
+      zones: platform.zones,
+      routing,
+      suppressions,
+      outbound,
+      returns,
+      signer,
+      spool,
+      trace,
+      verifier: dns.watch,
+      keep: activity.keep,
+    },
+    basics,
+  ));
   workers.sendMailWith(sending.binding);
 
   const authenticator = composeAuthenticator(settings, dns.lookups.resolve, basics);
   const receiver = createReceiver({
-    runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<WorkerRuntime, "email">,
+    runtime: { email: (name, mail, actions) => platform.live.email(refOf(name), mail, actions) } satisfies Pick<
+      WorkerRuntime,
+      "email"
+    >,
     route: (recipient) => routeOf(recipient, routing, platform, settings, { reports, sends }),
-    rules: { isVerified: async (address, account) => account === undefined || (await routing.addresses.stateOf(account, address)) === "verified" },
-    transport, forwarding, returns, reports, held, spool, trace, clock, ids, log,
+    rules: {
+      isVerified: async (address, account) =>
+        account === undefined || (await routing.addresses.stateOf(account, address)) === "verified",
+    },
+    transport,
+    forwarding,
+    returns,
+    reports,
+    held,
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
     ...(authenticator && { authenticator }),
   });
 
   return {
-    routing, service, receiver, spool, outbound, activity, sending,
+    routing,
+    service,
+    receiver,
+    spool,
+    outbound,
+    activity,
+    sending,
     listening(at) {
       late.smtp = at;
     },
@@ -110,7 +205,15 @@ export function composeServeMail({ store, secrets, settings, roles, platform, wo
 function composeFiles({ data_dir: dataDir }: Settings, { log, lifecycle }: Basics): Transport {
   const dir = join(dataDir, "mail");
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const files = createCapture({ dir, log, onWritten: ({ mail, files: [file] }) => log.info({ message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path }, "outbound: message written to a file instead of being sent") });
+  const files = createCapture({
+    dir,
+    log,
+    onWritten: ({ mail, files: [file] }) =>
+      log.info(
+        { message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path },
+        "outbound: message written to a file instead of being sent",
+      ),
+  });
   lifecycle.onStop("captured mail", () => files.close());
   return files;
 }

@@ -17,8 +17,17 @@ import { GRACE_MS, openRooms } from "./serve-rooms.ts";
  */
 export async function startServe(options: ServeOptions): Promise<ServeServer> {
   const { cwd, env, settingsFile: file, overrides, clock = systemClock, ids = randomIds, limits } = options;
-  const { settings, warnings } = await readSettings({ cwd, env, ...(file !== undefined && { file }), ...(overrides !== undefined && { overrides }) });
-  const { http: httpAt, api: { token, account_name: accountName, email }, data_dir: dataDir } = settings;
+  const { settings, warnings } = await readSettings({
+    cwd,
+    env,
+    ...(file !== undefined && { file }),
+    ...(overrides !== undefined && { overrides }),
+  });
+  const {
+    http: httpAt,
+    api: { token, account_name: accountName, email },
+    data_dir: dataDir,
+  } = settings;
   const roles = parseRoles(options.roles);
   const sockets = inheritedSockets(env);
   if (settings.database.url === "") refuseApart(roles);
@@ -45,10 +54,19 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     const http = createServeHttp({ rooms, settings, roles, options, graceMs, account, urls }, basics);
     const listeners: { close(): Promise<void> }[] = [http];
     // At once, so that neither goes on taking work while the other comes to its end.
-    lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), { timeoutMs: graceMs + 5000 });
+    lifecycle.onStop("listeners", async () => void (await Promise.all(listeners.map((listener) => listener.close()))), {
+      timeoutMs: graceMs + 5000,
+    });
     const { url } = await http.listen({ ...httpAt, ...fdOf("http") });
     urls.listening = url;
-    const https = settings.tls.https ? (await http.listen({ host: httpAt.host, port: settings.tls.https_port, ...fdOf("https") }, rooms.certificates.tls)).url : undefined;
+    const https = settings.tls.https
+      ? (
+          await http.listen(
+            { host: httpAt.host, port: settings.tls.https_port, ...fdOf("https") },
+            rooms.certificates.tls,
+          )
+        ).url
+      : undefined;
     const smtp = roles.has("smtp") ? await listenForMail() : undefined;
     const submission = roles.has("smtp") ? await listenForSubmission() : undefined;
     const dns = roles.has("dns") ? await listenForDns() : undefined;
@@ -74,7 +92,8 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
       roles: [...roles],
       account: account && { id: account.id, name: account.name },
       workersUrl: label !== undefined && roles.has("workers") ? urls.worker(label, "<worker>") : undefined,
-      workersMail: label !== undefined && smtp !== undefined ? `<worker>@${label}.${settings.workers.domain}` : undefined,
+      workersMail:
+        label !== undefined && smtp !== undefined ? `<worker>@${label}.${settings.workers.domain}` : undefined,
       token: made ?? asked,
       warnings: warnings.length === 0 ? [] : [formatProblems(warnings, { cwd })],
       close: () => lifecycle.stop(),

@@ -4,8 +4,18 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import {
-  createBlockLists, createRspamd, createSmtpListener, createSubmissionListener, type DsnRequest, type MailSource, type OnRefused, type Receiver, type SmtpListener,
-  type SmtpReply, type Spool, type SubmissionPorts,
+  createBlockLists,
+  createRspamd,
+  createSmtpListener,
+  createSubmissionListener,
+  type DsnRequest,
+  type MailSource,
+  type OnRefused,
+  type Receiver,
+  type SmtpListener,
+  type SmtpReply,
+  type Spool,
+  type SubmissionPorts,
 } from "../mail/index.ts";
 import { domainOf } from "../protocol/rfc5322/index.ts";
 import type { Lookups, Zone, Zones } from "../zones/index.ts";
@@ -32,7 +42,14 @@ export interface ServeSmtpParts {
 
 /** What of the mail room's `Sending` is needed here. */
 export interface SmtpSending {
-  send(request: { account: string; via: "smtp"; from: string; to: readonly string[]; raw: MailSource; dsn?: DsnRequest }): Promise<{
+  send(request: {
+    account: string;
+    via: "smtp";
+    from: string;
+    to: readonly string[];
+    raw: MailSource;
+    dsn?: DsnRequest;
+  }): Promise<{
     messageId: string;
     delivered: string[];
     queued: string[];
@@ -50,22 +67,44 @@ export interface ServeSmtp {
 
 /** The SMTP servers, as the settings of `smtp` and `submission` have them. */
 export function composeSmtp(parts: ServeSmtpParts, { clock, ids, log }: Basics): ServeSmtp {
-  const { settings: { smtp, submission }, receiver, spool, tls, lookups, metrics, graceMs } = parts;
+  const {
+    settings: { smtp, submission },
+    receiver,
+    spool,
+    tls,
+    lookups,
+    metrics,
+    graceMs,
+  } = parts;
   const meter = meterSmtp(metrics);
   const shared = { name: smtpName(smtp), tls, proxies: smtp.proxies, spool, clock, ids, log };
-  const limits = { connections: smtp.connections, connectionsPerNetwork: Math.min(smtp.connections, smtp.connections_per_address), closeMs: graceMs };
-  const onRefused = (listener: "smtp" | "submission"): OnRefused => (envelope, reply, stage) => {
-    meter.refused(listener, stage, reply);
-    parts.onRefused?.(envelope, reply, stage);
+  const limits = {
+    connections: smtp.connections,
+    connectionsPerNetwork: Math.min(smtp.connections, smtp.connections_per_address),
+    closeMs: graceMs,
   };
+  const onRefused =
+    (listener: "smtp" | "submission"): OnRefused =>
+    (envelope, reply, stage) => {
+      meter.refused(listener, stage, reply);
+      parts.onRefused?.(envelope, reply, stage);
+    };
 
   return {
     async listen(fd) {
       const listener = await createSmtpListener({
-        ...shared, host: smtp.host, port: smtp.port, fd, dsn: true, onRefused: onRefused("smtp"),
+        ...shared,
+        host: smtp.host,
+        port: smtp.port,
+        fd,
+        dsn: true,
+        onRefused: onRefused("smtp"),
         limits: { ...limits, messageBytes: spool.maxBytes, messagesPerMinute: smtp.messages_per_minute },
-        receive: receiver.receive, checkRecipient: receiver.checkRecipient,
-        ...(smtp.dnsbl.length > 0 && { blockLists: createBlockLists({ lists: smtp.dnsbl, resolver: lookups.resolve, clock, log }) }),
+        receive: receiver.receive,
+        checkRecipient: receiver.checkRecipient,
+        ...(smtp.dnsbl.length > 0 && {
+          blockLists: createBlockLists({ lists: smtp.dnsbl, resolver: lookups.resolve, clock, log }),
+        }),
         ...(smtp.rspamd !== "" && { filter: createRspamd({ url: smtp.rspamd }) }),
       });
       meter.watch("smtp", listener);
@@ -73,7 +112,15 @@ export function composeSmtp(parts: ServeSmtpParts, { clock, ids, log }: Basics):
     },
     async listenForSubmission(fd) {
       if (!submission.enabled) return undefined;
-      const listener = await createSubmissionListener({ ...shared, ...submissionPorts(parts), host: submission.host, port: submission.port, fd, limits, onRefused: onRefused("submission") });
+      const listener = await createSubmissionListener({
+        ...shared,
+        ...submissionPorts(parts),
+        host: submission.host,
+        port: submission.port,
+        fd,
+        limits,
+        onRefused: onRefused("submission"),
+      });
       meter.watch("submission", listener);
       return listener;
     },
@@ -81,11 +128,17 @@ export function composeSmtp(parts: ServeSmtpParts, { clock, ids, log }: Basics):
 }
 
 /** Mail of a domain is sent by whoever may send for the account of its zone. */
-export function submissionPorts({ accounts, zones, sending }: Pick<ServeSmtpParts, "accounts" | "zones" | "sending">): SubmissionPorts<Caller> {
+export function submissionPorts({
+  accounts,
+  zones,
+  sending,
+}: Pick<ServeSmtpParts, "accounts" | "zones" | "sending">): SubmissionPorts<Caller> {
   async function zoneOf(caller: Caller, from: string): Promise<Zone | undefined> {
     const domain = domainOf(from).toLowerCase();
     const zone = domain === "" ? undefined : await zones.byName(domain, { enclosing: true });
-    return zone !== undefined && caller.allows("Email Sending Write", { zone: zone.id, account: zone.account }) ? zone : undefined;
+    return zone !== undefined && caller.allows("Email Sending Write", { zone: zone.id, account: zone.account })
+      ? zone
+      : undefined;
   }
 
   return {
@@ -98,14 +151,22 @@ export function submissionPorts({ accounts, zones, sending }: Pick<ServeSmtpPart
       try {
         const zone = await zoneOf(caller, from);
         if (zone === undefined) return senderDenied(from);
-        const { messageId, delivered, queued, suppressed, refusals } = await sending.send({ account: zone.account, via: "smtp", from, to, raw, ...(dsn && { dsn }) });
+        const { messageId, delivered, queued, suppressed, refusals } = await sending.send({
+          account: zone.account,
+          via: "smtp",
+          from,
+          to,
+          raw,
+          ...(dsn && { dsn }),
+        });
         const [refusal] = refusals;
         // Those who are suppressed are left out without a word, as on the hosted service.
         if (refusal !== undefined && delivered.length + queued.length + suppressed.length === 0) return refusal.reply;
         return { code: 250, enhanced: "2.0.0", text: `Ok ${messageId}` };
       } catch (err) {
         // What has no SMTP code of its own is wrong with the message, and will be wrong the next time.
-        if (err instanceof UserError && err.entry.smtp === undefined && err.entry.http < 500) return { code: 554, enhanced: "5.6.0", text: err.message };
+        if (err instanceof UserError && err.entry.smtp === undefined && err.entry.http < 500)
+          return { code: 554, enhanced: "5.6.0", text: err.message };
         throw err;
       } finally {
         await raw.discard();
@@ -114,4 +175,8 @@ export function submissionPorts({ accounts, zones, sending }: Pick<ServeSmtpPart
   };
 }
 
-const senderDenied = (from: string): SmtpReply => ({ code: 550, enhanced: "5.7.1", text: `Sender denied: this token may not send mail of ${domainOf(from) || from}` });
+const senderDenied = (from: string): SmtpReply => ({
+  code: 550,
+  enhanced: "5.7.1",
+  text: `Sender denied: this token may not send mail of ${domainOf(from) || from}`,
+});

@@ -9,7 +9,11 @@ export function addressOfSocket(fd: number): string | "local" | undefined {
   try {
     const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1];
     if (inode === undefined) return undefined;
-    const row = (table: string, column: number) => readFileSync(`/proc/self/net/${table}`, "latin1").split("\n").map((line) => line.trim().split(/\s+/)).find((fields) => fields[column] === inode);
+    const row = (table: string, column: number) =>
+      readFileSync(`/proc/self/net/${table}`, "latin1")
+        .split("\n")
+        .map((line) => line.trim().split(/\s+/))
+        .find((fields) => fields[column] === inode);
     // proc(5): in tcp and tcp6 the local address is column 2 and the inode column 10; in unix the inode is column 7.
     const local = (row("tcp", 9) ?? row("tcp6", 9))?.[1]?.split(":")[0];
     if (local !== undefined) return addressOfHex(local);
@@ -25,7 +29,8 @@ export function addressOfHex(hex: string, order: "LE" | "BE" = endianness()): st
   if (order === "LE") bytes.swap32();
   if (bytes.length === 4) return bytes.join(".");
   // An IPv4 address in an IPv6 socket (RFC 4291, 2.5.5.2) is that IPv4 address.
-  if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes.readUInt16BE(10) === 0xffff) return bytes.subarray(12).join(".");
+  if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes.readUInt16BE(10) === 0xffff)
+    return bytes.subarray(12).join(".");
   const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(i * 2).toString(16)).join(":");
   return new URL(`http://[${groups}]`).hostname.slice(1, -1);
 }

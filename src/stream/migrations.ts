@@ -13,4 +13,18 @@ import { viewedMigrations } from "./viewed/viewed-table.ts";
 import { streamWatermarksMigrations } from "./watermarks/watermarks-table.ts";
 import { webhooksMigrations } from "./webhooks/webhooks-table.ts";
 
-export const streamMigrations: Migration[] = [...videosMigrations, ...uploadsMigrations, ...streamKeysMigrations, ...streamWatermarksMigrations, ...streamCaptionsMigrations, ...audioMigrations, ...downloadsMigrations, ...webhooksMigrations, ...viewedMigrations, ...liveInputsMigrations, ...liveViewersMigrations, ...recordMigrations, ...broadcastMigrations];
+export const streamMigrations: Migration[] = [
+  ...videosMigrations,
+  ...uploadsMigrations,
+  ...streamKeysMigrations,
+  ...streamWatermarksMigrations,
+  ...streamCaptionsMigrations,
+  ...audioMigrations,
+  ...downloadsMigrations,
+  ...webhooksMigrations,
+  ...viewedMigrations,
+  ...liveInputsMigrations,
+  ...liveViewersMigrations,
+  ...recordMigrations,
+  ...broadcastMigrations,
+];

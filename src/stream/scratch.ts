@@ -26,7 +26,8 @@ export function createScratch(folder: string): Scratch {
       for (const name of await readdir(folder).catch(() => [])) {
         const [, pid, token] = NAME.exec(name) ?? [];
         // What a killed server was running writes for a moment longer, into a folder that is being removed.
-        if (pid !== undefined && isOver(Number(pid), token!)) await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
+        if (pid !== undefined && isOver(Number(pid), token!))
+          await rm(join(folder, name), { recursive: true, force: true, maxRetries: 5 });
       }
     },
   };

@@ -29,7 +29,15 @@ export interface Zones extends ZoneList {
   close(): void;
 }
 
-export function createZones({ db, clock, ids, events, nameServers, firstStatus = "active", recordQuota = null }: ZonesOptions): Zones {
+export function createZones({
+  db,
+  clock,
+  ids,
+  events,
+  nameServers,
+  firstStatus = "active",
+  recordQuota = null,
+}: ZonesOptions): Zones {
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
   // The DNS server keeps nothing for longer than seconds, so for it a hint of another process is enough.

@@ -33,4 +33,11 @@ export { createRfc2136Provider, type Rfc2136Options } from "./dns/provider/rfc21
 export { createResolver, LookupFailed, type RecordResolver, type ResolverOptions } from "./dns/verify/resolver.ts";
 export { createLookupResolver } from "./dns/verify/record-resolver.ts";
 export { createRecordWatch, type RecordWatch, type Wanted } from "./dns/verify/watch.ts";
-export { createVerifier, type Conflict, type RecordFinding, type RecordState, type Verification, type Verifier } from "./dns/verify/verifier.ts";
+export {
+  createVerifier,
+  type Conflict,
+  type RecordFinding,
+  type RecordState,
+  type Verification,
+  type Verifier,
+} from "./dns/verify/verifier.ts";

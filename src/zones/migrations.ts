@@ -8,7 +8,8 @@ export const zonesMigrations: Migration[] = [
     name: "zones-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("zones")
+      await db.schema
+        .createTable("zones")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("name", key, (column) => column.notNull().unique())
@@ -31,7 +32,8 @@ export const zonesMigrations: Migration[] = [
     name: "zones-002-records",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("dns_records")
+      await db.schema
+        .createTable("dns_records")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("zone_id", key, (column) => column.notNull())
         .addColumn("account_id", key, (column) => column.notNull())
@@ -58,21 +60,46 @@ export const zonesMigrations: Migration[] = [
         .addColumn("data", "text")
         .execute();
       // Lists are sorted by these, whole: the last columns make the order of equal ones certain.
-      await db.schema.createIndex("dns_records_name").on("dns_records").columns(["zone_id", "name", "type", "digest"]).unique().execute();
-      await db.schema.createIndex("dns_records_type").on("dns_records").columns(["zone_id", "type", "name", "digest"]).execute();
-      await db.schema.createIndex("dns_records_content").on("dns_records").columns(["zone_id", "content_key", "id"]).execute();
+      await db.schema
+        .createIndex("dns_records_name")
+        .on("dns_records")
+        .columns(["zone_id", "name", "type", "digest"])
+        .unique()
+        .execute();
+      await db.schema
+        .createIndex("dns_records_type")
+        .on("dns_records")
+        .columns(["zone_id", "type", "name", "digest"])
+        .execute();
+      await db.schema
+        .createIndex("dns_records_content")
+        .on("dns_records")
+        .columns(["zone_id", "content_key", "id"])
+        .execute();
       await db.schema.createIndex("dns_records_ttl").on("dns_records").columns(["zone_id", "ttl", "id"]).execute();
-      await db.schema.createIndex("dns_records_proxied").on("dns_records").columns(["zone_id", "proxied", "id"]).execute();
-      await sql`create index dns_records_managed on dns_records (zone_id, managed_by, name) where managed_by is not null`.execute(db);
-      await db.schema.createTable("dns_record_tags")
+      await db.schema
+        .createIndex("dns_records_proxied")
+        .on("dns_records")
+        .columns(["zone_id", "proxied", "id"])
+        .execute();
+      await sql`create index dns_records_managed on dns_records (zone_id, managed_by, name) where managed_by is not null`.execute(
+        db,
+      );
+      await db.schema
+        .createTable("dns_record_tags")
         .addColumn("zone_id", key, (column) => column.notNull())
         .addColumn("record_id", key, (column) => column.notNull())
         .addColumn("name", key, (column) => column.notNull())
         .addColumn("value", key, (column) => column.notNull())
         .addPrimaryKeyConstraint("dns_record_tags_key", ["zone_id", "record_id", "name", "value"])
         .execute();
-      await db.schema.createIndex("dns_record_tags_name").on("dns_record_tags").columns(["zone_id", "name", "value", "record_id"]).execute();
-      await db.schema.createTable("dns_record_counts")
+      await db.schema
+        .createIndex("dns_record_tags_name")
+        .on("dns_record_tags")
+        .columns(["zone_id", "name", "value", "record_id"])
+        .execute();
+      await db.schema
+        .createTable("dns_record_counts")
         .addColumn("zone_id", key, (column) => column.notNull())
         .addColumn("type", key, (column) => column.notNull())
         .addColumn("records", "bigint", (column) => column.notNull())
@@ -83,10 +110,24 @@ export const zonesMigrations: Migration[] = [
   {
     name: "zones-003-reversed-names",
     async up(db, types) {
-      await db.schema.alterTable("dns_records").addColumn("reversed", sql.raw(types.keyText), (column) => column.notNull().defaultTo("")).execute();
-      for (let after = ""; ; ) {
-        const rows: { id: string; name: string }[] = await db.selectFrom("dns_records").select(["id", "name"]).where("id", ">", after).orderBy("id").limit(1000).execute();
-        for (const { id, name } of rows) await db.updateTable("dns_records").set({ reversed: reversed(name) }).where("id", "=", id).execute();
+      await db.schema
+        .alterTable("dns_records")
+        .addColumn("reversed", sql.raw(types.keyText), (column) => column.notNull().defaultTo(""))
+        .execute();
+      for (let after = ""; ;) {
+        const rows: { id: string; name: string }[] = await db
+          .selectFrom("dns_records")
+          .select(["id", "name"])
+          .where("id", ">", after)
+          .orderBy("id")
+          .limit(1000)
+          .execute();
+        for (const { id, name } of rows)
+          await db
+            .updateTable("dns_records")
+            .set({ reversed: reversed(name) })
+            .where("id", "=", id)
+            .execute();
         if (rows.length === 0) break;
         after = rows.at(-1)!.id;
       }

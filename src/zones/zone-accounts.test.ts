@@ -5,13 +5,22 @@ import { createZoneAccounts } from "./zone-accounts.ts";
 
 function setUp(max?: number) {
   let hint: (id: string) => void = () => {};
-  const events: Events = { publish: () => {}, close: async () => {}, subscribe: (_topic, on) => ((hint = on), () => void (hint = () => {})) };
-  const there = new Map([["z1", "a1"], ["z2", "a2"], ["z3", "a3"]]);
+  const events: Events = {
+    publish: () => {},
+    close: async () => {},
+    subscribe: (_topic, on) => ((hint = on), () => void (hint = () => {})),
+  };
+  const there = new Map([
+    ["z1", "a1"],
+    ["z2", "a2"],
+    ["z3", "a3"],
+  ]);
   const reads: string[] = [];
   const gates: (() => void)[] = [];
   let slow = false;
   const accounts = createZoneAccounts({
-    events, ...(max !== undefined && { max }),
+    events,
+    ...(max !== undefined && { max }),
     async read(zone) {
       reads.push(zone);
       const found = there.get(zone);

@@ -13,7 +13,15 @@ export interface ZoneAccounts {
  * Remembers at most `max` zones, those asked for last. A zone never changes its account, so only its end has to be heard of,
  * also from other processes. Zones that are not there are not remembered: they may be made at any time.
  */
-export function createZoneAccounts({ read, events, max = 10_000 }: { read(zone: string): Promise<string | undefined>; events: Events; max?: number }): ZoneAccounts {
+export function createZoneAccounts({
+  read,
+  events,
+  max = 10_000,
+}: {
+  read(zone: string): Promise<string | undefined>;
+  events: Events;
+  max?: number;
+}): ZoneAccounts {
   const known = new Map<string, string>();
   /** Counts what was forgotten: an answer that was asked for before may be about a zone that is gone. */
   let era = 0;

@@ -9,7 +9,11 @@ export type TextOperator = "equal" | "not_equal" | "starts_with" | "ends_with" |
 
 export interface ZoneQuery {
   /** What the caller may see: accounts as a whole, and single zones. */
-  visible: { accounts: readonly string[]; zones: readonly string[]; /** Of these accounts, but not to be seen. */ hidden?: readonly string[] };
+  visible: {
+    accounts: readonly string[];
+    zones: readonly string[];
+    /** Of these accounts, but not to be seen. */ hidden?: readonly string[];
+  };
   name?: { operator: TextOperator; text: string; caseSensitive: boolean } | undefined;
   status?: ZoneStatus | undefined;
   types?: readonly ZoneType[] | undefined;
@@ -48,51 +52,75 @@ export async function updateZone(db: Executor, { id, ...zone }: Zone): Promise<v
 /** With all that hangs on it. Whether it was there. */
 export async function deleteZone(tx: Executor, id: string): Promise<boolean> {
   const gone = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
-  for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const) await tx.deleteFrom(table).where("zone_id", "=", id).execute();
+  for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)
+    await tx.deleteFrom(table).where("zone_id", "=", id).execute();
   return gone.length > 0;
 }
 
 export async function zoneIdsOf(db: Executor, account: string, limit: number): Promise<string[]> {
-  return (await db.selectFrom("zones").select("id").where("account_id", "=", account).orderBy("name").limit(limit).execute()).map(({ id }) => id);
+  return (
+    await db.selectFrom("zones").select("id").where("account_id", "=", account).orderBy("name").limit(limit).execute()
+  ).map(({ id }) => id);
 }
 
 export async function countZones(db: Executor, account: string): Promise<number> {
-  return (await db.selectFrom("zones").select(({ fn }) => fn.countAll<number>().as("count")).where("account_id", "=", account).executeTakeFirstOrThrow()).count;
+  return (
+    await db
+      .selectFrom("zones")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("account_id", "=", account)
+      .executeTakeFirstOrThrow()
+  ).count;
 }
 
 export async function listZones(db: Executor, query: ZoneQuery, page: PageRequest): Promise<Page<Zone>> {
   const where = (eb: ExpressionBuilder<ZoneTables, "zones">) => eb.and([visible(eb, query), ...matching(eb, query)]);
-  const { total } = await db.selectFrom("zones").select(({ fn }) => fn.countAll<number>().as("total")).where(where).executeTakeFirstOrThrow();
+  const { total } = await db
+    .selectFrom("zones")
+    .select(({ fn }) => fn.countAll<number>().as("total"))
+    .where(where)
+    .executeTakeFirstOrThrow();
   const direction = query.direction ?? "asc";
   let rows = db.selectFrom("zones").selectAll().where(where);
   if (query.order === "status") rows = rows.orderBy("status", direction);
   if (query.order === "account.id") rows = rows.orderBy("account_id", direction);
-  if (query.order === "account.name" && query.accountOrder !== undefined && query.accountOrder.length > 0) rows = rows.orderBy(rank(query.accountOrder), direction);
+  if (query.order === "account.name" && query.accountOrder !== undefined && query.accountOrder.length > 0)
+    rows = rows.orderBy(rank(query.accountOrder), direction);
   const found = await rows.orderBy("name", direction).limit(page.perPage).offset(offsetOf(page)).execute();
   return { items: found.map(fromRow), total };
 }
 
-const rank = (accounts: readonly string[]) => sql<number>`case account_id ${sql.join(accounts.map((id, place) => sql`when ${id} then ${sql.lit(place)}`), sql` `)} else ${sql.lit(accounts.length)} end`;
+const rank = (accounts: readonly string[]) =>
+  sql<number>`case account_id ${sql.join(
+    accounts.map((id, place) => sql`when ${id} then ${sql.lit(place)}`),
+    sql` `,
+  )} else ${sql.lit(accounts.length)} end`;
 
 type Builder = ExpressionBuilder<ZoneTables, "zones">;
 
 function visible(eb: Builder, { visible: { accounts, zones, hidden = [] } }: ZoneQuery): Expression<SqlBool> {
   const either: Expression<SqlBool>[] = [];
-  if (accounts.length > 0) either.push(eb.and([eb("account_id", "in", accounts), ...(hidden.length > 0 ? [eb("id", "not in", hidden)] : [])]));
+  if (accounts.length > 0)
+    either.push(eb.and([eb("account_id", "in", accounts), ...(hidden.length > 0 ? [eb("id", "not in", hidden)] : [])]));
   if (zones.length > 0) either.push(eb("id", "in", zones));
   // An OR of nothing is nothing.
   return either.length === 0 ? sql<SqlBool>`1 = 0` : eb.or(either);
 }
 
 function matching(eb: Builder, { name, status, types, inAccounts = [], any }: ZoneQuery): Expression<SqlBool>[] {
-  const filters: Expression<SqlBool>[] = inAccounts.map((ids) => (ids.length === 0 ? sql<SqlBool>`1 = 0` : eb("account_id", "in", ids)));
+  const filters: Expression<SqlBool>[] = inAccounts.map((ids) =>
+    ids.length === 0 ? sql<SqlBool>`1 = 0` : eb("account_id", "in", ids),
+  );
   if (name !== undefined) filters.push(textFilter(eb, name));
   if (status !== undefined) filters.push(eb("status", "=", status));
   if (types !== undefined) filters.push(eb("type", "in", types));
   return filters.length === 0 ? [] : [any === true ? eb.or(filters) : eb.and(filters)];
 }
 
-function textFilter(eb: Builder, { operator, text, caseSensitive }: NonNullable<ZoneQuery["name"]>): Expression<SqlBool> {
+function textFilter(
+  eb: Builder,
+  { operator, text, caseSensitive }: NonNullable<ZoneQuery["name"]>,
+): Expression<SqlBool> {
   const wanted = caseSensitive ? text : text.toLowerCase();
   if (operator === "equal") return eb("name", "=", wanted);
   if (operator === "not_equal") return eb("name", "<>", wanted);
@@ -102,20 +130,44 @@ function textFilter(eb: Builder, { operator, text, caseSensitive }: NonNullable<
 }
 
 /** `operator` on a text in lower case; the text is taken literally. */
-export function likeText(column: Expression<unknown>, operator: "starts_with" | "ends_with" | "contains", text: string): Expression<SqlBool> {
+export function likeText(
+  column: Expression<unknown>,
+  operator: "starts_with" | "ends_with" | "contains",
+  text: string,
+): Expression<SqlBool> {
   const literal = text.replace(/[\\%_]/g, "\\$&");
   const pattern = `${operator === "starts_with" ? "" : "%"}${literal}${operator === "ends_with" ? "" : "%"}`;
   return sql<SqlBool>`${column} like ${pattern} escape '\\'`;
 }
 
 const toRow = (zone: Zone): ZoneTables["zones"] => ({
-  id: zone.id, account_id: zone.account, name: zone.name, type: zone.type, status: zone.status, paused: Number(zone.paused),
-  name_servers: JSON.stringify(zone.nameServers), vanity_name_servers: JSON.stringify(zone.vanityNameServers), verification_key: zone.verificationKey,
-  created_at: zone.createdAt, modified_at: zone.modifiedAt, activated_at: zone.activatedAt, serial: zone.serial,
+  id: zone.id,
+  account_id: zone.account,
+  name: zone.name,
+  type: zone.type,
+  status: zone.status,
+  paused: Number(zone.paused),
+  name_servers: JSON.stringify(zone.nameServers),
+  vanity_name_servers: JSON.stringify(zone.vanityNameServers),
+  verification_key: zone.verificationKey,
+  created_at: zone.createdAt,
+  modified_at: zone.modifiedAt,
+  activated_at: zone.activatedAt,
+  serial: zone.serial,
 });
 
 const fromRow = (row: ZoneTables["zones"]): Zone => ({
-  id: row.id, account: row.account_id, name: row.name, type: row.type, status: row.status, paused: row.paused === 1,
-  nameServers: JSON.parse(row.name_servers) as string[], vanityNameServers: JSON.parse(row.vanity_name_servers) as string[], verificationKey: row.verification_key,
-  createdAt: row.created_at, modifiedAt: row.modified_at, activatedAt: row.activated_at, serial: row.serial,
+  id: row.id,
+  account: row.account_id,
+  name: row.name,
+  type: row.type,
+  status: row.status,
+  paused: row.paused === 1,
+  nameServers: JSON.parse(row.name_servers) as string[],
+  vanityNameServers: JSON.parse(row.vanity_name_servers) as string[],
+  verificationKey: row.verification_key,
+  createdAt: row.created_at,
+  modifiedAt: row.modified_at,
+  activatedAt: row.activated_at,
+  serial: row.serial,
 });

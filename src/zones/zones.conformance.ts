@@ -16,14 +16,33 @@ export function zonesConformance(engine: TestEngine): void {
       const deleted: string[] = [];
       events.subscribe(ZONE_DELETED, (id) => deleted.push(id));
       const zone = await zones.create({ account: ACCOUNT, name: "Bücher.Example." });
-      assert.deepEqual({ ...zone, id: "" }, {
-        id: "", account: ACCOUNT, name: "xn--bcher-kva.example", type: "full", status: "active", paused: false, nameServers: NAME_SERVERS, vanityNameServers: [], verificationKey: null,
-        createdAt: clock.now(), modifiedAt: clock.now(), activatedAt: clock.now(), serial: Math.floor(clock.now() / 1000),
-      });
+      assert.deepEqual(
+        { ...zone, id: "" },
+        {
+          id: "",
+          account: ACCOUNT,
+          name: "xn--bcher-kva.example",
+          type: "full",
+          status: "active",
+          paused: false,
+          nameServers: NAME_SERVERS,
+          vanityNameServers: [],
+          verificationKey: null,
+          createdAt: clock.now(),
+          modifiedAt: clock.now(),
+          activatedAt: clock.now(),
+          serial: Math.floor(clock.now() / 1000),
+        },
+      );
       assert.deepEqual(await zones.get(zone.id), zone);
       clock.advance(1000);
       const changed = await zones.update(zone.id, { paused: true, vanityNameServers: ["NS1.Vanity.Example"] });
-      assert.deepEqual(changed, { ...zone, paused: true, vanityNameServers: ["ns1.vanity.example"], modifiedAt: clock.now() });
+      assert.deepEqual(changed, {
+        ...zone,
+        paused: true,
+        vanityNameServers: ["ns1.vanity.example"],
+        modifiedAt: clock.now(),
+      });
       assert.deepEqual(await zones.get(zone.id), changed);
       assert.equal((await zones.setStatus(zone.id, "pending")).activatedAt, zone.activatedAt);
       assert.equal((await zones.setStatus(zone.id, "active")).activatedAt, clock.now());
@@ -37,15 +56,24 @@ export function zonesConformance(engine: TestEngine): void {
 
     test("of one name exist once, also for two that make it at once", async (t) => {
       const { zones } = await openZones(t, engine);
-      const made = await Promise.all([1, 2, 3, 4].map(() => refusal(zones.create({ account: ACCOUNT, name: "example.com" }))));
-      assert.deepEqual(made.map(([kind]) => kind).sort(), ["nothing was refused", "zoneExists", "zoneExists", "zoneExists"]);
+      const made = await Promise.all(
+        [1, 2, 3, 4].map(() => refusal(zones.create({ account: ACCOUNT, name: "example.com" }))),
+      );
+      assert.deepEqual(made.map(([kind]) => kind).sort(), [
+        "nothing was refused",
+        "zoneExists",
+        "zoneExists",
+        "zoneExists",
+      ]);
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "EXAMPLE.com" })), ["zoneExists"]);
     });
 
     test("within another's zone are refused, within one's own not", async (t) => {
       const { zones, newZone } = await openZones(t, engine);
       const zone = await newZone();
-      assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "a.b.example.com" })), ["othersZone"]);
+      assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "a.b.example.com" })), [
+        "othersZone",
+      ]);
       const below = await zones.create({ account: ACCOUNT, name: "b.example.com" });
       assert.equal((await zones.byName("x.a.b.example.com", { enclosing: true }))?.id, below.id);
       assert.equal((await zones.byName("x.example.com", { enclosing: true }))?.id, zone.id);
@@ -54,30 +82,66 @@ export function zonesConformance(engine: TestEngine): void {
 
     test("need a name that can be one", async (t) => {
       const { zones } = await openZones(t, engine);
-      for (const name of ["com", "localhost", "", ".", "a..com", "192.0.2.1", "x.123", "-a.com", "a_b.com", "*.example.com", `${"a".repeat(64)}.com`, `${"a.".repeat(127)}com`, "exa mple.com", "ex\u0000.com"]) {
+      for (const name of [
+        "com",
+        "localhost",
+        "",
+        ".",
+        "a..com",
+        "192.0.2.1",
+        "x.123",
+        "-a.com",
+        "a_b.com",
+        "*.example.com",
+        `${"a".repeat(64)}.com`,
+        `${"a.".repeat(127)}com`,
+        "exa mple.com",
+        "ex\u0000.com",
+      ]) {
         assert.deepEqual(await refusal(zones.create({ account: ACCOUNT, name })), ["badName"], name);
       }
-      for (const name of ["co.uk", "com.au", "org.nz"]) assert.deepEqual(await refusal(zones.create({ account: ACCOUNT, name })), ["publicSuffix"], name);
-      for (const name of ["example.co.uk", "2.0.192.in-addr.arpa", "example.xn--p1ai", "com.de"]) assert.equal((await zones.create({ account: ACCOUNT, name })).name, name);
-      assert.deepEqual(await refusal(zones.create({ account: ACCOUNT, name: "second.example", type: "secondary" })), ["unsupportedType"]);
-      assert.match((await zones.create({ account: ACCOUNT, name: "partial.example", type: "partial" })).verificationKey!, /^\d+-\d+$/);
+      for (const name of ["co.uk", "com.au", "org.nz"])
+        assert.deepEqual(await refusal(zones.create({ account: ACCOUNT, name })), ["publicSuffix"], name);
+      for (const name of ["example.co.uk", "2.0.192.in-addr.arpa", "example.xn--p1ai", "com.de"])
+        assert.equal((await zones.create({ account: ACCOUNT, name })).name, name);
+      assert.deepEqual(await refusal(zones.create({ account: ACCOUNT, name: "second.example", type: "secondary" })), [
+        "unsupportedType",
+      ]);
+      assert.match(
+        (await zones.create({ account: ACCOUNT, name: "partial.example", type: "partial" })).verificationKey!,
+        /^\d+-\d+$/,
+      );
     });
 
     test("are listed by what the caller may see, filters, order and page", async (t) => {
       const { zones } = await openZones(t, engine);
-      const made = await Promise.all([["b.test", ACCOUNT], ["a.test", ACCOUNT], ["c.test", OTHER_ACCOUNT], ["d.example", OTHER_ACCOUNT]].map(([name, account]) => zones.create({ name: name!, account: account! })));
+      const made = await Promise.all(
+        [
+          ["b.test", ACCOUNT],
+          ["a.test", ACCOUNT],
+          ["c.test", OTHER_ACCOUNT],
+          ["d.example", OTHER_ACCOUNT],
+        ].map(([name, account]) => zones.create({ name: name!, account: account! })),
+      );
       await zones.setStatus(made[0]!.id, "pending");
       const list = async (query: Partial<Parameters<typeof zones.list>[0]>, request = page) => {
         const { items, total } = await zones.list({ visible: all, ...query }, request);
         return [items.map(({ name }) => name).join(" "), total];
       };
-      const name = (operator: "equal" | "not_equal" | "starts_with" | "ends_with" | "contains", text: string, caseSensitive = false) => ({ name: { operator, text, caseSensitive } });
+      const name = (
+        operator: "equal" | "not_equal" | "starts_with" | "ends_with" | "contains",
+        text: string,
+        caseSensitive = false,
+      ) => ({ name: { operator, text, caseSensitive } });
       assert.deepEqual(await list({}), ["a.test b.test c.test d.example", 4]);
       assert.deepEqual(await list({ direction: "desc" }), ["d.example c.test b.test a.test", 4]);
       assert.deepEqual(await list({}, { page: 2, perPage: 3 }), ["d.example", 4]);
       assert.deepEqual(await list({}, { page: 3, perPage: 3 }), ["", 4]);
       assert.deepEqual(await list({ visible: { accounts: [], zones: [] } }), ["", 0]);
-      assert.deepEqual(await list({ visible: { accounts: [OTHER_ACCOUNT], zones: [made[0]!.id] } }), ["b.test c.test d.example", 3]);
+      assert.deepEqual(await list({ visible: { accounts: [OTHER_ACCOUNT], zones: [made[0]!.id] } }), [
+        "b.test c.test d.example",
+        3,
+      ]);
       assert.deepEqual(await list(name("equal", "A.test")), ["a.test", 1]);
       assert.deepEqual(await list(name("equal", "A.test", true)), ["", 0]);
       assert.deepEqual(await list(name("not_equal", "a.test")), ["b.test c.test d.example", 3]);
@@ -94,7 +158,10 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual(await list({ types: ["partial"] }), ["", 0]);
       assert.deepEqual(await list({ order: "status" }), ["a.test c.test d.example b.test", 4]);
       assert.deepEqual(await list({ order: "account.id", direction: "desc" }), ["d.example c.test b.test a.test", 4]);
-      assert.deepEqual(await list({ order: "account.name", accountOrder: [OTHER_ACCOUNT, ACCOUNT] }), ["c.test d.example a.test b.test", 4]);
+      assert.deepEqual(await list({ order: "account.name", accountOrder: [OTHER_ACCOUNT, ACCOUNT] }), [
+        "c.test d.example a.test b.test",
+        4,
+      ]);
       assert.deepEqual([await zones.count(ACCOUNT), (await zones.idsOf(ACCOUNT, 1)).length], [2, 1]);
     });
 
@@ -122,8 +189,11 @@ export function zonesConformance(engine: TestEngine): void {
       await records.create(zone, { type: "A", name: "www", content: "192.0.2.1", tags: ["a:b"] });
       await zones.delete(zone.id);
       const tables = db.tables<ZoneTables>();
-      for (const table of ["zones", "dns_records", "dns_record_tags", "dns_record_counts"] as const) assert.deepEqual(await tables.selectFrom(table).selectAll().execute(), [], table);
-      assert.deepEqual(await refusal(records.create(zone, { type: "A", name: "www", content: "192.0.2.1" })), ["noZone"]);
+      for (const table of ["zones", "dns_records", "dns_record_tags", "dns_record_counts"] as const)
+        assert.deepEqual(await tables.selectFrom(table).selectAll().execute(), [], table);
+      assert.deepEqual(await refusal(records.create(zone, { type: "A", name: "www", content: "192.0.2.1" })), [
+        "noZone",
+      ]);
     });
   });
 }

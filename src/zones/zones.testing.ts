@@ -17,7 +17,15 @@ export async function openZones(t: TestContext, engine: TestEngine, options: Par
     zones.close();
     await events.close();
   });
-  return { db, another, clock, events, zones, records: zones.records, newZone: (name = "example.com") => zones.create({ account: ACCOUNT, name }) };
+  return {
+    db,
+    another,
+    clock,
+    events,
+    zones,
+    records: zones.records,
+    newZone: (name = "example.com") => zones.create({ account: ACCOUNT, name }),
+  };
 }
 
 /** The kind of the error that a promise rejects with, and the messages of its chain. */

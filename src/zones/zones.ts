@@ -6,7 +6,17 @@ import { zoneErrors } from "./errors.ts";
 import type { ZoneTables } from "./tables.ts";
 import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
 import { createZoneAccounts, ZONE_DELETED } from "./zone-accounts.ts";
-import { countZones, deleteZone, insertZone, listZones, updateZone, zoneById, zoneIdsOf, zonesByName, type ZoneQuery } from "./zones-table.ts";
+import {
+  countZones,
+  deleteZone,
+  insertZone,
+  listZones,
+  updateZone,
+  zoneById,
+  zoneIdsOf,
+  zonesByName,
+  type ZoneQuery,
+} from "./zones-table.ts";
 
 export interface ZoneList {
   /** Throws badName, publicSuffix, zoneExists, othersZone, unsupportedType. */
@@ -51,7 +61,14 @@ const PUBLIC_SUFFIX = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|
 const SOLD_DIRECTLY = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
 const MAX_VANITY = 10;
 
-export function createZoneList({ db, clock, ids, events, nameServers, firstStatus }: ZoneListParts): ZoneList & { account: (zone: string) => Promise<string | undefined>; close(): void } {
+export function createZoneList({
+  db,
+  clock,
+  ids,
+  events,
+  nameServers,
+  firstStatus,
+}: ZoneListParts): ZoneList & { account: (zone: string) => Promise<string | undefined>; close(): void } {
   const tables = db.tables<ZoneTables>();
   const find = zoneById(tables);
   const accounts = createZoneAccounts({ read: async (id) => (await find(id))?.account, events });
@@ -79,9 +96,19 @@ export function createZoneList({ db, clock, ids, events, nameServers, firstStatu
       checkType(type);
       const now = clock.now();
       const zone: Zone = {
-        id: ids.hex(), account, name, type, status: firstStatus, paused: false, nameServers: [...nameServers], vanityNameServers: [],
+        id: ids.hex(),
+        account,
+        name,
+        type,
+        status: firstStatus,
+        paused: false,
+        nameServers: [...nameServers],
+        vanityNameServers: [],
         verificationKey: type === "partial" ? `${randomInt(10 ** 9)}-${randomInt(10 ** 9)}` : null,
-        createdAt: now, modifiedAt: now, activatedAt: firstStatus === "active" ? now : null, serial: Math.floor(now / 1000),
+        createdAt: now,
+        modifiedAt: now,
+        activatedAt: firstStatus === "active" ? now : null,
+        serial: Math.floor(now / 1000),
       };
       try {
         await db.transaction<ZoneTables, void>(async (tx) => {
@@ -107,9 +134,14 @@ export function createZoneList({ db, clock, ids, events, nameServers, firstStatu
     async update(id, { paused, type, vanityNameServers }) {
       if (type !== undefined) checkType(type);
       const vanity = vanityNameServers && checkVanity(vanityNameServers);
-      return change(id, () => ({ ...(paused !== undefined && { paused }), ...(type !== undefined && { type }), ...(vanity && { vanityNameServers: vanity }) }));
+      return change(id, () => ({
+        ...(paused !== undefined && { paused }),
+        ...(type !== undefined && { type }),
+        ...(vanity && { vanityNameServers: vanity }),
+      }));
     },
-    setStatus: (id, status) => change(id, ({ activatedAt }) => ({ status, activatedAt: status === "active" ? clock.now() : activatedAt })),
+    setStatus: (id, status) =>
+      change(id, ({ activatedAt }) => ({ status, activatedAt: status === "active" ? clock.now() : activatedAt })),
     async delete(id) {
       const gone = await db.transaction<ZoneTables, boolean>((tx) => deleteZone(tx, id));
       accounts.forget(id);
@@ -138,7 +170,8 @@ function checkType(type: ZoneType): void {
 }
 
 function checkVanity(hosts: string[]): string[] {
-  if (hosts.length > MAX_VANITY) throw zoneErrors.badVanity({ host: hosts[MAX_VANITY], reason: `at most ${MAX_VANITY} are taken` });
+  if (hosts.length > MAX_VANITY)
+    throw zoneErrors.badVanity({ host: hosts[MAX_VANITY], reason: `at most ${MAX_VANITY} are taken` });
   return hosts.map((host) => {
     try {
       return normalHost(host);

@@ -23,8 +23,10 @@ export function blocksOf(page: string): (Block & { fails?: boolean })[] {
   for (const { info, text, line } of fences(page)) {
     const [language, argument] = info.split(/\s+/) as [string, string?];
     if (language === "sh" && argument === "server") blocks.push({ kind: "server", line, text });
-    else if (language === "sh" && (argument === undefined || argument === "fails")) blocks.push({ kind: "run", line, text, ...(argument ? { fails: true } : {}) });
-    else if (language === "console") blocks.push({ kind: "output", line, text, of: argument === "server" ? "server" : "commands" });
+    else if (language === "sh" && (argument === undefined || argument === "fails"))
+      blocks.push({ kind: "run", line, text, ...(argument ? { fails: true } : {}) });
+    else if (language === "console")
+      blocks.push({ kind: "output", line, text, of: argument === "server" ? "server" : "commands" });
     else if (argument?.includes(".")) blocks.push({ kind: "file", line, text, path: argument });
     else if (language === "sh") throw new Error(`line ${line}: "${info}" is no known kind of block`);
   }
@@ -48,13 +50,22 @@ function* fences(page: string): Generator<{ info: string; text: string; line: nu
 /** Whether `output` holds the expected lines in one piece, indented as may be; … stands for any text, alone on a line for any lines. */
 export function matches(output: string, expected: string): boolean {
   const lines = expected.trim().split("\n");
-  const pattern = lines.map((line) => (line.trim() === "…" ? String.raw`(?:[^\n]*\n)*?` : `[ \\t]*${line.trim().split("…").map(escape).join("[^\\n]*")}[ \\t]*\\n`)).join("");
+  const pattern = lines
+    .map((line) =>
+      line.trim() === "…"
+        ? String.raw`(?:[^\n]*\n)*?`
+        : `[ \\t]*${line.trim().split("…").map(escape).join("[^\\n]*")}[ \\t]*\\n`,
+    )
+    .join("");
   return new RegExp(`(?:^|\\n)${pattern}`).test(`${output.replaceAll("\r", "").trimEnd()}\n`);
 }
 
 /** `text` with each line that has … in it replaced by the last line like it in `printed`; indentation and a last comma do not count. */
 export function fillIn(text: string, printed: string): string {
-  return text.split("\n").map((line) => (line.includes("…") ? copied(line, printed) : line)).join("\n");
+  return text
+    .split("\n")
+    .map((line) => (line.includes("…") ? copied(line, printed) : line))
+    .join("\n");
 }
 
 function copied(line: string, printed: string): string {

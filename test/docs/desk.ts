@@ -39,22 +39,42 @@ export async function setUpDesk(): Promise<Desk> {
   const [http, smtp, other, submission, dns] = await freePorts(5);
   const tools = join(dir, ".tools");
   await mkdir(tools);
-  await cp(join(root, "examples"), join(dir, "examples"), { recursive: true, filter: (path) => !path.includes(".reelpost") && !path.includes("node_modules") });
+  await cp(join(root, "examples"), join(dir, "examples"), {
+    recursive: true,
+    filter: (path) => !path.includes(".reelpost") && !path.includes("node_modules"),
+  });
   await symlink(join(root, "node_modules"), join(dir, "node_modules"));
   await tool("reelpost", reelpost({ http: http!, smtp: smtp! }));
-  await tool("npx", `case "\${1-}" in\n  reelpost | tsc) exec "$@" ;;\n  wrangler) shift; exec "${process.execPath}" "${clients}/wrangler/bin/wrangler.js" "$@" ;;\nesac\necho "npx: the pages run reelpost, tsc and wrangler only" >&2\nexit 1`);
+  await tool(
+    "npx",
+    `case "\${1-}" in\n  reelpost | tsc) exec "$@" ;;\n  wrangler) shift; exec "${process.execPath}" "${clients}/wrangler/bin/wrangler.js" "$@" ;;\nesac\necho "npx: the pages run reelpost, tsc and wrangler only" >&2\nexit 1`,
+  );
   await tool("npm", NPM);
 
   // A progress meter would stand between the lines that are compared.
   await writeFile(join(dir, ".curlrc"), "silent\nshow-error\n");
 
-  const local: Record<string, string> = { "8787": String(http), "2525": String(smtp), "9099": String(other), "2465": String(submission), "1053": String(dns) };
+  const local: Record<string, string> = {
+    "8787": String(http),
+    "2525": String(smtp),
+    "9099": String(other),
+    "2465": String(submission),
+    "1053": String(dns),
+  };
   const localize = (text: string) => text.replace(/\b(8787|2525|9099|2465|1053)\b/g, (port) => local[port]!);
   const notifier = join(dir, "examples", "notifier", "wrangler.jsonc");
   await writeFile(notifier, localize(await readFile(notifier, "utf8")));
   return {
     dir,
-    env: { ...process.env, ...serverEnv(submission!, dns!), PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`, HOME: dir, NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", WRANGLER_SEND_ERROR_REPORTS: "false" },
+    env: {
+      ...process.env,
+      ...serverEnv(submission!, dns!),
+      PATH: `${tools}:${join(root, "node_modules", ".bin")}:${process.env.PATH}`,
+      HOME: dir,
+      NO_COLOR: "1",
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_SEND_ERROR_REPORTS: "false",
+    },
     localize,
     close: () => rm(dir, { recursive: true, force: true }),
   };
@@ -66,13 +86,20 @@ export async function setUpDesk(): Promise<Desk> {
 }
 
 /** What `serve` has no option for. No page asks the DNS of the world: nobody answers here, so that the server believes its own zones. */
-const serverEnv = (submission: number, dns: number) => ({ ...FREE_PORTS, REELPOST_SUBMISSION_PORT: String(submission), REELPOST_DNS_PORT: String(dns), REELPOST_DNS_RESOLVERS: "127.0.0.1:9" });
+const serverEnv = (submission: number, dns: number) => ({
+  ...FREE_PORTS,
+  REELPOST_SUBMISSION_PORT: String(submission),
+  REELPOST_DNS_PORT: String(dns),
+  REELPOST_DNS_RESOLVERS: "127.0.0.1:9",
+});
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, () => {
       const server = createServer();
-      return new Promise<typeof server>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", () => resolve(server)));
+      return new Promise<typeof server>((resolve, reject) =>
+        server.once("error", reject).listen(0, "127.0.0.1", () => resolve(server)),
+      );
     }),
   );
   const ports = servers.map((server) => (server.address() as AddressInfo).port);

@@ -4,15 +4,27 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 
 const root = join(import.meta.dirname, "..", "..");
-const pages = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], { cwd: root, exclude: (path) => path.includes("node_modules") }).sort();
+const pages = globSync(["*.md", "docs/**/*.md", "examples/**/*.md"], {
+  cwd: root,
+  exclude: (path) => path.includes("node_modules"),
+}).sort();
 const read = (page: string) => readFileSync(join(root, page), "utf8").replace(/^```[^]*?^```/gm, "");
 
 /** As hosts of repositories make them of headings. */
-const anchorsOf = (page: string) => [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-"));
+const anchorsOf = (page: string) =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
 
 test("every link between pages leads somewhere", () => {
   const broken = pages.flatMap((page) =>
-    [...read(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!).filter((link) => !/^[a-z]+:/.test(link) && !leads(page, link)).map((link) => `${page}: ${link}`),
+    [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
+      .map(([, link]) => link!)
+      .filter((link) => !/^[a-z]+:/.test(link) && !leads(page, link))
+      .map((link) => `${page}: ${link}`),
   );
   assert.deepEqual(broken, []);
 });
@@ -25,5 +37,11 @@ function leads(page: string, link: string): boolean {
 
 test("every page of docs/ is in its table of contents", () => {
   const contents = read("docs/README.md");
-  assert.deepEqual(pages.filter((page) => page.startsWith("docs/") && page !== "docs/README.md" && !contents.includes(`(${page.slice("docs/".length)})`)), []);
+  assert.deepEqual(
+    pages.filter(
+      (page) =>
+        page.startsWith("docs/") && page !== "docs/README.md" && !contents.includes(`(${page.slice("docs/".length)})`),
+    ),
+    [],
+  );
 });

@@ -54,7 +54,9 @@ async function perform(block: Block & { fails?: boolean }, session: Session): Pr
     case "server":
       return session.serve(block.text);
     case "output":
-      return block.of === "commands" ? expectOutput(session.lastOutput(), block.text) : session.expectFromServer(block.text);
+      return block.of === "commands"
+        ? expectOutput(session.lastOutput(), block.text)
+        : session.expectFromServer(block.text);
   }
 }
 
@@ -99,7 +101,12 @@ function createSession(dir: string, env: NodeJS.ProcessEnv): Session {
     async run(commands) {
       const script = `[ ! -e "$DOCS_EXPORTED" ] || . "$DOCS_EXPORTED"\ntrap 'pwd > "$DOCS_PLACE"; export -p > "$DOCS_EXPORTED"' EXIT\n${commands}`;
       const login = /\breelpost login\b/.test(commands) ? await answers() : {};
-      const shell = spawn("bash", ["-euo", "pipefail", "-c", script], { cwd: await cwd(), env: { ...env, ...login, DOCS_PLACE: place, DOCS_EXPORTED: exported }, stdio: ["ignore", "pipe", "pipe"], detached: true });
+      const shell = spawn("bash", ["-euo", "pipefail", "-c", script], {
+        cwd: await cwd(),
+        env: { ...env, ...login, DOCS_PLACE: place, DOCS_EXPORTED: exported },
+        stdio: ["ignore", "pipe", "pipe"],
+        detached: true,
+      });
       const output = collect(shell);
       const timer = setTimeout(() => kill(shell, "SIGKILL"), commandTimeoutMs);
       const code = await exitOf(shell);
@@ -138,7 +145,12 @@ interface Server {
 }
 
 async function startServer(command: string, cwd: string, env: NodeJS.ProcessEnv): Promise<Server> {
-  const shell = spawn("bash", ["-c", `exec ${command}`], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
+  const shell = spawn("bash", ["-c", `exec ${command}`], {
+    cwd,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
   const output = collect(shell);
   let seen = 0;
   try {
@@ -181,7 +193,8 @@ function kill(shell: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-const exitOf = (child: ChildProcess) => new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+const exitOf = (child: ChildProcess) =>
+  new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
 
 function collect(child: ChildProcess) {
   let text = "";

@@ -8,14 +8,22 @@ import { setUpDesk } from "./desk.ts";
 import { runPage } from "./page-run.ts";
 
 const root = join(import.meta.dirname, "..", "..");
-const pages = ["README.md", ...globSync("docs/**/*.md", { cwd: root }), ...globSync("examples/*/README.md", { cwd: root })].filter((page) => existsSync(join(root, page))).sort();
+const pages = [
+  "README.md",
+  ...globSync("docs/**/*.md", { cwd: root }),
+  ...globSync("examples/*/README.md", { cwd: root }),
+]
+  .filter((page) => existsSync(join(root, page)))
+  .sort();
 
 describe("every command of every page works as the page says", { concurrency: 2 }, () => {
   for (const page of pages) {
     const text = readFileSync(join(root, page), "utf8");
     if (blocksOf(text).length === 0) continue;
     // A page on videos makes one first.
-    const needs = blocksOf(text).some(({ kind, text: commands }) => kind === "run" && /^ffmpeg /m.test(commands)) ? needsFfmpeg : {};
+    const needs = blocksOf(text).some(({ kind, text: commands }) => kind === "run" && /^ffmpeg /m.test(commands))
+      ? needsFfmpeg
+      : {};
     test(page, needs, async () => {
       const desk = await setUpDesk();
       try {
@@ -29,15 +37,42 @@ describe("every command of every page works as the page says", { concurrency: 2 
 
 describe("reading a page", () => {
   test("a fence says what it is for", () => {
-    const page = ["```sh", "true", "```", "```ts src/a.ts", "x", "```", "```sh server", "serve", "```", "```console server", "y", "```", "```json", "{}", "```"].join("\n");
-    assert.deepEqual(blocksOf(page).map(({ kind, text }) => [kind, text]), [["run", "true\n"], ["file", "x\n"], ["server", "serve\n"], ["output", "y\n"]]);
+    const page = [
+      "```sh",
+      "true",
+      "```",
+      "```ts src/a.ts",
+      "x",
+      "```",
+      "```sh server",
+      "serve",
+      "```",
+      "```console server",
+      "y",
+      "```",
+      "```json",
+      "{}",
+      "```",
+    ].join("\n");
+    assert.deepEqual(
+      blocksOf(page).map(({ kind, text }) => [kind, text]),
+      [
+        ["run", "true\n"],
+        ["file", "x\n"],
+        ["server", "serve\n"],
+        ["output", "y\n"],
+      ],
+    );
     assert.throws(() => blocksOf("```sh\ntrue\n"), /line 1: the block is never closed/);
     assert.throws(() => blocksOf("```sh servr\ntrue\n```"), /no known kind/);
   });
 
   test("what a reader copies from before stands as …", () => {
     const printed = '  "kv": [{ "id": "old" }]\n  "kv": [{ "id": "new" }],\n    export TOKEN=abc\n';
-    assert.equal(fillIn('{\n "kv": [{ "id": "…" }],\n}\nexport TOKEN=…\n', printed), '{\n "kv": [{ "id": "new" }],\n}\nexport TOKEN=abc\n');
+    assert.equal(
+      fillIn('{\n "kv": [{ "id": "…" }],\n}\nexport TOKEN=…\n', printed),
+      '{\n "kv": [{ "id": "new" }],\n}\nexport TOKEN=abc\n',
+    );
     assert.throws(() => fillIn("export OTHER=…", printed), /nothing like "export OTHER=…" was printed/);
   });
 

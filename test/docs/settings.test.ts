@@ -6,6 +6,10 @@ import { settingsFiles } from "../../scripts/settings-files.ts";
 
 for (const [file, text] of Object.entries(settingsFiles)) {
   test(`${file} says what the program reads`, () => {
-    assert.equal(readFileSync(join(import.meta.dirname, "..", "..", file), "utf8"), text, "`node scripts/settings-files.ts` writes it anew");
+    assert.equal(
+      readFileSync(join(import.meta.dirname, "..", "..", file), "utf8"),
+      text,
+      "`node scripts/settings-files.ts` writes it anew",
+    );
   });
 }

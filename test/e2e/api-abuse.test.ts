@@ -26,12 +26,16 @@ describe("the API under abuse", () => {
   after(() => scope.close());
 
   const groupsOf = (scope: string) => groups.filter(({ scopes }) => scopes[0] === scope).map(({ id }) => ({ id }));
-  const make = async (policies: object[]): Promise<string> => (await api.ok("post", "/user/tokens", { body: { name: "limited", policies } })).value;
-  const zonesOf = (account: string, zone = "*") => ({ [`${ACCOUNT}.${account}`]: { [`${ACCOUNT}.zone.${zone}`]: "*" } });
-  const everythingIn = (account: string) => make([
-    { effect: "allow", permission_groups: groupsOf(ACCOUNT), resources: { [`${ACCOUNT}.${account}`]: "*" } },
-    { effect: "allow", permission_groups: groupsOf(`${ACCOUNT}.zone`), resources: zonesOf(account) },
-  ]);
+  const make = async (policies: object[]): Promise<string> =>
+    (await api.ok("post", "/user/tokens", { body: { name: "limited", policies } })).value;
+  const zonesOf = (account: string, zone = "*") => ({
+    [`${ACCOUNT}.${account}`]: { [`${ACCOUNT}.zone.${zone}`]: "*" },
+  });
+  const everythingIn = (account: string) =>
+    make([
+      { effect: "allow", permission_groups: groupsOf(ACCOUNT), resources: { [`${ACCOUNT}.${account}`]: "*" } },
+      { effect: "allow", permission_groups: groupsOf(`${ACCOUNT}.zone`), resources: zonesOf(account) },
+    ]);
 
   async function fill(account: string, name: string): Promise<Things> {
     const at = createApi({ ...server, account: { id: account } }, TOKEN);
@@ -44,52 +48,102 @@ describe("the API under abuse", () => {
     const deployment = (await at.ok("get", `workers/scripts/${name}/deployments`)).deployments[0];
     const zone = (await at.ok("post", "/zones", { body: { name: `${name}.example`, account: { id: account } } })).id;
     return {
-      account_id: account, zone_id: zone, namespace_id: kv, key_name: "k", bucket_name: `bucket-${name}`, object_key: "o", database_id: database,
-      script_name: name, service_name: name, consumer_name: name, environment_name: "production", secret_name: "S",
-      worker_id: (await at.ok("get", `workers/workers/${name}`)).id, version_id: deployment.versions[0].version_id, deployment_id: deployment.id,
+      account_id: account,
+      zone_id: zone,
+      namespace_id: kv,
+      key_name: "k",
+      bucket_name: `bucket-${name}`,
+      object_key: "o",
+      database_id: database,
+      script_name: name,
+      service_name: name,
+      consumer_name: name,
+      environment_name: "production",
+      secret_name: "S",
+      worker_id: (await at.ok("get", `workers/workers/${name}`)).id,
+      version_id: deployment.versions[0].version_id,
+      deployment_id: deployment.id,
       id: (await at.ok("post", `workers/scripts/${name}/tails`, { body: {} })).id,
-      dns_record_id: (await at.ok("post", `/zones/${zone}/dns_records`, { body: { type: "A", name: "x", content: "192.0.2.1" } })).id,
-      token_id: (await at.ok("post", "tokens", { body: { name, policies: [{ effect: "allow", permission_groups: groupsOf(ACCOUNT), resources: { [`${ACCOUNT}.${account}`]: "*" } }] } })).id,
+      dns_record_id: (
+        await at.ok("post", `/zones/${zone}/dns_records`, { body: { type: "A", name: "x", content: "192.0.2.1" } })
+      ).id,
+      token_id: (
+        await at.ok("post", "tokens", {
+          body: {
+            name,
+            policies: [
+              { effect: "allow", permission_groups: groupsOf(ACCOUNT), resources: { [`${ACCOUNT}.${account}`]: "*" } },
+            ],
+          },
+        })
+      ).id,
     };
   }
 
-  test("no operation reaches another account, by its path or by the ids of what is in it", { timeout: 120_000 }, async () => {
-    const other = (await api.ok("post", "/accounts", { body: { name: "Other" } })).id;
-    const [mine, theirs] = [await fill(api.account, "mine"), await fill(other, "theirs")];
-    const token = await everythingIn(api.account);
-    const { paths } = (await api.call("get", "/openapi.json")).body as { paths: Record<string, Record<string, unknown>> };
-    const with_ = (path: string, things: Things) => path.replace(/\{(\w+)\}/g, (_, name: string) => things[name] ?? "none");
-    const strangers = new Set(Object.entries(theirs).flatMap(([name, value]) => (mine[name] === value ? [] : [value])));
-    let asked = 0;
-    for (const [path, methods] of Object.entries(paths)) for (const method of Object.keys(methods)) {
-      const options = { token, ...(method !== "get" && { body: "{}" }) };
-      if (/\{(account|zone)_id\}/.test(path)) {
-        const [status] = await api.refused(method, with_(path, theirs), options);
-        assert.ok([401, 403, 404].includes(status), `${method} ${path}: ${status}`);
-      }
-      if (!path.includes("{account_id}")) continue;
-      const { status, body } = await api.call(method, with_(path, { ...theirs, account_id: api.account }), options);
-      const found = JSON.stringify(body.result ?? body);
-      assert.ok(status < 500, `${method} ${path}: ${status}`);
-      assert.ok(status >= 400 || ![...strangers].some((id) => id.length >= 32 && found.includes(id)), `${method} ${path} tells of another account: ${found}`);
-      asked++;
-    }
-    assert.ok(asked > 80, `${asked} operations were asked`);
-    for (const path of ["/accounts", "/zones"]) assert.ok(!JSON.stringify(await api.ok("get", path, { token })).includes(other), path);
-    assert.equal((await api.call("get", `/accounts/${other}/storage/kv/namespaces/${theirs.namespace_id}/values/k`)).body, SECRET);
-    assert.equal((await api.call("get", `/accounts/${other}/r2/buckets/${theirs.bucket_name}/objects/o`)).body, SECRET);
+  test(
+    "no operation reaches another account, by its path or by the ids of what is in it",
+    { timeout: 120_000 },
+    async () => {
+      const other = (await api.ok("post", "/accounts", { body: { name: "Other" } })).id;
+      const [mine, theirs] = [await fill(api.account, "mine"), await fill(other, "theirs")];
+      const token = await everythingIn(api.account);
+      const { paths } = (await api.call("get", "/openapi.json")).body as {
+        paths: Record<string, Record<string, unknown>>;
+      };
+      const with_ = (path: string, things: Things) =>
+        path.replace(/\{(\w+)\}/g, (_, name: string) => things[name] ?? "none");
+      const strangers = new Set(
+        Object.entries(theirs).flatMap(([name, value]) => (mine[name] === value ? [] : [value])),
+      );
+      let asked = 0;
+      for (const [path, methods] of Object.entries(paths))
+        for (const method of Object.keys(methods)) {
+          const options = { token, ...(method !== "get" && { body: "{}" }) };
+          if (/\{(account|zone)_id\}/.test(path)) {
+            const [status] = await api.refused(method, with_(path, theirs), options);
+            assert.ok([401, 403, 404].includes(status), `${method} ${path}: ${status}`);
+          }
+          if (!path.includes("{account_id}")) continue;
+          const { status, body } = await api.call(method, with_(path, { ...theirs, account_id: api.account }), options);
+          const found = JSON.stringify(body.result ?? body);
+          assert.ok(status < 500, `${method} ${path}: ${status}`);
+          assert.ok(
+            status >= 400 || ![...strangers].some((id) => id.length >= 32 && found.includes(id)),
+            `${method} ${path} tells of another account: ${found}`,
+          );
+          asked++;
+        }
+      assert.ok(asked > 80, `${asked} operations were asked`);
+      for (const path of ["/accounts", "/zones"])
+        assert.ok(!JSON.stringify(await api.ok("get", path, { token })).includes(other), path);
+      assert.equal(
+        (await api.call("get", `/accounts/${other}/storage/kv/namespaces/${theirs.namespace_id}/values/k`)).body,
+        SECRET,
+      );
+      assert.equal(
+        (await api.call("get", `/accounts/${other}/r2/buckets/${theirs.bucket_name}/objects/o`)).body,
+        SECRET,
+      );
 
-    for (const [path, methods] of Object.entries(paths)) {
-      if (!("get" in methods) || /\/(values|objects)\//.test(path)) continue;
-      assert.ok(!JSON.stringify((await api.call("get", with_(path, mine))).body).includes(SECRET), `${path} shows a secret`);
-    }
-  });
+      for (const [path, methods] of Object.entries(paths)) {
+        if (!("get" in methods) || /\/(values|objects)\//.test(path)) continue;
+        assert.ok(
+          !JSON.stringify((await api.call("get", with_(path, mine))).body).includes(SECRET),
+          `${path} shows a secret`,
+        );
+      }
+    },
+  );
 
   test("a zone that a token is denied is not told of", async () => {
-    const hidden = (await api.ok("post", "/zones", { body: { name: "hidden.example", account: { id: api.account } } })).id;
+    const hidden = (await api.ok("post", "/zones", { body: { name: "hidden.example", account: { id: api.account } } }))
+      .id;
     const open = (await api.ok("post", "/zones", { body: { name: "open.example", account: { id: api.account } } })).id;
     const zone = groupsOf(`${ACCOUNT}.zone`);
-    const token = await make([{ effect: "allow", permission_groups: zone, resources: zonesOf(api.account) }, { effect: "deny", permission_groups: zone, resources: { [`${ACCOUNT}.zone.${hidden}`]: "*" } }]);
+    const token = await make([
+      { effect: "allow", permission_groups: zone, resources: zonesOf(api.account) },
+      { effect: "deny", permission_groups: zone, resources: { [`${ACCOUNT}.zone.${hidden}`]: "*" } },
+    ]);
     const seen = (await api.ok("get", "/zones", { token })).map(({ id }: { id: string }) => id);
     assert.deepEqual([seen.includes(open), seen.includes(hidden)], [true, false]);
     assert.deepEqual(await api.refused("get", `/zones/${hidden}`, { token }), [403, 9109]);
@@ -103,7 +157,8 @@ describe("the API under abuse", () => {
   };
 
   test("a request that is not one request, or about two hosts, is refused", { timeout: 60_000 }, async () => {
-    const head = (line: string, ...headers: string[]) => `${[line, ...headers, `Authorization: Bearer ${TOKEN}`, "Connection: close"].join("\r\n")}\r\n\r\n`;
+    const head = (line: string, ...headers: string[]) =>
+      `${[line, ...headers, `Authorization: Bearer ${TOKEN}`, "Connection: close"].join("\r\n")}\r\n\r\n`;
     assert.equal(await raw(head("GET /client/v4/accounts HTTP/1.1", "Host: a")), 200);
     assert.equal(await raw(head("GET /client/v4/accounts HTTP/1.1", "Host: a", "Host: mine.main.localhost")), 400);
     assert.equal(await raw(head("GET /client/v4/accounts HTTP/1.1")), 400);
@@ -112,7 +167,15 @@ describe("the API under abuse", () => {
     assert.equal(await raw(head("GET //client/v4/accounts HTTP/1.1", "Host: a")), 404);
     assert.equal(await raw(head(`GET /client/v4/accounts/${api.account}/../../user HTTP/1.1`, "Host: a")), 404);
     assert.equal(await raw(head(`GET /client/v4/accounts%2f${api.account} HTTP/1.1`, "Host: a")), 404);
-    assert.equal(await raw(head("POST /client/v4/accounts HTTP/1.1", "Host: a", "Content-Length: 4", "Transfer-Encoding: chunked")), 400);
-    assert.equal(await raw(head("POST /client/v4/accounts HTTP/1.1", "Host: a", "Content-Length: 4", "Content-Length: 5")), 400);
+    assert.equal(
+      await raw(
+        head("POST /client/v4/accounts HTTP/1.1", "Host: a", "Content-Length: 4", "Transfer-Encoding: chunked"),
+      ),
+      400,
+    );
+    assert.equal(
+      await raw(head("POST /client/v4/accounts HTTP/1.1", "Host: a", "Content-Length: 4", "Content-Length: 5")),
+      400,
+    );
   });
 });

@@ -11,7 +11,11 @@ import { startScriptedServer, type Said } from "../../src/zones/dns/lookup/scrip
 
 /** The published suites by way of real packets: what the authenticator is given in `reelpost serve`. Without the suites there is nothing to run here. */
 
-async function overDns(t: TestContext, answer: Resolver, aliasOf: (name: string) => string | undefined = () => undefined): Promise<Resolver> {
+async function overDns(
+  t: TestContext,
+  answer: Resolver,
+  aliasOf: (name: string) => string | undefined = () => undefined,
+): Promise<Resolver> {
   const server = await startScriptedServer(t, async ({ name, type }): Promise<Said | undefined> => {
     const alias = aliasOf(name);
     if (alias !== undefined) return { answers: [{ name, type: "CNAME", ttl: 60, data: alias }] };
@@ -23,26 +27,54 @@ async function overDns(t: TestContext, answer: Resolver, aliasOf: (name: string)
       return code === "ETIMEOUT" ? undefined : { rcode: code === "ENOTFOUND" ? "NXDOMAIN" : "NOERROR" };
     }
   });
-  const lookups = createLookups({ servers: [{ host: "127.0.0.1", port: server.port }], clock: systemClock, log: silentLog, attemptMs: 300 });
+  const lookups = createLookups({
+    servers: [{ host: "127.0.0.1", port: server.port }],
+    clock: systemClock,
+    log: silentLog,
+    attemptMs: 300,
+  });
   t.after(() => lookups.close());
   return boundedResolver((name, type) => lookups.resolve(name, type), systemClock, DEFAULT_LOOKUP_LIMITS);
 }
 
 function wire(type: string, value: unknown): unknown {
-  if (type === "MX") return { preference: (value as { priority: number }).priority, exchange: (value as { exchange: string }).exchange };
+  if (type === "MX")
+    return { preference: (value as { priority: number }).priority, exchange: (value as { exchange: string }).exchange };
   // A string has 255 octets at most; what a suite writes as one is cut.
-  return type === "TXT" ? (value as string[]).flatMap((text) => Buffer.from(text).toString("latin1").match(/[^]{1,255}/g) ?? [""]).map((text) => Buffer.from(text, "latin1")) : value;
+  return type === "TXT"
+    ? (value as string[])
+        .flatMap(
+          (text) =>
+            Buffer.from(text)
+              .toString("latin1")
+              .match(/[^]{1,255}/g) ?? [""],
+        )
+        .map((text) => Buffer.from(text, "latin1"))
+    : value;
 }
 
 for (const section of readSuite("spf/rfc7208-tests.yml") ?? []) {
   test(`RFC 7208 suite over DNS: ${section["description"]}`, async (t) => {
     const zone = section["zonedata"] as Section;
-    const aliases = new Map(Object.entries(zone).flatMap(([name, records]) => (records as Section[]).flatMap((record) => (typeof record === "object" && typeof record["CNAME"] === "string" ? [[name.toLowerCase(), record["CNAME"]] as const] : []))));
+    const aliases = new Map(
+      Object.entries(zone).flatMap(([name, records]) =>
+        (records as Section[]).flatMap((record) =>
+          typeof record === "object" && typeof record["CNAME"] === "string"
+            ? [[name.toLowerCase(), record["CNAME"]] as const]
+            : [],
+        ),
+      ),
+    );
     const wrong: string[] = [];
     for (const [name, one] of Object.entries(section["tests"] as Record<string, Section>)) {
       const resolver = await overDns(t, zoneResolver(zone), (asked) => aliases.get(asked));
-      const found = await checkSpf({ from: one["mailfrom"] as string, helo: one["helo"] as string, ip: one["host"] as string }, resolver, "receiver.example");
-      if (![one["result"]].flat().includes(found.result)) wrong.push(`${name}: ${found.result} (${found.why}), not ${String(one["result"])}`);
+      const found = await checkSpf(
+        { from: one["mailfrom"] as string, helo: one["helo"] as string, ip: one["host"] as string },
+        resolver,
+        "receiver.example",
+      );
+      if (![one["result"]].flat().includes(found.result))
+        wrong.push(`${name}: ${found.result} (${found.why}), not ${String(one["result"])}`);
     }
     assert.deepEqual(wrong, []);
   });
@@ -50,7 +82,12 @@ for (const section of readSuite("spf/rfc7208-tests.yml") ?? []) {
 
 for (const [at, section] of (readSuite("arc/arc-draft-validation-tests.yml") ?? []).entries()) {
   test(`ARC validation suite over DNS, part ${at + 1}: ${String(section["description"]).trim()}`, async (t) => {
-    const texts = new Map(Object.entries(section["txt-records"] as Record<string, string>).map(([name, text]) => [name.toLowerCase(), text]));
+    const texts = new Map(
+      Object.entries(section["txt-records"] as Record<string, string>).map(([name, text]) => [
+        name.toLowerCase(),
+        text,
+      ]),
+    );
     const resolver = await overDns(t, async (name, type) => {
       const text = type === "TXT" ? texts.get(name) : undefined;
       if (text === undefined) throw Object.assign(new Error("no"), { code: "ENOTFOUND" });
@@ -59,10 +96,16 @@ for (const [at, section] of (readSuite("arc/arc-draft-validation-tests.yml") ?? 
     const wrong: string[] = [];
     for (const [name, one] of Object.entries(section["tests"] as Record<string, Section>)) {
       const message = Buffer.from(String(one["message"]).replace(/\r?\n/g, "\r\n"), "utf8");
-      const { arc } = await verifySignatures(message, resolver, { minKeyBits: 1024, now: Date.UTC(2026, 0, 5), ip: "192.0.2.1", partialBody: "accept" });
+      const { arc } = await verifySignatures(message, resolver, {
+        minKeyBits: 1024,
+        now: Date.UTC(2026, 0, 5),
+        ip: "192.0.2.1",
+        partialBody: "accept",
+      });
       const wanted = String(one["cv"]).trim().toLowerCase() || "fail";
       // See suites.test.ts: an empty h= signs nothing.
-      if (arc.result !== wanted && name !== "ams_fields_h_empty") wrong.push(`${name}: ${arc.result} (${arc.why}), not ${wanted}`);
+      if (arc.result !== wanted && name !== "ams_fields_h_empty")
+        wrong.push(`${name}: ${arc.result} (${arc.why}), not ${wanted}`);
     }
     assert.deepEqual(wrong, []);
   });

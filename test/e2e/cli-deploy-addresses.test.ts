@@ -10,19 +10,30 @@ describe("the addresses of a configuration are rules once it is deployed: each s
   const scope = createScope();
   let server: ServeProcess;
   let cwd: string;
-  const cli = (...args: string[]): Promise<Ran> => runCli(args, { cwd, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
+  const cli = (...args: string[]): Promise<Ran> =>
+    runCli(args, { cwd, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
   const run = async (...args: string[]): Promise<Ran> => {
     const ran = await cli(...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;
   };
   const deploy = async (...addresses: string[]) => {
-    await writeFile(join(cwd, "wrangler.json"), JSON.stringify({ name: "inbox", main: "index.js", compatibility_date: "2026-10-01", addresses }));
+    await writeFile(
+      join(cwd, "wrangler.json"),
+      JSON.stringify({ name: "inbox", main: "index.js", compatibility_date: "2026-10-01", addresses }),
+    );
     return cli("deploy");
   };
   const rules = async () =>
-    ((await run("email", "routing", "rules", "list", "example.com", "--json")).json as { enabled: boolean; matchers: { value?: string }[]; actions: { type: string; value?: string[] }[] }[]).map(
-      ({ enabled, matchers: [matcher], actions: [action] }) => `${matcher!.value ?? "*"} ${action!.value?.[0] ?? action!.type} ${enabled}`,
+    (
+      (await run("email", "routing", "rules", "list", "example.com", "--json")).json as {
+        enabled: boolean;
+        matchers: { value?: string }[];
+        actions: { type: string; value?: string[] }[];
+      }[]
+    ).map(
+      ({ enabled, matchers: [matcher], actions: [action] }) =>
+        `${matcher!.value ?? "*"} ${action!.value?.[0] ?? action!.type} ${enabled}`,
     );
 
   before(async () => {
@@ -30,7 +41,17 @@ describe("the addresses of a configuration are rules once it is deployed: each s
     cwd = await folderWith(scope, { "index.js": "export default { async email() {} };" });
     await run("zone", "create", "example.com");
     await run("email", "routing", "enable", "example.com");
-    await run("email", "routing", "rules", "create", "example.com", "--match-value", "boss@example.com", "--action-type", "drop");
+    await run(
+      "email",
+      "routing",
+      "rules",
+      "create",
+      "example.com",
+      "--match-value",
+      "boss@example.com",
+      "--action-type",
+      "drop",
+    );
   });
   after(() => scope.close());
 
@@ -39,20 +60,46 @@ describe("the addresses of a configuration are rules once it is deployed: each s
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^mail to +inbox@main\.localhost, hi@example\.com, \*@example\.com$/m);
     assert.match(stderr, /warning: mail for boss@example\.com is dropped, by a rule that is not of this worker/);
-    assert.deepEqual((await rules()).sort(), ["* inbox true", "boss@example.com drop true", "hi@example.com inbox true"]);
+    assert.deepEqual((await rules()).sort(), [
+      "* inbox true",
+      "boss@example.com drop true",
+      "hi@example.com inbox true",
+    ]);
   });
 
   test("the next deployment brings them up to date, and does it once", async () => {
     await deploy("hello@example.com");
-    assert.deepEqual((await rules()).sort(), ["* drop false", "boss@example.com drop true", "hello@example.com inbox true"]);
-    await writeFile(join(cwd, "wrangler.json"), JSON.stringify({ name: "inbox", main: "index.js", compatibility_date: "2026-10-01", addresses: ["hello@example.com"] }));
-    assert.deepEqual((await run("deploy", "--json")).json.addresses, { all: ["hello@example.com"], added: [], updated: [], deleted: [], conflicts: [] });
+    assert.deepEqual((await rules()).sort(), [
+      "* drop false",
+      "boss@example.com drop true",
+      "hello@example.com inbox true",
+    ]);
+    await writeFile(
+      join(cwd, "wrangler.json"),
+      JSON.stringify({
+        name: "inbox",
+        main: "index.js",
+        compatibility_date: "2026-10-01",
+        addresses: ["hello@example.com"],
+      }),
+    );
+    assert.deepEqual((await run("deploy", "--json")).json.addresses, {
+      all: ["hello@example.com"],
+      added: [],
+      updated: [],
+      deleted: [],
+      conflicts: [],
+    });
   });
 
   test("a domain that is not routed is an error, and no rule changes", async () => {
     const { code, stderr } = await deploy("hello@example.com", "hi@example.org");
     assert.equal(code, 1);
     assert.match(stderr, /error: Unknown Email Routing domain: example\.org \[code: 2062\]/);
-    assert.deepEqual((await rules()).sort(), ["* drop false", "boss@example.com drop true", "hello@example.com inbox true"]);
+    assert.deepEqual((await rules()).sort(), [
+      "* drop false",
+      "boss@example.com drop true",
+      "hello@example.com inbox true",
+    ]);
   });
 });

@@ -35,7 +35,8 @@ describe("the command line against a server: each step builds on the one before"
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
     return ran;
   };
-  const answer = async () => (await fetch(`${server.ready.url}/workers/letters/`)).json() as Promise<Record<string, unknown>>;
+  const answer = async () =>
+    (await fetch(`${server.ready.url}/workers/letters/`)).json() as Promise<Record<string, unknown>>;
 
   before(async () => {
     data = await temporaryFolder(scope);
@@ -48,30 +49,39 @@ describe("the command line against a server: each step builds on the one before"
   test("login, and who that is", async () => {
     await run(["login", "--url", server.ready.url, "--token", server.ready.token!]);
     const { json } = await run(["whoami", "--json"]);
-    assert.deepEqual([json.url, json.accounts.map(({ id }: { id: string }) => id)], [`${server.ready.url}/client/v4`, [server.ready.account!.id]]);
+    assert.deepEqual(
+      [json.url, json.accounts.map(({ id }: { id: string }) => id)],
+      [`${server.ready.url}/client/v4`, [server.ready.account!.id]],
+    );
   });
 
   test("storage is made, bound and filled", async () => {
     const kv = (await run(["kv", "namespace", "create", "notes", "--json"])).json.id as string;
     const d1 = (await run(["d1", "create", "letters", "--json"])).json.uuid as string;
     await run(["r2", "bucket", "create", "letter-files"]);
-    await writeFile(join(cwd, "wrangler.json"), JSON.stringify({
-      name: "letters",
-      main: "src/index.ts",
-      compatibility_date: "2026-10-01",
-      vars: { GREETING: "hi" },
-      kv_namespaces: [{ binding: "NOTES", id: kv }],
-      r2_buckets: [{ binding: "FILES", bucket_name: "letter-files" }],
-      d1_databases: [{ binding: "DB", database_name: "letters", database_id: d1 }],
-      triggers: { crons: ["0 3 * * *"] },
-    }));
+    await writeFile(
+      join(cwd, "wrangler.json"),
+      JSON.stringify({
+        name: "letters",
+        main: "src/index.ts",
+        compatibility_date: "2026-10-01",
+        vars: { GREETING: "hi" },
+        kv_namespaces: [{ binding: "NOTES", id: kv }],
+        r2_buckets: [{ binding: "FILES", bucket_name: "letter-files" }],
+        d1_databases: [{ binding: "DB", database_name: "letters", database_id: d1 }],
+        triggers: { crons: ["0 3 * * *"] },
+      }),
+    );
     await run(["kv", "key", "put", "greeting", "good day", "-b", "NOTES"]);
     await run(["r2", "object", "put", "letter-files/a b/c.txt", "--file", "greeting.txt"]);
     const { file } = (await run(["d1", "migrations", "create", "DB", "mail", "--json"])).json as { file: string };
     await writeFile(join(cwd, file), "CREATE TABLE mail (sender TEXT); -- the end");
     await run(["d1", "migrations", "apply", "DB", "--yes"]);
     await writeFile(join(cwd, "rows.sql"), "INSERT INTO mail VALUES ('ada');\nINSERT INTO mail VALUES ('bob');\n");
-    assert.equal((await run(["d1", "execute", "letters", "--file", "rows.sql", "--yes", "--json"])).json.num_queries, 2);
+    assert.equal(
+      (await run(["d1", "execute", "letters", "--file", "rows.sql", "--yes", "--json"])).json.num_queries,
+      2,
+    );
     assert.match((await run(["d1", "export", "letters"])).stdout, /INSERT INTO "?mail"?.*'bob'/);
     await run(["r2", "object", "get", "letter-files/a b/c.txt", "--file", "back.txt"]);
     assert.equal(await readFile(join(cwd, "back.txt"), "utf8"), "hello from a file");
@@ -81,7 +91,13 @@ describe("the command line against a server: each step builds on the one before"
   test("deployed, it answers with its bindings; a secret is there at once and stays over the next deploy", async () => {
     const first = (await run(["deploy", "--message", "first", "--json"])).json;
     assert.deepEqual([first.first, first.crons], [true, ["0 3 * * *"]]);
-    assert.deepEqual(await answer(), { greeting: "hi", key: null, note: "good day", file: "hello from a file", mails: 2 });
+    assert.deepEqual(await answer(), {
+      greeting: "hi",
+      key: null,
+      note: "good day",
+      file: "hello from a file",
+      mails: 2,
+    });
     await run(["secret", "put", "API_KEY"], { stdin: "s3cret\n" });
     assert.equal((await answer())["key"], "s3cret");
     const second = (await run(["deploy", "--var", "GREETING:hello", "--json"])).json;
@@ -97,34 +113,50 @@ describe("the command line against a server: each step builds on the one before"
     assert.equal((await answer())["greeting"], "later");
     await run(["rollback", "--yes"]);
     assert.equal((await answer())["greeting"], live);
-    assert.deepEqual((await run(["versions", "list", "--json"])).json.map(({ number }: { number: number }) => number), [4, 3, 2, 1]);
+    assert.deepEqual(
+      (await run(["versions", "list", "--json"])).json.map(({ number }: { number: number }) => number),
+      [4, 3, 2, 1],
+    );
     assert.match((await run(["versions", "view", id])).stdout, /env\.GREETING {2}variable +"later"/);
   });
 
-  test("tail shows what fails, comes back after the server was restarted, and leaves nothing behind", { timeout: 60_000 }, async () => {
-    const tail = spawn(process.execPath, [MAIN, "tail", "--status", "error", "--json"], { cwd, env: { PATH: process.env["PATH"], HOME: cwd, NO_COLOR: "1" }, stdio: ["ignore", "pipe", "pipe"] });
-    scope.after(async () => void tail.kill("SIGKILL"));
-    const [records, notices] = [tail.stdout, tail.stderr].map((stream) => createInterface({ input: stream })[Symbol.asyncIterator]());
-    const next = async (lines: AsyncIterator<string> | undefined) => (await lines!.next()).value as string;
-    assert.equal(await next(notices), "connected to letters; Ctrl-C ends");
-    const boom = async () => {
-      await fetch(`${server.ready.url}/workers/letters/fine`);
-      await fetch(`${server.ready.url}/workers/letters/boom`);
-      const record = JSON.parse(await next(records));
-      assert.deepEqual([record.outcome, record.exceptions[0].message, record.logs[0].message], ["exception", "on purpose", ["asked for", "/boom"]]);
-      assert.match(record.exceptions[0].stack, /src\/index\.ts:6/);
-    };
-    await boom();
-    const { port } = new URL(server.ready.url);
-    await server.stop();
-    assert.match(await next(notices), /; trying again in 1 s$/);
-    server = await spawnServe(scope, { dataDirectory: data, args: ["--port", port] });
-    let notice = "";
-    while (!notice.startsWith("connected")) notice = await next(notices);
-    await boom();
-    tail.kill("SIGINT");
-    assert.deepEqual(await once(tail, "exit"), [0, null]);
-  });
+  test(
+    "tail shows what fails, comes back after the server was restarted, and leaves nothing behind",
+    { timeout: 60_000 },
+    async () => {
+      const tail = spawn(process.execPath, [MAIN, "tail", "--status", "error", "--json"], {
+        cwd,
+        env: { PATH: process.env["PATH"], HOME: cwd, NO_COLOR: "1" },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      scope.after(async () => void tail.kill("SIGKILL"));
+      const [records, notices] = [tail.stdout, tail.stderr].map((stream) =>
+        createInterface({ input: stream })[Symbol.asyncIterator](),
+      );
+      const next = async (lines: AsyncIterator<string> | undefined) => (await lines!.next()).value as string;
+      assert.equal(await next(notices), "connected to letters; Ctrl-C ends");
+      const boom = async () => {
+        await fetch(`${server.ready.url}/workers/letters/fine`);
+        await fetch(`${server.ready.url}/workers/letters/boom`);
+        const record = JSON.parse(await next(records));
+        assert.deepEqual(
+          [record.outcome, record.exceptions[0].message, record.logs[0].message],
+          ["exception", "on purpose", ["asked for", "/boom"]],
+        );
+        assert.match(record.exceptions[0].stack, /src\/index\.ts:6/);
+      };
+      await boom();
+      const { port } = new URL(server.ready.url);
+      await server.stop();
+      assert.match(await next(notices), /; trying again in 1 s$/);
+      server = await spawnServe(scope, { dataDirectory: data, args: ["--port", port] });
+      let notice = "";
+      while (!notice.startsWith("connected")) notice = await next(notices);
+      await boom();
+      tail.kill("SIGINT");
+      assert.deepEqual(await once(tail, "exit"), [0, null]);
+    },
+  );
 
   test("deleted, it is gone", async () => {
     await run(["delete", "--yes"]);
@@ -135,7 +167,14 @@ describe("the command line against a server: each step builds on the one before"
     await run(["d1", "delete", "DB", "--yes"]);
     await run(["r2", "object", "delete", "letter-files/a b/c.txt"]);
     await run(["r2", "bucket", "delete", "letter-files", "--yes"]);
-    assert.deepEqual([(await run(["kv", "namespace", "list", "--json"])).json, (await run(["d1", "list", "--json"])).json, (await run(["r2", "bucket", "list", "--json"])).json], [[], [], []]);
+    assert.deepEqual(
+      [
+        (await run(["kv", "namespace", "list", "--json"])).json,
+        (await run(["d1", "list", "--json"])).json,
+        (await run(["r2", "bucket", "list", "--json"])).json,
+      ],
+      [[], [], []],
+    );
   });
 
   test("a token for deploying is made, used and revoked", async () => {

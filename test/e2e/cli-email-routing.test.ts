@@ -11,7 +11,8 @@ describe("the command line routes the mail of a domain: each step builds on the 
   const scope = createScope();
   let server: ServeProcess;
   let data: string;
-  const cli = (...args: string[]): Promise<Ran> => runCli(args, { cwd: data, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
+  const cli = (...args: string[]): Promise<Ran> =>
+    runCli(args, { cwd: data, env: { API_BASE_URL: `${server.ready.url}/client/v4`, API_TOKEN: server.ready.token! } });
   const run = async (...args: string[]): Promise<Ran> => {
     const ran = await cli(...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
@@ -26,49 +27,116 @@ describe("the command line routes the mail of a domain: each step builds on the 
   after(() => scope.close());
 
   test("a domain is added, listed, and found by every name below it", async () => {
-    assert.match((await run("zone", "create", "example.com")).stdout, /^Added example\.com \([0-9a-f]{32}\)\. Name servers for its registrar: ns1\./);
+    assert.match(
+      (await run("zone", "create", "example.com")).stdout,
+      /^Added example\.com \([0-9a-f]{32}\)\. Name servers for its registrar: ns1\./,
+    );
     assert.match((await run("zone", "list")).stdout, /example\.com/);
     assert.match((await run("email", "routing", "settings", "a.b.example.com")).stdout, /enabled +no/);
     const { stderr, code } = await cli("email", "routing", "settings", "example.org");
     assert.equal(code, 1);
-    assert.match(stderr, /error: The account has no zone for example\.org\.\nfix: .*`reelpost zone create example\.org`/);
+    assert.match(
+      stderr,
+      /error: The account has no zone for example\.org\.\nfix: .*`reelpost zone create example\.org`/,
+    );
   });
 
   test("routing is enabled for the domain and for a name below it, and its records are shown", async () => {
     assert.match((await run("email", "routing", "enable", "example.com")).stdout, /enabled +yes\nstatus +ready/);
     assert.match((await run("email", "routing", "enable", "mail.example.com")).stdout, /mail\.example\.com +yes/);
     assert.match((await run("email", "routing", "list")).stdout, /example\.com +yes +ready/);
-    assert.match((await run("email", "routing", "dns", "get", "example.com")).stdout, /MX +example\.com +\d+ +route1\./);
+    assert.match(
+      (await run("email", "routing", "dns", "get", "example.com")).stdout,
+      /MX +example\.com +\d+ +route1\./,
+    );
     assert.match((await run("zone", "export", "example.com")).stdout, /^example\.com\.\s.*\bMX\b/m);
     assert.match((await run("email", "routing", "dns", "unlock", "example.com")).stdout, /status +unlocked/);
   });
 
   test("the keys of forwarded mail are listed and replaced", async () => {
-    assert.match((await run("email", "routing", "dkim", "list", "example.com")).stdout, /^\S+ +example\.com +rsa +active +20\S+ \S+ UTC$/m);
+    assert.match(
+      (await run("email", "routing", "dkim", "list", "example.com")).stdout,
+      /^\S+ +example\.com +rsa +active +20\S+ \S+ UTC$/m,
+    );
     const { json: keys } = await run("email", "routing", "dkim", "rotate", "mail.example.com", "--json");
-    assert.deepEqual(keys.map(({ domain, state }: { domain: string; state: string }) => [domain, state]).sort(), [["mail.example.com", "active"], ["mail.example.com", "next"]]);
+    assert.deepEqual(keys.map(({ domain, state }: { domain: string; state: string }) => [domain, state]).sort(), [
+      ["mail.example.com", "active"],
+      ["mail.example.com", "next"],
+    ]);
   });
 
   test("a rule waits for its address, which agrees by the link in its mail", async () => {
-    assert.match((await run("email", "routing", "addresses", "create", "me@example.net")).stdout, /me@example\.net was sent a mail/);
-    const { json } = await run("email", "routing", "rules", "create", "example.com", "--match-value", "me@example.com", "--action-type", "forward", "--action-value", "me@example.net", "--name", "me", "--json");
+    assert.match(
+      (await run("email", "routing", "addresses", "create", "me@example.net")).stdout,
+      /me@example\.net was sent a mail/,
+    );
+    const { json } = await run(
+      "email",
+      "routing",
+      "rules",
+      "create",
+      "example.com",
+      "--match-value",
+      "me@example.com",
+      "--action-type",
+      "forward",
+      "--action-value",
+      "me@example.net",
+      "--name",
+      "me",
+      "--json",
+    );
     forward = json.id;
     assert.match((await run("email", "routing", "rules", "get", "example.com", forward)).stdout, /enabled +no/);
     await (await fetch(await linkInMail(data), { method: "POST" })).text();
     const { json: addresses } = await run("email", "routing", "addresses", "list", "--json");
-    assert.deepEqual(addresses.map(({ email, verified }: { email: string; verified: unknown }) => [email, verified !== null]), [["me@example.net", true]]);
-    assert.match((await run("email", "routing", "addresses", "get", addresses[0].id)).stdout, /address +me@example\.net/);
+    assert.deepEqual(
+      addresses.map(({ email, verified }: { email: string; verified: unknown }) => [email, verified !== null]),
+      [["me@example.net", true]],
+    );
+    assert.match(
+      (await run("email", "routing", "addresses", "get", addresses[0].id)).stdout,
+      /address +me@example\.net/,
+    );
     assert.match((await run("email", "routing", "rules", "get", "example.com", forward)).stdout, /enabled +yes/);
   });
 
   test("rules are listed, changed in one thing alone, and deleted; the catch-all rule stays", async () => {
-    const changed = (await run("email", "routing", "rules", "update", "example.com", forward, "--enabled", "false", "--json")).json;
-    assert.deepEqual([changed.enabled, changed.name, changed.actions], [false, "me", [{ type: "forward", value: ["me@example.net"] }]]);
-    await run("email", "routing", "rules", "update", "example.com", "catch-all", "--action-type", "drop", "--enabled", "true");
-    assert.match((await run("email", "routing", "rules", "get", "example.com", "catch-all")).stdout, /for +everything else\n *does +drop\n *enabled +yes/);
-    assert.match((await run("email", "routing", "rules", "list", "example.com")).stdout, /me@example\.com +forward to me@example\.net +no/);
-    assert.match((await cli("email", "routing", "rules", "delete", "example.com", "catch-all", "--yes")).stderr, /every domain has this rule/);
-    assert.match((await cli("email", "routing", "rules", "create", "example.com", "--action-type", "worker")).stderr, /fix: Say which address the rule is for/);
+    const changed = (
+      await run("email", "routing", "rules", "update", "example.com", forward, "--enabled", "false", "--json")
+    ).json;
+    assert.deepEqual(
+      [changed.enabled, changed.name, changed.actions],
+      [false, "me", [{ type: "forward", value: ["me@example.net"] }]],
+    );
+    await run(
+      "email",
+      "routing",
+      "rules",
+      "update",
+      "example.com",
+      "catch-all",
+      "--action-type",
+      "drop",
+      "--enabled",
+      "true",
+    );
+    assert.match(
+      (await run("email", "routing", "rules", "get", "example.com", "catch-all")).stdout,
+      /for +everything else\n *does +drop\n *enabled +yes/,
+    );
+    assert.match(
+      (await run("email", "routing", "rules", "list", "example.com")).stdout,
+      /me@example\.com +forward to me@example\.net +no/,
+    );
+    assert.match(
+      (await cli("email", "routing", "rules", "delete", "example.com", "catch-all", "--yes")).stderr,
+      /every domain has this rule/,
+    );
+    assert.match(
+      (await cli("email", "routing", "rules", "create", "example.com", "--action-type", "worker")).stderr,
+      /fix: Say which address the rule is for/,
+    );
     await run("email", "routing", "rules", "delete", "example.com", forward, "--yes");
     assert.equal((await run("email", "routing", "rules", "list", "example.com", "--json")).json.length, 1);
   });

@@ -25,12 +25,17 @@ async function openWay(scope: Scope): Promise<Way> {
   const server = createServer((client) => {
     const upstream = connect(way.to, "127.0.0.1");
     let carried = 0;
-    for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
       open.add(socket);
-      socket.on("error", () => {}).on("close", () => {
-        open.delete(socket);
-        other.destroy();
-      });
+      socket
+        .on("error", () => {})
+        .on("close", () => {
+          open.delete(socket);
+          other.destroy();
+        });
     }
     client.on("data", (piece: Buffer) => {
       carried += piece.length;
@@ -69,7 +74,11 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
   let data: string;
   let way: Way;
   let uid: string;
-  const cli = (...args: string[]): Promise<Ran> => runCli(args, { cwd: data, env: { API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`, API_TOKEN: server.ready.token! } });
+  const cli = (...args: string[]): Promise<Ran> =>
+    runCli(args, {
+      cwd: data,
+      env: { API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`, API_TOKEN: server.ready.token! },
+    });
   const run = async (...args: string[]): Promise<Ran> => {
     const ran = await cli("stream", ...args);
     assert.equal(ran.code, 0, `${args.join(" ")}\n${ran.stdout}${ran.stderr}`);
@@ -84,7 +93,14 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
   before(async () => {
     data = await temporaryFolder(scope);
     way = await openWay(scope);
-    server = await spawnServe(scope, { dataDirectory: data, env: { REELPOST_HTTP_PUBLIC_URL: `http://127.0.0.1:${way.port}`, REELPOST_STREAM_ALLOW_PRIVATE: "true", REELPOST_STREAM_MIN_DELETION_DAYS: "0" } });
+    server = await spawnServe(scope, {
+      dataDirectory: data,
+      env: {
+        REELPOST_HTTP_PUBLIC_URL: `http://127.0.0.1:${way.port}`,
+        REELPOST_STREAM_ALLOW_PRIVATE: "true",
+        REELPOST_STREAM_MIN_DELETION_DAYS: "0",
+      },
+    });
     way.to = Number(new URL(server.ready.url).port);
     await writeFile(join(data, "clip.mp4"), await readFile(await clip({ seconds: 3 })));
   });
@@ -93,12 +109,24 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
   test("a file is uploaded, and can be played when the command ends", async () => {
     const { json: video } = await run("upload", "clip.mp4", "--name", "A talk", "--creator", "ada", "--wait", "--json");
     uid = video.uid;
-    assert.deepEqual([video.meta, video.creator, video.readyToStream, video.size], [{ name: "A talk", filename: "clip.mp4" }, "ada", true, (await stat(join(data, "clip.mp4"))).size]);
+    assert.deepEqual(
+      [video.meta, video.creator, video.readyToStream, video.size],
+      [{ name: "A talk", filename: "clip.mp4" }, "ada", true, (await stat(join(data, "clip.mp4"))).size],
+    );
     assert.equal((await fetch(video.preview)).status, 200);
     const { stdout, stderr } = await run("upload", "clip.mp4", "--creator", "Адa");
-    const [, second] = /^uid +([0-9a-f]{32})\nwatch +http\S+\/watch\nhls +http\S+\/manifest\/video\.m3u8\ndash +http\S+\/manifest\/video\.mpd\nstate +\w+/.exec(stdout)!;
+    const [, second] =
+      /^uid +([0-9a-f]{32})\nwatch +http\S+\/watch\nhls +http\S+\/manifest\/video\.m3u8\ndash +http\S+\/manifest\/video\.mpd\nstate +\w+/.exec(
+        stdout,
+      )!;
     assert.equal(stderr, "");
-    assert.deepEqual((await run("list", "--creator", "Адa", "--json")).json.map((one: { uid: string; meta: { name: string } }) => [one.uid, one.meta.name]), [[second, "clip.mp4"]]);
+    assert.deepEqual(
+      (await run("list", "--creator", "Адa", "--json")).json.map((one: { uid: string; meta: { name: string } }) => [
+        one.uid,
+        one.meta.name,
+      ]),
+      [[second, "clip.mp4"]],
+    );
     await run("delete", second!, "--yes");
   });
 
@@ -114,14 +142,26 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
 
   test("Ctrl-C stops an upload, and says how to go on from what has arrived", async () => {
     const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-    const held = new Promise<void>((resolve) => (way.trouble = {
-      after: 3 * 1024 * 1024,
-      happens(client) {
-        client.unpipe();
-        resolve();
+    const held = new Promise<void>(
+      (resolve) =>
+        (way.trouble = {
+          after: 3 * 1024 * 1024,
+          happens(client) {
+            client.unpipe();
+            resolve();
+          },
+        }),
+    );
+    const child = spawn(process.execPath, [main, "stream", "upload", "large.mp4"], {
+      cwd: data,
+      env: {
+        PATH: process.env.PATH,
+        HOME: data,
+        API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`,
+        API_TOKEN: server.ready.token!,
       },
-    }));
-    const child = spawn(process.execPath, [main, "stream", "upload", "large.mp4"], { cwd: data, env: { PATH: process.env.PATH, HOME: data, API_BASE_URL: `http://127.0.0.1:${way.port}/client/v4`, API_TOKEN: server.ready.token! }, stdio: ["ignore", "ignore", "pipe"] });
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     scope.after(() => void child.kill("SIGKILL"));
     let stderr = "";
     child.stderr!.setEncoding("utf8").on("data", (text: string) => (stderr += text));
@@ -129,42 +169,96 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     await held;
     child.kill("SIGINT");
     assert.deepEqual(await ended, [1, null], stderr);
-    const [, address] = /The upload stopped after .* of 12\.0 MB: it was interrupted\.\nfix: .* Go on with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(stderr)!;
+    const [, address] =
+      /The upload stopped after .* of 12\.0 MB: it was interrupted\.\nfix: .* Go on with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
+        stderr,
+      )!;
     const { json: video } = await run("upload", "large.mp4", "--resume", address!, "--wait", "--json");
     assert.equal(video.size, 12 * 1024 * 1024);
-    assert.ok((await readFile(join(data, "large.mp4"))).equals(await readFile(join(data, "objects", "stream", video.uid, "source"))));
+    assert.ok(
+      (await readFile(join(data, "large.mp4"))).equals(
+        await readFile(join(data, "objects", "stream", video.uid, "source")),
+      ),
+    );
     await run("delete", video.uid, "--yes");
   });
 
   test("lists, states, renditions and addresses", async () => {
     const { stdout, stderr } = await run("list", "--limit", "1");
-    assert.match(stdout, /^uid +name +state +length +picture +creator +made\n[0-9a-f]{32} +large\.mp4 +\w+.* +3\.0 s +320x180 +\d{4}-/);
+    assert.match(
+      stdout,
+      /^uid +name +state +length +picture +creator +made\n[0-9a-f]{32} +large\.mp4 +\w+.* +3\.0 s +320x180 +\d{4}-/,
+    );
     assert.equal(stderr, "1 of 2 videos: --limit shows more\n");
-    assert.deepEqual((await run("list", "--search", "TALK", "--status", "ready", "--status", "inprogress", "--since", "1h", "--json")).json.map((one: { uid: string }) => one.uid), [uid]);
+    assert.deepEqual(
+      (
+        await run("list", "--search", "TALK", "--status", "ready", "--status", "inprogress", "--since", "1h", "--json")
+      ).json.map((one: { uid: string }) => one.uid),
+      [uid],
+    );
     assert.equal((await run("list", "--until", "1h")).stdout, "No videos.\n");
     const { stdout: told } = await run("get", uid);
-    assert.match(told, new RegExp(`^uid +${uid}\nname +A talk\nstate +\\w+.*\nplays +since .*\nlength +3\\.0 s\npicture +320x180\nsize +[\\d.]+ KB\ncreator +ada\n`));
-    assert.match(told, /\n\nrendition +picture +frames\/s +Mbit\/s +codecs\n[^]*^180p +320x180 +30 +0\.\d\d +avc1\.\w+,mp4a\.40\.2$/m);
-    assert.deepEqual((await run("get", uid, "--json")).json.renditions.map(({ width, height }: { width: number; height: number }) => `${width}x${height}`).at(0), "320x180");
+    assert.match(
+      told,
+      new RegExp(
+        `^uid +${uid}\nname +A talk\nstate +\\w+.*\nplays +since .*\nlength +3\\.0 s\npicture +320x180\nsize +[\\d.]+ KB\ncreator +ada\n`,
+      ),
+    );
+    assert.match(
+      told,
+      /\n\nrendition +picture +frames\/s +Mbit\/s +codecs\n[^]*^180p +320x180 +30 +0\.\d\d +avc1\.\w+,mp4a\.40\.2$/m,
+    );
+    assert.deepEqual(
+      (await run("get", uid, "--json")).json.renditions
+        .map(({ width, height }: { width: number; height: number }) => `${width}x${height}`)
+        .at(0),
+      "320x180",
+    );
   });
 
   test("the MP4 and the sound are made and fetched", async () => {
     assert.match((await run("download", uid, "--file", "back.mp4")).stdout, /^back\.mp4 is written: [\d.]+ KB\n$/);
     const { json } = await run("download", uid, "--audio", "--json");
     assert.deepEqual([json.file, json.size], [`${uid}.m4a`, (await stat(join(data, `${uid}.m4a`))).size]);
-    const length = async (file: string) => Number((await runFfmpeg(["-show_entries", "format=duration", "-of", "csv=p=0", join(data, file)], "ffprobe")).toString());
+    const length = async (file: string) =>
+      Number(
+        (
+          await runFfmpeg(["-show_entries", "format=duration", "-of", "csv=p=0", join(data, file)], "ffprobe")
+        ).toString(),
+      );
     for (const file of ["back.mp4", `${uid}.m4a`]) assert.ok(Math.abs((await length(file)) - 3) < 0.1, file);
   });
 
   test("a protected video is played with a token, and told of and downloaded all the same", async () => {
-    const { json: video } = await run("upload", "clip.mp4", "--signed", "--allowed-origin", "example.com", "--wait", "--json");
+    const { json: video } = await run(
+      "upload",
+      "clip.mp4",
+      "--signed",
+      "--allowed-origin",
+      "example.com",
+      "--wait",
+      "--json",
+    );
     assert.deepEqual([video.requireSignedURLs, video.allowedOrigins], [true, ["example.com"]]);
     assert.equal((await fetch(video.playback.hls)).status, 401);
-    const { json: signed } = await run("token", video.uid, "--expires", "2h", "--rule", "allow:ip:127.0.0.0/8,::1", "--rule", "block:any", "--json");
+    const { json: signed } = await run(
+      "token",
+      video.uid,
+      "--expires",
+      "2h",
+      "--rule",
+      "allow:ip:127.0.0.0/8,::1",
+      "--rule",
+      "block:any",
+      "--json",
+    );
     assert.equal((await fetch(signed.hls)).status, 200);
     assert.match((await run("token", video.uid)).stdout, /^token +ey\S+\nwatch +http\S+\/ey\S+\/watch\n/);
     assert.equal((await fetch((await run("token", video.uid, "--rule", "block:any", "--json")).json.hls)).status, 403);
-    assert.match((await refused("token", video.uid, "--rule", "allow:country")).stderr, /fix: Like allow:country:DE,AT/);
+    assert.match(
+      (await refused("token", video.uid, "--rule", "allow:country")).stderr,
+      /fix: Like allow:country:DE,AT/,
+    );
     assert.ok((await run("get", video.uid, "--json")).json.renditions.length > 0);
     assert.ok((await run("download", video.uid, "--json")).json.size > 0);
   });
@@ -187,11 +281,18 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
   test("a video is fetched from an address, and the webhook told of it", async () => {
     const told: string[] = [];
     const origin = createHttpServer((request, response) => {
-      if (request.method === "POST") return void request.on("data", (piece: Buffer) => told.push(String(piece))).on("end", () => response.end("thanks"));
+      if (request.method === "POST")
+        return void request
+          .on("data", (piece: Buffer) => told.push(String(piece)))
+          .on("end", () => response.end("thanks"));
       void readFile(join(data, "clip.mp4")).then((file) => {
         const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? "") ?? [];
         const body = file.subarray(Number(from ?? 0));
-        response.writeHead(from === undefined ? 200 : 206, { "content-length": body.length, "accept-ranges": "bytes", ...(from !== undefined && { "content-range": `bytes ${from}-${file.length - 1}/${file.length}` }) });
+        response.writeHead(from === undefined ? 200 : 206, {
+          "content-length": body.length,
+          "accept-ranges": "bytes",
+          ...(from !== undefined && { "content-range": `bytes ${from}-${file.length - 1}/${file.length}` }),
+        });
         response.end(request.method === "HEAD" ? undefined : body);
       });
     });
@@ -201,19 +302,30 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
 
     assert.match((await refused("webhook", "get")).stderr, /fix: /);
     assert.match((await refused("webhook", "deliveries")).stderr, /fix: Set one: `reelpost stream webhook set <url>`/);
-    assert.match((await run("webhook", "set", `${url}/hook`)).stdout, new RegExp(`^url +${url}/hook\nsecret +[0-9a-f]{32}\n`));
+    assert.match(
+      (await run("webhook", "set", `${url}/hook`)).stdout,
+      new RegExp(`^url +${url}/hook\nsecret +[0-9a-f]{32}\n`),
+    );
     const { json: copied } = await run("copy", `${url}/clip.mp4`, "--name", "Fetched", "--wait", "--json");
     assert.deepEqual([copied.meta.name, copied.readyToStream], ["Fetched", true]);
     // What fails is settled at once; a ladder waits for the encoder.
     await writeFile(join(data, "noise.mp4"), NOISE);
     const { json: failed } = await run("upload", "noise.mp4", "--json");
-    const deliveries = async () => (await run("webhook", "deliveries", "--json")).json as { id: string; video: string; status: string }[];
+    const deliveries = async () =>
+      (await run("webhook", "deliveries", "--json")).json as { id: string; video: string; status: string }[];
     let delivered;
-    for (const start = performance.now(); delivered === undefined && performance.now() - start < 20_000; await new Promise((resolve) => void setTimeout(resolve, 100))) {
+    for (
+      const start = performance.now();
+      delivered === undefined && performance.now() - start < 20_000;
+      await new Promise((resolve) => void setTimeout(resolve, 100))
+    ) {
       delivered = (await deliveries()).find(({ video, status }) => video === failed.uid && status === "delivered");
     }
     assert.match((await run("webhook", "replay", delivered!.id)).stdout, /is on its way/);
-    assert.match((await run("webhook", "deliveries")).stdout, new RegExp(`^${delivered!.id} .* ${failed.uid} +error +delivered +1 +200, \\d+ ms$`, "m"));
+    assert.match(
+      (await run("webhook", "deliveries")).stdout,
+      new RegExp(`^${delivered!.id} .* ${failed.uid} +error +delivered +1 +200, \\d+ ms$`, "m"),
+    );
     await run("webhook", "delete", "--yes");
     assert.ok(told.some((body) => body.includes(failed.uid)));
     assert.match((await refused("copy", `${url}/nothing-here`.replace("http:", "ftp:"))).stderr, /Invalid URL/);
@@ -222,13 +334,29 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
   test("what cannot be is said, with what to do", async () => {
     await writeFile(join(data, "empty.mp4"), "");
     await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
-    assert.match((await refused("upload", "text.mp4")).stderr, /refuses the upload \(status 400\): The file is not a video: it is text\nfix: Upload a video or audio file\./);
-    assert.match((await refused("upload", "noise.mp4", "--wait")).stderr, /cannot be played: .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/);
+    assert.match(
+      (await refused("upload", "text.mp4")).stderr,
+      /refuses the upload \(status 400\): The file is not a video: it is text\nfix: Upload a video or audio file\./,
+    );
+    assert.match(
+      (await refused("upload", "noise.mp4", "--wait")).stderr,
+      /cannot be played: .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/,
+    );
     assert.match((await refused("upload", "empty.mp4")).stderr, /it is empty/);
     assert.match((await refused("upload", "absent.mp4")).stderr, /there is no such file/);
-    assert.match((await refused("upload", "clip.mp4", "--resume", "http://127.0.0.1/x")).stderr, /it is no address of an upload/);
-    assert.match((await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`)).stderr, /refuses the upload \(status 404\)[^]*fix: Upload the file again/);
-    assert.match((await refused("delete", "webhook", "--yes")).stderr, /"webhook" is not the id of a video[^]*fix: `reelpost stream list`/);
+    assert.match(
+      (await refused("upload", "clip.mp4", "--resume", "http://127.0.0.1/x")).stderr,
+      /it is no address of an upload/,
+    );
+    assert.match(
+      (await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`))
+        .stderr,
+      /refuses the upload \(status 404\)[^]*fix: Upload the file again/,
+    );
+    assert.match(
+      (await refused("delete", "webhook", "--yes")).stderr,
+      /"webhook" is not the id of a video[^]*fix: `reelpost stream list`/,
+    );
     assert.match((await refused("get", "0".repeat(32))).stderr, /Not Found/);
     assert.match((await refused("delete", uid)).stderr, /fix: Say --yes\./);
     assert.deepEqual((await run("delete", uid, "--yes", "--json")).json, { uid, deleted: true });

@@ -75,20 +75,35 @@ describe("messages that are odd, broken or too large", () => {
   it("no Message-ID: refused by the forms in the documented words, taken over SMTP", async () => {
     const raw = "From: ada@example.com\r\nTo: inbox@example.org\r\nSubject: bare\r\n\r\ntext\r\n";
     const { status, text } = await post(raw);
-    assert.deepEqual({ status, text }, { status: 400, text: "Email could not be parsed: invalid or no message id provided" });
+    assert.deepEqual(
+      { status, text },
+      { status: 400, text: "Email could not be parsed: invalid or no message id provided" },
+    );
     const { to, reply } = await smtp(raw);
     assert.match(reply, /^250 /);
     assert.equal((await seenBy(to)).subject, "bare");
   });
 
   const odd: Record<string, { raw: string | Buffer; expect: Partial<Seen> }> = {
-    "broken MIME": { raw: `${HEAD}Subject: broken\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\nstill here\r\n--x\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!not base64`, expect: { subject: "broken" } },
+    "broken MIME": {
+      raw: `${HEAD}Subject: broken\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="x"\r\n\r\n--x\r\nContent-Type: text/plain\r\n\r\nstill here\r\n--x\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!not base64`,
+      expect: { subject: "broken" },
+    },
     "an empty body": { raw: `${HEAD}Subject: empty\r\n\r\n`, expect: { subject: "empty" } },
     "headers only": { raw: `${HEAD}Subject: no end`, expect: { subject: "no end" } },
-    "NULs": { raw: `${HEAD}Subject: nul\r\n\r\na\0b\0\r\n`, expect: { subject: "nul" } },
-    "an unknown charset": { raw: `${HEAD}Subject: =?x-klingon?B?aGVsbG8=?=\r\nContent-Type: text/plain; charset=x-klingon\r\n\r\nqapla'\r\n`, expect: {} },
-    "raw 8-bit headers": { raw: Buffer.concat([Buffer.from(`${HEAD}Subject: caf`), Buffer.from([0xe9]), Buffer.from("\r\n\r\ntext\r\n")]), expect: {} },
-    "a header line of 100 KB": { raw: `${HEAD}Subject: long\r\nX-Long: ${"y".repeat(100_000)}\r\n\r\ntext\r\n`, expect: { subject: "long" } },
+    NULs: { raw: `${HEAD}Subject: nul\r\n\r\na\0b\0\r\n`, expect: { subject: "nul" } },
+    "an unknown charset": {
+      raw: `${HEAD}Subject: =?x-klingon?B?aGVsbG8=?=\r\nContent-Type: text/plain; charset=x-klingon\r\n\r\nqapla'\r\n`,
+      expect: {},
+    },
+    "raw 8-bit headers": {
+      raw: Buffer.concat([Buffer.from(`${HEAD}Subject: caf`), Buffer.from([0xe9]), Buffer.from("\r\n\r\ntext\r\n")]),
+      expect: {},
+    },
+    "a header line of 100 KB": {
+      raw: `${HEAD}Subject: long\r\nX-Long: ${"y".repeat(100_000)}\r\n\r\ntext\r\n`,
+      expect: { subject: "long" },
+    },
   };
   for (const [name, { raw, expect }] of Object.entries(odd)) {
     it(`${name}: reaches the worker octet for octet`, async () => {
@@ -109,7 +124,10 @@ describe("messages that are odd, broken or too large", () => {
     assert.match((await smtp(raw)).reply, /^550 5\.6\.11 .*bare LF/);
     const told = await server.event((event) => event.event === "refused");
     assert.ok(told.event === "refused" && told.reason.startsWith("550 5.6.11 "));
-    assert.match((await smtp(`${HEAD}Subject: smuggle\r\n\r\nx\n.\nMAIL FROM:<evil@example.com>\r\n`)).reply, /^550 5\.6\.11 /);
+    assert.match(
+      (await smtp(`${HEAD}Subject: smuggle\r\n\r\nx\n.\nMAIL FROM:<evil@example.com>\r\n`)).reply,
+      /^550 5\.6\.11 /,
+    );
   });
 
   it("10,000 headers: taken; more: refused", async () => {
@@ -137,12 +155,22 @@ describe("messages that are odd, broken or too large", () => {
     assert.equal(status, 200, text);
     assert.equal((await seenBy(to)).size, 25 * MIB);
     const refused = await post(sized(26 * MIB));
-    assert.deepEqual([refused.status, refused.text], [400, "Email message size is bigger than the production size limit of 25MiB."]);
+    assert.deepEqual(
+      [refused.status, refused.text],
+      [400, "Email message size is bigger than the production size limit of 25MiB."],
+    );
     assert.match((await smtp(sized(26 * MIB))).reply, /^552 5\.3\.4 /);
   });
 
   it("no message at all, or bytes without sense: an answer, not a crash", async () => {
-    for (const raw of ["\r\n", "\0\0\0", "hello", Buffer.from([0xff, 0xfe, 0xfd]), ":\r\n:\r\n\r\n", `${"\r\n".repeat(1000)}x`]) {
+    for (const raw of [
+      "\r\n",
+      "\0\0\0",
+      "hello",
+      Buffer.from([0xff, 0xfe, 0xfd]),
+      ":\r\n:\r\n\r\n",
+      `${"\r\n".repeat(1000)}x`,
+    ]) {
       assert.equal((await post(raw)).status, 400);
       assert.match((await smtp(raw)).reply, /^[25]\d\d /);
     }
@@ -152,7 +180,14 @@ describe("messages that are odd, broken or too large", () => {
   it("odd envelopes: an answer, not a crash", async () => {
     const raw = `${HEAD}\r\ntext`;
     const statuses: number[] = [];
-    for (const query of ["from=%00&to=%0d%0a", `from=${"a".repeat(10_000)}@x&to=b@c`, "from=a&to=b", "from=%F0%9F%92%8C@x.example&to=%E5%9C%B0@x.example", "from=%zz&to=%"]) statuses.push((await server.post(raw, query)).status);
+    for (const query of [
+      "from=%00&to=%0d%0a",
+      `from=${"a".repeat(10_000)}@x&to=b@c`,
+      "from=a&to=b",
+      "from=%F0%9F%92%8C@x.example&to=%E5%9C%B0@x.example",
+      "from=%zz&to=%",
+    ])
+      statuses.push((await server.post(raw, query)).status);
     assert.deepEqual(statuses, [200, 200, 200, 200, 200]);
   });
 });

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { UserError } from "../../src/kernel/index.ts";
 import type { DevLimits } from "../../src/server/index.ts";
-import { createScope, isEmail, isKind, mailer, makeProject, message, serve, writeProjectFile, type TestServer } from "./dev-bench.ts";
+import {
+  createScope,
+  isEmail,
+  isKind,
+  mailer,
+  makeProject,
+  message,
+  serve,
+  writeProjectFile,
+  type TestServer,
+} from "./dev-bench.ts";
 
 const BAD = `
 export default {
@@ -36,7 +46,15 @@ describe("workers that misbehave", () => {
   });
 
   async function serveBoth(limits: NonNullable<DevLimits["runtime"]>) {
-    const folder = await makeProject(scope, { "src/index.ts": BAD, "good/index.js": GOOD, "good/wrangler.jsonc": JSON.stringify({ name: "good", main: "index.js", compatibility_date: "2026-10-01" }) }, { name: "bad" });
+    const folder = await makeProject(
+      scope,
+      {
+        "src/index.ts": BAD,
+        "good/index.js": GOOD,
+        "good/wrangler.jsonc": JSON.stringify({ name: "good", main: "index.js", compatibility_date: "2026-10-01" }),
+      },
+      { name: "bad" },
+    );
     return serve(scope, folder, { configs: ["wrangler.jsonc", "good/wrangler.jsonc"], limits: { runtime: limits } });
   }
   after(scope.close);
@@ -44,7 +62,12 @@ describe("workers that misbehave", () => {
   /** Sends the message, and meanwhile asks the other worker again and again. */
   async function misbehave(subject: string, on = server) {
     const flight = { over: false };
-    const answer = on.post(message({ Subject: subject }), `from=a@example.com&to=${encodeURIComponent(subject)}@bad.example&format=json`).finally(() => (flight.over = true));
+    const answer = on
+      .post(
+        message({ Subject: subject }),
+        `from=a@example.com&to=${encodeURIComponent(subject)}@bad.example&format=json`,
+      )
+      .finally(() => (flight.over = true));
     do {
       const response = await fetch(`${on.url}/cdn-cgi/worker/good/`);
       assert.equal(await response.text(), "good");
@@ -52,7 +75,15 @@ describe("workers that misbehave", () => {
     const { status, text } = await answer;
     const event = await on.event((e) => isEmail(e) && e.to === `${subject}@bad.example`);
     assert.ok(isEmail(event));
-    return { status, body: JSON.parse(text) as { outcome: string; x_outcome?: string; x_exception?: { name: string; message: string } }, event };
+    return {
+      status,
+      body: JSON.parse(text) as {
+        outcome: string;
+        x_outcome?: string;
+        x_exception?: { name: string; message: string };
+      },
+      event,
+    };
   }
 
   const cases: Record<string, { outcome: RegExp; message: RegExp }> = {
@@ -87,40 +118,73 @@ describe("workers that misbehave", () => {
 
   it("leaves the message with an SMTP client: a killed handler is a temporary failure", async (t) => {
     const client = mailer(t, server);
-    await assert.rejects(client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }), /451/);
+    await assert.rejects(
+      client.sendMail({ from: "a@example.com", to: "loop@bad.example", subject: "loop", text: "x" }),
+      /451/,
+    );
   });
 });
 
 describe("projects that cannot run", () => {
-  const refused = async (t: { after(stop: () => unknown): void }, config: Record<string, unknown>, files: Record<string, string> = { "src/index.ts": GOOD }) =>
-    serve(t, await makeProject(t, files, config)).then(() => assert.fail("it started"), (err: unknown) => {
-      assert.ok(err instanceof UserError, String(err));
-      return err.message;
-    });
+  const refused = async (
+    t: { after(stop: () => unknown): void },
+    config: Record<string, unknown>,
+    files: Record<string, string> = { "src/index.ts": GOOD },
+  ) =>
+    serve(t, await makeProject(t, files, config)).then(
+      () => assert.fail("it started"),
+      (err: unknown) => {
+        assert.ok(err instanceof UserError, String(err));
+        return err.message;
+      },
+    );
 
   it("a compatibility date in the future", async (t) => {
-    assert.match(await refused(t, { compatibility_date: "2999-01-01" }), /wrangler\.jsonc:1:\d+: error: .*compatibility_date.*future/s);
+    assert.match(
+      await refused(t, { compatibility_date: "2999-01-01" }),
+      /wrangler\.jsonc:1:\d+: error: .*compatibility_date.*future/s,
+    );
   });
 
   it("every mistake at once, with its place", async (t) => {
-    const text = await refused(t, { compatibility_date: "2026-13-01", kv_namespaces: [{ id: "x" }], main: "src/indx.ts" });
-    for (const part of [/compatibility_date/, /kv_namespaces\[0\]\.binding/, /did you mean "src\/index\.ts"/]) assert.match(text, part);
+    const text = await refused(t, {
+      compatibility_date: "2026-13-01",
+      kv_namespaces: [{ id: "x" }],
+      main: "src/indx.ts",
+    });
+    for (const part of [/compatibility_date/, /kv_namespaces\[0\]\.binding/, /did you mean "src\/index\.ts"/])
+      assert.match(text, part);
   });
 
   it("two workers of one name", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": GOOD });
-    await writeProjectFile(folder, "again/wrangler.jsonc", JSON.stringify({ name: "test", main: "../src/index.ts", compatibility_date: "2026-10-01" }));
-    await assert.rejects(serve(t, folder, { configs: ["wrangler.jsonc", "again/wrangler.jsonc"] }), /both name their worker test/);
+    await writeProjectFile(
+      folder,
+      "again/wrangler.jsonc",
+      JSON.stringify({ name: "test", main: "../src/index.ts", compatibility_date: "2026-10-01" }),
+    );
+    await assert.rejects(
+      serve(t, folder, { configs: ["wrangler.jsonc", "again/wrangler.jsonc"] }),
+      /both name their worker test/,
+    );
   });
 
   it("code that throws while it is loaded is named by its place in the sources", async (t) => {
-    const server = await serve(t, await makeProject(t, { "src/index.ts": `interface Gone { x: 1 }\n\nconst answer = (): number => {\n  throw new TypeError("at load");\n};\nexport default { x: answer() };` }));
+    const server = await serve(
+      t,
+      await makeProject(t, {
+        "src/index.ts": `interface Gone { x: 1 }\n\nconst answer = (): number => {\n  throw new TypeError("at load");\n};\nexport default { x: answer() };`,
+      }),
+    );
     const { message } = await server.event(isKind("build-failed"));
     assert.match(message, /TypeError: at load[^]*index\.ts:4:\d+/);
   });
 
   it("a binding type that nobody knows is named, and the worker runs without it", async (t) => {
-    const server = await serve(t, await makeProject(t, { "src/index.ts": GOOD }, { teleporters: [{ binding: "BEAM" }] }));
+    const server = await serve(
+      t,
+      await makeProject(t, { "src/index.ts": GOOD }, { teleporters: [{ binding: "BEAM" }] }),
+    );
     const { text } = await server.event(isKind("warning"));
     assert.match(text, /wrangler\.jsonc:1:\d+: warning: unknown field "teleporters"/);
     assert.equal(await (await fetch(server.url)).text(), "good");

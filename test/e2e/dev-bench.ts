@@ -27,11 +27,23 @@ export function createScope(): Scope & { close(): Promise<void> } {
 const root = join(import.meta.dirname, "..", "..");
 
 /** A worker's project in a folder of its own. `wrangler.jsonc` is made when the files have none. */
-export async function makeProject(t: Scope, files: Record<string, string>, config: Record<string, unknown> = {}): Promise<string> {
+export async function makeProject(
+  t: Scope,
+  files: Record<string, string>,
+  config: Record<string, unknown> = {},
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-e2e-"));
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
-  const all = { "wrangler.jsonc": JSON.stringify({ name: "test", main: "src/index.ts", compatibility_date: "2026-10-01", ...config }), ...files };
+  const all = {
+    "wrangler.jsonc": JSON.stringify({
+      name: "test",
+      main: "src/index.ts",
+      compatibility_date: "2026-10-01",
+      ...config,
+    }),
+    ...files,
+  };
   for (const [name, text] of Object.entries(all)) await writeProjectFile(folder, name, text);
   return folder;
 }
@@ -82,7 +94,10 @@ export async function serve(t: Scope, folder: string, options: Partial<DevOption
     events,
     event: event as TestServer["event"],
     async post(raw, query = "from=ada@example.com&to=inbox@example.org") {
-      const response = await fetch(`${server.url}/cdn-cgi/handler/email?${query}`, { method: "POST", body: raw as RequestInit["body"] });
+      const response = await fetch(`${server.url}/cdn-cgi/handler/email?${query}`, {
+        method: "POST",
+        body: raw as RequestInit["body"],
+      });
       return { status: response.status, text: await response.text() };
     },
   };
@@ -101,8 +116,15 @@ const main = join(root, "src", "cli", "main.ts");
 /** `reelpost dev --json` in a process of its own. Rejects with its stderr when it ends before it is ready. */
 export async function spawnDev(t: Scope, cwd: string, args: string[] = []): Promise<ServerProcess> {
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
-  const child = spawn(process.execPath, [main, "dev", "--json", ...ports, ...args], { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } });
-  const exited = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
+  const child = spawn(process.execPath, [main, "dev", "--json", ...ports, ...args], {
+    cwd,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  const exited = once(child, "close").then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as string | null,
+  }));
   t.after(async () => {
     child.kill("SIGKILL");
     await exited;
@@ -122,21 +144,42 @@ export async function spawnDev(t: Scope, cwd: string, args: string[] = []): Prom
 }
 
 export const isEmail = (event: DevEvent): event is EmailEvent => event.event === "email";
-export const isKind = <K extends DevEvent["event"]>(kind: K) => (event: DevEvent): event is Extract<DevEvent, { event: K }> => event.event === kind;
+export const isKind =
+  <K extends DevEvent["event"]>(kind: K) =>
+  (event: DevEvent): event is Extract<DevEvent, { event: K }> =>
+    event.event === kind;
 
 let counter = 0;
 
 /** A small message, each with a Message-ID of its own. */
 export function message(fields: Record<string, string> = {}, text = "Hello\r\n"): string {
-  const all = { From: "Ada <ada@example.com>", To: "inbox@example.org", Subject: "Hello", "Message-ID": `<${++counter}@example.com>`, ...fields };
-  return `${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${text}`;
+  const all = {
+    From: "Ada <ada@example.com>",
+    To: "inbox@example.org",
+    Subject: "Hello",
+    "Message-ID": `<${++counter}@example.com>`,
+    ...fields,
+  };
+  return `${Object.entries(all)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("")}\r\n${text}`;
 }
 
 export function mailer(t: Scope, server: DevServer, options: Record<string, unknown> = {}) {
-  const transport = createTransport({ host: server.smtp!.host, port: server.smtp!.port, secure: false, ignoreTLS: true, ...options });
+  const transport = createTransport({
+    host: server.smtp!.host,
+    port: server.smtp!.port,
+    secure: false,
+    ignoreTLS: true,
+    ...options,
+  });
   t.after(() => transport.close());
   return transport;
 }
 
 /** Names of the files below a folder, sorted. */
-export const filesBelow = async (folder: string): Promise<string[]> => (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)).sort();
+export const filesBelow = async (folder: string): Promise<string[]> =>
+  (await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();

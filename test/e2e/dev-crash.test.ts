@@ -32,11 +32,15 @@ export default {
 `;
 
 it("kill -9 under load loses nothing that a worker acknowledged", async (t) => {
-  const folder = await makeProject(t, { "src/index.ts": WORKER }, {
-    kv_namespaces: [{ binding: "KV", id: "kv" }],
-    r2_buckets: [{ binding: "BUCKET", bucket_name: "bucket" }],
-    d1_databases: [{ binding: "DB", database_name: "db", database_id: "db" }],
-  });
+  const folder = await makeProject(
+    t,
+    { "src/index.ts": WORKER },
+    {
+      kv_namespaces: [{ binding: "KV", id: "kv" }],
+      r2_buckets: [{ binding: "BUCKET", bucket_name: "bucket" }],
+      d1_databases: [{ binding: "DB", database_name: "db", database_id: "db" }],
+    },
+  );
   const acknowledged: string[] = [];
   for (const round of ["a", "b"]) {
     const { child, ready, exited } = await spawnDev(t, folder);
@@ -44,10 +48,17 @@ it("kill -9 under load loses nothing that a worker acknowledged", async (t) => {
     const lanes = [0, 1, 2, 3, 4, 5].map(async (lane) => {
       for (let i = 0; ; i++) {
         const number = `${round}-${lane}-${i}`;
-        const request = lane % 2 === 0
-          ? fetch(`${ready.url}/store?number=${number}`)
-          : fetch(`${ready.url}/cdn-cgi/handler/email?from=a@example.com&to=b@example.org`, { method: "POST", body: message({ "X-Number": number }) });
-        const answer = await request.then(async (response) => ({ status: response.status, text: await response.text() }), () => undefined);
+        const request =
+          lane % 2 === 0
+            ? fetch(`${ready.url}/store?number=${number}`)
+            : fetch(`${ready.url}/cdn-cgi/handler/email?from=a@example.com&to=b@example.org`, {
+                method: "POST",
+                body: message({ "X-Number": number }),
+              });
+        const answer = await request.then(
+          async (response) => ({ status: response.status, text: await response.text() }),
+          () => undefined,
+        );
         // Cut off: whether it was stored is nobody's promise.
         if (answer === undefined) return;
         assert.equal(answer.status, 200, answer.text);
@@ -60,8 +71,13 @@ it("kill -9 under load loses nothing that a worker acknowledged", async (t) => {
   }
 
   const { ready, child, exited } = await spawnDev(t, folder);
-  const kept = (await (await fetch(`${ready.url}/check`, { method: "POST", body: JSON.stringify(acknowledged) })).json()) as object[];
-  assert.deepEqual(kept, acknowledged.map((number) => ({ number, kv: `value of ${number}`, r2: `object of ${number}`, d1: number })));
+  const kept = (await (
+    await fetch(`${ready.url}/check`, { method: "POST", body: JSON.stringify(acknowledged) })
+  ).json()) as object[];
+  assert.deepEqual(
+    kept,
+    acknowledged.map((number) => ({ number, kv: `value of ${number}`, r2: `object of ${number}`, d1: number })),
+  );
   child.kill("SIGTERM");
   assert.deepEqual(await exited, { code: 0, signal: null });
 });

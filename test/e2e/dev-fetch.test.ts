@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
-import { createScope, isEmail, mailer, makeProject, message, serve, writeProjectFile, type TestServer } from "./dev-bench.ts";
+import {
+  createScope,
+  isEmail,
+  mailer,
+  makeProject,
+  message,
+  serve,
+  writeProjectFile,
+  type TestServer,
+} from "./dev-bench.ts";
 
 const FIRST = `
 export default {
@@ -43,7 +52,16 @@ describe("requests to the worker's fetch handler", () => {
   let server: TestServer;
   before(async () => {
     const folder = await makeProject(scope, { "src/index.ts": FIRST }, { name: "first" });
-    await writeProjectFile(folder, "other/wrangler.jsonc", JSON.stringify({ name: "second", main: "index.js", compatibility_date: "2026-10-01", addresses: ["*@second.example"] }));
+    await writeProjectFile(
+      folder,
+      "other/wrangler.jsonc",
+      JSON.stringify({
+        name: "second",
+        main: "index.js",
+        compatibility_date: "2026-10-01",
+        addresses: ["*@second.example"],
+      }),
+    );
     await writeProjectFile(folder, "other/index.js", SECOND);
     server = await serve(scope, folder, { configs: ["wrangler.jsonc", "other/wrangler.jsonc"] });
   });
@@ -64,7 +82,9 @@ describe("requests to the worker's fetch handler", () => {
     const gate = createServer((_, response) => void gates.push(() => response.end("go"))).listen(0, "127.0.0.1");
     t.after(() => gate.close());
     await once(gate, "listening");
-    const response = await fetch(`${server.url}/ticks`, { headers: { "x-gate": `http://127.0.0.1:${(gate.address() as { port: number }).port}/` } });
+    const response = await fetch(`${server.url}/ticks`, {
+      headers: { "x-gate": `http://127.0.0.1:${(gate.address() as { port: number }).port}/` },
+    });
     const reader = response.body!.getReader();
     for (const word of ["one", "two"]) {
       assert.equal(new TextDecoder().decode((await reader.read()).value), word);
@@ -99,12 +119,20 @@ describe("requests to the worker's fetch handler", () => {
     };
     await server.post(message(), "from=a@example.com&to=named@example.org&worker=second");
     assert.equal(await handledBy("named@example.org"), "second");
-    await fetch(`${server.url}/cdn-cgi/worker/second/__email`, { method: "POST", body: message({ To: "path@example.org" }) });
+    await fetch(`${server.url}/cdn-cgi/worker/second/__email`, {
+      method: "POST",
+      body: message({ To: "path@example.org" }),
+    });
     assert.equal(await handledBy("path@example.org"), "second");
     await server.post(message(), "from=a@example.com&to=default@example.org");
     assert.equal(await handledBy("default@example.org"), "first");
     const client = mailer(t, server);
-    await client.sendMail({ from: "a@example.com", to: ["smtp@second.example", "smtp@else.example"], subject: "x", text: "x" });
+    await client.sendMail({
+      from: "a@example.com",
+      to: ["smtp@second.example", "smtp@else.example"],
+      subject: "x",
+      text: "x",
+    });
     assert.equal(await handledBy("smtp@second.example"), "second");
     assert.equal(await handledBy("smtp@else.example"), "first");
   });

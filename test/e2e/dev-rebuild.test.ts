@@ -3,7 +3,16 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import type { DevEvent } from "../../src/dev/index.ts";
-import { isEmail, isKind, mailer, makeProject, message, serve, writeProjectFile, type TestServer } from "./dev-bench.ts";
+import {
+  isEmail,
+  isKind,
+  mailer,
+  makeProject,
+  message,
+  serve,
+  writeProjectFile,
+  type TestServer,
+} from "./dev-bench.ts";
 
 const answering = (text: string) => `export default { fetch: () => new Response(${JSON.stringify(text)}) };`;
 const ask = async ({ url }: TestServer) => (await fetch(url)).text();
@@ -11,7 +20,8 @@ const ask = async ({ url }: TestServer) => (await fetch(url)).text();
 /** Waits for an event that comes after this call. */
 function next<K extends DevEvent["event"]>(server: TestServer, kind: K): Promise<Extract<DevEvent, { event: K }>> {
   const before = new Set(server.events);
-  const isNew = (event: DevEvent): event is Extract<DevEvent, { event: K }> => isKind(kind)(event) && !before.has(event);
+  const isNew = (event: DevEvent): event is Extract<DevEvent, { event: K }> =>
+    isKind(kind)(event) && !before.has(event);
   return server.event(isNew);
 }
 
@@ -28,7 +38,11 @@ describe("rebuilding on change", () => {
 
     built = next(server, "built");
     await writeProjectFile(folder, "src/text.ts", `export const text = "three";`);
-    await writeProjectFile(folder, "src/index.ts.tmp", `import { text } from "./text.ts"; export default { fetch: () => new Response(text) };`);
+    await writeProjectFile(
+      folder,
+      "src/index.ts.tmp",
+      `import { text } from "./text.ts"; export default { fetch: () => new Response(text) };`,
+    );
     await rename(join(folder, "src/index.ts.tmp"), join(folder, "src/index.ts"));
     await built;
     assert.equal(await ask(server), "three");
@@ -50,7 +64,11 @@ describe("rebuilding on change", () => {
     assert.equal(await ask(server), "good");
 
     failed = next(server, "build-failed");
-    await writeProjectFile(folder, "src/index.ts", `import { text } from "./missing.ts"; export default { fetch: () => new Response(text) };`);
+    await writeProjectFile(
+      folder,
+      "src/index.ts",
+      `import { text } from "./missing.ts"; export default { fetch: () => new Response(text) };`,
+    );
     assert.match((await failed).message, /missing\.ts/);
     const built = next(server, "built");
     await writeProjectFile(folder, "src/missing.ts", `export const text = "found";`);
@@ -81,8 +99,17 @@ describe("rebuilding on change", () => {
   });
 
   it("reads the configuration and .dev.vars again", async (t) => {
-    const config = (greeting: string) => JSON.stringify({ name: "test", main: "src/index.ts", compatibility_date: "2026-10-01", vars: { GREETING: greeting } });
-    const folder = await makeProject(t, { "wrangler.jsonc": config("hello"), "src/index.ts": `export default { fetch: (request, env) => new Response(env.GREETING + " " + env.SECRET) };` });
+    const config = (greeting: string) =>
+      JSON.stringify({
+        name: "test",
+        main: "src/index.ts",
+        compatibility_date: "2026-10-01",
+        vars: { GREETING: greeting },
+      });
+    const folder = await makeProject(t, {
+      "wrangler.jsonc": config("hello"),
+      "src/index.ts": `export default { fetch: (request, env) => new Response(env.GREETING + " " + env.SECRET) };`,
+    });
     const server = await serve(t, folder);
     assert.equal(await ask(server), "hello undefined");
     let built = next(server, "built");
@@ -115,9 +142,15 @@ describe("rebuilding on change", () => {
   });
 
   it("loses no message while versions change under load, over HTTP and SMTP", async (t) => {
-    const worker = (version: number) => `export default { async email(message, env) { await env.KV.put(message.headers.get("x-number"), "${version}"); }, async fetch(request, env) {
+    const worker = (
+      version: number,
+    ) => `export default { async email(message, env) { await env.KV.put(message.headers.get("x-number"), "${version}"); }, async fetch(request, env) {
       const { keys } = await env.KV.list({ prefix: new URL(request.url).pathname.slice(1) }); return Response.json(keys.map((key) => key.name)); } };`;
-    const folder = await makeProject(t, { "src/index.ts": worker(0) }, { kv_namespaces: [{ binding: "KV", id: "numbers" }] });
+    const folder = await makeProject(
+      t,
+      { "src/index.ts": worker(0) },
+      { kv_namespaces: [{ binding: "KV", id: "numbers" }] },
+    );
     const server = await serve(t, folder);
     const client = mailer(t, server, { pool: true, maxConnections: 2, maxMessages: Infinity });
     const load = { on: true };
@@ -130,7 +163,12 @@ describe("rebuilding on change", () => {
           const { status, text } = await server.post(message({ "X-Number": number }));
           assert.equal(status, 200, text);
         } else {
-          await client.sendMail({ from: "ada@example.com", to: "inbox@example.org", text: "x", headers: { "X-Number": number } });
+          await client.sendMail({
+            from: "ada@example.com",
+            to: "inbox@example.org",
+            text: "x",
+            headers: { "X-Number": number },
+          });
         }
         sent.push(number);
       }
@@ -144,7 +182,8 @@ describe("rebuilding on change", () => {
     await Promise.all(senders);
 
     const stored: string[] = [];
-    for (const lane of [0, 1, 2, 3, 4, 5]) stored.push(...((await (await fetch(`${server.url}/${lane}-`)).json()) as string[]));
+    for (const lane of [0, 1, 2, 3, 4, 5])
+      stored.push(...((await (await fetch(`${server.url}/${lane}-`)).json()) as string[]));
     assert.ok(sent.length > 50, `${sent.length} messages`);
     assert.deepEqual(stored.filter((number) => sent.includes(number)).length, sent.length);
     const versions = new Set(server.events.filter(isEmail).map(({ outcome }) => outcome));

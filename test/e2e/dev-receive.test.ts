@@ -40,7 +40,8 @@ describe("receiving mail in development", () => {
     server = await serve(scope, folder, { limits: { messageBytes: 2 * 1024 * 1024 } });
   });
 
-  const post = (path: string, body: string | Uint8Array | undefined, init: RequestInit = {}) => fetch(`${server.url}${path}`, { method: "POST", body: body as RequestInit["body"], ...init });
+  const post = (path: string, body: string | Uint8Array | undefined, init: RequestInit = {}) =>
+    fetch(`${server.url}${path}`, { method: "POST", body: body as RequestInit["body"], ...init });
   const answer = async (response: Response) => [response.status, await response.text()];
   const ENVELOPE = "from=ada@example.com&to=inbox@example.org";
 
@@ -55,7 +56,8 @@ describe("receiving mail in development", () => {
       });
 
       it("refuses a message without envelope or without a body, and other methods", async () => {
-        const incomplete = "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body";
+        const incomplete =
+          "Invalid email. Your request must include URL parameters specifying the `from` and `to` addresses, as well as an email in the body";
         assert.deepEqual(await answer(await send({}, "from=ada@example.com")), [400, incomplete]);
         assert.deepEqual(await answer(await send({}, "to=ada@example.com&from=")), [400, incomplete]);
         assert.deepEqual(await answer(await post(`${path}?${ENVELOPE}`, undefined)), [400, incomplete]);
@@ -66,11 +68,17 @@ describe("receiving mail in development", () => {
 
       it("refuses a message without Message-ID", async () => {
         const bare = "From: ada@example.com\nTo: inbox@example.org\n\nhello";
-        assert.deepEqual(await answer(await post(`${path}?${ENVELOPE}`, bare)), [400, "Email could not be parsed: invalid or no message id provided"]);
+        assert.deepEqual(await answer(await post(`${path}?${ENVELOPE}`, bare)), [
+          400,
+          "Email could not be parsed: invalid or no message id provided",
+        ]);
       });
 
       it("tells the reason of a rejection", async () => {
-        assert.deepEqual(await answer(await send({ Subject: "reject" })), [400, "Worker rejected email with the following reason: nope"]);
+        assert.deepEqual(await answer(await send({ Subject: "reject" })), [
+          400,
+          "Worker rejected email with the following reason: nope",
+        ]);
       });
 
       it("answers a throw with 500 and its stack, mapped to the source", async () => {
@@ -82,22 +90,40 @@ describe("receiving mail in development", () => {
       it("tells with format=json what the worker did", async () => {
         const forwarded = await send({ Subject: "forward" }, `${ENVELOPE}&format=json`);
         assert.equal(forwarded.headers.get("content-type"), "application/json");
-        const body = await forwarded.json() as { outcome: string; forwards: { messageId: string; recipient: string; headers: [string, string][] }[]; replies: unknown[]; events: { type: string; timestamp: string; messageId?: string }[] };
+        const body = (await forwarded.json()) as {
+          outcome: string;
+          forwards: { messageId: string; recipient: string; headers: [string, string][] }[];
+          replies: unknown[];
+          events: { type: string; timestamp: string; messageId?: string }[];
+        };
         assert.equal(body.outcome, "ok");
-        assert.deepEqual(body.forwards.map(({ recipient, headers }) => ({ recipient, headers: headers.map(([name, value]) => [name.toLowerCase(), value]) })), [{ recipient: "team@example.net", headers: [["x-seen", "yes"]] }]);
+        assert.deepEqual(
+          body.forwards.map(({ recipient, headers }) => ({
+            recipient,
+            headers: headers.map(([name, value]) => [name.toLowerCase(), value]),
+          })),
+          [{ recipient: "team@example.net", headers: [["x-seen", "yes"]] }],
+        );
         assert.match(body.forwards[0]!.messageId, /^<[A-Za-z0-9]{36}@.+>$/);
         assert.deepEqual(body.replies, []);
         const forward = body.events.find(({ type }) => type === "forward")!;
         assert.equal(forward.messageId, body.forwards[0]!.messageId);
         assert.ok(!Number.isNaN(Date.parse(forward.timestamp)));
 
-        const replied = (await (await send({ Subject: "reply" }, `${ENVELOPE}&format=json`)).json()) as { replies: { sender: string; raw: string; messageId: string }[] };
+        const replied = (await (await send({ Subject: "reply" }, `${ENVELOPE}&format=json`)).json()) as {
+          replies: { sender: string; raw: string; messageId: string }[];
+        };
         assert.equal(replied.replies[0]!.sender, "inbox@example.org");
         assert.match(replied.replies[0]!.raw, /thanks/);
 
         const rejected = await send({ Subject: "reject" }, `${ENVELOPE}&format=json`);
         assert.equal(rejected.status, 200);
-        assert.deepEqual((({ outcome, rejectReason }) => ({ outcome, rejectReason }))((await rejected.json()) as { outcome: string; rejectReason: string }), { outcome: "ok", rejectReason: "nope" });
+        assert.deepEqual(
+          (({ outcome, rejectReason }) => ({ outcome, rejectReason }))(
+            (await rejected.json()) as { outcome: string; rejectReason: string },
+          ),
+          { outcome: "ok", rejectReason: "nope" },
+        );
 
         const thrown = await send({ Subject: "throw" }, `${ENVELOPE}&format=json`);
         assert.equal(thrown.status, 500);
@@ -107,21 +133,37 @@ describe("receiving mail in development", () => {
   }
 
   describe("/__email", () => {
-    const send = (raw: string, query = "") => post(`/__email${query}`, raw, { headers: { "content-type": "message/rfc822" } });
+    const send = (raw: string, query = "") =>
+      post(`/__email${query}`, raw, { headers: { "content-type": "message/rfc822" } });
 
     it("takes the envelope out of the message", async () => {
-      assert.deepEqual(await answer(await send(message({ From: '"Countess, Ada" <ada@example.com>', To: "Inbox <headers@example.org>", Subject: "x" }))), [200, "Worker successfully processed email"]);
+      assert.deepEqual(
+        await answer(
+          await send(
+            message({ From: '"Countess, Ada" <ada@example.com>', To: "Inbox <headers@example.org>", Subject: "x" }),
+          ),
+        ),
+        [200, "Worker successfully processed email"],
+      );
       const event = await server.event((e) => isEmail(e) && e.to === "headers@example.org");
       assert.ok(isEmail(event) && event.from === "ada@example.com" && event.warnings.length === 0);
     });
 
     it("gives every recipient a message of its own", async () => {
-      assert.deepEqual(await answer(await send(message({ To: "one@multi.example, Two <two@multi.example>" }))), [200, "Worker successfully processed email"]);
-      await Promise.all(["one", "two"].map((name) => server.event((e) => isEmail(e) && e.to === `${name}@multi.example`)));
+      assert.deepEqual(await answer(await send(message({ To: "one@multi.example, Two <two@multi.example>" }))), [
+        200,
+        "Worker successfully processed email",
+      ]);
+      await Promise.all(
+        ["one", "two"].map((name) => server.event((e) => isEmail(e) && e.to === `${name}@multi.example`)),
+      );
     });
 
     it("takes a message without Message-ID, as submission servers do", async () => {
-      assert.deepEqual(await answer(await send("From: a@example.com\nTo: noid@example.org\nSubject: seed\n\nbody")), [200, "Worker successfully processed email"]);
+      assert.deepEqual(await answer(await send("From: a@example.com\nTo: noid@example.org\nSubject: seed\n\nbody")), [
+        200,
+        "Worker successfully processed email",
+      ]);
     });
 
     it("says what is missing", async () => {
@@ -142,13 +184,23 @@ describe("receiving mail in development", () => {
         controller.close();
       },
     });
-    assert.deepEqual(await answer(await post(`/cdn-cgi/handler/email?${ENVELOPE}`, undefined, { body: chunked, duplex: "half" } as RequestInit)), [400, text]);
+    assert.deepEqual(
+      await answer(
+        await post(`/cdn-cgi/handler/email?${ENVELOPE}`, undefined, { body: chunked, duplex: "half" } as RequestInit),
+      ),
+      [400, text],
+    );
     let continued = false;
     const waiting = await new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const request = httpRequest(`${server.url}/cdn-cgi/handler/email?${ENVELOPE}`, { method: "POST", headers: { expect: "100-continue", "content-length": String(big.length) } });
+      const request = httpRequest(`${server.url}/cdn-cgi/handler/email?${ENVELOPE}`, {
+        method: "POST",
+        headers: { expect: "100-continue", "content-length": String(big.length) },
+      });
       request.on("continue", () => (continued = true));
       request.on("error", reject);
-      request.on("response", async (response) => resolve({ status: response.statusCode!, text: Buffer.concat(await response.toArray()).toString() }));
+      request.on("response", async (response) =>
+        resolve({ status: response.statusCode!, text: Buffer.concat(await response.toArray()).toString() }),
+      );
       request.flushHeaders();
     });
     assert.deepEqual(waiting, { status: 400, text });
@@ -165,17 +217,29 @@ describe("receiving mail in development", () => {
 
   it("takes mail over SMTP and tells the client what became of it", async (t) => {
     const client = mailer(t, server);
-    const sent = await client.sendMail({ from: "ada@example.com", to: "smtp@example.org", subject: "over SMTP", text: "hello" });
+    const sent = await client.sendMail({
+      from: "ada@example.com",
+      to: "smtp@example.org",
+      subject: "over SMTP",
+      text: "hello",
+    });
     assert.deepEqual(sent.accepted, ["smtp@example.org"]);
     const event = await server.event((e) => isEmail(e) && e.to === "smtp@example.org");
     assert.ok(isEmail(event) && event.outcome === "ok");
-    await assert.rejects(client.sendMail({ from: "ada@example.com", to: "smtp@example.org", subject: "reject", text: "x" }), /555.*nope/s);
-    await assert.rejects(client.sendMail({ from: "ada@example.com", to: "smtp@example.org", subject: "throw", text: "x" }), /451/);
+    await assert.rejects(
+      client.sendMail({ from: "ada@example.com", to: "smtp@example.org", subject: "reject", text: "x" }),
+      /555.*nope/s,
+    );
+    await assert.rejects(
+      client.sendMail({ from: "ada@example.com", to: "smtp@example.org", subject: "throw", text: "x" }),
+      /451/,
+    );
   });
 
   it("writes forwards, replies and sends as files and tells their paths", async () => {
     const to = (subject: string) => `from=ada@example.com&to=${subject}@files.example`;
-    for (const subject of ["forward", "reply", "send"]) assert.equal((await server.post(message({ Subject: subject }), to(subject))).status, 200);
+    for (const subject of ["forward", "reply", "send"])
+      assert.equal((await server.post(message({ Subject: subject }), to(subject))).status, 200);
     const files = async (subject: string) => {
       const event = await server.event((e) => isEmail(e) && e.to === `${subject}@files.example`);
       assert.ok(isEmail(event));
@@ -194,10 +258,16 @@ describe("receiving mail in development", () => {
   });
 
   it("lets a worker forward in waitUntil(), after the answer", async () => {
-    assert.equal((await server.post(message({ Subject: "late" }), "from=ada@example.com&to=late@wait.example")).status, 200);
+    assert.equal(
+      (await server.post(message({ Subject: "late" }), "from=ada@example.com&to=late@wait.example")).status,
+      200,
+    );
     const event = await server.event((e) => isEmail(e) && e.to === "late@wait.example");
     assert.ok(isEmail(event));
-    assert.deepEqual(event.actions.map(({ to }) => to), [["late@example.net"]]);
+    assert.deepEqual(
+      event.actions.map(({ to }) => to),
+      [["late@example.net"]],
+    );
     assert.deepEqual(event.exceptions, []);
   });
 
@@ -211,12 +281,18 @@ describe("receiving mail in development", () => {
 
   it("gives everything else to the fetch handler", async () => {
     assert.deepEqual(await answer(await fetch(`${server.url}/any/path?from=x`)), [200, "fetch handler: /any/path"]);
-    assert.equal(((await (await fetch(`${server.url}/cdn-cgi/reelpost/health`)).json()) as { status: string }).status, "ok");
+    assert.equal(
+      ((await (await fetch(`${server.url}/cdn-cgi/reelpost/health`)).json()) as { status: string }).status,
+      "ok",
+    );
   });
 
   it("counts what it did for Prometheus", async () => {
     const response = await fetch(`${server.url}/cdn-cgi/reelpost/metrics`);
     assert.match(response.headers.get("content-type") ?? "", /^text\/plain/);
-    assert.match(await response.text(), /^reelpost_worker_invocations_total\{worker="[^"]+",event="email",outcome="ok"\} [1-9]/m);
+    assert.match(
+      await response.text(),
+      /^reelpost_worker_invocations_total\{worker="[^"]+",event="email",outcome="ok"\} [1-9]/m,
+    );
   });
 });

@@ -26,12 +26,16 @@ describe("a scheduled handler, run by a request", () => {
     const response = await fetch(`${server.url}/cdn-cgi/handler/scheduled${query}`, init);
     return { status: response.status, text: await response.text() };
   };
-  const told = (cron: string) => server.event((event): event is ScheduledEvent => event.event === "scheduled" && event.cron === cron);
+  const told = (cron: string) =>
+    server.event((event): event is ScheduledEvent => event.event === "scheduled" && event.cron === cron);
 
   it("is told pattern and time; the answer waits for waitUntil() work", async () => {
     assert.deepEqual(await ask("?cron=*/5+*+*+*+*&time=1800000000000"), { status: 200, text: "ok" });
     const { outcome, logs, scheduledTime } = await told("*/5 * * * *");
-    assert.deepEqual([outcome, logs[0]?.message, scheduledTime.getTime()], ["ok", ["late", "*/5 * * * *", 1_800_000_000_000], 1_800_000_000_000]);
+    assert.deepEqual(
+      [outcome, logs[0]?.message, scheduledTime.getTime()],
+      ["ok", ["late", "*/5 * * * *", 1_800_000_000_000], 1_800_000_000_000],
+    );
   });
 
   it("runs as of now without a time, by POST too, and tells what it sent", async () => {
@@ -39,20 +43,29 @@ describe("a scheduled handler, run by a request", () => {
     assert.deepEqual(await ask("?cron=mail", { method: "POST" }), { status: 200, text: "ok" });
     const { scheduledTime, actions } = await told("mail");
     assert.ok(scheduledTime.getTime() >= before && scheduledTime.getTime() <= Date.now());
-    assert.deepEqual(actions.map(({ action, to }) => [action, to]), [["send", ["b@example.net"]]]);
+    assert.deepEqual(
+      actions.map(({ action, to }) => [action, to]),
+      [["send", ["b@example.net"]]],
+    );
   });
 
   it("answers 500 with what was thrown, as JSON when asked", async () => {
     const { status, text } = await ask("?cron=throw");
     assert.equal(status, 500);
     assert.match(text, /^exception\nTypeError: not today\n {4}at .*index\.ts:4:/);
-    const { exception, ...rest } = JSON.parse((await ask("?cron=throw&format=json")).text) as { exception: { message: string } };
+    const { exception, ...rest } = JSON.parse((await ask("?cron=throw&format=json")).text) as {
+      exception: { message: string };
+    };
     assert.deepEqual([rest, exception.message], [{ outcome: "exception", noRetry: false }, "not today"]);
   });
 
   it("refuses what is no time and other methods", async () => {
-    for (const time of ["soon", "-1", "1e400", "9".repeat(20)]) assert.equal((await ask(`?time=${time}`)).status, 400, time);
+    for (const time of ["soon", "-1", "1e400", "9".repeat(20)])
+      assert.equal((await ask(`?time=${time}`)).status, 400, time);
     assert.equal((await ask("", { method: "DELETE" })).status, 405);
-    assert.deepEqual(await ask("?worker=other"), { status: 404, text: 'There is no worker named "other" here. Running: test' });
+    assert.deepEqual(await ask("?worker=other"), {
+      status: 404,
+      text: 'There is no worker named "other" here. Running: test',
+    });
   });
 });

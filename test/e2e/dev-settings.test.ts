@@ -9,7 +9,9 @@ const WORKER = `export default { email(message) { if (message.to.startsWith("loo
 describe("REELPOST_ variables", () => {
   it("set the limits of workers and the data directory where nothing nearer does", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
-    const server = await serve(t, folder, { env: { REELPOST_WORKERS_CPU_MS: "150", REELPOST_DATA_DIR: "elsewhere", REELPOST_HTTP_HOST: "127.0.0.2" } });
+    const server = await serve(t, folder, {
+      env: { REELPOST_WORKERS_CPU_MS: "150", REELPOST_DATA_DIR: "elsewhere", REELPOST_HTTP_HOST: "127.0.0.2" },
+    });
     assert.deepEqual([server.dataDir, new URL(server.url).hostname], [join(folder, "elsewhere"), "127.0.0.2"]);
     const { status, text } = await server.post(message({}), "from=a@example.com&to=loop@example.com");
     assert.equal(status, 500);
@@ -19,16 +21,22 @@ describe("REELPOST_ variables", () => {
   it("give way to the project's own file", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER }, { limits: { cpu_ms: 120 } });
     const server = await serve(t, folder, { env: { REELPOST_WORKERS_CPU_MS: "60000" } });
-    assert.match((await server.post(message({}), "from=a@example.com&to=loop@example.com")).text, /CPU time limit of 120 ms/);
+    assert.match(
+      (await server.post(message({}), "from=a@example.com&to=loop@example.com")).text,
+      /CPU time limit of 120 ms/,
+    );
   });
 
   it("that make no sense are all told at once", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
-    await assert.rejects(serve(t, folder, { env: { REELPOST_WORKERS_CPU_MS: "soon", REELPOST_HTTP_PORT: "70000" } }), (err: unknown) => {
-      assert.ok(err instanceof UserError);
-      assert.match(err.message, /REELPOST_WORKERS_CPU_MS/);
-      assert.match(err.message, /REELPOST_HTTP_PORT/);
-      return true;
-    });
+    await assert.rejects(
+      serve(t, folder, { env: { REELPOST_WORKERS_CPU_MS: "soon", REELPOST_HTTP_PORT: "70000" } }),
+      (err: unknown) => {
+        assert.ok(err instanceof UserError);
+        assert.match(err.message, /REELPOST_WORKERS_CPU_MS/);
+        assert.match(err.message, /REELPOST_HTTP_PORT/);
+        return true;
+      },
+    );
   });
 });

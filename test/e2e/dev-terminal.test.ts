@@ -11,19 +11,36 @@ const WORKER = `export default {
   fetch: () => new Response("hello"),
 };`;
 
-const send = (url: string, fields: Record<string, string> = {}) => fetch(`${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org`, { method: "POST", body: message(fields) });
+const send = (url: string, fields: Record<string, string> = {}) =>
+  fetch(`${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org`, {
+    method: "POST",
+    body: message(fields),
+  });
 
 describe("reelpost dev in a pipe", () => {
   it("prints one JSON object per event and nothing else", async (t) => {
-    const { ready, printed, child, exited } = await spawnDev(t, await makeProject(t, { "src/index.ts": WORKER }, { vars: { A: "b" } }));
+    const { ready, printed, child, exited } = await spawnDev(
+      t,
+      await makeProject(t, { "src/index.ts": WORKER }, { vars: { A: "b" } }),
+    );
     assert.match(ready.url, /^http:\/\/127\.0\.0\.1:\d+$/);
     assert.equal((await send(ready.url)).status, 200);
     assert.equal(await (await fetch(ready.url)).text(), "hello");
     child.kill("SIGINT");
     assert.deepEqual(await exited, { code: 0, signal: null });
-    assert.deepEqual(printed.map(({ event }) => event).filter((event) => event !== "warning"), ["built", "ready", "email", "fetch"]);
-    const email = printed.find(({ event }) => event === "email") as unknown as { worker: string; outcome: string; logs: { message: unknown[] }[] };
-    assert.deepEqual([email.worker, email.outcome, email.logs[0]!.message], ["test", "ok", ["got", "inbox@example.org"]]);
+    assert.deepEqual(
+      printed.map(({ event }) => event).filter((event) => event !== "warning"),
+      ["built", "ready", "email", "fetch"],
+    );
+    const email = printed.find(({ event }) => event === "email") as unknown as {
+      worker: string;
+      outcome: string;
+      logs: { message: unknown[] }[];
+    };
+    assert.deepEqual(
+      [email.worker, email.outcome, email.logs[0]!.message],
+      ["test", "ok", ["got", "inbox@example.org"]],
+    );
   });
 
   it("finishes what it has when it is asked to stop, and leaves at once when asked twice", async (t) => {
@@ -37,10 +54,16 @@ describe("reelpost dev in a pipe", () => {
     assert.equal((await answer).status, 200);
     assert.deepEqual(await patient.exited, { code: 0, signal: null });
     assert.equal(patient.printed.findLast(({ event }) => event === "email")?.outcome, "ok");
-    assert.match(String(patient.printed.find(({ event }) => event === "notice")?.text), /^Stopping when what still runs is done/);
+    assert.match(
+      String(patient.printed.find(({ event }) => event === "notice")?.text),
+      /^Stopping when what still runs is done/,
+    );
 
     const impatient = await spawnDev(t, folder);
-    const cut = send(impatient.ready.url, { "X-Wait": "20000" }).then(() => "answered", () => "cut");
+    const cut = send(impatient.ready.url, { "X-Wait": "20000" }).then(
+      () => "answered",
+      () => "cut",
+    );
     await fetch(impatient.ready.url);
     impatient.child.kill("SIGINT");
     const gone = setInterval(() => impatient.child.kill("SIGINT"), 100);
@@ -55,14 +78,23 @@ describe("reelpost dev in a pipe", () => {
     t.after(() => other.close());
     await once(other, "listening");
     const { port } = other.address() as { port: number };
-    await assert.rejects(spawnDev(t, folder, ["--port", String(port)]), new RegExp(`exit code 1: .*Port ${port} on 127\\.0\\.0\\.1 is in use.*--port 0`));
-    await assert.rejects(spawnDev(t, folder, ["--smtp-port", String(port)]), /exit code 1: .*SMTP cannot listen there.*--smtp-port 0/);
+    await assert.rejects(
+      spawnDev(t, folder, ["--port", String(port)]),
+      new RegExp(`exit code 1: .*Port ${port} on 127\\.0\\.0\\.1 is in use.*--port 0`),
+    );
+    await assert.rejects(
+      spawnDev(t, folder, ["--smtp-port", String(port)]),
+      /exit code 1: .*SMTP cannot listen there.*--smtp-port 0/,
+    );
   });
 
   it("refuses a second server on the same data, and takes another directory", async (t) => {
     const folder = await makeProject(t, { "src/index.ts": WORKER });
     const first = await spawnDev(t, folder);
-    await assert.rejects(spawnDev(t, folder), new RegExp(`exit code 1: .*Another Reelpost server \\(process ${first.child.pid}\\).*--data-dir`));
+    await assert.rejects(
+      spawnDev(t, folder),
+      new RegExp(`exit code 1: .*Another Reelpost server \\(process ${first.child.pid}\\).*--data-dir`),
+    );
     const { ready } = await spawnDev(t, folder, ["--data-dir", "elsewhere"]);
     assert.equal(ready.dataDirectory, join(folder, "elsewhere"));
   });
@@ -80,7 +112,11 @@ describe("reelpost dev on a terminal", () => {
   /** util-linux' script gives a program a terminal of its own. */
   function onTerminal(t: { after(stop: () => unknown): void }, cwd: string) {
     const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
-    const child = spawn("script", ["-qfec", `${process.execPath} ${main} dev --port 0 --smtp-port 0`, "/dev/null"], { cwd, stdio: ["pipe", "pipe", "inherit"], env: { ...process.env, TERM: "xterm", NO_COLOR: "" } });
+    const child = spawn("script", ["-qfec", `${process.execPath} ${main} dev --port 0 --smtp-port 0`, "/dev/null"], {
+      cwd,
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, TERM: "xterm", NO_COLOR: "" },
+    });
     const exited = once(child, "close");
     t.after(async () => {
       child.kill("SIGKILL");
@@ -112,7 +148,11 @@ describe("reelpost dev on a terminal", () => {
   }
 
   it("shows a banner with colours, tells events, and obeys keys", async (t) => {
-    const folder = await makeProject(t, { "src/index.ts": WORKER }, { kv_namespaces: [{ binding: "KV", id: "things" }] });
+    const folder = await makeProject(
+      t,
+      { "src/index.ts": WORKER },
+      { kv_namespaces: [{ binding: "KV", id: "things" }] },
+    );
     const terminal = onTerminal(t, folder);
     const banner = await terminal.shows("╰");
     assert.ok(banner.includes("\u001b["));

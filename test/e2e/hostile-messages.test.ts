@@ -57,7 +57,9 @@ describe("hostile messages", () => {
 
   test("each is answered, soon, and what is taken goes on octet for octet", async (t) => {
     const answers = await answersOf("box@routed.example");
-    t.diagnostic(`${answers.length} messages, the slowest took ${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms`);
+    t.diagnostic(
+      `${answers.length} messages, the slowest took ${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms`,
+    );
     assert.deepEqual(wrong(answers), []);
     const taken = answers.flatMap(({ answer }, i) => (answer.startsWith("250 ") ? [i] : []));
     await until(() => hop.taken.length >= taken.length || undefined, "what was taken");
@@ -65,9 +67,14 @@ describe("hostile messages", () => {
     const different = taken.filter((i) => {
       const { raw, changed } = messages[i]!;
       const whole = raw.endsWith("\r\n") || raw === "" ? raw : `${raw}\r\n`;
-      return changed ? !arrived.get(String(i))?.endsWith(whole.slice(whole.indexOf("\r\n\r\n"))) : !arrived.get(String(i))?.endsWith(whole);
+      return changed
+        ? !arrived.get(String(i))?.endsWith(whole.slice(whole.indexOf("\r\n\r\n")))
+        : !arrived.get(String(i))?.endsWith(whole);
     });
-    assert.deepEqual(different.map((i) => messages[i]!.name), []);
+    assert.deepEqual(
+      different.map((i) => messages[i]!.name),
+      [],
+    );
     assert.equal(hop.taken.length, taken.length);
   });
 
@@ -76,15 +83,23 @@ describe("hostile messages", () => {
   });
 
   test("afterwards everything is as before, and the log has them all", async () => {
-    assert.match(await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: letter("after the storm") }), /^250 /);
+    assert.match(
+      await sendRaw(world.server.smtp!.port, { to: "box@routed.example", raw: letter("after the storm") }),
+      /^250 /,
+    );
     await world.story("after the storm", ({ status }) => status === "delivered");
     const seen = new Set<string>();
-    for (let cursor: string | undefined = ""; cursor !== undefined; ) {
-      const { body } = await world.api.call("get", `email/activity?kind=routing&per_page=50&cursor=${encodeURIComponent(cursor)}`);
+    for (let cursor: string | undefined = ""; cursor !== undefined;) {
+      const { body } = await world.api.call(
+        "get",
+        `email/activity?kind=routing&per_page=50&cursor=${encodeURIComponent(cursor)}`,
+      );
       for (const { from, to } of body.result as { from: string; to: string }[]) seen.add(`${from} ${to}`);
       cursor = (body.result_info as { cursor?: string }).cursor;
     }
-    const missing = messages.flatMap(({ name }, i) => (["box", "reader"].every((local) => seen.has(`m${i}@sender.example ${local}@routed.example`)) ? [] : [name]));
+    const missing = messages.flatMap(({ name }, i) =>
+      ["box", "reader"].every((local) => seen.has(`m${i}@sender.example ${local}@routed.example`)) ? [] : [name],
+    );
     assert.deepEqual(missing, []);
   });
 });

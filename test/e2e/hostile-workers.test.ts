@@ -47,7 +47,9 @@ describe("a hostile worker", { concurrency: true }, () => {
   let server: ServeServer;
   before(async () => {
     // The operator allows loopback, for a service on the same machine.
-    server = await servePlatform(scope, { env: { REELPOST_EGRESS_ALLOW: "127.0.0.1", REELPOST_NETWORK_OWN_ADDRESSES: "93.184.216.34" } });
+    server = await servePlatform(scope, {
+      env: { REELPOST_EGRESS_ALLOW: "127.0.0.1", REELPOST_NETWORK_OWN_ADDRESSES: "93.184.216.34" },
+    });
     const api = createApi(server, TOKEN);
     await api.deploy("reaching", REACHING);
     await api.deploy("wide", WIDE);
@@ -57,8 +59,12 @@ describe("a hostile worker", { concurrency: true }, () => {
   const reach = async (to: string) => (await ask(server, `/workers/reaching/?to=${encodeURIComponent(to)}`)).body;
 
   test("cannot connect to its server's mail ports, even if the address is allowed", async () => {
-    for (const { port } of [server.smtp!, server.submission!]) assert.match(await reach(`127.0.0.1:${port}`), /^refused: /);
-    assert.match(await reach(`http://127.0.0.1:${server.smtp!.port}/`), new RegExp(`^403 fetch to .* is refused: port ${server.smtp!.port} of this server is closed to workers`));
+    for (const { port } of [server.smtp!, server.submission!])
+      assert.match(await reach(`127.0.0.1:${port}`), /^refused: /);
+    assert.match(
+      await reach(`http://127.0.0.1:${server.smtp!.port}/`),
+      new RegExp(`^403 fetch to .* is refused: port ${server.smtp!.port} of this server is closed to workers`),
+    );
     assert.equal(await reach(`${server.url}/healthz`), "200 ok\n");
   });
 
@@ -68,11 +74,25 @@ describe("a hostile worker", { concurrency: true }, () => {
 
   test("cannot set origin-wide headers on a shared host, but can on its own host", async () => {
     const names = ["service-worker-allowed", "clear-site-data", "set-cookie", "x-mine", "content-security-policy"];
-    const of = ({ headers }: { headers: IncomingHttpHeaders }) => names.map((name) => String(headers[name]).slice(0, 8));
+    const of = ({ headers }: { headers: IncomingHttpHeaders }) =>
+      names.map((name) => String(headers[name]).slice(0, 8));
     assert.deepEqual(of(await ask(server, "/workers/wide/")), ["undefine", "undefine", "a=1; Pat", "1", "sandbox "]);
     assert.deepEqual((await ask(server, "/workers/wide/")).headers["set-cookie"], ["a=1; Path=/workers/wide"]);
-    assert.deepEqual(of(await ask(server, "/", { host: "wide.main.localhost" })), ["/", '"*"', "a=1; Pat", "1", "undefine"]);
-    const upgraded = httpRequest(`${server.url}/workers/wide/`, { headers: { connection: "upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": Buffer.alloc(16).toString("base64") } }).end();
+    assert.deepEqual(of(await ask(server, "/", { host: "wide.main.localhost" })), [
+      "/",
+      '"*"',
+      "a=1; Pat",
+      "1",
+      "undefine",
+    ]);
+    const upgraded = httpRequest(`${server.url}/workers/wide/`, {
+      headers: {
+        connection: "upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": Buffer.alloc(16).toString("base64"),
+      },
+    }).end();
     const [answer, socket] = (await once(upgraded, "upgrade")) as [IncomingMessage, Socket];
     socket.destroy();
     assert.deepEqual([answer.statusCode, ...of(answer).slice(0, 2)], [101, "undefine", "undefine"]);
@@ -90,7 +110,12 @@ describe("separate hosts for API, workers, videos and uploads", () => {
   let server: ServeServer;
   before(async () => {
     server = await servePlatform(scope, {
-      env: { REELPOST_API_HOSTS: "api.example.com,127.0.0.1", REELPOST_WORKERS_BY_PATH: "false", REELPOST_STREAM_UPLOAD_HOST: "uploads.example.com", REELPOST_STREAM_DELIVERY_DOMAIN: "videos.example.com" },
+      env: {
+        REELPOST_API_HOSTS: "api.example.com,127.0.0.1",
+        REELPOST_WORKERS_BY_PATH: "false",
+        REELPOST_STREAM_UPLOAD_HOST: "uploads.example.com",
+        REELPOST_STREAM_DELIVERY_DOMAIN: "videos.example.com",
+      },
     });
     await createApi(server, TOKEN).deploy("wide", WIDE);
   });
@@ -100,22 +125,33 @@ describe("separate hosts for API, workers, videos and uploads", () => {
 
   test("the API host serves no workers, uploads or videos", async () => {
     assert.equal(await status("api.example.com", "/client/v4/docs"), 200);
-    for (const path of ["/workers/wide/", `/upload/${"a".repeat(32)}/secret`, `/${"a".repeat(32)}/watch`]) assert.equal(await status("api.example.com", path), 404, path);
-    assert.match((await ask(server, `/${"a".repeat(32)}/watch`, { host: "api.example.com" })).body, /^There is nothing under this path/);
+    for (const path of ["/workers/wide/", `/upload/${"a".repeat(32)}/secret`, `/${"a".repeat(32)}/watch`])
+      assert.equal(await status("api.example.com", path), 404, path);
+    assert.match(
+      (await ask(server, `/${"a".repeat(32)}/watch`, { host: "api.example.com" })).body,
+      /^There is nothing under this path/,
+    );
     assert.equal(await status("wide.main.localhost", "/"), 200);
   });
 
   test("the upload host serves only uploads and is used in upload URLs", async () => {
-    const { uploadURL } = await createApi(server, TOKEN).ok("post", "stream/direct_upload", { body: { maxDurationSeconds: 60 } });
+    const { uploadURL } = await createApi(server, TOKEN).ok("post", "stream/direct_upload", {
+      body: { maxDurationSeconds: 60 },
+    });
     const { hostname, pathname, port } = new URL(uploadURL);
     assert.deepEqual([hostname, port], ["uploads.example.com", new URL(server.url).port]);
-    assert.equal((await ask(server, pathname, { host: "uploads.example.com", headers: { accept: "text/html" } })).status, 200);
+    assert.equal(
+      (await ask(server, pathname, { host: "uploads.example.com", headers: { accept: "text/html" } })).status,
+      200,
+    );
     assert.equal(await status("api.example.com", pathname), 404);
-    for (const path of ["/client/v4/docs", "/workers/wide/", "/", "/healthz"]) assert.equal(await status("uploads.example.com", path), 404, path);
+    for (const path of ["/client/v4/docs", "/workers/wide/", "/", "/healthz"])
+      assert.equal(await status("uploads.example.com", path), 404, path);
   });
 
   test("replies 421 for other host names, except for health probes", async () => {
-    for (const path of ["/client/v4/docs", "/", "/workers/wide/"]) assert.equal(await status("evil.example", path), 421, path);
+    for (const path of ["/client/v4/docs", "/", "/workers/wide/"])
+      assert.equal(await status("evil.example", path), 421, path);
     assert.deepEqual([await status("10.0.0.1", "/healthz"), await status("10.0.0.1", "/readyz")], [200, 200]);
   });
 });

@@ -11,8 +11,24 @@ const lowLatency = (manifest: string) => `${manifest}?protocol=llhls`;
 
 describe("low-latency HLS conforms to rfc8216bis", needsFfmpeg, () => {
   for (const [name, { target, options, frameRate }] of Object.entries({
-    "RTMP with B-frames at 30 fps, 44.1 kHz audio": { target: rtmp, frameRate: 30, options: { fps: "30", video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2", "-b:v", "400k"], audio: ["-ar", "44100", "-c:a", "aac", "-b:a", "96k"] } },
-    "SRT at 29.97 fps, 48 kHz audio": { target: srt, frameRate: 29.97, options: { fps: "30000/1001", video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "0"], audio: ["-ar", "48000", "-c:a", "aac"] } },
+    "RTMP with B-frames at 30 fps, 44.1 kHz audio": {
+      target: rtmp,
+      frameRate: 30,
+      options: {
+        fps: "30",
+        video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "2", "-b:v", "400k"],
+        audio: ["-ar", "44100", "-c:a", "aac", "-b:a", "96k"],
+      },
+    },
+    "SRT at 29.97 fps, 48 kHz audio": {
+      target: srt,
+      frameRate: 29.97,
+      options: {
+        fps: "30000/1001",
+        video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-bf", "0"],
+        audio: ["-ar", "48000", "-c:a", "aac"],
+      },
+    },
   })) {
     test(name, { timeout: 110_000 }, async (t) => {
       const server = await startLiveServer(t);

@@ -20,26 +20,52 @@ const FAILURES: Record<string, { say: Script; code: string }> = {
   "no such record": { say: () => ({}), code: "ENODATA" },
   silence: { say: () => undefined, code: "ETIMEOUT" },
   "a lame server": { say: () => ({ recursive: false }), code: "ESERVFAIL" },
-  "an alias of itself": { say: ({ name, type }) => (type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: name }] }), code: "ESERVFAIL" },
-  "aliases in a circle": { say: ({ name, type }) => (type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: name.startsWith("x.") ? name.slice(2) : `x.${name}` }] }), code: "ESERVFAIL" },
-  "aliases without end": { say: ({ name, type }) => (type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: `x${name}` }] }), code: "ESERVFAIL" },
+  "an alias of itself": {
+    say: ({ name, type }) =>
+      type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: name }] },
+    code: "ESERVFAIL",
+  },
+  "aliases in a circle": {
+    say: ({ name, type }) =>
+      type === "CNAME"
+        ? { rcode: "SERVFAIL" }
+        : { answers: [{ name, type: "CNAME", ttl: 60, data: name.startsWith("x.") ? name.slice(2) : `x.${name}` }] },
+    code: "ESERVFAIL",
+  },
+  "aliases without end": {
+    say: ({ name, type }) =>
+      type === "CNAME" ? { rcode: "SERVFAIL" } : { answers: [{ name, type: "CNAME", ttl: 60, data: `x${name}` }] },
+    code: "ESERVFAIL",
+  },
   "no message": { say: () => ({ raw: Buffer.from("hello") }), code: "ETIMEOUT" },
   "half a message": { say: () => ({ raw: Buffer.alloc(12) }), code: "ETIMEOUT" },
-  "another's answer": { say: (): Said => ({ question: "another.test", answers: [{ name: "another.test", type: "A", ttl: 60, data: "192.0.2.1" }] }), code: "ETIMEOUT" },
+  "another's answer": {
+    say: (): Said => ({
+      question: "another.test",
+      answers: [{ name: "another.test", type: "A", ttl: 60, data: "192.0.2.1" }],
+    }),
+    code: "ETIMEOUT",
+  },
 };
 const TYPES: QuestionType[] = ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SOA", "SRV", "TLSA", "TXT"];
 const PASSES = new Set(["ENOTFOUND", "ENODATA"]);
 
 async function lookupsBy(t: TestContext, { say, code }: { say: Script; code: string }): Promise<Lookups> {
   const server = await startScriptedServer(t, say);
-  const lookups = createLookups({ servers: [{ host: "127.0.0.1", port: server.port }], clock: systemClock, log: silentLog, ...(code === "ETIMEOUT" && { attemptMs: 40 }) });
+  const lookups = createLookups({
+    servers: [{ host: "127.0.0.1", port: server.port }],
+    clock: systemClock,
+    log: silentLog,
+    ...(code === "ETIMEOUT" && { attemptMs: 40 }),
+  });
   t.after(() => lookups.close());
   return lookups;
 }
 
 const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const held = createSpool({ dir: "/nonexistent", ids: randomIds });
-const MESSAGE = "From: ada@sender.test\r\nTo: box@routed.test\r\nSubject: x\r\nDate: Thu, 1 Jan 2026 00:00:00 +0000\r\nMessage-ID: <1@sender.test>\r\n\r\nHello\r\n";
+const MESSAGE =
+  "From: ada@sender.test\r\nTo: box@routed.test\r\nSubject: x\r\nDate: Thu, 1 Jan 2026 00:00:00 +0000\r\nMessage-ID: <1@sender.test>\r\n\r\nHello\r\n";
 
 for (const [what, failure] of Object.entries(FAILURES)) {
   const { code } = failure;
@@ -48,35 +74,88 @@ for (const [what, failure] of Object.entries(FAILURES)) {
 
     test("says so for every type of record", async (t) => {
       const lookups = await lookupsBy(t, failure);
-      const told = await Promise.all(TYPES.map(async (type) => [type, await lookups.resolve("a.test", type).then(() => "answered", (err: { code: string }) => err.code)]));
-      assert.deepEqual(told.filter(([type, found]) => found !== code && !(type === "CNAME" && found === "ESERVFAIL" && !permanent)), []);
+      const told = await Promise.all(
+        TYPES.map(async (type) => [
+          type,
+          await lookups.resolve("a.test", type).then(
+            () => "answered",
+            (err: { code: string }) => err.code,
+          ),
+        ]),
+      );
+      assert.deepEqual(
+        told.filter(([type, found]) => found !== code && !(type === "CNAME" && found === "ESERVFAIL" && !permanent)),
+        [],
+      );
     });
 
     test("mail to such a domain bounces when it is not there, and waits when nobody knows", async (t) => {
-      const routed = await routeTo("a.test", { resolver: await lookupsBy(t, failure), port: 25, families: [4, 6], ownNames: new Set(), mayConnect: () => true, random: Math.random });
+      const routed = await routeTo("a.test", {
+        resolver: await lookupsBy(t, failure),
+        port: 25,
+        families: [4, 6],
+        ownNames: new Set(),
+        mayConnect: () => true,
+        random: Math.random,
+      });
       assert.ok(!routed.ok);
       assert.deepEqual([routed.permanent, routed.reply.code], permanent ? [true, 550] : [false, 451]);
       // The MX is there, and its host's addresses are asked for.
-      const hosts = await routeTo("a.test", { resolver: { ...(await lookupsBy(t, failure)), resolveMx: async () => [{ exchange: "mx.a.test", priority: 1 }] }, port: 25, families: [4, 6], ownNames: new Set(), mayConnect: () => true, random: Math.random });
+      const hosts = await routeTo("a.test", {
+        resolver: { ...(await lookupsBy(t, failure)), resolveMx: async () => [{ exchange: "mx.a.test", priority: 1 }] },
+        port: 25,
+        families: [4, 6],
+        ownNames: new Set(),
+        mayConnect: () => true,
+        random: Math.random,
+      });
       assert.deepEqual(hosts.ok ? hosts : [hosts.permanent, hosts.reply.code], permanent ? [true, 550] : [false, 451]);
     });
 
     test("a sender without a record proves nothing, and one whose records fail is put off", async (t) => {
       const lookups = await lookupsBy(t, failure);
-      const authenticator = createAuthenticator({ resolver: lookups.resolve, authservId: "mx.test", clock: systemClock });
+      const authenticator = createAuthenticator({
+        resolver: lookups.resolve,
+        authservId: "mx.test",
+        clock: systemClock,
+      });
       t.after(() => authenticator.close());
-      const fields = await createSigner({ clock: systemClock }).sign(held.hold(Buffer.from(MESSAGE)), { dkim: [{ domain: "sender.test", selector: "k", privateKey: keys.privateKey.export({ format: "pem", type: "pkcs8" }) as string }] });
+      const fields = await createSigner({ clock: systemClock }).sign(held.hold(Buffer.from(MESSAGE)), {
+        dkim: [
+          {
+            domain: "sender.test",
+            selector: "k",
+            privateKey: keys.privateKey.export({ format: "pem", type: "pkcs8" }) as string,
+          },
+        ],
+      });
       const signed = held.hold(Buffer.from(fields + MESSAGE));
-      const { spf, dkim, accept, reply } = await authenticator.check({ from: "ada@sender.test", helo: "sender.test", ip: "192.0.2.1" }, signed);
+      const { spf, dkim, accept, reply } = await authenticator.check(
+        { from: "ada@sender.test", helo: "sender.test", ip: "192.0.2.1" },
+        signed,
+      );
       assert.equal(accept, false);
-      assert.deepEqual([spf.result, dkim.map(({ result }) => result)[0], reply!.code], permanent ? ["none", "neutral", 550] : ["temperror", "temperror", 451]);
+      assert.deepEqual(
+        [spf.result, dkim.map(({ result }) => result)[0], reply!.code],
+        permanent ? ["none", "neutral", 550] : ["temperror", "temperror", 451],
+      );
     });
 
     test("no block list names anybody, and DANE and a reverse name are not made up", async (t) => {
       const lookups = await lookupsBy(t, failure);
-      assert.equal(await createBlockLists({ lists: ["bl.test"], resolver: lookups.resolve, clock: systemClock, log: silentLog }).find("192.0.2.1"), undefined);
+      assert.equal(
+        await createBlockLists({
+          lists: ["bl.test"],
+          resolver: lookups.resolve,
+          clock: systemClock,
+          log: silentLog,
+        }).find("192.0.2.1"),
+        undefined,
+      );
       await assert.rejects(lookups.resolve("1.2.0.192.in-addr.arpa", "PTR"), { code });
-      const dane = await Promise.resolve(createDane({ lookups, port: 25 })("a.test", "mx.a.test")).then(({ kind }) => kind);
+      const dane = await Promise.resolve(createDane({ lookups, port: 25 })("a.test", "mx.a.test")).then(
+        ({ kind }) => kind,
+      );
       assert.equal(dane, permanent ? "none" : "unknown");
     });
   });

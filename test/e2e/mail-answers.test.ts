@@ -16,25 +16,55 @@ const ANSWERS = (polite: boolean) => `
   };`;
 
 // References has a hundred entries at most: with the first message a hundred and one are answered.
-for (const [polite, least, most] of [[true, 1, 1], [false, 20, 101]] as const) {
-  test(`two workers that answer each other${polite ? "" : " and say they are none"} come to an end, and the log says why`, { timeout: 90_000 }, async (t) => {
-    const dns = await startScriptedServer(t, () => ({ rcode: "NXDOMAIN" }));
-    const world = await startMailWorld(t, {
-      domain: "one.example", env: { REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example", REELPOST_DNS_RESOLVERS: `127.0.0.1:${dns.port}`, REELPOST_OUTBOUND_DELIVER: "mx", REELPOST_OUTBOUND_ALLOW_PRIVATE: "true", REELPOST_OUTBOUND_RETRY_MINUTES: "0.01" },
-    });
-    await world.newZone("us.example", [{ type: "TXT", name: "_spf", content: "v=spf1 ip4:127.0.0.1 -all" }]);
-    const two = await world.newZone("two.example");
-    await world.api.ok("post", `/zones/${two}/email/routing/dns`, { body: {} });
-    for (const zone of [world.zone, two]) await world.api.ok("post", `/zones/${zone}/dns_records`, { body: { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject", ttl: 60 } });
-    await world.api.deploy("answers", ANSWERS(polite));
-    await world.rule("*", "worker", "answers");
-    await world.api.ok("put", `/zones/${two}/email/routing/rules/catch_all`, { body: { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "worker", value: ["answers"] }] } });
-    // Every answer is given while the one before it is still being handed over: a connection inside a connection.
-    assert.match(await sendRaw(world.server.smtp!.port, { from: "desk@two.example", to: "desk@one.example", raw: letter("begin", { from: "desk@two.example" }) }), /^250 /);
-    const entries = async (): Promise<{ status: string; error_detail: string }[]> => world.api.ok("get", "email/activity?per_page=1000&kind=routing&search=begin");
-    const last = await until(async () => (await entries()).find(({ status }) => status === "error"), "an answer that cannot be answered");
-    const rounds = (await entries()).filter(({ status }) => status === "handled").length;
-    assert.ok(rounds >= least && rounds <= most, `${rounds} were answered`);
-    assert.match(last.error_detail, /^451 4\.3\.0 .*\(Error: Original email is not replyable\)$/);
-  });
+for (const [polite, least, most] of [
+  [true, 1, 1],
+  [false, 20, 101],
+] as const) {
+  test(
+    `two workers that answer each other${polite ? "" : " and say they are none"} come to an end, and the log says why`,
+    { timeout: 90_000 },
+    async (t) => {
+      const dns = await startScriptedServer(t, () => ({ rcode: "NXDOMAIN" }));
+      const world = await startMailWorld(t, {
+        domain: "one.example",
+        env: {
+          REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example",
+          REELPOST_DNS_RESOLVERS: `127.0.0.1:${dns.port}`,
+          REELPOST_OUTBOUND_DELIVER: "mx",
+          REELPOST_OUTBOUND_ALLOW_PRIVATE: "true",
+          REELPOST_OUTBOUND_RETRY_MINUTES: "0.01",
+        },
+      });
+      await world.newZone("us.example", [{ type: "TXT", name: "_spf", content: "v=spf1 ip4:127.0.0.1 -all" }]);
+      const two = await world.newZone("two.example");
+      await world.api.ok("post", `/zones/${two}/email/routing/dns`, { body: {} });
+      for (const zone of [world.zone, two])
+        await world.api.ok("post", `/zones/${zone}/dns_records`, {
+          body: { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject", ttl: 60 },
+        });
+      await world.api.deploy("answers", ANSWERS(polite));
+      await world.rule("*", "worker", "answers");
+      await world.api.ok("put", `/zones/${two}/email/routing/rules/catch_all`, {
+        body: { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "worker", value: ["answers"] }] },
+      });
+      // Every answer is given while the one before it is still being handed over: a connection inside a connection.
+      assert.match(
+        await sendRaw(world.server.smtp!.port, {
+          from: "desk@two.example",
+          to: "desk@one.example",
+          raw: letter("begin", { from: "desk@two.example" }),
+        }),
+        /^250 /,
+      );
+      const entries = async (): Promise<{ status: string; error_detail: string }[]> =>
+        world.api.ok("get", "email/activity?per_page=1000&kind=routing&search=begin");
+      const last = await until(
+        async () => (await entries()).find(({ status }) => status === "error"),
+        "an answer that cannot be answered",
+      );
+      const rounds = (await entries()).filter(({ status }) => status === "handled").length;
+      assert.ok(rounds >= least && rounds <= most, `${rounds} were answered`);
+      assert.match(last.error_detail, /^451 4\.3\.0 .*\(Error: Original email is not replyable\)$/);
+    },
+  );
 }

@@ -6,7 +6,11 @@ for (const mode of ["queue", "proxy"] as const) {
   test(`two platforms whose catch-all rules forward to each other (${mode}): the loop ends, the sender hears of it, and both logs say so`, async (t) => {
     const ports = { one: await freePort(), two: await freePort() };
     const start = (name: "one" | "two", next: number) =>
-      startMailWorld(t, { domain: `${name}.example`, nextPort: next, env: { REELPOST_SMTP_PORT: String(ports[name]), REELPOST_OUTBOUND_FORWARD: mode } });
+      startMailWorld(t, {
+        domain: `${name}.example`,
+        nextPort: next,
+        env: { REELPOST_SMTP_PORT: String(ports[name]), REELPOST_OUTBOUND_FORWARD: mode },
+      });
     const one = await start("one", ports.two);
     const two = await start("two", ports.one);
     // Somebody must take the mail that asks an address to agree.
@@ -18,11 +22,22 @@ for (const mode of ["queue", "proxy"] as const) {
 
     assert.match(await sendRaw(ports.one, { to: "first@one.example", raw: letter("round") }), /^5\d\d 5\.4\.6 /);
     for (const { api } of [one, two]) {
-      const entries: { to: string; status: string; error_detail: string; error_cause: string }[] = await api.ok("get", "email/activity?search=round");
+      const entries: { to: string; status: string; error_detail: string; error_cause: string }[] = await api.ok(
+        "get",
+        "email/activity?search=round",
+      );
       assert.ok(entries.length >= 1 && entries.length <= 3, `${entries.length} times round`);
-      for (const { status, error_cause: cause } of entries) assert.deepEqual([cause, ["rejected", "deliveryFailed"].includes(status)], ["5.4.6", true], JSON.stringify(entries));
+      for (const { status, error_cause: cause } of entries)
+        assert.deepEqual(
+          [cause, ["rejected", "deliveryFailed"].includes(status)],
+          ["5.4.6", true],
+          JSON.stringify(entries),
+        );
     }
     // A sender nobody can answer goes round as little as any other.
-    assert.match(await sendRaw(ports.two, { from: "", to: "first@two.example", raw: letter("nobody") }), /^5\d\d 5\.4\.6 /);
+    assert.match(
+      await sendRaw(ports.two, { from: "", to: "first@two.example", raw: letter("nobody") }),
+      /^5\d\d 5\.4\.6 /,
+    );
   });
 }

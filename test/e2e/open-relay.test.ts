@@ -14,10 +14,39 @@ const FOREIGN = "victim.example";
 const ACCOUNT = "com.cloudflare.api.account";
 
 const PATHS = [
-  `x@${FOREIGN}`, `X@${FOREIGN.toUpperCase()}`, `x@${FOREIGN}.`, `x%${FOREIGN}@${OURS}`, `${FOREIGN}!x@${OURS}`, `"x@${FOREIGN}"@${OURS}`, `"x%${FOREIGN}"@${OURS}`, `x@${FOREIGN}@${OURS}`, `x@${OURS}@${FOREIGN}`,
-  `@${OURS}:x@${FOREIGN}`, `@${OURS},@other.example:x@${FOREIGN}`, `@${FOREIGN}:x@${OURS}`, `"x"@${FOREIGN}`, `x@[127.0.0.1]`, `x@[192.0.2.1]`, `x@[IPv6:::1]`, `x@localhost`, `x@${FOREIGN}\\@${OURS}`,
-  `x@sub.${OURS}`, `x@mx.${OURS}`, `x@fwd.${OURS}`, `x@rp-bounce.${OURS}`, `x@${OURS}.${FOREIGN}`, `x+${FOREIGN}@${OURS}`, `x/${FOREIGN}@${OURS}`, `x`, `x@`, `@${OURS}`, `""@${OURS}`,
-  `SRS0=AAAAAAAA=BB=${FOREIGN}=x@fwd.${OURS}`, `SRS1=AAAAAAAA=${FOREIGN}==BBBB=CC=other.example=x@fwd.${OURS}`, `SRS0=AAAAAAAA=BB=${FOREIGN}=x@${OURS}`, `bounce-${"a".repeat(32)}@fwd.${OURS}`,
+  `x@${FOREIGN}`,
+  `X@${FOREIGN.toUpperCase()}`,
+  `x@${FOREIGN}.`,
+  `x%${FOREIGN}@${OURS}`,
+  `${FOREIGN}!x@${OURS}`,
+  `"x@${FOREIGN}"@${OURS}`,
+  `"x%${FOREIGN}"@${OURS}`,
+  `x@${FOREIGN}@${OURS}`,
+  `x@${OURS}@${FOREIGN}`,
+  `@${OURS}:x@${FOREIGN}`,
+  `@${OURS},@other.example:x@${FOREIGN}`,
+  `@${FOREIGN}:x@${OURS}`,
+  `"x"@${FOREIGN}`,
+  `x@[127.0.0.1]`,
+  `x@[192.0.2.1]`,
+  `x@[IPv6:::1]`,
+  `x@localhost`,
+  `x@${FOREIGN}\\@${OURS}`,
+  `x@sub.${OURS}`,
+  `x@mx.${OURS}`,
+  `x@fwd.${OURS}`,
+  `x@rp-bounce.${OURS}`,
+  `x@${OURS}.${FOREIGN}`,
+  `x+${FOREIGN}@${OURS}`,
+  `x/${FOREIGN}@${OURS}`,
+  `x`,
+  `x@`,
+  `@${OURS}`,
+  `""@${OURS}`,
+  `SRS0=AAAAAAAA=BB=${FOREIGN}=x@fwd.${OURS}`,
+  `SRS1=AAAAAAAA=${FOREIGN}==BBBB=CC=other.example=x@fwd.${OURS}`,
+  `SRS0=AAAAAAAA=BB=${FOREIGN}=x@${OURS}`,
+  `bounce-${"a".repeat(32)}@fwd.${OURS}`,
 ];
 
 describe("no open relay", () => {
@@ -44,15 +73,26 @@ describe("no open relay", () => {
     const of = (scope: string) => groups.filter(({ scopes }) => scopes[0] === scope).map(({ id }) => ({ id }));
     const policies = [
       { effect: "allow", permission_groups: of(ACCOUNT), resources: { [`${ACCOUNT}.${account}`]: "*" } },
-      { effect: "allow", permission_groups: of(`${ACCOUNT}.zone`), resources: { [`${ACCOUNT}.${account}`]: { [`${ACCOUNT}.zone.*`]: "*" } } },
+      {
+        effect: "allow",
+        permission_groups: of(`${ACCOUNT}.zone`),
+        resources: { [`${ACCOUNT}.${account}`]: { [`${ACCOUNT}.zone.*`]: "*" } },
+      },
     ];
     return (await world.api.ok("post", "/user/tokens", { body: { name: "all of one account", policies } })).value;
   }
 
   for (const from of [`ada@${SENDERS}`, "", `info@${OURS}`, `x@${FOREIGN}`]) {
     test(`mail of <${from}>: no path leads elsewhere`, async () => {
-      const answers = await Promise.all(PATHS.map(async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: letter("relay") })] as const));
-      assert.deepEqual(answers.filter(([, answer]) => !/^5\d\d 5\.\d+\.\d+ /.test(answer)), []);
+      const answers = await Promise.all(
+        PATHS.map(
+          async (to) => [to, await sendRaw(world.server.smtp!.port, { from, to, raw: letter("relay") })] as const,
+        ),
+      );
+      assert.deepEqual(
+        answers.filter(([, answer]) => !/^5\d\d 5\.\d+\.\d+ /.test(answer)),
+        [],
+      );
       assert.deepEqual(hop.taken, []);
     });
   }
@@ -60,9 +100,14 @@ describe("no open relay", () => {
   test("where a catch-all rule takes everything, everything goes where it leads", async () => {
     await world.rule("*", "forward", "bob@there.example");
     try {
-      const answers = await Promise.all(PATHS.map(async (to) => [to, await sendRaw(world.server.smtp!.port, { to, raw: letter("caught") })] as const));
+      const answers = await Promise.all(
+        PATHS.map(async (to) => [to, await sendRaw(world.server.smtp!.port, { to, raw: letter("caught") })] as const),
+      );
       const taken = answers.filter(([, answer]) => answer.startsWith("250")).map(([to]) => to);
-      assert.deepEqual(taken.filter((to) => !to.endsWith(`@${OURS}`)), []);
+      assert.deepEqual(
+        taken.filter((to) => !to.endsWith(`@${OURS}`)),
+        [],
+      );
       assert.ok(taken.includes(`x%${FOREIGN}@${OURS}`), taken.join(" "));
       await until(() => hop.taken.length >= taken.length || undefined, "what was taken");
       assert.deepEqual([...new Set(hop.taken.flatMap(({ to }) => to))], ["bob@there.example"]);
@@ -74,7 +119,13 @@ describe("no open relay", () => {
 
   async function submit(token: string | undefined, from: string, to = `x@${FOREIGN}`): Promise<string> {
     const { host, port } = world.server.submission!;
-    const transport = createTransport({ host, port, secure: true, tls: { rejectUnauthorized: false }, ...(token !== undefined && { auth: { user: "api_token", pass: token } }) });
+    const transport = createTransport({
+      host,
+      port,
+      secure: true,
+      tls: { rejectUnauthorized: false },
+      ...(token !== undefined && { auth: { user: "api_token", pass: token } }),
+    });
     try {
       return (await transport.sendMail({ envelope: { from, to }, raw: letter("submitted", { from }) })).response;
     } catch (err) {
@@ -101,12 +152,34 @@ describe("no open relay", () => {
 
   test("REST: nobody in the name of another's domain, of one that sends nothing, or of another's account", async () => {
     const mail = (from: string) => ({ from, to: `y@${FOREIGN}`, subject: "rest", text: "hello" });
-    const raw = (from: string, author: string) => ({ from, recipients: [`y@${FOREIGN}`], mime_message: letter("rest", { from: author }) });
+    const raw = (from: string, author: string) => ({
+      from,
+      recipients: [`y@${FOREIGN}`],
+      mime_message: letter("rest", { from: author }),
+    });
     const theirs = createApi({ ...world.server, account: { id: world.api.account } }, stranger);
     const refused: [string, number][] = [];
-    for (const from of [`x@${FOREIGN}`, `ada@${SENDERS}`, `x@sub.${OURS}`, `x@${OURS}.${FOREIGN}`, `x%${OURS}@${FOREIGN}`]) refused.push([from, (await world.api.refused("post", "email/sending/send", { body: mail(from) }))[0]]);
-    for (const [from, author] of [[`x@${FOREIGN}`, `x@${FOREIGN}`], [`info@${OURS}`, `x@${FOREIGN}`], [`x@${FOREIGN}`, `info@${OURS}`]] as const) refused.push([`${from} ${author}`, (await world.api.refused("post", "email/sending/send_raw", { body: raw(from, author) }))[0]]);
-    assert.deepEqual(refused.filter(([, status]) => status < 400 || status >= 500), []);
+    for (const from of [
+      `x@${FOREIGN}`,
+      `ada@${SENDERS}`,
+      `x@sub.${OURS}`,
+      `x@${OURS}.${FOREIGN}`,
+      `x%${OURS}@${FOREIGN}`,
+    ])
+      refused.push([from, (await world.api.refused("post", "email/sending/send", { body: mail(from) }))[0]]);
+    for (const [from, author] of [
+      [`x@${FOREIGN}`, `x@${FOREIGN}`],
+      [`info@${OURS}`, `x@${FOREIGN}`],
+      [`x@${FOREIGN}`, `info@${OURS}`],
+    ] as const)
+      refused.push([
+        `${from} ${author}`,
+        (await world.api.refused("post", "email/sending/send_raw", { body: raw(from, author) }))[0],
+      ]);
+    assert.deepEqual(
+      refused.filter(([, status]) => status < 400 || status >= 500),
+      [],
+    );
     assert.equal((await theirs.refused("post", "email/sending/send", { body: mail(`info@${OURS}`) }))[0], 403);
     assert.deepEqual(hop.taken, []);
     assert.equal((await world.api.call("post", "email/sending/send", { body: mail(`info@${OURS}`) })).status, 200);
@@ -116,12 +189,24 @@ describe("no open relay", () => {
     const client = await rawClient(world.server.smtp!.port);
     await client.reply();
     assert.doesNotMatch(await client.say("EHLO client.example\r\n"), /AUTH/);
-    assert.match(await client.say(`AUTH PLAIN ${Buffer.from(`\0api_token\0${await ownToken()}`).toString("base64")}\r\n`), /^5/);
+    assert.match(
+      await client.say(`AUTH PLAIN ${Buffer.from(`\0api_token\0${await ownToken()}`).toString("base64")}\r\n`),
+      /^5/,
+    );
     client.socket.destroy();
-    const entries: { from: string; to: string; status: string; error_detail: string }[] = await world.api.ok("get", `email/activity?status=rejected&to=${encodeURIComponent(`x%${FOREIGN}@${OURS}`)}`);
+    const entries: { from: string; to: string; status: string; error_detail: string }[] = await world.api.ok(
+      "get",
+      `email/activity?status=rejected&to=${encodeURIComponent(`x%${FOREIGN}@${OURS}`)}`,
+    );
     assert.equal(entries.length, 4);
-    assert.ok(entries.every(({ error_detail: why }) => why.startsWith("550 5.1.1 ")), JSON.stringify(entries));
+    assert.ok(
+      entries.every(({ error_detail: why }) => why.startsWith("550 5.1.1 ")),
+      JSON.stringify(entries),
+    );
     // Nothing of ours, and nobody's log.
-    assert.deepEqual(await world.api.ok("get", `email/activity?kind=routing&to=${encodeURIComponent(`x@${FOREIGN}`)}`), []);
+    assert.deepEqual(
+      await world.api.ok("get", `email/activity?kind=routing&to=${encodeURIComponent(`x@${FOREIGN}`)}`),
+      [],
+    );
   });
 });

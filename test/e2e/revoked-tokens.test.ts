@@ -23,11 +23,18 @@ describe("a revoked token", () => {
   after(() => scope.close());
 
   async function make(): Promise<{ id: string; value: string }> {
-    const groups: { id: string; name: string; scopes: string[] }[] = await api.ok("get", "/user/tokens/permission_groups");
+    const groups: { id: string; name: string; scopes: string[] }[] = await api.ok(
+      "get",
+      "/user/tokens/permission_groups",
+    );
     const of = (scope: string) => groups.filter(({ scopes }) => scopes[0] === scope).map(({ id }) => ({ id }));
     const policies = [
       { effect: "allow", permission_groups: of(ACCOUNT), resources: { [`${ACCOUNT}.${api.account}`]: "*" } },
-      { effect: "allow", permission_groups: of(`${ACCOUNT}.zone`), resources: { [`${ACCOUNT}.${api.account}`]: { [`${ACCOUNT}.zone.*`]: "*" } } },
+      {
+        effect: "allow",
+        permission_groups: of(`${ACCOUNT}.zone`),
+        resources: { [`${ACCOUNT}.${api.account}`]: { [`${ACCOUNT}.zone.*`]: "*" } },
+      },
     ];
     return api.ok("post", "/user/tokens", { body: { name: "one", policies } });
   }

@@ -14,7 +14,10 @@ describe("senders of incoming mail", () => {
   let routed: string;
   const asked: string[] = [];
 
-  async function zone(name: string, records: { type: string; name: string; content: string; priority?: number }[] = []): Promise<string> {
+  async function zone(
+    name: string,
+    records: { type: string; name: string; content: string; priority?: number }[] = [],
+  ): Promise<string> {
     const { id } = await api.ok("post", "/zones", { body: { name, account: { id: api.account }, type: "full" } });
     for (const record of records) await api.ok("post", `/zones/${id}/dns_records`, { body: { ttl: 60, ...record } });
     return id;
@@ -26,22 +29,38 @@ describe("senders of incoming mail", () => {
       if (name === "lame.org") return { recursive: false };
       if (name === "fails.org") return { rcode: "SERVFAIL" };
       if (name === "silent.org") return undefined;
-      if (name === "circle.org" || name === "circle2.org") return { answers: [{ name, type: "CNAME", ttl: 60, data: name === "circle.org" ? "circle2.org" : "circle.org" }] };
-      if (name === "victim.org" && type === "NS") return { answers: [{ name, type: "NS", ttl: 60, data: "ns.victim.org" }] };
-      if (name === "victim.org" && type === "TXT") return { answers: [{ name, type: "TXT", ttl: 60, data: "v=spf1 -all" }] };
+      if (name === "circle.org" || name === "circle2.org")
+        return {
+          answers: [{ name, type: "CNAME", ttl: 60, data: name === "circle.org" ? "circle2.org" : "circle.org" }],
+        };
+      if (name === "victim.org" && type === "NS")
+        return { answers: [{ name, type: "NS", ttl: 60, data: "ns.victim.org" }] };
+      if (name === "victim.org" && type === "TXT")
+        return { answers: [{ name, type: "TXT", ttl: 60, data: "v=spf1 -all" }] };
       return { rcode: "NXDOMAIN" };
     });
-    server = await servePlatform(scope, { env: { REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example", REELPOST_AUTHENTICATION_TRUSTED: "192.0.2.99", REELPOST_DNS_RESOLVERS: `127.0.0.1:${world.port}` } });
+    server = await servePlatform(scope, {
+      env: {
+        REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example",
+        REELPOST_AUTHENTICATION_TRUSTED: "192.0.2.99",
+        REELPOST_DNS_RESOLVERS: `127.0.0.1:${world.port}`,
+      },
+    });
     api = createApi(server, TOKEN);
     await zone("us.example", [{ type: "TXT", name: "_spf", content: "v=spf1 ip4:127.0.0.1 -all" }]);
     routed = await zone("routed.example");
     await api.ok("post", `/zones/${routed}/email/routing/dns`, { body: {} });
-    await api.ok("put", `/zones/${routed}/email/routing/rules/catch_all`, { body: { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "drop" }] } });
+    await api.ok("put", `/zones/${routed}/email/routing/rules/catch_all`, {
+      body: { enabled: true, matchers: [{ type: "all" }], actions: [{ type: "drop" }] },
+    });
   });
   after(scope.close);
 
   const from = async (domain: string) => {
-    const { code, text } = await sendMail(server, "box@routed.example", { from: `ada@${domain}`, subject: `from ${domain}` });
+    const { code, text } = await sendMail(server, "box@routed.example", {
+      from: `ada@${domain}`,
+      subject: `from ${domain}`,
+    });
     return `${code} ${/\d\.\d+\.\d+/.exec(text)?.[0] ?? ""}`;
   };
 
@@ -57,14 +76,18 @@ describe("senders of incoming mail", () => {
       assert.ok(left > 0, `the log does not say: ${JSON.stringify(log)}`);
       await sleep(50);
     }
-    assert.deepEqual(asked.filter((question) => question.includes("routed.example") || question.includes("us.example")), []);
+    assert.deepEqual(
+      asked.filter((question) => question.includes("routed.example") || question.includes("us.example")),
+      [],
+    );
   });
 
   test("who is not who they say is refused; where that cannot be told, they are to come again", async () => {
     await zone("liar.example", [{ type: "TXT", name: "@", content: "v=spf1 -all" }]);
     assert.match(await from("liar.example"), /^550 5\.7\./);
     assert.match(await from("nobody.org"), /^550 5\.7\./);
-    for (const domain of ["fails.org", "lame.org", "circle.org", "silent.org"]) assert.equal(await from(domain), "451 4.4.3", domain);
+    for (const domain of ["fails.org", "lame.org", "circle.org", "silent.org"])
+      assert.equal(await from(domain), "451 4.4.3", domain);
   });
 
   test("a zone that somebody makes in another's name proves nothing", async () => {
@@ -73,8 +96,11 @@ describe("senders of incoming mail", () => {
   });
 
   test("a report about a zone that has asked for some is taken, and no other", async () => {
-    const { rua_prefix: prefix } = await api.ok("patch", `/zones/${routed}/email/auth/dmarc-reports`, { body: { enabled: true } });
-    const report = async (local: string) => (await sendMail(server, `${local}@forward.reelpost.internal`, { from: "ada@routed.example" })).code;
+    const { rua_prefix: prefix } = await api.ok("patch", `/zones/${routed}/email/auth/dmarc-reports`, {
+      body: { enabled: true },
+    });
+    const report = async (local: string) =>
+      (await sendMail(server, `${local}@forward.reelpost.internal`, { from: "ada@routed.example" })).code;
     assert.deepEqual([await report(prefix), await report("0".repeat(32))], [250, 550]);
   });
 });

@@ -12,9 +12,16 @@ const HELLO = `export default { fetch: () => new Response("hello") }`;
 const BOUNDARY = "----formOfTheTests0123456789abcdef";
 const MULTIPART = { "content-type": `multipart/form-data; boundary=${BOUNDARY}` };
 const END = `--${BOUNDARY}--\r\n`;
-const part = (name: string, type: string, content: string, more = "") => `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${more}\r\nContent-Type: ${type}\r\n\r\n${content}\r\n`;
-const metadata = (more: object = {}) => part("metadata", "application/json", JSON.stringify({ main_module: "index.js", compatibility_date: "2026-10-01", ...more }));
-const code = (content: string, name = "index.js") => part(name, "application/javascript+module", content, `; filename="${name}"`);
+const part = (name: string, type: string, content: string, more = "") =>
+  `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${more}\r\nContent-Type: ${type}\r\n\r\n${content}\r\n`;
+const metadata = (more: object = {}) =>
+  part(
+    "metadata",
+    "application/json",
+    JSON.stringify({ main_module: "index.js", compatibility_date: "2026-10-01", ...more }),
+  );
+const code = (content: string, name = "index.js") =>
+  part(name, "application/javascript+module", content, `; filename="${name}"`);
 const SCRIPT = "workers/scripts/bad";
 
 describe("bad input to the API", { concurrency: true }, () => {
@@ -31,7 +38,10 @@ describe("bad input to the API", { concurrency: true }, () => {
     // Whatever was sent: what was there answers, and nothing was made on the way.
     try {
       assert.equal((await ask(server, "/workers/good/")).body, "hello");
-      assert.deepEqual((await api.ok("get", "workers/scripts")).map(({ id }: { id: string }) => id), ["good", "other"]);
+      assert.deepEqual(
+        (await api.ok("get", "workers/scripts")).map(({ id }: { id: string }) => id),
+        ["good", "other"],
+      );
     } finally {
       await scope.close();
     }
@@ -43,19 +53,81 @@ describe("bad input to the API", { concurrency: true }, () => {
     ["nothing at all", { body: "", headers: MULTIPART }, 400, 10021],
     ["JSON where a form belongs", { body: "{}", headers: { "content-type": "application/json" } }, 400, 10021],
     ["a form without metadata", { body: `${code(HELLO)}${END}`, headers: MULTIPART }, 400, 10021],
-    ["metadata that is no JSON", { body: `${part("metadata", "application/json", "{main")}${code(HELLO)}${END}`, headers: MULTIPART }, 400, 10021],
-    ["metadata that is a list", { body: `${part("metadata", "application/json", "[]")}${code(HELLO)}${END}`, headers: MULTIPART }, 400, 10021],
-    ["a main module that is not sent", { body: `${metadata({ main_module: "none.js" })}${code(HELLO)}${END}`, headers: MULTIPART }, 400, 10021],
-    ["metadata that names no main module", { body: `${part("metadata", "application/json", "{}")}${code(HELLO)}${END}`, headers: MULTIPART }, 400, 10021],
-    ["a module above its folder", { body: `${metadata()}${code(HELLO)}${code(HELLO, "../../up.js")}${END}`, headers: MULTIPART }, 400, 10021],
+    [
+      "metadata that is no JSON",
+      { body: `${part("metadata", "application/json", "{main")}${code(HELLO)}${END}`, headers: MULTIPART },
+      400,
+      10021,
+    ],
+    [
+      "metadata that is a list",
+      { body: `${part("metadata", "application/json", "[]")}${code(HELLO)}${END}`, headers: MULTIPART },
+      400,
+      10021,
+    ],
+    [
+      "a main module that is not sent",
+      { body: `${metadata({ main_module: "none.js" })}${code(HELLO)}${END}`, headers: MULTIPART },
+      400,
+      10021,
+    ],
+    [
+      "metadata that names no main module",
+      { body: `${part("metadata", "application/json", "{}")}${code(HELLO)}${END}`, headers: MULTIPART },
+      400,
+      10021,
+    ],
+    [
+      "a module above its folder",
+      { body: `${metadata()}${code(HELLO)}${code(HELLO, "../../up.js")}${END}`, headers: MULTIPART },
+      400,
+      10021,
+    ],
     ["code that is no JavaScript", { body: formOf("export default {{") }, 400, 10021],
     ["a date to come", { body: formOf(HELLO, { compatibility_date: "2999-01-01" }) }, 400, 10021],
-    ["a binding to a KV namespace that does not exist", { body: formOf(HELLO, { bindings: [{ type: "kv_namespace", name: "A", namespace_id: "0".repeat(32) }] }) }, 400, 10041],
-    ["a binding to a bucket that does not exist", { body: formOf(HELLO, { bindings: [{ type: "r2_bucket", name: "A", bucket_name: "none" }] }) }, 400, 10085],
-    ["a binding to a database that does not exist", { body: formOf(HELLO, { bindings: [{ type: "d1", name: "A", id: "00000000-0000-4000-8000-000000000000" }] }) }, 400, 10181],
-    ["a binding of a kind that does not exist", { body: formOf(HELLO, { bindings: [{ type: "crystal_ball", name: "A" }] }) }, 400, 10021],
-    ["a binding without a name", { body: formOf(HELLO, { bindings: [{ type: "plain_text", name: "", text: "x" }] }) }, 400, 10052],
-    ["two bindings of one name", { body: formOf(HELLO, { bindings: [{ type: "plain_text", name: "A", text: "x" }, { type: "plain_text", name: "A", text: "y" }] }) }, 400, 10053],
+    [
+      "a binding to a KV namespace that does not exist",
+      { body: formOf(HELLO, { bindings: [{ type: "kv_namespace", name: "A", namespace_id: "0".repeat(32) }] }) },
+      400,
+      10041,
+    ],
+    [
+      "a binding to a bucket that does not exist",
+      { body: formOf(HELLO, { bindings: [{ type: "r2_bucket", name: "A", bucket_name: "none" }] }) },
+      400,
+      10085,
+    ],
+    [
+      "a binding to a database that does not exist",
+      { body: formOf(HELLO, { bindings: [{ type: "d1", name: "A", id: "00000000-0000-4000-8000-000000000000" }] }) },
+      400,
+      10181,
+    ],
+    [
+      "a binding of a kind that does not exist",
+      { body: formOf(HELLO, { bindings: [{ type: "crystal_ball", name: "A" }] }) },
+      400,
+      10021,
+    ],
+    [
+      "a binding without a name",
+      { body: formOf(HELLO, { bindings: [{ type: "plain_text", name: "", text: "x" }] }) },
+      400,
+      10052,
+    ],
+    [
+      "two bindings of one name",
+      {
+        body: formOf(HELLO, {
+          bindings: [
+            { type: "plain_text", name: "A", text: "x" },
+            { type: "plain_text", name: "A", text: "y" },
+          ],
+        }),
+      },
+      400,
+      10053,
+    ],
     ["11 MiB of code", { body: formOf(`${HELLO}\n//${"x".repeat(11 * 1024 * 1024)}`) }, 413, 10027],
     ["49 MiB of code", { body: formOf(`${HELLO}\n//${"x".repeat(49 * 1024 * 1024)}`) }, 413, 10027],
   ];
@@ -73,15 +145,29 @@ describe("bad input to the API", { concurrency: true }, () => {
   });
 
   test("a secret of a worker that is not there, and what no secret is", async () => {
-    assert.deepEqual(await api.refused("put", `${SCRIPT}/secrets`, { body: { name: "A", text: "x", type: "secret_text" } }), [404, 10007]);
+    assert.deepEqual(
+      await api.refused("put", `${SCRIPT}/secrets`, { body: { name: "A", text: "x", type: "secret_text" } }),
+      [404, 10007],
+    );
     assert.deepEqual(await api.refused("delete", "workers/scripts/good/secrets/NONE"), [404, 10056]);
-    for (const body of [{ name: "A" }, { text: "x", type: "secret_text" }, [], "{"]) assert.equal((await api.call("put", "workers/scripts/good/secrets", { body })).status, 400, JSON.stringify(body));
+    for (const body of [{ name: "A" }, { text: "x", type: "secret_text" }, [], "{"])
+      assert.equal((await api.call("put", "workers/scripts/good/secrets", { body })).status, 400, JSON.stringify(body));
     assert.deepEqual(await api.ok("get", "workers/scripts/good/secrets"), []);
   });
 
   test("a deployment of another worker's version, or of percentages that do not add up", async () => {
-    const [own, foreign] = await Promise.all(["good", "other"].map(async (name) => (await api.ok("get", `workers/scripts/${name}/versions`)).items[0].id as string));
-    const deploy = (...versions: [string, number][]) => api.refused("post", "workers/scripts/good/deployments", { body: { strategy: "percentage", versions: versions.map(([version_id, percentage]) => ({ version_id, percentage })) } });
+    const [own, foreign] = await Promise.all(
+      ["good", "other"].map(
+        async (name) => (await api.ok("get", `workers/scripts/${name}/versions`)).items[0].id as string,
+      ),
+    );
+    const deploy = (...versions: [string, number][]) =>
+      api.refused("post", "workers/scripts/good/deployments", {
+        body: {
+          strategy: "percentage",
+          versions: versions.map(([version_id, percentage]) => ({ version_id, percentage })),
+        },
+      });
     assert.deepEqual(await deploy([foreign!, 100]), [404, 10146]);
     assert.deepEqual(await deploy(["00000000-0000-4000-8000-000000000000", 100]), [404, 10146]);
     assert.deepEqual(await deploy([own!, 50], [foreign!, 50]), [404, 10146]);
@@ -95,14 +181,33 @@ describe("bad input to the API", { concurrency: true }, () => {
 
   test("who is not let in hears it before anything is read", async () => {
     const body = formOf(HELLO);
-    const [{ id: reading }] = (await api.ok("get", "/user/tokens/permission_groups")).filter(({ name }: { name: string }) => name === "Workers Scripts Read");
-    const { value } = await api.ok("post", "/user/tokens", { body: { name: "reads", policies: [{ effect: "allow", resources: { [`com.cloudflare.api.account.${api.account}`]: "*" }, permission_groups: [{ id: reading }] }] } });
+    const [{ id: reading }] = (await api.ok("get", "/user/tokens/permission_groups")).filter(
+      ({ name }: { name: string }) => name === "Workers Scripts Read",
+    );
+    const { value } = await api.ok("post", "/user/tokens", {
+      body: {
+        name: "reads",
+        policies: [
+          {
+            effect: "allow",
+            resources: { [`com.cloudflare.api.account.${api.account}`]: "*" },
+            permission_groups: [{ id: reading }],
+          },
+        ],
+      },
+    });
     assert.deepEqual(await api.refused("put", SCRIPT, { body, token: value }), [403, 9109]);
     assert.equal((await api.call("get", "workers/scripts", { token: value })).status, 200);
     assert.deepEqual(await api.refused("put", SCRIPT, { body, token: "x".repeat(40) }), [401, 10000]);
     assert.deepEqual(await api.refused("put", `/accounts/${"0".repeat(32)}/${SCRIPT}`, { body }), [404, 7003]);
     const { hostname, port } = new URL(server.url);
-    const slow = httpRequest({ host: hostname, port, method: "PUT", path: `/client/v4/accounts/${api.account}/${SCRIPT}`, headers: { authorization: "Bearer nobody", ...MULTIPART, "content-length": "1000000" } }).on("error", () => {});
+    const slow = httpRequest({
+      host: hostname,
+      port,
+      method: "PUT",
+      path: `/client/v4/accounts/${api.account}/${SCRIPT}`,
+      headers: { authorization: "Bearer nobody", ...MULTIPART, "content-length": "1000000" },
+    }).on("error", () => {});
     slow.write(metadata());
     const [answer] = (await once(slow, "response")) as [IncomingMessage];
     assert.equal(answer.statusCode, 401);
@@ -112,19 +217,44 @@ describe("bad input to the API", { concurrency: true }, () => {
   test("a client that goes away in the middle of its upload", async () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
-    await new Promise((resolve) => void socket.write(`PUT /client/v4/accounts/${api.account}/${SCRIPT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: ${MULTIPART["content-type"]}\r\nContent-Length: 100000\r\n\r\n${metadata()}`, resolve));
+    await new Promise(
+      (resolve) =>
+        void socket.write(
+          `PUT /client/v4/accounts/${api.account}/${SCRIPT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: ${MULTIPART["content-type"]}\r\nContent-Length: 100000\r\n\r\n${metadata()}`,
+          resolve,
+        ),
+    );
     socket.destroy();
     assert.deepEqual(await api.refused("get", `${SCRIPT}/settings`), [404, 10007]);
   });
 
   for (const what of ["script", "value", "object"] as const) {
     test(`a token that is revoked while its ${what} is on the way: nothing is kept`, async () => {
-      const groups = (await api.ok("get", "/user/tokens/permission_groups")).filter(({ name }: { name: string }) => ["Workers Scripts Write", "Workers KV Storage Write", "Workers R2 Storage Write"].includes(name));
-      const { id, value } = await api.ok("post", "/user/tokens", { body: { name: what, policies: [{ effect: "allow", resources: { [`com.cloudflare.api.account.${api.account}`]: "*" }, permission_groups: groups.map((group: { id: string }) => ({ id: group.id })) }] } });
+      const groups = (await api.ok("get", "/user/tokens/permission_groups")).filter(({ name }: { name: string }) =>
+        ["Workers Scripts Write", "Workers KV Storage Write", "Workers R2 Storage Write"].includes(name),
+      );
+      const { id, value } = await api.ok("post", "/user/tokens", {
+        body: {
+          name: what,
+          policies: [
+            {
+              effect: "allow",
+              resources: { [`com.cloudflare.api.account.${api.account}`]: "*" },
+              permission_groups: groups.map((group: { id: string }) => ({ id: group.id })),
+            },
+          ],
+        },
+      });
       const target = await targetOf(what);
       const [beginning, end] = what === "script" ? [metadata(), `${code(HELLO)}${END}`] : ["begin", "end"];
       const { hostname, port } = new URL(server.url);
-      const upload = httpRequest({ host: hostname, port, method: "PUT", path: `/client/v4/accounts/${api.account}/${target}`, headers: { authorization: `Bearer ${value}`, expect: "100-continue", ...(what === "script" && MULTIPART) } });
+      const upload = httpRequest({
+        host: hostname,
+        port,
+        method: "PUT",
+        path: `/client/v4/accounts/${api.account}/${target}`,
+        headers: { authorization: `Bearer ${value}`, expect: "100-continue", ...(what === "script" && MULTIPART) },
+      });
       await once(upload, "continue");
       upload.write(beginning);
       await api.ok("delete", `/user/tokens/${id}`);
@@ -147,7 +277,12 @@ describe("bad input to the API", { concurrency: true }, () => {
 
   test("what is no HTTP", async () => {
     const { hostname, port } = new URL(server.url);
-    for (const words of ["HELO there\r\n\r\n", `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`, "GET / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"]) {
+    for (const words of [
+      "HELO there\r\n\r\n",
+      `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`,
+      "GET / HTTP/1.1\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ]) {
       const socket = connect(Number(port), hostname);
       socket.write(words);
       assert.match(await text(socket), /^HTTP\/1\.1 4\d\d /, words.slice(0, 30));

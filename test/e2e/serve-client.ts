@@ -49,15 +49,28 @@ export function createApi(target: Target, token: string): Api {
   const api: Api = {
     account,
     async call(method, path, { body, headers = {}, token: other = token } = {}) {
-      const plain = body === undefined || body instanceof FormData || typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+      const plain =
+        body === undefined ||
+        body instanceof FormData ||
+        typeof body === "string" ||
+        body instanceof Uint8Array ||
+        body instanceof ReadableStream;
       const response = await fetch(`${target.api}${path.startsWith("/") ? path : `/accounts/${account}/${path}`}`, {
         method: method.toUpperCase(),
-        headers: { authorization: `Bearer ${other}`, ...(!plain && { "content-type": "application/json" }), ...headers },
+        headers: {
+          authorization: `Bearer ${other}`,
+          ...(!plain && { "content-type": "application/json" }),
+          ...headers,
+        },
         ...(body !== undefined && { body: (plain ? body : JSON.stringify(body)) as RequestInit["body"] }),
         ...(body instanceof ReadableStream && { duplex: "half" as const }),
       });
       const words = await response.text();
-      return { status: response.status, headers: response.headers, body: response.headers.get("content-type")?.startsWith("application/json") ? JSON.parse(words) : words };
+      return {
+        status: response.status,
+        headers: response.headers,
+        body: response.headers.get("content-type")?.startsWith("application/json") ? JSON.parse(words) : words,
+      };
     },
     async ok(method, path, options) {
       const { status, body } = await api.call(method, path, options);
@@ -81,7 +94,12 @@ export function createApi(target: Target, token: string): Api {
 /** What an upload sends. */
 export function formOf(source: string, metadata: Record<string, unknown> = {}): FormData {
   const form = new FormData();
-  form.set("metadata", new Blob([JSON.stringify({ main_module: "index.js", compatibility_date: "2026-10-01", ...metadata })], { type: "application/json" }));
+  form.set(
+    "metadata",
+    new Blob([JSON.stringify({ main_module: "index.js", compatibility_date: "2026-10-01", ...metadata })], {
+      type: "application/json",
+    }),
+  );
   form.set("index.js", new Blob([source], { type: "application/javascript+module" }), "index.js");
   return form;
 }
@@ -102,17 +120,40 @@ export interface AskOptions {
 }
 
 /** One HTTP request, with any Host. */
-export function ask({ url }: Pick<Target, "url">, path: string, { host, method = "GET", headers = {}, body, agent }: AskOptions = {}): Promise<Asked> {
+export function ask(
+  { url }: Pick<Target, "url">,
+  path: string,
+  { host, method = "GET", headers = {}, body, agent }: AskOptions = {},
+): Promise<Asked> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
-    httpRequest({ host: hostname, port, path, method, headers: { ...headers, ...(host !== undefined && { host }) }, ...(agent && { agent }) }, (response) => {
-      text(response).then((words) => resolve({ status: response.statusCode!, body: words, headers: response.headers }), reject);
-    }).on("error", reject).end(body);
+    httpRequest(
+      {
+        host: hostname,
+        port,
+        path,
+        method,
+        headers: { ...headers, ...(host !== undefined && { host }) },
+        ...(agent && { agent }),
+      },
+      (response) => {
+        text(response).then(
+          (words) => resolve({ status: response.statusCode!, body: words, headers: response.headers }),
+          reject,
+        );
+      },
+    )
+      .on("error", reject)
+      .end(body);
   });
 }
 
 /** Sends a message over SMTP: "250", or code and text of the refusal. */
-export async function sendMail({ smtp }: Pick<Target, "smtp">, to: string | string[], { subject = "Hello", from = "ada@example.com" } = {}): Promise<{ code: number; text: string }> {
+export async function sendMail(
+  { smtp }: Pick<Target, "smtp">,
+  to: string | string[],
+  { subject = "Hello", from = "ada@example.com" } = {},
+): Promise<{ code: number; text: string }> {
   const transport = createTransport({ host: smtp!.host, port: smtp!.port, secure: false, ignoreTLS: true });
   try {
     const { response } = await transport.sendMail({ from, to, subject, text: "Hello" });
@@ -130,7 +171,10 @@ export async function sendMail({ smtp }: Pick<Target, "smtp">, to: string | stri
 export const TOKEN = "t0ken-of-the-tests-0123456789-abcdefghij";
 
 /** A platform in this process, on free ports, with checked answers; its first token is TOKEN. */
-export async function servePlatform(t: Scope, { env = {}, ...options }: Partial<ServeOptions> & { dataDir?: string } = {}): Promise<ServeServer> {
+export async function servePlatform(
+  t: Scope,
+  { env = {}, ...options }: Partial<ServeOptions> & { dataDir?: string } = {},
+): Promise<ServeServer> {
   const { dataDir = await temporaryFolder(t), ...rest } = options;
   const server = await startServe({
     cwd: dataDir,
@@ -138,7 +182,16 @@ export async function servePlatform(t: Scope, { env = {}, ...options }: Partial<
     log: silentLog,
     checkAnswers: true,
     ...rest,
-    env: { REELPOST_DATA_DIR: dataDir, REELPOST_API_TOKEN: TOKEN, REELPOST_API_RATE_LIMIT: "0", REELPOST_HTTP_PORT: "0", REELPOST_SMTP_PORT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", ...FREE_PORTS, ...env },
+    env: {
+      REELPOST_DATA_DIR: dataDir,
+      REELPOST_API_TOKEN: TOKEN,
+      REELPOST_API_RATE_LIMIT: "0",
+      REELPOST_HTTP_PORT: "0",
+      REELPOST_SMTP_PORT: "0",
+      REELPOST_DNS_RESOLVERS: "127.0.0.1:9",
+      ...FREE_PORTS,
+      ...env,
+    },
   });
   t.after(() => server.close());
   return server;

@@ -22,13 +22,17 @@ test("25 deploys, rollbacks and secrets under constant HTTP and SMTP traffic: no
   const check = (kind: "http" | "mail", good: boolean, number: string | undefined, allowed: Set<string>) => {
     traffic[kind]++;
     if (number !== undefined) traffic.met.add(number);
-    if (!good || number === undefined || !(allowed.has(number) || live.has(number))) traffic.wrong.push(`${kind}: ${number}, live ${[...live].join()}`);
+    if (!good || number === undefined || !(allowed.has(number) || live.has(number)))
+      traffic.wrong.push(`${kind}: ${number}, live ${[...live].join()}`);
   };
   const clients = [
     ...Array.from({ length: 4 }, async () => {
       while (traffic.on) {
         const allowed = new Set(live);
-        const { status, body } = await ask(server, "/", { host: "busy.main.localhost", agent }).catch((err: Error) => ({ status: 0, body: err.message }));
+        const { status, body } = await ask(server, "/", { host: "busy.main.localhost", agent }).catch((err: Error) => ({
+          status: 0,
+          body: err.message,
+        }));
         check("http", status === 200, body, allowed);
       }
     }),
@@ -45,20 +49,35 @@ test("25 deploys, rollbacks and secrets under constant HTTP and SMTP traffic: no
     const rollback = number % 6 === 0;
     const next = rollback ? "0" : String(number);
     live.add(next);
-    if (rollback) await api.ok("post", "workers/scripts/busy/deployments", { body: { strategy: "percentage", versions: [{ version_id: first, percentage: 100 }] } });
+    if (rollback)
+      await api.ok("post", "workers/scripts/busy/deployments", {
+        body: { strategy: "percentage", versions: [{ version_id: first, percentage: 100 }] },
+      });
     else if (number % 6 !== 1) await api.ok("put", "workers/scripts/busy", { body: formOf(version(number, slow)) });
     else {
       const { id } = await api.ok("post", "workers/scripts/busy/versions", { body: formOf(version(number, slow)) });
-      await api.ok("post", "workers/scripts/busy/deployments", { body: { strategy: "percentage", versions: [{ version_id: id, percentage: 100 }] } });
+      await api.ok("post", "workers/scripts/busy/deployments", {
+        body: { strategy: "percentage", versions: [{ version_id: id, percentage: 100 }] },
+      });
     }
     for (const old of before) if (old !== next) live.delete(old);
-    assert.equal((await ask(server, "/", { host: "busy.main.localhost" })).body, next, "whoever comes after the answer meets the new version");
-    if (number % 5 === 0 && !rollback) await api.ok("put", "workers/scripts/busy/secrets", { body: { name: "KEY", text: String(number), type: "secret_text" } });
+    assert.equal(
+      (await ask(server, "/", { host: "busy.main.localhost" })).body,
+      next,
+      "whoever comes after the answer meets the new version",
+    );
+    if (number % 5 === 0 && !rollback)
+      await api.ok("put", "workers/scripts/busy/secrets", {
+        body: { name: "KEY", text: String(number), type: "secret_text" },
+      });
   }
   traffic.on = false;
   await Promise.all(clients);
   assert.deepEqual(traffic.wrong, []);
-  assert.ok(traffic.http > 100 && traffic.mail > 20 && traffic.met.size >= 15, JSON.stringify({ ...traffic, met: [...traffic.met] }));
+  assert.ok(
+    traffic.http > 100 && traffic.mail > 20 && traffic.met.size >= 15,
+    JSON.stringify({ ...traffic, met: [...traffic.met] }),
+  );
   t.diagnostic(`${traffic.http} requests and ${traffic.mail} messages met ${traffic.met.size} versions`);
 });
 
@@ -66,29 +85,52 @@ test("two deploys at once are both done, one after the other; what does not star
   const server = await servePlatform(t);
   const api = createApi(server, TOKEN);
   await api.deploy("pair", version("start"));
-  const both = await Promise.all(["a", "b", "c"].map((number) => api.ok("put", "workers/scripts/pair", { body: formOf(version(number)) })));
+  const both = await Promise.all(
+    ["a", "b", "c"].map((number) => api.ok("put", "workers/scripts/pair", { body: formOf(version(number)) })),
+  );
   const { deployments } = await api.ok("get", "workers/scripts/pair/deployments");
-  const order = deployments.map((each: { versions: { version_id: string }[] }) => each.versions[0]!.version_id).slice(0, 3);
+  const order = deployments
+    .map((each: { versions: { version_id: string }[] }) => each.versions[0]!.version_id)
+    .slice(0, 3);
   assert.deepEqual([...order].sort(), both.map((each) => each.deployment_id).sort());
   const winner = "abc"[both.findIndex((each) => each.deployment_id === order[0])];
   const answers = async () => (await ask(server, "/workers/pair/")).body;
   assert.equal(await answers(), winner, "the newest deployment is what answers");
-  assert.deepEqual((await api.ok("get", "workers/scripts/pair/versions")).items.map(({ number }: { number: number }) => number), [4, 3, 2, 1]);
+  assert.deepEqual(
+    (await api.ok("get", "workers/scripts/pair/versions")).items.map(({ number }: { number: number }) => number),
+    [4, 3, 2, 1],
+  );
 
-  for (const broken of ["export default {", `throw new Error("at start"); export default {}`, `import "./none.js"; export default {}`]) {
+  for (const broken of [
+    "export default {",
+    `throw new Error("at start"); export default {}`,
+    `import "./none.js"; export default {}`,
+  ]) {
     assert.deepEqual(await api.refused("put", "workers/scripts/pair", { body: formOf(broken) }), [400, 10021]);
-    assert.deepEqual(await api.refused("post", "workers/scripts/pair/versions", { body: formOf(broken) }), [400, 10021]);
+    assert.deepEqual(
+      await api.refused("post", "workers/scripts/pair/versions", { body: formOf(broken) }),
+      [400, 10021],
+    );
     assert.deepEqual(await api.refused("put", "workers/scripts/fresh", { body: formOf(broken) }), [400, 10021]);
   }
   assert.equal(await answers(), winner);
   assert.equal((await api.ok("get", "workers/scripts/pair/versions")).items.length, 4);
-  assert.deepEqual(await api.refused("get", "workers/scripts/fresh/deployments"), [404, 10007], "no worker is left of a first upload that failed");
+  assert.deepEqual(
+    await api.refused("get", "workers/scripts/fresh/deployments"),
+    [404, 10007],
+    "no worker is left of a first upload that failed",
+  );
 
-  const split = [{ version_id: order[1], percentage: 50 }, { version_id: order[2], percentage: 50 }];
+  const split = [
+    { version_id: order[1], percentage: 50 },
+    { version_id: order[2], percentage: 50 },
+  ];
   await api.ok("post", "workers/scripts/pair/deployments", { body: { strategy: "percentage", versions: split } });
   const met = new Set<string>();
   for (let i = 0; i < 200 && met.size < 2; i++) met.add(await answers());
   assert.equal(met.size, 2);
-  const named = await ask(server, "/workers/pair/", { headers: { "cloudflare-workers-version-overrides": `pair="${order[1]}"` } });
+  const named = await ask(server, "/workers/pair/", {
+    headers: { "cloudflare-workers-version-overrides": `pair="${order[1]}"` },
+  });
   assert.equal(named.body, "abc"[both.findIndex((each) => each.deployment_id === order[1])]);
 });

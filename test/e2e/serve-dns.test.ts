@@ -11,7 +11,8 @@ import { ask, createApi, servePlatform, TOKEN, type Api } from "./serve-client.t
 import { spawnServe, temporaryFolder } from "../support/serve.ts";
 
 const run = promisify(execFile);
-const missing = (program: string) => spawnSync(program, ["-v"]).error !== undefined && process.env["REQUIRE_ALL"] !== "1" && `${program} is not installed`;
+const missing = (program: string) =>
+  spawnSync(program, ["-v"]).error !== undefined && process.env["REQUIRE_ALL"] !== "1" && `${program} is not installed`;
 
 async function newZone(api: Api, name: string): Promise<string> {
   return (await api.ok("post", "/zones", { body: { name, account: { id: api.account }, type: "full" } })).id;
@@ -25,26 +26,41 @@ async function until(is: () => Promise<boolean>): Promise<void> {
 }
 
 for (const program of ["dig", "kdig"]) {
-  test(`${program} is answered by the server of a zone, over UDP and TCP, as soon as its mail is routed`, { skip: missing(program) }, async (t) => {
-    const server = await servePlatform(t);
-    const api = createApi(server, TOKEN);
-    const zone = await newZone(api, "routed.example");
-    const dig = async (...words: string[]) => (await run(program, ["@127.0.0.1", "-p", String(server.dns!.port), "+time=5", ...words])).stdout;
-    assert.match(await dig("routed.example", "MX"), /status: NOERROR[^]*SOA/);
-    await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
-    for (const over of ["+notcp", "+tcp"]) {
-      assert.deepEqual((await dig(over, "+short", "routed.example", "MX")).trim().split("\n").sort(), ["10 route1.reelpost.internal.", "20 route2.reelpost.internal.", "30 route3.reelpost.internal."]);
-      assert.equal((await dig(over, "+short", "routed.example", "TXT")).trim(), '"v=spf1 include:_spf.reelpost.internal ~all"');
-      assert.match(await dig(over, "+short", "reelpost._domainkey.routed.example", "TXT"), /^"v=DKIM1; h=sha256; k=rsa; p=\S+" "\S+"/);
-    }
-    assert.match(await dig("nothing.routed.example", "A"), /NXDOMAIN/);
-    assert.match(await dig("routed.example", "ANY"), /RFC8482/);
-    assert.match(await dig("elsewhere.example", "A"), /REFUSED/);
-    await api.ok("delete", `/zones/${zone}/email/routing/dns`, { body: {} });
-    assert.equal((await dig("+short", "routed.example", "MX")).trim(), "");
-    const { body } = await (async () => ({ body: await (await fetch(`${server.url}/metrics`)).text() }))();
-    assert.match(body, /reelpost_dns_answers_total\{over="tcp",rcode="NOERROR"\} [3-9]/);
-  });
+  test(
+    `${program} is answered by the server of a zone, over UDP and TCP, as soon as its mail is routed`,
+    { skip: missing(program) },
+    async (t) => {
+      const server = await servePlatform(t);
+      const api = createApi(server, TOKEN);
+      const zone = await newZone(api, "routed.example");
+      const dig = async (...words: string[]) =>
+        (await run(program, ["@127.0.0.1", "-p", String(server.dns!.port), "+time=5", ...words])).stdout;
+      assert.match(await dig("routed.example", "MX"), /status: NOERROR[^]*SOA/);
+      await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
+      for (const over of ["+notcp", "+tcp"]) {
+        assert.deepEqual((await dig(over, "+short", "routed.example", "MX")).trim().split("\n").sort(), [
+          "10 route1.reelpost.internal.",
+          "20 route2.reelpost.internal.",
+          "30 route3.reelpost.internal.",
+        ]);
+        assert.equal(
+          (await dig(over, "+short", "routed.example", "TXT")).trim(),
+          '"v=spf1 include:_spf.reelpost.internal ~all"',
+        );
+        assert.match(
+          await dig(over, "+short", "reelpost._domainkey.routed.example", "TXT"),
+          /^"v=DKIM1; h=sha256; k=rsa; p=\S+" "\S+"/,
+        );
+      }
+      assert.match(await dig("nothing.routed.example", "A"), /NXDOMAIN/);
+      assert.match(await dig("routed.example", "ANY"), /RFC8482/);
+      assert.match(await dig("elsewhere.example", "A"), /REFUSED/);
+      await api.ok("delete", `/zones/${zone}/email/routing/dns`, { body: {} });
+      assert.equal((await dig("+short", "routed.example", "MX")).trim(), "");
+      const { body } = await (async () => ({ body: await (await fetch(`${server.url}/metrics`)).text() }))();
+      assert.match(body, /reelpost_dns_answers_total\{over="tcp",rcode="NOERROR"\} [3-9]/);
+    },
+  );
 }
 
 /** In front of a server: connections go through while it is open. */
@@ -66,33 +82,55 @@ async function gate(t: TestContext, port: number) {
   return state;
 }
 
-describe("zones that Knot serves", { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" }, () => {
-  test("a change that was answered gets there, though Knot was away and the server was killed meanwhile", { skip: missing("dig") }, async (t) => {
-    const knot = await startKnot({ "routed.example": "", "taken.example": "@ MX 5 mail.theirs.example.\n" });
-    t.after(() => knot.stop());
-    const door = await gate(t, knot.port);
-    const dataDirectory = await temporaryFolder(t);
-    const env = { REELPOST_API_TOKEN: TOKEN, REELPOST_DNS_PROVIDER: "rfc2136", REELPOST_DNS_PROVIDER_SERVER: `127.0.0.1:${door.port}`, REELPOST_DNS_PROVIDER_KEY: `${knot.key.algorithm}:${knot.key.name}:${knot.key.secret.toString("base64")}` };
-    const first = await spawnServe(t, { dataDirectory, env });
-    const api = createApi(first.ready, TOKEN);
-    for (const name of ["routed.example", "taken.example"]) await api.ok("post", `/zones/${await newZone(api, name)}/email/routing/dns`, { body: {} });
-    await until(async () => door.turnedAway > 0);
-    first.child.kill("SIGKILL");
-    await first.exited;
-    door.open = true;
-    const second = await spawnServe(t, { dataDirectory, env });
-    const told = async (name: string, type: string) => (await run("dig", ["@127.0.0.1", "-p", String(knot.port), "+short", "+tcp", name, type])).stdout.trim().split("\n").sort();
-    await until(async () => (await told("routed.example", "MX")).length === 3);
-    await until(async () => (await told("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"');
-    assert.match((await told("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
-    // Somebody's mail goes elsewhere: their record stays, and alone.
-    assert.deepEqual(await told("taken.example", "MX"), ["5 mail.theirs.example."]);
-    assert.equal((await second.stop()).code, 0);
-  });
-});
+describe(
+  "zones that Knot serves",
+  { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" },
+  () => {
+    test(
+      "a change that was answered gets there, though Knot was away and the server was killed meanwhile",
+      { skip: missing("dig") },
+      async (t) => {
+        const knot = await startKnot({ "routed.example": "", "taken.example": "@ MX 5 mail.theirs.example.\n" });
+        t.after(() => knot.stop());
+        const door = await gate(t, knot.port);
+        const dataDirectory = await temporaryFolder(t);
+        const env = {
+          REELPOST_API_TOKEN: TOKEN,
+          REELPOST_DNS_PROVIDER: "rfc2136",
+          REELPOST_DNS_PROVIDER_SERVER: `127.0.0.1:${door.port}`,
+          REELPOST_DNS_PROVIDER_KEY: `${knot.key.algorithm}:${knot.key.name}:${knot.key.secret.toString("base64")}`,
+        };
+        const first = await spawnServe(t, { dataDirectory, env });
+        const api = createApi(first.ready, TOKEN);
+        for (const name of ["routed.example", "taken.example"])
+          await api.ok("post", `/zones/${await newZone(api, name)}/email/routing/dns`, { body: {} });
+        await until(async () => door.turnedAway > 0);
+        first.child.kill("SIGKILL");
+        await first.exited;
+        door.open = true;
+        const second = await spawnServe(t, { dataDirectory, env });
+        const told = async (name: string, type: string) =>
+          (await run("dig", ["@127.0.0.1", "-p", String(knot.port), "+short", "+tcp", name, type])).stdout
+            .trim()
+            .split("\n")
+            .sort();
+        await until(async () => (await told("routed.example", "MX")).length === 3);
+        await until(
+          async () => (await told("routed.example", "TXT"))[0] === '"v=spf1 include:_spf.reelpost.internal ~all"',
+        );
+        assert.match((await told("reelpost._domainkey.routed.example", "TXT"))[0]!, /v=DKIM1/);
+        // Somebody's mail goes elsewhere: their record stays, and alone.
+        assert.deepEqual(await told("taken.example", "MX"), ["5 mail.theirs.example."]);
+        assert.equal((await second.stop()).code, 0);
+      },
+    );
+  },
+);
 
 test("a routed domain has an MTA-STS policy: its records, and what they lead to", async (t) => {
-  const server = await servePlatform(t, { env: { REELPOST_HTTP_PUBLIC_URL: "https://mail.us.example", REELPOST_EMAIL_MX: "mx1.us.example,mx2.us.example" } });
+  const server = await servePlatform(t, {
+    env: { REELPOST_HTTP_PUBLIC_URL: "https://mail.us.example", REELPOST_EMAIL_MX: "mx1.us.example,mx2.us.example" },
+  });
   const api = createApi({ ...server, api: `${server.url}/client/v4` }, TOKEN);
   const zone = await newZone(api, "routed.example");
   const policy = () => ask(server, "/.well-known/mta-sts.txt", { host: "mta-sts.routed.example" });
@@ -100,29 +138,85 @@ test("a routed domain has an MTA-STS policy: its records, and what they lead to"
   await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
   const resolver = new Resolver();
   resolver.setServers([`127.0.0.1:${server.dns!.port}`]);
-  await until(async () => (await resolver.resolveTxt("_mta-sts.routed.example"))[0]!.join("").startsWith("v=STSv1; id="));
+  await until(async () =>
+    (await resolver.resolveTxt("_mta-sts.routed.example"))[0]!.join("").startsWith("v=STSv1; id="),
+  );
   assert.deepEqual(await resolver.resolveCname("mta-sts.routed.example"), ["mail.us.example"]);
   const { status, headers, body } = await policy();
-  assert.deepEqual([status, headers["content-type"], body.replaceAll("\r\n", "\n").trim()], [200, "text/plain; charset=utf-8", "version: STSv1\nmode: testing\nmx: mx1.us.example\nmx: mx2.us.example\nmax_age: 86400"]);
+  assert.deepEqual(
+    [status, headers["content-type"], body.replaceAll("\r\n", "\n").trim()],
+    [
+      200,
+      "text/plain; charset=utf-8",
+      "version: STSv1\nmode: testing\nmx: mx1.us.example\nmx: mx2.us.example\nmax_age: 86400",
+    ],
+  );
   await api.ok("delete", `/zones/${zone}/email/routing/dns`, { body: {} });
-  await until(() => resolver.resolveTxt("_mta-sts.routed.example").then(() => false, () => true));
+  await until(() =>
+    resolver.resolveTxt("_mta-sts.routed.example").then(
+      () => false,
+      () => true,
+    ),
+  );
   assert.equal((await policy()).status, 404);
 });
 
 test("the doctor tells what a domain lacks", async (t) => {
-  const server = await servePlatform(t, { env: { REELPOST_EMAIL_MX: "mx1.us.example", REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example", REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.us.example" } });
+  const server = await servePlatform(t, {
+    env: {
+      REELPOST_EMAIL_MX: "mx1.us.example",
+      REELPOST_EMAIL_SPF_INCLUDE: "_spf.us.example",
+      REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.us.example",
+    },
+  });
   const api = createApi(server, TOKEN);
   const us = await newZone(api, "us.example");
   const zone = await newZone(api, "routed.example");
-  const findings = async () => ((await api.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; status: string }[]).map(({ check, status }) => `${status} ${check}`);
+  const findings = async () =>
+    ((await api.ok("get", `/zones/${zone}/email/doctor`)) as { check: string; status: string }[]).map(
+      ({ check, status }) => `${status} ${check}`,
+    );
   const before = await findings();
-  for (const lacking of ["error Email Routing", "error MX mx1.us.example", "error SPF", "warning DMARC", "warning MTA-STS", "error address of mx1.us.example", "error MX of fwd.us.example", "error SPF at _spf.us.example"]) assert.ok(before.includes(lacking), `${lacking} is not among ${before.join("; ")}`);
-  for (const check of ["confinement of video programs", "users of worker processes"]) assert.ok(before.some((line) => line.endsWith(` ${check}`)), `${check} is not among ${before.join("; ")}`);
+  for (const lacking of [
+    "error Email Routing",
+    "error MX mx1.us.example",
+    "error SPF",
+    "warning DMARC",
+    "warning MTA-STS",
+    "error address of mx1.us.example",
+    "error MX of fwd.us.example",
+    "error SPF at _spf.us.example",
+  ])
+    assert.ok(before.includes(lacking), `${lacking} is not among ${before.join("; ")}`);
+  for (const check of ["confinement of video programs", "users of worker processes"])
+    assert.ok(
+      before.some((line) => line.endsWith(` ${check}`)),
+      `${check} is not among ${before.join("; ")}`,
+    );
   await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
-  for (const [type, name, content] of [["A", "mx1", "127.0.0.1"], ["TXT", "_spf", "v=spf1 ip4:192.0.2.0/24 -all"], ["MX", "fwd", "mx1.us.example"]]) await api.ok("post", `/zones/${us}/dns_records`, { body: { type, name, content, ttl: 60, ...(type === "MX" && { priority: 1 }) } });
-  await api.ok("post", `/zones/${zone}/dns_records`, { body: { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject", ttl: 60 } });
+  for (const [type, name, content] of [
+    ["A", "mx1", "127.0.0.1"],
+    ["TXT", "_spf", "v=spf1 ip4:192.0.2.0/24 -all"],
+    ["MX", "fwd", "mx1.us.example"],
+  ])
+    await api.ok("post", `/zones/${us}/dns_records`, {
+      body: { type, name, content, ttl: 60, ...(type === "MX" && { priority: 1 }) },
+    });
+  await api.ok("post", `/zones/${zone}/dns_records`, {
+    body: { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject", ttl: 60 },
+  });
   await until(async () => (await findings()).includes("ok address of mx1.us.example"));
   const after = await findings();
-  for (const there of ["ok Email Routing", "ok MX mx1.us.example", "ok SPF", "ok DKIM reelpost", "ok DMARC", "ok MX of fwd.us.example", "ok SPF at _spf.us.example", "ok delegation of routed.example"]) assert.ok(after.includes(there), `${there} is not among ${after.join("; ")}`);
+  for (const there of [
+    "ok Email Routing",
+    "ok MX mx1.us.example",
+    "ok SPF",
+    "ok DKIM reelpost",
+    "ok DMARC",
+    "ok MX of fwd.us.example",
+    "ok SPF at _spf.us.example",
+    "ok delegation of routed.example",
+  ])
+    assert.ok(after.includes(there), `${there} is not among ${after.join("; ")}`);
   assert.deepEqual(await api.refused("get", `/zones/${zone}/email/doctor?name=elsewhere.example`), [400, 10001]);
 });

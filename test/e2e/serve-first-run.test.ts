@@ -15,15 +15,27 @@ import { FREE_PORTS } from "../support/free-ports.ts";
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 const longToken = "a".repeat(32);
 const secretsKey = randomBytes(32).toString("base64");
-const whoMayNot = (kind: string, about: RegExp) => (err: UserError) => err.kind === kind && about.test(`${err.message} ${err.fix}`);
+const whoMayNot = (kind: string, about: RegExp) => (err: UserError) =>
+  err.kind === kind && about.test(`${err.message} ${err.fix}`);
 
 /** Settings on free ports, with no token: the server makes its own. */
-const unset = (dataDir: string, env: Record<string, string> = {}) => ({ dataDir, env: { REELPOST_API_TOKEN: "", ...env } });
+const unset = (dataDir: string, env: Record<string, string> = {}) => ({
+  dataDir,
+  env: { REELPOST_API_TOKEN: "", ...env },
+});
 
 /** A command that must end by itself. */
-function run(args: string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
+function run(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, "serve", ...args], { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env } }, (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }));
+    execFile(
+      process.execPath,
+      [main, "serve", ...args],
+      { timeout: 30_000, env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS, ...env } },
+      (err, stdout, stderr) => resolve({ code: err === null ? 0 : (err.code as number), stdout, stderr }),
+    );
   });
 }
 
@@ -40,18 +52,23 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.match((told as unknown as { workers: string }).workers, /^http:\/\/<worker>\.main\.localhost:\d+$/);
     const api = createApi(first.ready, token!);
     assert.equal((await api.ok("get", "/user/tokens/verify")).status, "active");
-    assert.deepEqual((await api.ok("get", "/accounts")).map(({ id, name }: { id: string; name: string }) => [id, name]), [[account!.id, "Main"]]);
+    assert.deepEqual(
+      (await api.ok("get", "/accounts")).map(({ id, name }: { id: string; name: string }) => [id, name]),
+      [[account!.id, "Main"]],
+    );
     assert.equal((await stat(join(dataDirectory, "secrets.key"))).mode & 0o777, 0o600);
     assert.deepEqual(await first.stop(), { code: 0, signal: null });
     assert.equal(first.log().includes(token!), false, "the token is not in the log");
     // Nowhere in the data either: a copy of it lets nobody in.
-    for (const file of ["reelpost.sqlite", "secrets.key"]) assert.equal((await readFile(join(dataDirectory, file))).includes(token!), false, file);
+    for (const file of ["reelpost.sqlite", "secrets.key"])
+      assert.equal((await readFile(join(dataDirectory, file))).includes(token!), false, file);
 
     const second = await spawnServe(t, { dataDirectory, args: ["--new-token"] });
     assert.equal(second.ready.account!.id, account!.id);
     assert.match(second.ready.token!, /^[\w-]{40}$/);
     assert.notEqual(second.ready.token, token);
-    for (const each of [token!, second.ready.token!]) assert.equal((await createApi(second.ready, each).ok("get", "/user/tokens/verify")).status, "active");
+    for (const each of [token!, second.ready.token!])
+      assert.equal((await createApi(second.ready, each).ok("get", "/user/tokens/verify")).status, "active");
     await second.stop();
 
     const third = await servePlatform(t, unset(dataDirectory));
@@ -61,14 +78,29 @@ describe("the first start", { concurrency: 2 }, () => {
 
   test("says to a person where everything is and how to use the token", async (t) => {
     const dataDirectory = await temporaryFolder(t);
-    const people = execFile(process.execPath, [main, "serve", "--data-dir", dataDirectory, "--port", "0", "--smtp-port", "0"], { env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS } });
+    const people = execFile(
+      process.execPath,
+      [main, "serve", "--data-dir", dataDirectory, "--port", "0", "--smtp-port", "0"],
+      { env: { ...process.env, NO_COLOR: "1", ...FREE_PORTS } },
+    );
     let words = "";
     people.stdout!.on("data", (chunk: string) => (words += chunk));
     while (!words.includes("CLOUDFLARE_ACCOUNT_ID")) await once(people.stdout!, "data");
     people.kill("SIGINT");
     assert.deepEqual(await once(people, "close"), [0, null]);
     assert.match(words, /^Reelpost \S+ serves api, workers, smtp, outbound, dns, encode, live, playback\n/);
-    for (const row of [/API +http:\/\/127\.0\.0\.1:\d+\/client\/v4\n/, /API docs +http\S+\/docs\n/, /Workers +http:\/\/<worker>\.main\.localhost:\d+\n +http:\S+\/workers\/<worker>\/\n/, /SMTP +127\.0\.0\.1:\d+ +for <worker>@main\.localhost\n/, /Health +\S+\/healthz/, new RegExp(`Data +${dataDirectory}\n`), /Account +[0-9a-f]{32} +Main\n/, /shown this once/, /export CLOUDFLARE_API_TOKEN=[\w-]{40}\n/]) assert.match(words, row);
+    for (const row of [
+      /API +http:\/\/127\.0\.0\.1:\d+\/client\/v4\n/,
+      /API docs +http\S+\/docs\n/,
+      /Workers +http:\/\/<worker>\.main\.localhost:\d+\n +http:\S+\/workers\/<worker>\/\n/,
+      /SMTP +127\.0\.0\.1:\d+ +for <worker>@main\.localhost\n/,
+      /Health +\S+\/healthz/,
+      new RegExp(`Data +${dataDirectory}\n`),
+      /Account +[0-9a-f]{32} +Main\n/,
+      /shown this once/,
+      /export CLOUDFLARE_API_TOKEN=[\w-]{40}\n/,
+    ])
+      assert.match(words, row);
   });
 
   test("takes the token that the operator has chosen and does not repeat it", async (t) => {
@@ -76,7 +108,14 @@ describe("the first start", { concurrency: 2 }, () => {
     assert.equal(server.token, undefined);
     assert.equal((await createApi(server, TOKEN).ok("get", "/user/tokens/verify")).status, "active");
     assert.deepEqual(await createApi(server, "x".repeat(40)).refused("get", "/user/tokens/verify"), [401, 1000]);
-    const named = await servePlatform(t, { env: { REELPOST_API_ACCOUNT_NAME: "Änne & Co. KG", REELPOST_API_EMAIL: "ann@example.com", REELPOST_WORKERS_DOMAIN: "workers.example.com", REELPOST_HTTP_PUBLIC_URL: "https://api.example.com/" } });
+    const named = await servePlatform(t, {
+      env: {
+        REELPOST_API_ACCOUNT_NAME: "Änne & Co. KG",
+        REELPOST_API_EMAIL: "ann@example.com",
+        REELPOST_WORKERS_DOMAIN: "workers.example.com",
+        REELPOST_HTTP_PUBLIC_URL: "https://api.example.com/",
+      },
+    });
     const api = createApi(named, TOKEN);
     // What is told goes through the proxy that the public address names; this test does not.
     assert.equal(named.api, "https://api.example.com/client/v4");
@@ -89,14 +128,39 @@ describe("the first start", { concurrency: 2 }, () => {
 describe("what cannot be started", { concurrency: 2 }, () => {
   const open = (more: Record<string, string>) => ({ REELPOST_HTTP_HOST: "0.0.0.0", ...more });
   const refusals: [string, Record<string, string>, string, RegExp][] = [
-    ["an open address without a key for secrets", open({ REELPOST_API_TOKEN: longToken }), "openToOthers", /0\.0\.0\.0 can be reached by other machines.*key.*REELPOST_SECRETS_KEY/],
-    ["an open address without a token", open({ REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: "" }), "openToOthers", /no API token.*REELPOST_API_TOKEN/],
-    ["an open address with a short token", open({ REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: "short-but-over-twenty-ch" }), "openToOthers", /fewer than 32/],
+    [
+      "an open address without a key for secrets",
+      open({ REELPOST_API_TOKEN: longToken }),
+      "openToOthers",
+      /0\.0\.0\.0 can be reached by other machines.*key.*REELPOST_SECRETS_KEY/,
+    ],
+    [
+      "an open address without a token",
+      open({ REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: "" }),
+      "openToOthers",
+      /no API token.*REELPOST_API_TOKEN/,
+    ],
+    [
+      "an open address with a short token",
+      open({ REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: "short-but-over-twenty-ch" }),
+      "openToOthers",
+      /fewer than 32/,
+    ],
     ["an open address for mail alone", { REELPOST_SMTP_HOST: "0.0.0.0" }, "openToOthers", /0\.0\.0\.0/],
     ["a token nobody could send", { REELPOST_API_TOKEN: "two words and more of them" }, "weakToken", /./],
     ["a key that is none", { REELPOST_SECRETS_KEY: "bm8=" }, "badKeyFile", /REELPOST_SECRETS_KEY/],
-    ["a key in two places", { REELPOST_SECRETS_KEY: secretsKey, REELPOST_SECRETS_KEY_FILE: "/etc/key" }, "secretsElsewhere", /./],
-    ["an address of another machine", { REELPOST_HTTP_HOST: "192.0.2.1", REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: longToken }, "hostUnknown", /192\.0\.2\.1/],
+    [
+      "a key in two places",
+      { REELPOST_SECRETS_KEY: secretsKey, REELPOST_SECRETS_KEY_FILE: "/etc/key" },
+      "secretsElsewhere",
+      /./,
+    ],
+    [
+      "an address of another machine",
+      { REELPOST_HTTP_HOST: "192.0.2.1", REELPOST_SECRETS_KEY: secretsKey, REELPOST_API_TOKEN: longToken },
+      "hostUnknown",
+      /192\.0\.2\.1/,
+    ],
   ];
   for (const [what, env, kind, about] of refusals) {
     test(what, async (t) => {
@@ -105,8 +169,12 @@ describe("what cannot be started", { concurrency: 2 }, () => {
   }
 
   test("a role that does not exist, and roles that nobody could reach", async (t) => {
-    await assert.rejects(servePlatform(t, { roles: ["api", "video"] }), whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/));
-    for (const roles of [["api"], ["workers"], ["smtp"]]) await assert.rejects(servePlatform(t, { roles }), whoMayNot("rolesApart", /database\.url/));
+    await assert.rejects(
+      servePlatform(t, { roles: ["api", "video"] }),
+      whoMayNot("unknownRole", /"video".*api, workers, smtp, outbound, dns, encode, live, playback/),
+    );
+    for (const roles of [["api"], ["workers"], ["smtp"]])
+      await assert.rejects(servePlatform(t, { roles }), whoMayNot("rolesApart", /database\.url/));
     const server = await servePlatform(t, { roles: ["api", "workers"] });
     assert.deepEqual([server.roles, server.smtp, server.workersMail], [["api", "workers"], undefined, undefined]);
   });
@@ -118,7 +186,11 @@ describe("what cannot be started", { concurrency: 2 }, () => {
     const { port } = other.address() as AddressInfo;
     const dataDir = await temporaryFolder(t);
     for (const variable of ["REELPOST_HTTP_PORT", "REELPOST_SMTP_PORT"]) {
-      await assert.rejects(servePlatform(t, { dataDir, env: { [variable]: String(port) } }), whoMayNot("portBusy", new RegExp(`${port}`)), variable);
+      await assert.rejects(
+        servePlatform(t, { dataDir, env: { [variable]: String(port) } }),
+        whoMayNot("portBusy", new RegExp(`${port}`)),
+        variable,
+      );
     }
     // Had the first ones kept the lock or the HTTP port, this could not be.
     assert.equal((await ask(await servePlatform(t, { dataDir }), "/healthz")).status, 200);
@@ -126,7 +198,10 @@ describe("what cannot be started", { concurrency: 2 }, () => {
 
   test("a data directory that is in use", async (t) => {
     const { dataDir } = await servePlatform(t);
-    await assert.rejects(servePlatform(t, { dataDir }), whoMayNot("dataDirectoryBusy", new RegExp(`process ${process.pid}.*--data-dir`)));
+    await assert.rejects(
+      servePlatform(t, { dataDir }),
+      whoMayNot("dataDirectoryBusy", new RegExp(`process ${process.pid}.*--data-dir`)),
+    );
     const { code, stdout } = await run(["--json", "--data-dir", dataDir, "--port", "0", "--smtp-port", "0"]);
     assert.equal(code, 1);
     assert.equal(JSON.parse(stdout).error.code, "data_directory_busy");
@@ -135,12 +210,22 @@ describe("what cannot be started", { concurrency: 2 }, () => {
   test("settings with problems: all of them, with file and line, and the exit code of a mistake", async (t) => {
     const folder = await temporaryFolder(t);
     const file = join(folder, "settings.jsonc");
-    await writeFile(file, `{\n  // ports\n  "http": { "port": 99999, "hots": "::" },\n  "workers": { "heap_mb": "much" }\n}\n`);
-    const { code, stderr, stdout } = await run(["--settings", file], { REELPOST_SMTP_PORT: "mail", REELPOST_DATA_DIR: join(folder, "data") });
+    await writeFile(
+      file,
+      `{\n  // ports\n  "http": { "port": 99999, "hots": "::" },\n  "workers": { "heap_mb": "much" }\n}\n`,
+    );
+    const { code, stderr, stdout } = await run(["--settings", file], {
+      REELPOST_SMTP_PORT: "mail",
+      REELPOST_DATA_DIR: join(folder, "data"),
+    });
     assert.deepEqual([code, stdout], [1, ""]);
-    for (const part of [/settings\.jsonc:3:\d+/, /settings\.jsonc:4:\d+/, /REELPOST_SMTP_PORT/, /hots/, /host/]) assert.match(stderr, part);
+    for (const part of [/settings\.jsonc:3:\d+/, /settings\.jsonc:4:\d+/, /REELPOST_SMTP_PORT/, /hots/, /host/])
+      assert.match(stderr, part);
     await assert.rejects(stat(join(folder, "data")), { code: "ENOENT" }, "nothing was made");
-    await assert.rejects(startServe({ cwd: folder, env: {}, settingsFile: "none.jsonc", version: "0" }), whoMayNot("unreadable", /none\.jsonc/));
+    await assert.rejects(
+      startServe({ cwd: folder, env: {}, settingsFile: "none.jsonc", version: "0" }),
+      whoMayNot("unreadable", /none\.jsonc/),
+    );
   });
 
   test("a data directory that is no directory", async (t) => {
@@ -153,13 +238,21 @@ describe("what cannot be started", { concurrency: 2 }, () => {
 });
 
 describe("a server that other machines can reach", () => {
-  const openFor = (t: Scope, dataDir: string, env: Record<string, string> = {}) => servePlatform(t, { dataDir, env: { REELPOST_HTTP_HOST: "0.0.0.0", REELPOST_SMTP_HOST: "0.0.0.0", REELPOST_SECRETS_KEY: secretsKey, ...env } });
+  const openFor = (t: Scope, dataDir: string, env: Record<string, string> = {}) =>
+    servePlatform(t, {
+      dataDir,
+      env: { REELPOST_HTTP_HOST: "0.0.0.0", REELPOST_SMTP_HOST: "0.0.0.0", REELPOST_SECRETS_KEY: secretsKey, ...env },
+    });
 
   test("starts with a key and a token of its own, and later without the token", async (t) => {
     const dataDir = await temporaryFolder(t);
     const first = await openFor(t, dataDir, { REELPOST_API_TOKEN: longToken });
     assert.match(first.url, /^http:\/\/localhost:\d+$/);
-    const local = { ...first, url: first.url.replace("localhost", "127.0.0.1"), api: first.api!.replace("localhost", "127.0.0.1") };
+    const local = {
+      ...first,
+      url: first.url.replace("localhost", "127.0.0.1"),
+      api: first.api!.replace("localhost", "127.0.0.1"),
+    };
     assert.equal((await createApi(local, longToken).ok("get", "/user/tokens/verify")).status, "active");
     await assert.rejects(stat(join(dataDir, "secrets.key")), { code: "ENOENT" }, "the key is not laid beside the data");
     await first.close();

@@ -25,7 +25,9 @@ const FORGED = "forged.example";
 
 let gone = false;
 // Here, for its end is the end of whatever it is started in.
-const sink = await startSink({ rcpt: (to) => (gone && to === "gone@there.example" ? "550 5.1.1 no such user" : undefined) });
+const sink = await startSink({
+  rcpt: (to) => (gone && to === "gone@there.example" ? "550 5.1.1 no such user" : undefined),
+});
 
 describe("mail through the platform", () => {
   const scope = createScope();
@@ -36,16 +38,29 @@ describe("mail through the platform", () => {
   before(async () => {
     server = await servePlatform(scope, {
       env: {
-        REELPOST_OUTBOUND_DELIVER: "smart_host", REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${sink.port}`, REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.example", REELPOST_EMAIL_SPF_INCLUDE: "_spf.fwd.example",
-        REELPOST_SMTP_NAME: "mx.fwd.example", REELPOST_AUTHENTICATION_TRUSTED: "192.0.2.1",
+        REELPOST_OUTBOUND_DELIVER: "smart_host",
+        REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${sink.port}`,
+        REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.example",
+        REELPOST_EMAIL_SPF_INCLUDE: "_spf.fwd.example",
+        REELPOST_SMTP_NAME: "mx.fwd.example",
+        REELPOST_AUTHENTICATION_TRUSTED: "192.0.2.1",
       },
     });
     api = createApi(server, TOKEN);
     const newZone = (name: string) => api.ok("post", "/zones", { body: { name, account: { id: api.account } } });
     // The senders' domains are zones of ours as well: what is asked about them is answered from our own tables.
-    for (const [domain, spf] of [[ANYBODY, "v=spf1 ip4:127.0.0.1 -all"], [FORGED, "v=spf1 -all"]] as const) {
+    for (const [domain, spf] of [
+      [ANYBODY, "v=spf1 ip4:127.0.0.1 -all"],
+      [FORGED, "v=spf1 -all"],
+    ] as const) {
       const { id } = await newZone(domain);
-      for (const [name, content] of [[domain, spf], [`_dmarc.${domain}`, "v=DMARC1; p=reject"]]) await api.ok("post", `/zones/${id}/dns_records`, { body: { type: "TXT", name, content: `"${content}"`, ttl: 300 } });
+      for (const [name, content] of [
+        [domain, spf],
+        [`_dmarc.${domain}`, "v=DMARC1; p=reject"],
+      ])
+        await api.ok("post", `/zones/${id}/dns_records`, {
+          body: { type: "TXT", name, content: `"${content}"`, ttl: 300 },
+        });
     }
     zone = await newZone("routed.example");
     await api.ok("post", `/zones/${zone.id}/email/routing/enable`, { body: {} });
@@ -54,7 +69,14 @@ describe("mail through the platform", () => {
       await api.ok("patch", `email/routing/addresses/${address.id}`, { body: { status: "verified" } });
     }
     await api.deploy("desk", WORKER);
-    const rule = (local: string, type: string, value: string) => api.ok("post", `/zones/${zone.id}/email/routing/rules`, { body: { matchers: [{ type: "literal", field: "to", value: `${local}@routed.example` }], actions: [{ type, value: [value] }], enabled: true } });
+    const rule = (local: string, type: string, value: string) =>
+      api.ok("post", `/zones/${zone.id}/email/routing/rules`, {
+        body: {
+          matchers: [{ type: "literal", field: "to", value: `${local}@routed.example` }],
+          actions: [{ type, value: [value] }],
+          enabled: true,
+        },
+      });
     await rule("info", "forward", "bob@there.example");
     await rule("gone", "forward", "gone@there.example");
     await rule("desk", "worker", "desk");
@@ -63,9 +85,14 @@ describe("mail through the platform", () => {
   });
   after(() => scope.close());
 
-  const send = (to: string | string[], subject?: string) => sendMail(server, to, { from: `ada@${ANYBODY}`, ...(subject !== undefined && { subject }) });
+  const send = (to: string | string[], subject?: string) =>
+    sendMail(server, to, { from: `ada@${ANYBODY}`, ...(subject !== undefined && { subject }) });
   const got = async (matches: (mail: SinkMail) => boolean): Promise<SinkMail> => {
-    for (const start = performance.now(); performance.now() - start < 15_000; await new Promise((resolve) => void setTimeout(resolve, 10))) {
+    for (
+      const start = performance.now();
+      performance.now() - start < 15_000;
+      await new Promise((resolve) => void setTimeout(resolve, 10))
+    ) {
       const found = sink.mails.find(matches);
       if (found) return found;
     }
@@ -74,18 +101,33 @@ describe("mail through the platform", () => {
 
   /** Judged as by a server that finds our keys in the zone. */
   async function judged({ raw, from }: SinkMail) {
-    const records: { name: string; type: string; content: string }[] = await api.ok("get", `/zones/${zone.id}/dns_records?per_page=100`);
+    const records: { name: string; type: string; content: string }[] = await api.ok(
+      "get",
+      `/zones/${zone.id}/dns_records?per_page=100`,
+    );
     const authenticator = createAuthenticator({
-      authservId: "mx.there.example", clock: systemClock,
+      authservId: "mx.there.example",
+      clock: systemClock,
       async resolver(name, type) {
-        const found = records.filter((record) => record.type === type && record.name === name).map(({ content }) => [content.replace(/"\s*"|"/g, "")]);
+        const found = records
+          .filter((record) => record.type === type && record.name === name)
+          .map(({ content }) => [content.replace(/"\s*"|"/g, "")]);
         if (found.length === 0) throw Object.assign(new Error(name), { code: "ENOTFOUND" });
         return found;
       },
     });
     const bytes = Buffer.from(raw, "latin1");
     try {
-      return await authenticator.check({ from, helo: "x", ip: "127.0.0.1" }, { id: "1", size: bytes.length, headerBlock: bytes.subarray(0, bytes.indexOf("\r\n\r\n") + 2), open: (start = 0) => bytes.subarray(start), discard: async () => {} });
+      return await authenticator.check(
+        { from, helo: "x", ip: "127.0.0.1" },
+        {
+          id: "1",
+          size: bytes.length,
+          headerBlock: bytes.subarray(0, bytes.indexOf("\r\n\r\n") + 2),
+          open: (start = 0) => bytes.subarray(start),
+          discard: async () => {},
+        },
+      );
     } finally {
       await authenticator.close();
     }
@@ -97,22 +139,63 @@ describe("mail through the platform", () => {
     assert.equal((await send("info@routed.example", "one")).code, 250);
     forwarded = await got(({ to }) => to[0] === "bob@there.example");
     assert.match(forwarded.from, /^SRS0=.+=ada@fwd\.example$/);
-    const names = forwarded.raw.slice(0, forwarded.raw.indexOf("\r\n\r\n")).split(/\r\n(?![ \t])/).map((field) => field.split(":")[0]);
-    assert.deepEqual(names.slice(0, 8), ["ARC-Seal", "ARC-Message-Signature", "ARC-Authentication-Results", "DKIM-Signature", "DKIM-Signature", "X-Reelpost-Loop", "X-Forwarded-To", "X-Forwarded-For"]);
+    const names = forwarded.raw
+      .slice(0, forwarded.raw.indexOf("\r\n\r\n"))
+      .split(/\r\n(?![ \t])/)
+      .map((field) => field.split(":")[0]);
+    assert.deepEqual(names.slice(0, 8), [
+      "ARC-Seal",
+      "ARC-Message-Signature",
+      "ARC-Authentication-Results",
+      "DKIM-Signature",
+      "DKIM-Signature",
+      "X-Reelpost-Loop",
+      "X-Forwarded-To",
+      "X-Forwarded-For",
+    ]);
     assert.match(forwarded.raw, /\r\nAuthentication-Results: mx\.fwd\.example;\r\n\tspf=pass/);
     const { dkim } = await judged(forwarded);
-    assert.deepEqual(dkim.map(({ domain, result }) => `${domain} ${result}`), ["fwd.example neutral", "routed.example pass"]);
+    assert.deepEqual(
+      dkim.map(({ domain, result }) => `${domain} ${result}`),
+      ["fwd.example neutral", "routed.example pass"],
+    );
   });
 
   test("its bounce goes back to the first sender, and nobody else may write there", async () => {
-    const transport = createTransport({ host: server.smtp!.host, port: server.smtp!.port, secure: false, ignoreTLS: true });
+    const transport = createTransport({
+      host: server.smtp!.host,
+      port: server.smtp!.port,
+      secure: false,
+      ignoreTLS: true,
+    });
     const report = [
-      "From: MAILER-DAEMON@there.example", `To: ${forwarded.from}`, "Subject: Undelivered", "MIME-Version: 1.0", "Content-Type: multipart/report; report-type=delivery-status; boundary=b", "",
-      "--b", "Content-Type: text/plain", "", "no", "--b", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.there.example", "",
-      "Final-Recipient: rfc822; bob@there.example", "Action: failed", "Status: 5.1.1", "", "--b--", "",
+      "From: MAILER-DAEMON@there.example",
+      `To: ${forwarded.from}`,
+      "Subject: Undelivered",
+      "MIME-Version: 1.0",
+      "Content-Type: multipart/report; report-type=delivery-status; boundary=b",
+      "",
+      "--b",
+      "Content-Type: text/plain",
+      "",
+      "no",
+      "--b",
+      "Content-Type: message/delivery-status",
+      "",
+      "Reporting-MTA: dns; mx.there.example",
+      "",
+      "Final-Recipient: rfc822; bob@there.example",
+      "Action: failed",
+      "Status: 5.1.1",
+      "",
+      "--b--",
+      "",
     ];
-    const bounce = (from: string, raw = report.join("\r\n")) => transport.sendMail({ envelope: { from, to: [forwarded.from] }, raw });
-    await assert.rejects(bounce("", "From: x@there.example\r\nSubject: not a report\r\n\r\nHello\r\n"), { responseCode: 550 });
+    const bounce = (from: string, raw = report.join("\r\n")) =>
+      transport.sendMail({ envelope: { from, to: [forwarded.from] }, raw });
+    await assert.rejects(bounce("", "From: x@there.example\r\nSubject: not a report\r\n\r\nHello\r\n"), {
+      responseCode: 550,
+    });
     await bounce("");
     const back = await got(({ to }) => to[0] === `ada@${ANYBODY}`);
     assert.equal(back.from, "");
@@ -124,7 +207,10 @@ describe("mail through the platform", () => {
     assert.equal((await send("desk@routed.example", "two")).code, 250);
     const reply = await got(({ from }) => from === "desk@routed.example");
     assert.deepEqual(reply.to, [`ada@${ANYBODY}`]);
-    assert.deepEqual((await judged(reply)).dkim.map(({ domain, result }) => `${domain} ${result}`), ["routed.example pass"]);
+    assert.deepEqual(
+      (await judged(reply)).dkim.map(({ domain, result }) => `${domain} ${result}`),
+      ["routed.example pass"],
+    );
   });
 
   test("nobody is refused before the message, strangers after it", async () => {
@@ -135,7 +221,10 @@ describe("mail through the platform", () => {
   test("one recipient has it and the other refuses: it is taken, and the sender hears of the refusal", async () => {
     assert.equal((await send("gone@routed.example")).code, 550);
     assert.equal((await send(["info@routed.example", "desk@routed.example"], "refuse")).code, 250);
-    const report = await got(({ raw, to }) => to[0] === `ada@${ANYBODY}` && /report-type="?delivery-status/i.test(raw) && raw.includes("desk@routed.example"));
+    const report = await got(
+      ({ raw, to }) =>
+        to[0] === `ada@${ANYBODY}` && /report-type="?delivery-status/i.test(raw) && raw.includes("desk@routed.example"),
+    );
     assert.match(report.raw, /Final-Recipient: rfc822; ?desk@routed\.example/i);
     assert.match(report.raw, /not this one/);
     assert.equal(report.from, "");

@@ -20,32 +20,52 @@ const httpsOf = ({ ready }: ServeProcess) => new URL((ready as unknown as { http
 
 /** The certificate that a client which asks for this name is shown. */
 async function shownBy(server: ServeProcess, servername?: string): Promise<X509Certificate> {
-  const client: TLSSocket = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false, ...(servername !== undefined && { servername }) });
+  const client: TLSSocket = connect({
+    port: Number(httpsOf(server).port),
+    host: "127.0.0.1",
+    rejectUnauthorized: false,
+    ...(servername !== undefined && { servername }),
+  });
   await once(client, "secureConnect");
   const shown = client.getPeerX509Certificate()!;
   client.destroy();
   return shown;
 }
 
-function get(server: ServeProcess, path: string, options: RequestOptions = {}): Promise<{ status: number; body: string }> {
+function get(
+  server: ServeProcess,
+  path: string,
+  options: RequestOptions = {},
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const { port } = httpsOf(server);
     request({ host: "127.0.0.1", port, path, agent: false, ...options }, (response) => {
       let body = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => (body += chunk)).on("end", () => resolve({ status: response.statusCode!, body }));
-    }).on("error", reject).end();
+      response
+        .setEncoding("utf8")
+        .on("data", (chunk: string) => (body += chunk))
+        .on("end", () => resolve({ status: response.statusCode!, body }));
+    })
+      .on("error", reject)
+      .end();
   });
 }
 
 /** What is answered to somebody who asks for a WebSocket where there is none. */
 async function upgraded(server: ServeProcess): Promise<string> {
   const client = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", rejectUnauthorized: false });
-  client.write("GET /nothing HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+  client.write(
+    "GET /nothing HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+  );
   return text(client);
 }
 
 /** Looks again every 50 ms: a process of its own does not say when it has changed its mind. */
-async function until<Value>(look: () => Promise<Value>, done: (value: Value) => boolean, server: ServeProcess): Promise<Value> {
+async function until<Value>(
+  look: () => Promise<Value>,
+  done: (value: Value) => boolean,
+  server: ServeProcess,
+): Promise<Value> {
   for (const deadline = Date.now() + 30_000; ; await systemClock.sleep(50)) {
     const value = await look();
     if (done(value)) return value;
@@ -64,7 +84,16 @@ test("without any setting HTTPS has a certificate that signed itself, the same a
   assert.equal((await get(server, "/healthz", { ca, servername: "localhost" })).status, 200);
   const worker = await get(server, "/", { ca, servername: "localhost", headers: { host: "none.main.localhost" } });
   assert.deepEqual([worker.status, /no worker is deployed/.test(worker.body)], [404, true]);
-  assert.equal((await get(server, "/client/v4/user/tokens/verify", { ca, servername: "localhost", headers: { authorization: `Bearer ${server.ready.token}` } })).status, 200);
+  assert.equal(
+    (
+      await get(server, "/client/v4/user/tokens/verify", {
+        ca,
+        servername: "localhost",
+        headers: { authorization: `Bearer ${server.ready.token}` },
+      })
+    ).status,
+    200,
+  );
   assert.match(await upgraded(server), /^HTTP\/1\.1 404/);
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.equal((await shownBy(await start())).serialNumber, shown.serialNumber);
@@ -78,19 +107,38 @@ test("files of one's own are served, and others when they are replaced, while a 
     await Promise.all([writeFile(cert, pair.cert), writeFile(key, pair.key)]);
   };
   await put("one.example");
-  const server = await spawnServe(t, { env: { REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_TLS_CERT_FILE: cert, REELPOST_TLS_KEY_FILE: key } });
-  const open = connect({ port: Number(httpsOf(server).port), host: "127.0.0.1", servername: "one.example", ca: await readFile(cert) });
+  const server = await spawnServe(t, {
+    env: {
+      REELPOST_TLS_HTTPS: "true",
+      REELPOST_TLS_HTTPS_PORT: "0",
+      REELPOST_TLS_CERT_FILE: cert,
+      REELPOST_TLS_KEY_FILE: key,
+    },
+  });
+  const open = connect({
+    port: Number(httpsOf(server).port),
+    host: "127.0.0.1",
+    servername: "one.example",
+    ca: await readFile(cert),
+  });
   await once(open, "secureConnect");
   await put("two.example");
   // With the name and without: two ways to a certificate.
-  await until(() => shownBy(server, "two.example"), (shown) => shown.subjectAltName === "DNS:two.example", server);
+  await until(
+    () => shownBy(server, "two.example"),
+    (shown) => shown.subjectAltName === "DNS:two.example",
+    server,
+  );
   assert.equal((await shownBy(server)).subjectAltName, "DNS:two.example");
   open.write("GET /healthz HTTP/1.1\r\nhost: one.example\r\nconnection: close\r\n\r\n");
   assert.match(String((await once(open, "data"))[0]), /^HTTP\/1\.1 200/);
 });
 
 test("files that are not there are refused with what to do", async (t) => {
-  await assert.rejects(spawnServe(t, { env: { REELPOST_TLS_CERT_FILE: "/nowhere/cert.pem", REELPOST_TLS_KEY_FILE: "/nowhere/key.pem" } }), /\/nowhere\/cert\.pem cannot be read/);
+  await assert.rejects(
+    spawnServe(t, { env: { REELPOST_TLS_CERT_FILE: "/nowhere/cert.pem", REELPOST_TLS_KEY_FILE: "/nowhere/key.pem" } }),
+    /\/nowhere\/cert\.pem cannot be read/,
+  );
 });
 
 /** A zone in which every name is this machine. */
@@ -98,7 +146,10 @@ const allHere: ServedZones = {
   find: async () => ({ id: "z", name: "example.com", serial: 1, nameServers: ["ns1.example.net"] }),
   version: () => 1,
   occupied: async () => true,
-  records: async (_, names) => names.map((name) => ({ name, type: "A", ttl: 60, data: { address: "127.0.0.1" }, flatten: false }) satisfies ServedRecord),
+  records: async (_, names) =>
+    names.map(
+      (name) => ({ name, type: "A", ttl: 60, data: { address: "127.0.0.1" }, flatten: false }) satisfies ServedRecord,
+    ),
 };
 
 withPebble(() => {
@@ -112,7 +163,9 @@ withPebble(() => {
     const usual = { REELPOST_API_TOKEN: TOKEN, REELPOST_DNS_PORT: String(dnsPort) };
     const first = await spawnServe(t, { dataDirectory, env: usual });
     const api = createApi(first.ready, TOKEN);
-    const { id: zone } = await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } });
+    const { id: zone } = await api.ok("post", "/zones", {
+      body: { name: "example.com", account: { id: api.account } },
+    });
     await first.stop();
 
     const pebble = await startPebble(t, { dns: `127.0.0.1:${dnsPort}` });
@@ -120,11 +173,20 @@ withPebble(() => {
     const server = await spawnServe(t, {
       dataDirectory,
       env: {
-        ...usual, REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_TLS_ACME_DIRECTORY: pebble.directory, REELPOST_TLS_ACME_CA_FILE: join(dataDirectory, "ca.pem"),
-        REELPOST_TLS_ACME_NAMES: "*.example.com,example.com", REELPOST_TLS_ACME_CHALLENGE: "dns-01",
+        ...usual,
+        REELPOST_TLS_HTTPS: "true",
+        REELPOST_TLS_HTTPS_PORT: "0",
+        REELPOST_TLS_ACME_DIRECTORY: pebble.directory,
+        REELPOST_TLS_ACME_CA_FILE: join(dataDirectory, "ca.pem"),
+        REELPOST_TLS_ACME_NAMES: "*.example.com,example.com",
+        REELPOST_TLS_ACME_CHALLENGE: "dns-01",
       },
     });
-    const shown = await until(() => shownBy(server, "any.example.com"), ({ issuer }) => /Pebble/.test(issuer), server);
+    const shown = await until(
+      () => shownBy(server, "any.example.com"),
+      ({ issuer }) => /Pebble/.test(issuer),
+      server,
+    );
     assert.equal(shown.subjectAltName, "DNS:*.example.com, DNS:example.com");
     const found = await get(server, "/healthz", { ca: await pebble.root(), servername: "any.example.com" });
     assert.equal(found.status, 200);
@@ -138,21 +200,45 @@ withPebble(() => {
     t.after(() => dns.close());
     const httpPort = await freePort();
     // A rejected nonce (RFC 8555 6.5) would repeat the order that is counted below.
-    const pebble = await startPebble(t, { dns: `127.0.0.1:${dns.port}`, httpPort, env: { PEBBLE_WFE_NONCEREJECT: "0" } });
+    const pebble = await startPebble(t, {
+      dns: `127.0.0.1:${dns.port}`,
+      httpPort,
+      env: { PEBBLE_WFE_NONCEREJECT: "0" },
+    });
     const folder = await temporaryFolder(t, "ca");
     await writeFile(join(folder, "ca.pem"), pebble.ca);
     const env = {
-      REELPOST_API_TOKEN: TOKEN, REELPOST_DATABASE_URL: url, REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"), REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects"),
-      REELPOST_TLS_HTTPS: "true", REELPOST_TLS_HTTPS_PORT: "0", REELPOST_TLS_ACME_DIRECTORY: pebble.directory, REELPOST_TLS_ACME_CA_FILE: join(folder, "ca.pem"), REELPOST_TLS_ACME_EMAIL: "ops@example.com",
+      REELPOST_API_TOKEN: TOKEN,
+      REELPOST_DATABASE_URL: url,
+      REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"),
+      REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects"),
+      REELPOST_TLS_HTTPS: "true",
+      REELPOST_TLS_HTTPS_PORT: "0",
+      REELPOST_TLS_ACME_DIRECTORY: pebble.directory,
+      REELPOST_TLS_ACME_CA_FILE: join(folder, "ca.pem"),
+      REELPOST_TLS_ACME_EMAIL: "ops@example.com",
       // The second is a worker's address, and that of no worker.
-      REELPOST_TLS_ACME_NAMES: "mx.example.com,hello.main.example.com", REELPOST_WORKERS_DOMAIN: "example.com",
+      REELPOST_TLS_ACME_NAMES: "mx.example.com,hello.main.example.com",
+      REELPOST_WORKERS_DOMAIN: "example.com",
     };
     const one = await spawnServe(t, { env, args: ["--port", String(httpPort)] });
     const two = await spawnServe(t, { env });
-    const shown = await Promise.all([one, two].map((server) => until(() => shownBy(server, "mx.example.com"), ({ issuer }) => /Pebble/.test(issuer), server)));
+    const shown = await Promise.all(
+      [one, two].map((server) =>
+        until(
+          () => shownBy(server, "mx.example.com"),
+          ({ issuer }) => /Pebble/.test(issuer),
+          server,
+        ),
+      ),
+    );
     assert.equal(shown[0]!.serialNumber, shown[1]!.serialNumber);
     assert.equal(pebble.log().match(/POST \/order-plz/g)?.length, 1);
-    for (const server of [one, two]) assert.match((await get(server, "/metrics", { rejectUnauthorized: false })).body, /reelpost_tls_certificate_expires_seconds \d{10}/);
+    for (const server of [one, two])
+      assert.match(
+        (await get(server, "/metrics", { rejectUnauthorized: false })).body,
+        /reelpost_tls_certificate_expires_seconds \d{10}/,
+      );
   });
 });
 

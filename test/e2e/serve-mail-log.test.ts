@@ -16,8 +16,14 @@ describe("the log of messages", () => {
     api = createApi(server, TOKEN);
     zone = (await api.ok("post", "/zones", { body: { name: "example.com", account: { id: api.account } } })).id;
     await api.ok("post", `/zones/${zone}/email/routing/dns`, { body: {} });
-    await api.deploy("inbox", `export default { async email(message) { if (message.from.startsWith("spam")) message.setReject("no thanks"); } }`);
-    const rule = (to: string, action: object) => api.ok("post", `/zones/${zone}/email/routing/rules`, { body: { matchers: [{ type: "literal", field: "to", value: to }], actions: [action], enabled: true } });
+    await api.deploy(
+      "inbox",
+      `export default { async email(message) { if (message.from.startsWith("spam")) message.setReject("no thanks"); } }`,
+    );
+    const rule = (to: string, action: object) =>
+      api.ok("post", `/zones/${zone}/email/routing/rules`, {
+        body: { matchers: [{ type: "literal", field: "to", value: to }], actions: [action], enabled: true },
+      });
     await rule("inbox@example.com", { type: "worker", value: ["inbox"] });
     await rule("drop@example.com", { type: "drop" });
   });
@@ -25,22 +31,61 @@ describe("the log of messages", () => {
 
   test("tells of each recipient, by the API and by GraphQL", async () => {
     const codes = [];
-    for (const [to, from] of [["inbox@example.com"], ["drop@example.com"], ["inbox@example.com", "spam@there.example"], ["nobody@example.com"]] as [string, string?][]) codes.push((await sendMail(server, to, from === undefined ? {} : { from })).code);
+    for (const [to, from] of [
+      ["inbox@example.com"],
+      ["drop@example.com"],
+      ["inbox@example.com", "spam@there.example"],
+      ["nobody@example.com"],
+    ] as [string, string?][])
+      codes.push((await sendMail(server, to, from === undefined ? {} : { from })).code);
     assert.deepEqual(codes, [250, 250, 555, 550]);
     const entries = await api.ok("get", `/zones/${zone}/email/activity`);
     assert.deepEqual(
-      entries.map(({ to, status, action, worker, zone_id: of }: Record<string, string>) => [to, status, action, worker, of]),
-      [["nobody@example.com", "rejected", "reject", null, zone], ["inbox@example.com", "rejected", "worker", "inbox", zone], ["drop@example.com", "dropped", "drop", null, zone], ["inbox@example.com", "handled", "worker", "inbox", zone]],
+      entries.map(({ to, status, action, worker, zone_id: of }: Record<string, string>) => [
+        to,
+        status,
+        action,
+        worker,
+        of,
+      ]),
+      [
+        ["nobody@example.com", "rejected", "reject", null, zone],
+        ["inbox@example.com", "rejected", "worker", "inbox", zone],
+        ["drop@example.com", "dropped", "drop", null, zone],
+        ["inbox@example.com", "handled", "worker", "inbox", zone],
+      ],
     );
     assert.match(entries[1].error_detail, /555 5\.7\.1 no thanks/);
     const story = await api.ok("get", `email/activity/${entries[3].id}`);
-    assert.deepEqual(story.events.map(({ step }: { step: string }) => step), ["received", "matched", "handled"]);
+    assert.deepEqual(
+      story.events.map(({ step }: { step: string }) => step),
+      ["received", "matched", "handled"],
+    );
     assert.equal(story.subject, "Hello");
 
     const { body } = await api.call("post", "/graphql", {
-      body: { query: "query ($zoneTag: string!) { viewer { zones(filter: {zoneTag: $zoneTag}) { emailRoutingAdaptiveGroups(limit: 10, orderBy: [status_ASC]) { count dimensions { status } } } } }", variables: { zoneTag: zone } },
+      body: {
+        query:
+          "query ($zoneTag: string!) { viewer { zones(filter: {zoneTag: $zoneTag}) { emailRoutingAdaptiveGroups(limit: 10, orderBy: [status_ASC]) { count dimensions { status } } } } }",
+        variables: { zoneTag: zone },
+      },
     });
-    assert.deepEqual(body, { data: { viewer: { zones: [{ emailRoutingAdaptiveGroups: [{ count: 1, dimensions: { status: "dropped" } }, { count: 1, dimensions: { status: "handled" } }, { count: 2, dimensions: { status: "rejected" } }] }] } }, errors: null });
+    assert.deepEqual(body, {
+      data: {
+        viewer: {
+          zones: [
+            {
+              emailRoutingAdaptiveGroups: [
+                { count: 1, dimensions: { status: "dropped" } },
+                { count: 1, dimensions: { status: "handled" } },
+                { count: 2, dimensions: { status: "rejected" } },
+              ],
+            },
+          ],
+        },
+      },
+      errors: null,
+    });
   });
 
   test("tells nothing of mail for strangers", async () => {

@@ -7,32 +7,39 @@ const version = (word: string) => `export default { fetch() { return new Respons
 
 /** Processes of workers that this process has started. */
 function workerProcesses(): number {
-  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
-    try {
-      const ours = Number(/\) [^Z] (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1]) === process.pid;
-      return ours && readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("config.capnp");
-    } catch {
-      // It has just ended.
-      return false;
-    }
-  }).length;
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => {
+      try {
+        const ours = Number(/\) [^Z] (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1]) === process.pid;
+        return ours && readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("config.capnp");
+      } catch {
+        // It has just ended.
+        return false;
+      }
+    }).length;
 }
 
 /** Others of the same process may be on their way out. */
 async function untilProcesses(count: number) {
-  for (const deadline = Date.now() + 20_000; workerProcesses() !== count; await sleep(20)) assert.ok(Date.now() < deadline, `${workerProcesses()} processes, not ${count}`);
+  for (const deadline = Date.now() + 20_000; workerProcesses() !== count; await sleep(20))
+    assert.ok(Date.now() < deadline, `${workerProcesses()} processes, not ${count}`);
 }
 
 /** Many workers of one account on one node, with room for few at a time. */
 export async function manyWorkers(t: Scope, count: number, maxProcesses: number): Promise<void> {
   await untilProcesses(0);
-  const server = await servePlatform(t, { env: { REELPOST_WORKERS_MAX_PROCESSES: String(maxProcesses), REELPOST_WORKERS_IDLE_MS: "1000" } });
+  const server = await servePlatform(t, {
+    env: { REELPOST_WORKERS_MAX_PROCESSES: String(maxProcesses), REELPOST_WORKERS_IDLE_MS: "1000" },
+  });
   const api = createApi(server, TOKEN);
   const names = Array.from({ length: count }, (_, i) => `w${i}`);
   const waiting = [...names];
-  await Promise.all(Array.from({ length: 4 }, async () => {
-    for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) await api.deploy(name, version(name));
-  }));
+  await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) await api.deploy(name, version(name));
+    }),
+  );
   let most = 0;
   for (const name of names) {
     assert.equal((await ask(server, "/", { host: `${name}.main.localhost` })).body, name);
@@ -41,8 +48,13 @@ export async function manyWorkers(t: Scope, count: number, maxProcesses: number)
   // One that makes room may still be on its way out.
   assert.ok(most >= 2 && most <= maxProcesses + 1, `${most} processes at once`);
   // More at a time than there may be processes: they wait for each other.
-  const crowd = await Promise.all(names.slice(0, 4 * maxProcesses).map((name) => ask(server, "/", { host: `${name}.main.localhost` })));
-  assert.deepEqual(crowd.map(({ body }) => body), names.slice(0, 4 * maxProcesses));
+  const crowd = await Promise.all(
+    names.slice(0, 4 * maxProcesses).map((name) => ask(server, "/", { host: `${name}.main.localhost` })),
+  );
+  assert.deepEqual(
+    crowd.map(({ body }) => body),
+    names.slice(0, 4 * maxProcesses),
+  );
   await untilProcesses(0);
   assert.equal((await ask(server, "/workers/w0/")).body, "w0");
   assert.equal((await api.ok("get", "workers/scripts")).length, count);

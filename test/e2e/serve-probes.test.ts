@@ -17,10 +17,20 @@ describe("what a server tells of itself", { concurrency: true }, () => {
   const get = async (path: string, options = {}) => ask(server, path, options);
 
   test("that it lives and may be given work", async () => {
-    for (const [path, words] of [["/healthz", "ok\n"], ["/readyz", "ready\n"]] as const) {
+    for (const [path, words] of [
+      ["/healthz", "ok\n"],
+      ["/readyz", "ready\n"],
+    ] as const) {
       const { status, body, headers } = await get(path);
       assert.deepEqual([status, body, headers["content-type"]], [200, words, "text/plain; charset=utf-8"]);
-      assert.deepEqual([(await get(path, { method: "HEAD" })).status, (await get(path, { method: "POST" })).status, (await get(`${path}?x=1`)).status], [200, 405, 200]);
+      assert.deepEqual(
+        [
+          (await get(path, { method: "HEAD" })).status,
+          (await get(path, { method: "POST" })).status,
+          (await get(`${path}?x=1`)).status,
+        ],
+        [200, 405, 200],
+      );
     }
     assert.equal((await get("/healthz/")).status, 404);
   });
@@ -31,17 +41,27 @@ describe("what a server tells of itself", { concurrency: true }, () => {
     const [first, video, workers, ...rest] = body.split("\n");
     assert.deepEqual([first, rest], ["ready", [""]]);
     // Which one depends on the machine; root is never the user.
-    assert.match(video!, process.getuid?.() === 0 ? /^confinement of video programs: [\w ]+, user [1-9]\d*, no network/ : /^confinement of video programs: [\w ]+, the server's user, /);
+    assert.match(
+      video!,
+      process.getuid?.() === 0
+        ? /^confinement of video programs: [\w ]+, user [1-9]\d*, no network/
+        : /^confinement of video programs: [\w ]+, the server's user, /,
+    );
     assert.match(workers!, /^users of worker processes: (one per account|.*for all accounts \(warning\))$/);
   });
 
   test("on its front page, where everything is", async () => {
     const { status, body } = await get("/");
     assert.equal(status, 200);
-    for (const address of [`${server.url}/client/v4`, `${server.url}/client/v4/docs`, `${server.url}/healthz`]) assert.ok(body.includes(address), body);
+    for (const address of [`${server.url}/client/v4`, `${server.url}/client/v4/docs`, `${server.url}/healthz`])
+      assert.ok(body.includes(address), body);
     const page = await get("/", { headers: { accept: "text/html,application/xhtml+xml" } });
     assert.equal(page.headers["content-type"], "text/html; charset=utf-8");
-    assert.ok(page.body.includes(`<a href="${server.url}/client/v4/docs">`) && page.body.includes("http://&lt;worker&gt;.&lt;account&gt;.localhost"), page.body);
+    assert.ok(
+      page.body.includes(`<a href="${server.url}/client/v4/docs">`) &&
+        page.body.includes("http://&lt;worker&gt;.&lt;account&gt;.localhost"),
+      page.body,
+    );
   });
 
   test("in numbers: of the API, of workers and of itself", async () => {
@@ -59,24 +79,45 @@ describe("what a server tells of itself", { concurrency: true }, () => {
       /^reelpost_worker_invocations_total\{worker="counted",event="fetch",outcome="ok"\} 1$/m,
       /^reelpost_worker_invocations_total\{worker="counted",event="email",outcome="ok"\} 1$/m,
       /^process_resident_memory_bytes \d+$/m,
-    ]) assert.match(body, line);
+    ])
+      assert.match(body, line);
     assert.equal(body.includes(TOKEN), false);
   });
 
   test("numbers to this machine only, or to who has their token", async (t) => {
-    assert.equal((await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status, 403, "a proxy on this machine brings others here");
-    for (const name of ["forwarded", "via", "x-real-ip"]) assert.equal((await get("/metrics", { headers: { [name]: "203.0.113.9" } })).status, 403, name);
+    assert.equal(
+      (await get("/metrics", { headers: { "x-forwarded-for": "203.0.113.9" } })).status,
+      403,
+      "a proxy on this machine brings others here",
+    );
+    for (const name of ["forwarded", "via", "x-real-ip"])
+      assert.equal((await get("/metrics", { headers: { [name]: "203.0.113.9" } })).status, 403, name);
     assert.equal((await get("/metrics", { host: "rebound.example" })).status, 403, "a page of a rebound host name");
     assert.equal((await get("/metrics", { host: "localhost:8787" })).status, 200);
     const guarded = await servePlatform(t, { env: { REELPOST_HTTP_METRICS_TOKEN: "scrape-me" } });
-    const statuses = await Promise.all([{}, { authorization: "Bearer wrong-one" }, { authorization: `Bearer ${TOKEN}` }, { authorization: "Bearer scrape-me" }].map(async (sent) => (await ask(guarded, "/metrics", { headers: sent as Record<string, string> })).status));
+    const statuses = await Promise.all(
+      [
+        {},
+        { authorization: "Bearer wrong-one" },
+        { authorization: `Bearer ${TOKEN}` },
+        { authorization: "Bearer scrape-me" },
+      ].map(async (sent) => (await ask(guarded, "/metrics", { headers: sent as Record<string, string> })).status),
+    );
     assert.deepEqual(statuses, [403, 403, 403, 200]);
   });
 
   test("its API, as a document and as a page, to anybody", async () => {
     const document = JSON.parse((await get("/client/v4/openapi.json")).body);
     assert.match(document.openapi, /^3\.1\./);
-    for (const path of ["/accounts", "/zones", "/accounts/{account_id}/workers/scripts/{script_name}", "/accounts/{account_id}/storage/kv/namespaces", "/accounts/{account_id}/r2/buckets", "/accounts/{account_id}/d1/database", "/user/tokens"]) {
+    for (const path of [
+      "/accounts",
+      "/zones",
+      "/accounts/{account_id}/workers/scripts/{script_name}",
+      "/accounts/{account_id}/storage/kv/namespaces",
+      "/accounts/{account_id}/r2/buckets",
+      "/accounts/{account_id}/d1/database",
+      "/user/tokens",
+    ]) {
       assert.ok(document.paths[path], path);
     }
     const { status, body, headers } = await get("/client/v4/docs");

@@ -27,7 +27,12 @@ describe("two processes on one PostgreSQL", async () => {
   async function shared(t: Scope) {
     assert.ok(cluster, "PostgreSQL is not installed");
     const url = await cluster.createDatabase();
-    return { REELPOST_API_TOKEN: TOKEN, REELPOST_DATABASE_URL: url, REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"), REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects") };
+    return {
+      REELPOST_API_TOKEN: TOKEN,
+      REELPOST_DATABASE_URL: url,
+      REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"),
+      REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects"),
+    };
   }
 
   test("what one deploys, stores, revokes and deletes, the other answers with", async (t) => {
@@ -37,60 +42,121 @@ describe("two processes on one PostgreSQL", async () => {
     assert.equal(one.ready.account!.id, two.ready.account!.id);
     const [a, b] = [createApi(one.ready, TOKEN), createApi(two.ready, TOKEN)];
     const { id: namespace } = await a.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
-    const bindings = [{ type: "kv_namespace", name: "NOTES", namespace_id: namespace }, { type: "secret_text", name: "KEY", text: "s3cret" }];
+    const bindings = [
+      { type: "kv_namespace", name: "NOTES", namespace_id: namespace },
+      { type: "secret_text", name: "KEY", text: "s3cret" },
+    ];
     await a.deploy("pair", saying("first"), { bindings });
-    const there = (options = {}) => ask(two.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
-    const here = (options = {}) => ask(one.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
+    const there = (options = {}) =>
+      ask(two.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
+    const here = (options = {}) =>
+      ask(one.ready, "/", { host: "pair.main.localhost", ...options }).then(({ body }) => body);
     assert.equal(await there({ method: "PUT", body: "from two" }), "first s3cret from two");
     assert.equal(await here(), "first s3cret from two");
     assert.equal((await b.ok("get", "workers/scripts")).length, 1);
     assert.match((await sendMail(two.ready, "pair@main.localhost")).text, /^555 .*first/);
 
     // Both have it running; each deploy is told to the other.
-    for (const [api, word] of [[b, "second"], [a, "third"]] as const) {
-      await api.ok("put", "workers/scripts/pair", { body: formOf(saying(word), { bindings: bindings.slice(0, 1), keep_bindings: ["secret_text"] }) });
-      await until(async () => (await here()).startsWith(word) && (await there()).startsWith(word), `${word} is not live everywhere`);
-      assert.equal((await a.ok("get", "workers/scripts/pair/deployments")).deployments[0].id, (await b.ok("get", "workers/scripts/pair/deployments")).deployments[0].id);
+    for (const [api, word] of [
+      [b, "second"],
+      [a, "third"],
+    ] as const) {
+      await api.ok("put", "workers/scripts/pair", {
+        body: formOf(saying(word), { bindings: bindings.slice(0, 1), keep_bindings: ["secret_text"] }),
+      });
+      await until(
+        async () => (await here()).startsWith(word) && (await there()).startsWith(word),
+        `${word} is not live everywhere`,
+      );
+      assert.equal(
+        (await a.ok("get", "workers/scripts/pair/deployments")).deployments[0].id,
+        (await b.ok("get", "workers/scripts/pair/deployments")).deployments[0].id,
+      );
     }
     const large = "x".repeat(3_000_000);
     await a.ok("put", `storage/kv/namespaces/${namespace}/values/note`, { body: large });
     await until(async () => (await there()).length > large.length, "the large value");
     assert.equal((await b.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body.length, large.length);
 
-    const { id: reading } = (await a.ok("get", "/user/tokens/permission_groups")).find(({ name }: { name: string }) => name === "Workers Scripts Read");
-    const { id, value } = await a.ok("post", "/user/tokens", { body: { name: "short", policies: [{ effect: "allow", resources: { [`com.cloudflare.api.account.${a.account}`]: "*" }, permission_groups: [{ id: reading }] }] } });
+    const { id: reading } = (await a.ok("get", "/user/tokens/permission_groups")).find(
+      ({ name }: { name: string }) => name === "Workers Scripts Read",
+    );
+    const { id, value } = await a.ok("post", "/user/tokens", {
+      body: {
+        name: "short",
+        policies: [
+          {
+            effect: "allow",
+            resources: { [`com.cloudflare.api.account.${a.account}`]: "*" },
+            permission_groups: [{ id: reading }],
+          },
+        ],
+      },
+    });
     assert.equal((await b.ok("get", "/user/tokens/verify", { token: value })).id, id);
     await a.ok("delete", `/user/tokens/${id}`);
-    await until(async () => (await b.call("get", "/user/tokens/verify", { token: value })).status === 401, "the token still works in the other process");
+    await until(
+      async () => (await b.call("get", "/user/tokens/verify", { token: value })).status === 401,
+      "the token still works in the other process",
+    );
 
     const { id: zone } = await a.ok("post", "/zones", { body: { name: "example.com", account: { id: a.account } } });
     const record = (content: string) => ({ body: { type: "A", name: "www", content, ttl: 300 } });
     const { id: first } = await a.ok("post", `/zones/${zone}/dns_records`, record("192.0.2.1"));
-    const seen = async () => (await b.ok("get", `/zones/${zone}/dns_records`)).map(({ content }: { content: string }) => content).sort();
+    const seen = async () =>
+      (await b.ok("get", `/zones/${zone}/dns_records`)).map(({ content }: { content: string }) => content).sort();
     assert.deepEqual(await seen(), ["192.0.2.1"]);
     await a.ok("patch", `/zones/${zone}/dns_records/${first}`, { body: { content: "192.0.2.2" } });
     assert.deepEqual(await seen(), ["192.0.2.2"], "an answer that was kept is not told after a change elsewhere");
 
     await b.ok("delete", "workers/scripts/pair");
-    await until(async () => (await ask(one.ready, "/", { host: "pair.main.localhost" })).status === 404, "a deleted worker answers");
+    await until(
+      async () => (await ask(one.ready, "/", { host: "pair.main.localhost" })).status === 404,
+      "a deleted worker answers",
+    );
     for (const each of [one, two]) assert.deepEqual(await each.stop(), { code: 0, signal: null });
-    assert.deepEqual([one, two].map((each) => each.log().split("\n").filter((line) => /"level":[56]0/.test(line))), [[], []]);
+    assert.deepEqual(
+      [one, two].map((each) =>
+        each
+          .log()
+          .split("\n")
+          .filter((line) => /"level":[56]0/.test(line)),
+      ),
+      [[], []],
+    );
   });
 
   test("roles apart: one takes deploys, one runs them, one takes mail", async (t) => {
     const env = await shared(t);
-    const [front, back, post] = await Promise.all([["api"], ["workers"], ["smtp"]].map((roles) => spawnServe(t, { env, args: ["--roles", roles.join()] })));
-    assert.deepEqual([front, back, post].map((each) => [each!.ready.api !== undefined, each!.ready.smtp !== undefined]), [[true, false], [false, false], [false, true]]);
+    const [front, back, post] = await Promise.all(
+      [["api"], ["workers"], ["smtp"]].map((roles) => spawnServe(t, { env, args: ["--roles", roles.join()] })),
+    );
+    assert.deepEqual(
+      [front, back, post].map((each) => [each!.ready.api !== undefined, each!.ready.smtp !== undefined]),
+      [
+        [true, false],
+        [false, false],
+        [false, true],
+      ],
+    );
     const api = createApi(front!.ready, TOKEN);
     const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
-    const metadata = { bindings: [{ type: "kv_namespace", name: "NOTES", namespace_id: namespace }, { type: "secret_text", name: "KEY", text: "s3cret" }] };
+    const metadata = {
+      bindings: [
+        { type: "kv_namespace", name: "NOTES", namespace_id: namespace },
+        { type: "secret_text", name: "KEY", text: "s3cret" },
+      ],
+    };
     const host = "apart.main.localhost";
     await api.deploy("apart", saying("one"), metadata);
     assert.equal((await ask(back!.ready, "/", { host })).body, "one s3cret null");
     assert.equal((await ask(back!.ready, "/workers/apart/")).status, 200);
     assert.match((await sendMail(post!.ready, "apart@main.localhost")).text, /^555 .*one/);
     await api.ok("put", "workers/scripts/apart", { body: formOf(saying("two"), metadata) });
-    await until(async () => (await ask(back!.ready, "/", { host })).body.startsWith("two"), "the deploy was not heard of");
+    await until(
+      async () => (await ask(back!.ready, "/", { host })).body.startsWith("two"),
+      "the deploy was not heard of",
+    );
     // What is not a process's own is not there.
     assert.equal((await ask(front!.ready, "/", { host })).status, 404);
     assert.equal((await ask(front!.ready, "/workers/apart/")).status, 404);

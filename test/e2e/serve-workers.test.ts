@@ -46,25 +46,44 @@ describe("a deployed worker", { concurrency: true }, () => {
   let api: Api;
   let namespace: string;
   const host = "mail.main.localhost";
-  const note = async (key: string) => (await api.call("get", `storage/kv/namespaces/${namespace}/values/${key}`)).body as string;
+  const note = async (key: string) =>
+    (await api.call("get", `storage/kv/namespaces/${namespace}/values/${key}`)).body as string;
   before(async () => {
     server = await servePlatform(scope, { clock });
     api = createApi(server, TOKEN);
     namespace = (await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } })).id;
-    await api.deploy("mail", WORKER, { bindings: [{ type: "plain_text", name: "GREETING", text: "hi" }, { type: "kv_namespace", name: "NOTES", namespace_id: namespace }] });
+    await api.deploy("mail", WORKER, {
+      bindings: [
+        { type: "plain_text", name: "GREETING", text: "hi" },
+        { type: "kv_namespace", name: "NOTES", namespace_id: namespace },
+      ],
+    });
   });
   after(() => scope.close());
 
   test("answers on its own name and below /workers/", async () => {
     const { status, body, headers } = await ask(server, "/a%20b/c?d=1&d=2", { host });
-    assert.deepEqual([status, headers["x-made-by"], JSON.parse(body)], [201, "worker", { method: "GET", url: `http://${host}/a%20b/c?d=1&d=2`, host, greeting: "hi", ip: "127.0.0.1" }]);
+    assert.deepEqual(
+      [status, headers["x-made-by"], JSON.parse(body)],
+      [201, "worker", { method: "GET", url: `http://${host}/a%20b/c?d=1&d=2`, host, greeting: "hi", ip: "127.0.0.1" }],
+    );
     const { port } = new URL(server.url);
-    for (const name of [`MAIL.Main.LocalHost:${port}`, "mail.main.localhost."]) assert.equal((await ask(server, "/", { host: name })).status, 201, name);
+    for (const name of [`MAIL.Main.LocalHost:${port}`, "mail.main.localhost."])
+      assert.equal((await ask(server, "/", { host: name })).status, 201, name);
     const path = await ask(server, "/workers/mail/a%20b/c?d=1&d=2", { method: "DELETE" });
-    assert.deepEqual(JSON.parse(path.body), { method: "DELETE", url: `http://127.0.0.1:${port}/a%20b/c?d=1&d=2`, host: `127.0.0.1:${port}`, greeting: "hi", ip: "127.0.0.1" });
+    assert.deepEqual(JSON.parse(path.body), {
+      method: "DELETE",
+      url: `http://127.0.0.1:${port}/a%20b/c?d=1&d=2`,
+      host: `127.0.0.1:${port}`,
+      greeting: "hi",
+      ip: "127.0.0.1",
+    });
     assert.equal(JSON.parse((await ask(server, "/workers/mail")).body).url, `http://127.0.0.1:${port}/`);
     // On its own host a worker has every path, the platform's own too.
-    assert.equal(JSON.parse((await ask(server, "/client/v4/user", { host })).body).url, `http://${host}/client/v4/user`);
+    assert.equal(
+      JSON.parse((await ask(server, "/client/v4/user", { host })).body).url,
+      `http://${host}/client/v4/user`,
+    );
   });
 
   test("answers HEAD without a body, and passes redirects on", async () => {
@@ -92,7 +111,10 @@ describe("a deployed worker", { concurrency: true }, () => {
   });
 
   test("takes WebSockets", async (t) => {
-    for (const [path, headers] of [["/socket", { host }], ["/workers/mail/socket", {}]] as const) {
+    for (const [path, headers] of [
+      ["/socket", { host }],
+      ["/workers/mail/socket", {}],
+    ] as const) {
       const socket = new WebSocket(server.url.replace("http", "ws") + path, { headers });
       t.after(() => socket.terminate());
       await once(socket, "open");
@@ -101,16 +123,31 @@ describe("a deployed worker", { concurrency: true }, () => {
       socket.close();
       await once(socket, "close");
     }
-    for (const [path, headers] of [["/socket", { host: "none.main.localhost" }], ["/workers/none/", {}], ["/client/v4/user", {}]] as const) {
+    for (const [path, headers] of [
+      ["/socket", { host: "none.main.localhost" }],
+      ["/workers/none/", {}],
+      ["/client/v4/user", {}],
+    ] as const) {
       const socket = new WebSocket(server.url.replace("http", "ws") + path, { headers });
-      const [, response] = (await once(socket.on("error", () => {}), "unexpected-response")) as [unknown, IncomingMessage];
+      const [, response] = (await once(
+        socket.on("error", () => {}),
+        "unexpected-response",
+      )) as [unknown, IncomingMessage];
       assert.equal(response.statusCode, 404, path);
       socket.terminate();
     }
   });
 
   test("is not there for anybody who asks for another", async () => {
-    for (const [path, name] of [["/", "other.main.localhost"], ["/", "mail.another.localhost"], ["/workers/other/", undefined], ["/workers/%00/", undefined], ["/workers/%zz/", undefined], ["/nothing", undefined], ["/", "a.b.c.localhost"]] as const) {
+    for (const [path, name] of [
+      ["/", "other.main.localhost"],
+      ["/", "mail.another.localhost"],
+      ["/workers/other/", undefined],
+      ["/workers/%00/", undefined],
+      ["/workers/%zz/", undefined],
+      ["/nothing", undefined],
+      ["/", "a.b.c.localhost"],
+    ] as const) {
       const { status, body } = await ask(server, path, name === undefined ? {} : { host: name });
       const platformPage = name === "a.b.c.localhost";
       assert.equal(status, platformPage ? 200 : 404, `${name} ${path}: ${body}`);
@@ -119,7 +156,11 @@ describe("a deployed worker", { concurrency: true }, () => {
 
   test("has no address while its subdomain is disabled, and none after it is deleted", async () => {
     await api.deploy("closed", `export default { fetch: () => new Response("open"), email() {} }`);
-    const everywhere = async () => [(await ask(server, "/", { host: "closed.main.localhost" })).status, (await ask(server, "/workers/closed/")).status, (await sendMail(server, "closed@main.localhost")).code];
+    const everywhere = async () => [
+      (await ask(server, "/", { host: "closed.main.localhost" })).status,
+      (await ask(server, "/workers/closed/")).status,
+      (await sendMail(server, "closed@main.localhost")).code,
+    ];
     assert.deepEqual(await everywhere(), [200, 200, 250]);
     await api.ok("post", "workers/scripts/closed/subdomain", { body: { enabled: false } });
     assert.deepEqual(await everywhere(), [404, 404, 550]);
@@ -151,19 +192,36 @@ describe("a deployed worker", { concurrency: true }, () => {
   });
 
   test("runs at its minutes", async () => {
-    assert.deepEqual((await api.ok("put", "workers/scripts/mail/schedules", { body: [{ cron: "*/5 * * * *" }] })).schedules.map(({ cron }: { cron: string }) => cron), ["*/5 * * * *"]);
+    assert.deepEqual(
+      (await api.ok("put", "workers/scripts/mail/schedules", { body: [{ cron: "*/5 * * * *" }] })).schedules.map(
+        ({ cron }: { cron: string }) => cron,
+      ),
+      ["*/5 * * * *"],
+    );
     clock.advance(30_000);
     while ((await api.call("get", `storage/kv/namespaces/${namespace}/values/cron`)).status === 404) await sleep(10);
     assert.equal(await note("cron"), "*/5 * * * * 2026-11-21T10:00:00.000Z");
   });
 
   test("behind a proxy that is trusted, sees the client and its https; nobody else can say so", async (t) => {
-    const told = { "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", "x-reelpost-scheme": "https", "cf-connecting-ip": "198.51.100.1" };
+    const told = {
+      "x-forwarded-for": "203.0.113.9",
+      "x-forwarded-proto": "https",
+      "x-reelpost-scheme": "https",
+      "cf-connecting-ip": "198.51.100.1",
+    };
     const source = `export default { fetch: (request) => Response.json([request.url, request.headers.get("cf-connecting-ip"), request.headers.get("x-reelpost-scheme")]) }`;
-    for (const [env, url, ip] of [[{}, "http://seen.main.localhost/", "127.0.0.1"], [{ REELPOST_HTTP_TRUSTED_PROXIES: "127.0.0.1" }, "https://seen.main.localhost/", "203.0.113.9"]] as const) {
+    for (const [env, url, ip] of [
+      [{}, "http://seen.main.localhost/", "127.0.0.1"],
+      [{ REELPOST_HTTP_TRUSTED_PROXIES: "127.0.0.1" }, "https://seen.main.localhost/", "203.0.113.9"],
+    ] as const) {
       const other = await servePlatform(t, { env });
       await createApi(other, TOKEN).deploy("seen", source);
-      assert.deepEqual(JSON.parse((await ask(other, "/", { host: "seen.main.localhost", headers: told })).body), [url, ip, null]);
+      assert.deepEqual(JSON.parse((await ask(other, "/", { host: "seen.main.localhost", headers: told })).body), [
+        url,
+        ip,
+        null,
+      ]);
     }
   });
 

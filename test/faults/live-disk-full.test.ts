@@ -12,55 +12,70 @@ import { uploadForm } from "./stream/senders.ts";
 import { until, videoOf } from "./stream/server.ts";
 import { watchOn } from "./stream/viewer.ts";
 
-test("a disk that is full while a broadcast is recorded: it is told, the broadcast goes on, what was kept plays, and so do other videos", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-  const small = mountSmallDisk(t, 32);
-  if (small === undefined) return t.skip("no small disk can be mounted here");
-  const server = await startLiveServer(t, { dataDirectory: await temporaryFolder(t, "full"), env: { REELPOST_OBJECTS_DIR: join(small.folder, "objects") } });
-  const file = await clip({ seconds: 40, fps: "25", keyframeSeconds: 1 });
-  const watched = await uploadForm(server, await clip());
-  await until(async () => (await videoOf(server, watched)).readyToStream, "it can be watched");
-  const viewer = watchOn(server.ready.url, watched);
-  const show = await server.input("full");
-  const publisher = push(t, file, rtmp(show));
-  await server.onAir(show);
-  await until(async () => (await lastOf(show)) >= 2, "some seconds are kept");
-  small.fill();
-  await until(async () => (await server.history(show)).includes("ERR_STORAGE_QUOTA_EXHAUSTED"), "it is told of the full disk");
-  const before = await lastOf(show);
-  await until(async () => (await lastOf(show)) >= before + 3, "the broadcast goes on");
-  assert.equal(await server.state(show), "connected");
-  const newest = (await playlistOf(show)).split("\n").findLast((line) => line.includes(".m4s") && !line.startsWith("#"))!;
-  assert.equal((await fetch(new URL(newest, show.playback.hls))).status, 200, newest);
-  small.free();
-  await publisher.stop();
-  const video = await server.recording(show);
-  const runs = await readRuns(video.playback.hls, 2);
-  assert.ok(runs.length === 1 && video.duration > 2, JSON.stringify([video.duration, runs]));
-  const playlist = await playlistOf(show);
-  assert.match(playlist, /#EXT-X-ENDLIST/);
-  const seconds = [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, one]) => sum + Number(one), 0);
-  assert.ok(Math.abs(seconds - video.duration) < 0.1, `the playlist has ${seconds} s, the video ${video.duration} s`);
-  const folder = join(small.folder, "objects", "stream", video.uid, "live", "source");
-  assert.deepEqual(readdirSync(folder).filter((name) => name.endsWith(".m4s")).length, playlist.split("#EXTINF").length - 1);
-  assert.deepEqual((await server.history(show)).filter((word) => word === "ERR_STORAGE_QUOTA_EXHAUSTED").length, 1);
+test(
+  "a disk that is full while a broadcast is recorded: it is told, the broadcast goes on, what was kept plays, and so do other videos",
+  { ...needsFfmpeg, timeout: 110_000 },
+  async (t) => {
+    const small = mountSmallDisk(t, 32);
+    if (small === undefined) return t.skip("no small disk can be mounted here");
+    const server = await startLiveServer(t, {
+      dataDirectory: await temporaryFolder(t, "full"),
+      env: { REELPOST_OBJECTS_DIR: join(small.folder, "objects") },
+    });
+    const file = await clip({ seconds: 40, fps: "25", keyframeSeconds: 1 });
+    const watched = await uploadForm(server, await clip());
+    await until(async () => (await videoOf(server, watched)).readyToStream, "it can be watched");
+    const viewer = watchOn(server.ready.url, watched);
+    const show = await server.input("full");
+    const publisher = push(t, file, rtmp(show));
+    await server.onAir(show);
+    await until(async () => (await lastOf(show)) >= 2, "some seconds are kept");
+    small.fill();
+    await until(
+      async () => (await server.history(show)).includes("ERR_STORAGE_QUOTA_EXHAUSTED"),
+      "it is told of the full disk",
+    );
+    const before = await lastOf(show);
+    await until(async () => (await lastOf(show)) >= before + 3, "the broadcast goes on");
+    assert.equal(await server.state(show), "connected");
+    const newest = (await playlistOf(show))
+      .split("\n")
+      .findLast((line) => line.includes(".m4s") && !line.startsWith("#"))!;
+    assert.equal((await fetch(new URL(newest, show.playback.hls))).status, 200, newest);
+    small.free();
+    await publisher.stop();
+    const video = await server.recording(show);
+    const runs = await readRuns(video.playback.hls, 2);
+    assert.ok(runs.length === 1 && video.duration > 2, JSON.stringify([video.duration, runs]));
+    const playlist = await playlistOf(show);
+    assert.match(playlist, /#EXT-X-ENDLIST/);
+    const seconds = [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, one]) => sum + Number(one), 0);
+    assert.ok(Math.abs(seconds - video.duration) < 0.1, `the playlist has ${seconds} s, the video ${video.duration} s`);
+    const folder = join(small.folder, "objects", "stream", video.uid, "live", "source");
+    assert.deepEqual(
+      readdirSync(folder).filter((name) => name.endsWith(".m4s")).length,
+      playlist.split("#EXTINF").length - 1,
+    );
+    assert.deepEqual((await server.history(show)).filter((word) => word === "ERR_STORAGE_QUOTA_EXHAUSTED").length, 1);
 
-  // With room again everything is recorded.
-  const next = await server.input("room");
-  const second = push(t, file, rtmp(next));
-  await until(async () => (await lastOf(next)) >= 1, "it is on air");
-  await second.stop();
-  assert.equal((await readRuns((await server.recording(next)).playback.hls)).length, 1);
-  t.diagnostic(JSON.stringify(await viewer.stop()));
+    // With room again everything is recorded.
+    const next = await server.input("room");
+    const second = push(t, file, rtmp(next));
+    await until(async () => (await lastOf(next)) >= 1, "it is on air");
+    await second.stop();
+    assert.equal((await readRuns((await server.recording(next)).playback.hls)).length, 1);
+    t.diagnostic(JSON.stringify(await viewer.stop()));
 
-  async function playlistOf(input: Input): Promise<string> {
-    const master = await (await fetch(input.playback.hls)).text();
-    const path = master.split("\n").find((line) => line !== "" && !line.startsWith("#"));
-    return path === undefined ? "" : (await fetch(new URL(path, input.playback.hls))).text();
-  }
+    async function playlistOf(input: Input): Promise<string> {
+      const master = await (await fetch(input.playback.hls)).text();
+      const path = master.split("\n").find((line) => line !== "" && !line.startsWith("#"));
+      return path === undefined ? "" : (await fetch(new URL(path, input.playback.hls))).text();
+    }
 
-  /** Number of the last segment that is offered. */
-  async function lastOf(input: Input): Promise<number> {
-    const playlist = await playlistOf(input);
-    return Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1] ?? 0) + playlist.split("#EXTINF").length - 2;
-  }
-});
+    /** Number of the last segment that is offered. */
+    async function lastOf(input: Input): Promise<number> {
+      const playlist = await playlistOf(input);
+      return Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1] ?? 0) + playlist.split("#EXTINF").length - 2;
+    }
+  },
+);

@@ -23,76 +23,104 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
 
   const playing = async (input: Input, seconds: number) => {
     await server.onAir(input);
-    await until(async () => (await server.recordings(input)).length > 0 && secondsOf(await firstPlaylist(input)) >= seconds, `${seconds} s are there`);
+    await until(
+      async () => (await server.recordings(input)).length > 0 && secondsOf(await firstPlaylist(input)) >= seconds,
+      `${seconds} s are there`,
+    );
   };
 
-  test("a publisher: whoever comes back in time goes on with the same video, whoever is late begins another", { timeout: 110_000 }, async () => {
-    const show = await server.input("killed", { timeoutSeconds: 30 });
-    const first = push(scope, await small(), rtmp(show));
-    await playing(show, 3);
-    await first.kill();
-    await until(async () => (await server.state(show)) === "reconnecting", "it waits for the publisher");
-    // Of the gap after the next session.
-    await server.api.ok("put", `stream/live_inputs/${show.uid}`, { body: { recording: { mode: "automatic", timeoutSeconds: 1 } } });
-    const second = push(scope, await small(), srt(show));
-    await until(async () => (await server.state(show)) === "reconnected", "it goes on");
-    await playing(show, 6);
-    await second.kill();
-    const video = await server.recording(show);
-    const runs = await readRuns(video.playback.hls);
-    assert.equal(runs.length, 2);
-    const third = push(scope, await small(), rtmp(show));
-    await until(async () => (await server.recordings(show)).length === 2, "another video has begun");
-    await playing(show, 2);
-    await third.stop();
-    await until(async () => (await server.recordings(show)).every(({ status }) => status.state === "ready"), "another video");
-    await server.noted(show, ["connected", "reconnecting", "reconnected", "reconnecting", "failed_to_reconnect", "connected", "client_disconnect"]);
-  });
+  test(
+    "a publisher: whoever comes back in time goes on with the same video, whoever is late begins another",
+    { timeout: 110_000 },
+    async () => {
+      const show = await server.input("killed", { timeoutSeconds: 30 });
+      const first = push(scope, await small(), rtmp(show));
+      await playing(show, 3);
+      await first.kill();
+      await until(async () => (await server.state(show)) === "reconnecting", "it waits for the publisher");
+      // Of the gap after the next session.
+      await server.api.ok("put", `stream/live_inputs/${show.uid}`, {
+        body: { recording: { mode: "automatic", timeoutSeconds: 1 } },
+      });
+      const second = push(scope, await small(), srt(show));
+      await until(async () => (await server.state(show)) === "reconnected", "it goes on");
+      await playing(show, 6);
+      await second.kill();
+      const video = await server.recording(show);
+      const runs = await readRuns(video.playback.hls);
+      assert.equal(runs.length, 2);
+      const third = push(scope, await small(), rtmp(show));
+      await until(async () => (await server.recordings(show)).length === 2, "another video has begun");
+      await playing(show, 2);
+      await third.stop();
+      await until(
+        async () => (await server.recordings(show)).every(({ status }) => status.state === "ready"),
+        "another video",
+      );
+      await server.noted(show, [
+        "connected",
+        "reconnecting",
+        "reconnected",
+        "reconnecting",
+        "failed_to_reconnect",
+        "connected",
+        "client_disconnect",
+      ]);
+    },
+  );
 
-  test("its line, without a word: another one takes its place after five seconds, and the video goes on", { timeout: 110_000 }, async () => {
-    const show = await server.input("half-open", { timeoutSeconds: 20 });
-    const line = await deadLine(scope, rtmpPort(show));
-    push(scope, await small(), ["-f", "flv", `rtmp://127.0.0.1:${line.port}/live/${show.rtmp.streamKey}`]);
-    await playing(show, 2);
-    line.cut();
-    const early = push(scope, await small(), rtmp(show));
-    assert.notEqual(await early.ended, 0);
-    let second = push(scope, await small(), rtmp(show));
-    let refused = false;
-    void second.ended.then(() => (refused = true));
-    await until(async () => {
-      if (refused) {
-        refused = false;
-        second = push(scope, await small(), rtmp(show));
-        void second.ended.then(() => (refused = true));
-      }
-      return (await server.state(show)) === "reconnected";
-    }, "another publisher is let in");
-    await playing(show, 4);
-    await second.stop();
-    await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
-    assert.equal((await readRuns((await server.recording(show)).playback.hls)).length, 2);
-  });
+  test(
+    "its line, without a word: another one takes its place after five seconds, and the video goes on",
+    { timeout: 110_000 },
+    async () => {
+      const show = await server.input("half-open", { timeoutSeconds: 20 });
+      const line = await deadLine(scope, rtmpPort(show));
+      push(scope, await small(), ["-f", "flv", `rtmp://127.0.0.1:${line.port}/live/${show.rtmp.streamKey}`]);
+      await playing(show, 2);
+      line.cut();
+      const early = push(scope, await small(), rtmp(show));
+      assert.notEqual(await early.ended, 0);
+      let second = push(scope, await small(), rtmp(show));
+      let refused = false;
+      void second.ended.then(() => (refused = true));
+      await until(async () => {
+        if (refused) {
+          refused = false;
+          second = push(scope, await small(), rtmp(show));
+          void second.ended.then(() => (refused = true));
+        }
+        return (await server.state(show)) === "reconnected";
+      }, "another publisher is let in");
+      await playing(show, 4);
+      await second.stop();
+      await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
+      assert.equal((await readRuns((await server.recording(show)).playback.hls)).length, 2);
+    },
+  );
 
-  test("the encoder: what is on goes on with another one, and the broadcast beside it notices nothing", { timeout: 110_000 }, async () => {
-    const [show, other] = [await server.input("encoded"), await server.input("beside")];
-    const [publisher, beside] = [push(scope, await larger(), rtmp(show)), push(scope, await small(), rtmp(other))];
-    await Promise.all([playing(show, 3), playing(other, 1)]);
-    const encoders = descendantsOf(server.child.pid!, "ffmpeg").filter((pid) => pid !== publisher.pid);
-    assert.ok(encoders.length > 0, "an encoder runs");
-    for (const pid of encoders) process.kill(pid, "SIGKILL");
-    await playing(show, 7);
-    await Promise.all([publisher.stop(), beside.stop()]);
-    const [video, video2] = await Promise.all([server.recording(show), server.recording(other)]);
-    // Pictures that the encoder had, and those that came until the next key frame, are there in their own size only.
-    const runs = await readRuns(video.playback.hls, 3);
-    assert.equal(runs.length, 2);
-    for (const run of runs) assert.equal(run.length, 3, JSON.stringify(run));
-    const undisturbed = await readRuns(video2.playback.hls);
-    assert.equal(undisturbed.length, 1);
-    assert.ok(Math.abs(picturesOf(undisturbed) - video2.duration * 25) < 3, JSON.stringify(undisturbed));
-    await server.noted(other, ["connected", "client_disconnect"]);
-  });
+  test(
+    "the encoder: what is on goes on with another one, and the broadcast beside it notices nothing",
+    { timeout: 110_000 },
+    async () => {
+      const [show, other] = [await server.input("encoded"), await server.input("beside")];
+      const [publisher, beside] = [push(scope, await larger(), rtmp(show)), push(scope, await small(), rtmp(other))];
+      await Promise.all([playing(show, 3), playing(other, 1)]);
+      const encoders = descendantsOf(server.child.pid!, "ffmpeg").filter((pid) => pid !== publisher.pid);
+      assert.ok(encoders.length > 0, "an encoder runs");
+      for (const pid of encoders) process.kill(pid, "SIGKILL");
+      await playing(show, 7);
+      await Promise.all([publisher.stop(), beside.stop()]);
+      const [video, video2] = await Promise.all([server.recording(show), server.recording(other)]);
+      // Pictures that the encoder had, and those that came until the next key frame, are there in their own size only.
+      const runs = await readRuns(video.playback.hls, 3);
+      assert.equal(runs.length, 2);
+      for (const run of runs) assert.equal(run.length, 3, JSON.stringify(run));
+      const undisturbed = await readRuns(video2.playback.hls);
+      assert.equal(undisturbed.length, 1);
+      assert.ok(Math.abs(picturesOf(undisturbed) - video2.duration * 25) < 3, JSON.stringify(undisturbed));
+      await server.noted(other, ["connected", "client_disconnect"]);
+    },
+  );
 
   async function firstPlaylist(input: Input): Promise<string> {
     const master = await (await fetch(input.playback.hls)).text();
@@ -101,4 +129,5 @@ describe("what is killed while broadcasts go on", { ...needsFfmpeg, concurrency:
   }
 });
 
-const secondsOf = (playlist: string): number => [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, seconds]) => sum + Number(seconds), 0);
+const secondsOf = (playlist: string): number =>
+  [...playlist.matchAll(/^#EXTINF:([\d.]+)/gm)].reduce((sum, [, seconds]) => sum + Number(seconds), 0);

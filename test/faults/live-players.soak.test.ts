@@ -29,32 +29,66 @@ const PLAYERS = {
   },
 };
 
-test(`hls.js, Shaka and a playlist checker find no errors in ${MINUTES} minutes of low-latency HLS`, { skip: needsFfmpeg.skip || withoutChromium(), timeout: (MINUTES + 4) * 60_000 }, async (t) => {
-  const server = await startLiveServer(t);
-  const input = await server.input("watched");
-  push(t, await clip({ seconds: MINUTES * 60 + 60, fps: "25", keyframeSeconds: 2, size: "480x270", video: [...X264, "-bf", "2"] }), rtmp(input));
-  await server.onAir(input);
-  const manifest = `${input.playback.hls}?protocol=llhls`;
-  const site = await openSite(t, Object.fromEntries(Object.entries(PLAYERS).flatMap(([name, { script, load }]) => [
-    [`/${name}`, { type: "text/html", body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>const problems = []; let mended = 0; const video = document.querySelector("video"); async function begin(url) { ${load} await video.play(); }</script>` }],
-    [`/${name}.js`, { type: "text/javascript", file: clientFile(script) }],
-  ])));
-  const browser = await openBrowser(t);
-  const pages = await Promise.all(Object.keys(PLAYERS).map(async (name) => {
-    const opened = await openPage(browser, `${site}/${name}`);
-    await opened.page.evaluate(`begin(${JSON.stringify(manifest)})`);
-    return { name, ...opened };
-  }));
-  const over = new AbortController();
-  const checking = checkLowLatencyHls(manifest, over.signal);
-  await sleep(MINUTES * 60_000);
-  over.abort();
-  const { findings, variants, ...counts } = await checking;
-  const played = await Promise.all(pages.map(async ({ name, page, problems }) => ({ name, problems: [...problems, ...((await page.evaluate("problems")) as string[])], mended: await page.evaluate("mended"), seconds: (await page.evaluate("video.currentTime")) as number })));
-  t.diagnostic(JSON.stringify({ ...counts, variants, played }));
-  assert.deepEqual(findings, []);
-  for (const { name, problems, seconds } of played) {
-    assert.deepEqual(problems, [], name);
-    assert.ok(seconds > MINUTES * 60 * 0.9, `${name} played ${seconds} s`);
-  }
-});
+test(
+  `hls.js, Shaka and a playlist checker find no errors in ${MINUTES} minutes of low-latency HLS`,
+  { skip: needsFfmpeg.skip || withoutChromium(), timeout: (MINUTES + 4) * 60_000 },
+  async (t) => {
+    const server = await startLiveServer(t);
+    const input = await server.input("watched");
+    push(
+      t,
+      await clip({
+        seconds: MINUTES * 60 + 60,
+        fps: "25",
+        keyframeSeconds: 2,
+        size: "480x270",
+        video: [...X264, "-bf", "2"],
+      }),
+      rtmp(input),
+    );
+    await server.onAir(input);
+    const manifest = `${input.playback.hls}?protocol=llhls`;
+    const site = await openSite(
+      t,
+      Object.fromEntries(
+        Object.entries(PLAYERS).flatMap(([name, { script, load }]) => [
+          [
+            `/${name}`,
+            {
+              type: "text/html",
+              body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>const problems = []; let mended = 0; const video = document.querySelector("video"); async function begin(url) { ${load} await video.play(); }</script>`,
+            },
+          ],
+          [`/${name}.js`, { type: "text/javascript", file: clientFile(script) }],
+        ]),
+      ),
+    );
+    const browser = await openBrowser(t);
+    const pages = await Promise.all(
+      Object.keys(PLAYERS).map(async (name) => {
+        const opened = await openPage(browser, `${site}/${name}`);
+        await opened.page.evaluate(`begin(${JSON.stringify(manifest)})`);
+        return { name, ...opened };
+      }),
+    );
+    const over = new AbortController();
+    const checking = checkLowLatencyHls(manifest, over.signal);
+    await sleep(MINUTES * 60_000);
+    over.abort();
+    const { findings, variants, ...counts } = await checking;
+    const played = await Promise.all(
+      pages.map(async ({ name, page, problems }) => ({
+        name,
+        problems: [...problems, ...((await page.evaluate("problems")) as string[])],
+        mended: await page.evaluate("mended"),
+        seconds: (await page.evaluate("video.currentTime")) as number,
+      })),
+    );
+    t.diagnostic(JSON.stringify({ ...counts, variants, played }));
+    assert.deepEqual(findings, []);
+    for (const { name, problems, seconds } of played) {
+      assert.deepEqual(problems, [], name);
+      assert.ok(seconds > MINUTES * 60 * 0.9, `${name} played ${seconds} s`);
+    }
+  },
+);

@@ -12,42 +12,56 @@ import { until } from "./stream/server.ts";
 const LOST = 2000;
 const PICTURE = 40;
 
-test("kill -9 of the server: all but the last two seconds is kept; who comes back goes on with it, of the others it is a recording at once", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-  const dataDirectory = await temporaryFolder(t, "live");
-  const tags = await tagsOf(await clip({ seconds: 12, fps: "25", keyframeSeconds: 4, extension: "flv" }));
-  const killed = await startLiveServer(t, { dataDirectory });
-  const [goneFor, returning] = [await killed.input("gone for ever"), await killed.input("returning", { timeoutSeconds: 60 })];
-  const shows = [goneFor, returning];
-  const publishers = await Promise.all(shows.map((show) => publishTags(t, show, tags)));
-  await Promise.all(shows.map(killed.onAir));
-  // In the middle of the second segment, of four seconds.
-  await until(() => publishers.every(({ sent }) => sent() > 6600), "it is on for some seconds");
-  await sleep(Math.random() * 1000);
-  const videos = await Promise.all(shows.map(async (show) => (await killed.recordings(show))[0]!.uid));
-  const sent = publishers.map((publisher) => publisher.sent());
-  await killed.crash();
-  await Promise.all(publishers.map(({ done }) => done));
+test(
+  "kill -9 of the server: all but the last two seconds is kept; who comes back goes on with it, of the others it is a recording at once",
+  { ...needsFfmpeg, timeout: 110_000 },
+  async (t) => {
+    const dataDirectory = await temporaryFolder(t, "live");
+    const tags = await tagsOf(await clip({ seconds: 12, fps: "25", keyframeSeconds: 4, extension: "flv" }));
+    const killed = await startLiveServer(t, { dataDirectory });
+    const [goneFor, returning] = [
+      await killed.input("gone for ever"),
+      await killed.input("returning", { timeoutSeconds: 60 }),
+    ];
+    const shows = [goneFor, returning];
+    const publishers = await Promise.all(shows.map((show) => publishTags(t, show, tags)));
+    await Promise.all(shows.map(killed.onAir));
+    // In the middle of the second segment, of four seconds.
+    await until(() => publishers.every(({ sent }) => sent() > 6600), "it is on for some seconds");
+    await sleep(Math.random() * 1000);
+    const videos = await Promise.all(shows.map(async (show) => (await killed.recordings(show))[0]!.uid));
+    const sent = publishers.map((publisher) => publisher.sent());
+    await killed.crash();
+    await Promise.all(publishers.map(({ done }) => done));
 
-  const server = await startLiveServer(t, { dataDirectory });
-  // Keys stay, ports do not.
-  const show = (await server.api.ok("get", `stream/live_inputs/${returning.uid}`)) as typeof returning;
-  const again = await publishTags(t, show, tags.filter(({ time }) => time < 3000));
-  await again.done;
-  again.end();
-  await until(async () => (await server.history(show)).includes("reconnected"), "the publisher is back");
-  await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
+    const server = await startLiveServer(t, { dataDirectory });
+    // Keys stay, ports do not.
+    const show = (await server.api.ok("get", `stream/live_inputs/${returning.uid}`)) as typeof returning;
+    const again = await publishTags(
+      t,
+      show,
+      tags.filter(({ time }) => time < 3000),
+    );
+    await again.done;
+    again.end();
+    await until(async () => (await server.history(show)).includes("reconnected"), "the publisher is back");
+    await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
 
-  for (const [i, input] of shows.entries()) {
-    const video = await server.recording({ ...input });
-    assert.equal(video.uid, videos[i]);
-    const runs = await readRuns(`${server.ready.url}/${video.uid}/manifest/video.m3u8`, 1);
-    assert.equal(runs.length, i + 1, JSON.stringify(runs));
-    const kept = runs[0]!.map(({ last }) => last * 1000);
-    t.diagnostic(JSON.stringify({ sent: sent[i], kept }));
-    for (const last of kept) assert.ok(last >= sent[i]! - LOST - PICTURE, `${last} of ${sent[i]} ms`);
-    if (i === 1) assert.ok(Math.abs(picturesOf([runs[1]!]) - 75) <= 1, JSON.stringify(runs));
-  }
-  // The other word where the server was away for longer than the broadcast would have waited.
-  await until(async () => ["failed_to_reconnect", "client_disconnect"].includes((await server.history(goneFor)).at(-1)!), "it is told of who did not come back");
-  assert.ok(!server.log().includes('"level":50'), server.log());
-});
+    for (const [i, input] of shows.entries()) {
+      const video = await server.recording({ ...input });
+      assert.equal(video.uid, videos[i]);
+      const runs = await readRuns(`${server.ready.url}/${video.uid}/manifest/video.m3u8`, 1);
+      assert.equal(runs.length, i + 1, JSON.stringify(runs));
+      const kept = runs[0]!.map(({ last }) => last * 1000);
+      t.diagnostic(JSON.stringify({ sent: sent[i], kept }));
+      for (const last of kept) assert.ok(last >= sent[i]! - LOST - PICTURE, `${last} of ${sent[i]} ms`);
+      if (i === 1) assert.ok(Math.abs(picturesOf([runs[1]!]) - 75) <= 1, JSON.stringify(runs));
+    }
+    // The other word where the server was away for longer than the broadcast would have waited.
+    await until(
+      async () => ["failed_to_reconnect", "client_disconnect"].includes((await server.history(goneFor)).at(-1)!),
+      "it is told of who did not come back",
+    );
+    assert.ok(!server.log().includes('"level":50'), server.log());
+  },
+);

@@ -19,37 +19,55 @@ const MOST_GROWTH = 512;
 /** Seconds between sound and pictures that belong together, from the beginning to the end of a run. */
 const MOST_DRIFT = 0.04;
 
-test(`a broadcast of ${MINUTES} minutes whose publisher comes anew every minute: memory does not grow, sound and pictures stay together`, { ...needsFfmpeg, timeout: (MINUTES + 6) * 60_000 }, async (t) => {
-  const server = await startLiveServer(t);
-  const show = await server.input("soak", { timeoutSeconds: 30 });
-  const file = await clip({ seconds: PUBLISHED + 5, fps: "25", keyframeSeconds: 2, size: "480x270" });
-  const began = performance.now();
-  const minute = () => (performance.now() - began) / 60_000;
-  const over = new AbortController();
-  const sampling = sampleProcess(server.child.pid!, over.signal);
-  const watching = Array.from({ length: VIEWERS }, () => watch(show, over.signal));
-  for (let i = 0; i < MINUTES; i++) {
-    const publisher = push(t, file, rtmp(show));
-    await until(async () => ["connected", "reconnected"].includes((await server.state(show))!), "it is on");
-    await Promise.race([sleep(PUBLISHED * 1000), publisher.ended]);
-    await (i % 2 === 0 ? publisher.kill() : publisher.stop());
-    await until(async () => ["reconnecting", "client_disconnect"].includes((await server.state(show))!), "it is off");
-  }
-  over.abort();
-  const sampled = await sampling;
-  const watched = await Promise.all(watching);
-  await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
-  const runs = await readRuns((await server.recording(show)).playback.hls);
-  const { drifts, firsts, ends } = driftOf(runs, { video: 1 / 25, audio: 1024 / 48_000 });
-  const growth = slope(sampled.filter(({ minute }) => minute > WARM_MINUTES).map(({ minute, kib }) => ({ minute, value: kib })));
-  t.diagnostic(JSON.stringify({
-    minutes: minute().toFixed(1), runs: runs.length, segments: watched.map(({ segments }) => segments), mistakes: watched.map(({ mistakes }) => mistakes), kib: [sampled[0]!.kib, Math.max(...sampled.map(({ kib }) => kib)), sampled.at(-1)!.kib],
-    growthKibPerMinute: Math.round(growth), driftMs: ms(drifts), firstsApartMs: ms(firsts), endsApartMs: ms(ends),
-  }));
-  assert.equal(runs.length, MINUTES);
-  assert.ok(Math.max(...drifts) < MOST_DRIFT && Math.max(...firsts) < MOST_DRIFT, JSON.stringify(runs));
-  // Half an hour tells; over a few minutes the garbage collector has its moods.
-  if (MINUTES >= 20) assert.ok(growth < MOST_GROWTH, `${growth} KiB a minute`);
-  assert.ok(watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0), JSON.stringify(watched));
-  assert.ok(!server.log().includes('"level":50'), server.log().slice(-3000));
-});
+test(
+  `a broadcast of ${MINUTES} minutes whose publisher comes anew every minute: memory does not grow, sound and pictures stay together`,
+  { ...needsFfmpeg, timeout: (MINUTES + 6) * 60_000 },
+  async (t) => {
+    const server = await startLiveServer(t);
+    const show = await server.input("soak", { timeoutSeconds: 30 });
+    const file = await clip({ seconds: PUBLISHED + 5, fps: "25", keyframeSeconds: 2, size: "480x270" });
+    const began = performance.now();
+    const minute = () => (performance.now() - began) / 60_000;
+    const over = new AbortController();
+    const sampling = sampleProcess(server.child.pid!, over.signal);
+    const watching = Array.from({ length: VIEWERS }, () => watch(show, over.signal));
+    for (let i = 0; i < MINUTES; i++) {
+      const publisher = push(t, file, rtmp(show));
+      await until(async () => ["connected", "reconnected"].includes((await server.state(show))!), "it is on");
+      await Promise.race([sleep(PUBLISHED * 1000), publisher.ended]);
+      await (i % 2 === 0 ? publisher.kill() : publisher.stop());
+      await until(async () => ["reconnecting", "client_disconnect"].includes((await server.state(show))!), "it is off");
+    }
+    over.abort();
+    const sampled = await sampling;
+    const watched = await Promise.all(watching);
+    await server.api.ok("post", `stream/live_inputs/${show.uid}/disable`);
+    const runs = await readRuns((await server.recording(show)).playback.hls);
+    const { drifts, firsts, ends } = driftOf(runs, { video: 1 / 25, audio: 1024 / 48_000 });
+    const growth = slope(
+      sampled.filter(({ minute }) => minute > WARM_MINUTES).map(({ minute, kib }) => ({ minute, value: kib })),
+    );
+    t.diagnostic(
+      JSON.stringify({
+        minutes: minute().toFixed(1),
+        runs: runs.length,
+        segments: watched.map(({ segments }) => segments),
+        mistakes: watched.map(({ mistakes }) => mistakes),
+        kib: [sampled[0]!.kib, Math.max(...sampled.map(({ kib }) => kib)), sampled.at(-1)!.kib],
+        growthKibPerMinute: Math.round(growth),
+        driftMs: ms(drifts),
+        firstsApartMs: ms(firsts),
+        endsApartMs: ms(ends),
+      }),
+    );
+    assert.equal(runs.length, MINUTES);
+    assert.ok(Math.max(...drifts) < MOST_DRIFT && Math.max(...firsts) < MOST_DRIFT, JSON.stringify(runs));
+    // Half an hour tells; over a few minutes the garbage collector has its moods.
+    if (MINUTES >= 20) assert.ok(growth < MOST_GROWTH, `${growth} KiB a minute`);
+    assert.ok(
+      watched.every(({ segments, mistakes }) => segments > MINUTES * 10 && mistakes === 0),
+      JSON.stringify(watched),
+    );
+    assert.ok(!server.log().includes('"level":50'), server.log().slice(-3000));
+  },
+);

@@ -14,24 +14,42 @@ test("a full disk: what cannot be kept is left with its sender, what can be hand
   if (disk === undefined) return t.skip("no small disk can be mounted here");
   let away = false;
   const hop = await startNextHop(t, (command) => (away && command.startsWith("RCPT") ? "451 4.3.2 later" : undefined));
-  const { ready, stop } = await spawnServe(t, { dataDirectory: disk.folder, env: { REELPOST_API_TOKEN: TOKEN, REELPOST_SMTP_NAME: "mx.routed.example", REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.routed.example", ...toSmartHost(hop.port) } });
+  const { ready, stop } = await spawnServe(t, {
+    dataDirectory: disk.folder,
+    env: {
+      REELPOST_API_TOKEN: TOKEN,
+      REELPOST_SMTP_NAME: "mx.routed.example",
+      REELPOST_EMAIL_FORWARD_DOMAIN: "fwd.routed.example",
+      ...toSmartHost(hop.port),
+    },
+  });
   const world = await mailWorldOf(ready, "routed.example");
   await world.destination("bob@there.example");
   await world.rule("box", "forward", "bob@there.example");
   await until(() => hop.taken.length > 0 || undefined, "the mail to the address");
-  const arrived = (subject: string) => hop.taken.filter(({ raw }) => raw.includes(`\r\nSubject: ${subject}\r\n`)).length;
-  const send = (subject: string, size: number) => sendRaw(ready.smtp!.port, { to: "box@routed.example", raw: letter(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }) });
+  const arrived = (subject: string) =>
+    hop.taken.filter(({ raw }) => raw.includes(`\r\nSubject: ${subject}\r\n`)).length;
+  const send = (subject: string, size: number) =>
+    sendRaw(ready.smtp!.port, {
+      to: "box@routed.example",
+      raw: letter(subject, { body: `${"x".repeat(70)}\r\n`.repeat(Math.ceil(size / 72)) }),
+    });
 
   // While the next server puts everything off, everything has to be kept.
   away = true;
   assert.match(await send("queued before", SIZES.object), /^250 /);
   disk.fill();
   const answers: Record<string, string> = {};
-  for (const [kind, size] of Object.entries(SIZES)) for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
+  for (const [kind, size] of Object.entries(SIZES))
+    for (let i = 0; i < 3; i++) answers[`${kind} ${i}`] = await send(`full ${kind} ${i}`, size);
   // A page more of the log of the database may be there already: a small message may fit, and is kept then.
   const refused = Object.entries(answers).filter(([, answer]) => !answer.startsWith("250"));
-  assert.deepEqual(refused.filter(([, answer]) => !answer.startsWith("452 4.3.1 ")), []);
-  for (const kind of ["spooled", "object"]) assert.deepEqual(refused.filter(([name]) => name.startsWith(kind)).length, 3, JSON.stringify(answers));
+  assert.deepEqual(
+    refused.filter(([, answer]) => !answer.startsWith("452 4.3.1 ")),
+    [],
+  );
+  for (const kind of ["spooled", "object"])
+    assert.deepEqual(refused.filter(([name]) => name.startsWith(kind)).length, 3, JSON.stringify(answers));
 
   // Mail that can be handed over while its sender waits needs no place.
   away = false;
@@ -42,10 +60,21 @@ test("a full disk: what cannot be kept is left with its sender, what can be hand
   disk.free();
   assert.match(await send("after", SIZES.spooled), /^250 /);
   await until(() => arrived("after") === 1 || undefined, "the message of afterwards");
-  const kept = ["queued before", ...Object.entries(answers).filter(([, answer]) => answer.startsWith("250")).map(([name]) => `full ${name}`)];
+  const kept = [
+    "queued before",
+    ...Object.entries(answers)
+      .filter(([, answer]) => answer.startsWith("250"))
+      .map(([name]) => `full ${name}`),
+  ];
   for (const subject of kept) await until(() => arrived(subject) > 0 || undefined, subject, 60_000);
-  assert.deepEqual(kept.map(arrived), kept.map(() => 1));
-  assert.deepEqual(refused.map(([name]) => arrived(`full ${name}`)).filter((count) => count > 0), []);
+  assert.deepEqual(
+    kept.map(arrived),
+    kept.map(() => 1),
+  );
+  assert.deepEqual(
+    refused.map(([name]) => arrived(`full ${name}`)).filter((count) => count > 0),
+    [],
+  );
   assert.equal((await world.story("queued before", ({ status }) => status === "delivered")).status, "delivered");
   // The sender comes again.
   for (const [name] of refused) assert.match(await send(`full ${name}`, SIZES.object), /^250 /);

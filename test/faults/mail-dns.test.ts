@@ -33,8 +33,16 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     if (mode === "silence") return undefined;
     if (mode === undefined || mode === "NXDOMAIN" || mode === "SERVFAIL") return { rcode: mode ?? "NXDOMAIN" };
     if (type === "TXT" && name.includes("._domainkey.")) return one(KEY.match(/.{1,200}/g));
-    if (type === "MX") return one({ preference: mode === "null MX" ? 0 : 10, exchange: mode === "null MX" ? "." : `mx.${name}` });
-    if (type === "A") return one(name.startsWith("lists.") || name.includes(".lists.") ? "127.0.0.2" : mode === "inside" ? "10.0.0.1" : "127.0.0.1");
+    if (type === "MX")
+      return one({ preference: mode === "null MX" ? 0 : 10, exchange: mode === "null MX" ? "." : `mx.${name}` });
+    if (type === "A")
+      return one(
+        name.startsWith("lists.") || name.includes(".lists.")
+          ? "127.0.0.2"
+          : mode === "inside"
+            ? "10.0.0.1"
+            : "127.0.0.1",
+      );
     return {};
   }
 
@@ -43,8 +51,12 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     resolvers = `127.0.0.1:${dns.port}`;
     hop = await startNextHop(scope);
     const env = {
-      REELPOST_DNS_RESOLVERS: resolvers, REELPOST_AUTHENTICATION_TRUSTED: "192.0.2.99",
-      REELPOST_OUTBOUND_DELIVER: "mx", REELPOST_OUTBOUND_PORT: String(hop.port), REELPOST_OUTBOUND_ALLOW_PRIVATE: "true", REELPOST_OUTBOUND_IPV6: "false", // After what failed is forgotten: the third failure in a row would make it a minute.
+      REELPOST_DNS_RESOLVERS: resolvers,
+      REELPOST_AUTHENTICATION_TRUSTED: "192.0.2.99",
+      REELPOST_OUTBOUND_DELIVER: "mx",
+      REELPOST_OUTBOUND_PORT: String(hop.port),
+      REELPOST_OUTBOUND_ALLOW_PRIVATE: "true",
+      REELPOST_OUTBOUND_IPV6: "false", // After what failed is forgotten: the third failure in a row would make it a minute.
       REELPOST_OUTBOUND_RETRY_MINUTES: "0.12",
     };
     world = await startMailWorld(scope, { env });
@@ -52,7 +64,8 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
   });
   after(() => scope.close());
 
-  const send = (subject: string, to = "box@routed.example", raw = letter(subject), from = `ada@${SENDERS}`) => sendRaw(world.server.smtp!.port, { from, to, raw });
+  const send = (subject: string, to = "box@routed.example", raw = letter(subject), from = `ada@${SENDERS}`) =>
+    sendRaw(world.server.smtp!.port, { from, to, raw });
 
   async function timed(answer: Promise<string>): Promise<string> {
     const begun = performance.now();
@@ -65,12 +78,22 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
   async function signed(domain: string, subject: string): Promise<string> {
     const raw = letter(subject, { from: `ada@${domain}` });
     const bytes = Buffer.from(raw);
-    const source = { headerBlock: bytes.subarray(0, raw.indexOf("\r\n\r\n") + 2), open: (start = 0) => bytes.subarray(start) };
-    const fields = await createSigner({ clock: systemClock }).sign(source, { dkim: [{ domain, selector: "k", privateKey: privateKey.export({ type: "pkcs8", format: "pem" }) as string }] });
+    const source = {
+      headerBlock: bytes.subarray(0, raw.indexOf("\r\n\r\n") + 2),
+      open: (start = 0) => bytes.subarray(start),
+    };
+    const fields = await createSigner({ clock: systemClock }).sign(source, {
+      dkim: [{ domain, selector: "k", privateKey: privateKey.export({ type: "pkcs8", format: "pem" }) as string }],
+    });
     return timed(send(subject, "box@routed.example", fields + raw, `ada@${domain}`));
   }
 
-  for (const [mode, expected] of [["SERVFAIL", /^451 4\.4\.3 /], ["silence", /^451 4\.4\.3 /], ["NXDOMAIN", /^550 5\.7\./], ["good", /^250 /]] as const) {
+  for (const [mode, expected] of [
+    ["SERVFAIL", /^451 4\.4\.3 /],
+    ["silence", /^451 4\.4\.3 /],
+    ["NXDOMAIN", /^550 5\.7\./],
+    ["good", /^250 /],
+  ] as const) {
     test(`the key of a signature: ${mode}`, async () => {
       const domain = `key-${mode.toLowerCase()}.org`;
       modes.set(domain, "good").set(`k._domainkey.${domain}`, mode);
@@ -80,7 +103,11 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
       assert.deepEqual([status, why?.slice(0, 9)], ["error", "451 4.4.3"]);
       // The sender comes again when it is over.
       modes.set(`k._domainkey.${domain}`, "good");
-      await until(async () => (await signed(domain, `key ${mode} again`)).startsWith("250 ") || undefined, "the key", FORGOTTEN_MS);
+      await until(
+        async () => (await signed(domain, `key ${mode} again`)).startsWith("250 ") || undefined,
+        "the key",
+        FORGOTTEN_MS,
+      );
     });
   }
 
@@ -105,39 +132,78 @@ describe("DNS fails while mail is under way", { concurrency: true }, () => {
     });
   }
 
-  for (const [mode, expected] of [["NXDOMAIN", /^550 5\.1\.2 /], ["null MX", /^556 5\.1\.10 /]] as const) {
+  for (const [mode, expected] of [
+    ["NXDOMAIN", /^550 5\.1\.2 /],
+    ["null MX", /^556 5\.1\.10 /],
+  ] as const) {
     test(`where a forward goes: ${mode} is told to the sender, and to whoever enters such an address`, async () => {
       const domain = `gone-${mode.toLowerCase().replace(" ", "-")}.org`;
       modes.set(domain, "SERVFAIL");
       await world.destination(`bob@${domain}`);
       await world.rule(domain, "forward", `bob@${domain}`);
       modes.set(domain, mode);
-      await until(async () => expected.test(await timed(send(domain, `${domain}@routed.example`))) || undefined, "the refusal", FORGOTTEN_MS);
-      assert.deepEqual(await world.api.refused("post", "email/routing/addresses", { body: { email: `carol@${domain}` } }), [422, 2910]);
+      await until(
+        async () => expected.test(await timed(send(domain, `${domain}@routed.example`))) || undefined,
+        "the refusal",
+        FORGOTTEN_MS,
+      );
+      assert.deepEqual(
+        await world.api.refused("post", "email/routing/addresses", { body: { email: `carol@${domain}` } }),
+        [422, 2910],
+      );
     });
   }
 
   test("a forward whose server is inside goes nowhere, unless the settings say so", async (t) => {
-    const guarded = await startMailWorld(t, { env: { REELPOST_DNS_RESOLVERS: resolvers, REELPOST_OUTBOUND_DELIVER: "mx", REELPOST_OUTBOUND_PORT: String(hop.port), REELPOST_OUTBOUND_IPV6: "false" } });
+    const guarded = await startMailWorld(t, {
+      env: {
+        REELPOST_DNS_RESOLVERS: resolvers,
+        REELPOST_OUTBOUND_DELIVER: "mx",
+        REELPOST_OUTBOUND_PORT: String(hop.port),
+        REELPOST_OUTBOUND_IPV6: "false",
+      },
+    });
     modes.set("loopback.org", "SERVFAIL").set("private.org", "SERVFAIL");
-    for (const [domain, mode] of [["loopback.org", "good"], ["private.org", "inside"]] as const) {
+    for (const [domain, mode] of [
+      ["loopback.org", "good"],
+      ["private.org", "inside"],
+    ] as const) {
       await guarded.destination(`bob@${domain}`);
       await guarded.rule(domain, "forward", `bob@${domain}`);
       modes.set(domain, mode);
-      const answer = () => timed(sendRaw(guarded.server.smtp!.port, { to: `${domain}@routed.example`, raw: letter(`inside ${domain}`) }));
-      await until(async () => (await answer()).startsWith("550 5.4.4 no mail may be sent to ") || undefined, "the refusal", FORGOTTEN_MS);
+      const answer = () =>
+        timed(sendRaw(guarded.server.smtp!.port, { to: `${domain}@routed.example`, raw: letter(`inside ${domain}`) }));
+      await until(
+        async () => (await answer()).startsWith("550 5.4.4 no mail may be sent to ") || undefined,
+        "the refusal",
+        FORGOTTEN_MS,
+      );
     }
-    assert.deepEqual(hop.taken.filter(({ to }) => /@(loopback|private)\.org$/.test(to[0]!)), []);
+    assert.deepEqual(
+      hop.taken.filter(({ to }) => /@(loopback|private)\.org$/.test(to[0]!)),
+      [],
+    );
   });
 
   test("block lists: those that fail list nobody and hold up nobody for long; one that lists does", async (t) => {
-    modes.set("1.0.0.127.silent.test", "silence").set("1.0.0.127.fails.test", "SERVFAIL").set("1.0.0.127.lists.test", "good");
+    modes
+      .set("1.0.0.127.silent.test", "silence")
+      .set("1.0.0.127.fails.test", "SERVFAIL")
+      .set("1.0.0.127.lists.test", "good");
     const env = { REELPOST_DNS_RESOLVERS: resolvers };
-    const [failing, listing] = await Promise.all(["silent.test,fails.test", "silent.test,lists.test"].map((lists) => startMailWorld(t, { env: { ...env, REELPOST_SMTP_DNSBL: lists } })));
+    const [failing, listing] = await Promise.all(
+      ["silent.test,fails.test", "silent.test,lists.test"].map((lists) =>
+        startMailWorld(t, { env: { ...env, REELPOST_SMTP_DNSBL: lists } }),
+      ),
+    );
     for (const one of [failing!, listing!]) await one.rule("*", "drop");
-    const to = (one: MailWorld, rcpt: string) => timed(sendRaw(one.server.smtp!.port, { to: rcpt, raw: letter("listed") }));
+    const to = (one: MailWorld, rcpt: string) =>
+      timed(sendRaw(one.server.smtp!.port, { to: rcpt, raw: letter("listed") }));
     assert.match(await to(failing!, "box@routed.example"), /^250 /);
-    assert.match(await to(listing!, "box@routed.example"), /^554 5\.7\.1 127\.0\.0\.1 found on one or more RBLs \(lists\.test\)/);
+    assert.match(
+      await to(listing!, "box@routed.example"),
+      /^554 5\.7\.1 127\.0\.0\.1 found on one or more RBLs \(lists\.test\)/,
+    );
     assert.match(await to(listing!, "postmaster@routed.example"), /^250 /);
   });
 });

@@ -7,12 +7,17 @@ let cluster: Cluster | undefined;
 before(async () => void (cluster = await startCluster()));
 after(() => cluster?.stop());
 
-test("kill -9 of each role in turn under load: what was acknowledged arrives, is handled, or is reported to its sender", { timeout: 110_000 }, async (t) => {
-  assert.ok(cluster, "PostgreSQL is not installed");
-  const ledger = await runLedger(t, { cluster, kills: 2, betweenMs: 700, settleMs: 60_000, clients: 6 });
-  const { lost, duplicates, unacknowledged, kills, delivered, kept, bounced } = ledger;
-  t.diagnostic(JSON.stringify({ ...ledger, lost: lost.length }));
-  assert.deepEqual(lost, []);
-  assert.ok(duplicates <= unacknowledged, `${duplicates} came twice, ${unacknowledged} were not acknowledged`);
-  for (const count of [delivered, kept, bounced, ...Object.values(kills)]) assert.ok(count > 0, JSON.stringify(ledger));
-});
+test(
+  "kill -9 of each role in turn under load: what was acknowledged arrives, is handled, or is reported to its sender",
+  { timeout: 110_000 },
+  async (t) => {
+    assert.ok(cluster, "PostgreSQL is not installed");
+    const ledger = await runLedger(t, { cluster, kills: 2, betweenMs: 700, settleMs: 60_000, clients: 6 });
+    const { lost, duplicates, unacknowledged, kills, delivered, kept, bounced } = ledger;
+    t.diagnostic(JSON.stringify({ ...ledger, lost: lost.length }));
+    assert.deepEqual(lost, []);
+    assert.ok(duplicates <= unacknowledged, `${duplicates} came twice, ${unacknowledged} were not acknowledged`);
+    for (const count of [delivered, kept, bounced, ...Object.values(kills)])
+      assert.ok(count > 0, JSON.stringify(ledger));
+  },
+);

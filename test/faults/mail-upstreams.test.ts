@@ -5,10 +5,29 @@ import { letter, sendRaw, SENDERS, startMailWorld, until, type MailWorld } from 
 
 /** The next server fails in every way it can while a message is on its way through: it arrives all the same, and its sender is answered in time. */
 
-async function behind(t: TestContext, misbehave: Misbehave, { extensions, env = {}, password }: { extensions?: string[]; env?: Record<string, string>; password?: string } = {}): Promise<{ world: MailWorld; hop: NextHop; send: (subject: string, more?: { from?: string; to?: string[] }) => Promise<string> }> {
+async function behind(
+  t: TestContext,
+  misbehave: Misbehave,
+  { extensions, env = {}, password }: { extensions?: string[]; env?: Record<string, string>; password?: string } = {},
+): Promise<{
+  world: MailWorld;
+  hop: NextHop;
+  send: (subject: string, more?: { from?: string; to?: string[] }) => Promise<string>;
+}> {
   let armed = false;
-  const hop = await startNextHop(t, (command, socket) => (armed ? misbehave(command, socket) : command === "STARTTLS" ? "454 4.7.0 not yet" : undefined), extensions && { extensions });
-  const world = await startMailWorld(t, { nextPort: hop.port, env: { ...env, ...(password !== undefined && { REELPOST_OUTBOUND_SMART_HOSTS: `smtp://user:${password}@127.0.0.1:${hop.port}` }) } });
+  const hop = await startNextHop(
+    t,
+    (command, socket) =>
+      armed ? misbehave(command, socket) : command === "STARTTLS" ? "454 4.7.0 not yet" : undefined,
+    extensions && { extensions },
+  );
+  const world = await startMailWorld(t, {
+    nextPort: hop.port,
+    env: {
+      ...env,
+      ...(password !== undefined && { REELPOST_OUTBOUND_SMART_HOSTS: `smtp://user:${password}@127.0.0.1:${hop.port}` }),
+    },
+  });
   for (const name of ["bob", "carol"]) {
     await world.destination(`${name}@there.example`);
     await world.rule(name, "forward", `${name}@there.example`);
@@ -18,11 +37,17 @@ async function behind(t: TestContext, misbehave: Misbehave, { extensions, env = 
   hop.taken.length = hop.commands.length = 0;
   hop.hangUp();
   armed = true;
-  return { world, hop, send: (subject, { from, to = ["bob@routed.example"] } = {}) => sendRaw(world.server.smtp!.port, { to, raw: letter(subject), ...(from !== undefined && { from }) }) };
+  return {
+    world,
+    hop,
+    send: (subject, { from, to = ["bob@routed.example"] } = {}) =>
+      sendRaw(world.server.smtp!.port, { to, raw: letter(subject), ...(from !== undefined && { from }) }),
+  };
 }
 
 const acknowledged = ({ taken }: NextHop) => taken.filter((one) => one.acknowledged);
-const stepsOf = (events: { step: string }[]) => events.map(({ step }) => step).filter((step) => ["deferred", "delivered", "bounced"].includes(step));
+const stepsOf = (events: { step: string }[]) =>
+  events.map(({ step }) => step).filter((step) => ["deferred", "delivered", "bounced"].includes(step));
 
 describe("the next server", { concurrency: true }, () => {
   for (const [what, misbehave, more] of [
@@ -44,24 +69,46 @@ describe("the next server", { concurrency: true }, () => {
   }
 
   test("drops the connection after the final dot, and forwards are not queued: the sender keeps the message, and comes again", async (t) => {
-    const { world, hop, send } = await behind(t, atFirst(1, ".", "drop"), { env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
+    const { world, hop, send } = await behind(t, atFirst(1, ".", "drop"), {
+      env: { REELPOST_OUTBOUND_FORWARD: "proxy" },
+    });
     assert.match(await send("kept"), /^451 4\.4\.2 /);
-    assert.equal((await world.story("kept", ({ status }) => status === "deferred")).deliveries.at(-1)!.status, "deferred");
+    assert.equal(
+      (await world.story("kept", ({ status }) => status === "deferred")).deliveries.at(-1)!.status,
+      "deferred",
+    );
     assert.match(await send("kept"), /^250 /);
     assert.deepEqual([hop.taken.length, acknowledged(hop).length], [2, 1]);
   });
 
   test("puts off one of two recipients, and forwards are not queued: the sender has 250, and each has the message once", async (t) => {
     let left = 2;
-    const { world, hop, send } = await behind(t, (command) => (command.startsWith("RCPT") && command.includes("<carol@") && left-- > 0 ? "451 4.2.0 greylisted" : undefined), { env: { REELPOST_OUTBOUND_FORWARD: "proxy" } });
+    const { world, hop, send } = await behind(
+      t,
+      (command) =>
+        command.startsWith("RCPT") && command.includes("<carol@") && left-- > 0 ? "451 4.2.0 greylisted" : undefined,
+      { env: { REELPOST_OUTBOUND_FORWARD: "proxy" } },
+    );
     assert.match(await send("mixed", { to: ["bob@routed.example", "carol@routed.example"] }), /^250 /);
     await until(() => acknowledged(hop).length >= 2 || undefined, "both");
-    assert.deepEqual(acknowledged(hop).map(({ to }) => to.join()).sort(), ["bob@there.example", "carol@there.example"]);
-    const statuses = () => world.api.ok("get", "email/activity?kind=routing&search=mixed").then((found: { status: string }[]) => found.map(({ status }) => status).join());
+    assert.deepEqual(
+      acknowledged(hop)
+        .map(({ to }) => to.join())
+        .sort(),
+      ["bob@there.example", "carol@there.example"],
+    );
+    const statuses = () =>
+      world.api
+        .ok("get", "email/activity?kind=routing&search=mixed")
+        .then((found: { status: string }[]) => found.map(({ status }) => status).join());
     await until(async () => (await statuses()) === "delivered,delivered" || undefined, "the log to know of both");
   });
 
-  for (const [where, command] of [["before its greeting", "connect"], ["over the recipient", "RCPT"], ["after the final dot", "."]] as const) {
+  for (const [where, command] of [
+    ["before its greeting", "connect"],
+    ["over the recipient", "RCPT"],
+    ["after the final dot", "."],
+  ] as const) {
     test(`hangs ${where}: the sender has an answer in less than half a minute, and the message arrives later`, async (t) => {
       const { world, hop, send } = await behind(t, atFirst(1, command, "hang"));
       const begun = performance.now();
@@ -77,9 +124,14 @@ describe("the next server", { concurrency: true }, () => {
     socket.once("data", () => void socket.write("500 5.5.1 what do you mean\r\n"));
     return "hang";
   };
-  for (const [how, onStartTls] of [["closes the connection", () => "drop"], ["says 454", () => "454 4.7.0 no TLS now"], ["says yes and goes on in the clear", garbage]] as [string, Misbehave][]) {
+  for (const [how, onStartTls] of [
+    ["closes the connection", () => "drop"],
+    ["says 454", () => "454 4.7.0 no TLS now"],
+    ["says yes and goes on in the clear", garbage],
+  ] as [string, Misbehave][]) {
     const extensions = ["STARTTLS", "AUTH PLAIN LOGIN"];
-    const misbehave: Misbehave = (command, socket) => (command === "STARTTLS" ? onStartTls(command, socket) : undefined);
+    const misbehave: Misbehave = (command, socket) =>
+      command === "STARTTLS" ? onStartTls(command, socket) : undefined;
 
     test(`${how} at STARTTLS: mail goes in the clear`, async (t) => {
       const { world, hop, send } = await behind(t, misbehave, { extensions });
@@ -98,7 +150,9 @@ describe("the next server", { concurrency: true }, () => {
   }
 
   test("refuses one of several recipients: the others have it, the sender has 250 and a report, and nobody has one where the sender is nobody", async (t) => {
-    const { world, hop, send } = await behind(t, (command) => (command.startsWith("RCPT") && command.includes("<carol@") ? "550 5.1.1 no such user" : undefined));
+    const { world, hop, send } = await behind(t, (command) =>
+      command.startsWith("RCPT") && command.includes("<carol@") ? "550 5.1.1 no such user" : undefined,
+    );
     const both = ["bob@routed.example", "carol@routed.example"];
     assert.match(await send("partly", { to: both }), /^250 /);
     const report = await until(() => hop.taken.find(({ to }) => to[0] === `ada@${SENDERS}`), "the report");
@@ -106,14 +160,23 @@ describe("the next server", { concurrency: true }, () => {
     assert.match(report.raw, /Final-Recipient: rfc822; ?carol@routed\.example[^]*550 5\.1\.1 no such user/);
     assert.doesNotMatch(report.raw, /Final-Recipient: rfc822; ?bob@/);
     const statuses = async (subject: string) => {
-      const found: { to: string; status: string }[] = await world.api.ok("get", `email/activity?kind=routing&search=${subject}`);
+      const found: { to: string; status: string }[] = await world.api.ok(
+        "get",
+        `email/activity?kind=routing&search=${subject}`,
+      );
       return found.map(({ to, status }) => `${to} ${status}`).sort();
     };
     assert.deepEqual(await statuses("partly"), ["bob@routed.example delivered", "carol@routed.example deliveryFailed"]);
 
     assert.match(await send("nobody's", { from: "", to: both }), /^250 /);
-    assert.deepEqual(await statuses("nobody%27s"), ["bob@routed.example delivered", "carol@routed.example deliveryFailed"]);
-    assert.deepEqual(hop.taken.filter(({ to }) => to.includes("")), []);
+    assert.deepEqual(await statuses("nobody%27s"), [
+      "bob@routed.example delivered",
+      "carol@routed.example deliveryFailed",
+    ]);
+    assert.deepEqual(
+      hop.taken.filter(({ to }) => to.includes("")),
+      [],
+    );
     assert.match(await send("alone", { to: ["carol@routed.example"] }), /^550 5\.1\.1 no such user/);
     assert.equal(hop.taken.filter(({ to }) => to[0] === `ada@${SENDERS}`).length, 1);
   });

@@ -12,10 +12,23 @@ try {
 }
 
 const signal = new AbortController().signal;
-const become = (what: Promise<unknown>) => what.then(() => "well", (err: Error) => err.message);
+const become = (what: Promise<unknown>) =>
+  what.then(
+    () => "well",
+    (err: Error) => err.message,
+  );
 
 const run = await become(runChild("a tool", { command: ["/bin/true"] }, { wallMs: 10_000, outputBytes: 100, signal }));
-const live = await become(startLiveChild("a tool", { command: async () => ({ command: ["/bin/cat"] }), outputs: [async () => {}], idleMs: 10_000, inputBytes: 100, nice: 0, signal }).done);
+const live = await become(
+  startLiveChild("a tool", {
+    command: async () => ({ command: ["/bin/cat"] }),
+    outputs: [async () => {}],
+    idleMs: 10_000,
+    inputBytes: 100,
+    nice: 0,
+    signal,
+  }).done,
+);
 const { promise: lost, resolve: onLost } = Promise.withResolvers<string>();
 const host = startHostProcess({ directory: "/tmp", limits: d1Limits, onLost });
 const asked = await become(host.ask({ op: "close", file: "x" }));

@@ -6,7 +6,9 @@ import { promisify } from "node:util";
 
 test("a process without a descriptor left fails to start programs, says so, and goes on", async () => {
   const child = join(import.meta.dirname, "no-descriptors.child.ts");
-  const { stdout } = await promisify(execFile)("prlimit", ["--nofile=128", "--", process.execPath, child], { timeout: 60_000 });
+  const { stdout } = await promisify(execFile)("prlimit", ["--nofile=128", "--", process.execPath, child], {
+    timeout: 60_000,
+  });
   const { run, live, asked, lost } = JSON.parse(stdout) as Record<string, string>;
   for (const text of [run, live, lost]) assert.match(text!, /EMFILE/);
   assert.match(asked!, /could not be started|EMFILE/);

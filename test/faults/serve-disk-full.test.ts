@@ -23,7 +23,8 @@ const large = `\n//${"x".repeat(200_000)}`;
 
 test("a full disk: deploys, values and mail are refused as such, what is live answers, and the next deploy works when there is space", async (t) => {
   const small = mountSmallDisk(t, 24);
-  if (small === undefined) t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
+  if (small === undefined)
+    t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
   const dataDirectory = small?.folder ?? (await temporaryFolder(t));
   const server = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
   const api = createApi(server.ready, TOKEN);
@@ -32,7 +33,8 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   const { id: address } = await api.ok("post", "email/routing/addresses", { body: { email: "ada@example.net" } });
   await api.ok("patch", `email/routing/addresses/${address}`, { body: { status: "verified" } });
   await api.deploy("live", WORKER("before"), metadata);
-  const here = (options: { method?: string; body?: string } = {}) => ask(server.ready, "/", { host: "live.main.localhost", ...options });
+  const here = (options: { method?: string; body?: string } = {}) =>
+    ask(server.ready, "/", { host: "live.main.localhost", ...options });
   assert.equal((await here({ method: "PUT", body: "a note" })).body, "kept");
 
   const disk = small ?? fileLimit(server.child.pid!);
@@ -40,21 +42,41 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   const full = small !== undefined ? [507] : [507, 500];
   const failed: number[] = [];
   for (let i = 0; i < 3; i++) {
-    const { status, body } = await api.call("put", "workers/scripts/live", { body: formOf(WORKER("during") + large, metadata) });
+    const { status, body } = await api.call("put", "workers/scripts/live", {
+      body: formOf(WORKER("during") + large, metadata),
+    });
     failed.push(status);
     assert.deepEqual([body.success, body.result, typeof body.errors[0].message], [false, null, "string"]);
     assert.equal(JSON.stringify(body).includes(dataDirectory), false, "the answer tells nothing of where things lie");
   }
-  assert.ok(failed.every((status) => full.includes(status)), failed.join());
-  assert.ok(full.includes((await api.call("put", "workers/scripts/fresh", { body: formOf(WORKER("during") + large, metadata) })).status));
+  assert.ok(
+    failed.every((status) => full.includes(status)),
+    failed.join(),
+  );
+  assert.ok(
+    full.includes(
+      (await api.call("put", "workers/scripts/fresh", { body: formOf(WORKER("during") + large, metadata) })).status,
+    ),
+  );
   // A row fits until the log of the database needs a page more: sooner or later it does not.
   const secrets: number[] = [];
-  for (let i = 0; i < 200 && secrets.at(-1) !== 507 && secrets.at(-1) !== 500; i++) secrets.push((await api.call("put", "workers/scripts/live/secrets", { body: { name: "KEY", text: "y".repeat(5000), type: "secret_text" } })).status);
+  for (let i = 0; i < 200 && secrets.at(-1) !== 507 && secrets.at(-1) !== 500; i++)
+    secrets.push(
+      (
+        await api.call("put", "workers/scripts/live/secrets", {
+          body: { name: "KEY", text: "y".repeat(5000), type: "secret_text" },
+        })
+      ).status,
+    );
   assert.ok(full.includes(secrets.at(-1)!), secrets.join());
-  assert.equal((await api.call("put", `storage/kv/namespaces/${namespace}/values/big`, { body: "z".repeat(2_000_000) })).status, secrets.at(-1));
+  assert.equal(
+    (await api.call("put", `storage/kv/namespaces/${namespace}/values/big`, { body: "z".repeat(2_000_000) })).status,
+    secrets.at(-1),
+  );
   assert.equal((await here({ method: "PUT", body: "x".repeat(2_000_000) })).status, 500);
   const { code } = await sendMail(server.ready, "live@main.localhost");
-  if (small !== undefined) assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
+  if (small !== undefined)
+    assert.ok(code >= 400 && code < 500, `${code}: the sender keeps what could not be kept here`);
   // Reading goes on.
   assert.equal((await here()).body, "before");
   assert.equal((await api.call("get", `storage/kv/namespaces/${namespace}/values/note`)).body, "a note");
@@ -66,7 +88,10 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
   assert.equal((await here()).body, "after");
   assert.equal((await here({ method: "PUT", body: "another" })).body, "kept");
   assert.equal((await sendMail(server.ready, "live@main.localhost")).code, 250);
-  assert.deepEqual((await api.ok("get", "workers/scripts")).map(({ id }: { id: string }) => id), ["live"]);
+  assert.deepEqual(
+    (await api.ok("get", "workers/scripts")).map(({ id }: { id: string }) => id),
+    ["live"],
+  );
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.deepEqual(readdirSync(join(dataDirectory, "objects", ".tmp")), []);
   const again = await spawnServe(t, { dataDirectory, env: { REELPOST_API_TOKEN: TOKEN } });
@@ -75,6 +100,7 @@ test("a full disk: deploys, values and mail are refused as such, what is live an
 
 /** No file of a process may grow beyond some bytes that every database is larger than. */
 function fileLimit(pid: number) {
-  const limit = (soft: string) => assert.equal(spawnSync("prlimit", ["--pid", String(pid), `--fsize=${soft}:`]).status, 0);
+  const limit = (soft: string) =>
+    assert.equal(spawnSync("prlimit", ["--pid", String(pid), `--fsize=${soft}:`]).status, 0);
   return { fill: () => limit("4096"), free: () => limit("unlimited") };
 }

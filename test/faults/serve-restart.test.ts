@@ -31,9 +31,15 @@ async function makeEverything(api: Api) {
   const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "notes" } });
   await api.ok("post", "r2/buckets", { body: { name: "files" } });
   const { uuid: database } = await api.ok("post", "d1/database", { body: { name: "rows" } });
-  const bindings = [{ type: "kv_namespace", name: "NOTES", namespace_id: namespace }, { type: "r2_bucket", name: "FILES", bucket_name: "files" }, { type: "d1", name: "DB", id: database }];
+  const bindings = [
+    { type: "kv_namespace", name: "NOTES", namespace_id: namespace },
+    { type: "r2_bucket", name: "FILES", bucket_name: "files" },
+    { type: "d1", name: "DB", id: database },
+  ];
   await api.deploy("kept", kept(0), { bindings });
-  await api.ok("put", "workers/scripts/kept/secrets", { body: { name: "SECRET", text: "s3cret", type: "secret_text" } });
+  await api.ok("put", "workers/scripts/kept/secrets", {
+    body: { name: "SECRET", text: "s3cret", type: "secret_text" },
+  });
   return bindings;
 }
 
@@ -52,21 +58,35 @@ describe("a restart", { concurrency: 2 }, () => {
 
     let acknowledged = 0;
     let begun = 0;
-    for (const [deploys, ms] of [[1, 5], [2, 40], [4, 90]] as const) {
+    for (const [deploys, ms] of [
+      [1, 5],
+      [2, 40],
+      [4, 90],
+    ] as const) {
       server = await spawnServe(t, { dataDirectory, env });
       api = createApi(server.ready, TOKEN);
       const { version, ...others } = await state(server);
       assert.deepEqual(others, rest);
-      assert.ok(version >= acknowledged && version <= begun, `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`);
+      assert.ok(
+        version >= acknowledged && version <= begun,
+        `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`,
+      );
       acknowledged = version;
       let killed: Promise<unknown> | undefined;
       for (let going = true, count = 1; going; count++) {
         begun++;
         if (count === deploys) killed = sleep(ms).then(() => server.child.kill("SIGKILL"));
-        going = await api.ok("put", "workers/scripts/kept", { body: formOf(kept(begun), { bindings, keep_bindings: ["secret_text"] }) }).then(() => true, (err: Error) => {
-          assert.match(err.message, /fetch failed|terminated/, "only the kill ends a deploy");
-          return false;
-        });
+        going = await api
+          .ok("put", "workers/scripts/kept", {
+            body: formOf(kept(begun), { bindings, keep_bindings: ["secret_text"] }),
+          })
+          .then(
+            () => true,
+            (err: Error) => {
+              assert.match(err.message, /fetch failed|terminated/, "only the kill ends a deploy");
+              return false;
+            },
+          );
         if (going) acknowledged = begun;
       }
       await killed;
@@ -75,21 +95,29 @@ describe("a restart", { concurrency: 2 }, () => {
     server = await spawnServe(t, { dataDirectory, env });
     const { version, ...others } = await state(server);
     assert.deepEqual(others, rest);
-    assert.ok(version >= acknowledged && version <= begun, `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`);
+    assert.ok(
+      version >= acknowledged && version <= begun,
+      `version ${version} is live; ${acknowledged} was acknowledged, ${begun} the last that began`,
+    );
     assert.ok(begun >= 7);
     t.diagnostic(`${begun} deploys began, ${acknowledged} were acknowledged, ${version} is live`);
     // And nothing is in the way of the next one.
-    await createApi(server.ready, TOKEN).ok("put", "workers/scripts/kept", { body: formOf(kept(begun + 1), { bindings, keep_bindings: ["secret_text"] }) });
+    await createApi(server.ready, TOKEN).ok("put", "workers/scripts/kept", {
+      body: formOf(kept(begun + 1), { bindings, keep_bindings: ["secret_text"] }),
+    });
     assert.deepEqual(await state(server), { version: begun + 1, ...rest });
   });
 
   test("a stop lets requests and messages under way come to their end, tells balancers, and takes nothing new", async (t) => {
     const server = await spawnServe(t, { env });
     const api = createApi(server.ready, TOKEN);
-    await api.deploy("slow", `export default {
+    await api.deploy(
+      "slow",
+      `export default {
       async fetch() { await scheduler.wait(1500); return new Response("in the end"); },
       async email(message) { await scheduler.wait(1500); message.setReject("in the end"); },
-    }`);
+    }`,
+    );
     assert.equal((await ask(server.ready, "/readyz")).body, "ready\n");
     const { port } = new URL(server.ready.url);
     // A connection that is busy may still ask when the port is closed already.
@@ -101,7 +129,12 @@ describe("a restart", { concurrency: 2 }, () => {
     const mail = sendMail(server.ready, "slow@main.localhost");
     while (!/"step":"received"/.test(server.log())) await sleep(10);
     server.child.kill("SIGTERM");
-    while ((await ask(server.ready, "/healthz").then(() => true, () => false)));
+    while (
+      await ask(server.ready, "/healthz").then(
+        () => true,
+        () => false,
+      )
+    );
     open.write("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
     assert.equal((await slow).body, "in the end");
     assert.match((await mail).text, /^555 .*in the end/);
@@ -111,12 +144,15 @@ describe("a restart", { concurrency: 2 }, () => {
 
   test("the second Ctrl-C leaves at once", async (t) => {
     const server = await spawnServe(t, { env });
-    await createApi(server.ready, TOKEN).deploy("slow", `export default { fetch(_, env, ctx) {
+    await createApi(server.ready, TOKEN).deploy(
+      "slow",
+      `export default { fetch(_, env, ctx) {
       const { readable, writable } = new IdentityTransformStream();
       const writer = writable.getWriter();
       ctx.waitUntil(writer.write(new TextEncoder().encode("begun")).then(() => scheduler.wait(20_000)).then(() => writer.close()));
       return new Response(readable);
-    } }`);
+    } }`,
+    );
     const slow = connect(Number(new URL(server.ready.url).port), "127.0.0.1").on("error", () => {});
     slow.write("GET / HTTP/1.1\r\nHost: slow.main.localhost\r\n\r\n");
     for await (const piece of slow.iterator({ destroyOnReturn: false })) if (String(piece).includes("begun")) break;
@@ -143,7 +179,10 @@ describe("a restart", { concurrency: 2 }, () => {
     t.after(async () => agents.forEach((agent) => agent.destroy()));
     const clients = [...agents, ...agents].map(async (agent) => {
       while (traffic.on) {
-        const outcome = await ask({ url: `http://127.0.0.1:${holder.port}` }, "/", { host, agent }).then(({ status, body }) => `${status} ${body}`, (err: NodeJS.ErrnoException) => err.code ?? err.message);
+        const outcome = await ask({ url: `http://127.0.0.1:${holder.port}` }, "/", { host, agent }).then(
+          ({ status, body }) => `${status} ${body}`,
+          (err: NodeJS.ErrnoException) => err.code ?? err.message,
+        );
         seen.set(outcome, (seen.get(outcome) ?? 0) + 1);
       }
     });
@@ -169,7 +208,11 @@ interface TcpHandle {
 
 /** A bound socket on which this process accepts nothing, as systemd holds it for a service. A net.Server would take connections itself. */
 async function holdSocket(t: { after(stop: () => Promise<void>): void }): Promise<{ fd: number; port: number }> {
-  const { TCP, constants } = (process as unknown as { binding(name: "tcp_wrap"): { TCP: new (kind: number) => TcpHandle; constants: { SERVER: number } } }).binding("tcp_wrap");
+  const { TCP, constants } = (
+    process as unknown as {
+      binding(name: "tcp_wrap"): { TCP: new (kind: number) => TcpHandle; constants: { SERVER: number } };
+    }
+  ).binding("tcp_wrap");
   const handle = new TCP(constants.SERVER);
   t.after(async () => handle.close());
   const address = { port: 0 };

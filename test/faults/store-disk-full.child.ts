@@ -21,22 +21,32 @@ async function fillWithObjects() {
   const stored = ["kept"];
   // Larger than what any limit leaves: as bytes, as a stream, and in place of an object that is there.
   for (const body of [() => Buffer.alloc(32 << 20), () => chunks(32 << 20)]) {
-    await assert.rejects(objects.put("large", body()), (err) => isStoreError(err, "diskFull") && err.entry.http === 507);
+    await assert.rejects(
+      objects.put("large", body()),
+      (err) => isStoreError(err, "diskFull") && err.entry.http === 507,
+    );
     await assert.rejects(objects.put("kept", body()), (err) => isStoreError(err, "diskFull"));
     assert.deepEqual(readdirSync(join(root, ".tmp")), []);
   }
   if (limit === "disk") {
-    await assert.rejects(async () => {
-      for (let n = 0; n < MANY; n++) {
-        await objects.put(`many/${n}`, Buffer.alloc(64 << 10, n));
-        stored.push(`many/${n}`);
-      }
-    }, (err) => isStoreError(err, "diskFull"));
+    await assert.rejects(
+      async () => {
+        for (let n = 0; n < MANY; n++) {
+          await objects.put(`many/${n}`, Buffer.alloc(64 << 10, n));
+          stored.push(`many/${n}`);
+        }
+      },
+      (err) => isStoreError(err, "diskFull"),
+    );
     assert.deepEqual(readdirSync(join(root, ".tmp")), []);
   }
   assert.deepEqual((await keysOf(objects)).sort(), stored.sort());
   assert.equal(String(await (await objects.open("kept"))!.bytes()), "before");
-  for (const key of stored.slice(1)) assert.equal((await (await objects.open(key))!.bytes()).every((byte) => byte === Number(key.slice(5)) % 256), true);
+  for (const key of stored.slice(1))
+    assert.equal(
+      (await (await objects.open(key))!.bytes()).every((byte) => byte === Number(key.slice(5)) % 256),
+      true,
+    );
   await objects.delete(stored);
   await objects.put("again", Buffer.alloc(64 << 10));
   await objects.delete(["again"]);
@@ -53,19 +63,35 @@ async function fillWithRows() {
     rows: { name: string; bytes: Uint8Array };
   }
   await sql`create table rows (name text primary key, bytes blob not null)`.execute(db.tables());
-  const insert = (name: string) => db.tables<Tables>().insertInto("rows").values({ name, bytes: new Uint8Array(20_000) });
-  const names = async () => (await db.tables<Tables>().selectFrom("rows").select("name").orderBy("name").execute()).map(({ name }) => name);
+  const insert = (name: string) =>
+    db
+      .tables<Tables>()
+      .insertInto("rows")
+      .values({ name, bytes: new Uint8Array(20_000) });
+  const names = async () =>
+    (await db.tables<Tables>().selectFrom("rows").select("name").orderBy("name").execute()).map(({ name }) => name);
   // A file at its limit is an I/O error to SQLite, not a full disk.
-  const full = (outcome: PromiseSettledResult<unknown>) => outcome.status === "rejected" && isStoreError(outcome.reason, limit === "disk" ? "diskFull" : "notWritable");
+  const full = (outcome: PromiseSettledResult<unknown>) =>
+    outcome.status === "rejected" && isStoreError(outcome.reason, limit === "disk" ? "diskFull" : "notWritable");
   const stored: string[] = [];
   let refused = 0;
   for (let n = 0; n < MANY && refused < 3; n++) {
     // Alone, together with others, and in a transaction.
     const batch = [`${n}-a`, `${n}-b`, `${n}-c`];
-    const outcomes = await Promise.allSettled([insert(batch[0]!).execute(), db.write(insert(batch[1]!)), db.write(insert(batch[2]!))]);
-    const pair = await Promise.allSettled([db.transaction<Tables, void>(async (tx) => {
-      for (const name of [`${n}-x`, `${n}-y`]) await tx.insertInto("rows").values({ name, bytes: new Uint8Array(20_000) }).execute();
-    })]);
+    const outcomes = await Promise.allSettled([
+      insert(batch[0]!).execute(),
+      db.write(insert(batch[1]!)),
+      db.write(insert(batch[2]!)),
+    ]);
+    const pair = await Promise.allSettled([
+      db.transaction<Tables, void>(async (tx) => {
+        for (const name of [`${n}-x`, `${n}-y`])
+          await tx
+            .insertInto("rows")
+            .values({ name, bytes: new Uint8Array(20_000) })
+            .execute();
+      }),
+    ]);
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome.status === "fulfilled") stored.push(batch[index]!);
       else assert.ok(full(outcome), String(outcome.reason));

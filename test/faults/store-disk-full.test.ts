@@ -18,12 +18,16 @@ test("a full disk: a clear error, nothing half-written, and all is well again wi
   if (!mounted) t.diagnostic("no small disk can be mounted here: a limit on the size of each file stands in for it");
   const order = JSON.stringify({ folder, limit: mounted ? "disk" : "file" });
   // 4096 blocks of 512 bytes (POSIX, dash) or 1024 bytes (bash).
-  const command = mounted ? [process.execPath, CHILD, order] : ["/bin/sh", "-c", 'ulimit -f 4096 && exec "$0" "$@"', process.execPath, CHILD, order];
+  const command = mounted
+    ? [process.execPath, CHILD, order]
+    : ["/bin/sh", "-c", 'ulimit -f 4096 && exec "$0" "$@"', process.execPath, CHILD, order];
   const { stderr } = await promisify(execFile)(command[0]!, command.slice(1), { timeout: 60_000, maxBuffer: 1 << 20 });
   assert.equal(stderr, "");
 });
 
 /** True when `folder` is a disk of 6 MB now. It takes root, and a container that lets it. */
 function mountSmallDisk(folder: string): boolean {
-  return process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=6m", "tmpfs", folder]).status === 0;
+  return (
+    process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=6m", "tmpfs", folder]).status === 0
+  );
 }

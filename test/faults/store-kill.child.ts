@@ -8,7 +8,13 @@ import { bytesOf, type KillTables, openWhere, runEffect, type Where } from "./st
 const { where, folder, run } = JSON.parse(process.argv[2]!) as { where: Where; folder: string; run: string };
 const db = await openWhere(where);
 const objects = await openFsObjects({ folder });
-const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
+const jobs = createJobs({
+  db,
+  clock: systemClock,
+  ids: randomIds,
+  events: createLocalEvents({ log: silentLog }),
+  log: silentLog,
+});
 const tables = db.tables<KillTables>();
 
 // Straight to the pipe: what the stream of process.stdout still holds would die with us.
@@ -48,9 +54,12 @@ const writers: ((name: string) => Promise<void>)[] = [
   },
   async (name) => {
     const key = `kill/streams/${name}`;
-    await objects.put(key, (async function* () {
-      for (const half of [bytesOf(name).subarray(0, 1000), bytesOf(name).subarray(1000)]) yield half;
-    })());
+    await objects.put(
+      key,
+      (async function* () {
+        for (const half of [bytesOf(name).subarray(0, 1000), bytesOf(name).subarray(1000)]) yield half;
+      })(),
+    );
     acknowledge("object", key, name);
   },
   async (name) => {
@@ -58,10 +67,14 @@ const writers: ((name: string) => Promise<void>)[] = [
   },
 ];
 
-await Promise.all([0, 1].flatMap((lane) => writers.map(async (write, writer) => {
-  for (let n = 0; ; n++) {
-    await write(`${run}-${writer}-${lane}-${n}`);
-    // A loop around writes that SQLite has done at once would never come to what the file system has done.
-    await setImmediate();
-  }
-})));
+await Promise.all(
+  [0, 1].flatMap((lane) =>
+    writers.map(async (write, writer) => {
+      for (let n = 0; ; n++) {
+        await write(`${run}-${writer}-${lane}-${n}`);
+        // A loop around writes that SQLite has done at once would never come to what the file system has done.
+        await setImmediate();
+      }
+    }),
+  ),
+);

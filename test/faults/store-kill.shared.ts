@@ -4,7 +4,8 @@ import { type Db, type Job, type Migration, openPostgres, openSqlite } from "../
 
 export type Where = { path: string } | { url: string };
 
-export const openWhere = async (where: Where): Promise<Db> => ("path" in where ? openSqlite(where) : await openPostgres({ ...where, connections: 4 }));
+export const openWhere = async (where: Where): Promise<Db> =>
+  "path" in where ? openSqlite(where) : await openPostgres({ ...where, connections: 4 });
 
 export interface KillTables {
   singles: { name: string };
@@ -16,7 +17,8 @@ export interface KillTables {
 export const killMigration: Migration = {
   name: "kill-001",
   async up(db) {
-    for (const name of ["singles", "lefts", "rights"]) await sql`create table ${sql.raw(name)} (name text primary key)`.execute(db);
+    for (const name of ["singles", "lefts", "rights"])
+      await sql`create table ${sql.raw(name)} (name text primary key)`.execute(db);
     await sql`create table effects (job text primary key, attempt bigint not null)`.execute(db);
   },
 };
@@ -26,5 +28,11 @@ export const bytesOf = (name: string): Buffer => createHash("shake256", { output
 
 /** What a job does: an effect that a second run of the same job finds done. */
 export async function runEffect(db: Db, job: Job): Promise<void> {
-  await db.write(db.tables<KillTables>().insertInto("effects").values({ job: job.id, attempt: job.attempt }).onConflict((on) => on.column("job").doNothing()));
+  await db.write(
+    db
+      .tables<KillTables>()
+      .insertInto("effects")
+      .values({ job: job.id, attempt: job.attempt })
+      .onConflict((on) => on.column("job").doNothing()),
+  );
 }

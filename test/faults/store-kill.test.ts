@@ -10,7 +10,14 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
-import { createJobs, createLocalEvents, type Db, jobsMigrations, type ObjectStore, openFsObjects } from "../../src/store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  type Db,
+  jobsMigrations,
+  type ObjectStore,
+  openFsObjects,
+} from "../../src/store/index.ts";
 import { onEveryDatabase } from "../support/databases.ts";
 import { bytesOf, killMigration, type KillTables, runEffect, type Where } from "./store-kill.shared.ts";
 
@@ -40,7 +47,9 @@ onEveryDatabase((engine) => {
 
 /** Resolves with the acknowledged lines of one process, killed after some hundred of them and one of each kind at least, at no particular point. */
 async function writeUntilKilled(order: { where: Where; folder: string; run: string }): Promise<string[][]> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "store-kill.child.ts"), JSON.stringify(order)], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, "store-kill.child.ts"), JSON.stringify(order)], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const complaint = text(child.stderr);
   const exited = once(child, "exit");
   const lines: string[][] = [];
@@ -58,14 +67,25 @@ async function writeUntilKilled(order: { where: Where; folder: string; run: stri
 }
 
 async function checkRows(db: Db, wanted: { singles: string[]; pairs: string[] }) {
-  const names = async (table: "singles" | "lefts" | "rights") => new Set((await db.tables<KillTables>().selectFrom(table).select("name").execute()).map(({ name }) => name));
+  const names = async (table: "singles" | "lefts" | "rights") =>
+    new Set((await db.tables<KillTables>().selectFrom(table).select("name").execute()).map(({ name }) => name));
   const [singles, lefts, rights] = await Promise.all([names("singles"), names("lefts"), names("rights")]);
-  assert.deepEqual(wanted.singles.filter((name) => !singles.has(name)), []);
-  assert.deepEqual(wanted.pairs.filter((name) => !lefts.has(name) || !rights.has(name)), []);
+  assert.deepEqual(
+    wanted.singles.filter((name) => !singles.has(name)),
+    [],
+  );
+  assert.deepEqual(
+    wanted.pairs.filter((name) => !lefts.has(name) || !rights.has(name)),
+    [],
+  );
   // Also of what was never acknowledged: both or none.
-  assert.deepEqual([...lefts].filter((name) => !rights.has(name)), []);
+  assert.deepEqual(
+    [...lefts].filter((name) => !rights.has(name)),
+    [],
+  );
   assert.equal(lefts.size, rights.size);
-  if (db.dialect === "sqlite") assert.deepEqual((await sql`pragma integrity_check`.execute(db.tables())).rows, [{ integrity_check: "ok" }]);
+  if (db.dialect === "sqlite")
+    assert.deepEqual((await sql`pragma integrity_check`.execute(db.tables())).rows, [{ integrity_check: "ok" }]);
 }
 
 async function checkObjects(objects: ObjectStore, folder: string, acknowledged: string[][]) {
@@ -76,16 +96,31 @@ async function checkObjects(objects: ObjectStore, folder: string, acknowledged: 
     const name = key.slice(key.lastIndexOf("/") + 1);
     assert.equal(Buffer.compare(await (await objects.open(key))!.bytes(), bytesOf(name)), 0, key);
   }
-  assert.deepEqual(acknowledged.filter(([kind, key]) => kind === "object" && !found.has(key!)), []);
+  assert.deepEqual(
+    acknowledged.filter(([kind, key]) => kind === "object" && !found.has(key!)),
+    [],
+  );
   assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
 }
 
 async function checkJobs(db: Db, enqueued: string[]) {
-  const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
+  const jobs = createJobs({
+    db,
+    clock: systemClock,
+    ids: randomIds,
+    events: createLocalEvents({ log: silentLog }),
+    log: silentLog,
+  });
   const worker = jobs.work("effect", { concurrency: 8, leaseMs: 1000, pollMs: 50 }, (job) => runEffect(db, job));
-  const open = db.tables<{ jobs: { id: string; status: string } }>().selectFrom("jobs").select("id").where("status", "in", ["waiting", "running"]).limit(1);
+  const open = db
+    .tables<{ jobs: { id: string; status: string } }>()
+    .selectFrom("jobs")
+    .select("id")
+    .where("status", "in", ["waiting", "running"])
+    .limit(1);
   const unfinished = async () => (await open.execute()).length;
-  for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await sleep(20)) assert.ok(Date.now() < deadline, "jobs are left over");
+  for (const deadline = Date.now() + 30_000; (await unfinished()) > 0; await sleep(20))
+    assert.ok(Date.now() < deadline, "jobs are left over");
   await worker.stop();
   const effects = await db.tables<KillTables>().selectFrom("effects").selectAll().execute();
   const byJob = new Map(effects.map(({ job, attempt }) => [job, attempt]));

@@ -9,14 +9,29 @@ import { temporaryFolder } from "../support/serve.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { createLadderCheck } from "./stream/ladder.ts";
 import { padded, send, sendForm, TUS, tusAt, tusCreate, uploadForm } from "./stream/senders.ts";
-import { allVideos, objectsBelow, settled, startVideoServer, until, videoOf, type VideoServer } from "./stream/server.ts";
+import {
+  allVideos,
+  objectsBelow,
+  settled,
+  startVideoServer,
+  until,
+  videoOf,
+  type VideoServer,
+} from "./stream/server.ts";
 import { get, watchOn } from "./stream/viewer.ts";
 
 const MIB = 1024 * 1024;
 
 describe("a full disk", { concurrency: 2 }, () => {
-  for (const [what, whole] of [["with everything on it", true], ["with the files of videos on it, and the database on another", false]] as const) {
-    test(`${what}: told as such to who uploads, a video that is encoded waits, nothing is half there, and all goes on when there is room`, { ...needsFfmpeg, timeout: 110_000 }, (t) => fillAndFree(t, whole));
+  for (const [what, whole] of [
+    ["with everything on it", true],
+    ["with the files of videos on it, and the database on another", false],
+  ] as const) {
+    test(
+      `${what}: told as such to who uploads, a video that is encoded waits, nothing is half there, and all goes on when there is room`,
+      { ...needsFfmpeg, timeout: 110_000 },
+      (t) => fillAndFree(t, whole),
+    );
   }
 });
 
@@ -24,7 +39,10 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   const small = mountSmallDisk(t, 48);
   if (small === undefined) return t.skip("no small disk can be mounted here");
   const objects = join(small.folder, "objects");
-  const place = { env: { REELPOST_STREAM_PASSTHROUGH: "false", REELPOST_OBJECTS_DIR: objects }, dataDirectory: whole ? small.folder : await temporaryFolder(t, "full") };
+  const place = {
+    env: { REELPOST_STREAM_PASSTHROUGH: "false", REELPOST_OBJECTS_DIR: objects },
+    dataDirectory: whole ? small.folder : await temporaryFolder(t, "full"),
+  };
   const server = await startVideoServer(t, place);
   const source = await clip({ seconds: 12, size: "640x360", fps: "24", audio: false });
   const ladder = { source, rungs: ["240p", "360p"], segments: 3, audio: false };
@@ -41,8 +59,14 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await until(async () => (await allVideos(server)).length === 1, "nothing stays of the form");
   assert.deepEqual(objectsBelow(objects, ".tmp"), []);
   const { uid, path } = await tusCreate(server, large.length);
-  const patch = (offset: number) => send(`${server.ready.url}${path}`, { method: "PATCH", headers: { ...TUS, "content-type": "application/offset+octet-stream", "upload-offset": String(offset) }, body: large.subarray(offset) });
-  const head = async () => Number((await send(`${server.ready.url}${path}`, { method: "HEAD", headers: TUS })).headers["upload-offset"]);
+  const patch = (offset: number) =>
+    send(`${server.ready.url}${path}`, {
+      method: "PATCH",
+      headers: { ...TUS, "content-type": "application/offset+octet-stream", "upload-offset": String(offset) },
+      body: large.subarray(offset),
+    });
+  const head = async () =>
+    Number((await send(`${server.ready.url}${path}`, { method: "HEAD", headers: TUS })).headers["upload-offset"]);
   const refused = await patch(0);
   assert.equal(refused.status, 507, refused.text);
   const offset = await head();
@@ -61,8 +85,13 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   await until(() => (server.log().match(tried) ?? []).length >= 3, "it is tried again", 30_000);
   assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk is not the video's fault");
   const wanted = await get(`${server.ready.url}/${encoded}/segments/360p/2.m4s`);
-  assert.ok([200, 404, 424, 503, 507].includes(wanted.status), `${wanted.status} ${wanted.body.toString().slice(0, 200)}`);
-  for (const name of objectsBelow(objects, `stream/${encoded}`)) if (name.endsWith(".m4s")) assert.ok((await readFile(join(objects, "stream", encoded, name))).length > 100, `${name} is whole`);
+  assert.ok(
+    [200, 404, 424, 503, 507].includes(wanted.status),
+    `${wanted.status} ${wanted.body.toString().slice(0, 200)}`,
+  );
+  for (const name of objectsBelow(objects, `stream/${encoded}`))
+    if (name.endsWith(".m4s"))
+      assert.ok((await readFile(join(objects, "stream", encoded, name))).length > 100, `${name} is whole`);
   const full = await sendForm(tusAt(server), await readFile(source));
   assert.equal(full.status, 507, full.text);
   const copy = await server.api.call("post", "stream/direct_upload", { body: { maxDurationSeconds: 60 } });
@@ -75,7 +104,10 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   t.diagnostic(JSON.stringify({ offset, wanted: wanted.status, ...(await viewer.stop()) }));
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
   assert.deepEqual(objectsBelow(objects, ".tmp"), []);
-  assert.deepEqual(readdirSync(server.dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) => /encode-/.test(name)), []);
+  assert.deepEqual(
+    readdirSync(server.dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) => /encode-/.test(name)),
+    [],
+  );
   const last: VideoServer = await startVideoServer(t, place);
   assert.equal((await get(`${last.ready.url}/${encoded}/segments/360p/2.m4s`)).status, 200);
 }

@@ -13,82 +13,143 @@ import { get, watchOn } from "./stream/viewer.ts";
 
 const WORKER = `export default { async email(message) { message.setReject("seen"); }, fetch: () => new Response("here") };`;
 const long = () => clip({ seconds: 20, size: "640x360", fps: "24", audio: false });
-const pathOf = (name: string) => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name)).find((path) => existsSync(path))!;
+const pathOf = (name: string) =>
+  (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path))!;
 
 describe("ffmpeg", { concurrency: 2 }, () => {
-  test("that is killed again and again while it encodes: the ladder is whole in the end, and who watches sees nothing of it", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-    const source = await long();
-    const server = await startVideoServer(t, { env: { REELPOST_LOG_LEVEL: "warn" } });
-    const watched = await uploadForm(server, await clip());
-    await settled(server, watched);
-    const viewer = watchOn(server.ready.url, watched);
-    const uid = await uploadForm(server, source);
-    const killed = new Set<number>();
-    for (let i = 0; i < 3 && (await videoOf(server, uid)).status.state !== "ready"; i++) {
-      let running: number[] = [];
-      await until(async () => (running = processesOf(server.dataDirectory, "ffmpeg").filter((pid) => !killed.has(pid))).length > 0 || (await videoOf(server, uid)).status.state === "ready", "an encoder runs");
-      for (const pid of running) {
-        try {
-          process.kill(pid, "SIGKILL");
-          killed.add(pid);
-        } catch {
-          // It was faster.
+  test(
+    "that is killed again and again while it encodes: the ladder is whole in the end, and who watches sees nothing of it",
+    { ...needsFfmpeg, timeout: 110_000 },
+    async (t) => {
+      const source = await long();
+      const server = await startVideoServer(t, { env: { REELPOST_LOG_LEVEL: "warn" } });
+      const watched = await uploadForm(server, await clip());
+      await settled(server, watched);
+      const viewer = watchOn(server.ready.url, watched);
+      const uid = await uploadForm(server, source);
+      const killed = new Set<number>();
+      for (let i = 0; i < 3 && (await videoOf(server, uid)).status.state !== "ready"; i++) {
+        let running: number[] = [];
+        await until(
+          async () =>
+            (running = processesOf(server.dataDirectory, "ffmpeg").filter((pid) => !killed.has(pid))).length > 0 ||
+            (await videoOf(server, uid)).status.state === "ready",
+          "an encoder runs",
+        );
+        for (const pid of running) {
+          try {
+            process.kill(pid, "SIGKILL");
+            killed.add(pid);
+          } catch {
+            // It was faster.
+          }
         }
       }
-    }
-    const { status } = await settled(server, uid, 80_000);
-    assert.equal(status.state, "ready", status.errorReasonText);
-    assert.ok(killed.size >= 2, `${killed.size} were killed`);
-    await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, { source, rungs: ["240p", "360p"], segments: 5, audio: false });
-    t.diagnostic(JSON.stringify({ killed: killed.size, ...(await viewer.stop()) }));
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
-  });
+      const { status } = await settled(server, uid, 80_000);
+      assert.equal(status.state, "ready", status.errorReasonText);
+      assert.ok(killed.size >= 2, `${killed.size} were killed`);
+      await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
+        source,
+        rungs: ["240p", "360p"],
+        segments: 5,
+        audio: false,
+      });
+      t.diagnostic(JSON.stringify({ killed: killed.size, ...(await viewer.stop()) }));
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    },
+  );
 
-  test("that is not there: uploads are taken, everything else works, videos wait, and go on once it is there", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-    const [source, file] = [await clip(), await readFile(await clip())];
-    const server = await startVideoServer(t, { env: { REELPOST_STREAM_FFMPEG: "/nowhere/ffmpeg" } });
-    await server.api.deploy("here", WORKER);
-    assert.match((await sendMail(server.ready, "here@main.localhost")).text, /seen/);
-    const first = await uploadForm(server, file);
-    const { uid: second, path } = await tusCreate(server, file.length);
-    const patch = await send(`${server.ready.url}${path}`, { method: "PATCH", headers: { ...TUS, "content-type": "application/offset+octet-stream", "upload-offset": "0" }, body: file });
-    assert.equal(patch.status, 204, patch.text);
-    await until(() => /video cannot be processed here.*\/nowhere\/ffmpeg/s.test(server.log()), "the log tells what is missing");
-    await until(() => /the beginning of a video did not succeed/.test(server.log()), "it was tried");
-    for (const uid of [first, second]) {
-      assert.deepEqual((await videoOf(server, uid)).status, { state: "queued", errorReasonCode: "", errorReasonText: "", ...("pctComplete" in (await videoOf(server, uid)).status && { pctComplete: (await videoOf(server, uid)).status.pctComplete }) });
-      assert.deepEqual([(await get(`${server.ready.url}/${uid}/manifest/video.m3u8`)).status, (await get(`${server.ready.url}/${uid}/segments/180p/0.m4s`)).status], [404, 404]);
-    }
-    assert.equal((await get(`${server.ready.url}/${first}/thumbnails/thumbnail.jpg`)).status, 409);
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  test(
+    "that is not there: uploads are taken, everything else works, videos wait, and go on once it is there",
+    { ...needsFfmpeg, timeout: 110_000 },
+    async (t) => {
+      const [source, file] = [await clip(), await readFile(await clip())];
+      const server = await startVideoServer(t, { env: { REELPOST_STREAM_FFMPEG: "/nowhere/ffmpeg" } });
+      await server.api.deploy("here", WORKER);
+      assert.match((await sendMail(server.ready, "here@main.localhost")).text, /seen/);
+      const first = await uploadForm(server, file);
+      const { uid: second, path } = await tusCreate(server, file.length);
+      const patch = await send(`${server.ready.url}${path}`, {
+        method: "PATCH",
+        headers: { ...TUS, "content-type": "application/offset+octet-stream", "upload-offset": "0" },
+        body: file,
+      });
+      assert.equal(patch.status, 204, patch.text);
+      await until(
+        () => /video cannot be processed here.*\/nowhere\/ffmpeg/s.test(server.log()),
+        "the log tells what is missing",
+      );
+      await until(() => /the beginning of a video did not succeed/.test(server.log()), "it was tried");
+      for (const uid of [first, second]) {
+        assert.deepEqual((await videoOf(server, uid)).status, {
+          state: "queued",
+          errorReasonCode: "",
+          errorReasonText: "",
+          ...("pctComplete" in (await videoOf(server, uid)).status && {
+            pctComplete: (await videoOf(server, uid)).status.pctComplete,
+          }),
+        });
+        assert.deepEqual(
+          [
+            (await get(`${server.ready.url}/${uid}/manifest/video.m3u8`)).status,
+            (await get(`${server.ready.url}/${uid}/segments/180p/0.m4s`)).status,
+          ],
+          [404, 404],
+        );
+      }
+      assert.equal((await get(`${server.ready.url}/${first}/thumbnails/thumbnail.jpg`)).status, 409);
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
 
-    const again = await startVideoServer(t, { dataDirectory: server.dataDirectory, env: { REELPOST_LOG_LEVEL: "warn" } });
-    const { check } = createLadderCheck();
-    for (const uid of [first, second]) {
-      assert.equal((await settled(again, uid)).status.state, "ready");
-      await check(join(again.dataDirectory, "objects"), uid, { source, rungs: ["180p"], segments: 1, audio: true });
-    }
-    assert.deepEqual(await again.stop(), { code: 0, signal: null });
-  });
+      const again = await startVideoServer(t, {
+        dataDirectory: server.dataDirectory,
+        env: { REELPOST_LOG_LEVEL: "warn" },
+      });
+      const { check } = createLadderCheck();
+      for (const uid of [first, second]) {
+        assert.equal((await settled(again, uid)).status.state, "ready");
+        await check(join(again.dataDirectory, "objects"), uid, { source, rungs: ["180p"], segments: 1, audio: true });
+      }
+      assert.deepEqual(await again.stop(), { code: 0, signal: null });
+    },
+  );
 
-  test("that goes while it is needed, as in an upgrade, and comes back: no video fails of it", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-    const folder = await temporaryFolder(t, "programs");
-    mkdirSync(folder, { recursive: true });
-    const program = join(folder, "ffmpeg");
-    symlinkSync(pathOf("ffmpeg"), program);
-    const server = await startVideoServer(t, { env: { REELPOST_STREAM_FFMPEG: program, REELPOST_STREAM_PASSTHROUGH: "false", REELPOST_LOG_LEVEL: "warn" } });
-    const source = await long();
-    const uid = await uploadForm(server, source);
-    await until(async () => (await videoOf(server, uid)).readyToStream, "it can be played");
-    rmSync(program);
-    for (const pid of processesOf(server.dataDirectory, "ffmpeg")) process.kill(pid, "SIGKILL");
-    const late = await get(`${server.ready.url}/${uid}/segments/360p/4.m4s`);
-    assert.equal(late.status, 503, late.body.toString());
-    const waiting = await uploadForm(server, await clip());
-    await until(() => (server.log().match(/did not succeed; it is tried again/g) ?? []).length >= 4, "it was tried some times");
-    for (const each of [uid, waiting]) assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
-    symlinkSync(pathOf("ffmpeg"), program);
-    for (const each of [uid, waiting]) assert.equal((await settled(server, each, 80_000)).status.state, "ready", server.log());
-    await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, { source, rungs: ["240p", "360p"], segments: 5, audio: false });
-  });
+  test(
+    "that goes while it is needed, as in an upgrade, and comes back: no video fails of it",
+    { ...needsFfmpeg, timeout: 110_000 },
+    async (t) => {
+      const folder = await temporaryFolder(t, "programs");
+      mkdirSync(folder, { recursive: true });
+      const program = join(folder, "ffmpeg");
+      symlinkSync(pathOf("ffmpeg"), program);
+      const server = await startVideoServer(t, {
+        env: { REELPOST_STREAM_FFMPEG: program, REELPOST_STREAM_PASSTHROUGH: "false", REELPOST_LOG_LEVEL: "warn" },
+      });
+      const source = await long();
+      const uid = await uploadForm(server, source);
+      await until(async () => (await videoOf(server, uid)).readyToStream, "it can be played");
+      rmSync(program);
+      for (const pid of processesOf(server.dataDirectory, "ffmpeg")) process.kill(pid, "SIGKILL");
+      const late = await get(`${server.ready.url}/${uid}/segments/360p/4.m4s`);
+      assert.equal(late.status, 503, late.body.toString());
+      const waiting = await uploadForm(server, await clip());
+      await until(
+        () => (server.log().match(/did not succeed; it is tried again/g) ?? []).length >= 4,
+        "it was tried some times",
+      );
+      for (const each of [uid, waiting])
+        assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
+      symlinkSync(pathOf("ffmpeg"), program);
+      for (const each of [uid, waiting])
+        assert.equal((await settled(server, each, 80_000)).status.state, "ready", server.log());
+      await createLadderCheck().check(join(server.dataDirectory, "objects"), uid, {
+        source,
+        rungs: ["240p", "360p"],
+        segments: 5,
+        audio: false,
+      });
+    },
+  );
 });

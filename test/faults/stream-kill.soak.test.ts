@@ -4,12 +4,16 @@ import { test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
 import { killAgainAndAgain } from "./stream/kills.ts";
 
-test("kill -9, 50 times, at random moments of uploads and of encoding: what was acknowledged becomes ready, with every frame in every rendition", needsFfmpeg, async (t) => {
-  const seed = Number(process.env["SEED"] ?? randomInt(2 ** 31));
-  t.diagnostic(`seed ${seed}`);
-  const figures = await killAgainAndAgain(t, { kills: 50, clients: 3, seed, backlog: 8, settleMs: 300_000 });
-  t.diagnostic(JSON.stringify(figures));
-  assert.equal(figures.kills, 50);
-  assert.ok(figures.during.upload >= 10 && figures.during.encoding >= 10, JSON.stringify(figures.during));
-  assert.ok(figures.resumedMidway > 0 && figures.acknowledged.form > 0);
-});
+test(
+  "kill -9, 50 times, at random moments of uploads and of encoding: what was acknowledged becomes ready, with every frame in every rendition",
+  needsFfmpeg,
+  async (t) => {
+    const seed = Number(process.env["SEED"] ?? randomInt(2 ** 31));
+    t.diagnostic(`seed ${seed}`);
+    const figures = await killAgainAndAgain(t, { kills: 50, clients: 3, seed, backlog: 8, settleMs: 300_000 });
+    t.diagnostic(JSON.stringify(figures));
+    assert.equal(figures.kills, 50);
+    assert.ok(figures.during.upload >= 10 && figures.during.encoding >= 10, JSON.stringify(figures.during));
+    assert.ok(figures.resumedMidway > 0 && figures.acknowledged.form > 0);
+  },
+);

@@ -4,11 +4,22 @@ import { test } from "node:test";
 import { needsFfmpeg } from "../support/media.ts";
 import { killAgainAndAgain } from "./stream/kills.ts";
 
-test("kill -9 in the middle of uploads and of encoding: what was acknowledged becomes ready, with every frame in every rendition", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-  const seed = randomInt(2 ** 31);
-  t.diagnostic(`seed ${seed}`);
-  const figures = await killAgainAndAgain(t, { kills: 3, clients: 2, seed, samples: 2, backlog: 2, settleMs: 60_000 });
-  t.diagnostic(JSON.stringify(figures));
-  assert.ok(figures.during.upload + figures.during.encoding > 0, "it was killed when something was going on");
-  assert.ok(figures.acknowledged.tus > 0 && figures.resumed > 0 && figures.checked.frames > 0);
-});
+test(
+  "kill -9 in the middle of uploads and of encoding: what was acknowledged becomes ready, with every frame in every rendition",
+  { ...needsFfmpeg, timeout: 110_000 },
+  async (t) => {
+    const seed = randomInt(2 ** 31);
+    t.diagnostic(`seed ${seed}`);
+    const figures = await killAgainAndAgain(t, {
+      kills: 3,
+      clients: 2,
+      seed,
+      samples: 2,
+      backlog: 2,
+      settleMs: 60_000,
+    });
+    t.diagnostic(JSON.stringify(figures));
+    assert.ok(figures.during.upload + figures.during.encoding > 0, "it was killed when something was going on");
+    assert.ok(figures.acknowledged.tus > 0 && figures.resumed > 0 && figures.checked.frames > 0);
+  },
+);

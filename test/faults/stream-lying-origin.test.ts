@@ -10,48 +10,78 @@ import { objectsBelow, settled, startVideoServer, until } from "./stream/server.
 /** An origin that says of `file` what it likes. Path: what HEAD claims, and what GET claims. */
 function lyingOrigin(file: Buffer): Promise<{ server: Server; url(head: number, get: number): string }> {
   const server = createServer((socket) => {
-    socket.on("error", () => {}).once("data", (asked: Buffer) => {
-      const [, method, head, get] = /^(HEAD|GET) \/(\d+)\/(\d+)/.exec(asked.toString("latin1"))!;
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: ${method === "HEAD" ? head : get}\r\nconnection: close\r\n\r\n`);
-      socket.end(method === "HEAD" ? Buffer.alloc(0) : file);
-    });
+    socket
+      .on("error", () => {})
+      .once("data", (asked: Buffer) => {
+        const [, method, head, get] = /^(HEAD|GET) \/(\d+)\/(\d+)/.exec(asked.toString("latin1"))!;
+        socket.write(
+          `HTTP/1.1 200 OK\r\ncontent-type: video/mp4\r\ncontent-length: ${method === "HEAD" ? head : get}\r\nconnection: close\r\n\r\n`,
+        );
+        socket.end(method === "HEAD" ? Buffer.alloc(0) : file);
+      });
   });
   return new Promise((resolve) => {
-    server.listen(0, "127.0.0.1", () => resolve({ server, url: (head, get) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${head}/${get}` }));
+    server.listen(0, "127.0.0.1", () =>
+      resolve({
+        server,
+        url: (head, get) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${head}/${get}`,
+      }),
+    );
   });
 }
 
-test("origins that lie about the length, and the server as its own origin: documented status or state, and nothing stays", { ...needsFfmpeg, timeout: 110_000 }, async (t) => {
-  const file = await readFile(await clip());
-  const { server: origin, url } = await lyingOrigin(file);
-  t.after(() => void origin.close());
-  const server = await startVideoServer(t, { env: { REELPOST_STREAM_ALLOW_PRIVATE: "true", REELPOST_LOG_LEVEL: "warn" } });
-  const good = await uploadForm(server, file);
-  await settled(server, good);
-  const copy = (address: string) => server.api.call("post", "stream/copy", { body: { input: address } });
-  const uidOf = async (address: string): Promise<string> => {
-    const { status, body } = await copy(address);
-    assert.equal(status, 200, JSON.stringify(body));
-    assert.equal(body.result.status.state, "downloading");
-    return body.result.uid;
-  };
-  assert.deepEqual(await copy(url(40 * 2 ** 30, file.length)).then(({ status, body }) => [status, body.errors[0].code]), [413, 10901]);
-  assert.equal((await copy(url(0, file.length))).status, 400);
-  const [honest, corrected, short, long, itself, page] = await Promise.all([
-    uidOf(url(file.length, file.length)), uidOf(url(1000, file.length)), uidOf(url(1000, 1000)), uidOf(url(file.length, file.length + 1000)),
-    uidOf(`${server.ready.url}/${good}/manifest/video.m3u8`), uidOf(`${server.ready.url}/${good}/iframe`),
-  ]);
-  for (const uid of [honest, corrected]) assert.equal((await settled(server, uid)).status.state, "ready", uid);
-  for (const [uid, codes] of [[short, /MALFORMED|NON_VIDEO/], [itself, /NON_VIDEO|FETCH/], [page, /NON_VIDEO|FETCH/], [long, /FETCH/]] as const) {
-    const { status } = await settled(server, uid);
-    assert.equal(status.state, "error");
-    assert.match(status.errorReasonCode, codes);
-  }
-  const all = [honest, corrected, short, long, itself, page];
-  for (const uid of all) await server.api.ok("delete", `stream/${uid}`);
-  const objects = join(server.dataDirectory, "objects");
-  await until(() => objectsBelow(objects, "stream").every((name) => name.startsWith(good)), "what is deleted is gone");
-  await until(() => objectsBelow(objects, ".partial").length === 0, "what came of it too");
-  assert.ok(!server.log().includes('"level":50'), server.log());
-  assert.deepEqual(await server.stop(), { code: 0, signal: null });
-});
+test(
+  "origins that lie about the length, and the server as its own origin: documented status or state, and nothing stays",
+  { ...needsFfmpeg, timeout: 110_000 },
+  async (t) => {
+    const file = await readFile(await clip());
+    const { server: origin, url } = await lyingOrigin(file);
+    t.after(() => void origin.close());
+    const server = await startVideoServer(t, {
+      env: { REELPOST_STREAM_ALLOW_PRIVATE: "true", REELPOST_LOG_LEVEL: "warn" },
+    });
+    const good = await uploadForm(server, file);
+    await settled(server, good);
+    const copy = (address: string) => server.api.call("post", "stream/copy", { body: { input: address } });
+    const uidOf = async (address: string): Promise<string> => {
+      const { status, body } = await copy(address);
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(body.result.status.state, "downloading");
+      return body.result.uid;
+    };
+    assert.deepEqual(
+      await copy(url(40 * 2 ** 30, file.length)).then(({ status, body }) => [status, body.errors[0].code]),
+      [413, 10901],
+    );
+    assert.equal((await copy(url(0, file.length))).status, 400);
+    const [honest, corrected, short, long, itself, page] = await Promise.all([
+      uidOf(url(file.length, file.length)),
+      uidOf(url(1000, file.length)),
+      uidOf(url(1000, 1000)),
+      uidOf(url(file.length, file.length + 1000)),
+      uidOf(`${server.ready.url}/${good}/manifest/video.m3u8`),
+      uidOf(`${server.ready.url}/${good}/iframe`),
+    ]);
+    for (const uid of [honest, corrected]) assert.equal((await settled(server, uid)).status.state, "ready", uid);
+    for (const [uid, codes] of [
+      [short, /MALFORMED|NON_VIDEO/],
+      [itself, /NON_VIDEO|FETCH/],
+      [page, /NON_VIDEO|FETCH/],
+      [long, /FETCH/],
+    ] as const) {
+      const { status } = await settled(server, uid);
+      assert.equal(status.state, "error");
+      assert.match(status.errorReasonCode, codes);
+    }
+    const all = [honest, corrected, short, long, itself, page];
+    for (const uid of all) await server.api.ok("delete", `stream/${uid}`);
+    const objects = join(server.dataDirectory, "objects");
+    await until(
+      () => objectsBelow(objects, "stream").every((name) => name.startsWith(good)),
+      "what is deleted is gone",
+    );
+    await until(() => objectsBelow(objects, ".partial").length === 0, "what came of it too");
+    assert.ok(!server.log().includes('"level":50'), server.log());
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  },
+);

@@ -5,11 +5,26 @@ import { createServer as createHttpServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { connect, createServer as createTlsServer } from "node:tls";
-import { createAcmeCertificates, createDnsSolver, createHttpSolver, certificatesMigrations, makeSelfSigned, type AcmeCertificatesOptions, type HttpSolver } from "../../src/certificates/index.ts";
+import {
+  createAcmeCertificates,
+  createDnsSolver,
+  createHttpSolver,
+  certificatesMigrations,
+  makeSelfSigned,
+  type AcmeCertificatesOptions,
+  type HttpSolver,
+} from "../../src/certificates/index.ts";
 import { randomIds, silentLog, systemClock, type Clock } from "../../src/kernel/index.ts";
 import type { TlsSource } from "../../src/kernel/tls-source.ts";
 import { createDnsTexts } from "../../src/server/dns-texts.ts";
-import { createLocalEvents, createSecrets, openPostgresEvents, type Db, type Events, type Secrets } from "../../src/store/index.ts";
+import {
+  createLocalEvents,
+  createSecrets,
+  openPostgresEvents,
+  type Db,
+  type Events,
+  type Secrets,
+} from "../../src/store/index.ts";
 import { createEmbeddedProvider, createZones, startDnsServer, zonesMigrations } from "../../src/zones/index.ts";
 import { onEveryDatabase, onPostgres, type TestEngine } from "../support/databases.ts";
 import { startPebble, withPebble, type Pebble, type PebbleOptions } from "../support/pebble.ts";
@@ -21,7 +36,11 @@ function movedClock(): Clock & { moveTo(at: number): void } {
 }
 
 /** A database, the zone example.com of which 127.0.0.1 is every address, our name server for it, an HTTP port that answers for challenges, and Pebble. */
-async function world(t: TestContext, engine: TestEngine, { clock = movedClock(), ...pebbleOptions }: Partial<PebbleOptions> & { clock?: ReturnType<typeof movedClock> } = {}) {
+async function world(
+  t: TestContext,
+  engine: TestEngine,
+  { clock = movedClock(), ...pebbleOptions }: Partial<PebbleOptions> & { clock?: ReturnType<typeof movedClock> } = {},
+) {
   // Runs before what is registered after it, the end of the database.
   const users: { close(): Promise<void> }[] = [];
   t.after(async () => void (await Promise.all(users.map((user) => user.close()))));
@@ -29,10 +48,13 @@ async function world(t: TestContext, engine: TestEngine, { clock = movedClock(),
   const events = createLocalEvents({ log: silentLog });
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.example.net"] });
   const zone = await zones.create({ account: "a".repeat(32), name: "example.com" });
-  for (const name of ["example.com", "*.example.com"]) await zones.records.create(zone, { type: "A", name, content: "127.0.0.1" });
+  for (const name of ["example.com", "*.example.com"])
+    await zones.records.create(zone, { type: "A", name, content: "127.0.0.1" });
   const dns = await startDnsServer({ zones: zones.served, log: silentLog, hosts: ["127.0.0.1"], port: 0 });
   const solver = createHttpSolver({ db, clock });
-  const http = createHttpServer((request, response) => void solver.respond(request, response).then((done) => done || response.writeHead(404).end()));
+  const http = createHttpServer(
+    (request, response) => void solver.respond(request, response).then((done) => done || response.writeHead(404).end()),
+  );
   await once(http.listen(0, "127.0.0.1"), "listening");
   t.after(async () => {
     http.close();
@@ -40,9 +62,26 @@ async function world(t: TestContext, engine: TestEngine, { clock = movedClock(),
     zones.close();
     await events.close();
   });
-  const pebble = await startPebble(t, { dns: `127.0.0.1:${dns.port}`, httpPort: (http.address() as AddressInfo).port, ...pebbleOptions });
+  const pebble = await startPebble(t, {
+    dns: `127.0.0.1:${dns.port}`,
+    httpPort: (http.address() as AddressInfo).port,
+    ...pebbleOptions,
+  });
   const secrets = createSecrets({ keys: [randomBytes(32)] });
-  return { users, db, another, where, events, clock, zones, zone, solver, pebble, secrets, texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones), clock, alone: true }) };
+  return {
+    users,
+    db,
+    another,
+    where,
+    events,
+    clock,
+    zones,
+    zone,
+    solver,
+    pebble,
+    secrets,
+    texts: createDnsTexts({ zones, providerOf: () => createEmbeddedProvider(zones), clock, alone: true }),
+  };
 }
 
 interface Parts {
@@ -55,10 +94,26 @@ interface Parts {
   solver: HttpSolver;
 }
 
-async function certificatesOf({ users, db, events, secrets, clock, pebble, solver }: Parts, names: string[][], options: Partial<AcmeCertificatesOptions> = {}) {
+async function certificatesOf(
+  { users, db, events, secrets, clock, pebble, solver }: Parts,
+  names: string[][],
+  options: Partial<AcmeCertificatesOptions> = {},
+) {
   const certificates = await createAcmeCertificates({
-    db, events, secrets, clock, ids: randomIds, log: silentLog, directory: pebble.directory, ca: pebble.ca, contact: ["mailto:ops@example.com"],
-    solver, wanted: async () => names, fallback: makeSelfSigned({ names: ["fallback.example"], clock }), pollMs: 50, ...options,
+    db,
+    events,
+    secrets,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    directory: pebble.directory,
+    ca: pebble.ca,
+    contact: ["mailto:ops@example.com"],
+    solver,
+    wanted: async () => names,
+    fallback: makeSelfSigned({ names: ["fallback.example"], clock }),
+    pollMs: 50,
+    ...options,
   });
   users.push(certificates);
   return certificates;
@@ -79,8 +134,10 @@ function changed(source: TlsSource, done: () => boolean): Promise<void> {
   });
 }
 
-const rowsOf = (db: Db) => db.tables<{ tls_certificates: Record<string, unknown> }>().selectFrom("tls_certificates").selectAll().execute();
-const proofsOf = (db: Db) => db.tables<{ acme_proofs: Record<string, unknown> }>().selectFrom("acme_proofs").selectAll().execute();
+const rowsOf = (db: Db) =>
+  db.tables<{ tls_certificates: Record<string, unknown> }>().selectFrom("tls_certificates").selectAll().execute();
+const proofsOf = (db: Db) =>
+  db.tables<{ acme_proofs: Record<string, unknown> }>().selectFrom("acme_proofs").selectAll().execute();
 
 withPebble(() => {
   onEveryDatabase((engine) => {
@@ -99,7 +156,12 @@ withPebble(() => {
       assert.equal(again.pem().cert, first.pem().cert);
       const server = createTlsServer({ ...again.pem() }, (socket) => socket.end());
       await once(server.listen(0, "127.0.0.1"), "listening");
-      const client = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", servername: "mx.example.com", ca: await parts.pebble.root() });
+      const client = connect({
+        port: (server.address() as AddressInfo).port,
+        host: "127.0.0.1",
+        servername: "mx.example.com",
+        ca: await parts.pebble.root(),
+      });
       await once(client, "secureConnect");
       assert.ok(client.authorized);
       client.destroy();
@@ -108,7 +170,9 @@ withPebble(() => {
 
     test("a wildcard and its domain are had by DNS, through our own name server, and no record is left", async (t) => {
       const parts = await world(t, engine);
-      const certificates = await certificatesOf(parts, [["*.example.com", "example.com"]], { solver: createDnsSolver(parts.texts) });
+      const certificates = await certificatesOf(parts, [["*.example.com", "example.com"]], {
+        solver: createDnsSolver(parts.texts),
+      });
       certificates.start();
       await changed(certificates, () => namesIn(certificates) === "DNS:*.example.com, DNS:example.com");
       await certificates.close();
@@ -122,11 +186,19 @@ withPebble(() => {
       await changed(certificates, () => namesIn(certificates) === "DNS:mx.example.com");
       const before = new X509Certificate(certificates.pem().cert);
 
-      const server = createTlsServer({ ...certificates.pem(), SNICallback: (name, done) => done(null, certificates.context(name)) }, (socket) => void socket.pipe(socket));
+      const server = createTlsServer(
+        { ...certificates.pem(), SNICallback: (name, done) => done(null, certificates.context(name)) },
+        (socket) => void socket.pipe(socket),
+      );
       t.after(() => server.close());
       await once(server.listen(0, "127.0.0.1"), "listening");
       const dial = async () => {
-        const socket = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", servername: "mx.example.com", rejectUnauthorized: false });
+        const socket = connect({
+          port: (server.address() as AddressInfo).port,
+          host: "127.0.0.1",
+          servername: "mx.example.com",
+          rejectUnauthorized: false,
+        });
         t.after(() => void socket.destroy());
         await once(socket, "secureConnect");
         return socket;
@@ -164,7 +236,9 @@ withPebble(() => {
 
     test("a name in no zone of ours is not asked about for long", async (t) => {
       const parts = await world(t, engine);
-      const certificates = await certificatesOf(parts, [["mx.elsewhere.example"]], { solver: createDnsSolver(parts.texts) });
+      const certificates = await certificatesOf(parts, [["mx.elsewhere.example"]], {
+        solver: createDnsSolver(parts.texts),
+      });
       certificates.start();
       await certificates.refresh();
       const [row] = await rowsOf(parts.db);
@@ -174,7 +248,14 @@ withPebble(() => {
 
     // At 20 %, eleven rejections in a row, the client's limit, are too rare to fail the test.
     test("a certificate is obtained from an ACME server that rejects nonces, reuses authorizations and has a long chain", async (t) => {
-      const parts = await world(t, engine, { env: { PEBBLE_VA_NOSLEEP: "1", PEBBLE_WFE_NONCEREJECT: "20", PEBBLE_AUTHZREUSE: "100", PEBBLE_CHAIN_LENGTH: "3" } });
+      const parts = await world(t, engine, {
+        env: {
+          PEBBLE_VA_NOSLEEP: "1",
+          PEBBLE_WFE_NONCEREJECT: "20",
+          PEBBLE_AUTHZREUSE: "100",
+          PEBBLE_CHAIN_LENGTH: "3",
+        },
+      });
       const names = [["mx.example.com"]];
       const certificates = await certificatesOf(parts, names);
       certificates.start();
@@ -204,13 +285,32 @@ withPebble(() => {
     test("of two processes one asks, and both serve what it was given", async (t) => {
       const parts = await world(t, engine);
       const events = async () => {
-        const opened = await openPostgresEvents({ url: (parts.where as { url: string }).url, clock: systemClock, log: silentLog });
+        const opened = await openPostgresEvents({
+          url: (parts.where as { url: string }).url,
+          clock: systemClock,
+          log: silentLog,
+        });
         parts.users.push(opened);
         return opened;
       };
-      const both = await Promise.all([0, 1].map(async () => certificatesOf({ ...parts, db: await parts.another(), events: await events() }, [["mx.example.com"], ["other.example.com"]])));
+      const both = await Promise.all(
+        [0, 1].map(async () =>
+          certificatesOf({ ...parts, db: await parts.another(), events: await events() }, [
+            ["mx.example.com"],
+            ["other.example.com"],
+          ]),
+        ),
+      );
       for (const one of both) one.start();
-      await Promise.all(both.map((one) => changed(one, () => namesIn(one) === "DNS:mx.example.com" && namesIn(one, "other.example.com") === "DNS:other.example.com")));
+      await Promise.all(
+        both.map((one) =>
+          changed(
+            one,
+            () =>
+              namesIn(one) === "DNS:mx.example.com" && namesIn(one, "other.example.com") === "DNS:other.example.com",
+          ),
+        ),
+      );
       assert.equal(both[0]!.pem().cert, both[1]!.pem().cert);
       assert.equal(both[0]!.pem("other.example.com").key, both[1]!.pem("other.example.com").key);
       await Promise.all(both.map((one) => one.close()));

@@ -15,16 +15,28 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
   });
   after(scope.close);
 
-  const policy = (...groups: { id: string }[]) => ({ effect: "allow", resources: { [`com.cloudflare.api.account.${account_id}`]: "*" }, permission_groups: groups.map(({ id }) => ({ id })) });
-  const group = async (name: string) => (await all<{ id: string; name: string }>(client.user.tokens.permissionGroups.list())).find((group) => group.name === name)!;
+  const policy = (...groups: { id: string }[]) => ({
+    effect: "allow",
+    resources: { [`com.cloudflare.api.account.${account_id}`]: "*" },
+    permission_groups: groups.map(({ id }) => ({ id })),
+  });
+  const group = async (name: string) =>
+    (await all<{ id: string; name: string }>(client.user.tokens.permissionGroups.list())).find(
+      (group) => group.name === name,
+    )!;
 
   it("user, accounts, memberships; lists end", async () => {
     const { id, email } = await client.user.get();
     assert.match(id, /^[0-9a-f]{32}$/);
     assert.match(email, /@/);
-    assert.deepEqual((await all(client.accounts.list({ per_page: 5 }))).map(({ id }) => id), [account_id]);
+    assert.deepEqual(
+      (await all(client.accounts.list({ per_page: 5 }))).map(({ id }) => id),
+      [account_id],
+    );
     assert.equal((await client.accounts.get({ account_id })).id, account_id);
-    const [membership, ...others] = await all<{ id: string; account: { id: string }; status: string }>(client.memberships.list());
+    const [membership, ...others] = await all<{ id: string; account: { id: string }; status: string }>(
+      client.memberships.list(),
+    );
     assert.deepEqual([membership!.account.id, others.length], [account_id, 0]);
   });
 
@@ -32,11 +44,17 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     const { type } = await client.accounts.get({ account_id });
     const renamed = await client.accounts.update({ account_id, id: account_id, type, name: "Renamed" });
     assert.deepEqual([renamed.name, (await client.accounts.get({ account_id })).name], ["Renamed", "Renamed"]);
-    await assert.rejects(client.accounts.get({ account_id: "0".repeat(32) }), (error: { status: number }) => error.status === 403 || error.status === 404);
+    await assert.rejects(
+      client.accounts.get({ account_id: "0".repeat(32) }),
+      (error: { status: number }) => error.status === 403 || error.status === 404,
+    );
   });
 
   it("a token is made, verified, listed, renamed, rolled and deleted; each time only the valid value works", async () => {
-    const made = await client.user.tokens.create({ name: "ci", policies: [policy(await group("Workers Scripts Read"))] });
+    const made = await client.user.tokens.create({
+      name: "ci",
+      policies: [policy(await group("Workers Scripts Read"))],
+    });
     assert.equal(made.status, "active");
     const first = sdk(platform, { apiToken: made.value });
     const { id, status } = await first.user.tokens.verify();
@@ -51,10 +69,18 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     const second = sdk(platform, { apiToken: rolled });
     assert.deepEqual(await all(second.workers.scripts.list({ account_id })), []);
 
-    const disabled = await client.user.tokens.update(made.id, { name: "ci 2", status: "disabled", policies: [policy(await group("Workers Scripts Read"))] });
+    const disabled = await client.user.tokens.update(made.id, {
+      name: "ci 2",
+      status: "disabled",
+      policies: [policy(await group("Workers Scripts Read"))],
+    });
     assert.deepEqual([disabled.name, disabled.status], ["ci 2", "disabled"]);
     await assert.rejects(second.workers.scripts.list({ account_id }), AuthenticationError);
-    await client.user.tokens.update(made.id, { name: "ci 2", status: "active", policies: [policy(await group("Workers Scripts Read"))] });
+    await client.user.tokens.update(made.id, {
+      name: "ci 2",
+      status: "active",
+      policies: [policy(await group("Workers Scripts Read"))],
+    });
     assert.deepEqual(await all(second.workers.scripts.list({ account_id })), []);
 
     assert.equal((await client.user.tokens.delete(made.id)).id, made.id);
@@ -63,16 +89,26 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
   });
 
   it("a token does what its permissions say and no more", async () => {
-    const { value } = await client.user.tokens.create({ name: "kv only", policies: [policy(await group("Workers KV Storage Read"))] });
+    const { value } = await client.user.tokens.create({
+      name: "kv only",
+      policies: [policy(await group("Workers KV Storage Read"))],
+    });
     const reader = sdk(platform, { apiToken: value });
     assert.deepEqual(await all(reader.kv.namespaces.list({ account_id })), []);
     await assert.rejects(reader.kv.namespaces.create({ account_id, title: "no" }), PermissionDeniedError);
     await assert.rejects(reader.workers.scripts.list({ account_id }), PermissionDeniedError);
-    await assert.rejects(reader.user.tokens.create({ name: "more", policies: [policy(await group("Workers KV Storage Write"))] }), PermissionDeniedError);
+    await assert.rejects(
+      reader.user.tokens.create({ name: "more", policies: [policy(await group("Workers KV Storage Write"))] }),
+      PermissionDeniedError,
+    );
   });
 
   it("tokens of an account", async () => {
-    const made = await client.accounts.tokens.create({ account_id, name: "service", policies: [policy(await group("Workers Scripts Read"))] });
+    const made = await client.accounts.tokens.create({
+      account_id,
+      name: "service",
+      policies: [policy(await group("Workers Scripts Read"))],
+    });
     const service = sdk(platform, { apiToken: made.value });
     assert.deepEqual(await all(service.workers.scripts.list({ account_id })), []);
     const { id, status } = await service.accounts.tokens.verify({ account_id });
@@ -80,7 +116,10 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     const rolled = await client.accounts.tokens.value.update(made.id, { account_id, body: {} });
     await assert.rejects(service.workers.scripts.list({ account_id }), AuthenticationError);
     assert.deepEqual(await all(sdk(platform, { apiToken: rolled }).workers.scripts.list({ account_id })), []);
-    assert.deepEqual((await all(client.accounts.tokens.list({ account_id }))).map(({ id }) => id), [made.id]);
+    assert.deepEqual(
+      (await all(client.accounts.tokens.list({ account_id }))).map(({ id }) => id),
+      [made.id],
+    );
     await client.accounts.tokens.delete(made.id, { account_id });
     assert.deepEqual(await all(client.accounts.tokens.list({ account_id })), []);
   });
@@ -89,8 +128,14 @@ describe("cloudflare SDK: user, accounts, tokens", () => {
     const { email } = await client.user.get();
     const pair = sdk(platform, { apiEmail: email, apiKey: platform.token });
     assert.equal((await pair.user.get()).email, email);
-    assert.deepEqual((await all(pair.accounts.list())).map(({ id }) => id), [account_id]);
-    await assert.rejects(sdk(platform, { apiEmail: "other@example.com", apiKey: platform.token }).user.get(), AuthenticationError);
+    assert.deepEqual(
+      (await all(pair.accounts.list())).map(({ id }) => id),
+      [account_id],
+    );
+    await assert.rejects(
+      sdk(platform, { apiEmail: "other@example.com", apiKey: platform.token }).user.get(),
+      AuthenticationError,
+    );
     await assert.rejects(sdk(platform, { apiEmail: email, apiKey: "0".repeat(37) }).user.get(), AuthenticationError);
   });
 

@@ -17,7 +17,10 @@ describe("cloudflare SDK: who may send in the name of a zone", () => {
 
   it("DMARC reports: read, asked for, declined", async () => {
     const before = await client.emailAuth.dmarcReports.get({ zone_id });
-    assert.deepEqual([before.zone_id, before.enabled, before.status, before.rua_prefix.length], [zone_id, false, "missing-dmarc-report", 32]);
+    assert.deepEqual(
+      [before.zone_id, before.enabled, before.status, before.rua_prefix.length],
+      [zone_id, false, "missing-dmarc-report", 32],
+    );
     const on = await client.emailAuth.dmarcReports.edit({ zone_id, enabled: true });
     assert.deepEqual([on.enabled, on.status, on.rua_prefix], [true, undefined, before.rua_prefix]);
     assert.match(on.records.dmarc_records[0].content, new RegExp(`^v=DMARC1; p=none; rua=mailto:${on.rua_prefix}@`));
@@ -26,9 +29,24 @@ describe("cloudflare SDK: who may send in the name of a zone", () => {
   });
 
   it("an SPF record is inspected, with what it includes from a zone of this server", async () => {
-    const { id } = await client.dns.records.create({ zone_id, type: "TXT", name: "auth.example", content: "v=spf1 include:_spf.auth.example -all", ttl: 60 });
-    await client.dns.records.create({ zone_id, type: "TXT", name: "_spf.auth.example", content: "v=spf1 ip4:192.0.2.0/24 -all", ttl: 60 });
+    const { id } = await client.dns.records.create({
+      zone_id,
+      type: "TXT",
+      name: "auth.example",
+      content: "v=spf1 include:_spf.auth.example -all",
+      ttl: 60,
+    });
+    await client.dns.records.create({
+      zone_id,
+      type: "TXT",
+      name: "_spf.auth.example",
+      content: "v=spf1 ip4:192.0.2.0/24 -all",
+      ttl: 60,
+    });
     const found = await client.emailAuth.spf.inspect.get({ zone_id, id });
-    assert.deepEqual([found.domain, found.total_lookups, found.components[0].nested.components[0].value, found.errors], ["auth.example", 1, "192.0.2.0/24", undefined]);
+    assert.deepEqual(
+      [found.domain, found.total_lookups, found.components[0].nested.components[0].value, found.errors],
+      ["auth.example", 1, "192.0.2.0/24", undefined],
+    );
   });
 });

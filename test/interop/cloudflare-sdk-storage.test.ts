@@ -21,11 +21,21 @@ describe("cloudflare SDK: KV, R2, D1", () => {
     const names = (list: AsyncIterable<{ name: string }>) => all(list).then((keys) => keys.map(({ name }) => name));
 
     it("namespaces: made, renamed, listed page by page to the end", async () => {
-      for (let number = 1; number <= 7; number++) ({ id } = await client.kv.namespaces.create({ account_id, title: `cache ${number}` }));
-      assert.deepEqual(await client.kv.namespaces.get(id, { account_id }), { id, title: "cache 7", supports_url_encoding: true });
+      for (let number = 1; number <= 7; number++)
+        ({ id } = await client.kv.namespaces.create({ account_id, title: `cache ${number}` }));
+      assert.deepEqual(await client.kv.namespaces.get(id, { account_id }), {
+        id,
+        title: "cache 7",
+        supports_url_encoding: true,
+      });
       await client.kv.namespaces.update(id, { account_id, title: "cache 0" });
-      const listed = await all<{ title: string }>(client.kv.namespaces.list({ account_id, per_page: 3, order: "title", direction: "desc" }));
-      assert.deepEqual(listed.map(({ title }) => title), ["cache 6", "cache 5", "cache 4", "cache 3", "cache 2", "cache 1", "cache 0"]);
+      const listed = await all<{ title: string }>(
+        client.kv.namespaces.list({ account_id, per_page: 3, order: "title", direction: "desc" }),
+      );
+      assert.deepEqual(
+        listed.map(({ title }) => title),
+        ["cache 6", "cache 5", "cache 4", "cache 3", "cache 2", "cache 1", "cache 0"],
+      );
       await assert.rejects(client.kv.namespaces.create({ account_id, title: "cache 0" }), failsWith(400, 10014));
       await assert.rejects(client.kv.namespaces.get("0".repeat(32), { account_id }), failsWith(404, 10013));
     });
@@ -33,7 +43,13 @@ describe("cloudflare SDK: KV, R2, D1", () => {
     it("values with metadata and a life span", async () => {
       const { values, metadata } = client.kv.namespaces;
       const key = "a/b c?é";
-      await values.update(key, { account_id, namespace_id: id, value: "value 1", metadata: JSON.stringify({ tag: [1] }), expiration_ttl: 3600 });
+      await values.update(key, {
+        account_id,
+        namespace_id: id,
+        value: "value 1",
+        metadata: JSON.stringify({ tag: [1] }),
+        expiration_ttl: 3600,
+      });
       const read = await values.get(key, { account_id, namespace_id: id });
       assert.equal(await read.text(), "value 1");
       assert.deepEqual(await metadata.get(key, { account_id, namespace_id: id }), { tag: [1] });
@@ -42,12 +58,26 @@ describe("cloudflare SDK: KV, R2, D1", () => {
     });
 
     it("bulk, and keys by cursor until all have come", async () => {
-      const body = Array.from({ length: 2_345 }, (_, index) => ({ key: `k/${String(index).padStart(4, "0")}`, value: String(index) }));
-      const { successful_key_count, unsuccessful_keys } = await client.kv.namespaces.bulkUpdate(id, { account_id, body });
+      const body = Array.from({ length: 2_345 }, (_, index) => ({
+        key: `k/${String(index).padStart(4, "0")}`,
+        value: String(index),
+      }));
+      const { successful_key_count, unsuccessful_keys } = await client.kv.namespaces.bulkUpdate(id, {
+        account_id,
+        body,
+      });
       assert.deepEqual([successful_key_count, unsuccessful_keys], [body.length, []]);
-      assert.deepEqual(await names(client.kv.namespaces.keys.list(id, { account_id, limit: 500 })), body.map(({ key }) => key));
-      assert.deepEqual(await names(client.kv.namespaces.keys.list(id, { account_id, prefix: "k/12", limit: 10 })), body.slice(1200, 1300).map(({ key }) => key));
-      assert.deepEqual((await client.kv.namespaces.bulkGet(id, { account_id, keys: ["k/0007", "none"] })).values, { "k/0007": "7" });
+      assert.deepEqual(
+        await names(client.kv.namespaces.keys.list(id, { account_id, limit: 500 })),
+        body.map(({ key }) => key),
+      );
+      assert.deepEqual(
+        await names(client.kv.namespaces.keys.list(id, { account_id, prefix: "k/12", limit: 10 })),
+        body.slice(1200, 1300).map(({ key }) => key),
+      );
+      assert.deepEqual((await client.kv.namespaces.bulkGet(id, { account_id, keys: ["k/0007", "none"] })).values, {
+        "k/0007": "7",
+      });
       await client.kv.namespaces.bulkDelete(id, { account_id, body: body.slice(1).map(({ key }) => key) });
       assert.deepEqual(await names(client.kv.namespaces.keys.list(id, { account_id })), ["k/0000"]);
     });
@@ -60,9 +90,13 @@ describe("cloudflare SDK: KV, R2, D1", () => {
 
   describe("R2", () => {
     it("buckets: made, shown, listed, refused twice", async () => {
-      for (const name of ["films", "posters", "trailers"]) assert.equal((await client.r2.buckets.create({ account_id, name })).name, name);
+      for (const name of ["films", "posters", "trailers"])
+        assert.equal((await client.r2.buckets.create({ account_id, name })).name, name);
       const { buckets } = await client.r2.buckets.list({ account_id, per_page: 2 });
-      assert.deepEqual(buckets.map(({ name }: { name: string }) => name), ["films", "posters"]);
+      assert.deepEqual(
+        buckets.map(({ name }: { name: string }) => name),
+        ["films", "posters"],
+      );
       assert.equal((await client.r2.buckets.get("films", { account_id })).storage_class, "Standard");
       await assert.rejects(client.r2.buckets.create({ account_id, name: "films" }), failsWith(409, 10004));
       await assert.rejects(client.r2.buckets.get("none", { account_id }), failsWith(404, 10006));
@@ -74,8 +108,11 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       await objects.upload("a/b c.bin", new Blob([bytes]), { account_id, bucket_name: "films" });
       const back = await objects.get("a/b c.bin", { account_id, bucket_name: "films" });
       assert.deepEqual(new Uint8Array(await back.arrayBuffer()), bytes);
-      for (let number = 0; number < 7; number++) await objects.upload(`n/${number}`, new Blob([String(number)]), { account_id, bucket_name: "films" });
-      const keys = (await all<{ key: string }>(objects.list("films", { account_id, prefix: "n/", per_page: 3 }))).map(({ key }) => key);
+      for (let number = 0; number < 7; number++)
+        await objects.upload(`n/${number}`, new Blob([String(number)]), { account_id, bucket_name: "films" });
+      const keys = (await all<{ key: string }>(objects.list("films", { account_id, prefix: "n/", per_page: 3 }))).map(
+        ({ key }) => key,
+      );
       assert.deepEqual(keys, ["n/0", "n/1", "n/2", "n/3", "n/4", "n/5", "n/6"]);
       await objects.delete("a/b c.bin", { account_id, bucket_name: "films" });
       await assert.rejects(objects.get("a/b c.bin", { account_id, bucket_name: "films" }), NotFoundError);
@@ -88,23 +125,39 @@ describe("cloudflare SDK: KV, R2, D1", () => {
 
   describe("D1", () => {
     let id: string;
-    const run = (sql: string, params?: unknown[]) => all<{ success: boolean; results: unknown[]; meta: { changes: number } }>(client.d1.database.query(id, { account_id, sql, ...(params && { params }) }));
+    const run = (sql: string, params?: unknown[]) =>
+      all<{ success: boolean; results: unknown[]; meta: { changes: number } }>(
+        client.d1.database.query(id, { account_id, sql, ...(params && { params }) }),
+      );
 
     it("databases: made, shown, listed page by page to the end", async () => {
-      for (let number = 1; number <= 5; number++) id = (await client.d1.database.create({ account_id, name: `library-${number}` })).uuid;
+      for (let number = 1; number <= 5; number++)
+        id = (await client.d1.database.create({ account_id, name: `library-${number}` })).uuid;
       const { name, num_tables, read_replication } = await client.d1.database.get(id, { account_id });
       assert.deepEqual([name, num_tables, read_replication], ["library-5", 0, { mode: "disabled" }]);
       assert.equal((await all(client.d1.database.list({ account_id, per_page: 2 }))).length, 5);
-      assert.deepEqual((await all<{ uuid: string }>(client.d1.database.list({ account_id, name: "library-5" }))).map(({ uuid }) => uuid), [id]);
+      assert.deepEqual(
+        (await all<{ uuid: string }>(client.d1.database.list({ account_id, name: "library-5" }))).map(
+          ({ uuid }) => uuid,
+        ),
+        [id],
+      );
     });
 
     it("query and raw, with parameters; an error of SQL is told", async () => {
       await run("CREATE TABLE films (id INTEGER PRIMARY KEY, name TEXT, year INTEGER)");
-      const [inserted] = await run("INSERT INTO films (name, year) VALUES (?, ?), (?, ?)", ["M", 1931, "Nosferatu", 1922]);
+      const [inserted] = await run("INSERT INTO films (name, year) VALUES (?, ?), (?, ?)", [
+        "M",
+        1931,
+        "Nosferatu",
+        1922,
+      ]);
       assert.equal(inserted!.meta.changes, 2);
       const [first, second] = await run("SELECT name FROM films ORDER BY year; SELECT count(*) AS n FROM films");
       assert.deepEqual([first!.results, second!.results], [[{ name: "Nosferatu" }, { name: "M" }], [{ n: 2 }]]);
-      const [raw] = await all<{ results: unknown }>(client.d1.database.raw(id, { account_id, sql: "SELECT id, name FROM films WHERE year < ?", params: ["1930"] }));
+      const [raw] = await all<{ results: unknown }>(
+        client.d1.database.raw(id, { account_id, sql: "SELECT id, name FROM films WHERE year < ?", params: ["1930"] }),
+      );
       assert.deepEqual(raw!.results, { columns: ["id", "name"], rows: [[2, "Nosferatu"]] });
       await assert.rejects(run("SELEC"), failsWith(400, 7500));
     });
@@ -116,10 +169,16 @@ describe("cloudflare SDK: KV, R2, D1", () => {
       const sent = await fetch(upload_url, { method: "PUT", body: sql });
       assert.equal(sent.headers.get("etag")?.replaceAll('"', ""), etag);
       let told = await client.d1.database.import(id, { account_id, action: "ingest", etag, filename });
-      while (told.status === "active") told = await client.d1.database.import(id, { account_id, action: "poll", current_bookmark: told.at_bookmark });
+      while (told.status === "active")
+        told = await client.d1.database.import(id, { account_id, action: "poll", current_bookmark: told.at_bookmark });
       assert.deepEqual([told.success, told.status, told.result.num_queries], [true, "complete", 1]);
       let exported = await client.d1.database.export(id, { account_id, output_format: "polling" });
-      while (exported.status === "active") exported = await client.d1.database.export(id, { account_id, output_format: "polling", current_bookmark: exported.at_bookmark });
+      while (exported.status === "active")
+        exported = await client.d1.database.export(id, {
+          account_id,
+          output_format: "polling",
+          current_bookmark: exported.at_bookmark,
+        });
       assert.match(await (await fetch(exported.result.signed_url)).text(), /CREATE TABLE films[^]*'Metropolis',1927/);
     });
 

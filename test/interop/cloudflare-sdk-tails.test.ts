@@ -13,8 +13,16 @@ describe("cloudflare SDK: tails", () => {
   before(async () => {
     platform = await startPlatform(scope);
     client = sdk(platform, { apiToken: platform.token });
-    const worker = await toFile(Buffer.from(`export default { fetch(request) { console.log("visited"); return new Response("fine"); } };`), "worker.js", { type: "application/javascript+module" });
-    await client.workers.scripts.update(script_name, { ...of(), metadata: { main_module: "worker.js", compatibility_date: "2026-10-01" }, files: [worker] });
+    const worker = await toFile(
+      Buffer.from(`export default { fetch(request) { console.log("visited"); return new Response("fine"); } };`),
+      "worker.js",
+      { type: "application/javascript+module" },
+    );
+    await client.workers.scripts.update(script_name, {
+      ...of(),
+      metadata: { main_module: "worker.js", compatibility_date: "2026-10-01" },
+      files: [worker],
+    });
     await client.workers.scripts.subdomain.create(script_name, { ...of(), enabled: true });
   });
   after(scope.close);
@@ -29,7 +37,11 @@ describe("cloudflare SDK: tails", () => {
     const message = once(socket, "message");
     await platform.visit(script_name, "/a");
     const [{ data }] = (await message) as [{ data: string }];
-    const { outcome, logs, event } = JSON.parse(data) as { outcome: string; logs: { message: unknown[] }[]; event: { request: { method: string } } };
+    const { outcome, logs, event } = JSON.parse(data) as {
+      outcome: string;
+      logs: { message: unknown[] }[];
+      event: { request: { method: string } };
+    };
     assert.deepEqual([outcome, logs.map(({ message }) => message), event.request.method], ["ok", [["visited"]], "GET"]);
     assert.equal((await tail.get(script_name, of())).id, id);
 
@@ -37,7 +49,10 @@ describe("cloudflare SDK: tails", () => {
     await tail.delete(id, { ...of(), script_name });
     const [{ code }] = (await closed) as [CloseEvent];
     assert.equal(code, 1000);
-    await assert.rejects(tail.delete(id, { ...of(), script_name }), (error: { status: number }) => error.status === 404);
+    await assert.rejects(
+      tail.delete(id, { ...of(), script_name }),
+      (error: { status: number }) => error.status === 404,
+    );
   });
 
   it("there is none of a worker that is not there", async () => {

@@ -31,21 +31,73 @@ describe("cloudflare SDK: zones and their DNS records", () => {
       assert.deepEqual([zone.name, zone.account.id], [name, platform.account]);
       zone_id = zone.id;
     }
-    assert.deepEqual((await all(client.zones.list({ per_page: 2 }))).map(({ name }) => name).sort(), ["example.com", "example.net", "example.org"]);
-    assert.deepEqual((await all(client.zones.list({ name: "example.com", account: { id: platform.account } }))).map(({ id }) => id), [zone_id]);
+    assert.deepEqual((await all(client.zones.list({ per_page: 2 }))).map(({ name }) => name).sort(), [
+      "example.com",
+      "example.net",
+      "example.org",
+    ]);
+    assert.deepEqual(
+      (await all(client.zones.list({ name: "example.com", account: { id: platform.account } }))).map(({ id }) => id),
+      [zone_id],
+    );
     assert.equal((await client.zones.get({ zone_id })).name, "example.com");
-    await assert.rejects(client.zones.create({ account: { id: platform.account }, name: "example.com" }), (error: { status: number; errors: { code: number }[] }) => error.errors[0]!.code === 1061);
-    await assert.rejects(client.zones.get({ zone_id: "0".repeat(32) }), (error: { status: number }) => error.status === 403 || error.status === 404);
+    await assert.rejects(
+      client.zones.create({ account: { id: platform.account }, name: "example.com" }),
+      (error: { status: number; errors: { code: number }[] }) => error.errors[0]!.code === 1061,
+    );
+    await assert.rejects(
+      client.zones.get({ zone_id: "0".repeat(32) }),
+      (error: { status: number }) => error.status === 403 || error.status === 404,
+    );
   });
 
   it("records: made, shown, changed, replaced, deleted", async () => {
-    const made = await client.dns.records.create({ zone_id, type: "A", name: "www.example.com", content: "192.0.2.1", ttl: 300, comment: "the site" });
-    assert.deepEqual([made.type, made.name, made.content, made.ttl, made.comment], ["A", "www.example.com", "192.0.2.1", 300, "the site"]);
-    const mail = await client.dns.records.create({ zone_id, type: "MX", name: "@", content: "mx.example.com", priority: 10, ttl: 1 });
+    const made = await client.dns.records.create({
+      zone_id,
+      type: "A",
+      name: "www.example.com",
+      content: "192.0.2.1",
+      ttl: 300,
+      comment: "the site",
+    });
+    assert.deepEqual(
+      [made.type, made.name, made.content, made.ttl, made.comment],
+      ["A", "www.example.com", "192.0.2.1", 300, "the site"],
+    );
+    const mail = await client.dns.records.create({
+      zone_id,
+      type: "MX",
+      name: "@",
+      content: "mx.example.com",
+      priority: 10,
+      ttl: 1,
+    });
     assert.deepEqual([mail.name, mail.priority], ["example.com", 10]);
     assert.equal((await client.dns.records.get(made.id, { zone_id })).content, "192.0.2.1");
-    assert.equal((await client.dns.records.edit(made.id, { zone_id, type: "A", name: "www.example.com", ttl: 300, content: "192.0.2.2" })).content, "192.0.2.2");
-    assert.equal((await client.dns.records.update(made.id, { zone_id, type: "A", name: "web.example.com", content: "192.0.2.3", ttl: 60 })).name, "web.example.com");
+    assert.equal(
+      (
+        await client.dns.records.edit(made.id, {
+          zone_id,
+          type: "A",
+          name: "www.example.com",
+          ttl: 300,
+          content: "192.0.2.2",
+        })
+      ).content,
+      "192.0.2.2",
+    );
+    assert.equal(
+      (
+        await client.dns.records.update(made.id, {
+          zone_id,
+          type: "A",
+          name: "web.example.com",
+          content: "192.0.2.3",
+          ttl: 60,
+        })
+      ).name,
+      "web.example.com",
+    );
     assert.deepEqual(rows(await records({ type: "A" })), ["A web.example.com 192.0.2.3"]);
     assert.deepEqual(rows(await records({ name: { exact: "web.example.com" } })), ["A web.example.com 192.0.2.3"]);
     assert.deepEqual(rows(await records({ content: { startswith: "192.0." } })), ["A web.example.com 192.0.2.3"]);
@@ -54,23 +106,52 @@ describe("cloudflare SDK: zones and their DNS records", () => {
   });
 
   it("what is no record is refused", async () => {
-    await assert.rejects(client.dns.records.create({ zone_id, type: "A", name: "bad.example.com", content: "not an address", ttl: 60 }), BadRequestError);
-    await client.dns.records.create({ zone_id, type: "CNAME", name: "alias.example.com", content: "example.net", ttl: 60 });
-    await assert.rejects(client.dns.records.create({ zone_id, type: "TXT", name: "alias.example.com", content: "beside", ttl: 60 }), BadRequestError);
+    await assert.rejects(
+      client.dns.records.create({ zone_id, type: "A", name: "bad.example.com", content: "not an address", ttl: 60 }),
+      BadRequestError,
+    );
+    await client.dns.records.create({
+      zone_id,
+      type: "CNAME",
+      name: "alias.example.com",
+      content: "example.net",
+      ttl: 60,
+    });
+    await assert.rejects(
+      client.dns.records.create({ zone_id, type: "TXT", name: "alias.example.com", content: "beside", ttl: 60 }),
+      BadRequestError,
+    );
   });
 
   it("a batch is done whole or not at all", async () => {
     const alias = (await records({ type: "CNAME" }))[0]!;
     const text = (name: string) => ({ type: "TXT", name, content: `"${name}"`, ttl: 60 });
-    await assert.rejects(client.dns.records.batch({ zone_id, deletes: [{ id: alias.id }], posts: [text("one"), { type: "A", name: "two", content: "no address", ttl: 60 }] }), BadRequestError);
+    await assert.rejects(
+      client.dns.records.batch({
+        zone_id,
+        deletes: [{ id: alias.id }],
+        posts: [text("one"), { type: "A", name: "two", content: "no address", ttl: 60 }],
+      }),
+      BadRequestError,
+    );
     assert.deepEqual(rows(await records({ type: "CNAME" })), ["CNAME alias.example.com example.net"]);
-    const done = await client.dns.records.batch({ zone_id, deletes: [{ id: alias.id }], posts: [text("one"), text("two")] });
+    const done = await client.dns.records.batch({
+      zone_id,
+      deletes: [{ id: alias.id }],
+      posts: [text("one"), text("two")],
+    });
     assert.deepEqual([done.deletes.length, done.posts.length], [1, 2]);
     assert.deepEqual(rows(await records({ type: "CNAME" })), []);
   });
 
   it("import a master file, list it to the end, export it again", async () => {
-    const file = ["$ORIGIN example.com.", "$TTL 600", ...Array.from({ length: 45 }, (_, index) => `host${index} IN A 192.0.2.${index + 1}`), 'note IN TXT "a; b" "c"'].join("\n") + "\n";
+    const file =
+      [
+        "$ORIGIN example.com.",
+        "$TTL 600",
+        ...Array.from({ length: 45 }, (_, index) => `host${index} IN A 192.0.2.${index + 1}`),
+        'note IN TXT "a; b" "c"',
+      ].join("\n") + "\n";
     const imported = await client.dns.records.import({ zone_id, file: await toFile(Buffer.from(file), "zone.txt") });
     assert.equal(imported.recs_added, 46);
     assert.equal((await records({ type: "A", per_page: 20 })).length, 45);
@@ -81,7 +162,7 @@ describe("cloudflare SDK: zones and their DNS records", () => {
 
   it("a zone that is deleted is gone with its records", async () => {
     assert.equal((await client.zones.delete({ zone_id })).id, zone_id);
-    assert.deepEqual((await all(client.zones.list({ name: "example.com" }))), []);
+    assert.deepEqual(await all(client.zones.list({ name: "example.com" })), []);
     await assert.rejects(records(), (error: { status: number }) => error.status === 403 || error.status === 404);
   });
 });

@@ -5,14 +5,36 @@ import type { Platform } from "./platform.ts";
 
 // The real package, from the folder of clients: it is no dependency of ours, so it is untyped here, as it is to a JavaScript user.
 const client = createRequire(join(import.meta.dirname, "..", "clients", "package.json"));
-export const { Cloudflare, toFile, NotFoundError, AuthenticationError, PermissionDeniedError, BadRequestError, ConflictError } = client("cloudflare");
+export const {
+  Cloudflare,
+  toFile,
+  NotFoundError,
+  AuthenticationError,
+  PermissionDeniedError,
+  BadRequestError,
+  ConflictError,
+} = client("cloudflare");
 
 /** No retries: what fails once is a failure here. */
-export const sdk = ({ api }: Pick<Platform, "api">, credentials: { apiToken: string } | { apiEmail: string; apiKey: string }) =>
-  new Cloudflare({ baseURL: api, maxRetries: 0, timeout: 30_000, apiToken: null, apiEmail: null, apiKey: null, ...credentials });
+export const sdk = (
+  { api }: Pick<Platform, "api">,
+  credentials: { apiToken: string } | { apiEmail: string; apiKey: string },
+) =>
+  new Cloudflare({
+    baseURL: api,
+    maxRetries: 0,
+    timeout: 30_000,
+    apiToken: null,
+    apiEmail: null,
+    apiKey: null,
+    ...credentials,
+  });
 
 /** All items of an auto-paging list, which must end by itself long before `most` of them. */
-export async function all<Item = { id: string; name: string }>(list: AsyncIterable<Item>, most = 20_000): Promise<Item[]> {
+export async function all<Item = { id: string; name: string }>(
+  list: AsyncIterable<Item>,
+  most = 20_000,
+): Promise<Item[]> {
   const items: Item[] = [];
   for await (const item of list) {
     items.push(item);
@@ -22,7 +44,8 @@ export async function all<Item = { id: string; name: string }>(list: AsyncIterab
 }
 
 /** What the client throws for an answer with this status and this error code first in its list. */
-export const failsWith = (status: number, code: number) => (error: { status: number; errors: { code: number; message: string }[] }) => {
-  assert.deepEqual([error.status, error.errors?.[0]?.code], [status, code], String(error));
-  return true;
-};
+export const failsWith =
+  (status: number, code: number) => (error: { status: number; errors: { code: number; message: string }[] }) => {
+    assert.deepEqual([error.status, error.errors?.[0]?.code], [status, code], String(error));
+    return true;
+  };

@@ -19,14 +19,25 @@ describe("examples/mail-a-video", { skip: needsFfmpeg.skip || withoutChromium() 
   after(() => scope.close());
   before(async () => {
     const folder = await temporaryFolder(scope, "mail-a-video");
-    server = await spawnDev(scope, folder, ["--config", join(example, "wrangler.jsonc"), "--data-dir", join(folder, "data")]);
+    server = await spawnDev(scope, folder, [
+      "--config",
+      join(example, "wrangler.jsonc"),
+      "--data-dir",
+      join(folder, "data"),
+    ]);
     browser = await openBrowser(scope);
   });
 
   const send = async (attachments: { filename: string; path?: string; content?: string }[]) => {
     const transport = createTransport({ ...server.ready.smtp!, secure: false, ignoreTLS: true });
     try {
-      return await transport.sendMail({ from: "Ada <ada@example.com>", to: "videos@example.net", subject: "The mill", text: "At work.", attachments });
+      return await transport.sendMail({
+        from: "Ada <ada@example.com>",
+        to: "videos@example.net",
+        subject: "The mill",
+        text: "At work.",
+        attachments,
+      });
     } finally {
       transport.close();
     }
@@ -39,7 +50,10 @@ describe("examples/mail-a-video", { skip: needsFfmpeg.skip || withoutChromium() 
     assert.deepEqual(more, []);
     const { page, problems } = await openPage(browser, pathToFileURL(reply!).href);
     const picture = page.locator("img[alt='Watch mill.mp4']");
-    const width = () => picture.evaluate(async (image: { decode(): Promise<void>; naturalWidth: number }) => image.decode().then(() => image.naturalWidth));
+    const width = () =>
+      picture.evaluate(async (image: { decode(): Promise<void>; naturalWidth: number }) =>
+        image.decode().then(() => image.naturalWidth),
+      );
     assert.equal(await width(), 480, "16:9, 270 high");
     await page.getByText("Watch mill.mp4", { exact: true }).click();
     const video = page.locator("video");

@@ -30,23 +30,53 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
   let site: string;
   after(() => scope.close());
   before(async () => {
-    platform = await startPlatform(scope, { REELPOST_EGRESS_ALLOW: "127.0.0.1/32", REELPOST_STREAM_ALLOW_PRIVATE: "true" });
+    platform = await startPlatform(scope, {
+      REELPOST_EGRESS_ALLOW: "127.0.0.1/32",
+      REELPOST_STREAM_ALLOW_PRIVATE: "true",
+    });
     const { api, token, account, label } = platform;
     site = `http://video-site.${label}.localhost:${new URL(platform.url).port}`;
 
     const folder = await temporaryFolder(scope, "video-site");
-    const { id } = await platform.ask<{ id: string }>(`/accounts/${account}/storage/kv/namespaces`, { method: "POST", body: JSON.stringify({ title: "video-site" }), headers: { "content-type": "application/json" } });
+    const { id } = await platform.ask<{ id: string }>(`/accounts/${account}/storage/kv/namespaces`, {
+      method: "POST",
+      body: JSON.stringify({ title: "video-site" }),
+      headers: { "content-type": "application/json" },
+    });
     const config = parse(await readFile(join(example, "wrangler.jsonc"), "utf8")) as object;
     await writeFile(
       join(folder, "wrangler.json"),
-      JSON.stringify({ ...config, main: join(example, "src", "index.ts"), vars: { API_BASE_URL: api }, kv_namespaces: [{ binding: "VIDEOS", id }] }),
+      JSON.stringify({
+        ...config,
+        main: join(example, "src", "index.ts"),
+        vars: { API_BASE_URL: api },
+        kv_namespaces: [{ binding: "VIDEOS", id }],
+      }),
     );
-    const reelpost = (...args: string[]) => run(process.execPath, [join(root, "src", "cli", "main.ts"), ...args], { env: { ...process.env, API_BASE_URL: api, API_TOKEN: token, ACCOUNT_ID: account }, timeout: PATIENCE_MS });
+    const reelpost = (...args: string[]) =>
+      run(process.execPath, [join(root, "src", "cli", "main.ts"), ...args], {
+        env: { ...process.env, API_BASE_URL: api, API_TOKEN: token, ACCOUNT_ID: account },
+        timeout: PATIENCE_MS,
+      });
     await reelpost("deploy", "--config", join(folder, "wrangler.json"));
-    const made = JSON.parse((await reelpost("token", "create", "video-site", "--permission", "Stream Write", "--json")).stdout) as { value: string };
-    await platform.ask(`/accounts/${account}/workers/scripts/video-site/secrets`, { method: "PUT", body: JSON.stringify({ name: "API_TOKEN", text: made.value, type: "secret_text" }), headers: { "content-type": "application/json" } });
-    const { stdout } = await run(process.execPath, [join(example, "setup.mjs"), `${platform.url}/workers/video-site`], { env: { ...process.env, CLOUDFLARE_BASE_URL: api, CLOUDFLARE_API_TOKEN: token, CLOUDFLARE_ACCOUNT_ID: account }, timeout: PATIENCE_MS });
-    assert.deepEqual(stdout.match(/secret \w+/g), ["secret ACCOUNT_ID", "secret STREAM_KEY_ID", "secret STREAM_JWK", "secret WEBHOOK_SECRET"]);
+    const made = JSON.parse(
+      (await reelpost("token", "create", "video-site", "--permission", "Stream Write", "--json")).stdout,
+    ) as { value: string };
+    await platform.ask(`/accounts/${account}/workers/scripts/video-site/secrets`, {
+      method: "PUT",
+      body: JSON.stringify({ name: "API_TOKEN", text: made.value, type: "secret_text" }),
+      headers: { "content-type": "application/json" },
+    });
+    const { stdout } = await run(process.execPath, [join(example, "setup.mjs"), `${platform.url}/workers/video-site`], {
+      env: { ...process.env, CLOUDFLARE_BASE_URL: api, CLOUDFLARE_API_TOKEN: token, CLOUDFLARE_ACCOUNT_ID: account },
+      timeout: PATIENCE_MS,
+    });
+    assert.deepEqual(stdout.match(/secret \w+/g), [
+      "secret ACCOUNT_ID",
+      "secret STREAM_KEY_ID",
+      "secret STREAM_JWK",
+      "secret WEBHOOK_SECRET",
+    ]);
     browser = await openBrowser(scope);
   });
 
@@ -64,19 +94,35 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     });
     assert.ok(seconds > 0.9, `${seconds} s were played`);
     assert.deepEqual(problems, []);
-    if (process.env["SCREENSHOTS"]) await page.screenshot({ path: join(process.env["SCREENSHOTS"], "video-site.png"), fullPage: true });
+    if (process.env["SCREENSHOTS"])
+      await page.screenshot({ path: join(process.env["SCREENSHOTS"], "video-site.png"), fullPage: true });
 
-    const [video] = await (await fetch(`${platform.url}/workers/video-site/api/videos`)).json() as (Shown & { uid: string })[];
+    const [video] = (await (await fetch(`${platform.url}/workers/video-site/api/videos`)).json()) as (Shown & {
+      uid: string;
+    })[];
     assert.equal(video!.state, "ready");
-    const { player: address } = (await (await fetch(`${platform.url}/workers/video-site/api/videos/${video!.uid}`)).json()) as Shown;
+    const { player: address } = (await (
+      await fetch(`${platform.url}/workers/video-site/api/videos/${video!.uid}`)
+    ).json()) as Shown;
     const manifest = address!.replace(/\/iframe\?.*/, "/manifest/video.m3u8");
     assert.equal((await fetch(manifest)).status, 200);
-    assert.equal((await fetch(`${platform.url}/${video!.uid}/manifest/video.m3u8`)).status, 401, "without a token it is nobody's");
-    assert.equal((await fetch(manifest, { headers: { origin: "https://elsewhere.example" } })).status, 403, "only the site itself may embed it");
+    assert.equal(
+      (await fetch(`${platform.url}/${video!.uid}/manifest/video.m3u8`)).status,
+      401,
+      "without a token it is nobody's",
+    );
+    assert.equal(
+      (await fetch(manifest, { headers: { origin: "https://elsewhere.example" } })).status,
+      403,
+      "only the site itself may embed it",
+    );
   });
 
   test("a one-time URL takes one file, and says so to the next", async () => {
-    const invited = await fetch(`${platform.url}/workers/video-site/api/uploads`, { method: "POST", body: JSON.stringify({ name: "once.mp4" }) });
+    const invited = await fetch(`${platform.url}/workers/video-site/api/uploads`, {
+      method: "POST",
+      body: JSON.stringify({ name: "once.mp4" }),
+    });
     const { uploadURL } = (await invited.json()) as { uploadURL: string };
     const send = async () => {
       const form = new FormData();
@@ -85,15 +131,26 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     };
     assert.equal(await send(), 200);
     assert.ok((await send()) >= 400);
-    assert.equal((await fetch(`${platform.url}/workers/video-site/api/uploads`, { method: "POST", body: "{}" })).status, 400);
+    assert.equal(
+      (await fetch(`${platform.url}/workers/video-site/api/uploads`, { method: "POST", body: "{}" })).status,
+      400,
+    );
   });
 
   test("a notification is believed when it is signed with the secret, and of now", async () => {
     const { secret } = await platform.ask<{ secret: string }>(`/accounts/${platform.account}/stream/webhook`);
-    const body = JSON.stringify({ uid: "f".repeat(32), status: { state: "error", errorReasonText: "made up" }, meta: { name: "told.mp4" } });
+    const body = JSON.stringify({
+      uid: "f".repeat(32),
+      status: { state: "error", errorReasonText: "made up" },
+      meta: { name: "told.mp4" },
+    });
     const tell = async (time: number, by: string, said = body) => {
       const signature = `time=${time},sig1=${createHmac("sha256", by).update(`${time}.${body}`).digest("hex")}`;
-      const answer = await fetch(`${platform.url}/workers/video-site/webhook`, { method: "POST", body: said, headers: { "webhook-signature": signature } });
+      const answer = await fetch(`${platform.url}/workers/video-site/webhook`, {
+        method: "POST",
+        body: said,
+        headers: { "webhook-signature": signature },
+      });
       return [answer.status, (await answer.text()).trim()];
     };
     const now = Math.floor(Date.now() / 1000);
@@ -102,7 +159,9 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
     assert.deepEqual(await tell(now, secret, body.replace("made up", "changed")), [403, "the signature is wrong"]);
     assert.equal((await fetch(`${platform.url}/workers/video-site/webhook`, { method: "POST", body })).status, 403);
     assert.deepEqual(await tell(now, secret), [200, "ok"]);
-    const told = (await (await fetch(`${platform.url}/workers/video-site/api/videos/${"f".repeat(32)}`)).json()) as Shown & { why: string };
+    const told = (await (
+      await fetch(`${platform.url}/workers/video-site/api/videos/${"f".repeat(32)}`)
+    ).json()) as Shown & { why: string };
     assert.deepEqual([told.name, told.state, told.why], ["told.mp4", "error", "made up"]);
   });
 });

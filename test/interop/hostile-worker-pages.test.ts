@@ -35,33 +35,65 @@ describe("a hostile worker's page on the platform's host", { skip: needsFfmpeg.s
   let uid: string;
   before(async () => {
     let path: string;
-    [path, platform, browser] = await Promise.all([clip({ seconds: 2 }), startVideoPlatform(scope), openBrowser(scope)]);
+    [path, platform, browser] = await Promise.all([
+      clip({ seconds: 2 }),
+      startVideoPlatform(scope),
+      openBrowser(scope),
+    ]);
     await createApi({ ...platform, account: { id: platform.account } }, platform.token).deploy("hostile", HOSTILE);
     const form = new FormData();
     form.set("file", new Blob([readFileSync(path)]), "clip.mp4");
-    ({ uid } = await platform.ask<{ uid: string }>(`/accounts/${platform.account}/stream`, { method: "POST", body: form }));
+    ({ uid } = await platform.ask<{ uid: string }>(`/accounts/${platform.account}/stream`, {
+      method: "POST",
+      body: form,
+    }));
     await platform.playable(uid);
-    await platform.ask(`/accounts/${platform.account}/stream/${uid}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ allowedOrigins: ["allowed.example"] }) });
+    await platform.ask(`/accounts/${platform.account}/stream/${uid}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ allowedOrigins: ["allowed.example"] }),
+    });
   });
   after(() => scope.close());
 
   it("cannot register a service worker, and its cookies are confined to its path", async () => {
     const { page } = await openPage(browser, `${platform.url}/workers/hostile/`);
-    const registered = await page.evaluate("navigator.serviceWorker.register('/workers/hostile/sw.js', { scope: '/' }).then(() => 'registered', (err) => err.name)").catch((err: unknown) => String(err));
+    const registered = await page
+      .evaluate(
+        "navigator.serviceWorker.register('/workers/hostile/sw.js', { scope: '/' }).then(() => 'registered', (err) => err.name)",
+      )
+      .catch((err: unknown) => String(err));
     assert.notEqual(registered, "registered");
     // Nor can a platform page, if it were tricked into registering the script.
     await page.goto(`${platform.url}/`);
-    assert.notEqual(await page.evaluate("navigator.serviceWorker.register('/workers/hostile/sw.js').then(() => 'registered', (err) => err.name)"), "registered");
-    assert.deepEqual((await page.context().cookies()).map(({ name, path, domain }) => [name, path, domain]).toSorted(), [["plain", "/workers/hostile", "127.0.0.1"], ["wide", "/workers/hostile", "127.0.0.1"]]);
-    assert.match((await (await page.goto(`${platform.url}/`))!.text()), /Reelpost/);
+    assert.notEqual(
+      await page.evaluate(
+        "navigator.serviceWorker.register('/workers/hostile/sw.js').then(() => 'registered', (err) => err.name)",
+      ),
+      "registered",
+    );
+    assert.deepEqual(
+      (await page.context().cookies()).map(({ name, path, domain }) => [name, path, domain]).toSorted(),
+      [
+        ["plain", "/workers/hostile", "127.0.0.1"],
+        ["wide", "/workers/hostile", "127.0.0.1"],
+      ],
+    );
+    assert.match(await (await page.goto(`${platform.url}/`))!.text(), /Reelpost/);
     await page.context().close();
   });
 
   it("runs in an opaque origin and cannot read platform pages", async () => {
     const { page } = await openPage(browser, `${platform.url}/workers/hostile/`);
     assert.equal(await page.evaluate("self.origin"), "null");
-    assert.equal(await page.evaluate("fetch('/client/v4/docs').then((answer) => answer.text()).then(() => 'read', (err) => err.name)"), "TypeError");
-    const framed = "new Promise((done) => { const frame = document.createElement('iframe'); frame.src = '/'; frame.onload = () => { try { done(frame.contentDocument === null ? 'closed' : 'open') } catch { done('closed') } }; document.body.append(frame) })";
+    assert.equal(
+      await page.evaluate(
+        "fetch('/client/v4/docs').then((answer) => answer.text()).then(() => 'read', (err) => err.name)",
+      ),
+      "TypeError",
+    );
+    const framed =
+      "new Promise((done) => { const frame = document.createElement('iframe'); frame.src = '/'; frame.onload = () => { try { done(frame.contentDocument === null ? 'closed' : 'open') } catch { done('closed') } }; document.body.append(frame) })";
     assert.equal(await page.evaluate(framed), "closed");
     await page.context().close();
   });
@@ -70,7 +102,12 @@ describe("a hostile worker's page on the platform's host", { skip: needsFfmpeg.s
     const { page } = await openPage(browser, `${platform.url}/workers/hostile/`);
     const statuses: number[] = [];
     page.on("response", (response) => void (response.url().includes(uid) && statuses.push(response.status())));
-    for (const how of ["{}", "{ mode: 'no-cors' }", "{ referrerPolicy: 'no-referrer' }", "{ mode: 'no-cors', referrerPolicy: 'no-referrer' }"]) {
+    for (const how of [
+      "{}",
+      "{ mode: 'no-cors' }",
+      "{ referrerPolicy: 'no-referrer' }",
+      "{ mode: 'no-cors', referrerPolicy: 'no-referrer' }",
+    ]) {
       await page.evaluate(`fetch('/${uid}/manifest/video.m3u8', ${how}).catch(() => {})`);
     }
     assert.equal(statuses.length, 4);

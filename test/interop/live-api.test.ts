@@ -35,39 +35,83 @@ describe("cloudflare SDK: live inputs", () => {
   let ports: [rtmps: number, srt: number];
   before(async () => {
     const [rtmps, srt] = (ports = [await freePort(), await freePort()]);
-    platform = await startVideoPlatform(scope, { REELPOST_LIVE_PUBLIC_HOST: "live.example.com", REELPOST_LIVE_RTMPS_PORT: String(rtmps), REELPOST_LIVE_SRT_PORT: String(srt) });
+    platform = await startVideoPlatform(scope, {
+      REELPOST_LIVE_PUBLIC_HOST: "live.example.com",
+      REELPOST_LIVE_RTMPS_PORT: String(rtmps),
+      REELPOST_LIVE_SRT_PORT: String(srt),
+    });
     ({ client, account: account_id } = platform);
   });
   after(scope.close);
 
   it("an input is made, with everything that publishes and plays", async () => {
     input = await client.stream.liveInputs.create({
-      account_id, meta: { name: "test stream 1" }, defaultCreator: "ann", deleteRecordingAfterDays: 45, preferLowLatency: true,
-      recording: { mode: "automatic", timeoutSeconds: 10, requireSignedURLs: true, allowedOrigins: ["example.com"], hideLiveViewerCount: true },
+      account_id,
+      meta: { name: "test stream 1" },
+      defaultCreator: "ann",
+      deleteRecordingAfterDays: 45,
+      preferLowLatency: true,
+      recording: {
+        mode: "automatic",
+        timeoutSeconds: 10,
+        requireSignedURLs: true,
+        allowedOrigins: ["example.com"],
+        hideLiveViewerCount: true,
+      },
     });
     const { uid, rtmps, rtmpsPlayback, srt, srtPlayback, webRTC, webRTCPlayback, playback } = input;
-    assert.deepEqual([rtmps.url, srt.url], [`rtmps://live.example.com:${ports[0]}/live/`, `srt://live.example.com:${ports[1]}`]);
-    for (const key of [rtmps.streamKey, rtmpsPlayback.streamKey, srt.passphrase, srtPlayback.passphrase]) assert.match(key, KEY);
+    assert.deepEqual(
+      [rtmps.url, srt.url],
+      [`rtmps://live.example.com:${ports[0]}/live/`, `srt://live.example.com:${ports[1]}`],
+    );
+    for (const key of [rtmps.streamKey, rtmpsPlayback.streamKey, srt.passphrase, srtPlayback.passphrase])
+      assert.match(key, KEY);
     assert.notEqual(rtmps.streamKey, rtmpsPlayback.streamKey);
     assert.deepEqual([srt.streamId, srtPlayback.streamId], [uid, `play${uid}`]);
-    assert.deepEqual([webRTC.url, webRTCPlayback.url], [`${platform.url}/${rtmps.streamKey}/webRTC/publish`, `${platform.url}/${uid}/webRTC/play`]);
-    assert.deepEqual(playback, { hls: `${platform.url}/${uid}/manifest/video.m3u8`, dash: `${platform.url}/${uid}/manifest/video.mpd` });
+    assert.deepEqual(
+      [webRTC.url, webRTCPlayback.url],
+      [`${platform.url}/${rtmps.streamKey}/webRTC/publish`, `${platform.url}/${uid}/webRTC/play`],
+    );
+    assert.deepEqual(playback, {
+      hls: `${platform.url}/${uid}/manifest/video.m3u8`,
+      dash: `${platform.url}/${uid}/manifest/video.mpd`,
+    });
     assert.deepEqual([input.status, input.enabled, "keysRotatedAt" in input], [null, true, false]);
     assert.deepEqual(await client.stream.liveInputs.get(uid, { account_id }), input);
   });
 
   it("a change leaves what it does not name", async () => {
     const { recording, meta } = input;
-    const changed: Input = await client.stream.liveInputs.update(input.uid, { account_id, enabled: false, recording: { mode: "off" } });
-    assert.deepEqual(changed, { ...input, enabled: false, recording: { ...recording, mode: "off" }, modified: changed.modified });
+    const changed: Input = await client.stream.liveInputs.update(input.uid, {
+      account_id,
+      enabled: false,
+      recording: { mode: "off" },
+    });
+    assert.deepEqual(changed, {
+      ...input,
+      enabled: false,
+      recording: { ...recording, mode: "off" },
+      modified: changed.modified,
+    });
     assert.deepEqual(changed.meta, meta);
     const { result } = await client.post(`/accounts/${account_id}/stream/live_inputs/${input.uid}/enable`);
-    assert.deepEqual([result.enabled, (await client.post(`/accounts/${account_id}/stream/live_inputs/${input.uid}/disable`)).result.enabled], [true, false]);
-    await assert.rejects(client.stream.liveInputs.update(input.uid, { account_id, deleteRecordingAfterDays: 3 }), failsWith(400, 10005));
+    assert.deepEqual(
+      [
+        result.enabled,
+        (await client.post(`/accounts/${account_id}/stream/live_inputs/${input.uid}/disable`)).result.enabled,
+      ],
+      [true, false],
+    );
+    await assert.rejects(
+      client.stream.liveInputs.update(input.uid, { account_id, deleteRecordingAfterDays: 3 }),
+      failsWith(400, 10005),
+    );
   });
 
   it("keys are rotated: others come back, the uid stays", async () => {
-    const { result }: { result: Input } = await client.post(`/accounts/${account_id}/stream/live_inputs/${input.uid}/rotate_keys`);
+    const { result }: { result: Input } = await client.post(
+      `/accounts/${account_id}/stream/live_inputs/${input.uid}/rotate_keys`,
+    );
     assert.equal(result.uid, input.uid);
     assert.notEqual(result.rtmps.streamKey, input.rtmps.streamKey);
     assert.notEqual(result.srtPlayback.passphrase, input.srtPlayback.passphrase);
@@ -79,7 +123,7 @@ describe("cloudflare SDK: live inputs", () => {
     const { liveInputs, total, range } = await client.stream.liveInputs.list({ account_id, include_counts: true });
     assert.deepEqual([liveInputs.map(({ uid }: Input) => uid), total, range], [[second.uid, input.uid], 2, 2]);
     assert.ok(!JSON.stringify(liveInputs).includes(input.rtmps.streamKey));
-    assert.deepEqual(Object.keys((await client.stream.liveInputs.list({ account_id }))), ["liveInputs"]);
+    assert.deepEqual(Object.keys(await client.stream.liveInputs.list({ account_id })), ["liveInputs"]);
     await client.stream.liveInputs.delete(second.uid, { account_id });
   });
 
@@ -95,15 +139,28 @@ describe("cloudflare SDK: live inputs", () => {
 
   it("outputs are added, listed, switched and deleted", async () => {
     const live = client.stream.liveInputs;
-    const made = await live.outputs.create(input.uid, { account_id, url: "rtmp://a.rtmp.example.com/live2", streamKey: "uzya-f19y-g2g9" });
-    assert.deepEqual([made.url, made.streamKey, made.enabled], ["rtmp://a.rtmp.example.com/live2", "uzya-f19y-g2g9", true]);
+    const made = await live.outputs.create(input.uid, {
+      account_id,
+      url: "rtmp://a.rtmp.example.com/live2",
+      streamKey: "uzya-f19y-g2g9",
+    });
+    assert.deepEqual(
+      [made.url, made.streamKey, made.enabled],
+      ["rtmp://a.rtmp.example.com/live2", "uzya-f19y-g2g9", true],
+    );
     const off = await live.outputs.update(made.uid, { account_id, live_input_identifier: input.uid, enabled: false });
     assert.deepEqual(off, { ...made, enabled: false });
     assert.deepEqual(await all(live.outputs.list(input.uid, { account_id })), [off]);
-    await assert.rejects(live.outputs.create(input.uid, { account_id, url: "http://example.com/", streamKey: "x" }), failsWith(400, 10005));
+    await assert.rejects(
+      live.outputs.create(input.uid, { account_id, url: "http://example.com/", streamKey: "x" }),
+      failsWith(400, 10005),
+    );
     await live.outputs.delete(made.uid, { account_id, live_input_identifier: input.uid });
     assert.deepEqual(await all(live.outputs.list(input.uid, { account_id })), []);
-    await assert.rejects(live.outputs.update(made.uid, { account_id, live_input_identifier: input.uid, enabled: true }), failsWith(404, 10003));
+    await assert.rejects(
+      live.outputs.update(made.uid, { account_id, live_input_identifier: input.uid, enabled: true }),
+      failsWith(404, 10003),
+    );
   });
 
   it("answers 204 for manifests and 404 for thumbnails before the first broadcast", async () => {
@@ -120,8 +177,14 @@ describe("cloudflare SDK: live inputs", () => {
 
   it("whoever watches is told what goes on, without a token; its owner what went on", async () => {
     const told = async (path: string) => {
-      const response = await fetch(`${platform.url}/${input.uid}/${path}`, { headers: { origin: "https://example.com" } });
-      return [response.status, response.headers.get("access-control-allow-origin"), response.status === 200 && (await response.json())];
+      const response = await fetch(`${platform.url}/${input.uid}/${path}`, {
+        headers: { origin: "https://example.com" },
+      });
+      return [
+        response.status,
+        response.headers.get("access-control-allow-origin"),
+        response.status === 200 && (await response.json()),
+      ];
     };
     assert.deepEqual(await told("lifecycle"), [200, "*", { isInput: true, videoUID: null, live: false }]);
     assert.deepEqual(await told("views"), [403, "*", false]);
@@ -130,7 +193,14 @@ describe("cloudflare SDK: live inputs", () => {
     const below = `/accounts/${account_id}/stream/live_inputs/${input.uid}`;
     assert.deepEqual((await client.get(`${below}/videos`)).result, []);
     assert.deepEqual((await client.get(`${below}/history`)).result, []);
-    assert.partialDeepStrictEqual((await client.get(`${below}/status`)).result, { state: null, live: false, videoUID: null, viewers: 0, health: null, outputs: [] });
+    assert.partialDeepStrictEqual((await client.get(`${below}/status`)).result, {
+      state: null,
+      live: false,
+      videoUID: null,
+      viewers: 0,
+      health: null,
+      outputs: [],
+    });
   });
 
   it("what is deleted is gone, and what never was is not found", async () => {
@@ -144,11 +214,15 @@ describe("cloudflare SDK: live inputs", () => {
 
   // The published API is not part of this project: without it there is nothing to hold answers against, and no test that says so.
   const published = publishedOpenApi();
-  if (published !== undefined) it("every answer was as it is published, of every operation there is", () => {
-    assert.deepEqual(platform.problems, []);
-    const live = published.operations("stream.json").filter((name) => name.includes("live_inputs"));
-    const pattern = (name: string) => new RegExp(`^${name.replace(/\{[^}]+\}/g, "[^/]+")}$`);
-    const missing = live.filter((name) => !platform.asked.some(({ method, path, status }) => status < 300 && pattern(name).test(`${method} ${path}`)));
-    assert.deepEqual([live.length, missing], [12, []]);
-  });
+  if (published !== undefined)
+    it("every answer was as it is published, of every operation there is", () => {
+      assert.deepEqual(platform.problems, []);
+      const live = published.operations("stream.json").filter((name) => name.includes("live_inputs"));
+      const pattern = (name: string) => new RegExp(`^${name.replace(/\{[^}]+\}/g, "[^/]+")}$`);
+      const missing = live.filter(
+        (name) =>
+          !platform.asked.some(({ method, path, status }) => status < 300 && pattern(name).test(`${method} ${path}`)),
+      );
+      assert.deepEqual([live.length, missing], [12, []]);
+    });
 });

@@ -18,9 +18,23 @@ describe("a recording of a broadcast", needsFfmpeg, () => {
   after(() => scope.close());
 
   it("has audio and video in sync in libavformat, over HLS and DASH", { timeout: 180_000 }, async () => {
-    const input = await platform.client.stream.liveInputs.create({ account_id: platform.account, meta: { name: "Show" }, recording: { mode: "automatic" } });
-    await runFfmpeg(["-re", "-i", await clip(flashClip), "-c", "copy", "-f", "flv", `${input.rtmp.url}${input.rtmp.streamKey}`]);
-    const videos = () => platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${input.uid}/videos`);
+    const input = await platform.client.stream.liveInputs.create({
+      account_id: platform.account,
+      meta: { name: "Show" },
+      recording: { mode: "automatic" },
+    });
+    await runFfmpeg([
+      "-re",
+      "-i",
+      await clip(flashClip),
+      "-c",
+      "copy",
+      "-f",
+      "flv",
+      `${input.rtmp.url}${input.rtmp.streamKey}`,
+    ]);
+    const videos = () =>
+      platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${input.uid}/videos`);
     let over: ShownVideo | undefined;
     for (let looks = 0; over === undefined && looks < 600; looks++) {
       over = (await videos()).find(({ status }) => status.state === "ready");
@@ -30,7 +44,11 @@ describe("a recording of a broadcast", needsFfmpeg, () => {
     for (const url of [over.playback.hls, over.playback.dash]) {
       const { flashes, tones } = await measureFlashes(url);
       assert.deepEqual([flashes.length, tones.length], [FLASHES.length, FLASHES.length], url);
-      for (const [i, flash] of flashes.entries()) assert.ok(Math.abs(flash - tones[i]!) <= TOLERANCE_SECONDS, `${url}: frames turn white at ${flashes.join(", ")}, tones begin at ${tones.join(", ")}`);
+      for (const [i, flash] of flashes.entries())
+        assert.ok(
+          Math.abs(flash - tones[i]!) <= TOLERANCE_SECONDS,
+          `${url}: frames turn white at ${flashes.join(", ")}, tones begin at ${tones.join(", ")}`,
+        );
     }
   });
 });

@@ -83,9 +83,40 @@ const PAGE = `<!doctype html><video muted autoplay playsinline></video><script s
   }
 </script>`;
 
-const SOURCE = ["-re", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000"];
-const ENCODED = ["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-pix_fmt", "yuv420p", "-b:v", "800k", "-g", "50", "-c:a", "aac", "-b:a", "64k"];
-const missing = !existsSync(clientFile("hls.js")) && process.env["REQUIRE_ALL"] !== "1" && "the clients of the tests are not installed";
+const SOURCE = [
+  "-re",
+  "-f",
+  "lavfi",
+  "-i",
+  "testsrc2=size=640x360:rate=25",
+  "-re",
+  "-f",
+  "lavfi",
+  "-i",
+  "sine=frequency=440:sample_rate=48000",
+];
+const ENCODED = [
+  "-c:v",
+  "libx264",
+  "-preset",
+  "ultrafast",
+  "-tune",
+  "zerolatency",
+  "-pix_fmt",
+  "yuv420p",
+  "-b:v",
+  "800k",
+  "-g",
+  "50",
+  "-c:a",
+  "aac",
+  "-b:a",
+  "64k",
+];
+const missing =
+  !existsSync(clientFile("hls.js")) &&
+  process.env["REQUIRE_ALL"] !== "1" &&
+  "the clients of the tests are not installed";
 
 describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || withoutChromium() || missing }, () => {
   const scope = createScope();
@@ -96,7 +127,10 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     [platform, browser, site] = await Promise.all([
       startVideoPlatform(scope, { REELPOST_LIVE_RECONNECT_SECONDS: "2" }),
       openBrowser(scope, FAKE_CAMERA),
-      openSite(scope, { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } }),
+      openSite(scope, {
+        "/": { type: "text/html", body: PAGE },
+        "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
+      }),
     ]);
   });
   after(async () => {
@@ -104,12 +138,18 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     assert.deepEqual(platform.problems, []);
   });
 
-  const input = (body: object = { recording: { mode: "automatic" } }): Promise<ShownInput> => platform.client.stream.liveInputs.create({ account_id: platform.account, meta: { name: "Show" }, ...body });
-  const shown = (uid: string): Promise<ShownInput> => platform.client.stream.liveInputs.get(uid, { account_id: platform.account });
+  const input = (body: object = { recording: { mode: "automatic" } }): Promise<ShownInput> =>
+    platform.client.stream.liveInputs.create({ account_id: platform.account, meta: { name: "Show" }, ...body });
+  const shown = (uid: string): Promise<ShownInput> =>
+    platform.client.stream.liveInputs.get(uid, { account_id: platform.account });
 
   /** By ffmpeg, until it is stopped. */
   function push(...target: string[]) {
-    const child = spawn("ffmpeg", ["-hide_banner", "-loglevel", "warning", "-nostdin", ...SOURCE, ...ENCODED, ...target], { stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn(
+      "ffmpeg",
+      ["-hide_banner", "-loglevel", "warning", "-nostdin", ...SOURCE, ...ENCODED, ...target],
+      { stdio: ["ignore", "ignore", "pipe"] },
+    );
     let words = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
     const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
@@ -124,8 +164,10 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
       assert.ok(Date.now() - began < 60_000, `${what} did not come to pass: ${platform.server.log().slice(-3000)}`);
     }
   }
-  const onAir = (of: ShownInput) => until(async () => (await fetch(of.playback.hls)).status === 200, "a playable broadcast");
-  const recordings = (uid: string) => platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${uid}/videos`);
+  const onAir = (of: ShownInput) =>
+    until(async () => (await fetch(of.playback.hls)).status === 200, "a playable broadcast");
+  const recordings = (uid: string) =>
+    platform.ask<ShownVideo[]>(`/accounts/${platform.account}/stream/live_inputs/${uid}/videos`);
   async function inPage<Result>(expression: string): Promise<Result> {
     const { page, problems } = await openPage(browser, site);
     try {
@@ -139,11 +181,17 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   /** Somebody's own server, which is told of live inputs. */
   async function hearNotifications() {
     const told: string[] = [];
-    const server = createServer((request, response) => void buffer(request).then((body) => {
-      const { name, data } = JSON.parse(body.toString()) as { name: string; data: { input_id: string; event_type: string } };
-      told.push(`${name} ${data.input_id} ${data.event_type}`);
-      response.writeHead(200).end();
-    }));
+    const server = createServer(
+      (request, response) =>
+        void buffer(request).then((body) => {
+          const { name, data } = JSON.parse(body.toString()) as {
+            name: string;
+            data: { input_id: string; event_type: string };
+          };
+          told.push(`${name} ${data.input_id} ${data.event_type}`);
+          response.writeHead(200).end();
+        }),
+    );
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     scope.after(async () => {
@@ -152,82 +200,159 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
     });
     return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, told };
   }
-  const probe = async (url: string) => (await promisify(execFile)("ffprobe", ["-hide_banner", "-loglevel", "warning", "-count_packets", "-show_entries", "stream=codec_type,codec_name,nb_read_packets", "-of", "json", url], { timeout: 60_000 }));
+  const probe = async (url: string) =>
+    await promisify(execFile)(
+      "ffprobe",
+      [
+        "-hide_banner",
+        "-loglevel",
+        "warning",
+        "-count_packets",
+        "-show_entries",
+        "stream=codec_type,codec_name,nb_read_packets",
+        "-of",
+        "json",
+        url,
+      ],
+      { timeout: 60_000 },
+    );
 
-  it("RTMP: seen with low latency by hls.js while it runs, by WHEP and over RTMP too; a video a moment after its end", { timeout: 110_000 }, async () => {
-    const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
-    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
-    await onAir(show);
-    assert.equal((await shown(show.uid)).status, "connected");
-    const [running] = await recordings(show.uid);
-    assert.deepEqual([running!.status.state, running!.meta["name"]?.startsWith("Show ")], ["live-inprogress", true]);
-    const lifecycle = (await (await fetch(`${platform.url}/${show.uid}/lifecycle`)).json()) as object;
-    assert.deepEqual(lifecycle, { isInput: true, videoUID: running!.uid, live: true });
+  it(
+    "RTMP: seen with low latency by hls.js while it runs, by WHEP and over RTMP too; a video a moment after its end",
+    { timeout: 110_000 },
+    async () => {
+      const show = await input({ recording: { mode: "automatic" }, preferLowLatency: true });
+      const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+      await onAir(show);
+      assert.equal((await shown(show.uid)).status, "connected");
+      const [running] = await recordings(show.uid);
+      assert.deepEqual([running!.status.state, running!.meta["name"]?.startsWith("Show ")], ["live-inprogress", true]);
+      const lifecycle = (await (await fetch(`${platform.url}/${show.uid}/lifecycle`)).json()) as object;
+      assert.deepEqual(lifecycle, { isInput: true, videoUID: running!.uid, live: true });
 
-    const seen = await inPage<{ problems: string[]; parts: number; latency: number; levels: number[]; width: number }>(`live(${JSON.stringify(show.playback.hls)})`);
-    assert.deepEqual(seen.problems, []);
-    assert.ok(seen.parts > 0 && seen.levels.includes(360), JSON.stringify(seen));
-    const called = await inPage<{ kinds: string[]; width: number }>(`whep(${JSON.stringify(show.webRTCPlayback.url)})`);
-    assert.deepEqual(called, { kinds: ["audio", "video"], width: 640 });
-    const { srtPlayback: srt, rtmpPlayback: rtmp } = show;
-    for (const url of [`${rtmp.url}${rtmp.streamKey}`, `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`, show.playback.hls, show.playback.dash]) {
-      const { stderr } = await promisify(execFile)("ffmpeg", ["-hide_banner", "-loglevel", "error", "-nostdin", "-i", url, "-t", "1", "-c", "copy", "-f", "null", "-"], { timeout: 60_000 });
-      assert.equal(stderr, "", url);
-    }
+      const seen = await inPage<{
+        problems: string[];
+        parts: number;
+        latency: number;
+        levels: number[];
+        width: number;
+      }>(`live(${JSON.stringify(show.playback.hls)})`);
+      assert.deepEqual(seen.problems, []);
+      assert.ok(seen.parts > 0 && seen.levels.includes(360), JSON.stringify(seen));
+      const called = await inPage<{ kinds: string[]; width: number }>(
+        `whep(${JSON.stringify(show.webRTCPlayback.url)})`,
+      );
+      assert.deepEqual(called, { kinds: ["audio", "video"], width: 640 });
+      const { srtPlayback: srt, rtmpPlayback: rtmp } = show;
+      for (const url of [
+        `${rtmp.url}${rtmp.streamKey}`,
+        `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`,
+        show.playback.hls,
+        show.playback.dash,
+      ]) {
+        const { stderr } = await promisify(execFile)(
+          "ffmpeg",
+          ["-hide_banner", "-loglevel", "error", "-nostdin", "-i", url, "-t", "1", "-c", "copy", "-f", "null", "-"],
+          { timeout: 60_000 },
+        );
+        assert.equal(stderr, "", url);
+      }
 
-    await publisher.stop();
-    const over = await until(async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"), "a ready recording");
-    assert.equal(over.uid, running!.uid);
-    // Requested immediately, while the recording is still being merged into one file.
-    const downloads = `/accounts/${platform.account}/stream/${over.uid}/downloads`;
-    assert.equal((await platform.ask<{ default: { status: string } }>(downloads, { method: "POST" })).default.status, "inprogress");
-    const download = await until(async () => {
-      const { default: file } = await platform.ask<{ default: { status: string; url: string } }>(downloads);
-      return file.status === "ready" && file.url;
-    }, "a download");
-    assert.equal((await fetch(download)).status, 200);
-    assert.ok(over.duration > 4, `${over.duration} s`);
-    const { stdout, stderr: said } = await probe(over.playback.hls);
-    assert.equal(said, "");
-    const streams = (JSON.parse(stdout) as { streams: { codec_type: string; nb_read_packets: string }[] }).streams;
-    const pictures = streams.filter(({ codec_type: type }) => type === "video").map(({ nb_read_packets: count }) => Number(count));
-    assert.ok(pictures.some((count) => Math.abs(count - over.duration * 25) < 15), `${pictures.join(" ")} pictures of ${over.duration} s`);
-  });
+      await publisher.stop();
+      const over = await until(
+        async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"),
+        "a ready recording",
+      );
+      assert.equal(over.uid, running!.uid);
+      // Requested immediately, while the recording is still being merged into one file.
+      const downloads = `/accounts/${platform.account}/stream/${over.uid}/downloads`;
+      assert.equal(
+        (await platform.ask<{ default: { status: string } }>(downloads, { method: "POST" })).default.status,
+        "inprogress",
+      );
+      const download = await until(async () => {
+        const { default: file } = await platform.ask<{ default: { status: string; url: string } }>(downloads);
+        return file.status === "ready" && file.url;
+      }, "a download");
+      assert.equal((await fetch(download)).status, 200);
+      assert.ok(over.duration > 4, `${over.duration} s`);
+      const { stdout, stderr: said } = await probe(over.playback.hls);
+      assert.equal(said, "");
+      const streams = (JSON.parse(stdout) as { streams: { codec_type: string; nb_read_packets: string }[] }).streams;
+      const pictures = streams
+        .filter(({ codec_type: type }) => type === "video")
+        .map(({ nb_read_packets: count }) => Number(count));
+      assert.ok(
+        pictures.some((count) => Math.abs(count - over.duration * 25) < 15),
+        `${pictures.join(" ")} pictures of ${over.duration} s`,
+      );
+    },
+  );
 
-  it("applies requireSignedURLs and allowedOrigins of an input immediately to HLS, DASH, thumbnails and WHEP", { timeout: 110_000 }, async () => {
-    const show = await input();
-    const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
-    await onAir(show);
-    const [{ uid: video }] = (await recordings(show.uid)) as [ShownVideo];
-    const { page } = await openPage(browser, site);
-    await page.evaluate(`whep(${JSON.stringify(show.webRTCPlayback.url)}).then(() => {})`);
-    const playlist = await (await fetch(show.playback.hls)).text();
-    const media = new URL(/^source\.m3u8\S*$/m.exec(playlist)![0], show.playback.hls);
-    const segment = await until(async () => /^\S+\/\d+\.m4s\S*$/m.exec(await (await fetch(media)).text())?.[0], "a segment");
-    const urls = [show.uid, video].flatMap((id) => ["manifest/video.m3u8", "manifest/video.mpd", "thumbnails/thumbnail.jpg"].map((path) => `${platform.url}/${id}/${path}`));
-    const statuses = () => Promise.all([...urls, media, new URL(segment, media)].map(async (url) => (await fetch(url)).status));
-    const set = (recording: object) => platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}`, { method: "PUT", headers: { "content-type": "application/json" }, body: JSON.stringify({ recording }) });
-    const all = (status: number) => Array.from({ length: urls.length + 2 }, () => status);
-    assert.deepEqual(await statuses(), all(200));
-    await set({ requireSignedURLs: true });
-    assert.deepEqual(await statuses(), all(401));
-    assert.match(await inPage<string>(`whep(${JSON.stringify(show.webRTCPlayback.url)}).catch(String)`), /401/);
-    await page.evaluate(`until("the end of the connection", () => ["disconnected", "failed", "closed"].includes(video.peer.connectionState))`);
-    await page.context().close();
-    await set({ requireSignedURLs: false, allowedOrigins: ["elsewhere.example"] });
-    const embedded = await Promise.all(urls.map(async (url) => (await fetch(url, { headers: { origin: "https://evil.example" } })).status));
-    assert.deepEqual(embedded, urls.map(() => 403));
-    await set({ allowedOrigins: [] });
-    assert.deepEqual(await statuses(), all(200));
-    await set({ requireSignedURLs: true });
-    await publisher.stop();
-    const over = await until(async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"), "a ready recording");
-    assert.equal(over.requireSignedURLs, true);
-  });
+  it(
+    "applies requireSignedURLs and allowedOrigins of an input immediately to HLS, DASH, thumbnails and WHEP",
+    { timeout: 110_000 },
+    async () => {
+      const show = await input();
+      const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);
+      await onAir(show);
+      const [{ uid: video }] = (await recordings(show.uid)) as [ShownVideo];
+      const { page } = await openPage(browser, site);
+      await page.evaluate(`whep(${JSON.stringify(show.webRTCPlayback.url)}).then(() => {})`);
+      const playlist = await (await fetch(show.playback.hls)).text();
+      const media = new URL(/^source\.m3u8\S*$/m.exec(playlist)![0], show.playback.hls);
+      const segment = await until(
+        async () => /^\S+\/\d+\.m4s\S*$/m.exec(await (await fetch(media)).text())?.[0],
+        "a segment",
+      );
+      const urls = [show.uid, video].flatMap((id) =>
+        ["manifest/video.m3u8", "manifest/video.mpd", "thumbnails/thumbnail.jpg"].map(
+          (path) => `${platform.url}/${id}/${path}`,
+        ),
+      );
+      const statuses = () =>
+        Promise.all([...urls, media, new URL(segment, media)].map(async (url) => (await fetch(url)).status));
+      const set = (recording: object) =>
+        platform.ask(`/accounts/${platform.account}/stream/live_inputs/${show.uid}`, {
+          method: "PUT",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ recording }),
+        });
+      const all = (status: number) => Array.from({ length: urls.length + 2 }, () => status);
+      assert.deepEqual(await statuses(), all(200));
+      await set({ requireSignedURLs: true });
+      assert.deepEqual(await statuses(), all(401));
+      assert.match(await inPage<string>(`whep(${JSON.stringify(show.webRTCPlayback.url)}).catch(String)`), /401/);
+      await page.evaluate(
+        `until("the end of the connection", () => ["disconnected", "failed", "closed"].includes(video.peer.connectionState))`,
+      );
+      await page.context().close();
+      await set({ requireSignedURLs: false, allowedOrigins: ["elsewhere.example"] });
+      const embedded = await Promise.all(
+        urls.map(async (url) => (await fetch(url, { headers: { origin: "https://evil.example" } })).status),
+      );
+      assert.deepEqual(
+        embedded,
+        urls.map(() => 403),
+      );
+      await set({ allowedOrigins: [] });
+      assert.deepEqual(await statuses(), all(200));
+      await set({ requireSignedURLs: true });
+      await publisher.stop();
+      const over = await until(
+        async () => (await recordings(show.uid)).find(({ status }) => status.state === "ready"),
+        "a ready recording",
+      );
+      assert.equal(over.requireSignedURLs, true);
+    },
+  );
 
   for (const [name, target] of [
     ["RTMPS", ({ rtmps }: ShownInput) => ["-f", "flv", `${rtmps.url}${rtmps.streamKey}`]],
-    ["SRT", ({ srt }: ShownInput) => ["-f", "mpegts", `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`]],
+    [
+      "SRT",
+      ({ srt }: ShownInput) => ["-f", "mpegts", `${srt.url}?streamid=${srt.streamId}&passphrase=${srt.passphrase}`],
+    ],
   ] as const) {
     it(`${name}: seen by hls.js while it runs`, { timeout: 110_000 }, async () => {
       const show = await input();
@@ -243,10 +368,29 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   it("hls.js plays a live 360p HEVC broadcast in a browser without HEVC", { timeout: 110_000 }, async () => {
     const show = await input();
     const { url, streamId, passphrase } = show.srt;
-    const hevc = ["-c:v", "libx265", "-preset", "ultrafast", "-tune", "zerolatency", "-x265-params", "log-level=none:keyint=50", "-pix_fmt", "yuv420p", "-b:v", "600k", "-c:a", "aac", "-b:a", "64k"];
+    const hevc = [
+      "-c:v",
+      "libx265",
+      "-preset",
+      "ultrafast",
+      "-tune",
+      "zerolatency",
+      "-x265-params",
+      "log-level=none:keyint=50",
+      "-pix_fmt",
+      "yuv420p",
+      "-b:v",
+      "600k",
+      "-c:a",
+      "aac",
+      "-b:a",
+      "64k",
+    ];
     const publisher = push(...hevc, "-f", "mpegts", `${url}?streamid=${streamId}&passphrase=${passphrase}`);
     await onAir(show);
-    const seen = await inPage<{ problems: string[]; levels: number[]; width: number }>(`live(${JSON.stringify(show.playback.hls)})`);
+    const seen = await inPage<{ problems: string[]; levels: number[]; width: number }>(
+      `live(${JSON.stringify(show.playback.hls)})`,
+    );
     assert.deepEqual([seen.problems, seen.levels, seen.width], [[], [360], 640]);
     const playlist = await (await fetch(show.playback.hls)).text();
     assert.match(playlist, /CODECS="hvc1[^\n]*RESOLUTION=640x360|RESOLUTION=640x360[^\n]*CODECS="hvc1/);
@@ -271,7 +415,11 @@ describe("a broadcast through the whole server", { skip: needsFfmpeg.skip || wit
   it("a wrong key, a second publisher and a key that is rotated meanwhile", { timeout: 110_000 }, async () => {
     const show = await input({ recording: { mode: "off" } });
     const { url, told } = await hearNotifications();
-    await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ notificationUrl: url, topics: ["live"], liveInputs: [show.uid] }) });
+    await platform.ask(`/accounts/${platform.account}/stream/webhook/endpoints`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ notificationUrl: url, topics: ["live"], liveInputs: [show.uid] }),
+    });
     const stranger = push("-f", "flv", `${show.rtmp.url}${"0".repeat(65)}`);
     assert.notEqual(await stranger.ended, 0);
     const publisher = push("-f", "flv", `${show.rtmp.url}${show.rtmp.streamKey}`);

@@ -2,127 +2,263 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createScope } from "../e2e/dev-bench.ts";
 import { TOKEN } from "../e2e/serve-client.ts";
-import { lacking, runTool, startPostfixSink, verifiersAsking, type PostfixSink, type Verifiers } from "../support/mail-tools.ts";
+import {
+  lacking,
+  runTool,
+  startPostfixSink,
+  verifiersAsking,
+  type PostfixSink,
+  type Verifiers,
+} from "../support/mail-tools.ts";
 import { SENDERS, startMailWorld, until, type MailWorld } from "../support/mail-world.ts";
 
 /** The whole way of a message with nobody's programs but others': who sends, who takes what goes on, and who looks the keys up in our DNS and checks. */
 
 const FORWARDS = "fwd.routed.example";
 
-describe("other people's mail programs", { skip: lacking("swaks", "smtp-sink", "smtp-source", "posttls-finger", "dkimverify", "arcverify", "opendkim", "dig", "kdig") }, () => {
-  const scope = createScope();
-  let world: MailWorld;
-  let sink: PostfixSink;
-  let verify: Verifiers;
-  let forwarded: string;
+describe(
+  "other people's mail programs",
+  {
+    skip: lacking(
+      "swaks",
+      "smtp-sink",
+      "smtp-source",
+      "posttls-finger",
+      "dkimverify",
+      "arcverify",
+      "opendkim",
+      "dig",
+      "kdig",
+    ),
+  },
+  () => {
+    const scope = createScope();
+    let world: MailWorld;
+    let sink: PostfixSink;
+    let verify: Verifiers;
+    let forwarded: string;
 
-  before(async () => {
-    sink = await startPostfixSink(scope);
-    world = await startMailWorld(scope, { nextPort: sink.port });
-    verify = await verifiersAsking(scope, world.server.dns!.port, ["routed.example", SENDERS]);
-    await world.destination("bob@there.example");
-    await world.rule("info", "forward", "bob@there.example");
-    await world.rule("load", "forward", "bob@there.example");
-  });
-  after(() => scope.close());
-
-  const at = () => `127.0.0.1:${world.server.smtp!.port}`;
-
-  test("swaks sends over STARTTLS, smtp-sink gets what a rule sends on", async () => {
-    const { code, output } = await runTool("swaks", ["--server", at(), "--helo", `client.${SENDERS}`, "--from", `ada@${SENDERS}`, "--to", "info@routed.example", "--tls", "--h-Subject", "by swaks", "--body", "first\n.dot\n\nlast  line \n\n\n"]);
-    assert.equal(code, 0, output);
-    assert.match(output, /TLS started with cipher TLSv1\.3/);
-    forwarded = await until(async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: by swaks\n")), "the forward");
-    assert.match(forwarded, /^X-Mail-Args: <SRS0=[^@]+@fwd\.routed\.example>/m);
-    assert.match(forwarded, /^X-Rcpt-Args: <bob@there\.example>/m);
-    assert.match(forwarded, /^Received: from client\.sender\.example [^]*?with ESMTPS id/m);
-    const { deliveries, spf } = await world.story("by swaks", ({ status }) => status === "delivered");
-    assert.deepEqual([spf, deliveries.map(({ to, code: said }) => [to, said])], ["pass", [["bob@there.example", 250]]]);
-  });
-
-  test("what the doctor says is lacking is all it takes: then every signature and the seal hold for dkimverify, arcverify and OpenDKIM", async () => {
-    assert.equal(await verify.dkimverify(forwarded, 0), false, "nobody knows the key yet");
-    assert.equal(await verify.dkimverify(forwarded, 1), true, "the routed domain's records are made by itself");
-    const keyOf = async () => {
-      const found: { check: string; status: string; expected?: string }[] = await world.api.ok("get", `/zones/${world.zone}/email/doctor`);
-      return found.find(({ check }) => /^DKIM .* of fwd\.routed\.example$/.test(check))!;
-    };
-    const lacks = await keyOf();
-    assert.equal(lacks.status, "error");
-    const [, name, content] = /^(\S+) TXT (.*)$/.exec(lacks.expected!)!;
-    assert.ok(name!.endsWith(`._domainkey.${FORWARDS}`));
-    await world.api.ok("post", `/zones/${world.zone}/dns_records`, { body: { type: "TXT", name, content, ttl: 60 } });
-    await until(async () => (await keyOf()).status === "ok" || undefined, "the doctor to see the key");
-
-    assert.deepEqual(await Promise.all([0, 1].map((index) => verify.dkimverify(forwarded, index))), [true, true]);
-    assert.equal(await verify.arcverify(forwarded), "arc verification: cv=b'pass' success");
-    const { code, output } = await verify.opendkim(forwarded);
-    assert.equal(code, 0, output);
-    assert.match(output, /verification \(s=reelpost-forward, d=fwd\.routed\.example[^)]*\) succeeded/);
-    for (const changed of [forwarded.replace("Subject: by swaks", "Subject: by others"), forwarded.replace("last  line", "lost line")]) {
-      assert.deepEqual(await Promise.all([0, 1].map((index) => verify.dkimverify(changed, index))), [false, false]);
-      assert.match(await verify.arcverify(changed), /cv=b'fail'/);
-      assert.doesNotMatch((await verify.opendkim(changed)).output, /succeeded/);
-    }
-  });
-
-  test("swaks submits, the message is signed by its domain, and the bounce that comes back to it closes the recipient off", async () => {
-    await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: "routed.example" } });
-    const submit = (subject: string) => {
-      const { port } = world.server.submission!;
-      return runTool("swaks", [
-        "--server", `127.0.0.1:${port}`, "--tls-on-connect", "--auth", "PLAIN", "--auth-user", "api_token", "--auth-password", TOKEN, "--from", "news@routed.example", "--to", "gone@there.example",
-        "--h-Subject", subject, "--body", "news",
-      ]);
-    };
-    const { code, output } = await submit("submitted");
-    assert.equal(code, 0, output);
-    const sent = await until(async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: submitted\n")), "the message");
-    assert.equal(await verify.dkimverify(sent, 0), true);
-    assert.match((await verify.opendkim(sent)).output, /verification \(s=rp-bounce, d=routed\.example[^)]*\) succeeded/);
-
-    const back = /^X-Mail-Args: <([^>]+@rp-bounce\.routed\.example)>/m.exec(sent)![1]!;
-    const report = [
-      "From: MAILER-DAEMON@there.example", `To: ${back}`, "Subject: Undelivered", "MIME-Version: 1.0", "Content-Type: multipart/report; report-type=delivery-status; boundary=b", "",
-      "--b", "Content-Type: text/plain", "", "sorry", "--b", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.there.example", "",
-      "Final-Recipient: rfc822; gone@there.example", "Action: failed", "Status: 5.1.1", "Diagnostic-Code: smtp; 550 5.1.1 no such user", "", "--b--", "",
-    ];
-    const bounce = await runTool("swaks", ["--server", at(), "--helo", "mx.there.example", "--from", "<>", "--to", back, "--data", report.join("\\n")]);
-    assert.equal(bounce.code, 0, bounce.output);
-    const { events } = await world.story("submitted", ({ status }) => status === "deliveryFailed");
-    assert.match(JSON.stringify(events), /no such user/);
-    await until(async () => (await world.api.ok("get", "email/sending/suppressions")).find(({ email }: { email: string }) => email === "gone@there.example"), "the suppression");
-    // Whoever sends there again is told nothing, and nothing goes there.
-    assert.equal((await submit("once more")).code, 0);
-    assert.equal((await world.story("once more", ({ status }) => status !== "sent")).deliveries.length, 0);
-    assert.equal((await sink.messages()).some((raw) => raw.includes("\nSubject: once more\n")), false);
-  });
-
-  test("posttls-finger finds TLS of today", async () => {
-    const { code, output } = await runTool("posttls-finger", ["-c", "-l", "encrypt", "-g", "high", `[127.0.0.1]:${world.server.smtp!.port}`]);
-    assert.equal(code, 0, output);
-    assert.match(output, /TLS connection established to \S+: TLSv1\.3 with cipher/);
-  });
-
-  test("smtp-source: four hundred messages at once are all forwarded, each once", async () => {
-    const count = 400;
-    const { code, output } = await runTool("smtp-source", ["-s", "20", "-m", String(count), "-l", "4000", "-f", `load@${SENDERS}`, "-t", "load@routed.example", at()]);
-    assert.equal(code, 0, output);
-    const ids = async () => (await sink.messages()).flatMap((raw) => (/^X-Mail-Args: <SRS0=[^>]*=load@/m.test(raw) ? [/^Message-Id: (\S+)/im.exec(raw)![1]!] : []));
-    await until(async () => (await ids()).length >= count || undefined, "all of them");
-    assert.equal((await ids()).length, count);
-    assert.equal(new Set(await ids()).size, count);
-  });
-
-  for (const program of ["dig", "kdig"]) {
-    test(`${program} sees the zone as the API has made it`, async () => {
-      const ask = async (...words: string[]) => (await runTool(program, ["@127.0.0.1", "-p", String(world.server.dns!.port), "+time=5", "+short", ...words])).output.trim();
-      assert.equal((await ask("routed.example", "MX")).split("\n").length, 3);
-      assert.match(await ask(`reelpost-forward._domainkey.${FORWARDS}`, "TXT"), /^"v=DKIM1; h=sha256; k=rsa; p=/);
-      const { id } = await world.api.ok("post", `/zones/${world.zone}/dns_records`, { body: { type: "A", name: program, content: "192.0.2.7", ttl: 60 } });
-      assert.equal(await ask(`${program}.routed.example`, "A"), "192.0.2.7");
-      await world.api.ok("delete", `/zones/${world.zone}/dns_records/${id}`);
-      assert.equal(await ask(`${program}.routed.example`, "A"), "");
+    before(async () => {
+      sink = await startPostfixSink(scope);
+      world = await startMailWorld(scope, { nextPort: sink.port });
+      verify = await verifiersAsking(scope, world.server.dns!.port, ["routed.example", SENDERS]);
+      await world.destination("bob@there.example");
+      await world.rule("info", "forward", "bob@there.example");
+      await world.rule("load", "forward", "bob@there.example");
     });
-  }
-});
+    after(() => scope.close());
+
+    const at = () => `127.0.0.1:${world.server.smtp!.port}`;
+
+    test("swaks sends over STARTTLS, smtp-sink gets what a rule sends on", async () => {
+      const { code, output } = await runTool("swaks", [
+        "--server",
+        at(),
+        "--helo",
+        `client.${SENDERS}`,
+        "--from",
+        `ada@${SENDERS}`,
+        "--to",
+        "info@routed.example",
+        "--tls",
+        "--h-Subject",
+        "by swaks",
+        "--body",
+        "first\n.dot\n\nlast  line \n\n\n",
+      ]);
+      assert.equal(code, 0, output);
+      assert.match(output, /TLS started with cipher TLSv1\.3/);
+      forwarded = await until(
+        async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: by swaks\n")),
+        "the forward",
+      );
+      assert.match(forwarded, /^X-Mail-Args: <SRS0=[^@]+@fwd\.routed\.example>/m);
+      assert.match(forwarded, /^X-Rcpt-Args: <bob@there\.example>/m);
+      assert.match(forwarded, /^Received: from client\.sender\.example [^]*?with ESMTPS id/m);
+      const { deliveries, spf } = await world.story("by swaks", ({ status }) => status === "delivered");
+      assert.deepEqual(
+        [spf, deliveries.map(({ to, code: said }) => [to, said])],
+        ["pass", [["bob@there.example", 250]]],
+      );
+    });
+
+    test("what the doctor says is lacking is all it takes: then every signature and the seal hold for dkimverify, arcverify and OpenDKIM", async () => {
+      assert.equal(await verify.dkimverify(forwarded, 0), false, "nobody knows the key yet");
+      assert.equal(await verify.dkimverify(forwarded, 1), true, "the routed domain's records are made by itself");
+      const keyOf = async () => {
+        const found: { check: string; status: string; expected?: string }[] = await world.api.ok(
+          "get",
+          `/zones/${world.zone}/email/doctor`,
+        );
+        return found.find(({ check }) => /^DKIM .* of fwd\.routed\.example$/.test(check))!;
+      };
+      const lacks = await keyOf();
+      assert.equal(lacks.status, "error");
+      const [, name, content] = /^(\S+) TXT (.*)$/.exec(lacks.expected!)!;
+      assert.ok(name!.endsWith(`._domainkey.${FORWARDS}`));
+      await world.api.ok("post", `/zones/${world.zone}/dns_records`, { body: { type: "TXT", name, content, ttl: 60 } });
+      await until(async () => (await keyOf()).status === "ok" || undefined, "the doctor to see the key");
+
+      assert.deepEqual(await Promise.all([0, 1].map((index) => verify.dkimverify(forwarded, index))), [true, true]);
+      assert.equal(await verify.arcverify(forwarded), "arc verification: cv=b'pass' success");
+      const { code, output } = await verify.opendkim(forwarded);
+      assert.equal(code, 0, output);
+      assert.match(output, /verification \(s=reelpost-forward, d=fwd\.routed\.example[^)]*\) succeeded/);
+      for (const changed of [
+        forwarded.replace("Subject: by swaks", "Subject: by others"),
+        forwarded.replace("last  line", "lost line"),
+      ]) {
+        assert.deepEqual(await Promise.all([0, 1].map((index) => verify.dkimverify(changed, index))), [false, false]);
+        assert.match(await verify.arcverify(changed), /cv=b'fail'/);
+        assert.doesNotMatch((await verify.opendkim(changed)).output, /succeeded/);
+      }
+    });
+
+    test("swaks submits, the message is signed by its domain, and the bounce that comes back to it closes the recipient off", async () => {
+      await world.api.ok("post", `/zones/${world.zone}/email/sending/subdomains`, { body: { name: "routed.example" } });
+      const submit = (subject: string) => {
+        const { port } = world.server.submission!;
+        return runTool("swaks", [
+          "--server",
+          `127.0.0.1:${port}`,
+          "--tls-on-connect",
+          "--auth",
+          "PLAIN",
+          "--auth-user",
+          "api_token",
+          "--auth-password",
+          TOKEN,
+          "--from",
+          "news@routed.example",
+          "--to",
+          "gone@there.example",
+          "--h-Subject",
+          subject,
+          "--body",
+          "news",
+        ]);
+      };
+      const { code, output } = await submit("submitted");
+      assert.equal(code, 0, output);
+      const sent = await until(
+        async () => (await sink.messages()).find((raw) => raw.includes("\nSubject: submitted\n")),
+        "the message",
+      );
+      assert.equal(await verify.dkimverify(sent, 0), true);
+      assert.match(
+        (await verify.opendkim(sent)).output,
+        /verification \(s=rp-bounce, d=routed\.example[^)]*\) succeeded/,
+      );
+
+      const back = /^X-Mail-Args: <([^>]+@rp-bounce\.routed\.example)>/m.exec(sent)![1]!;
+      const report = [
+        "From: MAILER-DAEMON@there.example",
+        `To: ${back}`,
+        "Subject: Undelivered",
+        "MIME-Version: 1.0",
+        "Content-Type: multipart/report; report-type=delivery-status; boundary=b",
+        "",
+        "--b",
+        "Content-Type: text/plain",
+        "",
+        "sorry",
+        "--b",
+        "Content-Type: message/delivery-status",
+        "",
+        "Reporting-MTA: dns; mx.there.example",
+        "",
+        "Final-Recipient: rfc822; gone@there.example",
+        "Action: failed",
+        "Status: 5.1.1",
+        "Diagnostic-Code: smtp; 550 5.1.1 no such user",
+        "",
+        "--b--",
+        "",
+      ];
+      const bounce = await runTool("swaks", [
+        "--server",
+        at(),
+        "--helo",
+        "mx.there.example",
+        "--from",
+        "<>",
+        "--to",
+        back,
+        "--data",
+        report.join("\\n"),
+      ]);
+      assert.equal(bounce.code, 0, bounce.output);
+      const { events } = await world.story("submitted", ({ status }) => status === "deliveryFailed");
+      assert.match(JSON.stringify(events), /no such user/);
+      await until(
+        async () =>
+          (await world.api.ok("get", "email/sending/suppressions")).find(
+            ({ email }: { email: string }) => email === "gone@there.example",
+          ),
+        "the suppression",
+      );
+      // Whoever sends there again is told nothing, and nothing goes there.
+      assert.equal((await submit("once more")).code, 0);
+      assert.equal((await world.story("once more", ({ status }) => status !== "sent")).deliveries.length, 0);
+      assert.equal(
+        (await sink.messages()).some((raw) => raw.includes("\nSubject: once more\n")),
+        false,
+      );
+    });
+
+    test("posttls-finger finds TLS of today", async () => {
+      const { code, output } = await runTool("posttls-finger", [
+        "-c",
+        "-l",
+        "encrypt",
+        "-g",
+        "high",
+        `[127.0.0.1]:${world.server.smtp!.port}`,
+      ]);
+      assert.equal(code, 0, output);
+      assert.match(output, /TLS connection established to \S+: TLSv1\.3 with cipher/);
+    });
+
+    test("smtp-source: four hundred messages at once are all forwarded, each once", async () => {
+      const count = 400;
+      const { code, output } = await runTool("smtp-source", [
+        "-s",
+        "20",
+        "-m",
+        String(count),
+        "-l",
+        "4000",
+        "-f",
+        `load@${SENDERS}`,
+        "-t",
+        "load@routed.example",
+        at(),
+      ]);
+      assert.equal(code, 0, output);
+      const ids = async () =>
+        (await sink.messages()).flatMap((raw) =>
+          /^X-Mail-Args: <SRS0=[^>]*=load@/m.test(raw) ? [/^Message-Id: (\S+)/im.exec(raw)![1]!] : [],
+        );
+      await until(async () => (await ids()).length >= count || undefined, "all of them");
+      assert.equal((await ids()).length, count);
+      assert.equal(new Set(await ids()).size, count);
+    });
+
+    for (const program of ["dig", "kdig"]) {
+      test(`${program} sees the zone as the API has made it`, async () => {
+        const ask = async (...words: string[]) =>
+          (
+            await runTool(program, ["@127.0.0.1", "-p", String(world.server.dns!.port), "+time=5", "+short", ...words])
+          ).output.trim();
+        assert.equal((await ask("routed.example", "MX")).split("\n").length, 3);
+        assert.match(await ask(`reelpost-forward._domainkey.${FORWARDS}`, "TXT"), /^"v=DKIM1; h=sha256; k=rsa; p=/);
+        const { id } = await world.api.ok("post", `/zones/${world.zone}/dns_records`, {
+          body: { type: "A", name: program, content: "192.0.2.7", ttl: 60 },
+        });
+        assert.equal(await ask(`${program}.routed.example`, "A"), "192.0.2.7");
+        await world.api.ok("delete", `/zones/${world.zone}/dns_records/${id}`);
+        assert.equal(await ask(`${program}.routed.example`, "A"), "");
+      });
+    }
+  },
+);

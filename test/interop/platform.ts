@@ -52,15 +52,25 @@ export async function startPlatform(scope: Scope, env: Record<string, string> = 
   const { api, token, account } = credentials;
 
   async function ask<Result>(path: string, init: RequestInit = {}): Promise<Result> {
-    const response = await fetch(`${api}${path}`, { ...init, headers: { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) } });
+    const response = await fetch(`${api}${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, ...(init.headers as Record<string, string>) },
+    });
     const envelope = (await response.json()) as { success: boolean; result: Result };
-    if (!envelope.success) throw new Error(`${init.method ?? "GET"} ${path}: ${response.status} ${JSON.stringify(envelope)}`);
+    if (!envelope.success)
+      throw new Error(`${init.method ?? "GET"} ${path}: ${response.status} ${JSON.stringify(envelope)}`);
     return envelope.result;
   }
   const { subdomain: label } = await ask<{ subdomain: string }>(`/accounts/${account}/workers/subdomain`);
 
   return {
-    server, url, api, token, account, label, ask,
+    server,
+    url,
+    api,
+    token,
+    account,
+    label,
+    ask,
     wrangler: (files) => createWrangler(scope, credentials, files),
     async visit(worker, path = "/", init) {
       const response = await fetch(`${url}/workers/${worker}${path}`, init);
@@ -68,15 +78,25 @@ export async function startPlatform(scope: Scope, env: Record<string, string> = 
     },
     visitHost: (worker, path = "/") =>
       new Promise((resolve, reject) => {
-        const sent = request(`${url}${path}`, { headers: { host: `${worker}.${label}.localhost` }, agent: false }, (response) => {
-          text(response).then((body) => resolve({ status: response.statusCode ?? 0, text: body }), reject);
-        });
+        const sent = request(
+          `${url}${path}`,
+          { headers: { host: `${worker}.${label}.localhost` }, agent: false },
+          (response) => {
+            text(response).then((body) => resolve({ status: response.statusCode ?? 0, text: body }), reject);
+          },
+        );
         sent.on("error", reject).end();
       }),
     async mail({ from, to, subject = "hello", body = "text" }) {
       const transport = createTransport({ ...smtp!, secure: false, ignoreTLS: true, connectionTimeout: 10_000 });
       try {
-        const { response } = (await transport.sendMail({ envelope: { from, to: [to] }, from, to, subject, text: body })) as { response: string };
+        const { response } = (await transport.sendMail({
+          envelope: { from, to: [to] },
+          from,
+          to,
+          subject,
+          text: body,
+        })) as { response: string };
         return response;
       } finally {
         transport.close();

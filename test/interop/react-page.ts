@@ -24,12 +24,22 @@ createRoot(document.getElementById("root")).render(React.createElement(React.Str
 `;
 
 export async function bundleReactApp(): Promise<string> {
-  const { outputFiles } = await build({ stdin: { contents: APP, resolveDir: clientFile("."), loader: "js" }, bundle: true, write: false, format: "iife", define: { "process.env.NODE_ENV": '"development"' }, logLevel: "silent" });
+  const { outputFiles } = await build({
+    stdin: { contents: APP, resolveDir: clientFile("."), loader: "js" },
+    bundle: true,
+    write: false,
+    format: "iife",
+    define: { "process.env.NODE_ENV": '"development"' },
+    logLevel: "silent",
+  });
   return outputFiles[0]!.text;
 }
 
 /** A page of somebody else's at `/` with the component, to be given to `openSite`. `local` is where our one line is. */
 export const reactPages = (bundle: string, local: string, props: object) => ({
-  "/": { type: "text/html", body: `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script src="${local}"></script><script>window.firstProps = ${JSON.stringify(props)}</script><script src="/app.js"></script>` },
+  "/": {
+    type: "text/html",
+    body: `<!doctype html><link rel="icon" href="data:,"><div id="root"></div><script src="${local}"></script><script>window.firstProps = ${JSON.stringify(props)}</script><script src="/app.js"></script>`,
+  },
   "/app.js": { type: "text/javascript; charset=utf-8", body: bundle },
 });

@@ -10,21 +10,44 @@ import type { Video } from "../../src/stream/videos/video.ts";
 import { clip, needsFfmpeg, type ClipRecipe } from "../support/media.ts";
 import { suiteScope } from "../support/suite-scope.ts";
 
-const lavfi = (video: string, audio?: string): string[] => ["-f", "lavfi", "-i", video, ...(audio === undefined ? [] : ["-f", "lavfi", "-i", audio])];
+const lavfi = (video: string, audio?: string): string[] => [
+  "-f",
+  "lavfi",
+  "-i",
+  video,
+  ...(audio === undefined ? [] : ["-f", "lavfi", "-i", audio]),
+];
 const x264 = (...more: string[]) => ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", ...more];
 
 /** Ten videos with typical bitrate profiles: constant, bursty, nearly zero, and with a short last segment. */
 const CLIPS: Record<string, ClipRecipe> = {
   "a test pattern": { seconds: 9 },
-  "noise": { inputs: lavfi("testsrc2=size=256x144:rate=25:duration=9,noise=alls=60:allf=t", "anoisesrc=duration=9:sample_rate=48000"), video: x264("-crf", "30") },
+  noise: {
+    inputs: lavfi(
+      "testsrc2=size=256x144:rate=25:duration=9,noise=alls=60:allf=t",
+      "anoisesrc=duration=9:sample_rate=48000",
+    ),
+    video: x264("-crf", "30"),
+  },
   "a still": { inputs: lavfi("color=c=navy:size=320x180:rate=25:duration=10", "sine=duration=10") },
-  "noise after a still": { inputs: lavfi("color=c=navy:size=256x144:rate=25:duration=12,noise=alls=80:allf=t:enable='gt(t,8)'", "aevalsrc='gt(t,8)*(random(0)-0.5)':sample_rate=48000:duration=12"), video: x264("-crf", "28") },
+  "noise after a still": {
+    inputs: lavfi(
+      "color=c=navy:size=256x144:rate=25:duration=12,noise=alls=80:allf=t:enable='gt(t,8)'",
+      "aevalsrc='gt(t,8)*(random(0)-0.5)':sample_rate=48000:duration=12",
+    ),
+    video: x264("-crf", "28"),
+  },
   "10 frames a second": { seconds: 8.6, fps: "10" },
   "60 frames a second": { seconds: 6, fps: "60" },
   "a last segment of one frame": { fps: "25", output: ["-frames:v", "101"], seconds: 5 },
   "less than a second": { seconds: 0.4, fps: "25" },
-  "silent": { seconds: 7, audio: false },
-  "Matroska, VP8 and Opus": { extension: "webm", seconds: 6, video: ["-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", "-cpu-used", "8"], audio: ["-c:a", "libopus", "-b:a", "64k"] },
+  silent: { seconds: 7, audio: false },
+  "Matroska, VP8 and Opus": {
+    extension: "webm",
+    seconds: 6,
+    video: ["-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", "-cpu-used", "8"],
+    audio: ["-c:a", "libopus", "-b:a", "64k"],
+  },
 };
 
 interface Playlist {
@@ -44,14 +67,24 @@ describe("BANDWIDTH of finished videos", { skip: needsFfmpeg.skip, timeout: 300_
       videos[name] = await world.until(uid, ({ state }) => state === "ready" || state === "error");
     }
     const source = createPassthrough({ objects: world.objects, log: silentLog, enabled: true });
-    origin = await serveDelivery(scope, { videos: Object.values(videos), routes: createPlayback({ segments: world.segments, source, rates: createRenditionRates({ objects: world.objects, log: silentLog }) }) });
+    origin = await serveDelivery(scope, {
+      videos: Object.values(videos),
+      routes: createPlayback({
+        segments: world.segments,
+        source,
+        rates: createRenditionRates({ objects: world.objects, log: silentLog }),
+      }),
+    });
   });
 
   async function playlistOf(uri: string): Promise<Playlist> {
     const text = await textOf(uri);
-    const segments = await Promise.all([...text.matchAll(/#EXTINF:([\d.]+),\n(\S+)/g)].map(async ([, duration, segment]) => ({
-      duration: Number(duration), size: (await (await fetch(new URL(segment!, uri))).arrayBuffer()).byteLength,
-    })));
+    const segments = await Promise.all(
+      [...text.matchAll(/#EXTINF:([\d.]+),\n(\S+)/g)].map(async ([, duration, segment]) => ({
+        duration: Number(duration),
+        size: (await (await fetch(new URL(segment!, uri))).arrayBuffer()).byteLength,
+      })),
+    );
     return { segments, target: Number(/#EXT-X-TARGETDURATION:(\d+)/.exec(text)![1]) };
   }
 
@@ -69,20 +102,40 @@ describe("BANDWIDTH of finished videos", { skip: needsFfmpeg.skip, timeout: 300_
         const said = (attribute: string) => Number(new RegExp(`(?:^|,)${attribute}=(\\d+)`).exec(attributes!)![1]);
         const alone = await playlistOf(new URL(uri!, at).href);
         const heard = groups.get(/AUDIO="(\w+)"/.exec(attributes!)?.[1] ?? "");
-        const measured = { peak: peakOf(alone) + (heard === undefined ? 0 : peakOf(heard)), average: averageOf(alone) + (heard === undefined ? 0 : averageOf(heard)) };
+        const measured = {
+          peak: peakOf(alone) + (heard === undefined ? 0 : peakOf(heard)),
+          average: averageOf(alone) + (heard === undefined ? 0 : averageOf(heard)),
+        };
         note(t, name, uri!, { peak: said("BANDWIDTH"), average: said("AVERAGE-BANDWIDTH") }, measured);
-        assert.ok(Math.abs(said("BANDWIDTH") / measured.peak - 1) <= 0.1, `BANDWIDTH of ${uri} is ${said("BANDWIDTH")}, measured ${measured.peak}`);
-        assert.ok(Math.abs(said("AVERAGE-BANDWIDTH") / measured.average - 1) <= 0.1, `AVERAGE-BANDWIDTH of ${uri} is ${said("AVERAGE-BANDWIDTH")}, measured ${measured.average}`);
+        assert.ok(
+          Math.abs(said("BANDWIDTH") / measured.peak - 1) <= 0.1,
+          `BANDWIDTH of ${uri} is ${said("BANDWIDTH")}, measured ${measured.peak}`,
+        );
+        assert.ok(
+          Math.abs(said("AVERAGE-BANDWIDTH") / measured.average - 1) <= 0.1,
+          `AVERAGE-BANDWIDTH of ${uri} is ${said("AVERAGE-BANDWIDTH")}, measured ${measured.average}`,
+        );
         assert.ok(said("AVERAGE-BANDWIDTH") <= said("BANDWIDTH"), `${uri}: ${attributes}`);
-        const dash = Number(new RegExp(`<Representation id="${uri!.replace(".m3u8", "")}"[^>]* bandwidth="(\\d+)"`).exec(mpd)?.[1]);
-        assert.ok(Math.abs(dash / peakOf(alone) - 1) <= 0.1, `bandwidth of ${uri} is ${dash} in DASH, measured ${peakOf(alone)}`);
+        const dash = Number(
+          new RegExp(`<Representation id="${uri!.replace(".m3u8", "")}"[^>]* bandwidth="(\\d+)"`).exec(mpd)?.[1],
+        );
+        assert.ok(
+          Math.abs(dash / peakOf(alone) - 1) <= 0.1,
+          `bandwidth of ${uri} is ${dash} in DASH, measured ${peakOf(alone)}`,
+        );
       }
     });
   }
 
   /** Audio playlists by GROUP-ID. Each group has one rendition. */
   async function groupsOf(text: string, base: string): Promise<Map<string, Playlist>> {
-    return new Map(await Promise.all([...text.matchAll(/TYPE=AUDIO,GROUP-ID="(\w+)".*URI="([^"]+)"/g)].map(async ([, group, uri]) => [group!, await playlistOf(new URL(uri!, base).href)] as const)));
+    return new Map(
+      await Promise.all(
+        [...text.matchAll(/TYPE=AUDIO,GROUP-ID="(\w+)".*URI="([^"]+)"/g)].map(
+          async ([, group, uri]) => [group!, await playlistOf(new URL(uri!, base).href)] as const,
+        ),
+      ),
+    );
   }
 });
 
@@ -103,6 +156,14 @@ const averageOf = ({ segments }: Playlist) => bitsOf(segments) / secondsOf(segme
 const bitsOf = (segments: Playlist["segments"]) => segments.reduce((sum, { size }) => sum + 8 * size, 0);
 const secondsOf = (segments: Playlist["segments"]) => segments.reduce((sum, { duration }) => sum + duration, 0);
 
-function note(t: TestContext, name: string, uri: string, said: { peak: number; average: number }, measured: { peak: number; average: number }) {
-  t.diagnostic(`${name} ${uri}: BANDWIDTH ${said.peak} of ${Math.round(measured.peak)}, AVERAGE-BANDWIDTH ${said.average} of ${Math.round(measured.average)}`);
+function note(
+  t: TestContext,
+  name: string,
+  uri: string,
+  said: { peak: number; average: number },
+  measured: { peak: number; average: number },
+) {
+  t.diagnostic(
+    `${name} ${uri}: BANDWIDTH ${said.peak} of ${Math.round(measured.peak)}, AVERAGE-BANDWIDTH ${said.average} of ${Math.round(measured.average)}`,
+  );
 }

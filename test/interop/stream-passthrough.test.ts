@@ -9,7 +9,18 @@ import { clip, needsFfmpeg, type ClipRecipe } from "../support/media.ts";
 
 /** Pictures far out of their order, and sound that needs priming: what a camera's file is like. */
 const RECIPE: ClipRecipe = {
-  seconds: 10.01, fps: "30000/1001", video: ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-x264-params", "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0"],
+  seconds: 10.01,
+  fps: "30000/1001",
+  video: [
+    "-c:v",
+    "libx264",
+    "-preset",
+    "veryfast",
+    "-pix_fmt",
+    "yuv420p",
+    "-x264-params",
+    "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0",
+  ],
   audio: ["-c:a", "aac", "-b:a", "64k", "-ac", "2", "-ar", "44100"],
 };
 
@@ -59,7 +70,10 @@ interface Played {
   heard: boolean;
 }
 
-for (const [what, switches] of [["from its first to its last picture", false], ["and from it to an encoded rendition and back", true]] as const) {
+for (const [what, switches] of [
+  ["from its first to its last picture", false],
+  ["and from it to an encoded rendition and back", true],
+] as const) {
   test(`hls.js plays a source as it is ${what}`, { skip: needsFfmpeg.skip || withoutChromium() }, async (t) => {
     const ends: (() => Promise<void>)[] = [];
     t.after(async () => {
@@ -69,15 +83,31 @@ for (const [what, switches] of [["from its first to its last picture", false], [
     const objects = await emptyObjects(scope);
     await objects.put("stream/x/source", await readFile(await clip(RECIPE)));
     const plain = ntscModel();
-    const model = { ...plain, video: { ...plain.video!, passthrough: true }, audio: { ...plain.audio!, passthrough: true } };
-    const { origin } = await serveVideo(scope, { tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) }, video: { sourceKey: "stream/x/source" }, model });
+    const model = {
+      ...plain,
+      video: { ...plain.video!, passthrough: true },
+      audio: { ...plain.audio!, passthrough: true },
+    };
+    const { origin } = await serveVideo(scope, {
+      tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) },
+      video: { sourceKey: "stream/x/source" },
+      model,
+    });
     const browser = await openBrowser(scope);
-    const site = await openSite(scope, { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } });
+    const site = await openSite(scope, {
+      "/": { type: "text/html", body: PAGE },
+      "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
+    });
     const { page, problems } = await openPage(browser, site);
-    const played = (await page.evaluate(`play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.m3u8`)}, ${JSON.stringify({ switches })})`)) as Played;
+    const played = (await page.evaluate(
+      `play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.m3u8`)}, ${JSON.stringify({ switches })})`,
+    )) as Played;
     assert.deepEqual([played.problems, problems, played.corrupted], [[], [], 0]);
     assert.ok(played.source >= 0, "there is a source among the levels");
-    assert.ok(played.first < 0.05 && played.ranges === 1, `buffered from ${played.first} on, in ${played.ranges} parts`);
+    assert.ok(
+      played.first < 0.05 && played.ranges === 1,
+      `buffered from ${played.first} on, in ${played.ranges} parts`,
+    );
     assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
     assert.equal(played.heard, true);
     if (!switches) assert.ok(played.frames >= 298 && played.frames <= 300, `${played.frames} pictures`);
@@ -87,7 +117,11 @@ for (const [what, switches] of [["from its first to its last picture", false], [
 const DASH_PLAYERS = {
   "shaka-player": {
     // Switches to the ladder, which has other segment boundaries, and back.
-    steps: [["source", 320], ["90p", 160], ["source", 320]],
+    steps: [
+      ["source", 320],
+      ["90p", 160],
+      ["source", 320],
+    ],
     script: "shaka-player/dist/shaka-player.compiled.js",
     page: `async function load(url) {
       shaka.polyfill.installAll();
@@ -144,25 +178,45 @@ const DASH_PAGE = `<!doctype html><video muted></video><script src="/player.js">
 `;
 
 for (const [name, { script, steps, page: code }] of Object.entries(DASH_PLAYERS)) {
-  test(`${name} plays the source in DASH, in the order ${steps.map(([id]) => id).join(", ")}`, { skip: needsFfmpeg.skip || withoutChromium(), timeout: 110_000 }, async (t) => {
-    const ends: (() => Promise<void>)[] = [];
-    t.after(async () => {
-      for (const end of ends.toReversed()) await end();
-    });
-    const scope = { after: (end: () => Promise<void>) => void ends.push(end) };
-    const objects = await emptyObjects(scope);
-    // Key frames every 5 s; ladder segments last 4.004 s.
-    await objects.put("stream/x/source", await readFile(await clip({ ...RECIPE, keyframeSeconds: 5 })));
-    const plain = ntscModel({ editLists: true });
-    const model = { ...plain, video: { ...plain.video!, passthrough: true }, audio: { ...plain.audio!, passthrough: true } };
-    const { origin } = await serveVideo(scope, { tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) }, video: { sourceKey: "stream/x/source" }, model });
-    const browser = await openBrowser(scope);
-    const site = await openSite(scope, { "/": { type: "text/html", body: `${DASH_PAGE}${code}</script>` }, "/player.js": { type: "text/javascript", file: clientFile(script) } });
-    const { page, problems } = await openPage(browser, site);
-    const played = (await page.evaluate(`play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.mpd`)}, ${JSON.stringify(steps)})`)) as { problems: string[]; widths: number[]; offered: string[]; at: number; corrupted: number };
-    assert.deepEqual([played.problems, problems, played.corrupted], [[], [], 0]);
-    assert.deepEqual(played.offered.toSorted(), ["180p", "90p", "source"]);
-    assert.deepEqual(played.widths, steps.map(([, width]) => width));
-    assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
-  });
+  test(
+    `${name} plays the source in DASH, in the order ${steps.map(([id]) => id).join(", ")}`,
+    { skip: needsFfmpeg.skip || withoutChromium(), timeout: 110_000 },
+    async (t) => {
+      const ends: (() => Promise<void>)[] = [];
+      t.after(async () => {
+        for (const end of ends.toReversed()) await end();
+      });
+      const scope = { after: (end: () => Promise<void>) => void ends.push(end) };
+      const objects = await emptyObjects(scope);
+      // Key frames every 5 s; ladder segments last 4.004 s.
+      await objects.put("stream/x/source", await readFile(await clip({ ...RECIPE, keyframeSeconds: 5 })));
+      const plain = ntscModel({ editLists: true });
+      const model = {
+        ...plain,
+        video: { ...plain.video!, passthrough: true },
+        audio: { ...plain.audio!, passthrough: true },
+      };
+      const { origin } = await serveVideo(scope, {
+        tracks: { source: createPassthrough({ objects, log: silentLog, enabled: true }) },
+        video: { sourceKey: "stream/x/source" },
+        model,
+      });
+      const browser = await openBrowser(scope);
+      const site = await openSite(scope, {
+        "/": { type: "text/html", body: `${DASH_PAGE}${code}</script>` },
+        "/player.js": { type: "text/javascript", file: clientFile(script) },
+      });
+      const { page, problems } = await openPage(browser, site);
+      const played = (await page.evaluate(
+        `play(${JSON.stringify(`${origin}/0123456789abcdef0123456789abcdef/manifest/video.mpd`)}, ${JSON.stringify(steps)})`,
+      )) as { problems: string[]; widths: number[]; offered: string[]; at: number; corrupted: number };
+      assert.deepEqual([played.problems, problems, played.corrupted], [[], [], 0]);
+      assert.deepEqual(played.offered.toSorted(), ["180p", "90p", "source"]);
+      assert.deepEqual(
+        played.widths,
+        steps.map(([, width]) => width),
+      );
+      assert.ok(Math.abs(played.at - 10.01) < 0.1, `it ended at ${played.at}`);
+    },
+  );
 }

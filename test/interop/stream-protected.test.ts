@@ -4,7 +4,14 @@ import { before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { systemClock } from "../../src/kernel/index.ts";
 import { createAccess, createPlayback, type Video } from "../../src/stream/index.ts";
-import { anyVideo, ntscModel, serveDelivery, serveVideo, storedSegments, UID } from "../../src/stream/playback/playback.testing.ts";
+import {
+  anyVideo,
+  ntscModel,
+  serveDelivery,
+  serveVideo,
+  storedSegments,
+  UID,
+} from "../../src/stream/playback/playback.testing.ts";
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { needsFfmpeg } from "../support/media.ts";
 import { suiteScope } from "../support/suite-scope.ts";
@@ -42,16 +49,34 @@ describe("a protected video", { skip: needsFfmpeg.skip || withoutChromium() }, (
 
   before(async () => {
     browser = await openBrowser(scope);
-    const site = { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } };
-    [allowed, other] = await Promise.all([openSite(scope, site), openSite(scope, site)]) as [string, string];
+    const site = {
+      "/": { type: "text/html", body: PAGE },
+      "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
+    };
+    [allowed, other] = (await Promise.all([openSite(scope, site), openSite(scope, site)])) as [string, string];
     const { objects } = await serveVideo(scope);
-    const video: Video = anyVideo({ model: ntscModel(), requireSignedURLs: true, allowedOrigins: [new URL(allowed).host] });
+    const video: Video = anyVideo({
+      model: ntscModel(),
+      requireSignedURLs: true,
+      allowedOrigins: [new URL(allowed).host],
+    });
     const access = createAccess({
       videos: { find: async (uid) => (uid === UID ? video : undefined) },
-      keys: { find: async (id) => (id === KID ? { account: video.account, publicKey: createPublicKey(privateKey) } : undefined) },
-      countryOf: () => "PT", clock: systemClock,
+      keys: {
+        find: async (id) =>
+          id === KID ? { account: video.account, publicKey: createPublicKey(privateKey) } : undefined,
+      },
+      countryOf: () => "PT",
+      clock: systemClock,
     });
-    origin = await serveDelivery(scope, { videos: [], access, routes: createPlayback({ segments: storedSegments(objects), captions: { of: async () => [], vtt: async () => "WEBVTT\n" } }) });
+    origin = await serveDelivery(scope, {
+      videos: [],
+      access,
+      routes: createPlayback({
+        segments: storedSegments(objects),
+        captions: { of: async () => [], vtt: async () => "WEBVTT\n" },
+      }),
+    });
   });
 
   const play = async (site: string, id: string) => {
@@ -61,26 +86,45 @@ describe("a protected video", { skip: needsFfmpeg.skip || withoutChromium() }, (
     return result as { at?: number; refused?: number };
   };
 
-  test("plays to the end by its token, on a page that it may be on, and on no other", { timeout: 110_000 }, async () => {
-    const token = tokenFor({ accessRules: [{ type: "ip.geoip.country", action: "allow", country: ["PT"] }, { type: "any", action: "block" }] });
-    const played = await play(allowed, token);
-    assert.ok((played.at ?? 0) > 9.9, JSON.stringify(played));
-    assert.deepEqual(await play(other, token), { refused: 403 });
-    assert.deepEqual(await play(allowed, UID), { refused: 401 });
-  });
+  test(
+    "plays to the end by its token, on a page that it may be on, and on no other",
+    { timeout: 110_000 },
+    async () => {
+      const token = tokenFor({
+        accessRules: [
+          { type: "ip.geoip.country", action: "allow", country: ["PT"] },
+          { type: "any", action: "block" },
+        ],
+      });
+      const played = await play(allowed, token);
+      assert.ok((played.at ?? 0) > 9.9, JSON.stringify(played));
+      assert.deepEqual(await play(other, token), { refused: 403 });
+      assert.deepEqual(await play(allowed, UID), { refused: 401 });
+    },
+  );
 
   test("its segments are as protected as its manifests", async () => {
     const good = tokenFor({});
     const forged = `${good.slice(0, good.lastIndexOf(".") + 1)}${Buffer.alloc(256, 7).toString("base64url")}`;
     const cases: [string, number][] = [
-      [good, 200], [UID, 401], [forged, 403],
+      [good, 200],
+      [UID, 401],
+      [forged, 403],
       [tokenFor({ exp: Math.floor(Date.now() / 1000) - 60 }), 403],
       [tokenFor({ accessRules: [{ type: "ip.src", action: "block", ip: ["127.0.0.0/8"] }] }), 403],
       [tokenFor({ sub: "e".repeat(32) }), 404],
       [`${word({ alg: "none" })}.${word({ sub: UID })}.`, 403],
     ];
     for (const [id, status] of cases) {
-      for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "manifest/180p.m3u8", "segments/180p/init.mp4", "segments/180p/0.m4s", "segments/audio/1.m4s", "captions/de.vtt"]) {
+      for (const path of [
+        "manifest/video.m3u8",
+        "manifest/video.mpd",
+        "manifest/180p.m3u8",
+        "segments/180p/init.mp4",
+        "segments/180p/0.m4s",
+        "segments/audio/1.m4s",
+        "captions/de.vtt",
+      ]) {
         const response = await fetch(`${origin}/${id}/${path}`);
         await response.arrayBuffer();
         assert.equal(response.status, status, `${id.slice(0, 40)} ${path}`);

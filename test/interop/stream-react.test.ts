@@ -10,7 +10,10 @@ import { bundleReactApp, reactPages } from "./react-page.ts";
 
 const UID = "0123456789abcdef0123456789abcdef";
 const OTHER = "fedcba9876543210fedcba9876543210";
-const missing = !existsSync(clientFile("@cloudflare/stream-react")) && process.env["REQUIRE_ALL"] !== "1" && "the clients of the tests are not installed";
+const missing =
+  !existsSync(clientFile("@cloudflare/stream-react")) &&
+  process.env["REQUIRE_ALL"] !== "1" &&
+  "the clients of the tests are not installed";
 
 describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.skip || missing }, () => {
   let delivery: StaticDelivery;
@@ -36,7 +39,8 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     const opened = await openPage(browser);
     const elsewhere: string[] = [];
     opened.page.on("request", (request) => {
-      if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith("http://127.0.0.1:")) elsewhere.push(request.url());
+      if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith("http://127.0.0.1:"))
+        elsewhere.push(request.url());
     });
     await opened.page.goto(site);
     return { ...opened, elsewhere };
@@ -46,11 +50,27 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
   const current = (page: Page, expression: string) => page.evaluate(`streamRef.current.${expression}`);
 
   test("it plays, seeks and hears every event, and its box takes the shape of the picture", async () => {
-    const { page, problems, elsewhere } = await open({ src: UID, controls: true, muted: true, autoplay: true, customerCode: "m033z5x00ks6nunl" });
+    const { page, problems, elsewhere } = await open({
+      src: UID,
+      controls: true,
+      muted: true,
+      autoplay: true,
+      customerCode: "m033z5x00ks6nunl",
+    });
     await heard(page, "Playing");
     assert.equal(page.frames()[1]!.url(), `${delivery.origin}/${UID}/iframe?muted=true&preload=metadata&autoplay=true`);
     await until(page, "document.querySelector('iframe').getBoundingClientRect().height === 360");
-    for (const event of ["LoadStart", "LoadedMetaData", "DurationChange", "LoadedData", "CanPlay", "Play", "TimeUpdate", "Progress"]) await heard(page, event);
+    for (const event of [
+      "LoadStart",
+      "LoadedMetaData",
+      "DurationChange",
+      "LoadedData",
+      "CanPlay",
+      "Play",
+      "TimeUpdate",
+      "Progress",
+    ])
+      await heard(page, event);
     await page.evaluate("setProps({ currentTime: 10 })");
     for (const event of ["Seeking", "Seeked"]) await heard(page, event);
     await heard(page, "Ended");
@@ -62,11 +82,18 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
   test("changed props reach the player", async () => {
     const { page } = await open({ src: UID, controls: true, muted: true });
     await heard(page, "LoadedMetaData");
-    await page.evaluate("setProps({ volume: 0.25, playbackRate: 2, loop: true, controls: false, primaryColor: 'tomato' })");
+    await page.evaluate(
+      "setProps({ volume: 0.25, playbackRate: 2, loop: true, controls: false, primaryColor: 'tomato' })",
+    );
     for (const event of ["VolumeChange", "RateChange"]) await heard(page, event);
     const frame = page.frames()[1]!;
     await until(frame, 'document.documentElement.style.getPropertyValue("--accent") === "tomato"');
-    assert.deepEqual(await frame.evaluate('(({ volume, playbackRate, loop }) => ({ volume, playbackRate, loop }))(document.querySelector("video"))'), { volume: 0.25, playbackRate: 2, loop: true });
+    assert.deepEqual(
+      await frame.evaluate(
+        '(({ volume, playbackRate, loop }) => ({ volume, playbackRate, loop }))(document.querySelector("video"))',
+      ),
+      { volume: 0.25, playbackRate: 2, loop: true },
+    );
     await page.evaluate("setProps({ muted: false })");
     await until(frame, '!document.querySelector("video").muted');
     await page.evaluate(`streamRef.current.play().then(() => window.playing = true)`);
@@ -83,7 +110,9 @@ describe("@cloudflare/stream-react", { skip: withoutChromium() || needsFfmpeg.sk
     const { page: short } = await open({ src: UID });
     await heard(short, "LoadedMetaData");
     assert.equal(new URL(short.frames()[1]!.url()).pathname, `/${UID}/iframe`);
-    const { page: whole, elsewhere } = await open({ src: `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=metadata` });
+    const { page: whole, elsewhere } = await open({
+      src: `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=metadata`,
+    });
     await heard(whole, "LoadedMetaData");
     assert.deepEqual(elsewhere, []);
   });

@@ -11,7 +11,10 @@ import { clip, needsFfmpeg } from "../support/media.ts";
 import { createScope } from "./platform.ts";
 import { startVideoPlatform, type VideoPlatform } from "./video-platform.ts";
 
-const missing = !existsSync(clientFile("hls.js")) && process.env["REQUIRE_ALL"] !== "1" && "the clients of the tests are not installed";
+const missing =
+  !existsSync(clientFile("hls.js")) &&
+  process.env["REQUIRE_ALL"] !== "1" &&
+  "the clients of the tests are not installed";
 const HOUR = 3600;
 const now = () => Math.floor(Date.now() / 1000);
 const word = (value: string) => Buffer.from(value).toString("base64url");
@@ -45,7 +48,10 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
       openBrowser(scope).then((opened) => (browser = opened)),
     ]);
     ({ client, account: account_id } = platform);
-    site = await openSite(scope, { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } });
+    site = await openSite(scope, {
+      "/": { type: "text/html", body: PAGE },
+      "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
+    });
     const form = new FormData();
     form.set("file", new Blob([readFileSync(path)]), "private.mp4");
     ({ uid } = (await client.post(`/accounts/${account_id}/stream`, { body: form })).result);
@@ -60,11 +66,18 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
 
   /** As the manual signs with the jwk, by Web Crypto. */
   async function signed(claims: object, { id, jwk } = key): Promise<string> {
-    const imported = await crypto.subtle.importKey("jwk", JSON.parse(Buffer.from(jwk, "base64").toString()), { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }, false, ["sign"]);
+    const imported = await crypto.subtle.importKey(
+      "jwk",
+      JSON.parse(Buffer.from(jwk, "base64").toString()),
+      { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+      false,
+      ["sign"],
+    );
     const text = `${word(JSON.stringify({ alg: "RS256", kid: id }))}.${word(JSON.stringify({ sub: uid, kid: id, exp: now() + HOUR, ...claims }))}`;
     return `${text}.${Buffer.from(await crypto.subtle.sign("RSASSA-PKCS1-v1_5", imported, Buffer.from(text))).toString("base64url")}`;
   }
-  const status = async (id: string, path = "manifest/video.m3u8", headers: Record<string, string> = {}) => (await fetch(`${platform.url}/${id}/${path}`, { headers })).status;
+  const status = async (id: string, path = "manifest/video.m3u8", headers: Record<string, string> = {}) =>
+    (await fetch(`${platform.url}/${id}/${path}`, { headers })).status;
   /** From an address elsewhere, as the proxy in front tells it. */
   const from = (address: string) => ({ "x-forwarded-for": address });
 
@@ -73,26 +86,55 @@ describe("a signed video", { skip: needsFfmpeg.skip || withoutChromium() || miss
     const byPem = `${text}.${createSign("RSA-SHA256").update(text).sign(Buffer.from(key.pem, "base64").toString()).toString("base64url")}`;
     const { token: byApi } = await client.stream.token.create(uid, { account_id });
     const paths = ["manifest/video.m3u8", "manifest/video.mpd", "thumbnails/thumbnail.jpg", "iframe", "watch"];
-    for (const token of [await signed({}), byPem, byApi]) assert.deepEqual(await Promise.all(paths.map((path) => status(token, path))), [200, 200, 200, 200, 200]);
+    for (const token of [await signed({}), byPem, byApi])
+      assert.deepEqual(await Promise.all(paths.map((path) => status(token, path))), [200, 200, 200, 200, 200]);
     assert.deepEqual(await Promise.all(paths.slice(0, 3).map((path) => status(uid, path))), [401, 401, 401]);
-    for (const claims of [{ exp: now() - HOUR }, { nbf: now() + HOUR }, { exp: now() + 48 * HOUR }]) assert.equal(await status(await signed(claims)), 403, JSON.stringify(claims));
+    for (const claims of [{ exp: now() - HOUR }, { nbf: now() + HOUR }, { exp: now() + 48 * HOUR }])
+      assert.equal(await status(await signed(claims)), 403, JSON.stringify(claims));
   });
 
   it("is downloaded only by a token that says so", async () => {
     await client.stream.downloads.create(uid, { account_id });
     let made;
-    while ((made = (await client.stream.downloads.get(uid, { account_id })).default).status === "inprogress") await setTimeout(50);
+    while ((made = (await client.stream.downloads.get(uid, { account_id })).default).status === "inprogress")
+      await setTimeout(50);
     assert.equal(made.status, "ready");
-    assert.deepEqual([await status(uid, "downloads/default.mp4"), await status(await signed({}), "downloads/default.mp4"), await status(await signed({ downloadable: true }), "downloads/default.mp4")], [401, 403, 200]);
+    assert.deepEqual(
+      [
+        await status(uid, "downloads/default.mp4"),
+        await status(await signed({}), "downloads/default.mp4"),
+        await status(await signed({ downloadable: true }), "downloads/default.mp4"),
+      ],
+      [401, 403, 200],
+    );
   });
 
   it("is shown where its access rules say, the first that fits: by country and by network", async () => {
-    const american = await signed({ accessRules: [{ type: "ip.src", action: "block", ip: ["8.8.4.0/24"] }, { type: "ip.geoip.country", action: "allow", country: ["US"] }, { type: "any", action: "block" }] });
+    const american = await signed({
+      accessRules: [
+        { type: "ip.src", action: "block", ip: ["8.8.4.0/24"] },
+        { type: "ip.geoip.country", action: "allow", country: ["US"] },
+        { type: "any", action: "block" },
+      ],
+    });
     // The resolvers of Google, and one of the root servers in Sweden.
-    assert.deepEqual(await Promise.all(["8.8.8.8", "8.8.4.4", "192.36.148.17", "127.0.0.1"].map((address) => status(american, "manifest/video.m3u8", from(address)))), [200, 403, 403, 403]);
+    assert.deepEqual(
+      await Promise.all(
+        ["8.8.8.8", "8.8.4.4", "192.36.148.17", "127.0.0.1"].map((address) =>
+          status(american, "manifest/video.m3u8", from(address)),
+        ),
+      ),
+      [200, 403, 403, 403],
+    );
     const byNetwork = await signed({ accessRules: [{ type: "ip.src", action: "block", ip: ["0.0.0.0/0"] }] });
     // A rule of IPv4 fits nobody who comes by IPv6; and nobody whom no rule fits is refused.
-    assert.deepEqual([await status(byNetwork, "segments/180p/0.m4s", from("2001:db8::1")), await status(byNetwork, "segments/180p/0.m4s", from("8.8.8.8"))], [200, 403]);
+    assert.deepEqual(
+      [
+        await status(byNetwork, "segments/180p/0.m4s", from("2001:db8::1")),
+        await status(byNetwork, "segments/180p/0.m4s", from("8.8.8.8")),
+      ],
+      [200, 403],
+    );
   });
 
   async function playing(token: string): Promise<Page> {

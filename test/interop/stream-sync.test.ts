@@ -22,17 +22,26 @@ import { suiteScope } from "../support/suite-scope.ts";
 const TOLERANCE_SECONDS = 0.01;
 
 function assertInSync({ first, flashes, tones }: Measured, what: string, expected = FLASHES) {
-  assert.ok(Math.abs(first.video - first.audio) <= TOLERANCE_SECONDS, `${what}: video begins at ${first.video} s, audio at ${first.audio} s`);
-  for (const [kind, times] of [["flash", flashes], ["tone", tones]] as const) {
+  assert.ok(
+    Math.abs(first.video - first.audio) <= TOLERANCE_SECONDS,
+    `${what}: video begins at ${first.video} s, audio at ${first.audio} s`,
+  );
+  for (const [kind, times] of [
+    ["flash", flashes],
+    ["tone", tones],
+  ] as const) {
     assert.equal(times.length, expected.length, `${what}: ${kind} at ${times.join(", ")}`);
-    for (const [i, time] of times.entries()) assert.ok(Math.abs(time - expected[i]!) <= TOLERANCE_SECONDS, `${what}: ${kind} at ${times.join(", ")}`);
+    for (const [i, time] of times.entries())
+      assert.ok(Math.abs(time - expected[i]!) <= TOLERANCE_SECONDS, `${what}: ${kind} at ${times.join(", ")}`);
   }
 }
 
 /** Times just before and after each edge of the first flashes, in seconds, and whether the frame is white at that time. */
 const MOMENTS = FLASHES.slice(0, 3).flatMap((at) => [
-  { at: at - TOLERANCE_SECONDS, white: false }, { at: at + TOLERANCE_SECONDS, white: true },
-  { at: at + FLASH_SECONDS - TOLERANCE_SECONDS, white: true }, { at: at + FLASH_SECONDS + TOLERANCE_SECONDS, white: false },
+  { at: at - TOLERANCE_SECONDS, white: false },
+  { at: at + TOLERANCE_SECONDS, white: true },
+  { at: at + FLASH_SECONDS - TOLERANCE_SECONDS, white: true },
+  { at: at + FLASH_SECONDS + TOLERANCE_SECONDS, white: false },
 ]);
 
 /** Page scripts that define `load(video, url)`. */
@@ -144,20 +153,41 @@ describe("audio and video are in sync", { skip: needsFfmpeg.skip || withoutChrom
     source = createPassthrough({ objects: world.objects, log: silentLog, enabled: true });
     const path = await clip(flashClip);
     const uids = [await world.upload(path), await world.upload(path, { clip: { start: 2, end: 8 } })];
-    [whole, part] = (await Promise.all(uids.map((uid) => world.until(uid, ({ state }) => state === "ready" || state === "error")))) as [Video, Video];
-    origin = await serveDelivery(scope, { videos: [whole, part], routes: createPlayback({ segments: world.segments, source }) });
+    [whole, part] = (await Promise.all(
+      uids.map((uid) => world.until(uid, ({ state }) => state === "ready" || state === "error")),
+    )) as [Video, Video];
+    origin = await serveDelivery(scope, {
+      videos: [whole, part],
+      routes: createPlayback({ segments: world.segments, source }),
+    });
     browser = await openBrowser(scope, ["--enable-features=BuiltinHlsPlayer,HlsPlayer"]);
-    site = await openSite(scope, Object.fromEntries(Object.entries(PLAYERS).flatMap(([name, { script, page }]) => [
-      [`/${name}`, { type: "text/html", body: `<!doctype html><video muted></video>${script === undefined ? "" : `<script src="/${name}/player"></script>`}<script>${COMMON}\n${page}</script>` }],
-      ...(script === undefined ? [] : [[`/${name}/player`, { type: "text/javascript", file: clientFile(script) }] as const]),
-    ])));
+    site = await openSite(
+      scope,
+      Object.fromEntries(
+        Object.entries(PLAYERS).flatMap(([name, { script, page }]) => [
+          [
+            `/${name}`,
+            {
+              type: "text/html",
+              body: `<!doctype html><video muted></video>${script === undefined ? "" : `<script src="/${name}/player"></script>`}<script>${COMMON}\n${page}</script>`,
+            },
+          ],
+          ...(script === undefined
+            ? []
+            : [[`/${name}/player`, { type: "text/javascript", file: clientFile(script) }] as const]),
+        ]),
+      ),
+    );
   });
 
   for (const manifest of ["video.m3u8", "video.mpd"]) {
     test(`libavformat presents audio and video of every rendition of ${manifest} in sync`, async () => {
       const renditions = whole.model!.ladder.length + 1;
       for (let stream = 0; stream < renditions; stream++) {
-        assertInSync(await measureFlashes(`${origin}/${whole.uid}/manifest/${manifest}`, stream), `video stream ${stream} of ${manifest}`);
+        assertInSync(
+          await measureFlashes(`${origin}/${whole.uid}/manifest/${manifest}`, stream),
+          `video stream ${stream} of ${manifest}`,
+        );
       }
     });
   }
@@ -166,11 +196,22 @@ describe("audio and video are in sync", { skip: needsFfmpeg.skip || withoutChrom
     assertInSync(await measureFlashes(`${origin}/${part.uid}/manifest/video.m3u8`), "a clip", [1, 3, 5]);
   });
 
-  for (const [what, of] of [["the source", () => source], ["an encoded rendition", () => undefined]] as const) {
+  for (const [what, of] of [
+    ["the source", () => source],
+    ["an encoded rendition", () => undefined],
+  ] as const) {
     test(`a download of ${what} has audio and video in sync`, async () => {
       const { signal } = new AbortController();
-      const renditions = await chooseRenditions(whole, whole.model!, "default", { segments: world.segments, source: of() });
-      const file = await muxFile({ renditions, kind: "isom", signal, open: async (rendition, segment) => (await rendition.open(segment, signal))! });
+      const renditions = await chooseRenditions(whole, whole.model!, "default", {
+        segments: world.segments,
+        source: of(),
+      });
+      const file = await muxFile({
+        renditions,
+        kind: "isom",
+        signal,
+        open: async (rendition, segment) => (await rendition.open(segment, signal))!,
+      });
       const path = join(world.folder, `${what.replaceAll(" ", "-")}.mp4`);
       await pipeline(Readable.from(file.body()), createWriteStream(path));
       const measured = await measureFlashes(path);
@@ -181,13 +222,22 @@ describe("audio and video are in sync", { skip: needsFfmpeg.skip || withoutChrom
   for (const [name, { manifest }] of Object.entries(PLAYERS)) {
     test(`${name} presents frames and buffers audio at the expected times`, { timeout: 110_000 }, async () => {
       const { page, problems } = await openPage(browser, `${site}/${name}`);
-      const { shown, audio } = (await page.evaluate(`measure(${JSON.stringify(`${origin}/${whole.uid}/manifest/${manifest}`)}, ${JSON.stringify(MOMENTS)})`)) as { shown: boolean[]; audio?: { start: number; offset: number; tones: number[] } };
+      const { shown, audio } = (await page.evaluate(
+        `measure(${JSON.stringify(`${origin}/${whole.uid}/manifest/${manifest}`)}, ${JSON.stringify(MOMENTS)})`,
+      )) as { shown: boolean[]; audio?: { start: number; offset: number; tones: number[] } };
       await page.context().close();
       assert.deepEqual(problems, []);
-      assert.deepEqual(Object.fromEntries(MOMENTS.map(({ at }, i) => [at.toFixed(3), shown[i]])), Object.fromEntries(MOMENTS.map(({ at, white }) => [at.toFixed(3), white])));
+      assert.deepEqual(
+        Object.fromEntries(MOMENTS.map(({ at }, i) => [at.toFixed(3), shown[i]])),
+        Object.fromEntries(MOMENTS.map(({ at, white }) => [at.toFixed(3), white])),
+      );
       if (audio === undefined) return;
-      assert.ok(Math.abs(audio.start) <= TOLERANCE_SECONDS && Math.abs(audio.offset) <= TOLERANCE_SECONDS, JSON.stringify(audio));
-      for (const [i, tone] of audio.tones.entries()) assert.ok(Math.abs(tone - FLASHES[i]!) <= TOLERANCE_SECONDS, JSON.stringify(audio));
+      assert.ok(
+        Math.abs(audio.start) <= TOLERANCE_SECONDS && Math.abs(audio.offset) <= TOLERANCE_SECONDS,
+        JSON.stringify(audio),
+      );
+      for (const [i, tone] of audio.tones.entries())
+        assert.ok(Math.abs(tone - FLASHES[i]!) <= TOLERANCE_SECONDS, JSON.stringify(audio));
       assert.ok(audio.tones.length > 0);
     });
   }

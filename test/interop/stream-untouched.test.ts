@@ -9,7 +9,14 @@ import type { Browser } from "playwright-core";
 import { silentLog, systemClock } from "../../src/kernel/index.ts";
 import { settingsSchema } from "../../src/kernel/settings.ts";
 import { openFsObjects } from "../../src/store/index.ts";
-import { createMediaTools, createPassthrough, createPlayback, createProbe, createSegments, type Video } from "../../src/stream/index.ts";
+import {
+  createMediaTools,
+  createPassthrough,
+  createPlayback,
+  createProbe,
+  createSegments,
+  type Video,
+} from "../../src/stream/index.ts";
 import { anyVideo, serveDelivery, UID } from "../../src/stream/playback/playback.testing.ts";
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";
@@ -30,7 +37,9 @@ const page = (player: string, play: string) => `<!doctype html><video></video><s
   ${play}
 </script>`;
 
-const HLS = page("hls.js", `async function play(url, levels) {
+const HLS = page(
+  "hls.js",
+  `async function play(url, levels) {
   // It loads no further ahead than that: the most of it is still to come when the other rung is chosen.
   const hls = new Hls({ enableWorker: false, maxBufferLength: 2, maxMaxBufferLength: 2 });
   // To wait for an encoder is no error of what comes then, and a change of rungs gives up what was being loaded.
@@ -47,9 +56,12 @@ const HLS = page("hls.js", `async function play(url, levels) {
   video.playbackRate = 2;
   await until("the end", () => video.ended);
   return result();
-}`);
+}`,
+);
 
-const DASH = page("dash.js", `async function play(url) {
+const DASH = page(
+  "dash.js",
+  `async function play(url) {
   const player = dashjs.MediaPlayer().create();
   player.updateSettings({ debug: { logLevel: dashjs.Debug.LOG_LEVEL_NONE } });
   player.on("error", (event) => problems.push(JSON.stringify(event.error?.message ?? event)));
@@ -59,7 +71,8 @@ const DASH = page("dash.js", `async function play(url) {
   await until("playing after a seek", () => !video.seeking && video.currentTime > 8.7);
   await until("the end", () => video.ended);
   return result();
-}`);
+}`,
+);
 
 interface Played {
   problems: string[];
@@ -91,13 +104,26 @@ describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || wit
     const settings = settingsSchema.parse({}).stream;
     const tools = createMediaTools({ settings, log: silentLog });
     scope.after(() => tools.close());
-    const segments = createSegments({ tools, objects, clock: systemClock, log: silentLog, scratch: join(folder, "scratch") });
+    const segments = createSegments({
+      tools,
+      objects,
+      clock: systemClock,
+      log: silentLog,
+      scratch: join(folder, "scratch"),
+    });
     scope.after(() => segments.close());
     const sourceKey = `stream/${UID}/source`;
     await objects.put(sourceKey, createReadStream(path), { durable: false });
-    const model = await createProbe({ tools, objects, settings, folder }).probe({ uid: UID, sourceKey, watermark: null });
+    const model = await createProbe({ tools, objects, settings, folder }).probe({
+      uid: UID,
+      sourceKey,
+      watermark: null,
+    });
     const video = anyVideo({ state: "inprogress", pctComplete: 0, sourceKey, model });
-    const origin = await serveDelivery(scope, { videos: [video], routes: createPlayback({ segments, source: createPassthrough({ objects, log: silentLog, enabled: true }) }) });
+    const origin = await serveDelivery(scope, {
+      videos: [video],
+      routes: createPlayback({ segments, source: createPassthrough({ objects, log: silentLog, enabled: true }) }),
+    });
     return { video, url: (manifest) => `${origin}/${UID}/manifest/${manifest}` };
   }
 
@@ -111,13 +137,17 @@ describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || wit
 
   const plays = async () => uploaded(await clip({ seconds: 10, size: "640x360", fps: "30000/1001" }));
 
-  test("hls.js begins with the source as it is and goes down to a rung that is made meanwhile", { timeout: 110_000 }, async () => {
-    const { url, video } = await plays();
-    assert.equal(video.model?.video?.passthrough, true);
-    const played = await play("hls", url("video.m3u8"), { first: "source", next: "240p" });
-    assert.ok(played.at > 9.8);
-    assert.deepEqual(played.widths, [640, 426]);
-  });
+  test(
+    "hls.js begins with the source as it is and goes down to a rung that is made meanwhile",
+    { timeout: 110_000 },
+    async () => {
+      const { url, video } = await plays();
+      assert.equal(video.model?.video?.passthrough, true);
+      const played = await play("hls", url("video.m3u8"), { first: "source", next: "240p" });
+      assert.ok(played.at > 9.8);
+      assert.deepEqual(played.widths, [640, 426]);
+    },
+  );
 
   test("hls.js begins with a rung and goes up to the source", { timeout: 110_000 }, async () => {
     const { url } = await plays();
@@ -133,17 +163,29 @@ describe("a video of which nothing was encoded", { skip: needsFfmpeg.skip || wit
     assert.ok(played.frames > 60);
   });
 
-  test("ffmpeg reads every frame of every rung and of the source, without a warning", { timeout: 110_000 }, async () => {
-    const { url, video } = await plays();
-    const { frames } = video.model!.segments;
-    for (const manifest of ["video.m3u8", "video.mpd"]) {
-      const rungs = video.model!.ladder.length + (manifest === "video.m3u8" ? 1 : 0);
-      // One at a time: its reader of DASH ends with the first track that ends, a frame or two before the others have.
-      for (let n = 0; n < rungs; n++) {
-        const { stderr, stdout } = await promisify(execFile)("ffmpeg", ["-nostdin", "-loglevel", "warning", "-i", url(manifest), "-map", `0:v:${n}`, "-f", "framecrc", "-"], { timeout: 110_000 });
-        assert.equal(stderr, "", manifest);
-        assert.equal(stdout.split("\n").filter((line) => line.startsWith("0,")).length, frames, `${manifest}, rung ${n}`);
+  test(
+    "ffmpeg reads every frame of every rung and of the source, without a warning",
+    { timeout: 110_000 },
+    async () => {
+      const { url, video } = await plays();
+      const { frames } = video.model!.segments;
+      for (const manifest of ["video.m3u8", "video.mpd"]) {
+        const rungs = video.model!.ladder.length + (manifest === "video.m3u8" ? 1 : 0);
+        // One at a time: its reader of DASH ends with the first track that ends, a frame or two before the others have.
+        for (let n = 0; n < rungs; n++) {
+          const { stderr, stdout } = await promisify(execFile)(
+            "ffmpeg",
+            ["-nostdin", "-loglevel", "warning", "-i", url(manifest), "-map", `0:v:${n}`, "-f", "framecrc", "-"],
+            { timeout: 110_000 },
+          );
+          assert.equal(stderr, "", manifest);
+          assert.equal(
+            stdout.split("\n").filter((line) => line.startsWith("0,")).length,
+            frames,
+            `${manifest}, rung ${n}`,
+          );
+        }
       }
-    }
-  });
+    },
+  );
 });

@@ -40,19 +40,39 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
     new Promise((resolve, reject) => {
       let uid: string | undefined;
       new tus.Upload(createReadStream(path), {
-        chunkSize: 5 * 1024 * 1024, uploadSize: statSync(path).size, ...options, onError: reject, onSuccess: () => resolve(uid),
+        chunkSize: 5 * 1024 * 1024,
+        uploadSize: statSync(path).size,
+        ...options,
+        onError: reject,
+        onSuccess: () => resolve(uid),
         onAfterResponse: (_, response) => void (uid = response.getHeader("stream-media-id") ?? uid),
       }).start();
     });
 
   it("tus-js-client with a token", { timeout: 60_000 }, async () => {
-    const uid = await byTus({ endpoint: `${platform.api}/accounts/${account_id}/stream`, headers: { Authorization: `Bearer ${platform.token}` }, metadata: { name: "by TUS" } });
+    const uid = await byTus({
+      endpoint: `${platform.api}/accounts/${account_id}/stream`,
+      headers: { Authorization: `Bearer ${platform.token}` },
+      metadata: { name: "by TUS" },
+    });
     const video = await playable(uid!);
-    assert.deepEqual([video.meta, video.input, Math.round(video.duration), video.size], [{ name: "by TUS" }, { width: 320, height: 180 }, 2, statSync(path).size]);
+    assert.deepEqual(
+      [video.meta, video.input, Math.round(video.duration), video.size],
+      [{ name: "by TUS" }, { width: 320, height: 180 }, 2, statSync(path).size],
+    );
   });
 
   it("the SDK begins an upload that somebody else goes on with", { timeout: 60_000 }, async () => {
-    const response = await client.stream.create({ account_id, "Tus-Resumable": "1.0.0", "Upload-Length": statSync(path).size, direct_user: true, "Upload-Creator": "me", "Upload-Metadata": `name ${Buffer.from("by the SDK").toString("base64")}, maxDurationSeconds ${Buffer.from("60").toString("base64")}` }).asResponse();
+    const response = await client.stream
+      .create({
+        account_id,
+        "Tus-Resumable": "1.0.0",
+        "Upload-Length": statSync(path).size,
+        direct_user: true,
+        "Upload-Creator": "me",
+        "Upload-Metadata": `name ${Buffer.from("by the SDK").toString("base64")}, maxDurationSeconds ${Buffer.from("60").toString("base64")}`,
+      })
+      .asResponse();
     assert.equal(response.status, 201);
     const uid = response.headers.get("stream-media-id");
     await byTus({ uploadUrl: response.headers.get("location"), endpoint: "http://127.0.0.1:1/" });
@@ -74,28 +94,50 @@ describe("uploads of videos, by the clients people have", needsFfmpeg, () => {
     assert.equal(await byTus({ endpoint: second.uploadURL }), second.uid);
     await playable(second.uid);
     assert.equal((await fetch(second.uploadURL, { headers: { accept: "text/html" } })).status, 200);
-    await assert.rejects(client.stream.directUpload.create({ account_id, maxDurationSeconds: 0 }), failsWith(400, 10005));
+    await assert.rejects(
+      client.stream.directUpload.create({ account_id, maxDurationSeconds: 0 }),
+      failsWith(400, 10005),
+    );
   });
 
   it("a copy from an address, and one that nobody answers at", { timeout: 60_000 }, async () => {
     const bytes = readFileSync(path);
-    const origin = createServer((request, response) => void response.writeHead(200, { "content-length": bytes.length }).end(request.method === "HEAD" ? undefined : bytes));
+    const origin = createServer(
+      (request, response) =>
+        void response
+          .writeHead(200, { "content-length": bytes.length })
+          .end(request.method === "HEAD" ? undefined : bytes),
+    );
     await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
     scope.after(async () => void origin.close());
-    const made = await client.stream.copy.create({ account_id, input: `http://127.0.0.1:${(origin.address() as AddressInfo).port}/a.mp4`, meta: { name: "copied" } });
+    const made = await client.stream.copy.create({
+      account_id,
+      input: `http://127.0.0.1:${(origin.address() as AddressInfo).port}/a.mp4`,
+      meta: { name: "copied" },
+    });
     assert.deepEqual([made.status.state, made.size], ["downloading", bytes.length]);
     assert.equal((await playable(made.uid)).meta.name, "copied");
-    await assert.rejects(client.stream.copy.create({ account_id, input: "http://127.0.0.1:1/a.mp4" }), failsWith(400, 10010));
+    await assert.rejects(
+      client.stream.copy.create({ account_id, input: "http://127.0.0.1:1/a.mp4" }),
+      failsWith(400, 10010),
+    );
   });
 
   it("a form with a token, and a file that is no video", async () => {
     const send = (bytes: Buffer) => {
       const data = new FormData();
       data.set("file", new Blob([new Uint8Array(bytes)]), "a.mp4");
-      return fetch(`${platform.api}/accounts/${account_id}/stream`, { method: "POST", headers: { authorization: `bearer ${platform.token}` }, body: data });
+      return fetch(`${platform.api}/accounts/${account_id}/stream`, {
+        method: "POST",
+        headers: { authorization: `bearer ${platform.token}` },
+        body: data,
+      });
     };
     assert.equal((await send(readFileSync(path))).status, 200);
     const refused = await send(Buffer.from("not a video at all"));
-    assert.deepEqual([refused.status, ((await refused.json()) as { errors: { code: number }[] }).errors[0]!.code], [400, 10059]);
+    assert.deepEqual(
+      [refused.status, ((await refused.json()) as { errors: { code: number }[] }).errors[0]!.code],
+      [400, 10059],
+    );
   });
 });

@@ -38,7 +38,10 @@ const PAGE = `<!doctype html><video muted></video><script src="/hls.js"></script
   }
 </script>`;
 
-const missing = !existsSync(clientFile("hls.js")) && process.env["REQUIRE_ALL"] !== "1" && "the clients of the tests are not installed";
+const missing =
+  !existsSync(clientFile("hls.js")) &&
+  process.env["REQUIRE_ALL"] !== "1" &&
+  "the clients of the tests are not installed";
 
 describe("a video through the whole server", { skip: needsFfmpeg.skip || withoutChromium() || missing }, () => {
   const scope = createScope();
@@ -75,11 +78,17 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       const requests: Uploaded["requests"] = [];
       let uid: string | undefined;
       const upload = new tus.Upload(bytes, {
-        chunkSize: 5 * MIB, retryDelays: [50, 200], ...options,
+        chunkSize: 5 * MIB,
+        retryDelays: [50, 200],
+        ...options,
         onUploadUrlAvailable: () => void (line !== undefined && (upload.url = upload.url!.replace(platform.url, line))),
         onAfterResponse(request, response) {
           uid ??= response.getHeader("stream-media-id");
-          requests.push({ method: request.getMethod(), status: response.getStatus(), offset: Number(response.getHeader("upload-offset")) });
+          requests.push({
+            method: request.getMethod(),
+            status: response.getStatus(),
+            offset: Number(response.getHeader("upload-offset")),
+          });
         },
         onError: reject,
         onSuccess: () => resolve({ uid: uid!, requests }),
@@ -93,7 +102,10 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
     const open = new Set<Socket>();
     const server = createServer((near) => {
       const far = connect(Number(new URL(platform.url).port), "127.0.0.1");
-      for (const [from, to] of [[near, far], [far, near]] as const) {
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
         open.add(from);
         from.on("error", () => to.destroy()).on("close", () => (open.delete(from), to.destroy()));
       }
@@ -116,26 +128,59 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
   }
 
   it("an upload whose connection breaks goes on where it was, and then the video plays", async () => {
-    const { uid, requests } = await upload({ endpoint: `${platform.api}/accounts/${account_id}/stream`, headers: { Authorization: `Bearer ${platform.token}` }, metadata: { name: "Holiday", filetype: "video/mp4" } }, await cutAfter(5.5 * MIB));
-    assert.deepEqual(requests.map(({ method, status }) => `${method} ${status}`), ["POST 201", "PATCH 204", "HEAD 200", "PATCH 204"]);
+    const { uid, requests } = await upload(
+      {
+        endpoint: `${platform.api}/accounts/${account_id}/stream`,
+        headers: { Authorization: `Bearer ${platform.token}` },
+        metadata: { name: "Holiday", filetype: "video/mp4" },
+      },
+      await cutAfter(5.5 * MIB),
+    );
+    assert.deepEqual(
+      requests.map(({ method, status }) => `${method} ${status}`),
+      ["POST 201", "PATCH 204", "HEAD 200", "PATCH 204"],
+    );
     assert.ok(requests[2]!.offset >= 5 * MIB, `it began again at ${requests[2]!.offset}`);
     video = await platform.playable(uid);
-    assert.deepEqual([video.size, video.duration, video.input, video.meta], [bytes.length, 6, { width: 640, height: 360 }, { name: "Holiday", filetype: "video/mp4" }]);
+    assert.deepEqual(
+      [video.size, video.duration, video.input, video.meta],
+      [bytes.length, 6, { width: 640, height: 360 }, { name: "Holiday", filetype: "video/mp4" }],
+    );
   });
 
   it("a creator without a token uploads by the address that a server asked for", async () => {
-    const asked: Response = await platform.client.stream.create({ account_id, direct_user: true, "Tus-Resumable": "1.0.0", "Upload-Length": bytes.length, "Upload-Metadata": `maxDurationSeconds ${btoa("60")}, requiresignedurls` }).asResponse();
+    const asked: Response = await platform.client.stream
+      .create({
+        account_id,
+        direct_user: true,
+        "Tus-Resumable": "1.0.0",
+        "Upload-Length": bytes.length,
+        "Upload-Metadata": `maxDurationSeconds ${btoa("60")}, requiresignedurls`,
+      })
+      .asResponse();
     const { requests } = await upload({ uploadUrl: asked.headers.get("location")! });
-    assert.deepEqual(requests.map(({ method }) => method), ["HEAD", "PATCH", "PATCH"]);
+    assert.deepEqual(
+      requests.map(({ method }) => method),
+      ["HEAD", "PATCH", "PATCH"],
+    );
     const made = await platform.playable(asked.headers.get("stream-media-id")!);
     assert.equal(made.requireSignedURLs, true);
     assert.equal((await fetch(made.playback.hls)).status, 401);
   });
 
   it("hls.js plays it to the end in Chromium, on another site", async () => {
-    const site = await openSite(scope, { "/": { type: "text/html", body: PAGE }, "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") } });
+    const site = await openSite(scope, {
+      "/": { type: "text/html", body: PAGE },
+      "/hls.js": { type: "text/javascript", file: clientFile("hls.js/dist/hls.js") },
+    });
     const { page, problems } = await openPage(browser, site);
-    const played = (await page.evaluate(`play(${JSON.stringify(video.playback.hls)})`)) as { problems: string[]; at: number; duration: number; levels: number[]; frames: number };
+    const played = (await page.evaluate(`play(${JSON.stringify(video.playback.hls)})`)) as {
+      problems: string[];
+      at: number;
+      duration: number;
+      levels: number[];
+      frames: number;
+    };
     await page.context().close();
     assert.deepEqual([...played.problems, ...problems], []);
     assert.ok(played.at > 5.9 && Math.abs(played.duration - 6) < 0.05, JSON.stringify(played));
@@ -144,17 +189,31 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
   });
 
   it("@cloudflare/stream-react plays it to the end, with one line of ours in the page", async () => {
-    const site = await openSite(scope, reactPages(await bundleReactApp(), `${platform.url}/embed/local.js`, { src: video.uid, controls: true, muted: true, autoplay: true }));
+    const site = await openSite(
+      scope,
+      reactPages(await bundleReactApp(), `${platform.url}/embed/local.js`, {
+        src: video.uid,
+        controls: true,
+        muted: true,
+        autoplay: true,
+      }),
+    );
     const { page, problems } = await openPage(browser, site);
     await until(page, 'heard.includes("Playing")');
     await page.evaluate("setProps({ currentTime: 4, playbackRate: 2 })");
     await until(page, 'heard.includes("Ended")');
-    assert.deepEqual(await page.evaluate("[Math.round(streamRef.current.duration * 1000) / 1000, streamRef.current.videoWidth, heard.includes('Seeked'), heard.includes('Error')]"), [6, 640, true, false]);
+    assert.deepEqual(
+      await page.evaluate(
+        "[Math.round(streamRef.current.duration * 1000) / 1000, streamRef.current.videoWidth, heard.includes('Seeked'), heard.includes('Error')]",
+      ),
+      [6, 640, true, false],
+    );
     await page.context().close();
     assert.deepEqual(problems, []);
   });
 
-  const words = (program: string, args: string[]) => promisify(execFile)(program, ["-hide_banner", "-loglevel", "warning", ...args], { timeout: 60_000 });
+  const words = (program: string, args: string[]) =>
+    promisify(execFile)(program, ["-hide_banner", "-loglevel", "warning", ...args], { timeout: 60_000 });
 
   it("ffprobe and ffmpeg read both manifests of the finished video without a warning, and find every frame", async () => {
     await platform.ready(video.uid);
@@ -163,11 +222,18 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       assert.equal(probed.stderr, "", manifest);
       const { streams } = JSON.parse(probed.stdout) as { streams: { codec_name: string; width?: number }[] };
       const widths = streams.flatMap(({ width }) => width ?? []);
-      assert.ok(widths.includes(426) && widths.includes(640) && streams.some(({ codec_name: codec }) => codec === "aac"), probed.stdout);
+      assert.ok(
+        widths.includes(426) && widths.includes(640) && streams.some(({ codec_name: codec }) => codec === "aac"),
+        probed.stdout,
+      );
       for (const n of widths.keys()) {
         const decoded = await words("ffmpeg", ["-nostdin", "-i", manifest, "-map", `0:v:${n}`, "-f", "framecrc", "-"]);
         assert.equal(decoded.stderr, "", manifest);
-        assert.equal(decoded.stdout.split("\n").filter((line) => line.startsWith("0,")).length, FRAMES, `${manifest}, rung ${n}`);
+        assert.equal(
+          decoded.stdout.split("\n").filter((line) => line.startsWith("0,")).length,
+          FRAMES,
+          `${manifest}, rung ${n}`,
+        );
       }
     }
   });
@@ -184,7 +250,11 @@ describe("a video through the whole server", { skip: needsFfmpeg.skip || without
       const playlist = new URL(rung, video.playback.hls);
       const lines = (await text(playlist)).split("\n");
       const init = /URI="([^"]+)"/.exec(lines.find((line) => line.startsWith("#EXT-X-MAP:"))!)![1]!;
-      const parts = await Promise.all([init, ...lines.filter((line) => line !== "" && !line.startsWith("#"))].map(async (name) => Buffer.from(await (await fetch(new URL(name, playlist))).arrayBuffer())));
+      const parts = await Promise.all(
+        [init, ...lines.filter((line) => line !== "" && !line.startsWith("#"))].map(async (name) =>
+          Buffer.from(await (await fetch(new URL(name, playlist))).arrayBuffer()),
+        ),
+      );
       await writeFile(join(folder, "rung.mp4"), Buffer.concat(parts));
       assert.equal(await countFrames(join(folder, "rung.mp4")), FRAMES, rung);
     }

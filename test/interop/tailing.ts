@@ -9,7 +9,14 @@ export interface TailRecord {
   scriptName: string;
   exceptions: { name: string; message: string; stack?: string }[];
   logs: { message: unknown[]; level: string }[];
-  event: { request?: { url: string; method: string; headers: Record<string, string> }; response?: { status: number }; mailFrom?: string; rcptTo?: string; rawSize?: number; cron?: string };
+  event: {
+    request?: { url: string; method: string; headers: Record<string, string> };
+    response?: { status: number };
+    mailFrom?: string;
+    rcptTo?: string;
+    rawSize?: number;
+    cron?: string;
+  };
 }
 
 export interface Tailing {
@@ -53,7 +60,10 @@ export function tail(wrangler: Wrangler, args: string[]): Tailing {
     records: () => [...stdout.matchAll(/^\{\n[^]*?^\}$/gm)].map(([record]) => JSON.parse(record) as TailRecord),
     until: (condition) =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(() => finish(new Error(`${PATIENCE_MS / 1000} s have passed. Printed: ${text()}`)), PATIENCE_MS);
+        const timer = setTimeout(
+          () => finish(new Error(`${PATIENCE_MS / 1000} s have passed. Printed: ${text()}`)),
+          PATIENCE_MS,
+        );
         function finish(error?: Error) {
           clearTimeout(timer);
           wakers.delete(look);

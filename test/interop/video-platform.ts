@@ -58,10 +58,15 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
   async function checkedFetch(url: string | URL, init: RequestInit = {}): Promise<Response> {
     const response = await fetch(url, init);
     const { pathname } = new URL(url);
-    const [method, path, { status }] = [(init.method ?? "get").toUpperCase(), pathname.slice(new URL(api).pathname.length), response];
+    const [method, path, { status }] = [
+      (init.method ?? "get").toUpperCase(),
+      pathname.slice(new URL(api).pathname.length),
+      response,
+    ];
     asked.push({ method, path, status });
     if (response.headers.get("content-type")?.startsWith("application/json") === true) {
-      for (const problem of publishedOpenApi()?.problems(method, path, status, await response.clone().json()) ?? []) problems.push(`${method} ${path} ${status}: ${problem}`);
+      for (const problem of publishedOpenApi()?.problems(method, path, status, await response.clone().json()) ?? [])
+        problems.push(`${method} ${path} ${status}: ${problem}`);
     }
     return response;
   }
@@ -71,13 +76,30 @@ export async function startVideoPlatform(scope: Scope, env: Record<string, strin
       const video = await platform.ask<ShownVideo>(`/accounts/${account}/stream/${uid}`);
       assert.notEqual(video.status.state, "error", JSON.stringify(video.status));
       if (met(video)) return video;
-      assert.ok(Date.now() - began < PATIENCE_MS, `the video does not come so far: ${JSON.stringify(video.status)} ${platform.server.log().slice(-2000)}`);
+      assert.ok(
+        Date.now() - began < PATIENCE_MS,
+        `the video does not come so far: ${JSON.stringify(video.status)} ${platform.server.log().slice(-2000)}`,
+      );
     }
   }
 
   const playable = (uid: string) => when(uid, ({ readyToStream }) => readyToStream);
   const ready = (uid: string) => when(uid, ({ status }) => status.state === "ready");
-  return { ...platform, asked, problems, playable, ready, client: new Cloudflare({ baseURL: api, apiToken: token, apiEmail: null, apiKey: null, timeout: 30_000, fetch: checkedFetch }) };
+  return {
+    ...platform,
+    asked,
+    problems,
+    playable,
+    ready,
+    client: new Cloudflare({
+      baseURL: api,
+      apiToken: token,
+      apiEmail: null,
+      apiKey: null,
+      timeout: 30_000,
+      fetch: checkedFetch,
+    }),
+  };
 }
 
 export interface Posted {
@@ -92,7 +114,10 @@ export interface Site {
   heard(uid: string, secret: string): Promise<Posted>;
 }
 
-export async function startSite(scope: Scope, files: Record<string, { type: string; path: string } | { type: string; body: Buffer }>): Promise<Site> {
+export async function startSite(
+  scope: Scope,
+  files: Record<string, { type: string; path: string } | { type: string; body: Buffer }>,
+): Promise<Site> {
   const posts: { signature: string; body: Buffer }[] = [];
   const more = new EventTarget();
 
@@ -106,8 +131,14 @@ export async function startSite(scope: Scope, files: Record<string, { type: stri
     if (file === undefined) return void response.writeHead(404).end();
     const body = "body" in file ? file.body : await readFile(file.path);
     const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? "")?.[1] ?? 0);
-    const part = request.headers.range === undefined ? {} : { "content-range": `bytes ${from}-${body.length - 1}/${body.length}` };
-    response.writeHead(request.headers.range === undefined ? 200 : 206, { "content-type": file.type, "content-length": body.length - from, "accept-ranges": "bytes", ...part });
+    const part =
+      request.headers.range === undefined ? {} : { "content-range": `bytes ${from}-${body.length - 1}/${body.length}` };
+    response.writeHead(request.headers.range === undefined ? 200 : 206, {
+      "content-type": file.type,
+      "content-length": body.length - from,
+      "accept-ranges": "bytes",
+      ...part,
+    });
     response.end(request.method === "HEAD" ? undefined : body.subarray(from));
   }
 
@@ -126,7 +157,8 @@ export async function startSite(scope: Scope, files: Record<string, { type: stri
       while (about() === undefined) await once(more, "post", { signal: AbortSignal.timeout(PATIENCE_MS) });
       const { signature, body } = about()!;
       posts.splice(posts.indexOf(about()!), 1);
-      const [, time, given] = /^time=(\d+),sig1=([0-9a-f]{64})$/.exec(signature) ?? assert.fail(`no signature: ${signature}`);
+      const [, time, given] =
+        /^time=(\d+),sig1=([0-9a-f]{64})$/.exec(signature) ?? assert.fail(`no signature: ${signature}`);
       assert.equal(given, createHmac("sha256", secret).update(`${time}.`).update(body).digest("hex"));
       assert.ok(Math.abs(Date.now() / 1000 - Number(time)) < 300);
       return JSON.parse(body.toString()) as Posted;

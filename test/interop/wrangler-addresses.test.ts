@@ -27,9 +27,21 @@ describe("the addresses of a configuration file", () => {
   before(async () => {
     platform = await startPlatform(scope);
     const json = (body: unknown) => ({ method: "POST", body: JSON.stringify(body) });
-    ({ id: zone } = await platform.ask<{ id: string }>("/zones", json({ name: "example.com", account: { id: platform.account } })));
-    const { id } = await platform.ask<{ id: string }>(`/accounts/${platform.account}/storage/kv/namespaces`, json({ title: "seen" }));
-    const config = { name: "inbox", main: "index.js", compatibility_date: "2026-10-01", addresses: ["support@example.com"], kv_namespaces: [{ binding: "SEEN", id }] };
+    ({ id: zone } = await platform.ask<{ id: string }>(
+      "/zones",
+      json({ name: "example.com", account: { id: platform.account } }),
+    ));
+    const { id } = await platform.ask<{ id: string }>(
+      `/accounts/${platform.account}/storage/kv/namespaces`,
+      json({ title: "seen" }),
+    );
+    const config = {
+      name: "inbox",
+      main: "index.js",
+      compatibility_date: "2026-10-01",
+      addresses: ["support@example.com"],
+      kv_namespaces: [{ binding: "SEEN", id }],
+    };
     wrangler = await platform.wrangler({ "wrangler.jsonc": JSON.stringify(config), "index.js": WORKER });
   });
   after(() => scope.close());
@@ -38,11 +50,22 @@ describe("the addresses of a configuration file", () => {
     await platform.ask(`/zones/${zone}/email/routing/dns`, { method: "POST", body: "{}" });
     const { text } = await wrangler.run(["deploy"]);
     assert.match(text, /support@example\.com/);
-    const rules = await platform.ask<{ matchers: { value?: string }[]; source: string }[]>(`/zones/${zone}/email/routing/rules`);
-    assert.deepEqual(rules.map(({ matchers, source }) => [matchers[0]!.value, source]), [["support@example.com", "wrangler"], [undefined, "api"]]);
+    const rules = await platform.ask<{ matchers: { value?: string }[]; source: string }[]>(
+      `/zones/${zone}/email/routing/rules`,
+    );
+    assert.deepEqual(
+      rules.map(({ matchers, source }) => [matchers[0]!.value, source]),
+      [
+        ["support@example.com", "wrangler"],
+        [undefined, "api"],
+      ],
+    );
 
     await platform.mail({ from: "ada@example.net", to: "support@example.com" });
-    await assert.rejects(platform.mail({ from: "spammer@example.net", to: "support@example.com" }), /555 .*We do not want that/);
+    await assert.rejects(
+      platform.mail({ from: "spammer@example.net", to: "support@example.com" }),
+      /555 .*We do not want that/,
+    );
     await assert.rejects(platform.mail({ from: "ada@example.net", to: "nobody@example.com" }), /550/);
     await assert.rejects(platform.mail({ from: "ada@example.net", to: "support@example.org" }), /550/);
     assert.deepEqual(JSON.parse((await platform.visit("inbox")).text), [["support@example.com", "ada@example.net"]]);
@@ -50,7 +73,10 @@ describe("the addresses of a configuration file", () => {
 
   it("a destination address agrees on the page that its mail names", async () => {
     const addresses = `/accounts/${platform.account}/email/routing/addresses`;
-    const { id } = await platform.ask<{ id: string }>(addresses, { method: "POST", body: JSON.stringify({ email: "grace@example.net" }) });
+    const { id } = await platform.ask<{ id: string }>(addresses, {
+      method: "POST",
+      body: JSON.stringify({ email: "grace@example.net" }),
+    });
     const folder = join(platform.server.ready.dataDirectory, "mail", "email");
     const mails = (await readdir(folder)).filter((name) => name.endsWith(".eml"));
     assert.equal(mails.length, 1);

@@ -32,9 +32,16 @@ describe("wrangler d1", () => {
   after(scope.close);
 
   const d1 = (...args: string[]) => wrangler.run(["d1", ...args]);
-  const execute = async (sql: string) => JSON.parse((await d1("execute", "library", "--remote", "--json", "--command", sql)).stdout) as Executed[];
+  const execute = async (sql: string) =>
+    JSON.parse((await d1("execute", "library", "--remote", "--json", "--command", sql)).stdout) as Executed[];
   /** By the API, where a command more would show no more. */
-  const query = async (sql: string) => (await platform.ask<Executed[]>(`/accounts/${platform.account}/d1/database/${id}/query`, { method: "POST", body: JSON.stringify({ sql }) }))[0]!.results;
+  const query = async (sql: string) =>
+    (
+      await platform.ask<Executed[]>(`/accounts/${platform.account}/d1/database/${id}/query`, {
+        method: "POST",
+        body: JSON.stringify({ sql }),
+      })
+    )[0]!.results;
   const refused = async (args: string[]) => {
     const { code, text } = await wrangler.attempt(["d1", ...args]);
     assert.notEqual(code, 0, text);
@@ -45,45 +52,90 @@ describe("wrangler d1", () => {
     const { text } = await d1("create", "library");
     id = /"database_id": "([0-9a-f-]{36})"/.exec(text)![1]!;
     const list = JSON.parse((await d1("list", "--json")).stdout) as { uuid: string; name: string; version: string }[];
-    assert.deepEqual(list.map(({ uuid, name, version }) => ({ uuid, name, version })), [{ uuid: id, name: "library", version: "production" }]);
-    const info = JSON.parse((await d1("info", "library", "--json")).stdout) as { uuid: string; num_tables: number; rows_written_24h: number };
+    assert.deepEqual(
+      list.map(({ uuid, name, version }) => ({ uuid, name, version })),
+      [{ uuid: id, name: "library", version: "production" }],
+    );
+    const info = JSON.parse((await d1("info", "library", "--json")).stdout) as {
+      uuid: string;
+      num_tables: number;
+      rows_written_24h: number;
+    };
     assert.deepEqual([info.uuid, info.num_tables], [id, 0]);
     assert.match(await refused(["create", "library"]), /already exists/);
-    await wrangler.write("wrangler.jsonc", JSON.stringify({ name: "reader", main: "worker.js", compatibility_date: "2026-10-01", d1_databases: [{ binding: "DB", database_name: "library", database_id: id }] }));
+    await wrangler.write(
+      "wrangler.jsonc",
+      JSON.stringify({
+        name: "reader",
+        main: "worker.js",
+        compatibility_date: "2026-10-01",
+        d1_databases: [{ binding: "DB", database_name: "library", database_id: id }],
+      }),
+    );
   });
 
   it("migrations create, list and apply, each once and in order", async () => {
     await d1("migrations", "create", "library", "films");
-    await wrangler.write("migrations/0001_films.sql", "CREATE TABLE films (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n-- a semicolon; in a comment\nINSERT INTO films (name) VALUES ('M; or: a city');\n");
+    await wrangler.write(
+      "migrations/0001_films.sql",
+      "CREATE TABLE films (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n-- a semicolon; in a comment\nINSERT INTO films (name) VALUES ('M; or: a city');\n",
+    );
     await wrangler.write("migrations/0002_years.sql", "ALTER TABLE films ADD COLUMN year INTEGER;\n");
     assert.match((await d1("migrations", "list", "library", "--remote")).text, /0001_films\.sql[^]*0002_years\.sql/);
-    assert.match((await d1("migrations", "apply", "library", "--remote")).text, /0001_films\.sql\s*│ ✅[^]*0002_years\.sql\s*│ ✅/);
+    assert.match(
+      (await d1("migrations", "apply", "library", "--remote")).text,
+      /0001_films\.sql\s*│ ✅[^]*0002_years\.sql\s*│ ✅/,
+    );
     assert.match((await d1("migrations", "list", "library", "--remote")).text, /No migrations to apply/);
-    assert.deepEqual(await query("SELECT name FROM d1_migrations ORDER BY id"), [{ name: "0001_films.sql" }, { name: "0002_years.sql" }]);
+    assert.deepEqual(await query("SELECT name FROM d1_migrations ORDER BY id"), [
+      { name: "0001_films.sql" },
+      { name: "0002_years.sql" },
+    ]);
     assert.deepEqual(await query("SELECT * FROM films"), [{ id: 1, name: "M; or: a city", year: null }]);
   });
 
   it("a migration that fails leaves nothing of itself", async () => {
-    await wrangler.write("migrations/0003_bad.sql", "CREATE TABLE half (id INTEGER);\nINSERT INTO nowhere VALUES (1);\n");
+    await wrangler.write(
+      "migrations/0003_bad.sql",
+      "CREATE TABLE half (id INTEGER);\nINSERT INTO nowhere VALUES (1);\n",
+    );
     assert.match(await refused(["migrations", "apply", "library", "--remote"]), /no such table: nowhere/);
     assert.deepEqual(await query("SELECT name FROM sqlite_master WHERE name = 'half'"), []);
     assert.equal((await query("SELECT name FROM d1_migrations")).length, 2);
   });
 
   it("execute --command runs several statements and shows rows", async () => {
-    const [, selected] = await execute("INSERT INTO films (name, year) VALUES ('Nosferatu', 1922), ('Metropolis', 1927); SELECT name, year FROM films WHERE year > 1922");
+    const [, selected] = await execute(
+      "INSERT INTO films (name, year) VALUES ('Nosferatu', 1922), ('Metropolis', 1927); SELECT name, year FROM films WHERE year > 1922",
+    );
     assert.deepEqual([selected!.success, selected!.results], [true, [{ name: "Metropolis", year: 1927 }]]);
-    assert.match((await d1("execute", "DB", "--remote", "--command", "SELECT name FROM films WHERE id = 2")).text, /Nosferatu/);
-    assert.match(await refused(["execute", "library", "--remote", "--command", "SELEC 1"]), /near "SELEC": syntax error[^]*\[code: 7500\]/);
+    assert.match(
+      (await d1("execute", "DB", "--remote", "--command", "SELECT name FROM films WHERE id = 2")).text,
+      /Nosferatu/,
+    );
+    assert.match(
+      await refused(["execute", "library", "--remote", "--command", "SELEC 1"]),
+      /near "SELEC": syntax error[^]*\[code: 7500\]/,
+    );
   });
 
   it("execute --file runs a big file as one; one that fails changes nothing", async () => {
-    const rows = Array.from({ length: 5_000 }, (_, index) => `INSERT INTO films (name, year) VALUES ('film ${index} ${"é".repeat(50)}', ${1900 + (index % 100)});`);
+    const rows = Array.from(
+      { length: 5_000 },
+      (_, index) =>
+        `INSERT INTO films (name, year) VALUES ('film ${index} ${"é".repeat(50)}', ${1900 + (index % 100)});`,
+    );
     await wrangler.write("many.sql", rows.join("\n"));
-    assert.match((await d1("execute", "library", "--remote", "--file", "many.sql", "-y")).text, /Executed 5000 queries[^]*5000 rows written/);
+    assert.match(
+      (await d1("execute", "library", "--remote", "--file", "many.sql", "-y")).text,
+      /Executed 5000 queries[^]*5000 rows written/,
+    );
     assert.deepEqual(await query("SELECT count(*) AS films FROM films"), [{ films: 5_003 }]);
     await wrangler.write("bad.sql", "INSERT INTO films (name) VALUES ('never');\nINSERT INTO nowhere VALUES (1);\n");
-    assert.match(await refused(["execute", "library", "--remote", "--file", "bad.sql", "-y"]), /no such table: nowhere/);
+    assert.match(
+      await refused(["execute", "library", "--remote", "--file", "bad.sql", "-y"]),
+      /no such table: nowhere/,
+    );
     assert.deepEqual(await query("SELECT count(*) AS films FROM films"), [{ films: 5_003 }]);
   });
 
@@ -98,10 +150,16 @@ describe("wrangler d1", () => {
     const copy = new DatabaseSync(":memory:");
     copy.exec(await readFile(join(wrangler.folder, "out.sql"), "utf8"));
     assert.equal(copy.prepare("SELECT count(*) AS films FROM films").get()!["films"], 5_003);
-    assert.deepEqual({ ...copy.prepare("SELECT * FROM films WHERE id = 1").get() }, { id: 1, name: "M; or: a city", year: null });
+    assert.deepEqual(
+      { ...copy.prepare("SELECT * FROM films WHERE id = 1").get() },
+      { id: 1, name: "M; or: a city", year: null },
+    );
     copy.close();
     await d1("export", "library", "--remote", "--output", "schema.sql", "--no-data", "--table", "films", "-y");
-    assert.match(await readFile(join(wrangler.folder, "schema.sql"), "utf8"), /^(?![^]*INSERT INTO)[^]*CREATE TABLE films/);
+    assert.match(
+      await readFile(join(wrangler.folder, "schema.sql"), "utf8"),
+      /^(?![^]*INSERT INTO)[^]*CREATE TABLE films/,
+    );
   });
 
   it("time travel is told to be what it is: a bookmark of now", async () => {
@@ -111,7 +169,10 @@ describe("wrangler d1", () => {
   it("delete; then it is not found", async () => {
     assert.match((await d1("delete", "library", "-y")).text, /Deleted 'library' successfully/);
     assert.deepEqual(await platform.ask(`/accounts/${platform.account}/d1/database`), []);
-    assert.match(await refused(["execute", id, "--remote", "--command", "SELECT 1"]), /Couldn't find a D1 DB|\[code: 7404\]/);
+    assert.match(
+      await refused(["execute", id, "--remote", "--command", "SELECT 1"]),
+      /Couldn't find a D1 DB|\[code: 7404\]/,
+    );
     assert.equal((await platform.visit("reader")).status, 500);
   });
 });

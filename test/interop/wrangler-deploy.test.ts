@@ -22,7 +22,10 @@ export default {
 `;
 const GREET = `export const greet = (name: string): string => \`Hello, \${name}\`;\n`;
 /** (module (func (export "add") (param i32 i32) (result i32) local.get 0 local.get 1 i32.add)) */
-const ADD_WASM = Buffer.from("0061736d0100000001070160027f7f017f030201000707010361646400000a09010700200020016a0b", "hex");
+const ADD_WASM = Buffer.from(
+  "0061736d0100000001070160027f7f017f030201000707010361646400000a09010700200020016a0b",
+  "hex",
+);
 
 const CONFIG = {
   name: "hello",
@@ -60,9 +63,12 @@ describe("wrangler deploy", () => {
   });
   after(scope.close);
 
-  const visit = async (worker: string, path?: string): Promise<Told> => JSON.parse((await platform.visit(worker, path)).text) as Told;
+  const visit = async (worker: string, path?: string): Promise<Told> =>
+    JSON.parse((await platform.visit(worker, path)).text) as Told;
   const crons = async (worker: string) => {
-    const { schedules } = await platform.ask<{ schedules: { cron: string }[] }>(`/accounts/${platform.account}/workers/scripts/${worker}/schedules`);
+    const { schedules } = await platform.ask<{ schedules: { cron: string }[] }>(
+      `/accounts/${platform.account}/workers/scripts/${worker}/schedules`,
+    );
     return schedules.map(({ cron }) => cron);
   };
 
@@ -80,15 +86,31 @@ describe("wrangler deploy", () => {
 
   it("whoami with X-Auth-Email and X-Auth-Key", async () => {
     const { email } = await platform.ask<{ email: string }>("/user");
-    const { text } = await wrangler.run(["whoami"], { env: { CLOUDFLARE_API_TOKEN: "", CLOUDFLARE_EMAIL: email, CLOUDFLARE_API_KEY: platform.token } });
+    const { text } = await wrangler.run(["whoami"], {
+      env: { CLOUDFLARE_API_TOKEN: "", CLOUDFLARE_EMAIL: email, CLOUDFLARE_API_KEY: platform.token },
+    });
     assert.match(text, /You are logged in with an? Global API Key/);
     assert.ok(text.includes(email) && text.includes(platform.account), text);
   });
 
   it("the first deploy brings modules of every kind, variables and schedules, and says where the worker is", async () => {
     const { text } = await wrangler.run(["deploy", "--env", ""]);
-    for (const part of [/Uploaded hello/, /env\.NAME \("world"\)/, /hello\.\S+\.localhost/, /schedule: \*\/5 \* \* \* \*/, /Current Version ID: [0-9a-f-]{36}/]) assert.match(text, part);
-    assert.deepEqual(await visit("hello", "/a/b?c"), { greeting: "Hello, world", list: [1, { two: 2 }], page: "<p>é</p>", bytes: [0, 255, 13, 10], sum: 42, at: "/a/b" });
+    for (const part of [
+      /Uploaded hello/,
+      /env\.NAME \("world"\)/,
+      /hello\.\S+\.localhost/,
+      /schedule: \*\/5 \* \* \* \*/,
+      /Current Version ID: [0-9a-f-]{36}/,
+    ])
+      assert.match(text, part);
+    assert.deepEqual(await visit("hello", "/a/b?c"), {
+      greeting: "Hello, world",
+      list: [1, { two: 2 }],
+      page: "<p>é</p>",
+      bytes: [0, 255, 13, 10],
+      sum: 42,
+      at: "/a/b",
+    });
     assert.deepEqual(await crons("hello"), ["*/5 * * * *", "0 3 * * 1"]);
   });
 
@@ -102,11 +124,16 @@ describe("wrangler deploy", () => {
   it("mail for the worker's address comes in over SMTP, and what the worker refuses is refused to the sender", async () => {
     const to = `hello@${platform.label}.localhost`;
     assert.match(await platform.mail({ from: "friend@example.com", to }), /^250 /);
-    await assert.rejects(platform.mail({ from: "spammer@example.com", to }), (error: { responseCode: number; response: string }) => {
-      assert.deepEqual([error.responseCode, /We do not want that/.test(error.response)], [555, true]);
-      return true;
+    await assert.rejects(
+      platform.mail({ from: "spammer@example.com", to }),
+      (error: { responseCode: number; response: string }) => {
+        assert.deepEqual([error.responseCode, /We do not want that/.test(error.response)], [555, true]);
+        return true;
+      },
+    );
+    await assert.rejects(platform.mail({ from: "friend@example.com", to: `nobody@${platform.label}.localhost` }), {
+      responseCode: 550,
     });
-    await assert.rejects(platform.mail({ from: "friend@example.com", to: `nobody@${platform.label}.localhost` }), { responseCode: 550 });
   });
 
   it("a later deploy replaces the code, keeps the address and takes schedules away that are gone", async () => {
@@ -135,8 +162,14 @@ describe("wrangler deploy", () => {
   });
 
   it("--config deploys what another file says, --dry-run nothing", async () => {
-    await wrangler.write("other/conf.toml", `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = true\n\n[vars]\nNAME = "toml"\n`);
-    await wrangler.write("other/worker.js", `export default { fetch: (request, env) => new Response("I am " + env.NAME) };\n`);
+    await wrangler.write(
+      "other/conf.toml",
+      `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = true\n\n[vars]\nNAME = "toml"\n`,
+    );
+    await wrangler.write(
+      "other/worker.js",
+      `export default { fetch: (request, env) => new Response("I am " + env.NAME) };\n`,
+    );
     await wrangler.run(["deploy", "--config", "other/conf.toml", "--dry-run"]);
     assert.equal((await platform.visit("other")).status, 404);
     await wrangler.run(["deploy", "--config", "other/conf.toml", "--var", "NAME:named"]);
@@ -144,14 +177,23 @@ describe("wrangler deploy", () => {
   });
 
   it("a script in service-worker format runs too", async () => {
-    await wrangler.write("old/worker.js", `addEventListener("fetch", (event) => event.respondWith(new Response("old style " + NAME)));\n`);
-    await wrangler.write("old/conf.jsonc", JSON.stringify({ name: "old", main: "worker.js", compatibility_date: "2026-10-01", vars: { NAME: "global" } }));
+    await wrangler.write(
+      "old/worker.js",
+      `addEventListener("fetch", (event) => event.respondWith(new Response("old style " + NAME)));\n`,
+    );
+    await wrangler.write(
+      "old/conf.jsonc",
+      JSON.stringify({ name: "old", main: "worker.js", compatibility_date: "2026-10-01", vars: { NAME: "global" } }),
+    );
     await wrangler.run(["deploy", "--config", "old/conf.jsonc"]);
     assert.equal((await platform.visit("old")).text, "old style global");
   });
 
   it("workers_dev: false closes the worker's host name", async () => {
-    await wrangler.write("other/conf.toml", `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = false\n`);
+    await wrangler.write(
+      "other/conf.toml",
+      `name = "other"\nmain = "./worker.js"\ncompatibility_date = "2026-10-01"\nworkers_dev = false\n`,
+    );
     await wrangler.run(["deploy", "--config", "other/conf.toml"]);
     assert.equal((await platform.visitHost("other")).status, 404);
   });
@@ -159,7 +201,9 @@ describe("wrangler deploy", () => {
   it("delete takes the worker away, its mail address too", async () => {
     assert.match((await wrangler.run(["delete", "--env", "", "--force"])).text, /Successfully deleted hello/);
     assert.equal((await platform.visit("hello")).status, 404);
-    await assert.rejects(platform.mail({ from: "friend@example.com", to: `hello@${platform.label}.localhost` }), { responseCode: 550 });
+    await assert.rejects(platform.mail({ from: "friend@example.com", to: `hello@${platform.label}.localhost` }), {
+      responseCode: 550,
+    });
     assert.equal((await visit("hello-staging")).greeting, "Good day, staging");
   });
 });

@@ -5,7 +5,8 @@ import type { Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
 const FINE = `export default { fetch: () => new Response("fine") };\n`;
-const config = (more: Record<string, unknown> = {}) => JSON.stringify({ name: "shop", main: "worker.js", compatibility_date: "2026-10-01", ...more });
+const config = (more: Record<string, unknown> = {}) =>
+  JSON.stringify({ name: "shop", main: "worker.js", compatibility_date: "2026-10-01", ...more });
 
 describe("wrangler, when it goes wrong", () => {
   const scope = createScope();
@@ -30,45 +31,76 @@ describe("wrangler, when it goes wrong", () => {
   const stillRuns = async () => assert.deepEqual(await platform.visit("shop"), { status: 200, text: "fine" });
 
   it("a binding to a namespace, bucket or database that is not there names it, and what runs stays", async () => {
-    assert.match(await refusedDeploy({ kv_namespaces: [{ binding: "CACHE", id: "0".repeat(32) }] }), /KV namespace '0{32}' not found\. \[code: 10041\][^]*'CACHE'/);
+    assert.match(
+      await refusedDeploy({ kv_namespaces: [{ binding: "CACHE", id: "0".repeat(32) }] }),
+      /KV namespace '0{32}' not found\. \[code: 10041\][^]*'CACHE'/,
+    );
     const database = "00000000-0000-4000-8000-000000000000";
-    assert.match(await refusedDeploy({ d1_databases: [{ binding: "DB", database_id: database, database_name: "none" }] }), new RegExp(`D1 binding 'DB' references database '${database}' which was not found\\. \\[code: 10181\\]`));
+    assert.match(
+      await refusedDeploy({ d1_databases: [{ binding: "DB", database_id: database, database_name: "none" }] }),
+      new RegExp(`D1 binding 'DB' references database '${database}' which was not found\\. \\[code: 10181\\]`),
+    );
     await stillRuns();
-    const versions = await platform.ask<{ items: unknown[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`);
+    const versions = await platform.ask<{ items: unknown[] }>(
+      `/accounts/${platform.account}/workers/scripts/shop/versions`,
+    );
     assert.equal(versions.items.length, 1);
   });
 
   it("a kind of binding that the server does not have is refused by name", async () => {
-    assert.match(await refusedDeploy({ queues: { producers: [{ binding: "JOBS", queue: "jobs" }] } }), /Queues are not part of this server\. \[code: 10021\]/);
-    const objects = { durable_objects: { bindings: [{ name: "ROOMS", class_name: "Room" }] }, migrations: [{ tag: "v1", new_sqlite_classes: ["Room"] }], main: "room.js" };
+    assert.match(
+      await refusedDeploy({ queues: { producers: [{ binding: "JOBS", queue: "jobs" }] } }),
+      /Queues are not part of this server\. \[code: 10021\]/,
+    );
+    const objects = {
+      durable_objects: { bindings: [{ name: "ROOMS", class_name: "Room" }] },
+      migrations: [{ tag: "v1", new_sqlite_classes: ["Room"] }],
+      main: "room.js",
+    };
     await wrangler.write("room.js", `export class Room {}\n${FINE}`);
-    assert.match(await refusedDeploy(objects), /Durable Objects \(`migrations`\) are not part of this server\. \[code: 10021\]/);
-    assert.match(await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS" }] }), /Binding 'EVENTS' has the type 'analytics_engine', which this server does not have/);
+    assert.match(
+      await refusedDeploy(objects),
+      /Durable Objects \(`migrations`\) are not part of this server\. \[code: 10021\]/,
+    );
+    assert.match(
+      await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS" }] }),
+      /Binding 'EVENTS' has the type 'analytics_engine', which this server does not have/,
+    );
     await stillRuns();
   });
 
   it("code that fails while it starts is refused with its own error and its place in the source", async () => {
     await wrangler.write("thrower.js", `const known = 1;\nunknown.call(known);\n${FINE}`);
-    assert.match(await refusedDeploy({ main: "thrower.js" }), /ReferenceError: unknown is not defined[^]*thrower\.js:2:1[^]*\[code: 10021\]/);
+    assert.match(
+      await refusedDeploy({ main: "thrower.js" }),
+      /ReferenceError: unknown is not defined[^]*thrower\.js:2:1[^]*\[code: 10021\]/,
+    );
     await stillRuns();
   });
 
   it("syntax that only the runtime refuses is told as it tells it", async () => {
     // The bundler knows nothing of regular expressions of tomorrow's engines; --no-bundle hands the file over as it is.
     await wrangler.write("syntax.js", `const pattern = /(?<n>a)(?<n>b)/;\n${FINE}`);
-    assert.match(await refused(["deploy", "syntax.js", "--no-bundle", "--name", "shop", "--compatibility-date", "2026-10-01"]), /SyntaxError: Invalid regular expression[^]*\[code: 10021\]/);
+    assert.match(
+      await refused(["deploy", "syntax.js", "--no-bundle", "--name", "shop", "--compatibility-date", "2026-10-01"]),
+      /SyntaxError: Invalid regular expression[^]*\[code: 10021\]/,
+    );
     await stillRuns();
   });
 
   it("a missing main file and a compatibility date in the future never get as far as running", async () => {
     assert.match(await refusedDeploy({ main: "none.js" }), /entry-point file at "none\.js" was not found/);
-    assert.match(await refusedDeploy({ compatibility_date: "2199-01-01" }), /compatibility date[^]*2199-01-01[^]*\[code: 10021\]/);
+    assert.match(
+      await refusedDeploy({ compatibility_date: "2199-01-01" }),
+      /compatibility date[^]*2199-01-01[^]*\[code: 10021\]/,
+    );
     await stillRuns();
   });
 
   it("a wrong token is refused by every command", async () => {
     const env = { CLOUDFLARE_API_TOKEN: "not-a-token-of-this-server-at-all-00000" };
-    for (const args of [["deploy"], ["kv", "namespace", "list"], ["secret", "list"]]) assert.match(await refused(args, { env }), /Authentication error[^]*10000/, args.join(" "));
+    for (const args of [["deploy"], ["kv", "namespace", "list"], ["secret", "list"]])
+      assert.match(await refused(args, { env }), /Authentication error[^]*10000/, args.join(" "));
   });
 
   it("a token that may not write may not deploy, and is told what it needs", async () => {
@@ -76,7 +108,16 @@ describe("wrangler, when it goes wrong", () => {
     const read = groups.find(({ name }) => name === "Workers Scripts Read")!;
     const { value } = await platform.ask<{ value: string }>("/user/tokens", {
       method: "POST",
-      body: JSON.stringify({ name: "reader", policies: [{ effect: "allow", resources: { [`com.cloudflare.api.account.${platform.account}`]: "*" }, permission_groups: [{ id: read.id }] }] }),
+      body: JSON.stringify({
+        name: "reader",
+        policies: [
+          {
+            effect: "allow",
+            resources: { [`com.cloudflare.api.account.${platform.account}`]: "*" },
+            permission_groups: [{ id: read.id }],
+          },
+        ],
+      }),
     });
     const env = { CLOUDFLARE_API_TOKEN: value };
     assert.match((await wrangler.run(["deployments", "status"], { env })).text, /\(100%\)/);
@@ -84,15 +125,27 @@ describe("wrangler, when it goes wrong", () => {
   });
 
   it("another account's id is refused", async () => {
-    assert.match(await refused(["deployments", "list"], { env: { CLOUDFLARE_ACCOUNT_ID: "f".repeat(32) } }), /\[code: (7003|9109|10000)\]/);
+    assert.match(
+      await refused(["deployments", "list"], { env: { CLOUDFLARE_ACCOUNT_ID: "f".repeat(32) } }),
+      /\[code: (7003|9109|10000)\]/,
+    );
   });
 
   it("a worker, version or database that is not there is named", async () => {
-    assert.match(await refused(["deployments", "list", "--name", "nobody"]), /This Worker does not exist on your account\. \[code: 10007\]/);
+    assert.match(
+      await refused(["deployments", "list", "--name", "nobody"]),
+      /This Worker does not exist on your account\. \[code: 10007\]/,
+    );
     assert.match(await refused(["versions", "view", "00000000-0000-4000-8000-000000000000"]), /\[code: 10\d\d\d\]/);
-    assert.match(await refused(["versions", "deploy", "00000000-0000-4000-8000-000000000000@100", "-y"]), /00000000-0000-4000-8000-000000000000|\[code: /);
+    assert.match(
+      await refused(["versions", "deploy", "00000000-0000-4000-8000-000000000000@100", "-y"]),
+      /00000000-0000-4000-8000-000000000000|\[code: /,
+    );
     assert.match(await refused(["secret", "delete", "NONE"]), /\[code: 10056\]/);
-    assert.match(await refused(["d1", "execute", "nobase", "--command", "select 1", "--remote"]), /Couldn't find a D1 DB with name or binding 'nobase'/);
+    assert.match(
+      await refused(["d1", "execute", "nobase", "--command", "select 1", "--remote"]),
+      /Couldn't find a D1 DB with name or binding 'nobase'/,
+    );
   });
 
   it("no server: the client says so", async () => {
@@ -102,7 +155,12 @@ describe("wrangler, when it goes wrong", () => {
         server.close(() => resolve(port));
       });
     });
-    assert.match(await refused(["deployments", "list"], { env: { CLOUDFLARE_API_BASE_URL: `http://127.0.0.1:${port}/client/v4` } }), /fetch request failed|fetch failed/);
+    assert.match(
+      await refused(["deployments", "list"], {
+        env: { CLOUDFLARE_API_BASE_URL: `http://127.0.0.1:${port}/client/v4` },
+      }),
+      /fetch request failed|fetch failed/,
+    );
   });
 
   it("two deploys at once: both come to their end, one of them is what runs", async () => {
@@ -122,12 +180,23 @@ describe("wrangler, when it goes wrong", () => {
     const path = `/client/v4/accounts/${platform.account}/workers/scripts/shop`;
     await new Promise<void>((resolve, reject) => {
       const socket = connect(Number(port), hostname, () => {
-        socket.write(`PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${platform.token}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 5000\r\n\r\n`);
-        socket.end(`--b\r\nContent-Disposition: form-data; name="metadata"\r\n\r\n{"main_module":"w.js"}\r\n--b\r\nContent-Disposition: form-data; name="w.js"; filename="w.js"\r\nContent-Type: application/javascript+module\r\n\r\nexport`);
+        socket.write(
+          `PUT ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${platform.token}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 5000\r\n\r\n`,
+        );
+        socket.end(
+          `--b\r\nContent-Disposition: form-data; name="metadata"\r\n\r\n{"main_module":"w.js"}\r\n--b\r\nContent-Disposition: form-data; name="w.js"; filename="w.js"\r\nContent-Type: application/javascript+module\r\n\r\nexport`,
+        );
       });
-      socket.on("error", reject).on("close", () => resolve()).resume();
+      socket
+        .on("error", reject)
+        .on("close", () => resolve())
+        .resume();
     });
     await stillRuns();
-    assert.equal((await platform.ask<{ items: unknown[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`)).items.length, 1);
+    assert.equal(
+      (await platform.ask<{ items: unknown[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`)).items
+        .length,
+      1,
+    );
   });
 });

@@ -38,8 +38,18 @@ describe("wrangler kv", () => {
   it("namespace create tells the id that the configuration needs; list tells the same and ends", async () => {
     const { text } = await kv("namespace", "create", "cache");
     id = /"id": "([0-9a-f]{32})"/.exec(text)![1]!;
-    assert.deepEqual(JSON.parse((await kv("namespace", "list")).stdout), [{ id, title: "cache", supports_url_encoding: true }]);
-    await wrangler.write("wrangler.jsonc", JSON.stringify({ name: "reader", main: "worker.js", compatibility_date: "2026-10-01", kv_namespaces: [{ binding: "CACHE", id }] }));
+    assert.deepEqual(JSON.parse((await kv("namespace", "list")).stdout), [
+      { id, title: "cache", supports_url_encoding: true },
+    ]);
+    await wrangler.write(
+      "wrangler.jsonc",
+      JSON.stringify({
+        name: "reader",
+        main: "worker.js",
+        compatibility_date: "2026-10-01",
+        kv_namespaces: [{ binding: "CACHE", id }],
+      }),
+    );
     await wrangler.write("worker.js", WORKER);
   });
 
@@ -56,31 +66,63 @@ describe("wrangler kv", () => {
     await keyed("put", "binary", "--path", "binary", "--ttl", "3600");
     const [, binary] = await list();
     assert.ok(Math.abs(binary!.expiration! - Date.now() / 1000 - 3600) < 60);
-    const stored = await fetch(`${platform.api}/accounts/${platform.account}/storage/kv/namespaces/${id}/values/binary`, { headers: { authorization: `Bearer ${platform.token}` } });
+    const stored = await fetch(
+      `${platform.api}/accounts/${platform.account}/storage/kv/namespaces/${id}/values/binary`,
+      { headers: { authorization: `Bearer ${platform.token}` } },
+    );
     assert.deepEqual(new Uint8Array(await stored.arrayBuffer()), BINARY);
   });
 
   it("bulk put, get and delete; list by prefix", async () => {
-    await wrangler.write("bulk.json", JSON.stringify([{ key: "n/1", value: "one", metadata: { m: 1 } }, { key: "n/2", value: Buffer.from("two").toString("base64"), base64: true }, { key: "n/3", value: "three", expiration_ttl: 3600 }]));
+    await wrangler.write(
+      "bulk.json",
+      JSON.stringify([
+        { key: "n/1", value: "one", metadata: { m: 1 } },
+        { key: "n/2", value: Buffer.from("two").toString("base64"), base64: true },
+        { key: "n/3", value: "three", expiration_ttl: 3600 },
+      ]),
+    );
     assert.match((await kv("bulk", "put", "bulk.json", "--binding", "CACHE", "--remote")).text, /Success!/);
-    assert.deepEqual((await list("--prefix", "n/")).map(({ name, metadata }) => [name, metadata]), [["n/1", { m: 1 }], ["n/2", undefined], ["n/3", undefined]]);
+    assert.deepEqual(
+      (await list("--prefix", "n/")).map(({ name, metadata }) => [name, metadata]),
+      [
+        ["n/1", { m: 1 }],
+        ["n/2", undefined],
+        ["n/3", undefined],
+      ],
+    );
     await wrangler.write("keys.json", JSON.stringify(["n/1", "n/2", "none"]));
-    assert.deepEqual(JSON.parse(/\{[^]*\}/.exec((await kv("bulk", "get", "keys.json", "--binding", "CACHE", "--remote")).stdout)![0]), { "n/1": "one", "n/2": "two" });
+    assert.deepEqual(
+      JSON.parse(/\{[^]*\}/.exec((await kv("bulk", "get", "keys.json", "--binding", "CACHE", "--remote")).stdout)![0]),
+      { "n/1": "one", "n/2": "two" },
+    );
     await wrangler.write("gone.json", JSON.stringify(["n/1", "n/3"]));
     await kv("bulk", "delete", "gone.json", "--binding", "CACHE", "--remote", "--force");
-    assert.deepEqual((await list("--prefix", "n/")).map(({ name }) => name), ["n/2"]);
+    assert.deepEqual(
+      (await list("--prefix", "n/")).map(({ name }) => name),
+      ["n/2"],
+    );
   });
 
   it("list goes on by the cursor until every key has come", async () => {
-    const many = Array.from({ length: 2_345 }, (_, index) => ({ key: `many/${String(index).padStart(5, "0")}`, value: "" }));
+    const many = Array.from({ length: 2_345 }, (_, index) => ({
+      key: `many/${String(index).padStart(5, "0")}`,
+      value: "",
+    }));
     await wrangler.write("many.json", JSON.stringify(many));
     await kv("bulk", "put", "many.json", "--binding", "CACHE", "--remote");
-    assert.deepEqual((await list("--prefix", "many/")).map(({ name }) => name), many.map(({ key }) => key));
+    assert.deepEqual(
+      (await list("--prefix", "many/")).map(({ name }) => name),
+      many.map(({ key }) => key),
+    );
   });
 
   it("a worker reads what was put", async () => {
     await wrangler.run(["deploy"]);
-    assert.deepEqual(JSON.parse((await platform.visit("reader", `/${encodeURIComponent("a/b c?é")}`)).text), { value: "value 1", metadata: { tag: [1] } });
+    assert.deepEqual(JSON.parse((await platform.visit("reader", `/${encodeURIComponent("a/b c?é")}`)).text), {
+      value: "value 1",
+      metadata: { tag: [1] },
+    });
     assert.deepEqual(JSON.parse((await platform.visit("reader", "/none")).text), { value: null, metadata: null });
   });
 
@@ -104,7 +146,12 @@ describe("wrangler kv", () => {
 
   it("rename and delete a namespace; then it is not found", async () => {
     await kv("namespace", "rename", "--namespace-id", id, "--new-name", "cache-2");
-    assert.deepEqual((await platform.ask<{ title: string }[]>(`/accounts/${platform.account}/storage/kv/namespaces`)).map(({ title }) => title), ["cache-2"]);
+    assert.deepEqual(
+      (await platform.ask<{ title: string }[]>(`/accounts/${platform.account}/storage/kv/namespaces`)).map(
+        ({ title }) => title,
+      ),
+      ["cache-2"],
+    );
     await kv("namespace", "delete", "--namespace-id", id, "-y");
     const { code, text } = await wrangler.attempt(["kv", "key", "put", "k", "v", "--namespace-id", id, "--remote"]);
     assert.notEqual(code, 0);

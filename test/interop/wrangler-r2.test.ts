@@ -23,14 +23,20 @@ describe("wrangler r2", () => {
   before(async () => {
     platform = await startPlatform(scope);
     wrangler = await platform.wrangler({
-      "wrangler.jsonc": JSON.stringify({ name: "reader", main: "worker.js", compatibility_date: "2026-10-01", r2_buckets: [{ binding: "FILES", bucket_name: "films" }] }),
+      "wrangler.jsonc": JSON.stringify({
+        name: "reader",
+        main: "worker.js",
+        compatibility_date: "2026-10-01",
+        r2_buckets: [{ binding: "FILES", bucket_name: "films" }],
+      }),
       "worker.js": WORKER,
       "note.txt": "hello",
     });
   });
   after(scope.close);
 
-  const object = (command: string, path: string, ...args: string[]) => wrangler.run(["r2", "object", command, path, ...args, "--remote"]);
+  const object = (command: string, path: string, ...args: string[]) =>
+    wrangler.run(["r2", "object", command, path, ...args, "--remote"]);
   const refused = async (args: string[]) => {
     const { code, text } = await wrangler.attempt(args);
     assert.notEqual(code, 0, text);
@@ -39,12 +45,24 @@ describe("wrangler r2", () => {
 
   it("bucket create, list and info", async () => {
     assert.match((await wrangler.run(["r2", "bucket", "create", "films"])).text, /Created bucket 'films'/);
-    assert.match((await wrangler.run(["r2", "bucket", "list"])).text, /name:\s+films\ncreation_date:\s+\d{4}-\d\d-\d\dT/);
+    assert.match(
+      (await wrangler.run(["r2", "bucket", "list"])).text,
+      /name:\s+films\ncreation_date:\s+\d{4}-\d\d-\d\dT/,
+    );
     assert.match((await wrangler.run(["r2", "bucket", "info", "films"])).text, /name:\s+films\n[^]*object_count:\s+0/);
   });
 
   it("an object under a path, with its headers", async () => {
-    await object("put", "films/a/b c+é.txt", "--file", "note.txt", "--content-type", "text/x-note", "--cache-control", "max-age=3");
+    await object(
+      "put",
+      "films/a/b c+é.txt",
+      "--file",
+      "note.txt",
+      "--content-type",
+      "text/x-note",
+      "--cache-control",
+      "max-age=3",
+    );
     assert.equal((await object("get", "films/a/b c+é.txt", "--pipe")).stdout, "hello");
   });
 
@@ -58,7 +76,12 @@ describe("wrangler r2", () => {
 
   it("a worker reads a range and the headers of what was put", async () => {
     await wrangler.run(["deploy"]);
-    assert.deepEqual(JSON.parse((await platform.visit("reader", `/${encodeURIComponent("a/b c+é.txt")}`)).text), { text: "ell", size: 5, type: "text/x-note", cache: "max-age=3" });
+    assert.deepEqual(JSON.parse((await platform.visit("reader", `/${encodeURIComponent("a/b c+é.txt")}`)).text), {
+      text: "ell",
+      size: 5,
+      type: "text/x-note",
+      cache: "max-age=3",
+    });
   });
 
   it("a bucket with objects in it is not deleted", async () => {
@@ -68,9 +91,18 @@ describe("wrangler r2", () => {
   it("objects and then the bucket are deleted; after that they are not found", async () => {
     await object("delete", "films/big.bin");
     await object("delete", "films/a/b c+é.txt");
-    assert.match(await refused(["r2", "object", "get", "films/big.bin", "--pipe", "--remote"]), /The specified key does not exist/);
+    assert.match(
+      await refused(["r2", "object", "get", "films/big.bin", "--pipe", "--remote"]),
+      /The specified key does not exist/,
+    );
     await wrangler.run(["r2", "bucket", "delete", "films"]);
-    assert.match(await refused(["r2", "bucket", "info", "films"]), /The specified bucket does not exist[^]*\[code: 10006\]/);
-    assert.match(await refused(["r2", "object", "put", "films/a", "--file", "note.txt", "--remote"]), /bucket does not exist/);
+    assert.match(
+      await refused(["r2", "bucket", "info", "films"]),
+      /The specified bucket does not exist[^]*\[code: 10006\]/,
+    );
+    assert.match(
+      await refused(["r2", "object", "put", "films/a", "--file", "note.txt", "--remote"]),
+      /bucket does not exist/,
+    );
   });
 });

@@ -53,20 +53,34 @@ describe("wrangler: a worker with a stream binding", needsFfmpeg, () => {
   let site: Site;
   before(async () => {
     const path = await clip({ seconds: 4 });
-    [platform, site] = await Promise.all([startVideoPlatform(scope, { REELPOST_EGRESS_ALLOW_LOOPBACK: "true" }), startSite(scope, { "/clip.mp4": { type: "video/mp4", path }, "/logo.png": { type: "image/png", body: png(40, 20) } })]);
+    [platform, site] = await Promise.all([
+      startVideoPlatform(scope, { REELPOST_EGRESS_ALLOW_LOOPBACK: "true" }),
+      startSite(scope, {
+        "/clip.mp4": { type: "video/mp4", path },
+        "/logo.png": { type: "image/png", body: png(40, 20) },
+      }),
+    ]);
   });
   after(scope.close);
 
   // oxlint-disable-next-line no-explicit-any
   async function step(name: string, given: object = {}): Promise<any> {
-    const { status, text } = await platform.visit("studio", `/${name}`, { method: "POST", body: JSON.stringify(given) });
+    const { status, text } = await platform.visit("studio", `/${name}`, {
+      method: "POST",
+      body: JSON.stringify(given),
+    });
     assert.equal(status, 200, `${name}: ${text}`);
     return JSON.parse(text);
   }
 
   it("deploys it, and the worker has the whole of the video service", { timeout: 90_000 }, async () => {
     const wrangler = await platform.wrangler({
-      "wrangler.jsonc": JSON.stringify({ name: "studio", main: "worker.js", compatibility_date: "2026-10-01", stream: { binding: "STREAM" } }),
+      "wrangler.jsonc": JSON.stringify({
+        name: "studio",
+        main: "worker.js",
+        compatibility_date: "2026-10-01",
+        stream: { binding: "STREAM" },
+      }),
       "worker.js": WORKER,
     });
     assert.match((await wrangler.run(["deploy"])).text, /env\.STREAM\b.*Stream/);
@@ -76,7 +90,10 @@ describe("wrangler: a worker with a stream binding", needsFfmpeg, () => {
     const { playback, meta, creator } = await platform.playable(id);
     assert.deepEqual([meta["name"], creator], ["by a worker", "ann"]);
     const details = await step("details", { id });
-    assert.deepEqual([details.id, details.duration, details.hlsPlaybackUrl, details.watermark, details.clippedFromId], [id, 4, playback.hls, null, null]);
+    assert.deepEqual(
+      [details.id, details.duration, details.hlsPlaybackUrl, details.watermark, details.clippedFromId],
+      [id, 4, playback.hls, null, null],
+    );
 
     const [sent, listed, none] = await step("captions", { id });
     assert.deepEqual([sent, listed], [{ language: "tr", label: "Türkçe", generated: false, status: "ready" }, [sent]]);
@@ -84,20 +101,34 @@ describe("wrangler: a worker with a stream binding", needsFfmpeg, () => {
     const [made, had, left] = await step("downloads", { id });
     assert.deepEqual([Object.keys(made), Object.keys(had), left], [["audio"], ["audio"], {}]);
     const [profile, read, count, after] = await step("watermarks", { logo: `${site.origin}/logo.png` });
-    assert.deepEqual([profile.name, profile.width, profile.opacity, read, count, after], ["logo", 40, 0.5, profile, 1, 0]);
+    assert.deepEqual(
+      [profile.name, profile.width, profile.opacity, read, count, after],
+      ["logo", 40, 0.5, profile, 1, 0],
+    );
 
     const updated = await step("update", { id });
     assert.deepEqual([updated.meta, updated.requireSignedURLs], [{ name: "renamed" }, true]);
     const token = await step("token", { id });
-    assert.deepEqual(await Promise.all([id, token].map(async (name) => (await fetch(`${platform.url}/${name}/manifest/video.m3u8`)).status)), [401, 200]);
+    assert.deepEqual(
+      await Promise.all(
+        [id, token].map(async (name) => (await fetch(`${platform.url}/${name}/manifest/video.m3u8`)).status),
+      ),
+      [401, 200],
+    );
 
     const direct = await step("direct");
     const form = new FormData();
     form.set("file", new Blob([Buffer.from("no video")]), "x.mp4");
     assert.equal((await fetch(direct.uploadURL, { method: "POST", body: form })).status, 400);
-    assert.deepEqual((await step("list")).map(({ id }: { id: string }) => id), [direct.id, id]);
+    assert.deepEqual(
+      (await step("list")).map(({ id }: { id: string }) => id),
+      [direct.id, id],
+    );
     await step("delete", { id });
     const gone = await platform.visit("studio", "/details", { method: "POST", body: JSON.stringify({ id }) });
-    assert.deepEqual({ ...JSON.parse(gone.text), message: "" }, { name: "NotFoundError", message: "", code: 10003, statusCode: 404 });
+    assert.deepEqual(
+      { ...JSON.parse(gone.text), message: "" },
+      { name: "NotFoundError", message: "", code: 10003, statusCode: 404 },
+    );
   });
 });

@@ -39,14 +39,20 @@ describe("wrangler tail", () => {
     platform = await startPlatform(scope);
     address = `shop@${platform.label}.localhost`;
     wrangler = await platform.wrangler({
-      "wrangler.jsonc": JSON.stringify({ name: "shop", main: "src/index.ts", compatibility_date: "2026-10-01", limits: { cpu_ms: 150 } }),
+      "wrangler.jsonc": JSON.stringify({
+        name: "shop",
+        main: "src/index.ts",
+        compatibility_date: "2026-10-01",
+        limits: { cpu_ms: 150 },
+      }),
       "src/index.ts": WORKER,
     });
     await wrangler.run(["deploy"]);
   });
   after(scope.close);
 
-  const pathOf = ({ event }: TailRecord) => (event.request === undefined ? undefined : new URL(event.request.url).pathname);
+  const pathOf = ({ event }: TailRecord) =>
+    event.request === undefined ? undefined : new URL(event.request.url).pathname;
   /** In JSON a client does not say that it is connected: it is when a visit shows up. Asked again and again, as there is nothing to wait for. */
   async function connected(tailing: Tailing, path: string): Promise<void> {
     const seen = tailing.until(() => tailing.text().includes(path));
@@ -59,7 +65,9 @@ describe("wrangler tail", () => {
     await seen;
   }
   const tails = async () => {
-    const response = await fetch(`${platform.api}/accounts/${platform.account}/workers/scripts/shop/tails`, { headers: { authorization: `Bearer ${platform.token}` } });
+    const response = await fetch(`${platform.api}/accounts/${platform.account}/workers/scripts/shop/tails`, {
+      headers: { authorization: `Bearer ${platform.token}` },
+    });
     const { result_info: info } = (await response.json()) as { result_info?: { total_count: number } };
     return response.ok ? info!.total_count : 0;
   };
@@ -73,7 +81,11 @@ describe("wrangler tail", () => {
       json = tail(wrangler, ["--format", "json"]);
       pretty = tail(wrangler, ["shop", "--format", "pretty"]);
       errors = tail(wrangler, ["--format", "json", "--status", "error"]);
-      await Promise.all([connected(json, "/warm-up"), pretty.until(() => pretty.text().includes("Connected to shop")), connected(errors, "/throw")]);
+      await Promise.all([
+        connected(json, "/warm-up"),
+        pretty.until(() => pretty.text().includes("Connected to shop")),
+        connected(errors, "/throw"),
+      ]);
       await platform.visit("shop", "/fine?page=2", { method: "POST" });
       await platform.visit("shop", "/throw");
       await platform.visit("shop", "/spin");
@@ -84,14 +96,23 @@ describe("wrangler tail", () => {
 
     it("a request: URL, method, status, and what was logged, as it was logged", () => {
       const record = records().find((record) => pathOf(record) === "/fine")!;
-      assert.deepEqual([record.outcome, record.scriptName, record.event.request!.method, record.event.response!.status], ["ok", "shop", "POST", 200]);
+      assert.deepEqual(
+        [record.outcome, record.scriptName, record.event.request!.method, record.event.response!.status],
+        ["ok", "shop", "POST", 200],
+      );
       assert.match(record.event.request!.url, /\/fine\?page=2$/);
-      assert.deepEqual(record.logs.map(({ level, message }) => [level, message]), [["log", ["visited", { path: "/fine" }, 42]]]);
+      assert.deepEqual(
+        record.logs.map(({ level, message }) => [level, message]),
+        [["log", ["visited", { path: "/fine" }, 42]]],
+      );
     });
 
     it("an exception: its stack names the lines of the source, not of the bundle", () => {
       const { outcome, exceptions, event } = records().find((record) => pathOf(record) === "/throw")!;
-      assert.deepEqual([outcome, event.response!.status, exceptions[0]!.name, exceptions[0]!.message], ["exception", 500, "RangeError", "order 7 is refused"]);
+      assert.deepEqual(
+        [outcome, event.response!.status, exceptions[0]!.name, exceptions[0]!.message],
+        ["exception", 500, "RangeError", "order 7 is refused"],
+      );
       assert.match(exceptions[0]!.stack!, /refuse \(src\/index\.ts:7:\d+\)\n\s+at .*src\/index\.ts:14:/);
     });
 
@@ -102,22 +123,42 @@ describe("wrangler tail", () => {
     });
 
     it("mail: sender, recipient, size, outcome", () => {
-      const [friend, thrower] = ["friend", "thrower"].map((name) => records().find(({ event }) => event.mailFrom === `${name}@example.com`)!);
+      const [friend, thrower] = ["friend", "thrower"].map((name) =>
+        records().find(({ event }) => event.mailFrom === `${name}@example.com`)!,
+      );
       assert.deepEqual([friend!.outcome, friend!.event.rcptTo, friend!.event.rawSize! > 100], ["ok", address, true]);
-      assert.deepEqual(friend!.logs.map(({ level, message }) => [level, message]), [["warn", ["mail of", "friend@example.com"]]]);
-      assert.deepEqual([thrower!.outcome, thrower!.exceptions.map(({ message }) => message)], ["exception", ["cannot read this"]]);
+      assert.deepEqual(
+        friend!.logs.map(({ level, message }) => [level, message]),
+        [["warn", ["mail of", "friend@example.com"]]],
+      );
+      assert.deepEqual(
+        [thrower!.outcome, thrower!.exceptions.map(({ message }) => message)],
+        ["exception", ["cannot read this"]],
+      );
     });
 
     it("pretty says the same in lines", async () => {
       await pretty.until(() => pretty.text().includes("from:thrower@example.com"));
       const text = pretty.text();
-      for (const line of [/POST \S+\/fine\?page=2 - Ok @/, /GET \S+\/throw - Exception Thrown @/, /GET \S+\/spin - Exceeded CPU Limit @/, /\(log\) visited \{ path: '\/fine' \} 42/, /Email from:friend@example\.com to:\S+ size:\d+ @ .* - Ok/, /Email from:thrower@example\.com to:\S+ size:\d+ @ .* - Exception Thrown/, /RangeError: order 7 is refused/]) assert.match(text, line);
+      for (const line of [
+        /POST \S+\/fine\?page=2 - Ok @/,
+        /GET \S+\/throw - Exception Thrown @/,
+        /GET \S+\/spin - Exceeded CPU Limit @/,
+        /\(log\) visited \{ path: '\/fine' \} 42/,
+        /Email from:friend@example\.com to:\S+ size:\d+ @ .* - Ok/,
+        /Email from:thrower@example\.com to:\S+ size:\d+ @ .* - Exception Thrown/,
+        /RangeError: order 7 is refused/,
+      ])
+        assert.match(text, line);
     });
 
     it("--status error leaves out what went well", async () => {
       await errors.until(() => errors.records().some(({ event }) => event.mailFrom === "thrower@example.com"));
       const outcomes = errors.records().map(({ outcome }) => outcome);
-      assert.ok(!outcomes.includes("ok") && outcomes.includes("exception") && outcomes.includes("exceededCpu"), outcomes.join());
+      assert.ok(
+        !outcomes.includes("ok") && outcomes.includes("exception") && outcomes.includes("exceededCpu"),
+        outcomes.join(),
+      );
     });
 
     it("Ctrl-C ends them, and their tails on the server with them", async () => {
@@ -128,13 +169,27 @@ describe("wrangler tail", () => {
   });
 
   it("other filters are kept by the server too: method, search, header", async () => {
-    const filtered = tail(wrangler, ["--format", "json", "--method", "PUT", "--search", "/needle", "--header", "x-colour:red"]);
-    const visit = (method: string, path: string, colour: string) => platform.visit("shop", path, { method, headers: { "x-colour": colour } });
+    const filtered = tail(wrangler, [
+      "--format",
+      "json",
+      "--method",
+      "PUT",
+      "--search",
+      "/needle",
+      "--header",
+      "x-colour:red",
+    ]);
+    const visit = (method: string, path: string, colour: string) =>
+      platform.visit("shop", path, { method, headers: { "x-colour": colour } });
     const last = filtered.until(() => filtered.records().some((record) => pathOf(record) === "/needle/last"));
     const done = new AbortController();
     void last.catch(() => {}).finally(() => done.abort());
     while (!done.signal.aborted) {
-      await Promise.all([visit("POST", "/needle", "red"), visit("PUT", "/hay", "red"), visit("PUT", "/needle", "blue")]);
+      await Promise.all([
+        visit("POST", "/needle", "red"),
+        visit("PUT", "/hay", "red"),
+        visit("PUT", "/needle", "blue"),
+      ]);
       await visit("PUT", "/needle/last", "red");
       await pause(100, undefined, { signal: done.signal }).catch(() => {});
     }
@@ -154,7 +209,10 @@ describe("wrangler tail", () => {
     await pretty.until(() => pretty.text().includes("Connected to shop"));
     const { ready } = platform.server;
     assert.deepEqual(await platform.server.stop(), { code: 0, signal: null });
-    await spawnServe(scope, { dataDirectory: ready.dataDirectory, args: ["--port", new URL(ready.url).port, "--smtp-port", String(ready.smtp!.port)] });
+    await spawnServe(scope, {
+      dataDirectory: ready.dataDirectory,
+      args: ["--port", new URL(ready.url).port, "--smtp-port", String(ready.smtp!.port)],
+    });
     await pretty.until(() => pretty.text().includes("Reconnected to shop."));
     await platform.visit("shop", "/after-the-restart");
     await pretty.until(() => pretty.text().includes("/after-the-restart - Ok"));

@@ -3,7 +3,8 @@ import { after, before, describe, it } from "node:test";
 import type { Wrangler } from "../support/wrangler.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
 
-const worker = (edition: string) => `export default { fetch: (request, env) => Response.json({ edition: "${edition}", key: env.KEY ?? null, two: env.TWO ?? null, later: env.LATER ?? null }) };\n`;
+const worker = (edition: string) =>
+  `export default { fetch: (request, env) => Response.json({ edition: "${edition}", key: env.KEY ?? null, two: env.TWO ?? null, later: env.LATER ?? null }) };\n`;
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
 interface Version {
@@ -30,16 +31,31 @@ describe("wrangler secret, versions, deployments, rollback", () => {
   });
   after(scope.close);
 
-  const visit = async () => JSON.parse((await platform.visit("shop")).text) as { edition: string; key: string | null; two: string | null; later: string | null };
+  const visit = async () =>
+    JSON.parse((await platform.visit("shop")).text) as {
+      edition: string;
+      key: string | null;
+      two: string | null;
+      later: string | null;
+    };
   const printed = async <Result>(args: string[]) => JSON.parse((await wrangler.run(args)).stdout) as Result;
   /** Newest first, as the API tells them: sooner done than by one more command. */
-  const lastVersion = async () => (await platform.ask<{ items: Version[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`)).items[0]!;
-  const lastDeployment = async () => (await platform.ask<{ deployments: Deployment[] }>(`/accounts/${platform.account}/workers/scripts/shop/deployments`)).deployments[0]!;
+  const lastVersion = async () =>
+    (await platform.ask<{ items: Version[] }>(`/accounts/${platform.account}/workers/scripts/shop/versions`)).items[0]!;
+  const lastDeployment = async () =>
+    (
+      await platform.ask<{ deployments: Deployment[] }>(
+        `/accounts/${platform.account}/workers/scripts/shop/deployments`,
+      )
+    ).deployments[0]!;
   const idIn = (text: string) => new RegExp(`Version ID:\\s+(${UUID})`).exec(text)![1]!;
 
   describe("secrets", () => {
     it("put takes effect at once", async () => {
-      assert.match((await wrangler.run(["secret", "put", "KEY"], { input: "s3cret\n" })).text, /Success! Uploaded secret KEY/);
+      assert.match(
+        (await wrangler.run(["secret", "put", "KEY"], { input: "s3cret\n" })).text,
+        /Success! Uploaded secret KEY/,
+      );
       assert.equal((await visit()).key, "s3cret");
     });
 
@@ -87,21 +103,39 @@ describe("wrangler secret, versions, deployments, rollback", () => {
 
     it("list and view tell number, tag and message", async () => {
       const list = await printed<Version[]>(["versions", "list", "--json"]);
-      assert.deepEqual(list.map(({ number }) => number), list.map((_, index) => index + 1));
-      assert.deepEqual([list.at(-1)!.id, list.at(-1)!.annotations["workers/tag"], list.at(-1)!.annotations["workers/message"]], [third, "three", "the third"]);
+      assert.deepEqual(
+        list.map(({ number }) => number),
+        list.map((_, index) => index + 1),
+      );
+      assert.deepEqual(
+        [list.at(-1)!.id, list.at(-1)!.annotations["workers/tag"], list.at(-1)!.annotations["workers/message"]],
+        [third, "three", "the third"],
+      );
       const { text } = await wrangler.run(["versions", "view", third]);
-      for (const part of [third, /Tag:\s+three/, /Message:\s+the third/, /Handlers:\s+fetch/, /Secret Name:\s+KEY/]) assert.match(text, new RegExp(part));
+      for (const part of [third, /Tag:\s+three/, /Message:\s+the third/, /Handlers:\s+fetch/, /Secret Name:\s+KEY/])
+        assert.match(text, new RegExp(part));
       assert.ok(!text.includes("s3cret"));
     });
 
     it("deploy splits the traffic by percentages", async () => {
-      const { text } = await wrangler.run(["versions", "deploy", `${third}@50`, `${second}@50`, "-y", "--message", "half"]);
+      const { text } = await wrangler.run([
+        "versions",
+        "deploy",
+        `${third}@50`,
+        `${second}@50`,
+        "-y",
+        "--message",
+        "half",
+      ]);
       assert.match(text, /SUCCESS\s+Deployed shop version \S+ at 50% and version \S+ at 50%/);
       const heard = new Set<string>();
       // One in 2^63 that a fair coin shows one side only.
       for (let visits = 0; visits < 64 && heard.size < 2; visits++) heard.add((await visit()).edition);
       assert.deepEqual([...heard].sort(), ["second", "third"]);
-      assert.match((await wrangler.run(["deployments", "status"])).text, new RegExp(`Message:\\s+half[^]*\\(50%\\) ${third}[^]*\\(50%\\) ${second}`));
+      assert.match(
+        (await wrangler.run(["deployments", "status"])).text,
+        new RegExp(`Message:\\s+half[^]*\\(50%\\) ${third}[^]*\\(50%\\) ${second}`),
+      );
     });
 
     it("0 and 100 send everybody to one", async () => {
@@ -110,7 +144,10 @@ describe("wrangler secret, versions, deployments, rollback", () => {
     });
 
     it("secret put, delete and bulk make versions and deploy none", async () => {
-      assert.match((await wrangler.run(["versions", "secret", "put", "LATER", "--message", "for later"], { input: "soon" })).text, new RegExp(`Created version ${UUID} with secret LATER`));
+      assert.match(
+        (await wrangler.run(["versions", "secret", "put", "LATER", "--message", "for later"], { input: "soon" })).text,
+        new RegExp(`Created version ${UUID} with secret LATER`),
+      );
       assert.equal((await visit()).later, null);
       const { id, annotations } = await lastVersion();
       assert.equal(annotations["workers/message"], "for later");
@@ -127,12 +164,21 @@ describe("wrangler secret, versions, deployments, rollback", () => {
 
     it("rollback goes to the version it is told, or to the stable one before", async () => {
       const before = (await lastDeployment()).versions[0]!.version_id;
-      assert.match((await wrangler.run(["rollback", second, "-y", "--message", "back"])).text, new RegExp(`SUCCESS\\s+Worker Version ${second} has been deployed to 100%`));
+      assert.match(
+        (await wrangler.run(["rollback", second, "-y", "--message", "back"])).text,
+        new RegExp(`SUCCESS\\s+Worker Version ${second} has been deployed to 100%`),
+      );
       assert.equal((await visit()).edition, "second");
       await wrangler.run(["rollback", "-y", "--message", "forth"]);
       const [back, forth] = (await printed<Deployment[]>(["deployments", "list", "--json"])).slice(-2);
-      assert.deepEqual([back!.annotations["workers/message"], back!.versions], ["back", [{ version_id: second, percentage: 100 }]]);
-      assert.deepEqual([forth!.annotations["workers/message"], forth!.versions], ["forth", [{ version_id: before, percentage: 100 }]]);
+      assert.deepEqual(
+        [back!.annotations["workers/message"], back!.versions],
+        ["back", [{ version_id: second, percentage: 100 }]],
+      );
+      assert.deepEqual(
+        [forth!.annotations["workers/message"], forth!.versions],
+        ["forth", [{ version_id: before, percentage: 100 }]],
+      );
       assert.equal((await visit()).edition, "third");
     });
   });

@@ -18,40 +18,57 @@ const temp = await mkdtemp(join(tmpdir(), "reelpost-packed-"));
 after(() => rm(temp, { recursive: true, force: true }));
 
 // The machine's own Node, as a user has it: not the one this checkout installed.
-const PATH = process.env.PATH!.split(delimiter).filter((folder) => !folder.includes("node_modules")).join(delimiter);
-const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT")), PATH, NO_COLOR: "1", ...FREE_PORTS };
+const PATH = process.env
+  .PATH!.split(delimiter)
+  .filter((folder) => !folder.includes("node_modules"))
+  .join(delimiter);
+const env = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith("npm_") && name !== "NODE_TEST_CONTEXT"),
+  ),
+  PATH,
+  NO_COLOR: "1",
+  ...FREE_PORTS,
+};
 
-test("the packed program makes a project, checks it and handles a message; it serves, and a worker with a database is deployed", { timeout: 15 * 60_000 }, async () => {
-  const tarball = pack();
-  const home = join(temp, "home");
-  await mkdir(home);
-  await writeFile(join(home, "package.json"), JSON.stringify({ private: true }));
-  run(home, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", tarball);
-  const reelpost = join(home, "node_modules", ".bin", "reelpost");
+test(
+  "the packed program makes a project, checks it and handles a message; it serves, and a worker with a database is deployed",
+  { timeout: 15 * 60_000 },
+  async () => {
+    const tarball = pack();
+    const home = join(temp, "home");
+    await mkdir(home);
+    await writeFile(join(home, "package.json"), JSON.stringify({ private: true }));
+    run(home, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", tarball);
+    const reelpost = join(home, "node_modules", ".bin", "reelpost");
 
-  const { version } = await readJson(join(root, "package.json"));
-  assert.equal(run(home, reelpost, "--version").trim(), version);
-  assert.match(run(home, reelpost, "--help"), /^\s+dev\s/m);
+    const { version } = await readJson(join(root, "package.json"));
+    assert.equal(run(home, reelpost, "--version").trim(), version);
+    assert.match(run(home, reelpost, "--help"), /^\s+dev\s/m);
 
-  run(temp, reelpost, "init", "my-inbox", "--yes");
-  const project = join(temp, "my-inbox");
-  const manifest = await readJson(join(project, "package.json"));
-  await writeFile(join(project, "package.json"), JSON.stringify({ ...manifest, devDependencies: { ...manifest.devDependencies, reelpost: `file:${tarball}` } }));
-  run(project, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error");
-  run(project, "npm", "run", "check");
+    run(temp, reelpost, "init", "my-inbox", "--yes");
+    const project = join(temp, "my-inbox");
+    const manifest = await readJson(join(project, "package.json"));
+    await writeFile(
+      join(project, "package.json"),
+      JSON.stringify({ ...manifest, devDependencies: { ...manifest.devDependencies, reelpost: `file:${tarball}` } }),
+    );
+    run(project, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error");
+    run(project, "npm", "run", "check");
 
-  const server = await start(project, "dev");
-  try {
-    const message = await readFile(join(project, "messages", "hello.eml"));
-    const answer = await fetch(`${server.url}/__email`, { method: "POST", body: message });
-    assert.deepEqual([answer.status, await answer.text()], [200, "Worker successfully processed email"]);
-    const event = await server.event("email");
-    assert.equal(event.outcome, "ok");
-  } finally {
-    assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
-  }
-  await deploySomething(project);
-});
+    const server = await start(project, "dev");
+    try {
+      const message = await readFile(join(project, "messages", "hello.eml"));
+      const answer = await fetch(`${server.url}/__email`, { method: "POST", body: message });
+      assert.deepEqual([answer.status, await answer.text()], [200, "Worker successfully processed email"]);
+      const event = await server.event("email");
+      assert.equal(event.outcome, "ok");
+    } finally {
+      assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
+    }
+    await deploySomething(project);
+  },
+);
 
 /** What runs in processes and modules of its own has to find its files in the package, too: imports of SQL, workers in both formats. */
 async function deploySomething(project: string) {
@@ -61,18 +78,36 @@ async function deploySomething(project: string) {
     const folder = join(temp, "counter");
     await mkdir(folder);
     const where = ["--url", api!, "--token", token!, "--account", account!.id];
-    const reelpost = (...args: string[]) => run(folder, join(project, "node_modules", ".bin", "reelpost"), ...args, ...where);
+    const reelpost = (...args: string[]) =>
+      run(folder, join(project, "node_modules", ".bin", "reelpost"), ...args, ...where);
     const { uuid } = JSON.parse(reelpost("d1", "create", "counter", "--json")) as { uuid: string };
-    await writeFile(join(folder, "seed.sql"), "create table seen (name text); insert into seen values ('ada'), ('grace');");
-    await writeFile(join(folder, "wrangler.jsonc"), JSON.stringify({ name: "counter", main: "worker.js", compatibility_date: "2026-10-01", d1_databases: [{ binding: "DB", database_name: "counter", database_id: uuid }] }));
-    await writeFile(join(folder, "worker.js"), `addEventListener("fetch", (event) => event.respondWith(DB.prepare("select count(*) as n from seen").first("n").then((n) => new Response("seen " + n))));`);
+    await writeFile(
+      join(folder, "seed.sql"),
+      "create table seen (name text); insert into seen values ('ada'), ('grace');",
+    );
+    await writeFile(
+      join(folder, "wrangler.jsonc"),
+      JSON.stringify({
+        name: "counter",
+        main: "worker.js",
+        compatibility_date: "2026-10-01",
+        d1_databases: [{ binding: "DB", database_name: "counter", database_id: uuid }],
+      }),
+    );
+    await writeFile(
+      join(folder, "worker.js"),
+      `addEventListener("fetch", (event) => event.respondWith(DB.prepare("select count(*) as n from seen").first("n").then((n) => new Response("seen " + n))));`,
+    );
     reelpost("d1", "execute", "counter", "--file", "seed.sql", "--yes");
     reelpost("deploy");
     const answer = await fetch(`${server.url}/workers/counter/`);
     assert.deepEqual([answer.status, await answer.text()], [200, "seen 2"]);
     // What runs in browsers is bundled before it is packed.
     const sdk = await fetch(`${server.url}/embed/sdk.latest.js`);
-    assert.deepEqual([sdk.status, sdk.headers.get("content-type")?.split(";")[0], (await sdk.text()).includes("Stream")], [200, "text/javascript", true]);
+    assert.deepEqual(
+      [sdk.status, sdk.headers.get("content-type")?.split(";")[0], (await sdk.text()).includes("Stream")],
+      [200, "text/javascript", true],
+    );
   } finally {
     assert.equal(await server.stop(), 0, `the server did not stop cleanly\n${server.log()}`);
   }
@@ -82,13 +117,21 @@ function pack(): string {
   const output = run(root, "npm", "pack", "--json", "--loglevel=error", "--pack-destination", temp);
   // `prepack` may print before the result does.
   const [result] = JSON.parse(output.slice(output.indexOf("[\n"))) as [{ filename: string; files: { path: string }[] }];
-  const strangers = result.files.map(({ path }) => path).filter((path) => /\.(test|testing|conformance)\.js$/.test(path) || /^(src|test|bench|docs)\//.test(path));
+  const strangers = result.files
+    .map(({ path }) => path)
+    .filter((path) => /\.(test|testing|conformance)\.js$/.test(path) || /^(src|test|bench|docs)\//.test(path));
   assert.deepEqual(strangers, [], "files that only the repository needs");
   return join(temp, result.filename);
 }
 
 function run(cwd: string, command: string, ...args: string[]): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: commandTimeoutMs });
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    env,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: commandTimeoutMs,
+  });
   if (error !== undefined) throw error;
   assert.equal(status, 0, `${command} ${args.join(" ")} ended with ${status}\n${stdout}\n${stderr}`);
   return stdout;
@@ -104,10 +147,16 @@ interface Event {
 }
 
 async function start(project: string, ...command: string[]) {
-  const child = spawn(join(project, "node_modules", ".bin", "reelpost"), [...command, "--json", "--port", "0", "--smtp-port", "0"], { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(
+    join(project, "node_modules", ".bin", "reelpost"),
+    [...command, "--json", "--port", "0", "--smtp-port", "0"],
+    { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] },
+  );
   let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-4096)));
-  const exited = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("exit", (code) => resolve(code)));
+  const exited = new Promise<number | null>((resolve, reject) =>
+    child.once("error", reject).once("exit", (code) => resolve(code)),
+  );
   const events: Event[] = [];
   let news = () => {};
   createInterface({ input: child.stdout }).on("line", (line) => {
@@ -116,7 +165,10 @@ async function start(project: string, ...command: string[]) {
   });
   const event = (name: string) =>
     new Promise<Event>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`no event "${name}" after ${readyTimeoutMs / 1000} s\n${stderr}`)), readyTimeoutMs);
+      const timer = setTimeout(
+        () => reject(new Error(`no event "${name}" after ${readyTimeoutMs / 1000} s\n${stderr}`)),
+        readyTimeoutMs,
+      );
       news = () => {
         const found = events.find((candidate) => candidate.event === name);
         if (found === undefined) return;
@@ -146,4 +198,5 @@ async function start(project: string, ...command: string[]) {
   };
 }
 
-const readJson = async (file: string) => JSON.parse(await readFile(file, "utf8")) as { version: string; devDependencies: Record<string, string> };
+const readJson = async (file: string) =>
+  JSON.parse(await readFile(file, "utf8")) as { version: string; devDependencies: Record<string, string> };

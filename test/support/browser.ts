@@ -5,16 +5,31 @@ import { delimiter, join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 
 /** For the option `skip` of a test. With REQUIRE_ALL=1 it is not skipped, and fails. */
-export const withoutChromium = (): string | false => findChromium() === undefined && process.env["REQUIRE_ALL"] !== "1" && "Chromium is not installed";
+export const withoutChromium = (): string | false =>
+  findChromium() === undefined && process.env["REQUIRE_ALL"] !== "1" && "Chromium is not installed";
 
 /** A camera and a microphone that are none: a pattern that moves, and beeps; and nobody is asked whether a page may use them. */
 export const FAKE_CAMERA = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
 
 /** Chromium of the system, without a window; closed when `scope` (a test context, or node:test's own `after`) ends. Takes half a second: one for a file of tests. */
-export async function openBrowser(scope: { after(end: () => Promise<void>): void }, more: readonly string[] = []): Promise<Browser> {
+export async function openBrowser(
+  scope: { after(end: () => Promise<void>): void },
+  more: readonly string[] = [],
+): Promise<Browser> {
   const executablePath = findChromium();
-  if (executablePath === undefined) throw new Error("Chromium is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test");
-  const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio", "--autoplay-policy=no-user-gesture-required", ...more] });
+  if (executablePath === undefined)
+    throw new Error("Chromium is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test");
+  const browser = await chromium.launch({
+    executablePath,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      "--mute-audio",
+      "--autoplay-policy=no-user-gesture-required",
+      ...more,
+    ],
+  });
   scope.after(() => browser.close());
   return browser;
 }
@@ -27,14 +42,18 @@ export async function openPage(browser: Browser, url?: string): Promise<{ page: 
   page.on("pageerror", (err) => problems.push(String(err)));
   page.on("console", (message) => {
     // A failed request names its URL only in the location.
-    if (message.type() === "error") problems.push([message.text(), message.location().url].filter(Boolean).join(" at "));
+    if (message.type() === "error")
+      problems.push([message.text(), message.location().url].filter(Boolean).join(" at "));
   });
   if (url !== undefined) await page.goto(url);
   return { page, problems };
 }
 
 /** A site of somebody else's, on a loopback port: fixed pages and files by path. Resolves with its origin. */
-export async function openSite(scope: { after(end: () => Promise<void>): void }, pages: Record<string, { type: string; body: string | Buffer } | { file: string; type: string }>): Promise<string> {
+export async function openSite(
+  scope: { after(end: () => Promise<void>): void },
+  pages: Record<string, { type: string; body: string | Buffer } | { file: string; type: string }>,
+): Promise<string> {
   const respond = (request: IncomingMessage, response: ServerResponse) => {
     const page = pages[request.url!.replace(/\?.*$/, "")];
     // Every browser asks for an icon, and would call its absence an error.
@@ -53,4 +72,8 @@ export async function openSite(scope: { after(end: () => Promise<void>): void },
 /** An installed client of `test/clients`: `clientFile("hls.js/dist/hls.js")`. */
 export const clientFile = (path: string): string => join(import.meta.dirname, "..", "clients", "node_modules", path);
 
-const findChromium = () => (process.env["PATH"] ?? "").split(delimiter).flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name))).find((path) => existsSync(path));
+const findChromium = () =>
+  (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .flatMap((folder) => ["chromium", "chromium-browser", "google-chrome"].map((name) => join(folder, name)))
+    .find((path) => existsSync(path));

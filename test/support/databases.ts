@@ -39,9 +39,14 @@ export function onPostgres(suite: (engine: TestEngine) => void): void {
   if (postgresAvailable()) {
     describe("on postgres", () => suite(postgresEngine()));
   } else if (process.env["REQUIRE_ALL"] === "1") {
-    test("on postgres", () => Promise.reject(new Error("PostgreSQL is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test")));
+    test("on postgres", () =>
+      Promise.reject(
+        new Error("PostgreSQL is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test"),
+      ));
   } else {
-    process.stderr.write("!! PostgreSQL is not installed, its part of this suite is skipped. To install it: node scripts/system.ts test\n");
+    process.stderr.write(
+      "!! PostgreSQL is not installed, its part of this suite is skipped. To install it: node scripts/system.ts test\n",
+    );
     test("on postgres", { skip: "PostgreSQL is not installed" }, () => {});
   }
 }
@@ -49,7 +54,13 @@ export function onPostgres(suite: (engine: TestEngine) => void): void {
 async function openTemporary(scope: Scope, migrations: readonly Migration[] = []): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-sqlite-"));
   const where = { path: join(folder, "test.db") };
-  return openAll(scope, migrations, where, async () => openSqlite(where), async () => rmSync(folder, { recursive: true, force: true }));
+  return openAll(
+    scope,
+    migrations,
+    where,
+    async () => openSqlite(where),
+    async () => rmSync(folder, { recursive: true, force: true }),
+  );
 }
 
 function postgresEngine(): TestEngine {
@@ -60,7 +71,13 @@ function postgresEngine(): TestEngine {
     async open(scope, migrations = []) {
       const server = (await (cluster ??= startCluster()))!;
       const where = { url: await server.createDatabase() };
-      return openAll(scope, migrations, where, () => openPostgres({ ...where, connections: 8 }), () => server.dropDatabase(where.url));
+      return openAll(
+        scope,
+        migrations,
+        where,
+        () => openPostgres({ ...where, connections: 8 }),
+        () => server.dropDatabase(where.url),
+      );
     },
   };
 }

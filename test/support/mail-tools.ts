@@ -24,14 +24,21 @@ export interface Ran {
 }
 
 /** One run of a program to its end, both outputs together. */
-export function runTool(name: string, args: string[], { input = "", env = {} }: { input?: string | Buffer; env?: Record<string, string> } = {}): Promise<Ran> {
+export function runTool(
+  name: string,
+  args: string[],
+  { input = "", env = {} }: { input?: string | Buffer; env?: Record<string, string> } = {},
+): Promise<Ran> {
   const program = pathOf(name);
   if (program === undefined) return Promise.reject(new Error(`${name} is not installed: node scripts/system.ts test`));
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { timeout: 60_000, killSignal: "SIGKILL", env: { ...process.env, ...env } });
     let output = "";
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding("latin1").on("data", (text: string) => (output += text));
-    child.on("error", reject).on("close", (code, signal) => resolve({ code: code ?? (signal === null ? 0 : 128), output }));
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("latin1").on("data", (text: string) => (output += text));
+    child
+      .on("error", reject)
+      .on("close", (code, signal) => resolve({ code: code ?? (signal === null ? 0 : 128), output }));
     child.stdin.on("error", () => {}).end(input);
   });
 }
@@ -50,7 +57,17 @@ export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = t
   const asRoot = process.getuid?.() === 0;
   if (asRoot) for (const path of [join(folder, ".."), folder]) await chmod(path, 0o777);
   const port = await freePort();
-  const child = spawn(pathOf("smtp-sink")!, [...(asRoot ? ["-u", "nobody"] : []), ...(eightBitMime ? [] : ["-8"]), ...(dump ? ["-d", join(folder, "m.")] : []), `127.0.0.1:${port}`, "100"], { stdio: "ignore" });
+  const child = spawn(
+    pathOf("smtp-sink")!,
+    [
+      ...(asRoot ? ["-u", "nobody"] : []),
+      ...(eightBitMime ? [] : ["-8"]),
+      ...(dump ? ["-d", join(folder, "m.")] : []),
+      `127.0.0.1:${port}`,
+      "100",
+    ],
+    { stdio: "ignore" },
+  );
   const ended = new Promise((resolve) => child.once("close", resolve));
   t.after(async () => {
     child.kill("SIGKILL");
@@ -69,10 +86,12 @@ export async function startPostfixSink(t: Scope, { dump = true, eightBitMime = t
 function answers(port: number): Promise<true | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port });
-    socket.once("error", () => resolve(undefined)).once("connect", () => {
-      socket.destroy();
-      resolve(true);
-    });
+    socket
+      .once("error", () => resolve(undefined))
+      .once("connect", () => {
+        socket.destroy();
+        resolve(true);
+      });
   });
 }
 
@@ -91,15 +110,26 @@ export async function verifiersAsking(t: Scope, dnsPort: number, domains: string
   // Python runs this before a program of its own.
   const resolver = `import dns.resolver\nr = dns.resolver.Resolver(configure=False)\nr.nameservers = ["127.0.0.1"]\nr.port = ${dnsPort}\ndns.resolver.default_resolver = r\n`;
   await writeFile(join(folder, "sitecustomize.py"), resolver);
-  const unbound = ["server:", "  do-not-query-localhost: no", "  module-config: iterator", ...domains.flatMap((name) => ["stub-zone:", `  name: ${name}`, `  stub-addr: 127.0.0.1@${dnsPort}`])];
+  const unbound = [
+    "server:",
+    "  do-not-query-localhost: no",
+    "  module-config: iterator",
+    ...domains.flatMap((name) => ["stub-zone:", `  name: ${name}`, `  stub-addr: 127.0.0.1@${dnsPort}`]),
+  ];
   await writeFile(join(folder, "unbound.conf"), `${unbound.join("\n")}\n`);
-  await writeFile(join(folder, "opendkim.conf"), `ResolverConfiguration ${join(folder, "unbound.conf")}\nMode v\nOn-BadSignature reject\nOn-KeyNotFound reject\nOn-NoSignature reject\n`);
+  await writeFile(
+    join(folder, "opendkim.conf"),
+    `ResolverConfiguration ${join(folder, "unbound.conf")}\nMode v\nOn-BadSignature reject\nOn-KeyNotFound reject\nOn-NoSignature reject\n`,
+  );
   const python = { env: { PYTHONPATH: folder } };
   const input = (raw: string) => Buffer.from(raw, "latin1");
   let count = 0;
   return {
-    dkimverify: async (raw, index) => (await runTool("dkimverify", ["--index", String(index)], { ...python, input: input(raw) })).output.trim() === "signature ok",
-    arcverify: async (raw) => (await runTool("arcverify", [], { ...python, input: input(raw) })).output.trim().split("\n").at(-1)!,
+    dkimverify: async (raw, index) =>
+      (await runTool("dkimverify", ["--index", String(index)], { ...python, input: input(raw) })).output.trim() ===
+      "signature ok",
+    arcverify: async (raw) =>
+      (await runTool("arcverify", [], { ...python, input: input(raw) })).output.trim().split("\n").at(-1)!,
     async opendkim(raw) {
       const file = join(folder, `${++count}.eml`);
       await writeFile(file, input(raw));

@@ -43,18 +43,37 @@ export interface MailWorldOptions {
 }
 
 /** The platform in this process; one that is there already by `server`. */
-export async function startMailWorld(t: Scope, { nextPort, domain = "routed.example", env = {} }: MailWorldOptions = {}): Promise<MailWorld> {
-  const server = await servePlatform(t, { env: { ...toSmartHost(nextPort), REELPOST_SMTP_NAME: `mx.${domain}`, REELPOST_EMAIL_FORWARD_DOMAIN: `fwd.${domain}`, ...env } });
+export async function startMailWorld(
+  t: Scope,
+  { nextPort, domain = "routed.example", env = {} }: MailWorldOptions = {},
+): Promise<MailWorld> {
+  const server = await servePlatform(t, {
+    env: {
+      ...toSmartHost(nextPort),
+      REELPOST_SMTP_NAME: `mx.${domain}`,
+      REELPOST_EMAIL_FORWARD_DOMAIN: `fwd.${domain}`,
+      ...env,
+    },
+  });
   return mailWorldOf(server, domain);
 }
 
 export const toSmartHost = (port: number | undefined): Record<string, string> =>
-  port === undefined ? {} : { REELPOST_OUTBOUND_DELIVER: "smart_host", REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${port}`, REELPOST_OUTBOUND_RETRY_MINUTES: "0.01" };
+  port === undefined
+    ? {}
+    : {
+        REELPOST_OUTBOUND_DELIVER: "smart_host",
+        REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${port}`,
+        REELPOST_OUTBOUND_RETRY_MINUTES: "0.01",
+      };
 
 export async function mailWorldOf<Server extends Target>(server: Server, domain: string): Promise<MailWorld<Server>> {
   const api = createApi(server, TOKEN);
   const world: MailWorld<Server> = {
-    server, api, domain, zone: "",
+    server,
+    api,
+    domain,
+    zone: "",
     async newZone(name, records = []) {
       const { id } = await api.ok("post", "/zones", { body: { name, account: { id: api.account } } });
       for (const record of records) await api.ok("post", `/zones/${id}/dns_records`, { body: { ttl: 300, ...record } });
@@ -66,16 +85,25 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
     },
     async rule(local, type, ...value) {
       const actions = [type === "drop" ? { type } : { type, value }];
-      if (local === "*") await api.ok("put", `/zones/${world.zone}/email/routing/rules/catch_all`, { body: { enabled: true, matchers: [{ type: "all" }], actions } });
-      else await api.ok("post", `/zones/${world.zone}/email/routing/rules`, { body: { enabled: true, matchers: [{ type: "literal", field: "to", value: `${local}@${domain}` }], actions } });
+      if (local === "*")
+        await api.ok("put", `/zones/${world.zone}/email/routing/rules/catch_all`, {
+          body: { enabled: true, matchers: [{ type: "all" }], actions },
+        });
+      else
+        await api.ok("post", `/zones/${world.zone}/email/routing/rules`, {
+          body: { enabled: true, matchers: [{ type: "literal", field: "to", value: `${local}@${domain}` }], actions },
+        });
     },
     story: (subject, enough) =>
-      until(async () => {
-        const [entry] = await api.ok("get", `email/activity?search=${encodeURIComponent(subject)}`);
-        if (entry === undefined) return undefined;
-        const story: Story = await api.ok("get", `email/activity/${entry.id}`);
-        return enough(story) ? story : undefined;
-      }, `the log of ${JSON.stringify(subject)}`),
+      until(
+        async () => {
+          const [entry] = await api.ok("get", `email/activity?search=${encodeURIComponent(subject)}`);
+          if (entry === undefined) return undefined;
+          const story: Story = await api.ok("get", `email/activity/${entry.id}`);
+          return enough(story) ? story : undefined;
+        },
+        `the log of ${JSON.stringify(subject)}`,
+      ),
   };
   await world.newZone(SENDERS, [{ type: "TXT", name: "@", content: '"v=spf1 ip4:127.0.0.1 -all"' }]);
   world.zone = await world.newZone(domain);
@@ -84,7 +112,11 @@ export async function mailWorldOf<Server extends Target>(server: Server, domain:
 }
 
 /** What `find` finds, looked for until it is there: not more often than needed, for every look costs the server as much as the test. */
-export async function until<T>(find: () => T | undefined | Promise<T | undefined>, what: string, ms = 25_000): Promise<T> {
+export async function until<T>(
+  find: () => T | undefined | Promise<T | undefined>,
+  what: string,
+  ms = 25_000,
+): Promise<T> {
   for (const end = performance.now() + ms; ; await sleep(100)) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
@@ -93,7 +125,10 @@ export async function until<T>(find: () => T | undefined | Promise<T | undefined
 }
 
 /** One message as it is, octet for octet; the reply to it, or to the command that was refused. Dots are stuffed here. */
-export async function sendRaw(port: number, { from = `ada@${SENDERS}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer }): Promise<string> {
+export async function sendRaw(
+  port: number,
+  { from = `ada@${SENDERS}`, to, raw }: { from?: string; to: string | string[]; raw: string | Buffer },
+): Promise<string> {
   const client = await rawClient(port);
   try {
     await client.reply();
@@ -103,14 +138,19 @@ export async function sendRaw(port: number, { from = `ada@${SENDERS}`, to, raw }
       if (!/^[23]/.test(answer)) return answer;
     }
     const text = Buffer.isBuffer(raw) ? raw.toString("latin1") : raw;
-    return await client.say(Buffer.from(`${text.replace(/(^|\r\n)\./g, "$1..")}${text.endsWith("\r\n") ? "" : "\r\n"}.\r\n`, "latin1"));
+    return await client.say(
+      Buffer.from(`${text.replace(/(^|\r\n)\./g, "$1..")}${text.endsWith("\r\n") ? "" : "\r\n"}.\r\n`, "latin1"),
+    );
   } finally {
     client.socket.destroy();
   }
 }
 
 /** A plain message. */
-export const letter = (subject: string, { from = `ada@${SENDERS}`, to = "somebody@routed.example", body = "Hello\r\n" } = {}): string =>
+export const letter = (
+  subject: string,
+  { from = `ada@${SENDERS}`, to = "somebody@routed.example", body = "Hello\r\n" } = {},
+): string =>
   `From: <${from}>\r\nTo: <${to}>\r\nSubject: ${subject}\r\nDate: ${new Date().toUTCString().replace("GMT", "+0000")}\r\nMessage-ID: <${subject.replace(/\W/g, "-")}@${SENDERS}>\r\n\r\n${body}`;
 
 /** A port nobody listens at, for what must be known before it is started. */

@@ -54,15 +54,25 @@ export const mediaClips = {
   rotated: { rotate: 90 },
   soundOnly: { video: false, extension: "m4a" },
   hd: { seconds: 6, size: "1280x720" },
-  webm: { extension: "webm", video: ["-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", "-cpu-used", "8"], audio: ["-c:a", "libopus", "-b:a", "64k"] },
+  webm: {
+    extension: "webm",
+    video: ["-c:v", "libvpx", "-b:v", "300k", "-deadline", "realtime", "-cpu-used", "8"],
+    audio: ["-c:a", "libopus", "-b:a", "64k"],
+  },
   transportStream: { extension: "ts" },
 } as const satisfies Record<string, ClipRecipe>;
 
-const pathOf = (name: string) => (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name)).find((path) => existsSync(path));
+const pathOf = (name: string) =>
+  (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
 const missing = ["ffmpeg", "ffprobe"].filter((name) => pathOf(name) === undefined);
 
 /** Options of a test or suite that cannot do without ffmpeg: skipped where it is absent; with REQUIRE_ALL=1 it runs, and fails. */
-export const needsFfmpeg: { skip: string | false } = { skip: missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}` };
+export const needsFfmpeg: { skip: string | false } = {
+  skip: missing.length > 0 && process.env["REQUIRE_ALL"] !== "1" && `not installed: ${missing.join(", ")}`,
+};
 
 /** The same for other programs beside it. */
 export const needsPrograms = (...names: string[]): { skip: string | false } => {
@@ -84,7 +94,10 @@ const making = new Map<string, Promise<string>>();
 /** The path of the clip; to be read only, it is not yours alone. */
 export function clip(recipe: ClipRecipe = {}): Promise<string> {
   const extension = recipe.extension ?? "mp4";
-  const hash = createHash("sha256").update(JSON.stringify([GENERATION, Object.entries(recipe).sort(([a], [b]) => (a < b ? -1 : 1))])).digest("hex").slice(0, 24);
+  const hash = createHash("sha256")
+    .update(JSON.stringify([GENERATION, Object.entries(recipe).sort(([a], [b]) => (a < b ? -1 : 1))]))
+    .digest("hex")
+    .slice(0, 24);
   const path = join(FOLDER, `${hash}.${extension}`);
   const before = making.get(path);
   if (before !== undefined) return before;
@@ -113,12 +126,37 @@ async function make(recipe: ClipRecipe, path: string, extension: string): Promis
   }
 }
 
-function clipArgs({ seconds = 4, size = "320x180", fps = "30", video = X264, audio = AAC, keyframeSeconds = 2, filter, output = [], inputs }: ClipRecipe): string[] {
-  const pictures = inputs === undefined && video !== false ? ["-f", "lavfi", "-i", `testsrc2=size=${size}:rate=${fps}:duration=${seconds}`] : [];
-  const sound = inputs === undefined && audio !== false ? ["-f", "lavfi", "-i", `sine=frequency=440:beep_factor=4:sample_rate=48000:duration=${seconds}`] : [];
+function clipArgs({
+  seconds = 4,
+  size = "320x180",
+  fps = "30",
+  video = X264,
+  audio = AAC,
+  keyframeSeconds = 2,
+  filter,
+  output = [],
+  inputs,
+}: ClipRecipe): string[] {
+  const pictures =
+    inputs === undefined && video !== false
+      ? ["-f", "lavfi", "-i", `testsrc2=size=${size}:rate=${fps}:duration=${seconds}`]
+      : [];
+  const sound =
+    inputs === undefined && audio !== false
+      ? ["-f", "lavfi", "-i", `sine=frequency=440:beep_factor=4:sample_rate=48000:duration=${seconds}`]
+      : [];
   return [
-    ...pictures, ...sound, ...(inputs ?? []),
-    ...(video === false ? ["-vn"] : [...(filter === undefined ? [] : ["-vf", filter]), ...video, "-force_key_frames", `expr:gte(t,n_forced*${keyframeSeconds})`]),
+    ...pictures,
+    ...sound,
+    ...(inputs ?? []),
+    ...(video === false
+      ? ["-vn"]
+      : [
+          ...(filter === undefined ? [] : ["-vf", filter]),
+          ...video,
+          "-force_key_frames",
+          `expr:gte(t,n_forced*${keyframeSeconds})`,
+        ]),
     ...(audio === false ? ["-an"] : audio),
     ...output,
   ];
@@ -127,22 +165,39 @@ function clipArgs({ seconds = 4, size = "320x180", fps = "30", video = X264, aud
 /** ffmpeg or ffprobe as it is, without confinement; what it wrote to its standard output. Rejects with its words. */
 export function runFfmpeg(args: string[], program: "ffmpeg" | "ffprobe" = "ffmpeg"): Promise<Buffer> {
   const executable = pathOf(program);
-  if (executable === undefined) return Promise.reject(new Error(`${program} is not installed: node scripts/system.ts test`));
-  const common = program === "ffmpeg" ? ["-hide_banner", "-loglevel", "error", "-nostdin", "-y"] : ["-hide_banner", "-loglevel", "error"];
+  if (executable === undefined)
+    return Promise.reject(new Error(`${program} is not installed: node scripts/system.ts test`));
+  const common =
+    program === "ffmpeg"
+      ? ["-hide_banner", "-loglevel", "error", "-nostdin", "-y"]
+      : ["-hide_banner", "-loglevel", "error"];
   return new Promise((resolve, reject) => {
-    const child = spawn(executable, [...common, ...args], { stdio: ["ignore", "pipe", "pipe"], timeout: 120_000, killSignal: "SIGKILL" });
+    const child = spawn(executable, [...common, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 120_000,
+      killSignal: "SIGKILL",
+    });
     const output: Buffer[] = [];
     let words = "";
     child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
     child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-8192)));
-    child.on("error", reject).on("close", (code) => (code === 0 ? resolve(Buffer.concat(output)) : reject(new Error(`${program} ${args.join(" ")}: ${words || `ended with ${code}`}`))));
+    child
+      .on("error", reject)
+      .on("close", (code) =>
+        code === 0
+          ? resolve(Buffer.concat(output))
+          : reject(new Error(`${program} ${args.join(" ")}: ${words || `ended with ${code}`}`)),
+      );
   });
 }
 
 /** Frames of the first picture track as ffmpeg itself decodes them, one by one. (ffprobe's -count_frames leaves out the last where a file is cut off.) */
 export async function countFrames(path: string): Promise<number> {
   const listed = await runFfmpeg(["-i", path, "-map", "0:v:0", "-fps_mode", "passthrough", "-f", "framecrc", "-"]);
-  return listed.toString().split("\n").filter((line) => /^\d/.test(line)).length;
+  return listed
+    .toString()
+    .split("\n")
+    .filter((line) => /^\d/.test(line)).length;
 }
 
 /** ISO 14496-12 8.3.2: the matrix {a b u c d v x y w} of every track header. */
@@ -150,7 +205,13 @@ function turned(file: Buffer, degrees: 90 | 180 | 270): Buffer {
   const [a, b, c, d] = ({ 90: [0, 1, -1, 0], 180: [-1, 0, 0, -1], 270: [0, -1, 1, 0] } as const)[degrees];
   for (let at = file.indexOf("tkhd", 0, "latin1"); at !== -1; at = file.indexOf("tkhd", at + 4, "latin1")) {
     const matrix = at + 4 + (file[at + 4] === 1 ? 52 : 40);
-    for (const [i, value] of [[0, a], [1, b], [3, c], [4, d]] as const) file.writeInt32BE(value * 65_536, matrix + 4 * i);
+    for (const [i, value] of [
+      [0, a],
+      [1, b],
+      [3, c],
+      [4, d],
+    ] as const)
+      file.writeInt32BE(value * 65_536, matrix + 4 * i);
   }
   return file;
 }

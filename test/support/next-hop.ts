@@ -27,7 +27,11 @@ export interface NextHop {
   hangUp(): void;
 }
 
-export async function startNextHop(t: Scope, misbehave: Misbehave = () => undefined, { extensions = ["PIPELINING", "8BITMIME", "SMTPUTF8"] } = {}): Promise<NextHop> {
+export async function startNextHop(
+  t: Scope,
+  misbehave: Misbehave = () => undefined,
+  { extensions = ["PIPELINING", "8BITMIME", "SMTPUTF8"] } = {},
+): Promise<NextHop> {
   const open = new Set<Socket>();
   const hangUp = () => open.forEach((socket) => socket.destroy());
   const hop: NextHop = { port: 0, taken: [], commands: [], hangUp };
@@ -57,7 +61,8 @@ export async function startNextHop(t: Scope, misbehave: Misbehave = () => undefi
     }
 
     function ordinary(verb: string): string {
-      if (verb === "EHLO") return ["250-next.example", ...extensions.map((name) => `250-${name}`), "250 ENHANCEDSTATUSCODES"].join("\r\n");
+      if (verb === "EHLO")
+        return ["250-next.example", ...extensions.map((name) => `250-${name}`), "250 ENHANCEDSTATUSCODES"].join("\r\n");
       if (verb === "DATA" && envelope.to.length === 0) return "503 5.5.1 nobody to send it to";
       return verb === "DATA" ? "354 go" : verb === "QUIT" ? "221 2.0.0 bye" : "250 2.0.0 ok";
     }
@@ -65,7 +70,11 @@ export async function startNextHop(t: Scope, misbehave: Misbehave = () => undefi
     function takeMessage(stuffed: string): boolean {
       inData = false;
       const said = misbehave(".", socket) ?? "250 2.0.0 ok";
-      hop.taken.push({ ...envelope, raw: stuffed.replace(/(^|\r\n)\.\./g, "$1."), acknowledged: said.startsWith("250") });
+      hop.taken.push({
+        ...envelope,
+        raw: stuffed.replace(/(^|\r\n)\.\./g, "$1."),
+        acknowledged: said.startsWith("250"),
+      });
       return say(said);
     }
 

@@ -12,7 +12,10 @@ import { setTimeout } from "node:timers/promises";
 import { pem } from "../../src/certificates/x509/der.ts";
 import { certificate } from "../../src/certificates/x509/certificate.ts";
 
-const program = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "pebble")).find((path) => existsSync(path));
+const program = (process.env["PATH"] ?? "")
+  .split(delimiter)
+  .map((folder) => join(folder, "pebble"))
+  .find((path) => existsSync(path));
 
 export interface Pebble {
   /** Its directory. */
@@ -37,12 +40,19 @@ export interface PebbleOptions {
 /** Registers `suite` where Pebble is installed. With REQUIRE_ALL=1 it must be. */
 export function withPebble(suite: () => void): void {
   if (program !== undefined) return suite();
-  if (process.env["REQUIRE_ALL"] === "1") test("pebble", () => Promise.reject(new Error("Pebble is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test")));
+  if (process.env["REQUIRE_ALL"] === "1")
+    test("pebble", () =>
+      Promise.reject(
+        new Error("Pebble is not installed, and REQUIRE_ALL=1 forbids to skip: node scripts/system.ts test"),
+      ));
   else test("pebble", { skip: "Pebble is not installed" }, () => {});
 }
 
 /** An ACME server on loopback that looks at every challenge and refuses one good nonce in twenty. */
-export async function startPebble(scope: { after(end: () => Promise<void>): void }, { dns, httpPort = 1, env = {} }: PebbleOptions): Promise<Pebble> {
+export async function startPebble(
+  scope: { after(end: () => Promise<void>): void },
+  { dns, httpPort = 1, env = {} }: PebbleOptions,
+): Promise<Pebble> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-pebble-"));
   scope.after(() => rm(folder, { recursive: true, force: true }));
   const [port, managementPort] = [await freePort(), await freePort()];
@@ -50,12 +60,22 @@ export async function startPebble(scope: { after(end: () => Promise<void>): void
   await Promise.all([writeFile(join(folder, "cert.pem"), cert), writeFile(join(folder, "key.pem"), key)]);
   const config = {
     pebble: {
-      listenAddress: `127.0.0.1:${port}`, managementListenAddress: `127.0.0.1:${managementPort}`,
-      certificate: join(folder, "cert.pem"), privateKey: join(folder, "key.pem"), httpPort, tlsPort: 1, ocspResponderURL: "", externalAccountBindingRequired: false,
+      listenAddress: `127.0.0.1:${port}`,
+      managementListenAddress: `127.0.0.1:${managementPort}`,
+      certificate: join(folder, "cert.pem"),
+      privateKey: join(folder, "key.pem"),
+      httpPort,
+      tlsPort: 1,
+      ocspResponderURL: "",
+      externalAccountBindingRequired: false,
     },
   };
   await writeFile(join(folder, "config.json"), JSON.stringify(config));
-  const child = spawn(program!, ["-config", join(folder, "config.json"), "-dnsserver", dns, "-strict"], { cwd: folder, stdio: ["ignore", "pipe", "pipe"], env: { PEBBLE_VA_NOSLEEP: "1", ...env } });
+  const child = spawn(program!, ["-config", join(folder, "config.json"), "-dnsserver", dns, "-strict"], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PEBBLE_VA_NOSLEEP: "1", ...env },
+  });
   const exited = once(child, "close");
   let log = "";
   const { promise: up, resolve, reject } = Promise.withResolvers<void>();
@@ -107,7 +127,10 @@ function read(url: string, ca: string): Promise<string> {
   return new Promise((resolve, reject) => {
     get(url, { ca, agent: false }, (response) => {
       let text = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk)).on("end", () => resolve(text));
+      response
+        .setEncoding("utf8")
+        .on("data", (chunk: string) => (text += chunk))
+        .on("end", () => resolve(text));
     }).on("error", reject);
   });
 }

@@ -46,7 +46,8 @@ export async function startPrivateCluster(binaries: string): Promise<Cluster> {
       const log = readFileSync(join(folder, "log"), "utf8");
       await end(guard, { keepFolder: true });
       // Someone may take the port between the question and the start.
-      if (attempt === 3 || !/could not (bind|create any)/.test(log)) throw new Error(`PostgreSQL did not start: ${problem}\n${log}`);
+      if (attempt === 3 || !/could not (bind|create any)/.test(log))
+        throw new Error(`PostgreSQL did not start: ${problem}\n${log}`);
     }
   } catch (err) {
     rmSync(folder, { recursive: true, force: true });
@@ -74,11 +75,24 @@ function initialise(binaries: string, folder: string, user: User, password: stri
   const passwordFile = join(folder, "password");
   writeFileSync(passwordFile, password, { mode: 0o600 });
   if (user.uid !== undefined) chownSync(passwordFile, user.uid, user.gid!);
-  const fixed = ["-D", join(folder, "data"), "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--no-sync"];
+  const fixed = [
+    "-D",
+    join(folder, "data"),
+    "-U",
+    "postgres",
+    "-E",
+    "UTF8",
+    "--locale=C.UTF-8",
+    "--auth=scram-sha-256",
+    `--pwfile=${passwordFile}`,
+    "--no-sync",
+  ];
   // An ICU locale sorts text by the rules of a language, as servers in the wild do: code that relies on byte order shows itself.
   // Versions before 15 do not have it for the whole cluster.
-  const attempts = [["--locale-provider=icu", "--icu-locale=en-US"], []].map((locale) => () =>
-    spawnSync(join(binaries, "initdb"), [...fixed, ...locale], { ...user, cwd: folder, encoding: "utf8" }));
+  const attempts = [["--locale-provider=icu", "--icu-locale=en-US"], []].map(
+    (locale) => () =>
+      spawnSync(join(binaries, "initdb"), [...fixed, ...locale], { ...user, cwd: folder, encoding: "utf8" }),
+  );
   let result = attempts[0]!();
   if (result.status !== 0) result = attempts[1]!();
   rmSync(passwordFile);
@@ -135,10 +149,12 @@ async function answers(url: string, guard: ChildProcess): Promise<string | undef
 
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject).listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
+    const server = createServer()
+      .once("error", reject)
+      .listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as { port: number };
+        server.close(() => resolve(port));
+      });
   });
 }
 
@@ -152,7 +168,9 @@ function databasesOf(url: string): Pick<Cluster, "createDatabase" | "dropDatabas
       return database.href;
     },
     async dropDatabase(database) {
-      await withClient(url, (client) => client.query(`drop database if exists ${new URL(database).pathname.slice(1)} with (force)`));
+      await withClient(url, (client) =>
+        client.query(`drop database if exists ${new URL(database).pathname.slice(1)} with (force)`),
+      );
     },
   };
 }

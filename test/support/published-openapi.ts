@@ -44,28 +44,52 @@ function load(): PublishedOpenApi {
   for (const name of readdirSync(FOLDER).filter((file) => file.endsWith(".json"))) {
     const document = JSON.parse(readFileSync(join(FOLDER, name), "utf8")) as Json;
     modernise(document);
-    for (const [schema, fields] of Object.entries(NULL_IN_SAMPLES)) for (const field of fields) allowNull(propertiesOf(document.components?.schemas?.[schema]?.properties), field);
+    for (const [schema, fields] of Object.entries(NULL_IN_SAMPLES))
+      for (const field of fields) allowNull(propertiesOf(document.components?.schemas?.[schema]?.properties), field);
     ajv.addSchema({ $id: name, ...document });
     for (const [path, methods] of Object.entries(document.paths!)) {
       for (const [method, operation] of Object.entries(methods)) {
         if (operation.responses === undefined) continue;
-        operations.getOrInsertComputed(method, () => []).push({ document: name, name: `${method.toUpperCase()} ${path}`, pattern: patternOf(path), responses: responsesOf(document, path, method, operation) });
+        operations
+          .getOrInsertComputed(method, () => [])
+          .push({
+            document: name,
+            name: `${method.toUpperCase()} ${path}`,
+            pattern: patternOf(path),
+            responses: responsesOf(document, path, method, operation),
+          });
       }
     }
   }
-  for (const list of operations.values()) list.sort((a, b) => Number(endsInWord(b.pattern)) - Number(endsInWord(a.pattern)) || fixedLength(b.pattern) - fixedLength(a.pattern));
-  const find = (method: string, path: string) => operations.get(method.toLowerCase())?.find(({ pattern }) => pattern.test(path));
+  for (const list of operations.values())
+    list.sort(
+      (a, b) =>
+        Number(endsInWord(b.pattern)) - Number(endsInWord(a.pattern)) ||
+        fixedLength(b.pattern) - fixedLength(a.pattern),
+    );
+  const find = (method: string, path: string) =>
+    operations.get(method.toLowerCase())?.find(({ pattern }) => pattern.test(path));
   const compiled = new Map<string, ValidateFunction>();
   return {
     knows: (method, path) => find(method, path) !== undefined,
-    operations: (document) => [...operations.values()].flat().filter((operation) => operation.document === document).map(({ name }) => name),
+    operations: (document) =>
+      [...operations.values()]
+        .flat()
+        .filter((operation) => operation.document === document)
+        .map(({ name }) => name),
     problems(method, path, status, body) {
       const operation = find(method, path);
-      const pointer = operation?.responses.find(([wanted]) => wanted === String(status) || wanted.toUpperCase() === `${Math.floor(status / 100)}XX`)?.[1];
+      const pointer = operation?.responses.find(
+        ([wanted]) => wanted === String(status) || wanted.toUpperCase() === `${Math.floor(status / 100)}XX`,
+      )?.[1];
       if (operation === undefined || pointer === undefined) return undefined;
       const key = `${operation.document}#${pointer}`;
       const validate = compiled.getOrInsertComputed(key, () => ajv.compile({ $ref: key }));
-      return validate(body) ? [] : (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+      return validate(body)
+        ? []
+        : (validate.errors ?? []).map(
+            ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+          );
     },
   };
 }
@@ -75,9 +99,19 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
   for (const [status, response] of Object.entries(operation.responses as Json)) {
     const shared = (response.$ref as unknown as string | undefined)?.slice(1);
     const at = shared ?? ["", "paths", path, method, "responses", status].map(escapePointer).join("/");
-    const content = (shared === undefined ? response : shared.slice(1).split("/").reduce((node, part) => node[part]!, document)).content;
+    const content = (
+      shared === undefined
+        ? response
+        : shared
+            .slice(1)
+            .split("/")
+            .reduce((node, part) => node[part]!, document)
+    ).content;
     const schema = content?.["application/json"]?.schema;
-    const named = (schema?.$ref as unknown as string | undefined)?.slice(2).split("/").reduce((node, part) => node[part]!, document);
+    const named = (schema?.$ref as unknown as string | undefined)
+      ?.slice(2)
+      .split("/")
+      .reduce((node, part) => node[part]!, document);
     // Some failures are published as a copy of the success: nothing can be held against that.
     if (Number(status[0]) >= 4 && ((named ?? schema)?.properties?.success?.enum?.[0] as unknown) === true) continue;
     if (schema !== undefined) found.push([status, `${at}/content/application~1json/schema`]);
@@ -86,23 +120,37 @@ function responsesOf(document: Json, path: string, method: string, operation: Js
 }
 
 const escapePointer = (part: string) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"));
-const patternOf = (path: string) => new RegExp(`^${path.replace(/[.*+?^$()|[\]\\']/g, "\\$&").replace(/\{[^}]+\}/g, "[^/]+")}$`);
+const patternOf = (path: string) =>
+  new RegExp(`^${path.replace(/[.*+?^$()|[\]\\']/g, "\\$&").replace(/\{[^}]+\}/g, "[^/]+")}$`);
 /** `/{accounts_or_zones}/{id}/stream/usage` goes before `/accounts/{id}/stream/{identifier}`. */
 const endsInWord = (pattern: RegExp) => !pattern.source.endsWith("[^/]+$");
 const fixedLength = (pattern: RegExp) => pattern.source.replaceAll("[^/]+", "").length;
 
 /** Fields that are published as text or numbers, and are null in every sample of an answer while they have no value. */
 const NULL_IN_SAMPLES: Record<string, string[]> = {
-  stream_videos: ["creator", "readyToStreamAt", "scheduledDeletion", "uploaded", "uploadExpiry", "maxSizeBytes", "maxDurationSeconds", "watermark", "clippedFrom", "liveInput"],
+  stream_videos: [
+    "creator",
+    "readyToStreamAt",
+    "scheduledDeletion",
+    "uploaded",
+    "uploadExpiry",
+    "maxSizeBytes",
+    "maxDurationSeconds",
+    "watermark",
+    "clippedFrom",
+    "liveInput",
+  ],
   stream_watermarks: ["downloadedFrom"],
   stream_direct_upload_response: ["watermark", "scheduledDeletion"],
 };
 
 /** Of the result, where the schema is that of an envelope. */
-const propertiesOf = (properties: Json | undefined): Json | undefined => (properties?.["result"] as Json | undefined)?.properties ?? properties;
+const propertiesOf = (properties: Json | undefined): Json | undefined =>
+  (properties?.["result"] as Json | undefined)?.properties ?? properties;
 
 function allowNull(properties: Json | undefined, field: string): void {
-  if (properties?.[field] !== undefined) properties[field] = { anyOf: [{ type: "null" }, properties[field]] } as unknown as Json;
+  if (properties?.[field] !== undefined)
+    properties[field] = { anyOf: [{ type: "null" }, properties[field]] } as unknown as Json;
 }
 
 /** Where OpenAPI 3.0 differs from JSON Schema. */
@@ -110,7 +158,8 @@ function modernise(node: Json): void {
   if (node === null || typeof node !== "object") return;
   // Written where anything goes.
   if ((node.type as unknown) === "unknown") delete node.type;
-  for (const limit of ["exclusiveMinimum", "exclusiveMaximum"]) if (typeof node[limit] === "boolean") delete node[limit];
+  for (const limit of ["exclusiveMinimum", "exclusiveMaximum"])
+    if (typeof node[limit] === "boolean") delete node[limit];
   if ((node.nullable as unknown) === true && node.type === undefined) {
     const { nullable: _, ...rest } = { ...node };
     for (const name of Object.keys(node)) delete node[name];
@@ -118,16 +167,26 @@ function modernise(node: Json): void {
     modernise((node.anyOf as Json)[1]!);
     return;
   }
-  if ((node.nullable as unknown) === true && Array.isArray(node.enum) && !node.enum.includes(null as never)) node.enum.push(null as never);
+  if ((node.nullable as unknown) === true && Array.isArray(node.enum) && !node.enum.includes(null as never))
+    node.enum.push(null as never);
   // "An object that is null": the failures of deleting a DNS record.
-  if (Array.isArray(node.enum) && node.enum.length === 1 && (node.enum[0] as unknown) === null) for (const word of ["type", "nullable"]) delete node[word];
+  if (Array.isArray(node.enum) && node.enum.length === 1 && (node.enum[0] as unknown) === null)
+    for (const word of ["type", "nullable"]) delete node[word];
   // Said in words only: when a destination address was verified.
-  if (typeof node.type === "string" && /\bNull means\b/.test(String(node.description ?? ""))) node.type = [node.type, "null"] as never;
+  if (typeof node.type === "string" && /\bNull means\b/.test(String(node.description ?? "")))
+    node.type = [node.type, "null"] as never;
   // Codes of errors are numbers, says the manual; a few operations are written down with their digits as text.
-  if (Array.isArray(node.enum) && (node.type as unknown) === "string" && node.enum.every((word) => /^\d{5}$/.test(word as unknown as string))) Object.assign(node, { type: "number", enum: node.enum.map(Number) });
+  if (
+    Array.isArray(node.enum) &&
+    (node.type as unknown) === "string" &&
+    node.enum.every((word) => /^\d{5}$/.test(word as unknown as string))
+  )
+    Object.assign(node, { type: "number", enum: node.enum.map(Number) });
   // A field only requests carry is no field an answer must have.
   if (Array.isArray(node.required) && node.properties !== undefined) {
-    node.required = node.required.filter((name) => (node.properties![name as unknown as string]?.writeOnly as unknown) !== true) as Json;
+    node.required = node.required.filter(
+      (name) => (node.properties![name as unknown as string]?.writeOnly as unknown) !== true,
+    ) as Json;
     if (node.required.length === 0) delete node.required;
   }
   for (const child of Object.values(node)) modernise(child);

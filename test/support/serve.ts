@@ -52,16 +52,30 @@ export async function temporaryFolder(t: Scope, name = "serve"): Promise<string>
 }
 
 /** `reelpost serve --json` in a process of its own, on free ports. Rejects with its words when it ends before it is ready. */
-export async function spawnServe(t: Scope, { dataDirectory, args = [], env = {}, listening }: SpawnServeOptions = {}): Promise<ServeProcess> {
+export async function spawnServe(
+  t: Scope,
+  { dataDirectory, args = [], env = {}, listening }: SpawnServeOptions = {},
+): Promise<ServeProcess> {
   const folder = dataDirectory ?? (await temporaryFolder(t));
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
   const child = spawn(process.execPath, [main, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
     // The faithful default would make the tests wait for each other.
-    env: { ...process.env, NO_COLOR: "1", REELPOST_API_RATE_LIMIT: "0", REELPOST_DNS_RESOLVERS: "127.0.0.1:9", ...FREE_PORTS, ...(listening !== undefined && { LISTEN_FDS: "1" }), ...env },
+    env: {
+      ...process.env,
+      NO_COLOR: "1",
+      REELPOST_API_RATE_LIMIT: "0",
+      REELPOST_DNS_RESOLVERS: "127.0.0.1:9",
+      ...FREE_PORTS,
+      ...(listening !== undefined && { LISTEN_FDS: "1" }),
+      ...env,
+    },
   });
-  const exited = once(child, "close").then(([code, signal]) => ({ code: code as number | null, signal: signal as string | null }));
+  const exited = once(child, "close").then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as string | null,
+  }));
   t.after(async () => {
     child.kill("SIGKILL");
     await exited;

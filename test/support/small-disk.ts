@@ -16,7 +16,9 @@ export interface SmallDisk {
 /** A disk of so many MiB; undefined where none can be mounted: not on Linux, or not by this user. */
 export function mountSmallDisk(t: Scope, megabytes: number): SmallDisk | undefined {
   const at = mkdtempSync(join(tmpdir(), "reelpost-small-disk-"));
-  const mounted = process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", at]).status === 0;
+  const mounted =
+    process.platform === "linux" &&
+    spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", at]).status === 0;
   t.after(async () => {
     if (mounted) spawnSync("umount", ["-l", at]);
     rmSync(at, { recursive: true, force: true, maxRetries: 5 });

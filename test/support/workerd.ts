@@ -36,7 +36,10 @@ const READY_WITHIN_MS = 10_000;
 export async function startWorkerd(options: WorkerdOptions): Promise<RunningWorkerd> {
   const directory = await mkdtemp(join(tmpdir(), "workerd-"));
   const servers: Server[] = [];
-  const stopServers = () => Promise.all(servers.map((server) => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve)))));
+  const stopServers = () =>
+    Promise.all(
+      servers.map((server) => (server.closeAllConnections(), new Promise((resolve) => server.close(resolve)))),
+    );
   try {
     const externals: string[] = [];
     for (const [name, listener] of Object.entries(options.services ?? {})) {
@@ -70,12 +73,17 @@ export async function startWorkerd(options: WorkerdOptions): Promise<RunningWork
 
 const text = (value: string) => JSON.stringify(value);
 
-const config = ({ modules, bindings = "", compatibilityDate = "2026-10-01", compatibilityFlags = [] }: WorkerdOptions, externals: string[]) => `
+const config = (
+  { modules, bindings = "", compatibilityDate = "2026-10-01", compatibilityFlags = [] }: WorkerdOptions,
+  externals: string[],
+) => `
 using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "worker", worker = (
-      modules = [${Object.keys(modules).map((name) => `(name = ${text(name)}, esModule = embed ${text(name)})`).join(", ")}],
+      modules = [${Object.keys(modules)
+        .map((name) => `(name = ${text(name)}, esModule = embed ${text(name)})`)
+        .join(", ")}],
       compatibilityDate = ${text(compatibilityDate)},
       compatibilityFlags = [${compatibilityFlags.map(text).join(", ")}],
       bindings = [${bindings}],
@@ -87,9 +95,13 @@ const config :Workerd.Config = (
 `;
 
 async function serve(directory: string): Promise<RunningWorkerd> {
-  const child = spawn(workerd, ["serve", "--experimental", "--control-fd=3", "config.capnp"], { cwd: directory, stdio: ["ignore", "pipe", "pipe", "pipe"] });
+  const child = spawn(workerd, ["serve", "--experimental", "--control-fd=3", "config.capnp"], {
+    cwd: directory,
+    stdio: ["ignore", "pipe", "pipe", "pipe"],
+  });
   let printed = "";
-  for (const stream of [child.stdout!, child.stderr!]) stream.setEncoding("utf8").on("data", (chunk: string) => (printed = (printed + chunk).slice(-64 * 1024)));
+  for (const stream of [child.stdout!, child.stderr!])
+    stream.setEncoding("utf8").on("data", (chunk: string) => (printed = (printed + chunk).slice(-64 * 1024)));
   const exited = once(child, "exit");
   const close = async () => {
     child.kill("SIGKILL");
@@ -99,7 +111,9 @@ async function serve(directory: string): Promise<RunningWorkerd> {
     const port = await Promise.race([
       listeningPort(child.stdio[3] as NodeJS.ReadableStream),
       exited.then(() => Promise.reject(new Error(`workerd did not start:\n${printed}`))),
-      new Promise<never>((_, reject) => setTimeout(() => reject(new Error(`workerd was not ready in time:\n${printed}`)), READY_WITHIN_MS).unref()),
+      new Promise<never>((_, reject) =>
+        setTimeout(() => reject(new Error(`workerd was not ready in time:\n${printed}`)), READY_WITHIN_MS).unref(),
+      ),
     ]);
     return { fetch: (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), output: () => printed, close };
   } catch (error) {

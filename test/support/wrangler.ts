@@ -33,7 +33,11 @@ export interface Wrangler {
 }
 
 /** The real, unmodified wrangler in a project of its own, pointed at a server of ours by the variables it has for that. */
-export async function createWrangler(t: Scope, { api, token, account }: { api: string; token: string; account?: string }, files: Record<string, string> = {}): Promise<Wrangler> {
+export async function createWrangler(
+  t: Scope,
+  { api, token, account }: { api: string; token: string; account?: string },
+  files: Record<string, string> = {},
+): Promise<Wrangler> {
   const folder = await temporaryFolder(t, "wrangler");
   const variables = {
     PATH: process.env.PATH ?? "",
@@ -50,7 +54,12 @@ export async function createWrangler(t: Scope, { api, token, account }: { api: s
     CLOUDFLARE_API_TOKEN: token,
     ...(account !== undefined && { CLOUDFLARE_ACCOUNT_ID: account }),
   };
-  const launch = (args: string[], env: Record<string, string> = {}) => spawn(process.execPath, [BIN, ...args], { cwd: folder, env: { ...variables, ...env }, stdio: ["pipe", "pipe", "pipe"] });
+  const launch = (args: string[], env: Record<string, string> = {}) =>
+    spawn(process.execPath, [BIN, ...args], {
+      cwd: folder,
+      env: { ...variables, ...env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
 
   async function write(name: string, content: string | Uint8Array) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -58,7 +67,10 @@ export async function createWrangler(t: Scope, { api, token, account }: { api: s
   }
   for (const [name, text] of Object.entries(files)) await write(name, text);
 
-  async function attempt(args: string[], { input = "", env }: { input?: string; env?: Record<string, string> } = {}): Promise<Ran> {
+  async function attempt(
+    args: string[],
+    { input = "", env }: { input?: string; env?: Record<string, string> } = {},
+  ): Promise<Ran> {
     const child = launch(args, env);
     const timer = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
     let stdout = "";
@@ -96,6 +108,7 @@ export async function createWrangler(t: Scope, { api, token, account }: { api: s
 
 /** What a first start of `reelpost serve` gives away. */
 export function credentialsOf({ api, token, account }: Ready): { api: string; token: string; account: string } {
-  if (api === undefined || token === undefined || account === undefined) throw new Error("the server was started before: it tells its token once");
+  if (api === undefined || token === undefined || account === undefined)
+    throw new Error("the server was started before: it tells its token once");
   return { api, token, account: account.id };
 }

@@ -1,5 +1,6 @@
 /** Hosts that existing pages and libraries name in their frames. Live and API hosts are none of them. */
-const PLAYER_HOST = /^(customer-[a-z0-9]+|iframe|watch|embed)\.(cloudflarestream\.com|videodelivery\.net)$|^(cloudflarestream\.com|videodelivery\.net)$/;
+const PLAYER_HOST =
+  /^(customer-[a-z0-9]+|iframe|watch|embed)\.(cloudflarestream\.com|videodelivery\.net)$|^(cloudflarestream\.com|videodelivery\.net)$/;
 const ID = /^[A-Za-z0-9_.-]{16,}$/;
 
 /**

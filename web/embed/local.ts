@@ -15,7 +15,8 @@ const own = Object.getOwnPropertyDescriptor(prototype, "src");
 if (own?.get !== undefined && own.set !== undefined) {
   const { get, set } = own;
   Object.defineProperty(prototype, "src", {
-    ...own, get,
+    ...own,
+    get,
     set(this: HTMLIFrameElement, value: unknown) {
       set.call(this, localAddress(String(value), root) ?? value);
     },
@@ -23,7 +24,11 @@ if (own?.get !== undefined && own.set !== undefined) {
 }
 
 prototype.setAttribute = function setAttribute(this: HTMLIFrameElement, name: string, value: string): void {
-  Element.prototype.setAttribute.call(this, name, name.toLowerCase() === "src" ? (localAddress(String(value), root) ?? value) : value);
+  Element.prototype.setAttribute.call(
+    this,
+    name,
+    name.toLowerCase() === "src" ? (localAddress(String(value), root) ?? value) : value,
+  );
 };
 
 /** Frames that came as HTML, in the page itself or by innerHTML. */

@@ -47,7 +47,8 @@ function listen({ source, origin, data }: MessageEvent): void {
   for (const frame of frames) {
     const iframe = frame.deref();
     if (iframe === undefined) frames.delete(frame);
-    else if (iframe.contentWindow === source) return connections.get(iframe)?.hear(origin, data as unknown as FromPlayer);
+    else if (iframe.contentWindow === source)
+      return connections.get(iframe)?.hear(origin, data as unknown as FromPlayer);
   }
 }
 
@@ -126,16 +127,20 @@ function connect(iframe: HTMLIFrameElement): Connection {
       },
     });
   }
-  for (const reading of Object.keys(READINGS)) Object.defineProperty(api, reading, { enumerable: true, get: () => values[reading] });
-  for (const list of ["buffered", "played"] as const) Object.defineProperty(api, list, { enumerable: true, get: () => timeRanges(readSpans(spans[list])) });
+  for (const reading of Object.keys(READINGS))
+    Object.defineProperty(api, reading, { enumerable: true, get: () => values[reading] });
+  for (const list of ["buffered", "played"] as const)
+    Object.defineProperty(api, list, { enumerable: true, get: () => timeRanges(readSpans(spans[list])) });
 
-  api.play = () => new Promise<void>((resolve, reject) => {
-    const call = ++lastCall;
-    calls.set(call, { resolve, reject });
-    const [oldest] = calls.keys();
-    if (calls.size > MAX_CALLS && oldest !== undefined) settle(oldest, { name: "AbortError", message: "The player has not answered" });
-    send("command", { [TYPE]: "playCommand", call });
-  });
+  api.play = () =>
+    new Promise<void>((resolve, reject) => {
+      const call = ++lastCall;
+      calls.set(call, { resolve, reject });
+      const [oldest] = calls.keys();
+      if (calls.size > MAX_CALLS && oldest !== undefined)
+        settle(oldest, { name: "AbortError", message: "The player has not answered" });
+      send("command", { [TYPE]: "playCommand", call });
+    });
   api.pause = () => send("command", { [TYPE]: "pauseCommand" });
 
   // The frame may have been there before this script.

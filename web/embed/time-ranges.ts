@@ -4,7 +4,8 @@ import type { TimeSpan } from "../shared/messages.ts";
 export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   const at = (index: number): TimeSpan => {
     const span = spans[index];
-    if (span === undefined) throw new DOMException(`There is no time range ${index} of ${spans.length}`, "IndexSizeError");
+    if (span === undefined)
+      throw new DOMException(`There is no time range ${index} of ${spans.length}`, "IndexSizeError");
     return span;
   };
   return { length: spans.length, start: (index) => at(index).start, end: (index) => at(index).end };
@@ -13,5 +14,10 @@ export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
 /** A frame is somebody else's: what it sends is looked at. */
 export function readSpans(value: unknown): TimeSpan[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((span): span is TimeSpan => typeof span === "object" && span !== null && typeof span.start === "number" && typeof span.end === "number").map(({ start, end }) => ({ start, end }));
+  return value
+    .filter(
+      (span): span is TimeSpan =>
+        typeof span === "object" && span !== null && typeof span.start === "number" && typeof span.end === "number",
+    )
+    .map(({ start, end }) => ({ start, end }));
 }

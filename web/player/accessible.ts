@@ -2,8 +2,20 @@ import { h } from "./elements.ts";
 
 /** Keyboard shortcuts in display order: those of media-chrome and our own (keyboard.ts). */
 const KEYS: [keys: string[], action: string][] = [
-  [["Space", "k"], "Play or pause"], [["m"], "Mute"], [["f"], "Full screen"], [["c"], "Captions"], [["p"], "Picture in picture"], [["←", "j"], "Back 10 s"], [["→", "l"], "Forward 10 s"],
-  [["Home", "End"], "To the start or end"], [["0", "9"], "To 0 % … 90 %"], [["↑"], "Louder"], [["↓"], "Quieter"], [["<"], "Slower"], [[">"], "Faster"], [["?"], "This list"],
+  [["Space", "k"], "Play or pause"],
+  [["m"], "Mute"],
+  [["f"], "Full screen"],
+  [["c"], "Captions"],
+  [["p"], "Picture in picture"],
+  [["←", "j"], "Back 10 s"],
+  [["→", "l"], "Forward 10 s"],
+  [["Home", "End"], "To the start or end"],
+  [["0", "9"], "To 0 % … 90 %"],
+  [["↑"], "Louder"],
+  [["↓"], "Quieter"],
+  [["<"], "Slower"],
+  [[">"], "Faster"],
+  [["?"], "This list"],
 ];
 
 /** Adds ARIA attributes that the controls lack. To be called once they are in the page: they set their own roles when connected. */
@@ -20,7 +32,16 @@ export function makeAccessible(controller: HTMLElement): void {
   }).observe(controller, { childList: true });
 }
 
-const keyList = (): HTMLElement => h("div", { class: "keys" },
-  h("h2", {}, "Keyboard shortcuts"),
-  h("dl", {}, ...KEYS.map(([keys, action]) => h("div", {}, h("dt", {}, ...keys.map((key) => h("kbd", {}, key))), h("dd", {}, action)))),
-);
+const keyList = (): HTMLElement =>
+  h(
+    "div",
+    { class: "keys" },
+    h("h2", {}, "Keyboard shortcuts"),
+    h(
+      "dl",
+      {},
+      ...KEYS.map(([keys, action]) =>
+        h("div", {}, h("dt", {}, ...keys.map((key) => h("kbd", {}, key))), h("dd", {}, action)),
+      ),
+    ),
+  );

@@ -7,7 +7,16 @@ import { createLiveEdge } from "./live-edge.ts";
 import type { PlayerOptions } from "./options.ts";
 import { mayShow, needsOwnPage, openOwnPage } from "./own-page.ts";
 import { createSource } from "./source.ts";
-import { failedText, goneText, nextText, overText, refusedText, silentText, unplayableText, waitingText } from "./texts.ts";
+import {
+  failedText,
+  goneText,
+  nextText,
+  overText,
+  refusedText,
+  silentText,
+  unplayableText,
+  waitingText,
+} from "./texts.ts";
 import { showDetails } from "./top.ts";
 import { VideoUnavailable, readVideo, type Waiting, waitUntilReady } from "./waiting.ts";
 
@@ -37,18 +46,38 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   const root = new URL(config.root, location.href).href;
   const source = createSource(media, (reason, status) => {
     if (reason === "network" && broadcast.failed()) return true;
-    const again = { label: "Try again", run: () => void openSource().play().catch(() => {}) };
+    const again = {
+      label: "Try again",
+      run: () =>
+        void openSource()
+          .play()
+          .catch(() => {}),
+    };
     notice.show(reason === "media" ? unplayableText : { ...refusedText(status), action: again });
     events.dispatchEvent(new Event("error"));
     return false;
   });
 
-  const edge = createLiveEdge({ video: media, controller, window: source.window, dvr: options.dvr, keepUp: source.keepUp });
+  const edge = createLiveEdge({
+    video: media,
+    controller,
+    window: source.window,
+    dvr: options.dvr,
+    keepUp: source.keepUp,
+  });
   layout.live.append(edge.element);
   const broadcast = createBroadcast({
-    media, hint, window: source.window, address: () => `${root}${current.id}/metadata/player.json`,
+    media,
+    hint,
+    window: source.window,
+    address: () => `${root}${current.id}/metadata/player.json`,
     on: {
-      reopen: () => void (wanted ? openSource().play().catch(() => {}) : openSource()),
+      reopen: () =>
+        void (wanted
+          ? openSource()
+              .play()
+              .catch(() => {})
+          : openSource()),
       over: showEnd,
       next: offerNext,
       gone: (status) => giveUp(status),
@@ -76,7 +105,13 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     if (options.adUrl !== undefined && options.adUrl !== adDone) {
       const url = options.adUrl;
       adDone = url;
-      adRunning = runAdBreak(url, layout.ad, media, (file) => mayShow(file, config), (event: AdEvent) => events.dispatchEvent(new Event(event)));
+      adRunning = runAdBreak(
+        url,
+        layout.ad,
+        media,
+        (file) => mayShow(file, config),
+        (event: AdEvent) => events.dispatchEvent(new Event(event)),
+      );
       // Meanwhile the video itself gets ready.
       source.load();
       controller.toggleAttribute("adrunning", true);
@@ -94,7 +129,8 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   function show(video: PlayerVideo): void {
     waiting?.stop();
     waiting = undefined;
-    if (needsOwnPage(video, config)) return openOwnPage(video, config, { ...options, autoplay: wanted, muted: media.muted, loop: media.loop });
+    if (needsOwnPage(video, config))
+      return openOwnPage(video, config, { ...options, autoplay: wanted, muted: media.muted, loop: media.loop });
     current = video;
     const title = video.details.title ?? (video.uid === config.video.uid ? config.title : undefined) ?? "Video";
     document.title = title;
@@ -152,7 +188,8 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
 
   /** Under the same address there is another broadcast. Who is watching something decides; who is not came for it. */
   function offerNext(next: PlayerVideo): void {
-    if (current.live?.state === "over" && !media.paused) return hint.show({ text: nextText, action: { label: "Watch it", run: () => watch(next) } });
+    if (current.live?.state === "over" && !media.paused)
+      return hint.show({ text: nextText, action: { label: "Watch it", run: () => watch(next) } });
     wanted ||= media.ended || source.isClosed();
     show(next);
   }
@@ -192,7 +229,12 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
     notice.hide();
     const webrtc = current.live?.unrecorded === true;
     const query = isRunning() ? `?protocol=llhls${options.dvr ? "&dvrEnabled=true" : ""}` : "";
-    source.open(addressOf(webrtc ? "webRTC/play" : `manifest/video.m3u8${query}`), { preload: options.preload, startTime: seekTo ?? options.startTime, live: isRunning(), webrtc });
+    source.open(addressOf(webrtc ? "webRTC/play" : `manifest/video.m3u8${query}`), {
+      preload: options.preload,
+      startTime: seekTo ?? options.startTime,
+      live: isRunning(),
+      webrtc,
+    });
     return { play };
   }
 
@@ -232,7 +274,11 @@ export function createApp(config: PageConfig, options: PlayerOptions): App {
   show(current);
 
   return {
-    layout, options, events, play, showPoster,
+    layout,
+    options,
+    events,
+    play,
+    showPoster,
     video: () => current,
     pause() {
       wanted = false;

@@ -69,7 +69,9 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
   async function ask(signal: AbortSignal): Promise<void> {
     // Nobody sees it: a page that was left open for days asks nothing.
     if (document.hidden && !runs()) return askIn(NEXT_MS);
-    const answer = await readVideo(address(), signal).catch((err: unknown) => (err instanceof VideoUnavailable ? err.status : undefined));
+    const answer = await readVideo(address(), signal).catch((err: unknown) =>
+      err instanceof VideoUnavailable ? err.status : undefined,
+    );
     if (signal.aborted || followed === undefined) return;
     if (typeof answer === "number" && answer < 500 && answer !== 429) {
       rest();
@@ -163,4 +165,7 @@ export function createBroadcast({ media, hint, window: windowOf, address, on }: 
 }
 
 /** What grows as long as something is shown. The time of a connection goes on when nothing comes by it. */
-const progressOf = (media: HTMLVideoElement): number => (media.srcObject !== null && media.videoWidth > 0 ? media.getVideoPlaybackQuality().totalVideoFrames : media.currentTime);
+const progressOf = (media: HTMLVideoElement): number =>
+  media.srcObject !== null && media.videoWidth > 0
+    ? media.getVideoPlaybackQuality().totalVideoFrames
+    : media.currentTime;

@@ -22,7 +22,7 @@ export function openChannel(app: App, properties: Properties): void {
       send({ [TYPE]: "bufferedTimeRangesUpdate", timeRanges: spans });
     }
     for (const [property, value] of Object.entries(properties.read())) {
-      const now = Number.isNaN(value) ? "NaN" : JSON.stringify(value) ?? "";
+      const now = Number.isNaN(value) ? "NaN" : (JSON.stringify(value) ?? "");
       if (told[property] === now) continue;
       told[property] = now;
       send({ [TYPE]: "propertyChange", property, value });
@@ -51,7 +51,10 @@ export function openChannel(app: App, properties: Properties): void {
       await run();
       answer();
     } catch (err) {
-      answer({ name: err instanceof Error ? err.name : "Error", message: err instanceof Error ? err.message : String(err) });
+      answer({
+        name: err instanceof Error ? err.name : "Error",
+        message: err instanceof Error ? err.message : String(err),
+      });
     }
   }
 

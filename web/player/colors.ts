@@ -14,7 +14,8 @@ export function setLetterbox(root: HTMLElement, value: unknown): void {
   else root.style.removeProperty("--letterbox");
 }
 
-const isColor = (value: unknown): value is string => typeof value === "string" && value.length < 100 && CSS.supports("color", value) && !/var\(|env\(/i.test(value);
+const isColor = (value: unknown): value is string =>
+  typeof value === "string" && value.length < 100 && CSS.supports("color", value) && !/var\(|env\(/i.test(value);
 
 /** 0 black to 1 white (WCAG 2.2, relative luminance, without its finer curve). */
 function luminance(element: HTMLElement, color: string): number {
@@ -22,7 +23,9 @@ function luminance(element: HTMLElement, color: string): number {
   probe.style.color = color;
   probe.hidden = true;
   element.append(probe);
-  const [red = 0, green = 0, blue = 0] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map((part) => (Number(part) / 255) ** 2.2);
+  const [red = 0, green = 0, blue = 0] = (getComputedStyle(probe).color.match(/[\d.]+/g) ?? []).map(
+    (part) => (Number(part) / 255) ** 2.2,
+  );
   probe.remove();
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }

@@ -1,7 +1,11 @@
 type Child = Node | string | undefined | false;
 
 /** An element with attributes and children. Text stays text: nothing here is read as HTML. `true` is an attribute without a value. */
-export function h<Name extends string>(name: Name, attributes: Record<string, string | number | boolean | undefined> = {}, ...children: Child[]): Name extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Name] : HTMLElement {
+export function h<Name extends string>(
+  name: Name,
+  attributes: Record<string, string | number | boolean | undefined> = {},
+  ...children: Child[]
+): Name extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Name] : HTMLElement {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : String(value));

@@ -14,7 +14,14 @@ export function listenToKeys(controller: HTMLElement, video: HTMLVideoElement, i
         if (type === "keydown" && !event.repeat) toggle();
         return event.preventDefault();
       }
-      const forwarded = new KeyboardEvent(type, { key: event.key, code: event.code, shiftKey: event.shiftKey, repeat: event.repeat, bubbles: false, cancelable: true });
+      const forwarded = new KeyboardEvent(type, {
+        key: event.key,
+        code: event.code,
+        shiftKey: event.shiftKey,
+        repeat: event.repeat,
+        bubbles: false,
+        cancelable: true,
+      });
       if (!controller.dispatchEvent(forwarded)) event.preventDefault();
     });
   }

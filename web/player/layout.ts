@@ -18,11 +18,13 @@ export interface Layout {
   ad: HTMLElement;
 }
 
-const GEAR = "M19.4 13a7.6 7.6 0 0 0 0-2l2-1.6a.5.5 0 0 0 .2-.6l-2-3.4a.5.5 0 0 0-.6-.2l-2.4 1a7.3 7.3 0 0 0-1.7-1l-.4-2.6a.5.5 0 0 0-.5-.4h-4a.5.5 0 0 0-.5.4l-.4 2.6c-.6.2-1.2.6-1.7 1L5 5.2a.5.5 0 0 0-.6.2l-2 3.4a.5.5 0 0 0 .1.6L4.6 11a7.6 7.6 0 0 0 0 2l-2 1.6a.5.5 0 0 0-.2.6l2 3.4c.1.2.4.3.6.2l2.4-1c.5.4 1.1.8 1.7 1l.4 2.6c0 .2.3.4.5.4h4c.2 0 .5-.2.5-.4l.4-2.6c.6-.2 1.2-.6 1.7-1l2.4 1c.2.1.5 0 .6-.2l2-3.4a.5.5 0 0 0-.1-.6zM12 15.5a3.5 3.5 0 1 1 0-7 3.5 3.5 0 0 1 0 7z";
+const GEAR =
+  "M19.4 13a7.6 7.6 0 0 0 0-2l2-1.6a.5.5 0 0 0 .2-.6l-2-3.4a.5.5 0 0 0-.6-.2l-2.4 1a7.3 7.3 0 0 0-1.7-1l-.4-2.6a.5.5 0 0 0-.5-.4h-4a.5.5 0 0 0-.5.4l-.4 2.6c-.6.2-1.2.6-1.7 1L5 5.2a.5.5 0 0 0-.6.2l-2 3.4a.5.5 0 0 0 .1.6L4.6 11a7.6 7.6 0 0 0 0 2l-2 1.6a.5.5 0 0 0-.2.6l2 3.4c.1.2.4.3.6.2l2.4-1c.5.4 1.1.8 1.7 1l.4 2.6c0 .2.3.4.5.4h4c.2 0 .5-.2.5-.4l.4-2.6c.6-.2 1.2-.6 1.7-1l2.4 1c.2.1.5 0 .6-.2l2-3.4a.5.5 0 0 0-.1-.6zM12 15.5a3.5 3.5 0 1 1 0-7 3.5 3.5 0 0 1 0 7z";
 
 const BACK = "m11.88 17.585.742-.669-4.2-4.665 4.2-4.666-.743-.669-4.803 5.335 4.803 5.334Z";
 /** Replaces the menus' own back button, which is not a menu item and whose label overrides its text. */
-const back = (title: string) => `<button slot="header" part="back button" role="menuitem" class="menu-back" type="button"><svg viewBox="0 0 20 24" aria-hidden="true"><path d="${BACK}"/></svg>${title}</button>`;
+const back = (title: string) =>
+  `<button slot="header" part="back button" role="menuitem" class="menu-back" type="button"><svg viewBox="0 0 20 24" aria-hidden="true"><path d="${BACK}"/></svg>${title}</button>`;
 
 // Fixed text: nothing of a video or of an address is put into it.
 const CONTROLS = `
@@ -90,7 +92,16 @@ export function createLayout(): Layout {
   const hint = createHint();
   hint.element.slot = "centered-chrome";
   controller.append(video, poster, controls.content, hint.element, notice.element);
-  return { controller, video, poster, notice, hint, live: find(controller, ".live-place"), top: find(controller, ".top"), ad: find(controller, ".ad") };
+  return {
+    controller,
+    video,
+    poster,
+    notice,
+    hint,
+    live: find(controller, ".live-place"),
+    top: find(controller, ".top"),
+    ad: find(controller, ".ad"),
+  };
 }
 
 function find(within: HTMLElement, selector: string): HTMLElement {

@@ -26,7 +26,12 @@ const MISSED_S = 1;
 /** What is special about seeing something while it happens: where "now" is, and the way there. */
 export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveEdgeParts): LiveEdge {
   const label = h("span", { class: "live-label" }, "Live");
-  const button = h("button", { class: "live-button", type: "button" }, h("span", { class: "live-dot", "aria-hidden": "true" }), label);
+  const button = h(
+    "button",
+    { class: "live-button", type: "button" },
+    h("span", { class: "live-dot", "aria-hidden": "true" }),
+    label,
+  );
   const behind = h("span", { class: "live-behind" });
   const element = h("span", { class: "live" }, button, behind);
   const nativeSeekable = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "seekable")!.get!;
@@ -66,7 +71,12 @@ export function createLiveEdge({ video, controller, window, dvr, keepUp }: LiveE
     button.setAttribute("aria-disabled", String(present));
     button.setAttribute("aria-label", present ? "Live" : "Go to what is live now");
     button.title = present ? "" : "Go to what is live now";
-    const text = live === undefined || !hasPlayed ? "" : atEdge ? `${live.latency.toFixed(live.latency < 10 ? 1 : 0)} s` : `−${clock(live.sync - video.currentTime)}`;
+    const text =
+      live === undefined || !hasPlayed
+        ? ""
+        : atEdge
+          ? `${live.latency.toFixed(live.latency < 10 ? 1 : 0)} s`
+          : `−${clock(live.sync - video.currentTime)}`;
     if (behind.textContent !== text) behind.textContent = text;
     behind.title = atEdge ? "Behind what is being sent" : "Behind what is live now";
   }
@@ -93,5 +103,7 @@ function clock(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   const two = (value: number) => String(value).padStart(2, "0");
   const minutes = Math.floor(whole / 60);
-  return minutes < 60 ? `${minutes}:${two(whole % 60)}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
+  return minutes < 60
+    ? `${minutes}:${two(whole % 60)}`
+    : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(whole % 60)}`;
 }

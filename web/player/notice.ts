@@ -4,7 +4,15 @@ const ALERT = "M12 2a10 10 0 1 0 0 20 10 10 0 0 0 0-20zm-1 5h2v7h-2zm0 9h2v2h-2z
 
 /** What stands over the picture when there is nothing to play: why, and what will happen. */
 export interface Notice {
-  show(notice: { title: string; text?: string; /** 0 to 1; absent: nothing moves. */ progress?: number; busy?: boolean; /** It may last for long, and nothing is being done meanwhile. */ calm?: boolean; /** Nothing follows unless somebody does something. */ wrong?: boolean; action?: { label: string; run(): void } }): void;
+  show(notice: {
+    title: string;
+    text?: string;
+    /** 0 to 1; absent: nothing moves. */ progress?: number;
+    busy?: boolean;
+    /** It may last for long, and nothing is being done meanwhile. */ calm?: boolean;
+    /** Nothing follows unless somebody does something. */ wrong?: boolean;
+    action?: { label: string; run(): void };
+  }): void;
   hide(): void;
 }
 
@@ -12,11 +20,25 @@ export function createNotice(): Notice & { element: HTMLElement } {
   const title = h("p", { class: "notice-title" });
   const text = h("p", { class: "notice-text" });
   const bar = h("div", { class: "notice-bar" });
-  const progress = h("div", { class: "notice-progress", role: "progressbar", "aria-label": "Processing", "aria-valuemin": 0, "aria-valuemax": 100 }, bar);
+  const progress = h(
+    "div",
+    {
+      class: "notice-progress",
+      role: "progressbar",
+      "aria-label": "Processing",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+    },
+    bar,
+  );
   const spinner = h("div", { class: "notice-spinner", "aria-hidden": "true" });
   const sign = h("div", { class: "notice-icon" }, icon(ALERT));
   const button = h("button", { class: "notice-button", type: "button" });
-  const element = h("div", { class: "notice", role: "status", "aria-live": "polite", hidden: true, noautohide: true }, h("div", { class: "notice-box" }, spinner, sign, title, text, progress, button));
+  const element = h(
+    "div",
+    { class: "notice", role: "status", "aria-live": "polite", hidden: true, noautohide: true },
+    h("div", { class: "notice-box" }, spinner, sign, title, text, progress, button),
+  );
   let act = () => {};
   button.addEventListener("click", () => act());
 

@@ -43,8 +43,18 @@ export function readOptions(query: URLSearchParams): PlayerOptions {
 /** Puts into a query what may have changed since it was read, so that it is read as it is now; `src` has been followed. */
 export function writeOptions(options: PlayerOptions, query: URLSearchParams): URLSearchParams {
   const values = {
-    autoplay: options.autoplay, muted: options.muted, mute: false, loop: options.loop, controls: options.controls ? undefined : "false", preload: options.preload, poster: options.poster,
-    primaryColor: options.primaryColor, letterboxColor: options.letterboxColor, defaultTextTrack: options.defaultTextTrack, "ad-url": options.adUrl, src: undefined,
+    autoplay: options.autoplay,
+    muted: options.muted,
+    mute: false,
+    loop: options.loop,
+    controls: options.controls ? undefined : "false",
+    preload: options.preload,
+    poster: options.poster,
+    primaryColor: options.primaryColor,
+    letterboxColor: options.letterboxColor,
+    defaultTextTrack: options.defaultTextTrack,
+    "ad-url": options.adUrl,
+    src: undefined,
   };
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined || value === false) query.delete(name);

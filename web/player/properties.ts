@@ -12,7 +12,10 @@ export interface Properties {
 }
 
 export function createProperties(app: App): Properties {
-  const { options, layout: { video: media, controller } } = app;
+  const {
+    options,
+    layout: { video: media, controller },
+  } = app;
   const root = document.documentElement;
 
   const setters: Record<Property, (value: unknown) => void> = {
@@ -23,7 +26,8 @@ export function createProperties(app: App): Properties {
     currentTime: (value) => void (isNumber(value) && app.seek(Math.max(0, value))),
     controls(value) {
       options.controls = value === true;
-      for (const name of ["nocontrols", "gesturesdisabled", "nohotkeys"]) controller.toggleAttribute(name, !options.controls);
+      for (const name of ["nocontrols", "gesturesdisabled", "nohotkeys"])
+        controller.toggleAttribute(name, !options.controls);
     },
     autoplay(value) {
       options.autoplay = value === true;
@@ -65,11 +69,23 @@ export function createProperties(app: App): Properties {
 
   return {
     read: () => ({
-      adUrl: options.adUrl, autoplay: options.autoplay, controls: options.controls, defaultTextTrack: options.defaultTextTrack, letterboxColor: options.letterboxColor,
-      poster: options.poster, preload: options.preload, primaryColor: options.primaryColor, src: app.video().id,
-      currentTime: media.currentTime, loop: media.loop, muted: media.muted, playbackRate: media.playbackRate, volume: media.volume,
+      adUrl: options.adUrl,
+      autoplay: options.autoplay,
+      controls: options.controls,
+      defaultTextTrack: options.defaultTextTrack,
+      letterboxColor: options.letterboxColor,
+      poster: options.poster,
+      preload: options.preload,
+      primaryColor: options.primaryColor,
+      src: app.video().id,
+      currentTime: media.currentTime,
+      loop: media.loop,
+      muted: media.muted,
+      playbackRate: media.playbackRate,
+      volume: media.volume,
       duration: known(media.duration) ?? known(app.video().duration) ?? NaN,
-      ended: media.ended, paused: media.paused,
+      ended: media.ended,
+      paused: media.paused,
       videoHeight: known(media.videoHeight) ?? known(app.video().height) ?? 0,
       videoWidth: known(media.videoWidth) ?? known(app.video().width) ?? 0,
       played: spansOf(media.played),
@@ -86,7 +102,8 @@ const clamp = (value: number, low: number, high: number) => Math.min(high, Math.
 const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
 const known = (value: number): number | undefined => (value > 0 ? value : undefined);
 
-const spansOf = (ranges: TimeRanges): TimeSpan[] => Array.from({ length: ranges.length }, (_, index) => ({ start: ranges.start(index), end: ranges.end(index) }));
+const spansOf = (ranges: TimeRanges): TimeSpan[] =>
+  Array.from({ length: ranges.length }, (_, index) => ({ start: ranges.start(index), end: ranges.end(index) }));
 
 const ID = /^[A-Za-z0-9_.-]{16,8192}$/;
 

@@ -5,7 +5,10 @@ export const ORIGINAL = "-original";
 
 /** Quality menu: Auto first, the uploaded file marked as original. */
 class QualityMenu extends MediaRenditionMenu {
-  static override formatRendition(rendition: { id?: string; width?: number; height?: number }, options?: { showBitrate?: boolean }): string {
+  static override formatRendition(
+    rendition: { id?: string; width?: number; height?: number },
+    options?: { showBitrate?: boolean },
+  ): string {
     const isOriginal = rendition.id?.endsWith(ORIGINAL) === true;
     const text = super.formatRendition(rendition as never, isOriginal ? {} : options);
     return isOriginal ? `${text} original` : text;

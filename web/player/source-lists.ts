@@ -35,7 +35,14 @@ class Renditions extends SourceList<Rendition> {
 
   show(hls: HlsPlayer | undefined): void {
     this.#hls = hls;
-    this.fill((hls?.levels ?? []).map((level, index) => ({ id: `${index}${isOriginal(level) ? ORIGINAL : ""}`, width: level.width, height: level.height, bitrate: level.bitrate })));
+    this.fill(
+      (hls?.levels ?? []).map((level, index) => ({
+        id: `${index}${isOriginal(level) ? ORIGINAL : ""}`,
+        width: level.width,
+        height: level.height,
+        bitrate: level.bitrate,
+      })),
+    );
     this.dispatchEvent(new Event(this.length > 0 ? "addrendition" : "removerendition"));
     this.dispatchEvent(new Event("change"));
   }
@@ -61,15 +68,20 @@ interface SoundTrack {
 
 class SoundTracks extends SourceList<SoundTrack> {
   show(hls: HlsPlayer | undefined): void {
-    this.fill((hls?.audioTracks ?? []).map((track, index) => ({
-      id: String(index), label: track.name, language: track.lang ?? "", kind: track.default ? "main" : "alternative",
-      get enabled() {
-        return hls?.audioTrack === index;
-      },
-      set enabled(value: boolean) {
-        if (value && hls !== undefined) hls.audioTrack = index;
-      },
-    })));
+    this.fill(
+      (hls?.audioTracks ?? []).map((track, index) => ({
+        id: String(index),
+        label: track.name,
+        language: track.lang ?? "",
+        kind: track.default ? "main" : "alternative",
+        get enabled() {
+          return hls?.audioTrack === index;
+        },
+        set enabled(value: boolean) {
+          if (value && hls !== undefined) hls.audioTrack = index;
+        },
+      })),
+    );
     this.dispatchEvent(new Event(this.length > 0 ? "addtrack" : "removetrack"));
     this.dispatchEvent(new Event("change"));
   }

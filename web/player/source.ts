@@ -6,7 +6,15 @@ import { playWhep, type Whep } from "./whep.ts";
 
 export interface Source {
   /** Takes this manifest from now on; loads as much of it as `preload` says. */
-  open(manifest: string, how: { preload: PlayerOptions["preload"]; startTime: number; live?: boolean; /** It is the address of a WHEP endpoint. */ webrtc?: boolean }): void;
+  open(
+    manifest: string,
+    how: {
+      preload: PlayerOptions["preload"];
+      startTime: number;
+      live?: boolean;
+      /** It is the address of a WHEP endpoint. */ webrtc?: boolean;
+    },
+  ): void;
   /** Loads what is needed to play: whoever wants to play calls it. */
   load(): void;
   /** Loads the beginning, for its size and first picture. */
@@ -50,7 +58,10 @@ const RECOVERIES = 3;
  * Feeds `video` from a manifest: by hls.js where there are media sources. `onFailed` hears only of
  * what is over; everything else is tried again without a word. It answers whether it will be opened again.
  */
-export function createSource(video: HTMLVideoElement, onFailed: (reason: "network" | "media", status?: number) => boolean): Source {
+export function createSource(
+  video: HTMLVideoElement,
+  onFailed: (reason: "network" | "media", status?: number) => boolean,
+): Source {
   const lists = hasMediaSources ? addSourceLists(video) : undefined;
   let hls: HlsPlayer | undefined;
   let whep: Whep | undefined;
@@ -103,7 +114,10 @@ export function createSource(video: HTMLVideoElement, onFailed: (reason: "networ
   function chooseCaptions(): void {
     if (language === undefined) return;
     if (hls === undefined) return showNativeCaptions(video, language);
-    const index = pickCaptions(hls.subtitleTracks.map((track) => track.lang ?? ""), language);
+    const index = pickCaptions(
+      hls.subtitleTracks.map((track) => track.lang ?? ""),
+      language,
+    );
     if (index === -1) return;
     hls.subtitleDisplay = true;
     hls.subtitleTrack = index;
@@ -164,7 +178,14 @@ const settings = (startTime: number, ahead: number): Partial<HlsConfig> => ({
   // A frame of 300 pixels needs no 1080 lines; the choice in the menu is not bound by it.
   capLevelToPlayerSize: true,
   // Segments that nobody has asked for yet are encoded now: their first byte may take a while.
-  fragLoadPolicy: { default: { maxTimeToFirstByteMs: 30_000, maxLoadTimeMs: 120_000, timeoutRetry: { maxNumRetry: 4, retryDelayMs: 0, maxRetryDelayMs: 0 }, errorRetry: { maxNumRetry: 6, retryDelayMs: 1000, maxRetryDelayMs: 8000 } } },
+  fragLoadPolicy: {
+    default: {
+      maxTimeToFirstByteMs: 30_000,
+      maxLoadTimeMs: 120_000,
+      timeoutRetry: { maxNumRetry: 4, retryDelayMs: 0, maxRetryDelayMs: 0 },
+      errorRetry: { maxNumRetry: 6, retryDelayMs: 1000, maxRetryDelayMs: 8000 },
+    },
+  },
   renderTextTracksNatively: true,
   enableCEA708Captions: false,
 });
@@ -174,12 +195,21 @@ const SLACK_S = { hls: 2, native: 6 };
 
 /** The playlist says how far from the edge to stay, and hls.js goes by its parts where it has some. */
 const LIVE: Partial<HlsConfig> = {
-  lowLatencyMode: true, liveDurationInfinity: true, backBufferLength: LIVE_BEHIND_S,
+  lowLatencyMode: true,
+  liveDurationInfinity: true,
+  backBufferLength: LIVE_BEHIND_S,
   // A number that is thrown anew for each page (CTA-5004), so that viewers behind one address are counted one by one. In a field, where caches do not mind it.
   cmcd: { useHeaders: true, includeKeys: ["sid"] },
   // Errors are soon given up: whoever looks after the broadcast asks what is the matter, and tries again. But that a playlist is waited for in vain is
   // what a gap looks like: hls.js asks once more without waiting then, and goes on.
-  playlistLoadPolicy: { default: { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 20_000, timeoutRetry: { maxNumRetry: 20, retryDelayMs: 0, maxRetryDelayMs: 0 }, errorRetry: { maxNumRetry: 1, retryDelayMs: 500, maxRetryDelayMs: 500 } } },
+  playlistLoadPolicy: {
+    default: {
+      maxTimeToFirstByteMs: 10_000,
+      maxLoadTimeMs: 20_000,
+      timeoutRetry: { maxNumRetry: 20, retryDelayMs: 0, maxRetryDelayMs: 0 },
+      errorRetry: { maxNumRetry: 1, retryDelayMs: 500, maxRetryDelayMs: 500 },
+    },
+  },
 };
 
 function windowOf(hls: HlsPlayer): LiveWindow | undefined {
@@ -191,16 +221,30 @@ function windowOf(hls: HlsPlayer): LiveWindow | undefined {
 
 /** Browsers that play the manifest by themselves keep their distance by themselves: it is in what they call seekable. */
 function nativeWindow(video: HTMLVideoElement): LiveWindow | undefined {
-  const seekable = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "seekable")!.get!.call(video) as TimeRanges;
+  const seekable = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "seekable")!.get!.call(
+    video,
+  ) as TimeRanges;
   if (video.duration !== Infinity || seekable.length === 0) return undefined;
   const sync = seekable.end(seekable.length - 1);
-  return { start: seekable.start(0), sync, latency: Math.max(0, sync - video.currentTime), slack: SLACK_S.native, age: undefined };
+  return {
+    start: seekable.start(0),
+    sync,
+    latency: Math.max(0, sync - video.currentTime),
+    slack: SLACK_S.native,
+    age: undefined,
+  };
 }
 
 /** Of a video that the browser plays from the manifest by itself: its tracks come one by one. */
 function showNativeCaptions(video: HTMLVideoElement, wanted: string): void {
   const tracks = [...video.textTracks].filter((track) => track.kind === "subtitles" || track.kind === "captions");
-  const chosen = tracks[pickCaptions(tracks.map((track) => track.language), wanted)];
+  const chosen =
+    tracks[
+      pickCaptions(
+        tracks.map((track) => track.language),
+        wanted,
+      )
+    ];
   for (const track of tracks) track.mode = track === chosen ? "showing" : "disabled";
 }
 

@@ -8,32 +8,66 @@ const CAUSES: Record<string, string> = {
   ERR_DURATION_TOO_SHORT: "It is too short to be played. Upload a longer one.",
 };
 
-export const failedText = (video: PlayerVideo) => ({ wrong: true, title: "This video could not be processed", text: CAUSES[video.error?.code ?? ""] ?? "The server failed while processing it. Upload it again." });
+export const failedText = (video: PlayerVideo) => ({
+  wrong: true,
+  title: "This video could not be processed",
+  text: CAUSES[video.error?.code ?? ""] ?? "The server failed while processing it. Upload it again.",
+});
 
 /** While it is made: the first segment is there long before 100 percent, so what is shown is mostly the beginning. */
-export function waitingText({ state, pctComplete, live }: PlayerVideo): { title: string; text: string; progress?: number; busy?: boolean; calm?: boolean } {
-  if (live?.state === "waiting") return { title: "The broadcast has not started yet", text: "It will play here as soon as it does.", busy: false, calm: true };
+export function waitingText({ state, pctComplete, live }: PlayerVideo): {
+  title: string;
+  text: string;
+  progress?: number;
+  busy?: boolean;
+  calm?: boolean;
+} {
+  if (live?.state === "waiting")
+    return {
+      title: "The broadcast has not started yet",
+      text: "It will play here as soon as it does.",
+      busy: false,
+      calm: true,
+    };
   switch (state) {
     case "live-inprogress":
       return { title: "The broadcast is starting", text: "It will play here in a moment." };
     case "pendingupload":
-      return { title: "Waiting for the upload", text: "This video has not been uploaded yet. It will play here as soon as it is." };
+      return {
+        title: "Waiting for the upload",
+        text: "This video has not been uploaded yet. It will play here as soon as it is.",
+      };
     case "downloading":
-      return { title: "The video is on its way", text: "It is being fetched, and will play here as soon as it is ready." };
+      return {
+        title: "The video is on its way",
+        text: "It is being fetched, and will play here as soon as it is ready.",
+      };
     case "queued":
       return { title: "The video is waiting its turn", text: "It will play here as soon as it is ready." };
     default:
-      return { title: "The video is being prepared", text: "It will play here in a moment.", ...(pctComplete > 0 && { progress: pctComplete / 100 }) };
+      return {
+        title: "The video is being prepared",
+        text: "It will play here in a moment.",
+        ...(pctComplete > 0 && { progress: pctComplete / 100 }),
+      };
   }
 }
 
 /** Of an HTTP status that stands in the way; undefined: the way itself is. */
 export function refusedText(status: number | undefined): { title: string; text: string; wrong: true } {
   const wrong = true;
-  if (status === 404 || status === 410) return { wrong, title: "This video does not exist", text: "Check the link, or ask for a new one." };
-  if (status === 401 || status === 403) return { wrong, title: "You cannot watch this video", text: "Open it from the page that it belongs to, or ask for a new link." };
-  if (status === 424) return { wrong, title: "This video could not be processed", text: "Ask its owner to upload it again." };
-  if (status !== undefined && status >= 400) return { wrong, title: "The video is not available right now", text: "Try again in a minute." };
+  if (status === 404 || status === 410)
+    return { wrong, title: "This video does not exist", text: "Check the link, or ask for a new one." };
+  if (status === 401 || status === 403)
+    return {
+      wrong,
+      title: "You cannot watch this video",
+      text: "Open it from the page that it belongs to, or ask for a new link.",
+    };
+  if (status === 424)
+    return { wrong, title: "This video could not be processed", text: "Ask its owner to upload it again." };
+  if (status !== undefined && status >= 400)
+    return { wrong, title: "The video is not available right now", text: "Try again in a minute." };
   return { wrong, title: "The connection was lost", text: "The video resumes when you are online again." };
 }
 
@@ -45,4 +79,8 @@ export const reconnectingText = "The connection was lost. Trying again.";
 export const silentText = "The sound is off.";
 export const nextText = "There is a new broadcast.";
 
-export const unplayableText = { wrong: true, title: "This browser cannot play the video", text: "Try another browser, or a newer version of this one." };
+export const unplayableText = {
+  wrong: true,
+  title: "This browser cannot play the video",
+  text: "Try another browser, or a newer version of this one.",
+};

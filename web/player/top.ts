@@ -2,7 +2,8 @@ import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
 import { h, icon } from "./elements.ts";
 import { webAddress } from "./options.ts";
 
-const LINK = "M10.6 13.4a4 4 0 0 0 5.7 0l3-3a4 4 0 0 0-5.7-5.7l-1.4 1.4 1.1 1.1L14.7 5.8a2.4 2.4 0 0 1 3.5 3.5l-3 3a2.4 2.4 0 0 1-3.5 0zm2.8-2.8a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1.4-1.4-1.1-1.1-1.4 1.4a2.4 2.4 0 0 1-3.5-3.5l3-3a2.4 2.4 0 0 1 3.5 0z";
+const LINK =
+  "M10.6 13.4a4 4 0 0 0 5.7 0l3-3a4 4 0 0 0-5.7-5.7l-1.4 1.4 1.1 1.1L14.7 5.8a2.4 2.4 0 0 1 3.5 3.5l-3 3a2.4 2.4 0 0 1-3.5 0zm2.8-2.8a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1.4-1.4-1.1-1.1-1.4 1.4a2.4 2.4 0 0 1-3.5-3.5l3-3a2.4 2.4 0 0 1 3.5 0z";
 const COPIED_MS = 2000;
 
 /** Logo, title and a link to share, where the owner of the video has given them. */
@@ -10,9 +11,13 @@ export function showDetails(top: HTMLElement, { title, share_link, channel_link,
   const channel = webAddress(channel_link);
   const picture = webAddress(logo);
   const share = webAddress(share_link);
-  const image = picture === undefined ? undefined : h("img", { class: "logo", src: picture, alt: channel === undefined ? "" : "Channel" });
+  const image =
+    picture === undefined
+      ? undefined
+      : h("img", { class: "logo", src: picture, alt: channel === undefined ? "" : "Channel" });
   top.replaceChildren();
-  if (image !== undefined) top.append(channel === undefined ? image : h("a", { href: channel, target: "_blank", rel: "noopener" }, image));
+  if (image !== undefined)
+    top.append(channel === undefined ? image : h("a", { href: channel, target: "_blank", rel: "noopener" }, image));
   if (title !== null && title !== "") top.append(h("span", { class: "title" }, title));
   if (share !== undefined) top.append(shareButton(share));
   top.hidden = top.childElementCount === 0;

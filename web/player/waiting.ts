@@ -11,14 +11,20 @@ const LONGEST_MS = 10_000;
 const LONGEST_LIVE_MS = 3000;
 
 /** Asks for a video's state until it plays, or never will. `gone`: it may not be seen any more, with the HTTP status. */
-export function waitUntilReady(address: string, first: PlayerVideo, on: { change(video: PlayerVideo): void; ready(video: PlayerVideo): void; gone(status: number): void }): Waiting {
+export function waitUntilReady(
+  address: string,
+  first: PlayerVideo,
+  on: { change(video: PlayerVideo): void; ready(video: PlayerVideo): void; gone(status: number): void },
+): Waiting {
   const abort = new AbortController();
   let delay = FIRST_MS;
   let timer = setTimeout(ask, delay);
   let last = JSON.stringify(first);
 
   async function ask(): Promise<void> {
-    const video = await readVideo(address, abort.signal).catch((err: unknown) => (err instanceof VideoUnavailable ? err.status : undefined));
+    const video = await readVideo(address, abort.signal).catch((err: unknown) =>
+      err instanceof VideoUnavailable ? err.status : undefined,
+    );
     if (abort.signal.aborted) return;
     if (typeof video === "number") {
       if (video < 500 && video !== 429) return on.gone(video);

@@ -49,7 +49,12 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
     await peer.setLocalDescription();
     await gathered(peer);
     if (abort.signal.aborted) return;
-    const response = await fetch(address, { method: "POST", headers: { "content-type": "application/sdp" }, body: peer.localDescription!.sdp, signal: abort.signal });
+    const response = await fetch(address, {
+      method: "POST",
+      headers: { "content-type": "application/sdp" },
+      body: peer.localDescription!.sdp,
+      signal: abort.signal,
+    });
     const location = response.headers.get("location");
     if (response.status !== 201) return lose(response.status);
     if (location !== null) session = new URL(location, response.url || address).href;

@@ -26,8 +26,28 @@ export type ToPlayer =
 
 /** Events of the media element that are told as they are. */
 export const MEDIA_EVENTS = [
-  "abort", "canplay", "canplaythrough", "durationchange", "ended", "error", "loadeddata", "loadedmetadata", "loadstart", "pause", "play", "playing",
-  "progress", "ratechange", "resize", "seeked", "seeking", "stalled", "suspend", "timeupdate", "volumechange", "waiting",
+  "abort",
+  "canplay",
+  "canplaythrough",
+  "durationchange",
+  "ended",
+  "error",
+  "loadeddata",
+  "loadedmetadata",
+  "loadstart",
+  "pause",
+  "play",
+  "playing",
+  "progress",
+  "ratechange",
+  "resize",
+  "seeked",
+  "seeking",
+  "stalled",
+  "suspend",
+  "timeupdate",
+  "volumechange",
+  "waiting",
 ] as const;
 
 export const AD_EVENTS = ["stream-adstart", "stream-adend", "stream-adtimeout"] as const;

@@ -3,23 +3,32 @@ import { sizeText, timeText } from "./figures.ts";
 
 const PROBE_MS = 3000;
 /** What browsers name by the file's ending. MPEG transport streams are `.ts`, and may be taken for TypeScript or Qt text: that says nothing. */
-const NO_VIDEO = /^(image\/(?!gif)|font\/|text\/(plain|html|css|csv|javascript)$|application\/(pdf|zip|json|gzip|msword|vnd\.openxmlformats))/;
+const NO_VIDEO =
+  /^(image\/(?!gif)|font\/|text\/(plain|html|css|csv|javascript)$|application\/(pdf|zip|json|gzip|msword|vnd\.openxmlformats))/;
 
 /** Why the file would be refused at the end, told before anybody waits for it; undefined: go on. What the browser cannot read it says nothing of. */
-export async function refusalOf(file: File, { maxBytes, maxDurationSeconds }: UploadPageConfig): Promise<string | undefined> {
+export async function refusalOf(
+  file: File,
+  { maxBytes, maxDurationSeconds }: UploadPageConfig,
+): Promise<string | undefined> {
   if (file.size === 0) return "This file is empty.";
   if (NO_VIDEO.test(file.type)) return "This file is not a video.";
-  if (maxBytes !== undefined && file.size > maxBytes) return `This file has ${sizeText(file.size)}; at most ${sizeText(maxBytes)} may be uploaded here.`;
+  if (maxBytes !== undefined && file.size > maxBytes)
+    return `This file has ${sizeText(file.size)}; at most ${sizeText(maxBytes)} may be uploaded here.`;
   if (maxDurationSeconds === undefined) return undefined;
   const seconds = await durationOf(file);
-  return seconds !== undefined && seconds > maxDurationSeconds + 1 ? `This video lasts ${timeText(seconds)}; at most ${timeText(maxDurationSeconds)} may be uploaded here.` : undefined;
+  return seconds !== undefined && seconds > maxDurationSeconds + 1
+    ? `This video lasts ${timeText(seconds)}; at most ${timeText(maxDurationSeconds)} may be uploaded here.`
+    : undefined;
 }
 
 function durationOf(file: File): Promise<number | undefined> {
   const video = document.createElement("video");
   const url = URL.createObjectURL(file);
   return new Promise<number | undefined>((resolve) => {
-    video.addEventListener("loadedmetadata", () => resolve(Number.isFinite(video.duration) ? video.duration : undefined));
+    video.addEventListener("loadedmetadata", () =>
+      resolve(Number.isFinite(video.duration) ? video.duration : undefined),
+    );
     video.addEventListener("error", () => resolve(undefined));
     setTimeout(() => resolve(undefined), PROBE_MS);
     video.preload = "metadata";

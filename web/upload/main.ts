@@ -57,12 +57,16 @@ function showState(state: UploadPageConfig): void {
     case "ready":
       return view.show({ step: "ready", ...watch });
     case "failed":
-      return view.show({ step: "unusable", code: state.problem?.code ?? "", problem: state.problem?.text ?? "", retry: state.problem?.retry === true });
+      return view.show({
+        step: "unusable",
+        code: state.problem?.code ?? "",
+        problem: state.problem?.text ?? "",
+        retry: state.problem?.retry === true,
+      });
     case "expired":
       return view.show({ step: "expired" });
   }
 }
-
 
 async function begin(chosen: File): Promise<void> {
   const mine = ++turn;
@@ -91,7 +95,11 @@ async function begin(chosen: File): Promise<void> {
     failed(text, rejected) {
       if (mine !== turn) return;
       step = undefined;
-      view.show(rejected ? { step: "unusable", code: "", problem: text, retry: true } : { step: "failed", name: chosen.name, problem: text });
+      view.show(
+        rejected
+          ? { step: "unusable", code: "", problem: text, retry: true }
+          : { step: "failed", name: chosen.name, problem: text },
+      );
     },
   });
   // Paused before it had begun, or another file was chosen meanwhile.
@@ -108,7 +116,8 @@ function resume(): void {
 const stepNow = () => step;
 
 function show(): void {
-  if (file !== undefined && step !== undefined) view.show({ step, name: file.name, size: file.size, sent, speed: pace.speed() });
+  if (file !== undefined && step !== undefined)
+    view.show({ step, name: file.name, size: file.size, sent, speed: pace.speed() });
 }
 
 showState(config);

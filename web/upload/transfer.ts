@@ -18,7 +18,12 @@ const CHUNK = 50 * 1024 * 1024;
 const RETRY_MS = [0, 1000, 3000, 5000, 10_000, 20_000, 30_000];
 
 /** Sends `file` to `address`, a one-time upload address; what of the same file has arrived before is not sent again. */
-export async function startTransfer(address: string, file: File, { chunkBytes = CHUNK }: Pick<UploadPageConfig, "chunkBytes">, events: TransferEvents): Promise<Transfer> {
+export async function startTransfer(
+  address: string,
+  file: File,
+  { chunkBytes = CHUNK }: Pick<UploadPageConfig, "chunkBytes">,
+  events: TransferEvents,
+): Promise<Transfer> {
   const known = await hasBegun(address, file);
   const upload = new Upload(file, {
     ...(known ? { uploadUrl: address } : { endpoint: address }),
@@ -43,7 +48,11 @@ const markOf = (file: File) => ({ name: file.name, lastModified: String(file.las
 
 /** Whether this file has been announced at the address. */
 async function hasBegun(address: string, file: File): Promise<boolean> {
-  const response = await fetch(address, { method: "HEAD", headers: { "Tus-Resumable": "1.0.0" }, cache: "no-store" }).catch(() => undefined);
+  const response = await fetch(address, {
+    method: "HEAD",
+    headers: { "Tus-Resumable": "1.0.0" },
+    cache: "no-store",
+  }).catch(() => undefined);
   if (response?.ok !== true || Number(response.headers.get("Upload-Length") ?? NaN) !== file.size) return false;
   const announced = (response.headers.get("Upload-Metadata") ?? "").split(",");
   return Object.entries(markOf(file)).every(([key, value]) => announced.includes(`${key} ${base64(value)}`));
@@ -51,10 +60,12 @@ async function hasBegun(address: string, file: File): Promise<boolean> {
 
 const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
 
-const isRejected = (err: Error): boolean => err instanceof DetailedError && [400, 413].includes(err.originalResponse?.getStatus() ?? 0);
+const isRejected = (err: Error): boolean =>
+  err instanceof DetailedError && [400, 413].includes(err.originalResponse?.getStatus() ?? 0);
 
 function wordsOf(err: Error): string {
-  if (!(err instanceof DetailedError) || err.originalResponse === null || err.originalResponse === undefined) return "The connection was lost.";
+  if (!(err instanceof DetailedError) || err.originalResponse === null || err.originalResponse === undefined)
+    return "The connection was lost.";
   const body = err.originalResponse.getBody().trim();
   try {
     const { errors } = JSON.parse(body) as { errors?: { message?: string }[] };
@@ -62,5 +73,7 @@ function wordsOf(err: Error): string {
   } catch {
     // Plain words then.
   }
-  return body !== "" && body.length < 300 && !body.startsWith("<") ? body : `The server answered ${err.originalResponse.getStatus()}.`;
+  return body !== "" && body.length < 300 && !body.startsWith("<")
+    ? body
+    : `The server answered ${err.originalResponse.getStatus()}.`;
 }

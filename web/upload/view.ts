@@ -18,19 +18,41 @@ export interface ViewEvents {
   another: () => void;
 }
 
-const ARROW = "M11 15.5V7.4L8.4 10 7 8.6 12 3.6l5 5-1.4 1.4L13 7.4v8.1zM5 20.4q-.8 0-1.4-.6T3 18.4v-3h2v3h14v-3h2v3q0 .8-.6 1.4t-1.4.6z";
-const CLOCK = "M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18zm0 2a7 7 0 1 0 0 14 7 7 0 0 0 0-14zm1 2v4.6l3.2 3.2-1.4 1.4L11 12.4V7z";
+const ARROW =
+  "M11 15.5V7.4L8.4 10 7 8.6 12 3.6l5 5-1.4 1.4L13 7.4v8.1zM5 20.4q-.8 0-1.4-.6T3 18.4v-3h2v3h14v-3h2v3q0 .8-.6 1.4t-1.4.6z";
+const CLOCK =
+  "M12 3a9 9 0 1 1 0 18 9 9 0 0 1 0-18zm0 2a7 7 0 1 0 0 14 7 7 0 0 0 0-14zm1 2v4.6l3.2 3.2-1.4 1.4L11 12.4V7z";
 const CROSS = "m12 10.6 4.9-4.9 1.4 1.4-4.9 4.9 4.9 4.9-1.4 1.4-4.9-4.9-4.9 4.9-1.4-1.4 4.9-4.9-4.9-4.9 1.4-1.4z";
 const CHECK = "m9.5 17.6-5.3-5.3 1.4-1.4 3.9 3.9 8.9-8.9 1.4 1.4z";
 
 /** The one card of the page, in its steps. */
-export function createView(root: HTMLElement, limits: UploadPageConfig, events: ViewEvents): { show(shown: Shown): void } {
-  const input = h("input", { type: "file", id: "file", accept: "video/*,audio/*,.mkv,.mxf,.ts,.m2ts,.flv,.avi", class: "visually-hidden" });
+export function createView(
+  root: HTMLElement,
+  limits: UploadPageConfig,
+  events: ViewEvents,
+): { show(shown: Shown): void } {
+  const input = h("input", {
+    type: "file",
+    id: "file",
+    accept: "video/*,audio/*,.mkv,.mxf,.ts,.m2ts,.flv,.avi",
+    class: "visually-hidden",
+  });
   const problem = h("p", { class: "problem", role: "alert" });
-  const zone = h("label", { class: "zone", for: "file" }, icon(ARROW), h("span", { class: "zone-title" }, "Drop a video here"), h("span", {}, "or ", h("span", { class: "link" }, "choose a file")), h("span", { class: "hint" }, limitsText(limits)));
+  const zone = h(
+    "label",
+    { class: "zone", for: "file" },
+    icon(ARROW),
+    h("span", { class: "zone-title" }, "Drop a video here"),
+    h("span", {}, "or ", h("span", { class: "link" }, "choose a file")),
+    h("span", { class: "hint" }, limitsText(limits)),
+  );
   const name = h("p", { class: "name" });
   const bar = h("div", { class: "fill" });
-  const track = h("div", { class: "track", role: "progressbar", "aria-label": "Upload", "aria-valuemin": 0, "aria-valuemax": 100 }, bar);
+  const track = h(
+    "div",
+    { class: "track", role: "progressbar", "aria-label": "Upload", "aria-valuemin": 0, "aria-valuemax": 100 },
+    bar,
+  );
   const percent = h("span", { class: "percent" });
   const detail = h("span", { class: "detail" });
   const status = h("p", { class: "visually-hidden", role: "status" });
@@ -47,7 +69,15 @@ export function createView(root: HTMLElement, limits: UploadPageConfig, events: 
   toggle.addEventListener("click", () => (paused ? events.resume() : events.pause()));
 
   const choose = h("section", {}, h("h1", {}, "Upload a video"), input, zone, problem);
-  const sending = h("section", {}, name, track, h("p", { class: "figures" }, percent, detail), status, h("p", { class: "buttons" }, toggle, another));
+  const sending = h(
+    "section",
+    {},
+    name,
+    track,
+    h("p", { class: "figures" }, percent, detail),
+    status,
+    h("p", { class: "buttons" }, toggle, another),
+  );
   const result = h("section", { class: "result" });
   root.append(h("div", { class: "card" }, choose, sending, result));
 
@@ -66,21 +96,52 @@ export function createView(root: HTMLElement, limits: UploadPageConfig, events: 
           return showProgress(shown);
         case "failed":
           document.title = "Upload stopped";
-          return result.replaceChildren(badge(CROSS, "wrong"), h("h1", {}, "The upload stopped"), h("p", { role: "alert" }, shown.problem), h("p", { class: "hint" }, `The part of ${shown.name} that has arrived is saved. Trying again resumes from there.`), h("p", { class: "buttons" }, button("Try again", "button strong", events.resume), button("Choose another file", "button", events.another)));
+          return result.replaceChildren(
+            badge(CROSS, "wrong"),
+            h("h1", {}, "The upload stopped"),
+            h("p", { role: "alert" }, shown.problem),
+            h(
+              "p",
+              { class: "hint" },
+              `The part of ${shown.name} that has arrived is saved. Trying again resumes from there.`,
+            ),
+            h(
+              "p",
+              { class: "buttons" },
+              button("Try again", "button strong", events.resume),
+              button("Choose another file", "button", events.another),
+            ),
+          );
         case "processing":
           return showProcessing(shown);
         case "ready":
           document.title = "Your video is ready";
-          return result.replaceChildren(badge(CHECK), h("h1", {}, "Your video is ready"), h("p", { class: "hint", role: "status" }, "The upload is complete. You can close this page."), watchButton(shown.watch));
+          return result.replaceChildren(
+            badge(CHECK),
+            h("h1", {}, "Your video is ready"),
+            h("p", { class: "hint", role: "status" }, "The upload is complete. You can close this page."),
+            watchButton(shown.watch),
+          );
         case "unusable":
           document.title = "File cannot be used";
           return result.replaceChildren(
-            badge(CROSS, "wrong"), h("h1", {}, "This file cannot be used"), h("p", { role: "alert" }, reasonText(shown)),
-            ...(shown.retry ? [h("p", { class: "hint" }, "This link is still valid: send another file."), h("p", { class: "buttons" }, button("Choose another file", "button strong", events.another))] : [h("p", { class: "hint" }, "Ask the person who sent you this link for a new one.")]),
+            badge(CROSS, "wrong"),
+            h("h1", {}, "This file cannot be used"),
+            h("p", { role: "alert" }, reasonText(shown)),
+            ...(shown.retry
+              ? [
+                  h("p", { class: "hint" }, "This link is still valid: send another file."),
+                  h("p", { class: "buttons" }, button("Choose another file", "button strong", events.another)),
+                ]
+              : [h("p", { class: "hint" }, "Ask the person who sent you this link for a new one.")]),
           );
         case "expired":
           document.title = "Upload expired";
-          return result.replaceChildren(badge(CLOCK, "wrong"), h("h1", {}, "This upload link has expired"), h("p", { class: "hint" }, "Ask the person who sent it to you for a new one."));
+          return result.replaceChildren(
+            badge(CLOCK, "wrong"),
+            h("h1", {}, "This upload link has expired"),
+            h("p", { class: "hint" }, "Ask the person who sent it to you for a new one."),
+          );
       }
     },
   };
@@ -92,7 +153,10 @@ export function createView(root: HTMLElement, limits: UploadPageConfig, events: 
     processing.bar.style.width = `${percent}%`;
     processing.track.setAttribute("aria-valuenow", String(percent));
     processing.track.hidden = percent === 0;
-    const text = watch === undefined ? "The file has been received and is being checked. It can be played once its first seconds are encoded." : "It can be watched already, while the rest is encoded. You can close this page.";
+    const text =
+      watch === undefined
+        ? "The file has been received and is being checked. It can be played once its first seconds are encoded."
+        : "It can be watched already, while the rest is encoded. You can close this page.";
     if (processing.text.textContent !== text) processing.text.textContent = text;
     if (watch !== undefined && processing.place.childElementCount === 0) processing.place.append(watchButton(watch));
   }
@@ -123,20 +187,45 @@ function button(label: string, kind: string, press: () => void): HTMLButtonEleme
 }
 
 function limitsText({ maxBytes, maxDurationSeconds }: UploadPageConfig): string {
-  const parts = [...(maxBytes === undefined ? [] : [sizeText(maxBytes)]), ...(maxDurationSeconds === undefined ? [] : [timeText(maxDurationSeconds)])];
+  const parts = [
+    ...(maxBytes === undefined ? [] : [sizeText(maxBytes)]),
+    ...(maxDurationSeconds === undefined ? [] : [timeText(maxDurationSeconds)]),
+  ];
   return parts.length === 0 ? "" : `Up to ${parts.join(", ")}`;
 }
 
 const badge = (path: string, kind = ""): HTMLElement => h("div", { class: `badge ${kind}`.trim() }, icon(path));
-const watchButton = (watch: string | undefined): HTMLElement => h("p", { class: "buttons", hidden: watch === undefined }, watch !== undefined && h("a", { class: "button strong", href: watch }, "Watch it"));
+const watchButton = (watch: string | undefined): HTMLElement =>
+  h(
+    "p",
+    { class: "buttons", hidden: watch === undefined },
+    watch !== undefined && h("a", { class: "button strong", href: watch }, "Watch it"),
+  );
 
-function createProcessing(): { element: HTMLElement; bar: HTMLElement; track: HTMLElement; text: HTMLElement; place: HTMLElement } {
+function createProcessing(): {
+  element: HTMLElement;
+  bar: HTMLElement;
+  track: HTMLElement;
+  text: HTMLElement;
+  place: HTMLElement;
+} {
   const bar = h("div", { class: "fill" });
-  const track = h("div", { class: "track", role: "progressbar", "aria-label": "Processing", "aria-valuemin": 0, "aria-valuemax": 100 }, bar);
+  const track = h(
+    "div",
+    { class: "track", role: "progressbar", "aria-label": "Processing", "aria-valuemin": 0, "aria-valuemax": 100 },
+    bar,
+  );
   const text = h("p", { class: "hint", role: "status" });
   const place = h("div", {});
-  return { element: h("div", {}, badge(CLOCK), h("h1", {}, "Your video is being processed"), text, track, place), bar, track, text, place };
+  return {
+    element: h("div", {}, badge(CLOCK), h("h1", {}, "Your video is being processed"), text, track, place),
+    bar,
+    track,
+    text,
+    place,
+  };
 }
 
 /** The server's reason; for internal errors, a text that is more helpful to people. */
-const reasonText = ({ code, problem }: { code: string; problem: string }): string => (code === "ERR_UNKNOWN" || problem === "" ? "The server could not process it." : problem);
+const reasonText = ({ code, problem }: { code: string; problem: string }): string =>
+  code === "ERR_UNKNOWN" || problem === "" ? "The server could not process it." : problem;

@@ -17,6 +17,9 @@ export function autoReply(message: ForwardableEmailMessage, name: string): Email
   reply.setSender({ name, addr: message.to });
   reply.setRecipient(message.from);
   reply.setSubject(`Re: ${message.headers.get("Subject") ?? "your message"}`);
-  reply.addMessage({ contentType: "text/plain", data: "Thank you. Your message has reached us and we will answer soon.\r\n" });
+  reply.addMessage({
+    contentType: "text/plain",
+    data: "Thank you. Your message has reached us and we will answer soon.\r\n",
+  });
   return new EmailMessage(message.to, message.from, reply.asRaw());
 }

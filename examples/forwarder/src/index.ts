@@ -17,7 +17,10 @@ export default {
       return;
     }
     // Only X- headers may be added to a forwarded message.
-    await message.forward(env.FORWARD_TO, new Headers({ "X-Forwarder": "forwarder example", "X-Original-Recipient": message.to }));
+    await message.forward(
+      env.FORWARD_TO,
+      new Headers({ "X-Forwarder": "forwarder example", "X-Original-Recipient": message.to }),
+    );
     console.log(`forwarded mail from ${message.from} to ${env.FORWARD_TO}`);
     if (!mayAutoReply(message)) return;
     try {

@@ -7,14 +7,23 @@ const pageSize = 50;
 
 /** `/` and `/messages/<id>` are pages, `/api/messages[/<id>]` the same as JSON, `/attachments/<id>/<number>` the files. */
 export async function handleRequest(request: Request, env: Env): Promise<Response> {
-  if (request.method !== "GET" && request.method !== "HEAD") return new Response("Send mail by POST /cdn-cgi/handler/email or over SMTP.\n", { status: 405, headers: { allow: "GET, HEAD" } });
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return new Response("Send mail by POST /cdn-cgi/handler/email or over SMTP.\n", {
+      status: 405,
+      headers: { allow: "GET, HEAD" },
+    });
   const messages = createMessagesTable(env.MESSAGES);
   const [, room, ...rest] = new URL(request.url).pathname.split("/");
 
-  if (room === "" && rest.length === 0) return page(mailboxPage(env.MAILBOX_NAME, await messages.newest(pageSize), await readCounters(env)));
+  if (room === "" && rest.length === 0)
+    return page(mailboxPage(env.MAILBOX_NAME, await messages.newest(pageSize), await readCounters(env)));
   if (room === "messages" && rest[0] !== undefined) return showMessage(await messages.get(rest[0]), rest[1]);
-  if (room === "api" && rest[0] === "messages") return rest[1] === undefined ? Response.json({ messages: (await messages.newest(pageSize)).map(summary), counters: await readCounters(env) }) : json(await messages.get(rest[1]));
-  if (room === "attachments" && rest.length === 2) return sendAttachment(env, await messages.get(rest[0]!), Number(rest[1]));
+  if (room === "api" && rest[0] === "messages")
+    return rest[1] === undefined
+      ? Response.json({ messages: (await messages.newest(pageSize)).map(summary), counters: await readCounters(env) })
+      : json(await messages.get(rest[1]));
+  if (room === "attachments" && rest.length === 2)
+    return sendAttachment(env, await messages.get(rest[0]!), Number(rest[1]));
   return page(notFoundPage(), 404);
 }
 
@@ -25,11 +34,17 @@ function showMessage(message: StoredMessage | undefined, part: string | undefine
   return page(notFoundPage(), 404);
 }
 
-const json = (message: StoredMessage | undefined) => (message === undefined ? Response.json({ error: "no such message" }, { status: 404 }) : Response.json({ ...summary(message), text: message.text, html: message.html }));
+const json = (message: StoredMessage | undefined) =>
+  message === undefined
+    ? Response.json({ error: "no such message" }, { status: 404 })
+    : Response.json({ ...summary(message), text: message.text, html: message.html });
 
 const summary = ({ text: _text, html: _html, attachments, ...rest }: StoredMessage) => ({
   ...rest,
-  attachments: attachments.map((attachment) => ({ ...attachment, url: `/attachments/${rest.id}/${attachment.number}` })),
+  attachments: attachments.map((attachment) => ({
+    ...attachment,
+    url: `/attachments/${rest.id}/${attachment.number}`,
+  })),
 });
 
 /** Mail comes from strangers: nothing in a page may run or call home, and the HTML of a message is only ever shown in a sandbox. */
@@ -38,7 +53,8 @@ const page = (html: string, status = 200) =>
     status,
     headers: {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": "sandbox allow-same-origin allow-downloads; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-src 'self'",
+      "content-security-policy":
+        "sandbox allow-same-origin allow-downloads; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-src 'self'",
       "referrer-policy": "no-referrer",
     },
   });
@@ -61,4 +77,5 @@ async function sendAttachment(env: Env, message: StoredMessage | undefined, numb
 }
 
 // RFC 8187 3.2.1 allows fewer characters than encodeURIComponent leaves alone.
-const extValue = (name: string) => encodeURIComponent(name).replace(/['()*]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);
+const extValue = (name: string) =>
+  encodeURIComponent(name).replace(/['()*]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);

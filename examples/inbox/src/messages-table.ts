@@ -44,18 +44,31 @@ export function createMessagesTable(db: D1Database) {
       const { id, sender, senderName, recipient, subject, text, html, size, receivedAt } = message;
       // A batch is one transaction: a reader sees the message with its attachments or not at all.
       await db.batch([
-        db.prepare("INSERT OR REPLACE INTO messages (id, sender, senderName, recipient, subject, text, html, size, receivedAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").bind(id, sender, senderName, recipient, subject, text, html, size, receivedAt),
+        db
+          .prepare(
+            "INSERT OR REPLACE INTO messages (id, sender, senderName, recipient, subject, text, html, size, receivedAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          )
+          .bind(id, sender, senderName, recipient, subject, text, html, size, receivedAt),
         db.prepare("DELETE FROM attachments WHERE message = ?").bind(id),
-        ...attachments.map(({ number, name, type, size: octets }) => db.prepare("INSERT INTO attachments (message, number, name, type, size) VALUES (?, ?, ?, ?, ?)").bind(id, number, name, type, octets)),
+        ...attachments.map(({ number, name, type, size: octets }) =>
+          db
+            .prepare("INSERT INTO attachments (message, number, name, type, size) VALUES (?, ?, ?, ?, ?)")
+            .bind(id, number, name, type, octets),
+        ),
       ]);
     },
 
     /** Newest first. */
     async newest(limit: number): Promise<StoredMessage[]> {
       await ready();
-      const { results: messages } = await db.prepare("SELECT * FROM messages ORDER BY receivedAt DESC, id LIMIT ?").bind(limit).all<MessageRow>();
+      const { results: messages } = await db
+        .prepare("SELECT * FROM messages ORDER BY receivedAt DESC, id LIMIT ?")
+        .bind(limit)
+        .all<MessageRow>();
       const { results: attachments } = await db
-        .prepare("SELECT a.* FROM attachments a JOIN (SELECT id FROM messages ORDER BY receivedAt DESC, id LIMIT ?) m ON m.id = a.message ORDER BY a.number")
+        .prepare(
+          "SELECT a.* FROM attachments a JOIN (SELECT id FROM messages ORDER BY receivedAt DESC, id LIMIT ?) m ON m.id = a.message ORDER BY a.number",
+        )
         .bind(limit)
         .all<AttachmentRow>();
       return messages.map((message) => withAttachments(message, attachments));
@@ -65,13 +78,20 @@ export function createMessagesTable(db: D1Database) {
       await ready();
       const message = await db.prepare("SELECT * FROM messages WHERE id = ?").bind(id).first<MessageRow>();
       if (message === null) return undefined;
-      const { results } = await db.prepare("SELECT * FROM attachments WHERE message = ? ORDER BY number").bind(id).all<AttachmentRow>();
+      const { results } = await db
+        .prepare("SELECT * FROM attachments WHERE message = ? ORDER BY number")
+        .bind(id)
+        .all<AttachmentRow>();
       return withAttachments(message, results);
     },
 
     async totals(): Promise<{ messages: number; attachments: number; octets: number }> {
       await ready();
-      const totals = await db.prepare("SELECT (SELECT count(*) FROM messages) AS messages, (SELECT count(*) FROM attachments) AS attachments, (SELECT coalesce(sum(size), 0) FROM messages) AS octets").first<{ messages: number; attachments: number; octets: number }>();
+      const totals = await db
+        .prepare(
+          "SELECT (SELECT count(*) FROM messages) AS messages, (SELECT count(*) FROM attachments) AS attachments, (SELECT coalesce(sum(size), 0) FROM messages) AS octets",
+        )
+        .first<{ messages: number; attachments: number; octets: number }>();
       return totals ?? { messages: 0, attachments: 0, octets: 0 };
     },
   };

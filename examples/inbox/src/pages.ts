@@ -7,9 +7,18 @@ export const mailboxPage = (name: string, messages: StoredMessage[], counters: C
     name,
     html`<header>
         <h1>${name}</h1>
-        <p class="quiet">${counted(counters.messages, "message")} · ${counted(counters.attachments, "attachment")} · ${octets(counters.octets)}</p>
+        <p class="quiet">
+          ${counted(counters.messages, "message")} · ${counted(counters.attachments, "attachment")} ·
+          ${octets(counters.octets)}
+        </p>
       </header>
-      ${messages.length === 0 ? html`<p class="empty">No mail yet. Send a message to any address and reload this page.</p>` : html`<ul class="list">${messages.map(row)}</ul>`}`,
+      ${
+        messages.length === 0
+          ? html`<p class="empty">No mail yet. Send a message to any address and reload this page.</p>`
+          : html`<ul class="list">
+              ${messages.map(row)}
+            </ul>`
+      }`,
   );
 
 const row = (message: StoredMessage) =>
@@ -17,7 +26,9 @@ const row = (message: StoredMessage) =>
     <a href="/messages/${message.id}">
       <span class="from">${message.senderName || message.sender}</span>
       <span class="subject">${message.subject}<span class="quiet"> ${message.text.slice(0, 120)}</span></span>
-      <span class="quiet">${message.attachments.length > 0 ? `${counted(message.attachments.length, "file")} · ` : ""}${minute(message.receivedAt)}</span>
+      <span class="quiet"
+        >${message.attachments.length > 0 ? `${counted(message.attachments.length, "file")} · ` : ""}${minute(message.receivedAt)}</span
+      >
     </a>
   </li>`;
 
@@ -28,18 +39,29 @@ export const messagePage = (message: StoredMessage) =>
       <header>
         <h1>${message.subject}</h1>
         <dl>
-          <dt>From</dt><dd>${message.senderName} &lt;${message.sender}&gt;</dd>
-          <dt>To</dt><dd>${message.recipient}</dd>
-          <dt>Received</dt><dd>${minute(message.receivedAt)} UTC, ${octets(message.size)}</dd>
+          <dt>From</dt>
+          <dd>${message.senderName} &lt;${message.sender}&gt;</dd>
+          <dt>To</dt>
+          <dd>${message.recipient}</dd>
+          <dt>Received</dt>
+          <dd>${minute(message.receivedAt)} UTC, ${octets(message.size)}</dd>
         </dl>
       </header>
       ${message.attachments.map(
-        (attachment) => html`<a class="file" href="/attachments/${message.id}/${attachment.number}">${attachment.name} <span class="quiet">${attachment.type}, ${octets(attachment.size)}</span></a>`,
+        (attachment) =>
+          html`<a class="file" href="/attachments/${message.id}/${attachment.number}"
+            >${attachment.name} <span class="quiet">${attachment.type}, ${octets(attachment.size)}</span></a
+          >`,
       )}
       ${message.html === null ? html`<pre>${message.text}</pre>` : html`<iframe sandbox title="The message" src="/messages/${message.id}/body.html"></iframe>`}`,
   );
 
-export const notFoundPage = () => document("Not found", html`<header><h1>Not found</h1></header><p>There is nothing here. <a href="/">All messages</a></p>`);
+export const notFoundPage = () =>
+  document(
+    "Not found",
+    html`<header><h1>Not found</h1></header>
+      <p>There is nothing here. <a href="/">All messages</a></p>`,
+  );
 
 function document(title: string, body: Html): string {
   return html`<!doctype html>
@@ -48,9 +70,13 @@ function document(title: string, body: Html): string {
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${title}</title>
-        <style>${style}</style>
+        <style>
+          ${style}
+        </style>
       </head>
-      <body>${body}</body>
+      <body>
+        ${body}
+      </body>
     </html>`.html;
 }
 

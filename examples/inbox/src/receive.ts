@@ -14,7 +14,9 @@ const subjectCharacters = 998; // RFC 5322 2.1.1
 export async function receive(message: ForwardableEmailMessage, env: Env): Promise<StoredMessage> {
   const mail = await PostalMime.parse(message.raw);
   const id = await idOf(mail, message);
-  const attachments = await Promise.all(mail.attachments.map((attachment, number) => storeAttachment(env, id, number, attachment)));
+  const attachments = await Promise.all(
+    mail.attachments.map((attachment, number) => storeAttachment(env, id, number, attachment)),
+  );
   const stored: StoredMessage = {
     id,
     sender: mail.from?.address ?? message.from,
@@ -32,7 +34,12 @@ export async function receive(message: ForwardableEmailMessage, env: Env): Promi
   return stored;
 }
 
-async function storeAttachment(env: Env, id: string, number: number, { filename, mimeType, content }: ParsedAttachment): Promise<Attachment> {
+async function storeAttachment(
+  env: Env,
+  id: string,
+  number: number,
+  { filename, mimeType, content }: ParsedAttachment,
+): Promise<Attachment> {
   const name = filename ?? `attachment-${number + 1}`;
   const object = await env.ATTACHMENTS.put(`${id}/${number}`, content, { httpMetadata: { contentType: mimeType } });
   return { number, name, type: mimeType, size: object.size };

@@ -8,7 +8,8 @@ export function answerOf(videos: Published[]): { text: string; html: string } {
   };
 }
 
-const textOf = ({ name, watch, problem }: Published) => (problem === undefined ? `${name}\n${watch}\n` : `${name} could not be published: ${problem}\n`);
+const textOf = ({ name, watch, problem }: Published) =>
+  problem === undefined ? `${name}\n${watch}\n` : `${name} could not be published: ${problem}\n`;
 
 function htmlOf({ name, watch, thumbnail, problem }: Published): string {
   if (problem !== undefined) return `<p><b>${escaped(name)}</b> could not be published: ${escaped(problem)}</p>`;

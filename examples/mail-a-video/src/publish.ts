@@ -17,16 +17,27 @@ const POLL_MS = 250;
 /** Resolves when the video can be watched, or it is clear that it cannot. Rejects when that may be otherwise later: the mail is sent again then. */
 export async function publish({ filename, content }: Attachment, sender: string, { STREAM }: Env): Promise<Published> {
   const name = filename ?? "video";
-  const begun = await STREAM.upload(new Blob([content]), { creator: sender.slice(0, 64), meta: { name } }).catch(refusal);
+  const begun = await STREAM.upload(new Blob([content]), { creator: sender.slice(0, 64), meta: { name } }).catch(
+    refusal,
+  );
   if (typeof begun === "string") return { name, watch: "", thumbnail: "", problem: begun };
   let video = begun;
   // A second or so for most. Who has to wait longer gets the link all the same: the page waits too.
-  for (const started = Date.now(); !video.readyToStream && video.status.state !== "error" && Date.now() - started < PATIENCE_MS; ) {
+  for (
+    const started = Date.now();
+    !video.readyToStream && video.status.state !== "error" && Date.now() - started < PATIENCE_MS;
+  ) {
     await scheduler.wait(POLL_MS);
     video = await STREAM.video(video.id).details();
   }
   const watch = video.preview ?? video.hlsPlaybackUrl;
-  return { name, id: video.id, watch, thumbnail: `${video.thumbnail}?height=270`, ...(video.status.state === "error" && { problem: video.status.errorReasonText }) };
+  return {
+    name,
+    id: video.id,
+    watch,
+    thumbnail: `${video.thumbnail}?height=270`,
+    ...(video.status.state === "error" && { problem: video.status.errorReasonText }),
+  };
 }
 
 /** Why it was not taken, if it never will be. */

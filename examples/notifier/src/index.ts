@@ -27,6 +27,9 @@ export default {
   /** What is waiting, as JSON. */
   async fetch(_request, env) {
     const { keys } = await env.PENDING.list({ prefix: "pending/" });
-    return Response.json({ notifyUrl: env.NOTIFY_URL, pending: keys.map(({ name, metadata }) => ({ key: name, why: metadata })) });
+    return Response.json({
+      notifyUrl: env.NOTIFY_URL,
+      pending: keys.map(({ name, metadata }) => ({ key: name, why: metadata })),
+    });
   },
 } satisfies ExportedHandler<Env>;

@@ -25,7 +25,9 @@ export async function notify(notice: Notice, env: Env): Promise<boolean> {
     return true;
   }
   await env.PENDING.put(key, JSON.stringify(notice), { expirationTtl: keptForSeconds, metadata: why });
-  console.error(`could not notify ${env.NOTIFY_URL} of "${notice.subject}" (${why}). It is kept for 7 days; the next notice that gets through takes it along.`);
+  console.error(
+    `could not notify ${env.NOTIFY_URL} of "${notice.subject}" (${why}). It is kept for 7 days; the next notice that gets through takes it along.`,
+  );
   return false;
 }
 

@@ -45,5 +45,7 @@ async function takeNotification(request: Request, env: Env): Promise<Response> {
 function page(delivery: string): Response {
   const nonce = crypto.randomUUID();
   const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self' ${delivery}; frame-src ${delivery}; base-uri 'none'; form-action 'none'`;
-  return new Response(site.replaceAll("{{nonce}}", nonce), { headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy } });
+  return new Response(site.replaceAll("{{nonce}}", nonce), {
+    headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policy },
+  });
 }

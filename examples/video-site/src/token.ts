@@ -6,7 +6,9 @@ const GOOD_FOR_SECONDS = 3600;
 export async function signToken(uid: string, { STREAM_KEY_ID, STREAM_JWK }: Env): Promise<string | undefined> {
   if (STREAM_KEY_ID === undefined || STREAM_JWK === undefined) return undefined;
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
-  const key = await crypto.subtle.importKey("jwk", JSON.parse(atob(STREAM_JWK)) as JsonWebKey, algorithm, false, ["sign"]);
+  const key = await crypto.subtle.importKey("jwk", JSON.parse(atob(STREAM_JWK)) as JsonWebKey, algorithm, false, [
+    "sign",
+  ]);
   const now = Math.floor(Date.now() / 1000);
   const header = { alg: "RS256", kid: STREAM_KEY_ID };
   // A little earlier, for clocks that disagree.

@@ -36,9 +36,14 @@ const MOST = 50;
 
 export function createVideos(env: Env) {
   const { ACCOUNT_ID: account_id, API_TOKEN: apiToken, API_BASE_URL: baseURL, VIDEOS } = env;
-  const client = createClient({ resources: [BaseStream, BaseDirectUpload, BaseToken], apiToken, ...(baseURL !== undefined && { baseURL }) });
+  const client = createClient({
+    resources: [BaseStream, BaseDirectUpload, BaseToken],
+    apiToken,
+    ...(baseURL !== undefined && { baseURL }),
+  });
 
-  const keep = (uid: string, kept: Kept) => VIDEOS.put(uid, "", { metadata: kept, ...(kept.state === "waiting" && { expirationTtl: WAITING_SECONDS }) });
+  const keep = (uid: string, kept: Kept) =>
+    VIDEOS.put(uid, "", { metadata: kept, ...(kept.state === "waiting" && { expirationTtl: WAITING_SECONDS }) });
 
   return {
     /** A URL that one visitor may send one file to, without a token. `host`: of the site, the only one that may embed the video. */
@@ -70,7 +75,12 @@ export function createVideos(env: Env) {
       if (kept.state === "ready") return { uid, ...kept, player: await playerOf(uid) };
       try {
         const { readyToStream, status } = await client.stream.get(uid, { account_id });
-        return { uid, ...kept, percent: Number(status?.pctComplete ?? 0), ...(readyToStream === true && { player: await playerOf(uid) }) };
+        return {
+          uid,
+          ...kept,
+          percent: Number(status?.pctComplete ?? 0),
+          ...(readyToStream === true && { player: await playerOf(uid) }),
+        };
       } catch (err) {
         if (err instanceof NotFoundError) return undefined;
         throw err;
@@ -80,7 +90,11 @@ export function createVideos(env: Env) {
     /** What the webhook says. */
     settle({ uid, status, meta }: Notification): Promise<void> {
       const ready = status.state === "ready";
-      return keep(uid, { name: meta["name"] ?? uid, state: ready ? "ready" : "error", ...(!ready && { why: status.errorReasonText }) });
+      return keep(uid, {
+        name: meta["name"] ?? uid,
+        state: ready ? "ready" : "error",
+        ...(!ready && { why: status.errorReasonText }),
+      });
     },
 
     /** Where players are. */
@@ -95,5 +109,7 @@ export function createVideos(env: Env) {
 
 function deliveryOf({ DELIVERY_URL, STREAM_CUSTOMER_CODE, API_BASE_URL }: Env): string {
   if (DELIVERY_URL !== undefined) return DELIVERY_URL.replace("{code}", STREAM_CUSTOMER_CODE ?? "").replace(/\/$/, "");
-  return API_BASE_URL === undefined ? `https://customer-${STREAM_CUSTOMER_CODE}.cloudflarestream.com` : new URL(API_BASE_URL).origin;
+  return API_BASE_URL === undefined
+    ? `https://customer-${STREAM_CUSTOMER_CODE}.cloudflarestream.com`
+    : new URL(API_BASE_URL).origin;
 }

@@ -1,13 +1,25 @@
 const OLDEST_SECONDS = 300;
 
 /** Why a notification is not to be believed; undefined: it is the server's own, and of now. */
-export async function disbelieve(body: string, signature: string | null, secret: string | undefined): Promise<string | undefined> {
+export async function disbelieve(
+  body: string,
+  signature: string | null,
+  secret: string | undefined,
+): Promise<string | undefined> {
   if (secret === undefined) return "WEBHOOK_SECRET is not set";
   const [, time, sig1] = /^time=(\d{1,12}),sig1=([0-9a-f]{64})$/.exec(signature ?? "") ?? [];
   if (time === undefined || sig1 === undefined) return "no Webhook-Signature";
   // Somebody who once saw one could send it again for ever.
   if (Math.abs(Date.now() / 1000 - Number(time)) > OLDEST_SECONDS) return "the signature is too old";
-  const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(secret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+  const key = await crypto.subtle.importKey(
+    "raw",
+    new TextEncoder().encode(secret),
+    { name: "HMAC", hash: "SHA-256" },
+    false,
+    ["verify"],
+  );
   const octets = Uint8Array.from(sig1.match(/../g)!, (pair) => Number.parseInt(pair, 16));
-  return (await crypto.subtle.verify("HMAC", key, octets, new TextEncoder().encode(`${time}.${body}`))) ? undefined : "the signature is wrong";
+  return (await crypto.subtle.verify("HMAC", key, octets, new TextEncoder().encode(`${time}.${body}`)))
+    ? undefined
+    : "the signature is wrong";
 }

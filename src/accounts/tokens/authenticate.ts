@@ -52,7 +52,15 @@ const FRESH_MS = 5000;
 /** How often a token in constant use is noted as used. */
 const NOTE_MS = 10_000;
 
-export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Clock; lastUsed: LastUsed }): Authenticator {
+export function createAuthenticator({
+  db,
+  clock,
+  lastUsed,
+}: {
+  db: Db;
+  clock: Clock;
+  lastUsed: LastUsed;
+}): Authenticator {
   const tables = db.tables<AccountTables>();
 
   async function read(secretHash: string): Promise<Known | undefined> {
@@ -106,7 +114,12 @@ export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Cl
       const now = clock.now();
       const token = await findToken(tables, tokenId, now);
       // The token id of a global key is the id of its user.
-      const entry = token === undefined ? await readGlobalKey(await findUser(tables, tokenId)) : token.modifiedAt > since ? undefined : await readToken(token);
+      const entry =
+        token === undefined
+          ? await readGlobalKey(await findUser(tables, tokenId))
+          : token.modifiedAt > since
+            ? undefined
+            : await readToken(token);
       return entry !== undefined && now >= entry.notBefore && now < entry.expiresAt ? entry.caller : undefined;
     },
     forgetToken: (id) => callers.forget(({ caller }) => caller.tokenId === id),
@@ -114,9 +127,18 @@ export function createAuthenticator({ db, clock, lastUsed }: { db: Db; clock: Cl
   };
 }
 
-function known(user: User, { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] }): Pick<Known, "caller" | "emailKey"> {
+function known(
+  user: User,
+  { tokenId, grants, owned }: { tokenId: string; grants: Grant[]; owned: string[] },
+): Pick<Known, "caller" | "emailKey"> {
   return {
-    caller: { tokenId, user: { id: user.id, email: user.email }, accounts: reached(grants, owned), deniedZones: denied(grants), allows: compile(grants, new Set(owned)) },
+    caller: {
+      tokenId,
+      user: { id: user.id, email: user.email },
+      accounts: reached(grants, owned),
+      deniedZones: denied(grants),
+      allows: compile(grants, new Set(owned)),
+    },
     emailKey: emailKey(user.email),
   };
 }
@@ -129,4 +151,6 @@ function reached(grants: Grant[], owned: string[]): string[] {
   return owned.filter((id) => named.has(id));
 }
 
-const denied = (grants: Grant[]): string[] => [...new Set(grants.flatMap(({ effect, place }) => (effect === "deny" && "zone" in place ? [place.zone] : [])))];
+const denied = (grants: Grant[]): string[] => [
+  ...new Set(grants.flatMap(({ effect, place }) => (effect === "deny" && "zone" in place ? [place.zone] : []))),
+];

@@ -11,16 +11,37 @@ import type { Policy, TokenOwner } from "./types.ts";
 const hex = (digit: string) => digit.repeat(32);
 const accounts = [hex("a"), hex("b")];
 const zones = [hex("1"), hex("2"), hex("3")];
-const home: Record<string, string> = { [zones[0]!]: accounts[0]!, [zones[1]!]: accounts[0]!, [zones[2]!]: accounts[1]! };
+const home: Record<string, string> = {
+  [zones[0]!]: accounts[0]!,
+  [zones[1]!]: accounts[0]!,
+  [zones[2]!]: accounts[1]!,
+};
 const user = hex("c");
-const names: Permission[] = ["DNS Read", "DNS Write", "Stream Read", "Stream Write", "User Details Read", "User Details Write"];
+const names: Permission[] = [
+  "DNS Read",
+  "DNS Write",
+  "Stream Read",
+  "Stream Write",
+  "User Details Read",
+  "User Details Write",
+];
 const idOf = (name: Permission) => permissionGroups.find((group) => group.name === name)!.id;
 const A = "com.cloudflare.api.account";
 
-const resource: Arbitrary<[string, string | Record<string, string>]> = constantFrom<[string, string | Record<string, string>][]>(
-  [`${A}.*`, "*"], [`${A}.${accounts[0]}`, "*"], [`${A}.${accounts[1]}`, "*"], [`${A}.zone.*`, "*"], [`${A}.zone.${zones[0]}`, "*"], [`${A}.zone.${zones[2]}`, "*"],
-  [`${A}.${accounts[0]}`, { [`${A}.zone.*`]: "*" }], [`${A}.${accounts[1]}`, { [`${A}.zone.${zones[2]}`]: "*" }], [`${A}.${accounts[1]}`, { [`${A}.zone.${zones[0]}`]: "*" }],
-  [`${A}.*`, { [`${A}.zone.*`]: "*" }], [`com.cloudflare.api.user.${user}`, "*"],
+const resource: Arbitrary<[string, string | Record<string, string>]> = constantFrom<
+  [string, string | Record<string, string>][]
+>(
+  [`${A}.*`, "*"],
+  [`${A}.${accounts[0]}`, "*"],
+  [`${A}.${accounts[1]}`, "*"],
+  [`${A}.zone.*`, "*"],
+  [`${A}.zone.${zones[0]}`, "*"],
+  [`${A}.zone.${zones[2]}`, "*"],
+  [`${A}.${accounts[0]}`, { [`${A}.zone.*`]: "*" }],
+  [`${A}.${accounts[1]}`, { [`${A}.zone.${zones[2]}`]: "*" }],
+  [`${A}.${accounts[1]}`, { [`${A}.zone.${zones[0]}`]: "*" }],
+  [`${A}.*`, { [`${A}.zone.*`]: "*" }],
+  [`com.cloudflare.api.user.${user}`, "*"],
 );
 
 const policy: Arbitrary<Policy> = record({
@@ -30,17 +51,32 @@ const policy: Arbitrary<Policy> = record({
   resources: array(resource, { minLength: 1, maxLength: 3 }).map((entries) => Object.fromEntries(entries)),
 });
 
-const questions: Resource[] = [{ user: true }, ...accounts.map((account) => ({ account })), ...zones.map((zone) => ({ zone, account: home[zone]! }))];
+const questions: Resource[] = [
+  { user: true },
+  ...accounts.map((account) => ({ account })),
+  ...zones.map((zone) => ({ zone, account: home[zone]! })),
+];
 
 /** Says the same the long way round: looks at every policy, every group and every resource for each question. */
 function naive(policies: Policy[], reachable: Set<string>, permission: Permission, on: Resource): boolean {
   if ("account" in on && !reachable.has(on.account)) return false;
   const [, area, word] = /^(.*) (Read|Write)$/.exec(permission)!;
-  const says = (effect: "allow" | "deny") => policies.some((each) => each.effect === effect && each.groups.some((id) => {
-    const group = permissionGroups.find((candidate) => candidate.id === id)!;
-    const included = group.name === permission || (effect === "allow" ? word === "Read" && group.name === `${area} Write` : word === "Write" && group.name === `${area} Read`);
-    return included && Object.entries(each.resources).some(([name, value]) => meant(group.scope, name, value, on));
-  }));
+  const says = (effect: "allow" | "deny") =>
+    policies.some(
+      (each) =>
+        each.effect === effect &&
+        each.groups.some((id) => {
+          const group = permissionGroups.find((candidate) => candidate.id === id)!;
+          const included =
+            group.name === permission ||
+            (effect === "allow"
+              ? word === "Read" && group.name === `${area} Write`
+              : word === "Write" && group.name === `${area} Read`);
+          return (
+            included && Object.entries(each.resources).some(([name, value]) => meant(group.scope, name, value, on))
+          );
+        }),
+    );
   return !says("deny") && says("allow");
 }
 
@@ -48,56 +84,107 @@ function meant(scope: string, name: string, value: string | Record<string, strin
   if (typeof value === "object") {
     const account = name.slice(A.length + 1);
     if (scope !== "zone" || !("account" in on) || (account !== "*" && account !== on.account)) return false;
-    return Object.keys(value).some((inner) => inner.endsWith(".zone.*") || ("zone" in on && inner.endsWith(`.${on.zone}`)));
+    return Object.keys(value).some(
+      (inner) => inner.endsWith(".zone.*") || ("zone" in on && inner.endsWith(`.${on.zone}`)),
+    );
   }
   if (name.startsWith("com.cloudflare.api.user.")) return scope === "user" && "user" in on;
-  if (name.startsWith(`${A}.zone.`)) return scope === "zone" && "account" in on && (name.endsWith("*") || ("zone" in on && name.endsWith(on.zone)));
+  if (name.startsWith(`${A}.zone.`))
+    return scope === "zone" && "account" in on && (name.endsWith("*") || ("zone" in on && name.endsWith(on.zone)));
   return scope === "account" && "account" in on && (name.endsWith("*") || name.endsWith(on.account));
 }
 
 const owner: TokenOwner = { user };
 
 test("what a token allows is what a walk over its policies says", () => {
-  check(property(array(policy, { maxLength: 4 }), array(constantFrom(...accounts), { maxLength: 2 }), (policies, reached) => {
-    const allows = compile(grantsOf(policies, owner), new Set(reached));
-    for (const permission of names) for (const on of questions) assert.equal(allows(permission, on), naive(policies, new Set(reached), permission, on), `${permission} ${JSON.stringify(on)}`);
-  }), { numRuns: 500 });
+  check(
+    property(
+      array(policy, { maxLength: 4 }),
+      array(constantFrom(...accounts), { maxLength: 2 }),
+      (policies, reached) => {
+        const allows = compile(grantsOf(policies, owner), new Set(reached));
+        for (const permission of names)
+          for (const on of questions)
+            assert.equal(
+              allows(permission, on),
+              naive(policies, new Set(reached), permission, on),
+              `${permission} ${JSON.stringify(on)}`,
+            );
+      },
+    ),
+    { numRuns: 500 },
+  );
 });
 
 test("what does not exceed a token allows nothing that the token does not", () => {
   let passed = 0;
-  check(property(array(policy, { maxLength: 3 }), array(policy, { maxLength: 3 }), (wanted, held) => {
-    const [more, own] = [grantsOf(wanted, owner), grantsOf(held, owner)];
-    if (exceeding(more, own) !== undefined) return;
-    const [wants, has] = [compile(more, new Set(accounts)), compile(own, new Set(accounts))];
-    for (const permission of names) for (const on of questions) {
-      if (!wants(permission, on)) continue;
-      passed++;
-      assert.ok(has(permission, on), `${permission} ${JSON.stringify(on)}`);
-    }
-  }), { numRuns: 3000 });
+  check(
+    property(array(policy, { maxLength: 3 }), array(policy, { maxLength: 3 }), (wanted, held) => {
+      const [more, own] = [grantsOf(wanted, owner), grantsOf(held, owner)];
+      if (exceeding(more, own) !== undefined) return;
+      const [wants, has] = [compile(more, new Set(accounts)), compile(own, new Set(accounts))];
+      for (const permission of names)
+        for (const on of questions) {
+          if (!wants(permission, on)) continue;
+          passed++;
+          assert.ok(has(permission, on), `${permission} ${JSON.stringify(on)}`);
+        }
+    }),
+    { numRuns: 3000 },
+  );
   assert.ok(passed > 100, `only ${passed} questions were asked`);
 });
 
 test("the same again, and less, never exceeds", () => {
-  check(property(array(policy, { maxLength: 4 }), (policies) => {
-    const grants = grantsOf(policies, owner);
-    assert.equal(exceeding(grants, grants), undefined);
-    const allowed = grants.filter(({ effect }) => effect === "allow");
-    if (allowed.length === grants.length) assert.equal(exceeding(allowed.slice(1), grants), undefined);
-  }));
+  check(
+    property(array(policy, { maxLength: 4 }), (policies) => {
+      const grants = grantsOf(policies, owner);
+      assert.equal(exceeding(grants, grants), undefined);
+      const allowed = grants.filter(({ effect }) => effect === "allow");
+      if (allowed.length === grants.length) assert.equal(exceeding(allowed.slice(1), grants), undefined);
+    }),
+  );
 });
 
 test("what exceeds is named", () => {
-  const grant = (permission: Permission, place: Place, effect: Grant["effect"] = "allow"): Grant => ({ effect, permission, place });
+  const grant = (permission: Permission, place: Place, effect: Grant["effect"] = "allow"): Grant => ({
+    effect,
+    permission,
+    place,
+  });
   const one = { kind: "account", account: accounts[0]! } as const;
-  assert.deepEqual(exceeding([grant("Stream Read", { kind: "every account" })], [grant("Stream Read", one)]), grant("Stream Read", { kind: "every account" }));
-  assert.deepEqual(exceeding([grant("Stream Read", one)], [grant("Stream Read", one), grant("Stream Read", one, "deny")]), grant("Stream Read", one));
-  assert.equal(exceeding([grant("Stream Read", one), grant("Stream Read", one, "deny")], [grant("Stream Read", one), grant("Stream Read", one, "deny")]), undefined);
+  assert.deepEqual(
+    exceeding([grant("Stream Read", { kind: "every account" })], [grant("Stream Read", one)]),
+    grant("Stream Read", { kind: "every account" }),
+  );
+  assert.deepEqual(
+    exceeding([grant("Stream Read", one)], [grant("Stream Read", one), grant("Stream Read", one, "deny")]),
+    grant("Stream Read", one),
+  );
+  assert.equal(
+    exceeding(
+      [grant("Stream Read", one), grant("Stream Read", one, "deny")],
+      [grant("Stream Read", one), grant("Stream Read", one, "deny")],
+    ),
+    undefined,
+  );
 });
 
 test("an account's token reaches that account whatever it says", () => {
-  const policies: Policy[] = [{ id: "p", effect: "allow", groups: [idOf("Stream Read"), idOf("DNS Read")], resources: { [`${A}.*`]: "*", [`${A}.zone.*`]: "*" } }];
+  const policies: Policy[] = [
+    {
+      id: "p",
+      effect: "allow",
+      groups: [idOf("Stream Read"), idOf("DNS Read")],
+      resources: { [`${A}.*`]: "*", [`${A}.zone.*`]: "*" },
+    },
+  ];
   const grants = grantsOf(policies, { account: accounts[0]! });
-  assert.deepEqual(grants.map(({ place }) => place), [{ kind: "account", account: accounts[0] }, { kind: "zones of", account: accounts[0] }]);
+  assert.deepEqual(
+    grants.map(({ place }) => place),
+    [
+      { kind: "account", account: accounts[0] },
+      { kind: "zones of", account: accounts[0] },
+    ],
+  );
 });

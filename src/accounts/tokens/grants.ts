@@ -17,13 +17,19 @@ export interface Grant {
  */
 export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[] {
   return policies.flatMap(({ effect, groups, resources }) => {
-    const places = readPlaces(resources, owner, (key, reason) => new Fault(`a stored policy does not read: ${key}: ${reason}`));
+    const places = readPlaces(
+      resources,
+      owner,
+      (key, reason) => new Fault(`a stored policy does not read: ${key}: ${reason}`),
+    );
     return groups.flatMap((id) => {
       const group = permissionGroup(id);
       // A group of another version of this program: what nobody knows, nobody asks for.
       if (group === undefined) return [];
       const implied = implies(group.name, effect);
-      return places.filter((place) => scopeOf(place) === group.scope).flatMap((place) => implied.map((permission) => ({ effect, permission, place })));
+      return places
+        .filter((place) => scopeOf(place) === group.scope)
+        .flatMap((place) => implied.map((permission) => ({ effect, permission, place })));
     });
   });
 }
@@ -36,7 +42,10 @@ function implies(permission: Permission, effect: Grant["effect"]): Permission[] 
 }
 
 /** Answers whether a permission is allowed, from sets made once. `reachable`: the accounts of the token's owner. */
-export function compile(grants: readonly Grant[], reachable: ReadonlySet<string>): (permission: Permission, on: Resource) => boolean {
+export function compile(
+  grants: readonly Grant[],
+  reachable: ReadonlySet<string>,
+): (permission: Permission, on: Resource) => boolean {
   const rules = new Map<Permission, { allow: Reach; deny: Reach | undefined }>();
   for (const { effect, permission, place } of grants) {
     let rule = rules.get(permission);
@@ -60,17 +69,32 @@ interface Reach {
   zonesIn: Set<string>;
 }
 
-const createReach = (): Reach => ({ user: false, everyAccount: false, accounts: new Set(), everyZone: false, zonesOf: new Set(), zones: new Set(), zonesIn: new Set() });
+const createReach = (): Reach => ({
+  user: false,
+  everyAccount: false,
+  accounts: new Set(),
+  everyZone: false,
+  zonesOf: new Set(),
+  zones: new Set(),
+  zonesIn: new Set(),
+});
 
 function add(reach: Reach, place: Place): void {
   switch (place.kind) {
-    case "user": return void (reach.user = true);
-    case "every account": return void (reach.everyAccount = true);
-    case "account": return void reach.accounts.add(place.account);
-    case "every zone": return void (reach.everyZone = true);
-    case "zones of": return void reach.zonesOf.add(place.account);
-    case "zone": return void reach.zones.add(place.zone);
-    case "zone in": return void reach.zonesIn.add(`${place.account}/${place.zone}`);
+    case "user":
+      return void (reach.user = true);
+    case "every account":
+      return void (reach.everyAccount = true);
+    case "account":
+      return void reach.accounts.add(place.account);
+    case "every zone":
+      return void (reach.everyZone = true);
+    case "zones of":
+      return void reach.zonesOf.add(place.account);
+    case "zone":
+      return void reach.zones.add(place.zone);
+    case "zone in":
+      return void reach.zonesIn.add(`${place.account}/${place.zone}`);
   }
 }
 
@@ -80,8 +104,12 @@ function add(reach: Reach, place: Place): void {
  */
 function covers(reach: Reach, on: Resource): boolean {
   if ("user" in on) return reach.user;
-  if (reach.everyAccount || reach.everyZone || reach.accounts.has(on.account) || reach.zonesOf.has(on.account)) return true;
-  return "zone" in on && (reach.zones.has(on.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${on.account}/${on.zone}`)));
+  if (reach.everyAccount || reach.everyZone || reach.accounts.has(on.account) || reach.zonesOf.has(on.account))
+    return true;
+  return (
+    "zone" in on &&
+    (reach.zones.has(on.zone) || (reach.zonesIn.size > 0 && reach.zonesIn.has(`${on.account}/${on.zone}`)))
+  );
 }
 
 /**
@@ -93,9 +121,16 @@ export function exceeding(wanted: readonly Grant[], held: readonly Grant[]): Gra
   const wantedBy = Map.groupBy(wanted, ({ permission }) => permission);
   for (const [permission, grants] of wantedBy) {
     const own = heldBy.get(permission) ?? [];
-    const denies = own.filter(({ effect, place }) => effect === "deny" && !grants.some((grant) => grant.effect === "deny" && holds(grant.place, place)));
+    const denies = own.filter(
+      ({ effect, place }) =>
+        effect === "deny" && !grants.some((grant) => grant.effect === "deny" && holds(grant.place, place)),
+    );
     const allows = own.filter(({ effect }) => effect === "allow");
-    const over = grants.find(({ effect, place }) => effect === "allow" && (!allows.some((allow) => holds(allow.place, place)) || denies.some((deny) => mayMeet(deny.place, place))));
+    const over = grants.find(
+      ({ effect, place }) =>
+        effect === "allow" &&
+        (!allows.some((allow) => holds(allow.place, place)) || denies.some((deny) => mayMeet(deny.place, place))),
+    );
     if (over !== undefined) return over;
   }
   return undefined;

@@ -10,12 +10,19 @@ const MAX_BLOCKS = 200;
 /** Throws badToken for what is no address and no CIDR block. Empty lists say nothing: null. */
 export function checkIpCondition(condition: IpCondition | null | undefined): IpCondition | null {
   const kept: IpCondition = {};
-  for (const [key, field] of [["in", "condition.request_ip.in"], ["notIn", "condition.request_ip.not_in"]] as const) {
+  for (const [key, field] of [
+    ["in", "condition.request_ip.in"],
+    ["notIn", "condition.request_ip.not_in"],
+  ] as const) {
     const blocks = condition?.[key];
     if (blocks === undefined || blocks.length === 0) continue;
     if (blocks.length > MAX_BLOCKS) throw accountErrors.badToken({ field, reason: `at most ${MAX_BLOCKS} entries` });
     for (const [index, block] of blocks.entries()) {
-      if (parseNetwork(block) === undefined) throw accountErrors.badToken({ field: `${field}.${index}`, reason: `${JSON.stringify(block)} is neither an IP address nor a CIDR block` });
+      if (parseNetwork(block) === undefined)
+        throw accountErrors.badToken({
+          field: `${field}.${index}`,
+          reason: `${JSON.stringify(block)} is neither an IP address nor a CIDR block`,
+        });
     }
     kept[key] = [...blocks];
   }
@@ -30,4 +37,5 @@ export function ipMatcher(condition: IpCondition | null): (ip: string | undefine
 }
 
 // What was kept has been checked.
-const setOf = (blocks: readonly string[]) => networkSet(blocks, (block) => new Fault(`a stored condition does not read: ${block}`));
+const setOf = (blocks: readonly string[]) =>
+  networkSet(blocks, (block) => new Fault(`a stored condition does not read: ${block}`));

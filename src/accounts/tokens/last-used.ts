@@ -28,7 +28,9 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
     const batch = noted;
     noted = new Map();
     if (batch.size > 0) {
-      writing = writing.then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch))).catch((err: unknown) => log.warn({ err }, "the last use of API tokens was not noted"));
+      writing = writing
+        .then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch)))
+        .catch((err: unknown) => log.warn({ err }, "the last use of API tokens was not noted"));
     }
     return writing;
   }
@@ -43,7 +45,13 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
   return {
     note(token, before) {
       const now = clock.now();
-      if ((before !== null && now - before < STEP_MS) || noted.has(token) || noted.size >= MAX_NOTED || closing.signal.aborted) return;
+      if (
+        (before !== null && now - before < STEP_MS) ||
+        noted.has(token) ||
+        noted.size >= MAX_NOTED ||
+        closing.signal.aborted
+      )
+        return;
       noted.set(token, now);
       if (!waiting) void flushLater();
     },

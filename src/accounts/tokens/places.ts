@@ -11,39 +11,69 @@ export type Place =
   | { kind: "zone"; zone: string }
   | { kind: "zone in"; account: string; zone: string };
 
-export const scopeOf = ({ kind }: Place): Scope => (kind === "user" ? "user" : kind === "account" || kind === "every account" ? "account" : "zone");
+export const scopeOf = ({ kind }: Place): Scope =>
+  kind === "user" ? "user" : kind === "account" || kind === "every account" ? "account" : "zone";
 
 const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}|\*)$/;
 
 /** The places that `resources` names. Throws what `refuse` makes of a key and a reason. */
-export function readPlaces(resources: Resources, owner: TokenOwner, refuse: (key: string, reason: string) => Error): Place[] {
+export function readPlaces(
+  resources: Resources,
+  owner: TokenOwner,
+  refuse: (key: string, reason: string) => Error,
+): Place[] {
   return Object.entries(resources).flatMap(([name, value]) => {
     if (typeof value === "string") return [readPlace(name, value, owner, refuse)];
     const account = NAME.exec(name);
     if (account?.[1] !== "account") throw refuse(name, "only an account holds nested resources");
     return Object.entries(value).map(([inner, all]) => {
       const zone = NAME.exec(inner);
-      if (zone?.[1] !== "account.zone") throw refuse(`${name}.${inner}`, "nested resources are com.cloudflare.api.account.zone.<zone id> or com.cloudflare.api.account.zone.*");
+      if (zone?.[1] !== "account.zone")
+        throw refuse(
+          `${name}.${inner}`,
+          "nested resources are com.cloudflare.api.account.zone.<zone id> or com.cloudflare.api.account.zone.*",
+        );
       if (all !== "*") throw refuse(`${name}.${inner}`, 'the value must be "*"');
       return within(ofZones(account[2]!, zone[2]!), owner, (reason) => refuse(name, reason));
     });
   });
 }
 
-function readPlace(name: string, value: string, owner: TokenOwner, refuse: (key: string, reason: string) => Error): Place {
+function readPlace(
+  name: string,
+  value: string,
+  owner: TokenOwner,
+  refuse: (key: string, reason: string) => Error,
+): Place {
   const [, kind, id] = NAME.exec(name) ?? [];
-  if (kind === undefined || id === undefined) throw refuse(name, "known are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all) and com.cloudflare.api.user.<id>");
+  if (kind === undefined || id === undefined)
+    throw refuse(
+      name,
+      "known are com.cloudflare.api.account.<id>, com.cloudflare.api.account.zone.<id> (both also with * for all) and com.cloudflare.api.user.<id>",
+    );
   if (value !== "*") throw refuse(name, 'the value must be "*"');
   if (kind === "user") {
-    if (!("user" in owner) || (id !== "*" && id !== owner.user)) throw refuse(name, "a token reaches only the user who owns it");
+    if (!("user" in owner) || (id !== "*" && id !== owner.user))
+      throw refuse(name, "a token reaches only the user who owns it");
     return { kind: "user" };
   }
-  const place: Place = kind === "account.zone" ? ofZones("*", id) : id === "*" ? { kind: "every account" } : { kind: "account", account: id };
+  const place: Place =
+    kind === "account.zone"
+      ? ofZones("*", id)
+      : id === "*"
+        ? { kind: "every account" }
+        : { kind: "account", account: id };
   return within(place, owner, (reason) => refuse(name, reason));
 }
 
 const ofZones = (account: string, zone: string): Place =>
-  account === "*" ? (zone === "*" ? { kind: "every zone" } : { kind: "zone", zone }) : zone === "*" ? { kind: "zones of", account } : { kind: "zone in", account, zone };
+  account === "*"
+    ? zone === "*"
+      ? { kind: "every zone" }
+      : { kind: "zone", zone }
+    : zone === "*"
+      ? { kind: "zones of", account }
+      : { kind: "zone in", account, zone };
 
 /** What an account's token says without naming an account means that account; another account it cannot name. */
 function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Error): Place {
@@ -51,23 +81,34 @@ function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Err
   const { account } = owner;
   if ("account" in place && place.account !== account) throw refuse("a token of an account reaches only that account");
   switch (place.kind) {
-    case "every account": return { kind: "account", account };
-    case "every zone": return { kind: "zones of", account };
-    case "zone": return { kind: "zone in", account, zone: place.zone };
-    default: return place;
+    case "every account":
+      return { kind: "account", account };
+    case "every zone":
+      return { kind: "zones of", account };
+    case "zone":
+      return { kind: "zone in", account, zone: place.zone };
+    default:
+      return place;
   }
 }
 
 /** Whether all of `inner` lies in `outer`, whichever zones there are. */
 export function holds(outer: Place, inner: Place): boolean {
   switch (outer.kind) {
-    case "user": return inner.kind === "user";
-    case "every account": return scopeOf(inner) === "account";
-    case "account": return inner.kind === "account" && inner.account === outer.account;
-    case "every zone": return scopeOf(inner) === "zone";
-    case "zones of": return (inner.kind === "zones of" || inner.kind === "zone in") && inner.account === outer.account;
-    case "zone": return (inner.kind === "zone" || inner.kind === "zone in") && inner.zone === outer.zone;
-    case "zone in": return inner.kind === "zone in" && inner.account === outer.account && inner.zone === outer.zone;
+    case "user":
+      return inner.kind === "user";
+    case "every account":
+      return scopeOf(inner) === "account";
+    case "account":
+      return inner.kind === "account" && inner.account === outer.account;
+    case "every zone":
+      return scopeOf(inner) === "zone";
+    case "zones of":
+      return (inner.kind === "zones of" || inner.kind === "zone in") && inner.account === outer.account;
+    case "zone":
+      return (inner.kind === "zone" || inner.kind === "zone in") && inner.zone === outer.zone;
+    case "zone in":
+      return inner.kind === "zone in" && inner.account === outer.account && inner.zone === outer.zone;
   }
 }
 
@@ -81,12 +122,18 @@ export function mayMeet(a: Place, b: Place): boolean {
 
 export function nameOf(place: Place): string {
   switch (place.kind) {
-    case "user": return "the user";
-    case "every account": return "every account";
-    case "account": return `account ${place.account}`;
-    case "every zone": return "every zone";
-    case "zones of": return `the zones of account ${place.account}`;
+    case "user":
+      return "the user";
+    case "every account":
+      return "every account";
+    case "account":
+      return `account ${place.account}`;
+    case "every zone":
+      return "every zone";
+    case "zones of":
+      return `the zones of account ${place.account}`;
     case "zone":
-    case "zone in": return `zone ${place.zone}`;
+    case "zone in":
+      return `zone ${place.zone}`;
   }
 }

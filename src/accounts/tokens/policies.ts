@@ -9,27 +9,47 @@ const MAX_POLICIES = 32;
 const MAX_GRANTS = 2048;
 
 /** Throws badToken that names the field. Policies keep an id they have had before; others get a new one. */
-export function checkPolicies(requested: TokenRequest["policies"], { owner, ids, known = [] }: { owner: TokenOwner; ids: Ids; known?: readonly Policy[] }): Policy[] {
-  const refuse = (field: string, reason: string) => accountErrors.badToken({ field, reason, chain: [{ code: 1001, message: reason, source: { pointer: `/${field.replaceAll(".", "/")}` } }] });
+export function checkPolicies(
+  requested: TokenRequest["policies"],
+  { owner, ids, known = [] }: { owner: TokenOwner; ids: Ids; known?: readonly Policy[] },
+): Policy[] {
+  const refuse = (field: string, reason: string) =>
+    accountErrors.badToken({
+      field,
+      reason,
+      chain: [{ code: 1001, message: reason, source: { pointer: `/${field.replaceAll(".", "/")}` } }],
+    });
   if (requested.length === 0) throw refuse("policies", "a token needs at least one policy");
   if (requested.length > MAX_POLICIES) throw refuse("policies", `at most ${MAX_POLICIES} policies`);
-  if (requested.every(({ effect }) => effect === "deny")) throw refuse("policies", "a token needs at least one policy that allows something");
+  if (requested.every(({ effect }) => effect === "deny"))
+    throw refuse("policies", "a token needs at least one policy that allows something");
   const oldIds = new Set(known.map(({ id }) => id));
   let grants = 0;
   return requested.map(({ id, effect, groups, resources }, index) => {
     const at = `policies.${index}`;
     const fail = (field: string, reason: string) => refuse(`${at}.${field}`, reason);
-    const places = readPlaces(resources, owner, (key, reason) => fail("resources", `${JSON.stringify(key)}: ${reason}`));
+    const places = readPlaces(resources, owner, (key, reason) =>
+      fail("resources", `${JSON.stringify(key)}: ${reason}`),
+    );
     if (places.length === 0) throw fail("resources", "a policy needs at least one resource");
     if (groups.length === 0) throw fail("permission_groups", "a policy needs at least one permission group");
     grants += groups.length * places.length;
-    if (grants > MAX_GRANTS) throw refuse("policies", `at most ${MAX_GRANTS} pairs of a permission group and a resource`);
+    if (grants > MAX_GRANTS)
+      throw refuse("policies", `at most ${MAX_GRANTS} pairs of a permission group and a resource`);
     const scopes = new Set(places.map(scopeOf));
     for (const [number, groupId] of groups.entries()) {
       const group = permissionGroup(groupId);
-      if (group === undefined) throw fail(`permission_groups.${number}.id`, `there is no permission group ${JSON.stringify(groupId)}; the list of permission groups has all there are`);
+      if (group === undefined)
+        throw fail(
+          `permission_groups.${number}.id`,
+          `there is no permission group ${JSON.stringify(groupId)}; the list of permission groups has all there are`,
+        );
       // Such a pair would quietly allow nothing.
-      if (!scopes.has(group.scope)) throw fail("resources", `${group.name} needs a resource ${SCOPE_NAMES[group.scope]}.<id>${group.scope === "zone" ? ", or an account with zones nested in it" : ""}`);
+      if (!scopes.has(group.scope))
+        throw fail(
+          "resources",
+          `${group.name} needs a resource ${SCOPE_NAMES[group.scope]}.<id>${group.scope === "zone" ? ", or an account with zones nested in it" : ""}`,
+        );
     }
     const kept = id !== undefined && oldIds.delete(id) ? id : ids.hex();
     return { id: kept, effect, groups: [...new Set(groups)], resources };

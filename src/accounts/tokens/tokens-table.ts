@@ -5,10 +5,17 @@ import type { IpCondition, Policy, Token, TokenOwner } from "./types.ts";
 type Row = AccountTables["tokens"];
 
 export async function insertToken(db: Executor, token: Token, valueHash: string): Promise<void> {
-  await db.insertInto("tokens")
+  await db
+    .insertInto("tokens")
     .values({
-      ...changeable(token), id: token.id, user_id: "user" in token.owner ? token.owner.user : null, account_id: "account" in token.owner ? token.owner.account : null,
-      created_by: token.createdBy, value_hash: valueHash, issued_at: token.issuedAt, last_used_at: null,
+      ...changeable(token),
+      id: token.id,
+      user_id: "user" in token.owner ? token.owner.user : null,
+      account_id: "account" in token.owner ? token.owner.account : null,
+      created_by: token.createdBy,
+      value_hash: valueHash,
+      issued_at: token.issuedAt,
+      last_used_at: null,
     })
     .execute();
 }
@@ -27,13 +34,20 @@ export async function deleteToken(db: Executor, id: string): Promise<void> {
 
 /** Resolves with the ids of those that were there. */
 export async function deleteTokensOf(db: Executor, account: string): Promise<string[]> {
-  return (await db.deleteFrom("tokens").where("account_id", "=", account).returning("id").execute()).map(({ id }) => id);
+  return (await db.deleteFrom("tokens").where("account_id", "=", account).returning("id").execute()).map(
+    ({ id }) => id,
+  );
 }
 
 /** `lastUsed` by token id, in one statement for each; an older time never replaces a newer one. */
 export async function setLastUsed(db: Executor, lastUsed: ReadonlyMap<string, number>): Promise<void> {
   for (const [id, at] of lastUsed) {
-    await db.updateTable("tokens").set({ last_used_at: at }).where("id", "=", id).where(({ eb, or }) => or([eb("last_used_at", "is", null), eb("last_used_at", "<", at)])).execute();
+    await db
+      .updateTable("tokens")
+      .set({ last_used_at: at })
+      .where("id", "=", id)
+      .where(({ eb, or }) => or([eb("last_used_at", "is", null), eb("last_used_at", "<", at)]))
+      .execute();
   }
 }
 
@@ -54,17 +68,36 @@ export async function countTokens(db: Executor, owner: TokenOwner): Promise<numb
 
 /** Oldest first unless `direction` says otherwise; expired ones only when asked for. */
 export async function listTokens(
-  db: Executor, owner: TokenOwner, { now, includeExpired, direction, limit, offset }: { now: number; includeExpired: boolean; direction: "asc" | "desc"; limit: number; offset: number },
+  db: Executor,
+  owner: TokenOwner,
+  {
+    now,
+    includeExpired,
+    direction,
+    limit,
+    offset,
+  }: { now: number; includeExpired: boolean; direction: "asc" | "desc"; limit: number; offset: number },
 ): Promise<{ tokens: Token[]; total: number }> {
   let query = of(db, owner);
-  if (!includeExpired) query = query.where(({ eb, or }): Expression<SqlBool> => or([eb("expires_at", "is", null), eb("expires_at", ">", now)]));
+  if (!includeExpired)
+    query = query.where(({ eb, or }): Expression<SqlBool> =>
+      or([eb("expires_at", "is", null), eb("expires_at", ">", now)]),
+    );
   const { count } = await query.select(db.fn.countAll().as("count")).executeTakeFirstOrThrow();
-  const rows = await query.selectAll().orderBy("issued_at", direction).orderBy("id", direction).limit(limit).offset(offset).execute();
+  const rows = await query
+    .selectAll()
+    .orderBy("issued_at", direction)
+    .orderBy("id", direction)
+    .limit(limit)
+    .offset(offset)
+    .execute();
   return { tokens: rows.map((row) => toToken(row, now)), total: Number(count) };
 }
 
 const of = (db: Executor, owner: TokenOwner) =>
-  "user" in owner ? db.selectFrom("tokens").where("user_id", "=", owner.user) : db.selectFrom("tokens").where("account_id", "=", owner.account);
+  "user" in owner
+    ? db.selectFrom("tokens").where("user_id", "=", owner.user)
+    : db.selectFrom("tokens").where("account_id", "=", owner.account);
 
 const changeable = (token: Token) => ({
   name: token.name,
@@ -81,7 +114,8 @@ const toToken = (row: Row, now: number): Token => ({
   owner: row.account_id === null ? { user: row.user_id! } : { account: row.account_id },
   createdBy: row.created_by,
   name: row.name,
-  status: row.status === "disabled" ? "disabled" : row.expires_at !== null && row.expires_at <= now ? "expired" : "active",
+  status:
+    row.status === "disabled" ? "disabled" : row.expires_at !== null && row.expires_at <= now ? "expired" : "active",
   policies: JSON.parse(row.policies) as Policy[],
   ip: row.request_ip === null ? null : (JSON.parse(row.request_ip) as IpCondition),
   notBefore: row.not_before,

@@ -9,14 +9,26 @@ import { exceeding, grantsOf, type Grant } from "./grants.ts";
 import { checkIpCondition } from "./ip-condition.ts";
 import { nameOf } from "./places.ts";
 import { checkPolicies } from "./policies.ts";
-import { countTokens, deleteToken, findToken, insertToken, listTokens, setTokenValue, updateToken } from "./tokens-table.ts";
+import {
+  countTokens,
+  deleteToken,
+  findToken,
+  insertToken,
+  listTokens,
+  setTokenValue,
+  updateToken,
+} from "./tokens-table.ts";
 import type { Policy, Token, TokenOwner, TokenRequest } from "./types.ts";
 import { hashSecret, makeTokenValue } from "./value.ts";
 import type { AccountTables, Executor } from "../tables.ts";
 
 export interface Tokens {
   /** Expired tokens only with `includeExpired`. */
-  list(owner: TokenOwner, page: PageRequest, options?: { includeExpired?: boolean; direction?: "asc" | "desc" }): Promise<Page<Token>>;
+  list(
+    owner: TokenOwner,
+    page: PageRequest,
+    options?: { includeExpired?: boolean; direction?: "asc" | "desc" },
+  ): Promise<Page<Token>>;
   /** This and the others below throw noToken for one that the owner does not have. */
   get(owner: TokenOwner, id: string): Promise<Token>;
   /** `value` is told this once. Throws badToken, tooManyTokens, exceeds for what the caller may not do itself, and outlasts for more time or other addresses than it has. */
@@ -48,17 +60,29 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
     return token;
   }
 
-  async function refuseMore(tx: Executor, by: Caller, { policies, expiresAt, ip }: Pick<Token, "policies" | "expiresAt" | "ip">, owner: TokenOwner): Promise<void> {
+  async function refuseMore(
+    tx: Executor,
+    by: Caller,
+    { policies, expiresAt, ip }: Pick<Token, "policies" | "expiresAt" | "ip">,
+    owner: TokenOwner,
+  ): Promise<void> {
     const held = await behind(tx, by);
-    if (held.expiresAt !== null && (expiresAt === null || expiresAt > held.expiresAt)) throw accountErrors.outlasts({ bound: "its expires_on, or an earlier one" });
-    if (held.ip !== null && !isDeepStrictEqual(ip, held.ip)) throw accountErrors.outlasts({ bound: "its condition.request_ip" });
+    if (held.expiresAt !== null && (expiresAt === null || expiresAt > held.expiresAt))
+      throw accountErrors.outlasts({ bound: "its expires_on, or an earlier one" });
+    if (held.ip !== null && !isDeepStrictEqual(ip, held.ip))
+      throw accountErrors.outlasts({ bound: "its condition.request_ip" });
     const over = exceeding(grantsOf(policies, owner), held.grants);
-    if (over !== undefined) throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
+    if (over !== undefined)
+      throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
   }
 
   // Read anew: what the caller was allowed when the request began may have been taken away.
-  async function behind(tx: Executor, { tokenId, user }: Caller): Promise<Pick<Token, "expiresAt" | "ip"> & { grants: Grant[] }> {
-    if (tokenId === user.id) return { grants: grantsOf(everything(user.id), { user: user.id }), expiresAt: null, ip: null };
+  async function behind(
+    tx: Executor,
+    { tokenId, user }: Caller,
+  ): Promise<Pick<Token, "expiresAt" | "ip"> & { grants: Grant[] }> {
+    if (tokenId === user.id)
+      return { grants: grantsOf(everything(user.id), { user: user.id }), expiresAt: null, ip: null };
     const token = await findToken(tx, tokenId, clock.now());
     if (token?.status !== "active") throw accountErrors.invalidToken();
     return { ...token, grants: grantsOf(token.policies, token.owner) };
@@ -66,17 +90,29 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
 
   return {
     async list(owner, page, { includeExpired = false, direction = "asc" } = {}) {
-      const { tokens, total } = await listTokens(tables, owner, { now: clock.now(), includeExpired, direction, limit: page.perPage, offset: offsetOf(page) });
+      const { tokens, total } = await listTokens(tables, owner, {
+        now: clock.now(),
+        includeExpired,
+        direction,
+        limit: page.perPage,
+        offset: offsetOf(page),
+      });
       return { items: tokens, total };
     },
     get: (owner, id) => find(tables, owner, id),
     async create(owner, request, by) {
       const value = makeTokenValue(ids);
       const now = clock.now();
-      if (request.expiresAt != null && request.expiresAt <= now) throw accountErrors.badToken({ field: "expires_on", reason: "it is in the past" });
+      if (request.expiresAt != null && request.expiresAt <= now)
+        throw accountErrors.badToken({ field: "expires_on", reason: "it is in the past" });
       const token: Token = {
         ...checkRequest(request, { owner, ids, now }),
-        id: ids.hex(), owner, createdBy: by.user.id, status: request.status === "disabled" ? "disabled" : "active", issuedAt: now, lastUsedAt: null,
+        id: ids.hex(),
+        owner,
+        createdBy: by.user.id,
+        status: request.status === "disabled" ? "disabled" : "active",
+        issuedAt: now,
+        lastUsedAt: null,
       };
       const limit = "user" in owner ? limits.userTokens : limits.accountTokens;
       await transaction(async (tx) => {
@@ -126,18 +162,55 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
 }
 
 /** A token of a user with every permission on everything, as the first run makes it. */
-export function makeAdminToken({ ids, now, user, name, value = makeTokenValue(ids) }: { ids: Ids; now: number; user: string; name: string; value?: string }): { token: Token; value: string } {
+export function makeAdminToken({
+  ids,
+  now,
+  user,
+  name,
+  value = makeTokenValue(ids),
+}: {
+  ids: Ids;
+  now: number;
+  user: string;
+  name: string;
+  value?: string;
+}): { token: Token; value: string } {
   const policies = everything(user).map((policy) => ({ ...policy, id: ids.hex() }));
   return {
     value,
-    token: { id: ids.hex(), owner: { user }, createdBy: user, name, status: "active", policies, ip: null, notBefore: null, expiresAt: null, issuedAt: now, modifiedAt: now, lastUsedAt: null },
+    token: {
+      id: ids.hex(),
+      owner: { user },
+      createdBy: user,
+      name,
+      status: "active",
+      policies,
+      ip: null,
+      notBefore: null,
+      expiresAt: null,
+      issuedAt: now,
+      modifiedAt: now,
+      lastUsedAt: null,
+    },
   };
 }
 
-function checkRequest(request: TokenRequest, { owner, ids, now, known = [] }: { owner: TokenOwner; ids: Ids; now: number; known?: readonly Policy[] }): Pick<Token, "name" | "policies" | "ip" | "notBefore" | "expiresAt" | "modifiedAt"> {
+function checkRequest(
+  request: TokenRequest,
+  { owner, ids, now, known = [] }: { owner: TokenOwner; ids: Ids; now: number; known?: readonly Policy[] },
+): Pick<Token, "name" | "policies" | "ip" | "notBefore" | "expiresAt" | "modifiedAt"> {
   const { notBefore = null, expiresAt = null } = request;
-  if (notBefore !== null && expiresAt !== null && notBefore >= expiresAt) throw accountErrors.badToken({ field: "not_before", reason: "it is not before expires_on" });
-  return { name: request.name, policies: checkPolicies(request.policies, { owner, ids, known }), ip: checkIpCondition(request.ip), notBefore, expiresAt, modifiedAt: now };
+  if (notBefore !== null && expiresAt !== null && notBefore >= expiresAt)
+    throw accountErrors.badToken({ field: "not_before", reason: "it is not before expires_on" });
+  return {
+    name: request.name,
+    policies: checkPolicies(request.policies, { owner, ids, known }),
+    ip: checkIpCondition(request.ip),
+    notBefore,
+    expiresAt,
+    modifiedAt: now,
+  };
 }
 
-const sameOwner = (a: TokenOwner, b: TokenOwner) => ("user" in a ? "user" in b && a.user === b.user : "account" in b && a.account === b.account);
+const sameOwner = (a: TokenOwner, b: TokenOwner) =>
+  "user" in a ? "user" in b && a.user === b.user : "account" in b && a.account === b.account;

@@ -14,7 +14,10 @@ export const showAccount = ({ id, name, type, settings, createdAt }: Account): z
   name,
   type,
   created_on: new Date(createdAt).toISOString(),
-  settings: { ...(settings.abuseContactEmail !== undefined && { abuse_contact_email: settings.abuseContactEmail }), enforce_twofactor: settings.enforceTwofactor },
+  settings: {
+    ...(settings.abuseContactEmail !== undefined && { abuse_contact_email: settings.abuseContactEmail }),
+    enforce_twofactor: settings.enforceTwofactor,
+  },
 });
 
 export const idResult = z.object({ id: z.string() });

@@ -20,7 +20,14 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   const folder = mkdtempSync(join(tmpdir(), "accounts-api-"));
   const db = await openSqlite({ path: join(folder, "test.db") });
   await migrate(db, accountsMigrations);
-  const room = createAccounts({ db, clock: systemClock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog, ...(contents && { contents }) });
+  const room = createAccounts({
+    db,
+    clock: systemClock,
+    ids: randomIds,
+    events: createLocalEvents({ log: silentLog }),
+    log: silentLog,
+    ...(contents && { contents }),
+  });
   t.after(async () => {
     await room.close();
     await db.close();
@@ -29,12 +36,24 @@ export async function setUpAccounts(t: TestContext, { contents }: { contents?: A
   const { user, account, token } = (await room.bootstrap())!;
   const routes = [...accountRoutes(room), ...userRoutes(room), ...membershipRoutes(room), ...tokenRoutes(room)];
   const api = await startApi(t, { routes, gate: createGate({ accounts: room, zoneAccount: async () => undefined }) });
-  const as = (secret: string): typeof api.call => (method, path, options = {}) => api.call(method, path, { ...options, headers: { authorization: `Bearer ${secret}`, ...options.headers } });
-  const reader = { name: "reader", policies: [{ effect: "allow", permission_groups: [{ id: STREAM_READ }], resources: { [`${ACCOUNT}.${account.id}`]: "*" } }] };
+  const as =
+    (secret: string): typeof api.call =>
+    (method, path, options = {}) =>
+      api.call(method, path, { ...options, headers: { authorization: `Bearer ${secret}`, ...options.headers } });
+  const reader = {
+    name: "reader",
+    policies: [
+      { effect: "allow", permission_groups: [{ id: STREAM_READ }], resources: { [`${ACCOUNT}.${account.id}`]: "*" } },
+    ],
+  };
   const call = as(token);
   const make = async (more = {}) => (await call("post", "/user/tokens", { body: { ...reader, ...more } })).body.result;
   return { room, api, user, account, token, as, call, reader, make };
 }
 
 /** Status, and code and text of the first error. */
-export const first = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [status, body.errors[0]?.code, body.errors[0]?.message];
+export const first = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [
+  status,
+  body.errors[0]?.code,
+  body.errors[0]?.message,
+];

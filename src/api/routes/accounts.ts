@@ -9,44 +9,94 @@ const type = z.enum(["standard", "enterprise"]).optional();
 
 /** /accounts. Which of them a token sees is sorted out by the domain: any permission on an account lets it be read. */
 export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => [
-  route({
-    id: "accounts-list-accounts", method: "get", path: "/accounts", tag, summary: "List accounts", permission: null,
-    query: z.object({ ...pageQuery(), name: z.string().optional(), direction }),
-    result: z.array(accountResult),
-  }, async ({ caller, query }) => {
-    const page = pageRequest(query);
-    return pageAnswer(await accounts.list(caller, page, query), page, showAccount);
-  }),
+  route(
+    {
+      id: "accounts-list-accounts",
+      method: "get",
+      path: "/accounts",
+      tag,
+      summary: "List accounts",
+      permission: null,
+      query: z.object({ ...pageQuery(), name: z.string().optional(), direction }),
+      result: z.array(accountResult),
+    },
+    async ({ caller, query }) => {
+      const page = pageRequest(query);
+      return pageAnswer(await accounts.list(caller, page, query), page, showAccount);
+    },
+  ),
 
-  route({
-    // An account has no parent to have rights on; who makes one becomes its member.
-    id: "account-creation", method: "post", path: "/accounts", tag, summary: "Create an account", permission: "Memberships Write",
-    body: z.object({ name: z.string(), type }),
-    result: accountResult,
-  }, async ({ caller, body }) => answer(showAccount(await accounts.create(caller, body)))),
+  route(
+    {
+      // An account has no parent to have rights on; who makes one becomes its member.
+      id: "account-creation",
+      method: "post",
+      path: "/accounts",
+      tag,
+      summary: "Create an account",
+      permission: "Memberships Write",
+      body: z.object({ name: z.string(), type }),
+      result: accountResult,
+    },
+    async ({ caller, body }) => answer(showAccount(await accounts.create(caller, body))),
+  ),
 
-  route({ id: "accounts-account-details", method: "get", path: "/accounts/{account_id}", tag, summary: "Get an account", permission: null, result: accountResult },
-    async ({ caller, params }) => answer(showAccount(await accounts.get(caller, params.account_id!)))),
+  route(
+    {
+      id: "accounts-account-details",
+      method: "get",
+      path: "/accounts/{account_id}",
+      tag,
+      summary: "Get an account",
+      permission: null,
+      result: accountResult,
+    },
+    async ({ caller, params }) => answer(showAccount(await accounts.get(caller, params.account_id!))),
+  ),
 
-  route({
-    id: "accounts-update-account", method: "put", path: "/accounts/{account_id}", tag, summary: "Update an account", permission: "Account Settings Write",
-    body: z.object({
-      id: z.string().optional(),
-      name: z.string(),
-      type,
-      settings: z.object({ abuse_contact_email: z.string().nullish(), enforce_twofactor: z.boolean().nullish() }).nullish(),
-    }),
-    result: accountResult,
-  }, async ({ params, body: { id, name, type: kind, settings } }) => {
-    if (id !== undefined && id !== params.account_id) throw accountErrors.badAccount({ field: "id", reason: "it is not the one in the path" });
-    const { abuse_contact_email: abuse, enforce_twofactor: enforce } = settings ?? {};
-    const changed = { ...(abuse !== undefined && { abuseContactEmail: abuse || undefined }), ...(enforce != null && { enforceTwofactor: enforce }) };
-    return answer(showAccount(await accounts.update(params.account_id!, { name, type: kind, settings: changed })));
-  }),
+  route(
+    {
+      id: "accounts-update-account",
+      method: "put",
+      path: "/accounts/{account_id}",
+      tag,
+      summary: "Update an account",
+      permission: "Account Settings Write",
+      body: z.object({
+        id: z.string().optional(),
+        name: z.string(),
+        type,
+        settings: z
+          .object({ abuse_contact_email: z.string().nullish(), enforce_twofactor: z.boolean().nullish() })
+          .nullish(),
+      }),
+      result: accountResult,
+    },
+    async ({ params, body: { id, name, type: kind, settings } }) => {
+      if (id !== undefined && id !== params.account_id)
+        throw accountErrors.badAccount({ field: "id", reason: "it is not the one in the path" });
+      const { abuse_contact_email: abuse, enforce_twofactor: enforce } = settings ?? {};
+      const changed = {
+        ...(abuse !== undefined && { abuseContactEmail: abuse || undefined }),
+        ...(enforce != null && { enforceTwofactor: enforce }),
+      };
+      return answer(showAccount(await accounts.update(params.account_id!, { name, type: kind, settings: changed })));
+    },
+  ),
 
-  route({ id: "account-deletion", method: "delete", path: "/accounts/{account_id}", tag, summary: "Delete an empty account that is not the last", permission: "Account Settings Write", result: idResult },
+  route(
+    {
+      id: "account-deletion",
+      method: "delete",
+      path: "/accounts/{account_id}",
+      tag,
+      summary: "Delete an empty account that is not the last",
+      permission: "Account Settings Write",
+      result: idResult,
+    },
     async ({ params }) => {
       await accounts.delete(params.account_id!);
       return answer({ id: params.account_id! });
-    }),
+    },
+  ),
 ];

@@ -9,11 +9,35 @@ const tag = z.union([z.string().max(200), z.array(z.string().max(200)).max(20)])
 const flag = z.enum(["true", "false"]).optional();
 
 export const recordListQuery = z.object({
-  type: z.string().transform((type) => type.toUpperCase()).pipe(z.enum(RECORD_TYPES as [string, ...string[]])).optional(),
-  name: text, "name.exact": text, "name.contains": text, "name.startswith": text, "name.endswith": text,
-  content: text, "content.exact": text, "content.contains": text, "content.startswith": text, "content.endswith": text,
-  comment: text, "comment.exact": text, "comment.contains": text, "comment.startswith": text, "comment.endswith": text, "comment.present": text, "comment.absent": text,
-  tag, "tag.present": tag, "tag.absent": tag, "tag.exact": tag, "tag.contains": tag, "tag.startswith": tag, "tag.endswith": tag,
+  type: z
+    .string()
+    .transform((type) => type.toUpperCase())
+    .pipe(z.enum(RECORD_TYPES as [string, ...string[]]))
+    .optional(),
+  name: text,
+  "name.exact": text,
+  "name.contains": text,
+  "name.startswith": text,
+  "name.endswith": text,
+  content: text,
+  "content.exact": text,
+  "content.contains": text,
+  "content.startswith": text,
+  "content.endswith": text,
+  comment: text,
+  "comment.exact": text,
+  "comment.contains": text,
+  "comment.startswith": text,
+  "comment.endswith": text,
+  "comment.present": text,
+  "comment.absent": text,
+  tag,
+  "tag.present": tag,
+  "tag.absent": tag,
+  "tag.exact": tag,
+  "tag.contains": tag,
+  "tag.startswith": tag,
+  "tag.endswith": tag,
   proxied: flag,
   search: text,
   match: z.enum(["any", "all"]).default("all"),
@@ -31,10 +55,17 @@ type Query = z.output<typeof recordListQuery>;
 /** Throws badFilter. `zoneName` is only asked for where a filter needs it. */
 export async function recordQuery(query: Query, zoneName: () => Promise<string>): Promise<RecordQuery> {
   const text = <Field extends "name" | "content" | "comment">(field: Field) => ({
-    exact: query[`${field}.exact`] ?? query[field], contains: query[`${field}.contains`], startswith: query[`${field}.startswith`], endswith: query[`${field}.endswith`],
+    exact: query[`${field}.exact`] ?? query[field],
+    contains: query[`${field}.contains`],
+    startswith: query[`${field}.startswith`],
+    endswith: query[`${field}.endswith`],
   });
   const given = (filter: object) => Object.values(filter).some((value) => value !== undefined && value !== false);
-  const comment = { ...text("comment"), present: query["comment.present"] !== undefined, absent: query["comment.absent"] !== undefined };
+  const comment = {
+    ...text("comment"),
+    present: query["comment.present"] !== undefined,
+    absent: query["comment.absent"] !== undefined,
+  };
   const name = text("name");
   if (name.exact !== undefined) name.exact = lenientName(name.exact);
   return {
@@ -43,7 +74,12 @@ export async function recordQuery(query: Query, zoneName: () => Promise<string>)
     ...(given(text("content")) && { content: text("content") }),
     ...(given(comment) && { comment }),
     ...(query.proxied !== undefined && { proxied: query.proxied === "true" }),
-    tags: tagFilters(query), anyTag: query.tag_match === "any", any: query.match === "any", search: query.search, order: query.order, direction: query.direction,
+    tags: tagFilters(query),
+    anyTag: query.tag_match === "any",
+    any: query.match === "any",
+    search: query.search,
+    order: query.order,
+    direction: query.direction,
     ...(query.shadowed_by_name !== undefined && { shadowedBy: await shadowedBy(query, zoneName) }),
     ...(query.shadowing_name !== undefined && { nsAt: await shadowing(query.shadowing_name, zoneName) }),
   };
@@ -60,11 +96,24 @@ function lenientName(name: string): string {
 }
 
 function tagFilters(query: Query): TagFilter[] {
-  const none: TagFilter = { present: undefined, absent: undefined, exact: undefined, contains: undefined, startswith: undefined, endswith: undefined };
+  const none: TagFilter = {
+    present: undefined,
+    absent: undefined,
+    exact: undefined,
+    contains: undefined,
+    startswith: undefined,
+    endswith: undefined,
+  };
   const listOf = (value: string | string[] | undefined) => (value === undefined ? [] : [value].flat());
-  const short = listOf(query.tag).map((value): TagFilter => (value.includes(":") ? { ...none, exact: pair("tag", value) } : { ...none, present: value }));
-  const named = (["present", "absent"] as const).flatMap((kind) => listOf(query[`tag.${kind}`]).map((value) => ({ ...none, [kind]: value })));
-  const paired = (["exact", "contains", "startswith", "endswith"] as const).flatMap((kind) => listOf(query[`tag.${kind}`]).map((value) => ({ ...none, [kind]: pair(`tag.${kind}`, value) })));
+  const short = listOf(query.tag).map((value): TagFilter =>
+    value.includes(":") ? { ...none, exact: pair("tag", value) } : { ...none, present: value },
+  );
+  const named = (["present", "absent"] as const).flatMap((kind) =>
+    listOf(query[`tag.${kind}`]).map((value) => ({ ...none, [kind]: value })),
+  );
+  const paired = (["exact", "contains", "startswith", "endswith"] as const).flatMap((kind) =>
+    listOf(query[`tag.${kind}`]).map((value) => ({ ...none, [kind]: pair(`tag.${kind}`, value) })),
+  );
   return [...short, ...named, ...paired];
 }
 
@@ -75,7 +124,8 @@ function pair(field: string, value: string): { name: string; value: string } {
 }
 
 async function shadowedBy(query: Query, zoneName: () => Promise<string>): Promise<string> {
-  if (query.include_shadow_metadata !== "true") throw zoneErrors.badFilter({ field: "shadowed_by_name", reason: "it needs include_shadow_metadata=true" });
+  if (query.include_shadow_metadata !== "true")
+    throw zoneErrors.badFilter({ field: "shadowed_by_name", reason: "it needs include_shadow_metadata=true" });
   return below("shadowed_by_name", query.shadowed_by_name!, await zoneName());
 }
 
@@ -87,6 +137,7 @@ async function shadowing(name: string, zoneName: () => Promise<string>): Promise
 
 function below(field: string, name: string, zone: string): string {
   const normal = lenientName(name);
-  if (normal === zone || !isWithin(normal, zone)) throw zoneErrors.badFilter({ field, reason: `it must be a name below ${zone}` });
+  if (normal === zone || !isWithin(normal, zone))
+    throw zoneErrors.badFilter({ field, reason: `it must be a name below ${zone}` });
   return normal;
 }

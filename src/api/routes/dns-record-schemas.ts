@@ -3,7 +3,11 @@ import { RECORD_TYPES } from "../../protocol/dns/index.ts";
 import { isProxiable, type DnsRecord, type RecordRequest } from "../../zones/index.ts";
 
 const time = z.iso.datetime();
-const settings = z.object({ ipv4_only: z.boolean().optional(), ipv6_only: z.boolean().optional(), flatten_cname: z.boolean().optional() });
+const settings = z.object({
+  ipv4_only: z.boolean().optional(),
+  ipv6_only: z.boolean().optional(),
+  flatten_cname: z.boolean().optional(),
+});
 
 export const recordSchema = z.object({
   id: z.string().max(32),
@@ -35,12 +39,23 @@ function times({ createdAt, modifiedAt }: DnsRecord): { created_on: string; modi
 }
 
 export const showRecord = (record: DnsRecord): z.input<typeof recordSchema> => ({
-  id: record.id, name: record.name, type: record.type, content: record.content, data: record.data ?? {},
+  id: record.id,
+  name: record.name,
+  type: record.type,
+  content: record.content,
+  data: record.data ?? {},
   ...(record.priority !== null && { priority: record.priority }),
-  ttl: record.ttl, proxiable: isProxiable(record.type), proxied: record.proxied,
+  ttl: record.ttl,
+  proxiable: isProxiable(record.type),
+  proxied: record.proxied,
   ...(record.privateRouting && { private_routing: true }),
-  settings: record.settings ?? {}, comment: record.comment ?? "", tags: record.tags,
-  meta: { ...record.meta, ...(record.managedBy !== null && { managed_by: record.managedBy, read_only: record.locked }) },
+  settings: record.settings ?? {},
+  comment: record.comment ?? "",
+  tags: record.tags,
+  meta: {
+    ...record.meta,
+    ...(record.managedBy !== null && { managed_by: record.managedBy, read_only: record.locked }),
+  },
   ...times(record),
   ...(record.commentAt !== null && { comment_modified_on: iso(record.commentAt) }),
   ...(record.tagsAt !== null && { tags_modified_on: iso(record.tagsAt) }),
@@ -54,7 +69,13 @@ const fields = {
   ttl: z.number().nullish(),
   proxied: z.boolean().nullish(),
   private_routing: z.boolean().nullish(),
-  settings: z.object({ ipv4_only: z.boolean().nullish(), ipv6_only: z.boolean().nullish(), flatten_cname: z.boolean().nullish() }).nullish(),
+  settings: z
+    .object({
+      ipv4_only: z.boolean().nullish(),
+      ipv6_only: z.boolean().nullish(),
+      flatten_cname: z.boolean().nullish(),
+    })
+    .nullish(),
   comment: z.string().nullish(),
   tags: z.array(z.string()).nullish(),
 };
@@ -69,14 +90,42 @@ export const batchBody = z.object({
   posts: z.array(recordBody).nullish(),
 });
 
-export const batchResult = z.object({ deletes: z.array(recordSchema), patches: z.array(recordSchema), puts: z.array(recordSchema), posts: z.array(recordSchema) });
-
-export const changeOf = ({ private_routing, settings: given, comment, ...body }: z.output<typeof recordPatchBody>): Partial<RecordRequest> => ({
-  type: body.type ?? undefined, name: body.name ?? undefined, content: body.content ?? undefined, data: body.data ?? undefined, priority: body.priority ?? undefined,
-  ttl: body.ttl ?? undefined, proxied: body.proxied ?? undefined, privateRouting: private_routing ?? undefined,
-  settings: given == null ? undefined : { ipv4_only: given.ipv4_only ?? undefined, ipv6_only: given.ipv6_only ?? undefined, flatten_cname: given.flatten_cname ?? undefined },
-  // Null takes a comment away.
-  comment, tags: body.tags ?? undefined,
+export const batchResult = z.object({
+  deletes: z.array(recordSchema),
+  patches: z.array(recordSchema),
+  puts: z.array(recordSchema),
+  posts: z.array(recordSchema),
 });
 
-export const requestOf = (body: z.output<typeof recordBody>): RecordRequest => ({ ...changeOf(body), type: body.type, name: body.name });
+export const changeOf = ({
+  private_routing,
+  settings: given,
+  comment,
+  ...body
+}: z.output<typeof recordPatchBody>): Partial<RecordRequest> => ({
+  type: body.type ?? undefined,
+  name: body.name ?? undefined,
+  content: body.content ?? undefined,
+  data: body.data ?? undefined,
+  priority: body.priority ?? undefined,
+  ttl: body.ttl ?? undefined,
+  proxied: body.proxied ?? undefined,
+  privateRouting: private_routing ?? undefined,
+  settings:
+    given == null
+      ? undefined
+      : {
+          ipv4_only: given.ipv4_only ?? undefined,
+          ipv6_only: given.ipv6_only ?? undefined,
+          flatten_cname: given.flatten_cname ?? undefined,
+        },
+  // Null takes a comment away.
+  comment,
+  tags: body.tags ?? undefined,
+});
+
+export const requestOf = (body: z.output<typeof recordBody>): RecordRequest => ({
+  ...changeOf(body),
+  type: body.type,
+  name: body.name,
+});

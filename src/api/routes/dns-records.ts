@@ -3,7 +3,16 @@ import type { Zones } from "../../zones/index.ts";
 import { answer, pageAnswer, route, type Route } from "../operation.ts";
 import { pageRequest } from "../paging.ts";
 import { recordListQuery, recordQuery } from "./dns-record-filters.ts";
-import { batchBody, batchResult, changeOf, recordBody, recordPatchBody, recordSchema, requestOf, showRecord } from "./dns-record-schemas.ts";
+import {
+  batchBody,
+  batchResult,
+  changeOf,
+  recordBody,
+  recordPatchBody,
+  recordSchema,
+  requestOf,
+  showRecord,
+} from "./dns-record-schemas.ts";
 import { zoneFileRoutes } from "./dns-zone-files.ts";
 
 const MIB = 1024 * 1024;
@@ -16,36 +25,126 @@ export function dnsRecordRoutes({ zones }: { zones: Zones }): Route[] {
   const version = (params: Record<string, string>) => records.version(params.zone_id!);
 
   return [
-    route({ id: "dns-records-for-a-zone-list-dns-records", method: "get", path: LIST, tag, summary: "List DNS records", permission: "DNS Read", version, query: recordListQuery, result: z.array(recordSchema) }, async ({ params, query }) => {
-      const zone = params.zone_id!;
-      const page = pageRequest(query);
-      const wanted = await recordQuery(query, async () => (await zones.get(zone)).name);
-      return pageAnswer(await records.list(zone, wanted, page), page, showRecord);
-    }),
-    route({ id: "dns-records-for-a-zone-create-dns-record", method: "post", path: LIST, tag, summary: "Create a DNS record", permission: "DNS Write", body: recordBody, result: recordSchema }, async ({ params, body }) =>
-      answer(showRecord(await records.create(await zones.get(params.zone_id!), requestOf(body))))),
-    route({ id: "dns-records-for-a-zone-dns-record-details", method: "get", path: ONE, tag, summary: "Get a DNS record", permission: "DNS Read", version, result: recordSchema }, async ({ params }) =>
-      answer(showRecord(await records.get(params.zone_id!, params.dns_record_id!)))),
-    route({ id: "dns-records-for-a-zone-update-dns-record", method: "put", path: ONE, tag, summary: "Overwrite a DNS record", permission: "DNS Write", body: recordBody, result: recordSchema }, async ({ params, body }) =>
-      answer(showRecord(await records.replace(await zones.get(params.zone_id!), params.dns_record_id!, requestOf(body))))),
-    route({ id: "dns-records-for-a-zone-patch-dns-record", method: "patch", path: ONE, tag, summary: "Change a DNS record", permission: "DNS Write", body: recordPatchBody, result: recordSchema }, async ({ params, body }) =>
-      answer(showRecord(await records.update(await zones.get(params.zone_id!), params.dns_record_id!, changeOf(body))))),
-    route({ id: "dns-records-for-a-zone-delete-dns-record", method: "delete", path: ONE, tag, summary: "Delete a DNS record", permission: "DNS Write", result: z.object({ id: z.string() }) }, async ({ params }) => {
-      await records.delete(await zones.get(params.zone_id!), params.dns_record_id!);
-      return answer({ id: params.dns_record_id! });
-    }),
-    route({
-      id: "dns-records-for-a-zone-batch-dns-records", method: "post", path: `${LIST}/batch`, tag, permission: "DNS Write", body: batchBody, maxBytes: 8 * MIB, result: batchResult,
-      summary: "Change many DNS records at once: deletes, patches, puts, then posts; all or nothing",
-    }, async ({ params, body: { deletes, patches, puts, posts } }) => {
-      const done = await records.batch(await zones.get(params.zone_id!), {
-        deletes: (deletes ?? []).map(({ id }) => id),
-        patches: (patches ?? []).map(({ id, ...change }) => ({ id, change: changeOf(change) })),
-        puts: (puts ?? []).map(({ id, ...body }) => ({ id, request: requestOf(body) })),
-        posts: (posts ?? []).map(requestOf),
-      });
-      return answer({ deletes: done.deletes.map(showRecord), patches: done.patches.map(showRecord), puts: done.puts.map(showRecord), posts: done.posts.map(showRecord) });
-    }),
+    route(
+      {
+        id: "dns-records-for-a-zone-list-dns-records",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List DNS records",
+        permission: "DNS Read",
+        version,
+        query: recordListQuery,
+        result: z.array(recordSchema),
+      },
+      async ({ params, query }) => {
+        const zone = params.zone_id!;
+        const page = pageRequest(query);
+        const wanted = await recordQuery(query, async () => (await zones.get(zone)).name);
+        return pageAnswer(await records.list(zone, wanted, page), page, showRecord);
+      },
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-create-dns-record",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Create a DNS record",
+        permission: "DNS Write",
+        body: recordBody,
+        result: recordSchema,
+      },
+      async ({ params, body }) =>
+        answer(showRecord(await records.create(await zones.get(params.zone_id!), requestOf(body)))),
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-dns-record-details",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a DNS record",
+        permission: "DNS Read",
+        version,
+        result: recordSchema,
+      },
+      async ({ params }) => answer(showRecord(await records.get(params.zone_id!, params.dns_record_id!))),
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-update-dns-record",
+        method: "put",
+        path: ONE,
+        tag,
+        summary: "Overwrite a DNS record",
+        permission: "DNS Write",
+        body: recordBody,
+        result: recordSchema,
+      },
+      async ({ params, body }) =>
+        answer(
+          showRecord(await records.replace(await zones.get(params.zone_id!), params.dns_record_id!, requestOf(body))),
+        ),
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-patch-dns-record",
+        method: "patch",
+        path: ONE,
+        tag,
+        summary: "Change a DNS record",
+        permission: "DNS Write",
+        body: recordPatchBody,
+        result: recordSchema,
+      },
+      async ({ params, body }) =>
+        answer(
+          showRecord(await records.update(await zones.get(params.zone_id!), params.dns_record_id!, changeOf(body))),
+        ),
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-delete-dns-record",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a DNS record",
+        permission: "DNS Write",
+        result: z.object({ id: z.string() }),
+      },
+      async ({ params }) => {
+        await records.delete(await zones.get(params.zone_id!), params.dns_record_id!);
+        return answer({ id: params.dns_record_id! });
+      },
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-batch-dns-records",
+        method: "post",
+        path: `${LIST}/batch`,
+        tag,
+        permission: "DNS Write",
+        body: batchBody,
+        maxBytes: 8 * MIB,
+        result: batchResult,
+        summary: "Change many DNS records at once: deletes, patches, puts, then posts; all or nothing",
+      },
+      async ({ params, body: { deletes, patches, puts, posts } }) => {
+        const done = await records.batch(await zones.get(params.zone_id!), {
+          deletes: (deletes ?? []).map(({ id }) => id),
+          patches: (patches ?? []).map(({ id, ...change }) => ({ id, change: changeOf(change) })),
+          puts: (puts ?? []).map(({ id, ...body }) => ({ id, request: requestOf(body) })),
+          posts: (posts ?? []).map(requestOf),
+        });
+        return answer({
+          deletes: done.deletes.map(showRecord),
+          patches: done.patches.map(showRecord),
+          puts: done.puts.map(showRecord),
+          posts: done.posts.map(showRecord),
+        });
+      },
+    ),
     ...zoneFileRoutes(zones),
   ];
 }

@@ -14,39 +14,121 @@ export function zoneFileRoutes(zones: Zones): Route[] {
   const { records } = zones;
 
   return [
-    route({ id: "dns-records-for-a-zone-import-dns-records", method: "post", path: `${LIST}/import`, tag, summary: "Add the records of a BIND zone file", permission: "DNS Write", maxBytes: 16 * MIB, result: importResult }, async ({ params, form }) => {
-      const zone = await zones.get(params.zone_id!);
-      const parts = await form();
-      const text = await fileText(parts.get("file"));
-      const { added, parsed } = await records.import(zone, text, { proxied: parts.get("proxied") === "true" });
-      return answer({ recs_added: added, total_records_parsed: parsed });
-    }),
-    route({ id: "dns-records-for-a-zone-export-dns-records", method: "get", path: `${LIST}/export`, tag, summary: "The records as a BIND zone file", permission: "DNS Read", raw: "text/plain" }, async ({ params }) => {
-      const zone = await zones.get(params.zone_id!);
-      return new Response(streamOf(records.export(zone)), { headers: { "content-type": "text/plain; charset=utf-8", "content-disposition": `attachment; filename="${zone.name}.txt"` } });
-    }),
-    route({ id: "dns-records-for-a-zone-get-usage", method: "get", path: `${LIST}/usage`, tag, summary: "How many DNS records the zone has", permission: "DNS Read", result: z.object({ record_usage: z.number().int(), record_quota: z.number().int().nullable() }) }, async ({ params }) => {
-      const { records: used, quota } = await records.usage(params.zone_id!);
-      return answer({ record_usage: used, record_quota: quota });
-    }),
+    route(
+      {
+        id: "dns-records-for-a-zone-import-dns-records",
+        method: "post",
+        path: `${LIST}/import`,
+        tag,
+        summary: "Add the records of a BIND zone file",
+        permission: "DNS Write",
+        maxBytes: 16 * MIB,
+        result: importResult,
+      },
+      async ({ params, form }) => {
+        const zone = await zones.get(params.zone_id!);
+        const parts = await form();
+        const text = await fileText(parts.get("file"));
+        const { added, parsed } = await records.import(zone, text, { proxied: parts.get("proxied") === "true" });
+        return answer({ recs_added: added, total_records_parsed: parsed });
+      },
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-export-dns-records",
+        method: "get",
+        path: `${LIST}/export`,
+        tag,
+        summary: "The records as a BIND zone file",
+        permission: "DNS Read",
+        raw: "text/plain",
+      },
+      async ({ params }) => {
+        const zone = await zones.get(params.zone_id!);
+        return new Response(streamOf(records.export(zone)), {
+          headers: {
+            "content-type": "text/plain; charset=utf-8",
+            "content-disposition": `attachment; filename="${zone.name}.txt"`,
+          },
+        });
+      },
+    ),
+    route(
+      {
+        id: "dns-records-for-a-zone-get-usage",
+        method: "get",
+        path: `${LIST}/usage`,
+        tag,
+        summary: "How many DNS records the zone has",
+        permission: "DNS Read",
+        result: z.object({ record_usage: z.number().int(), record_quota: z.number().int().nullable() }),
+      },
+      async ({ params }) => {
+        const { records: used, quota } = await records.usage(params.zone_id!);
+        return answer({ record_usage: used, record_quota: quota });
+      },
+    ),
     ...scanRoutes,
   ];
 }
 
 /** Nothing is looked up at other servers, so a scan finds nothing: clients that begin with one go on with an empty zone. */
 const scanRoutes: Route[] = [
-  route({ id: "dns-records-for-a-zone-scan-dns-records", method: "post", path: `${LIST}/scan`, tag, summary: "Scan for DNS records; finds none", permission: "DNS Write", result: importResult }, async () => answer({ recs_added: 0, total_records_parsed: 0 })),
-  route({ id: "dns-records-for-a-zone-trigger-dns-scan", method: "post", path: `${LIST}/scan/trigger`, tag, summary: "Start a scan for DNS records; finds none", permission: "DNS Write", result: z.object({}) }, async () => answer({})),
-  route({ id: "dns-records-for-a-zone-review-dns-scan", method: "get", path: `${LIST}/scan/review`, tag, summary: "DNS records that a scan found: none", permission: "DNS Read", result: z.array(recordSchema) }, async () =>
-    answer([], { info: { page: 1, per_page: 20, count: 0, total_count: 0, total_pages: 0 } })),
-  route({
-    id: "dns-records-for-a-zone-apply-dns-scan-results", method: "post", path: `${LIST}/scan/review`, tag, summary: "Accept or reject DNS records that a scan found", permission: "DNS Write",
-    body: z.object({ accepts: z.array(z.object({ id: z.string().optional() })).nullish(), rejects: z.array(z.object({ id: z.string() })).nullish() }),
-    result: z.object({ accepts: z.array(recordSchema), rejects: z.array(z.string()) }),
-  }, async ({ body: { accepts, rejects } }) => {
-    if ((accepts?.length ?? 0) + (rejects?.length ?? 0) > 0) throw zoneErrors.noRecord();
-    return answer({ accepts: [], rejects: [] });
-  }),
+  route(
+    {
+      id: "dns-records-for-a-zone-scan-dns-records",
+      method: "post",
+      path: `${LIST}/scan`,
+      tag,
+      summary: "Scan for DNS records; finds none",
+      permission: "DNS Write",
+      result: importResult,
+    },
+    async () => answer({ recs_added: 0, total_records_parsed: 0 }),
+  ),
+  route(
+    {
+      id: "dns-records-for-a-zone-trigger-dns-scan",
+      method: "post",
+      path: `${LIST}/scan/trigger`,
+      tag,
+      summary: "Start a scan for DNS records; finds none",
+      permission: "DNS Write",
+      result: z.object({}),
+    },
+    async () => answer({}),
+  ),
+  route(
+    {
+      id: "dns-records-for-a-zone-review-dns-scan",
+      method: "get",
+      path: `${LIST}/scan/review`,
+      tag,
+      summary: "DNS records that a scan found: none",
+      permission: "DNS Read",
+      result: z.array(recordSchema),
+    },
+    async () => answer([], { info: { page: 1, per_page: 20, count: 0, total_count: 0, total_pages: 0 } }),
+  ),
+  route(
+    {
+      id: "dns-records-for-a-zone-apply-dns-scan-results",
+      method: "post",
+      path: `${LIST}/scan/review`,
+      tag,
+      summary: "Accept or reject DNS records that a scan found",
+      permission: "DNS Write",
+      body: z.object({
+        accepts: z.array(z.object({ id: z.string().optional() })).nullish(),
+        rejects: z.array(z.object({ id: z.string() })).nullish(),
+      }),
+      result: z.object({ accepts: z.array(recordSchema), rejects: z.array(z.string()) }),
+    },
+    async ({ body: { accepts, rejects } }) => {
+      if ((accepts?.length ?? 0) + (rejects?.length ?? 0) > 0) throw zoneErrors.noRecord();
+      return answer({ accepts: [], rejects: [] });
+    },
+  ),
 ];
 
 async function fileText(part: ReturnType<FormData["get"]>): Promise<string> {

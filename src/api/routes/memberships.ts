@@ -8,7 +8,20 @@ const tag = "Memberships";
 
 // A member may do everything; what a token of theirs may do is said by its policies.
 const ROLE = "Super Administrator - All Privileges";
-const AREAS = ["analytics", "billing", "cache_purge", "dns", "dns_records", "lb", "logs", "organization", "ssl", "waf", "zone_settings", "zones"] as const;
+const AREAS = [
+  "analytics",
+  "billing",
+  "cache_purge",
+  "dns",
+  "dns_records",
+  "lb",
+  "logs",
+  "organization",
+  "ssl",
+  "waf",
+  "zone_settings",
+  "zones",
+] as const;
 
 const grants = z.object({ read: z.boolean(), write: z.boolean() });
 const membershipResult = z.object({
@@ -20,62 +33,128 @@ const membershipResult = z.object({
   api_access_enabled: z.boolean().nullable(),
 });
 const detailedResult = membershipResult.extend({
-  policies: z.array(z.object({
-    id: z.string(),
-    access: z.enum(["allow", "deny"]),
-    permission_groups: z.array(z.object({ id: z.string(), name: z.string() })),
-    resource_groups: z.array(z.object({ id: z.string(), name: z.string(), scope: z.object({ key: z.string(), objects: z.array(z.object({ key: z.string() })) }) })),
-  })),
+  policies: z.array(
+    z.object({
+      id: z.string(),
+      access: z.enum(["allow", "deny"]),
+      permission_groups: z.array(z.object({ id: z.string(), name: z.string() })),
+      resource_groups: z.array(
+        z.object({
+          id: z.string(),
+          name: z.string(),
+          scope: z.object({ key: z.string(), objects: z.array(z.object({ key: z.string() })) }),
+        }),
+      ),
+    }),
+  ),
 });
 
-const everyArea = Object.fromEntries(AREAS.map((area) => [area, { read: true, write: true }])) as Record<(typeof AREAS)[number], z.infer<typeof grants>>;
+const everyArea = Object.fromEntries(AREAS.map((area) => [area, { read: true, write: true }])) as Record<
+  (typeof AREAS)[number],
+  z.infer<typeof grants>
+>;
 
-const showMembership = ({ membership: { id, status }, account }: MembershipWithAccount): z.input<typeof membershipResult> => ({
-  id, account: showAccount(account), status, roles: [ROLE], permissions: everyArea, api_access_enabled: null,
+const showMembership = ({
+  membership: { id, status },
+  account,
+}: MembershipWithAccount): z.input<typeof membershipResult> => ({
+  id,
+  account: showAccount(account),
+  status,
+  roles: [ROLE],
+  permissions: everyArea,
+  api_access_enabled: null,
 });
 
 const showDetails = (found: MembershipWithAccount): z.input<typeof detailedResult> => {
   const name = `${SCOPE_NAMES.account}.${found.account.id}`;
   return {
     ...showMembership(found),
-    policies: [{
-      id: found.membership.id,
-      access: "allow",
-      permission_groups: permissionGroups.filter(({ scope }) => scope !== "user").map((group) => ({ id: group.id, name: group.name })),
-      resource_groups: [{ id: found.account.id, name, scope: { key: name, objects: [{ key: "*" }] } }],
-    }],
+    policies: [
+      {
+        id: found.membership.id,
+        access: "allow",
+        permission_groups: permissionGroups
+          .filter(({ scope }) => scope !== "user")
+          .map((group) => ({ id: group.id, name: group.name })),
+        resource_groups: [{ id: found.account.id, name, scope: { key: name, objects: [{ key: "*" }] } }],
+      },
+    ],
   };
 };
 
 export const membershipRoutes = ({ memberships }: { memberships: Memberships }): Route[] => [
-  route({
-    id: "user'-s-account-memberships-list-memberships", method: "get", path: "/memberships", tag, summary: "List memberships of the user", permission: "Memberships Read",
-    query: z.object({
-      ...pageQuery(), direction,
-      name: z.string().optional(),
-      "account.name": z.string().optional(),
-      status: z.enum(["accepted", "pending", "rejected"]).optional(),
-      order: z.enum(["id", "account.name", "status"]).optional(),
-    }),
-    result: z.array(membershipResult),
-  }, async ({ caller, query }) => {
-    const page = pageRequest(query);
-    const found = await memberships.list(caller, page, { accountName: query["account.name"] ?? query.name, status: query.status, order: query.order, direction: query.direction });
-    return pageAnswer(found, page, showMembership);
-  }),
+  route(
+    {
+      id: "user'-s-account-memberships-list-memberships",
+      method: "get",
+      path: "/memberships",
+      tag,
+      summary: "List memberships of the user",
+      permission: "Memberships Read",
+      query: z.object({
+        ...pageQuery(),
+        direction,
+        name: z.string().optional(),
+        "account.name": z.string().optional(),
+        status: z.enum(["accepted", "pending", "rejected"]).optional(),
+        order: z.enum(["id", "account.name", "status"]).optional(),
+      }),
+      result: z.array(membershipResult),
+    },
+    async ({ caller, query }) => {
+      const page = pageRequest(query);
+      const found = await memberships.list(caller, page, {
+        accountName: query["account.name"] ?? query.name,
+        status: query.status,
+        order: query.order,
+        direction: query.direction,
+      });
+      return pageAnswer(found, page, showMembership);
+    },
+  ),
 
-  route({ id: "user'-s-account-memberships-membership-details", method: "get", path: "/memberships/{membership_id}", tag, summary: "Get a membership", permission: "Memberships Read", result: detailedResult },
-    async ({ caller, params }) => answer(showDetails(await memberships.get(caller, params.membership_id!)))),
+  route(
+    {
+      id: "user'-s-account-memberships-membership-details",
+      method: "get",
+      path: "/memberships/{membership_id}",
+      tag,
+      summary: "Get a membership",
+      permission: "Memberships Read",
+      result: detailedResult,
+    },
+    async ({ caller, params }) => answer(showDetails(await memberships.get(caller, params.membership_id!))),
+  ),
 
-  route({
-    id: "user'-s-account-memberships-update-membership", method: "put", path: "/memberships/{membership_id}", tag, summary: "Accept or reject a membership", permission: "Memberships Write",
-    body: z.object({ status: z.enum(["accepted", "rejected"]) }),
-    result: detailedResult,
-  }, async ({ caller, params, body }) => answer(showDetails(await memberships.setStatus(caller, params.membership_id!, body.status)))),
+  route(
+    {
+      id: "user'-s-account-memberships-update-membership",
+      method: "put",
+      path: "/memberships/{membership_id}",
+      tag,
+      summary: "Accept or reject a membership",
+      permission: "Memberships Write",
+      body: z.object({ status: z.enum(["accepted", "rejected"]) }),
+      result: detailedResult,
+    },
+    async ({ caller, params, body }) =>
+      answer(showDetails(await memberships.setStatus(caller, params.membership_id!, body.status))),
+  ),
 
-  route({ id: "user'-s-account-memberships-delete-membership", method: "delete", path: "/memberships/{membership_id}", tag, summary: "Leave an account", permission: "Memberships Write", result: idResult },
+  route(
+    {
+      id: "user'-s-account-memberships-delete-membership",
+      method: "delete",
+      path: "/memberships/{membership_id}",
+      tag,
+      summary: "Leave an account",
+      permission: "Memberships Write",
+      result: idResult,
+    },
     async ({ caller, params }) => {
       await memberships.delete(caller, params.membership_id!);
       return answer({ id: params.membership_id! });
-    }),
+    },
+  ),
 ];

@@ -16,7 +16,10 @@ export const sentLength = ({ node }: Pick<Call, "node">): number | undefined => 
  * Gives a body to `work` as it arrives, never held whole. `work` may leave it unread: the connection then lives on for the answer, and what
  * is still coming is thrown away by the server. A token that is revoked meanwhile makes the body fail at its end, before `work` can keep it.
  */
-export async function withSentBody<Result>({ node: { incoming }, confirm }: Pick<Call, "node" | "confirm">, work: (body: AsyncIterable<Uint8Array>) => Promise<Result>): Promise<Result> {
+export async function withSentBody<Result>(
+  { node: { incoming }, confirm }: Pick<Call, "node" | "confirm">,
+  work: (body: AsyncIterable<Uint8Array>) => Promise<Result>,
+): Promise<Result> {
   const chunks = (incoming as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   try {
     // Without a return(): an iterator that is left early would destroy the request, and with it the connection.
@@ -27,7 +30,11 @@ export async function withSentBody<Result>({ node: { incoming }, confirm }: Pick
   }
 }
 
-async function nextOf(chunks: AsyncIterator<Uint8Array>, incoming: IncomingMessage, confirm: Call["confirm"]): Promise<IteratorResult<Uint8Array, undefined>> {
+async function nextOf(
+  chunks: AsyncIterator<Uint8Array>,
+  incoming: IncomingMessage,
+  confirm: Call["confirm"],
+): Promise<IteratorResult<Uint8Array, undefined>> {
   let next: IteratorResult<Uint8Array, undefined>;
   try {
     next = (await chunks.next()) as IteratorResult<Uint8Array, undefined>;

@@ -18,7 +18,10 @@ export interface RawAnswer {
 }
 
 /** The routes of KV and R2 over HTTP, on a database and objects of their own. `wrap` puts something between the objects and their users. */
-export async function startStorageApi(scope: { after(end: () => Promise<void>): void }, { wrap = (objects: ObjectStore) => objects } = {}) {
+export async function startStorageApi(
+  scope: { after(end: () => Promise<void>): void },
+  { wrap = (objects: ObjectStore) => objects } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "storage-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...kvMigrations, ...r2Migrations]);
@@ -32,12 +35,31 @@ export async function startStorageApi(scope: { after(end: () => Promise<void>): 
     await db.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const api = await startApi(scope, { routes: [...kvRoutes({ ...kv, clock }), ...r2Routes({ ...r2, clock })], clock, log: silentLog });
+  const api = await startApi(scope, {
+    routes: [...kvRoutes({ ...kv, clock }), ...r2Routes({ ...r2, clock })],
+    clock,
+    log: silentLog,
+  });
 
   /** A request whose path goes out as it is: fetch would make another of it. */
-  async function raw(method: string, path: string, { body, headers = {} }: { body?: string | Uint8Array; headers?: Record<string, string> } = {}): Promise<RawAnswer> {
+  async function raw(
+    method: string,
+    path: string,
+    { body, headers = {} }: { body?: string | Uint8Array; headers?: Record<string, string> } = {},
+  ): Promise<RawAnswer> {
     const { hostname, port, pathname } = new URL(api.url);
-    const sent = request({ hostname, port, method, path: pathname + path, agent: false, headers: { authorization: `Bearer ${TEST_TOKEN}`, ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }), ...headers } });
+    const sent = request({
+      hostname,
+      port,
+      method,
+      path: pathname + path,
+      agent: false,
+      headers: {
+        authorization: `Bearer ${TEST_TOKEN}`,
+        ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }),
+        ...headers,
+      },
+    });
     sent.end(body);
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     const bytes = Buffer.concat(await response.toArray());

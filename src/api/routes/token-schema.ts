@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { permissionGroup, SCOPE_NAMES, type PermissionGroup, type Token, type TokenRequest } from "../../accounts/index.ts";
+import {
+  permissionGroup,
+  SCOPE_NAMES,
+  type PermissionGroup,
+  type Token,
+  type TokenRequest,
+} from "../../accounts/index.ts";
 
 const time = z.iso.datetime({ offset: true });
 const status = z.enum(["active", "disabled", "expired"]);
@@ -8,14 +14,21 @@ const requestIp = z.object({ in: cidrs.nullish(), not_in: cidrs.nullish() }).nul
 const resources = z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())]));
 
 export const tokenBody = z.object({
-  // oxlint-disable-next-line no-control-regex
-  name: z.string().trim().min(1).max(120).regex(/^[^\u0000-\u001f\u007f]*$/, "must have no control characters"),
-  policies: z.array(z.object({
-    id: z.string().nullish(),
-    effect: z.enum(["allow", "deny"]),
-    permission_groups: z.array(z.object({ id: z.string() })),
-    resources,
-  })),
+  name: z
+    .string()
+    .trim()
+    .min(1)
+    .max(120)
+    // oxlint-disable-next-line no-control-regex
+    .regex(/^[^\u0000-\u001f\u007f]*$/, "must have no control characters"),
+  policies: z.array(
+    z.object({
+      id: z.string().nullish(),
+      effect: z.enum(["allow", "deny"]),
+      permission_groups: z.array(z.object({ id: z.string() })),
+      resources,
+    }),
+  ),
   // Some clients write the name with a dot.
   condition: z.object({ request_ip: requestIp, "request.ip": requestIp }).nullish(),
   not_before: time.nullish(),
@@ -23,11 +36,23 @@ export const tokenBody = z.object({
   status: status.nullish(),
 });
 
-export const readToken = ({ name, policies, condition, not_before: notBefore, expires_on: expiresOn, status: wanted }: z.output<typeof tokenBody>): TokenRequest => {
+export const readToken = ({
+  name,
+  policies,
+  condition,
+  not_before: notBefore,
+  expires_on: expiresOn,
+  status: wanted,
+}: z.output<typeof tokenBody>): TokenRequest => {
   const ip = condition?.request_ip ?? condition?.["request.ip"];
   return {
     name,
-    policies: policies.map(({ id, effect, permission_groups: groups, resources: on }) => ({ id: id ?? undefined, effect, groups: groups.map((group) => group.id), resources: on })),
+    policies: policies.map(({ id, effect, permission_groups: groups, resources: on }) => ({
+      id: id ?? undefined,
+      effect,
+      groups: groups.map((group) => group.id),
+      resources: on,
+    })),
     status: wanted ?? undefined,
     ip: ip == null ? null : { ...(ip.in != null && { in: ip.in }), ...(ip.not_in != null && { notIn: ip.not_in }) },
     notBefore: notBefore == null ? null : Date.parse(notBefore),
@@ -45,17 +70,24 @@ export const tokenResult = z.object({
   not_before: time.optional(),
   expires_on: time.optional(),
   condition: z.object({ request_ip: z.object({ in: cidrs.optional(), not_in: cidrs.optional() }) }).optional(),
-  policies: z.array(z.object({
-    id: z.string(),
-    effect: z.enum(["allow", "deny"]),
-    resources,
-    permission_groups: z.array(z.object({ id: z.string(), name: z.string().optional() })),
-  })),
+  policies: z.array(
+    z.object({
+      id: z.string(),
+      effect: z.enum(["allow", "deny"]),
+      resources,
+      permission_groups: z.array(z.object({ id: z.string(), name: z.string().optional() })),
+    }),
+  ),
 });
 export const createdResult = tokenResult.extend({ value: z.string() });
 export const verifyResult = tokenResult.pick({ id: true, status: true, not_before: true, expires_on: true });
 
-export const groupResult = z.object({ id: z.string(), name: z.string(), scopes: z.array(z.string()), category: z.string() });
+export const groupResult = z.object({
+  id: z.string(),
+  name: z.string(),
+  scopes: z.array(z.string()),
+  category: z.string(),
+});
 
 export const showToken = (token: Token): z.input<typeof tokenResult> => ({
   ...showVerified(token),
@@ -63,8 +95,17 @@ export const showToken = (token: Token): z.input<typeof tokenResult> => ({
   issued_on: stamp(token.issuedAt),
   modified_on: stamp(token.modifiedAt),
   ...(token.lastUsedAt !== null && { last_used_on: stamp(token.lastUsedAt) }),
-  ...(token.ip !== null && { condition: { request_ip: { ...(token.ip.in && { in: token.ip.in }), ...(token.ip.notIn && { not_in: token.ip.notIn }) } } }),
-  policies: token.policies.map(({ id, effect, groups, resources: on }) => ({ id, effect, resources: on, permission_groups: groups.map(showGroupName) })),
+  ...(token.ip !== null && {
+    condition: {
+      request_ip: { ...(token.ip.in && { in: token.ip.in }), ...(token.ip.notIn && { not_in: token.ip.notIn }) },
+    },
+  }),
+  policies: token.policies.map(({ id, effect, groups, resources: on }) => ({
+    id,
+    effect,
+    resources: on,
+    permission_groups: groups.map(showGroupName),
+  })),
 });
 
 export const showVerified = ({ id, status: shown, notBefore, expiresAt }: Token): z.input<typeof verifyResult> => ({
@@ -74,7 +115,12 @@ export const showVerified = ({ id, status: shown, notBefore, expiresAt }: Token)
   ...(expiresAt !== null && { expires_on: stamp(expiresAt) }),
 });
 
-export const showGroup = ({ id, name, scope, category }: PermissionGroup): z.input<typeof groupResult> => ({ id, name, scopes: [SCOPE_NAMES[scope]], category });
+export const showGroup = ({ id, name, scope, category }: PermissionGroup): z.input<typeof groupResult> => ({
+  id,
+  name,
+  scopes: [SCOPE_NAMES[scope]],
+  category,
+});
 
 const showGroupName = (id: string) => {
   const name = permissionGroup(id)?.name;

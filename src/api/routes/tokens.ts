@@ -1,10 +1,26 @@
 import { z } from "@hono/zod-openapi";
-import { accountErrors, findPermissionGroups, type Permission, type TokenOwner, type Tokens } from "../../accounts/index.ts";
+import {
+  accountErrors,
+  findPermissionGroups,
+  type Permission,
+  type TokenOwner,
+  type Tokens,
+} from "../../accounts/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
 import { answer, pageAnswer, route, type Call, type Route } from "../operation.ts";
 import { pageQuery, pageRequest } from "../paging.ts";
 import { direction, idResult } from "./account-schema.ts";
-import { createdResult, groupResult, readToken, showGroup, showToken, showVerified, tokenBody, tokenResult, verifyResult } from "./token-schema.ts";
+import {
+  createdResult,
+  groupResult,
+  readToken,
+  showGroup,
+  showToken,
+  showVerified,
+  tokenBody,
+  tokenResult,
+  verifyResult,
+} from "./token-schema.ts";
 
 /** Clients show this text. */
 const VALID = { code: 10000, message: "This API Token is valid and active" };
@@ -28,8 +44,14 @@ const ofUser: Kind = {
   read: "API Tokens Read",
   write: "API Tokens Write",
   ids: {
-    list: "user-api-tokens-list-tokens", create: "user-api-tokens-create-token", groups: "permission-groups-list-permission-groups", verify: "user-api-tokens-verify-token",
-    get: "user-api-tokens-token-details", update: "user-api-tokens-update-token", delete: "user-api-tokens-delete-token", roll: "user-api-tokens-roll-token",
+    list: "user-api-tokens-list-tokens",
+    create: "user-api-tokens-create-token",
+    groups: "permission-groups-list-permission-groups",
+    verify: "user-api-tokens-verify-token",
+    get: "user-api-tokens-token-details",
+    update: "user-api-tokens-update-token",
+    delete: "user-api-tokens-delete-token",
+    roll: "user-api-tokens-roll-token",
   },
   owner: ({ caller }) => ({ user: caller.user.id }),
   verified: () => "user",
@@ -41,61 +63,149 @@ const ofAccount: Kind = {
   read: "Account API Tokens Read",
   write: "Account API Tokens Write",
   ids: {
-    list: "account-api-tokens-list-tokens", create: "account-api-tokens-create-token", groups: "account-api-tokens-list-permission-groups", verify: "account-api-tokens-verify-token",
-    get: "account-api-tokens-token-details", update: "account-api-tokens-update-token", delete: "account-api-tokens-delete-token", roll: "account-api-tokens-roll-token",
+    list: "account-api-tokens-list-tokens",
+    create: "account-api-tokens-create-token",
+    groups: "account-api-tokens-list-permission-groups",
+    verify: "account-api-tokens-verify-token",
+    get: "account-api-tokens-token-details",
+    update: "account-api-tokens-update-token",
+    delete: "account-api-tokens-delete-token",
+    roll: "account-api-tokens-roll-token",
   },
   owner: ({ params }) => ({ account: params.account_id! }),
   verified: ({ params }) => ({ account: params.account_id! }),
 };
 
-export const tokenRoutes = ({ tokens }: { tokens: Tokens }): Route[] => [ofUser, ofAccount].flatMap((kind) => routesOf(kind, tokens));
+export const tokenRoutes = ({ tokens }: { tokens: Tokens }): Route[] =>
+  [ofUser, ofAccount].flatMap((kind) => routesOf(kind, tokens));
 
 function routesOf({ tag, base, read, write, ids, owner, verified }: Kind, tokens: Tokens): Route[] {
   const one = `${base}/{token_id}`;
 
   return [
-    route({
-      id: ids.list, method: "get", path: base, tag, summary: "List tokens", permission: read,
-      query: z.object({ ...pageQuery(), direction, include_expired: z.enum(["true", "false"]).optional() }),
-      result: z.array(tokenResult),
-    }, async (call) => {
-      const page = pageRequest(call.query);
-      const options = { includeExpired: call.query.include_expired === "true", ...(call.query.direction && { direction: call.query.direction }) };
-      return pageAnswer(await tokens.list(owner(call), page, options), page, showToken);
-    }),
+    route(
+      {
+        id: ids.list,
+        method: "get",
+        path: base,
+        tag,
+        summary: "List tokens",
+        permission: read,
+        query: z.object({ ...pageQuery(), direction, include_expired: z.enum(["true", "false"]).optional() }),
+        result: z.array(tokenResult),
+      },
+      async (call) => {
+        const page = pageRequest(call.query);
+        const options = {
+          includeExpired: call.query.include_expired === "true",
+          ...(call.query.direction && { direction: call.query.direction }),
+        };
+        return pageAnswer(await tokens.list(owner(call), page, options), page, showToken);
+      },
+    ),
 
-    route({ id: ids.create, method: "post", path: base, tag, summary: "Create a token; the answer tells its value, once", permission: write, body: tokenBody, result: createdResult },
+    route(
+      {
+        id: ids.create,
+        method: "post",
+        path: base,
+        tag,
+        summary: "Create a token; the answer tells its value, once",
+        permission: write,
+        body: tokenBody,
+        result: createdResult,
+      },
       async (call) => {
         const { token, value } = await tokens.create(owner(call), readToken(call.body), call.caller);
         return answer({ ...showToken(token), value });
-      }),
+      },
+    ),
 
-    route({
-      id: ids.groups, method: "get", path: `${base}/permission_groups`, tag, summary: "List permission groups", permission: read,
-      query: z.object({ ...pageQuery({ perPage: 1000 }), name: z.string().optional(), scope: z.string().optional() }),
-      result: z.array(groupResult),
-    }, async ({ query }) => {
-      const page = pageRequest(query);
-      const found = findPermissionGroups(query);
-      return pageAnswer({ items: found.slice(offsetOf(page), offsetOf(page) + page.perPage), total: found.length }, page, showGroup);
-    }),
+    route(
+      {
+        id: ids.groups,
+        method: "get",
+        path: `${base}/permission_groups`,
+        tag,
+        summary: "List permission groups",
+        permission: read,
+        query: z.object({ ...pageQuery({ perPage: 1000 }), name: z.string().optional(), scope: z.string().optional() }),
+        result: z.array(groupResult),
+      },
+      async ({ query }) => {
+        const page = pageRequest(query);
+        const found = findPermissionGroups(query);
+        return pageAnswer(
+          { items: found.slice(offsetOf(page), offsetOf(page) + page.perPage), total: found.length },
+          page,
+          showGroup,
+        );
+      },
+    ),
 
-    route({ id: ids.verify, method: "get", path: `${base}/verify`, tag, summary: "Check the token of this request", permission: null, refusal: accountErrors.invalidToken, result: verifyResult },
-      async (call) => answer(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID] })),
+    route(
+      {
+        id: ids.verify,
+        method: "get",
+        path: `${base}/verify`,
+        tag,
+        summary: "Check the token of this request",
+        permission: null,
+        refusal: accountErrors.invalidToken,
+        result: verifyResult,
+      },
+      async (call) => answer(showVerified(await tokens.verify(call.caller, verified(call))), { messages: [VALID] }),
+    ),
 
-    route({ id: ids.get, method: "get", path: one, tag, summary: "Get a token", permission: read, result: tokenResult },
-      async (call) => answer(showToken(await tokens.get(owner(call), call.params.token_id!)))),
+    route(
+      { id: ids.get, method: "get", path: one, tag, summary: "Get a token", permission: read, result: tokenResult },
+      async (call) => answer(showToken(await tokens.get(owner(call), call.params.token_id!))),
+    ),
 
-    route({ id: ids.update, method: "put", path: one, tag, summary: "Update a token", permission: write, body: tokenBody, result: tokenResult },
-      async (call) => answer(showToken(await tokens.update(owner(call), call.params.token_id!, readToken(call.body), call.caller)))),
+    route(
+      {
+        id: ids.update,
+        method: "put",
+        path: one,
+        tag,
+        summary: "Update a token",
+        permission: write,
+        body: tokenBody,
+        result: tokenResult,
+      },
+      async (call) =>
+        answer(showToken(await tokens.update(owner(call), call.params.token_id!, readToken(call.body), call.caller))),
+    ),
 
-    route({ id: ids.delete, method: "delete", path: one, tag, summary: "Revoke a token", permission: write, result: idResult },
+    route(
+      {
+        id: ids.delete,
+        method: "delete",
+        path: one,
+        tag,
+        summary: "Revoke a token",
+        permission: write,
+        result: idResult,
+      },
       async (call) => {
         await tokens.delete(owner(call), call.params.token_id!);
         return answer({ id: call.params.token_id! });
-      }),
+      },
+    ),
 
-    route({ id: ids.roll, method: "put", path: `${one}/value`, tag, summary: "Give a token a new value", permission: write, body: z.looseObject({}), bodyOptional: true, result: z.string() },
-      async (call) => answer(await tokens.roll(owner(call), call.params.token_id!, call.caller))),
+    route(
+      {
+        id: ids.roll,
+        method: "put",
+        path: `${one}/value`,
+        tag,
+        summary: "Give a token a new value",
+        permission: write,
+        body: z.looseObject({}),
+        bodyOptional: true,
+        result: z.string(),
+      },
+      async (call) => answer(await tokens.roll(owner(call), call.params.token_id!, call.caller)),
+    ),
   ];
 }

@@ -23,24 +23,73 @@ const userResult = z.object({
 });
 
 /** Plans, betas and organizations are things of the hosted service: here there are none. */
-const showUser = ({ id, email, firstName, lastName, telephone, country, zipcode }: User): z.input<typeof userResult> => ({
-  id, email, first_name: firstName, last_name: lastName, telephone, country, zipcode,
-  suspended: false, two_factor_authentication_enabled: false, two_factor_authentication_locked: false,
-  has_pro_zones: false, has_business_zones: false, has_enterprise_zones: false, betas: [], organizations: [],
+const showUser = ({
+  id,
+  email,
+  firstName,
+  lastName,
+  telephone,
+  country,
+  zipcode,
+}: User): z.input<typeof userResult> => ({
+  id,
+  email,
+  first_name: firstName,
+  last_name: lastName,
+  telephone,
+  country,
+  zipcode,
+  suspended: false,
+  two_factor_authentication_enabled: false,
+  two_factor_authentication_locked: false,
+  has_pro_zones: false,
+  has_business_zones: false,
+  has_enterprise_zones: false,
+  betas: [],
+  organizations: [],
 });
 
 // PostgreSQL refuses U+0000 in text, and no name has the others.
-// oxlint-disable-next-line no-control-regex
-const text = (max: number) => z.string().max(max).regex(/^[^\u0000-\u001f\u007f]*$/, "must have no control characters").nullish();
+const text = (max: number) =>
+  z
+    .string()
+    .max(max)
+    // oxlint-disable-next-line no-control-regex
+    .regex(/^[^\u0000-\u001f\u007f]*$/, "must have no control characters")
+    .nullish();
 
 export const userRoutes = ({ users }: { users: Users }): Route[] => [
-  route({ id: "user-user-details", method: "get", path: "/user", tag, summary: "Get the user", permission: "User Details Read", result: userResult },
-    async ({ caller }) => answer(showUser(await users.get(caller)))),
+  route(
+    {
+      id: "user-user-details",
+      method: "get",
+      path: "/user",
+      tag,
+      summary: "Get the user",
+      permission: "User Details Read",
+      result: userResult,
+    },
+    async ({ caller }) => answer(showUser(await users.get(caller))),
+  ),
 
-  route({
-    id: "user-edit-user", method: "patch", path: "/user", tag, summary: "Edit the user", permission: "User Details Write",
-    body: z.object({ first_name: text(60), last_name: text(60), telephone: text(20), country: text(30), zipcode: text(20) }),
-    result: userResult,
-  }, async ({ caller, body: { first_name: firstName, last_name: lastName, telephone, country, zipcode } }) =>
-    answer(showUser(await users.update(caller, { firstName, lastName, telephone, country, zipcode })))),
+  route(
+    {
+      id: "user-edit-user",
+      method: "patch",
+      path: "/user",
+      tag,
+      summary: "Edit the user",
+      permission: "User Details Write",
+      body: z.object({
+        first_name: text(60),
+        last_name: text(60),
+        telephone: text(20),
+        country: text(30),
+        zipcode: text(20),
+      }),
+      result: userResult,
+    },
+    async ({ caller, body: { first_name: firstName, last_name: lastName, telephone, country, zipcode } }) =>
+      answer(showUser(await users.update(caller, { firstName, lastName, telephone, country, zipcode }))),
+  ),
 ];

@@ -13,14 +13,30 @@ onEveryDatabase((engine) => {
     const ends: (() => Promise<void>)[] = [];
     const { db } = await engine.open({ after: (end) => void ends.push(end) }, tailMigrations);
     const events = createLocalEvents({ log: silentLog });
-    const tails = createTails({ db, events, clock: createManualClock(Date.UTC(2026, 10, 20)), ids: randomIds, log: silentLog });
+    const tails = createTails({
+      db,
+      events,
+      clock: createManualClock(Date.UTC(2026, 10, 20)),
+      ids: randomIds,
+      log: silentLog,
+    });
     t.after(async () => {
       await tails.close();
       await events.close();
       for (const end of ends) await end();
     });
-    const scripts = { get: async (account: string, name: string) => (account === TEST_ACCOUNT && name === "mailer" ? ({ name } as Script) : undefined) };
-    const { call, url } = await startApi(t, { routes: workersTailsRoutes({ tails, scripts, address: createClientAddress(options.trusted ?? []), ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }) }) });
+    const scripts = {
+      get: async (account: string, name: string) =>
+        account === TEST_ACCOUNT && name === "mailer" ? ({ name } as Script) : undefined,
+    };
+    const { call, url } = await startApi(t, {
+      routes: workersTailsRoutes({
+        tails,
+        scripts,
+        address: createClientAddress(options.trusted ?? []),
+        ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
+      }),
+    });
     return { call, host: new URL(url).host, tails };
   }
   const PATH = `/accounts/${TEST_ACCOUNT}/workers/scripts/mailer/tails`;
@@ -30,7 +46,10 @@ onEveryDatabase((engine) => {
     const none = await call("get", PATH);
     assert.deepEqual([none.status, none.body.errors[0].code], [404, 10057]);
     // As wrangler sends it: JSON that calls itself text.
-    const { status, body } = await call("post", PATH, { body: JSON.stringify({ filters: [] }), headers: { "content-type": "text/plain;charset=UTF-8" } });
+    const { status, body } = await call("post", PATH, {
+      body: JSON.stringify({ filters: [] }),
+      headers: { "content-type": "text/plain;charset=UTF-8" },
+    });
     assert.equal(status, 200);
     const { id, url, expires_at } = body.result;
     assert.match(id, /^[0-9a-f]{32}$/);
@@ -38,34 +57,63 @@ onEveryDatabase((engine) => {
     assert.equal(expires_at, "2026-11-20T06:00:00.000Z");
     const listed = await call("get", PATH);
     assert.deepEqual([listed.body.result, listed.body.result_info], [body.result, { count: 1, total_count: 1 }]);
-    assert.deepEqual((await call("delete", `${PATH}/${id}`)).body, { success: true, errors: [], messages: [], result: null });
+    assert.deepEqual((await call("delete", `${PATH}/${id}`)).body, {
+      success: true,
+      errors: [],
+      messages: [],
+      result: null,
+    });
     const gone = await call("delete", `${PATH}/${id}`);
     assert.deepEqual([gone.status, gone.body.errors[0].code], [404, 10057]);
   });
 
   test("filters are checked, and self is who asks", async (t) => {
     const { call } = await open(t);
-    const filters = [{ outcome: ["exception", "exceededCpu", "exceededMemory", "unknown"] }, { sampling_rate: 0.5 }, { method: ["GET"] }, { header: { key: "X-Word", query: "a" } }, { client_ip: ["self"] }, { query: "word" }, { scriptVersion: "023e105f-4ece-4ad9-8a31-a8372d0c3530" }];
+    const filters = [
+      { outcome: ["exception", "exceededCpu", "exceededMemory", "unknown"] },
+      { sampling_rate: 0.5 },
+      { method: ["GET"] },
+      { header: { key: "X-Word", query: "a" } },
+      { client_ip: ["self"] },
+      { query: "word" },
+      { scriptVersion: "023e105f-4ece-4ad9-8a31-a8372d0c3530" },
+    ];
     assert.equal((await call("post", PATH, { body: { filters } })).status, 200);
     const refused = await call("post", PATH, { body: { filters: [{ colour: "red" }] } });
-    assert.deepEqual([refused.status, refused.body.errors[0].code, refused.body.errors[0].message], [400, 10001, 'Invalid tail filter: there is no filter "colour"']);
+    assert.deepEqual(
+      [refused.status, refused.body.errors[0].code, refused.body.errors[0].message],
+      [400, 10001, 'Invalid tail filter: there is no filter "colour"'],
+    );
     assert.equal((await call("post", PATH)).status, 200);
   });
 
   test("a worker that is not there has no tails; one that is has ten", async (t) => {
     const { call } = await open(t);
     const missing = PATH.replace("mailer", "nobody");
-    for (const method of ["get", "post"]) assert.deepEqual((({ status, body }) => [status, body.errors[0].code])(await call(method, missing)), [404, 10007]);
+    for (const method of ["get", "post"])
+      assert.deepEqual(
+        (({ status, body }) => [status, body.errors[0].code])(await call(method, missing)),
+        [404, 10007],
+      );
     for (let i = 0; i < 10; i++) assert.equal((await call("post", PATH)).status, 200);
     assert.deepEqual((({ status, body }) => [status, body.errors[0].code])(await call("post", PATH)), [429, 10058]);
   });
 
   test("the URL is the one by which clients reach the server", async (t) => {
     const behind = await open(t, { trusted: ["127.0.0.0/8"] });
-    assert.match((await behind.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url, /^wss:\/\/127\.0\.0\.1:/);
+    assert.match(
+      (await behind.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url,
+      /^wss:\/\/127\.0\.0\.1:/,
+    );
     const named = await open(t, { publicUrl: "https://api.example.com/" });
-    assert.match((await named.call("post", PATH)).body.result.url, /^wss:\/\/api\.example\.com\/client\/v4\/tails\/[0-9a-f]{32}$/);
+    assert.match(
+      (await named.call("post", PATH)).body.result.url,
+      /^wss:\/\/api\.example\.com\/client\/v4\/tails\/[0-9a-f]{32}$/,
+    );
     const plain = await open(t);
-    assert.match((await plain.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url, /^ws:/);
+    assert.match(
+      (await plain.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url,
+      /^ws:/,
+    );
   });
 });

@@ -27,32 +27,85 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
   }
 
   function shown({ id, expiresAt }: Tail, { request, node }: Pick<Call, "request" | "node">): z.input<typeof tail> {
-    const base = publicUrl ? publicUrl : `${address.scheme(node.incoming)}://${request.headers.get("host") ?? "localhost"}`;
-    return { id, url: base.replace(/^http/, "ws").replace(/\/$/, "") + tailPath(id), expires_at: expiresAt.toISOString() };
+    const base = publicUrl
+      ? publicUrl
+      : `${address.scheme(node.incoming)}://${request.headers.get("host") ?? "localhost"}`;
+    return {
+      id,
+      url: base.replace(/^http/, "ws").replace(/\/$/, "") + tailPath(id),
+      expires_at: expiresAt.toISOString(),
+    };
   }
 
   return [
     route(
       {
-        id: "worker-tail-logs-start-tail", method: "post", path: PATH, tag, summary: "Start a tail", permission, bodyOptional: true,
-        body: z.object({ filters: z.unknown().optional().openapi({ type: "array", description: "A record passes when it passes all: outcome, sampling_rate, method, header, client_ip, query, scriptVersion" }) }),
+        id: "worker-tail-logs-start-tail",
+        method: "post",
+        path: PATH,
+        tag,
+        summary: "Start a tail",
+        permission,
+        bodyOptional: true,
+        body: z.object({
+          filters: z.unknown().optional().openapi({
+            type: "array",
+            description:
+              "A record passes when it passes all: outcome, sampling_rate, method, header, client_ip, query, scriptVersion",
+          }),
+        }),
         result: tail,
       },
       async (call) => {
         const [account, script] = await scriptOf(call);
-        return answer(shown(await tails.create(account, script, { filters: call.body.filters, clientIp: address.ip(call.node.incoming), token: call.caller.tokenId }), call));
+        return answer(
+          shown(
+            await tails.create(account, script, {
+              filters: call.body.filters,
+              clientIp: address.ip(call.node.incoming),
+              token: call.caller.tokenId,
+            }),
+            call,
+          ),
+        );
       },
     ),
     // Published as one tail and not as a list: the newest.
-    route({ id: "worker-tail-logs-list-tails", method: "get", path: PATH, tag, summary: "The newest tail of a worker", permission, result: tail }, async (call) => {
-      const [newest, ...others] = await tails.list(...(await scriptOf(call)));
-      if (newest === undefined) throw tailErrors.tailMissing();
-      return answer(shown(newest, call), { info: { count: 1, total_count: 1 + others.length } });
-    }),
-    route({ id: "worker-tail-logs-delete-tail", method: "delete", path: `${PATH}/{id}`, tag, summary: "End a tail", permission, result: z.null() }, async (call) => {
-      const { account_id: account, script_name: script, id } = call.params as { account_id: string; script_name: string; id: string };
-      if (!(await tails.delete(account, script, id))) throw tailErrors.tailMissing();
-      return answer(null);
-    }),
+    route(
+      {
+        id: "worker-tail-logs-list-tails",
+        method: "get",
+        path: PATH,
+        tag,
+        summary: "The newest tail of a worker",
+        permission,
+        result: tail,
+      },
+      async (call) => {
+        const [newest, ...others] = await tails.list(...(await scriptOf(call)));
+        if (newest === undefined) throw tailErrors.tailMissing();
+        return answer(shown(newest, call), { info: { count: 1, total_count: 1 + others.length } });
+      },
+    ),
+    route(
+      {
+        id: "worker-tail-logs-delete-tail",
+        method: "delete",
+        path: `${PATH}/{id}`,
+        tag,
+        summary: "End a tail",
+        permission,
+        result: z.null(),
+      },
+      async (call) => {
+        const {
+          account_id: account,
+          script_name: script,
+          id,
+        } = call.params as { account_id: string; script_name: string; id: string };
+        if (!(await tails.delete(account, script, id))) throw tailErrors.tailMissing();
+        return answer(null);
+      },
+    ),
   ];
 }

@@ -12,21 +12,39 @@ import { dnsRecordRoutes } from "./dns-records.ts";
 import { zonesRoutes } from "./zones.ts";
 
 const OTHER = "e".repeat(32);
-const ACCOUNTS = [{ id: TEST_ACCOUNT, name: "Dev Account" }, { id: OTHER, name: "Other" }];
+const ACCOUNTS = [
+  { id: TEST_ACCOUNT, name: "Dev Account" },
+  { id: OTHER, name: "Other" },
+];
 
 async function start(t: TestContext, caller: Caller = { ...almighty, accounts: [TEST_ACCOUNT, OTHER] }) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-zones-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, zonesMigrations);
   const events = createLocalEvents({ log: silentLog });
-  const zones = createZones({ db, clock: systemClock, ids: randomIds, events, nameServers: ["ns1.reelpost.example", "ns2.reelpost.example"] });
+  const zones = createZones({
+    db,
+    clock: systemClock,
+    ids: randomIds,
+    events,
+    nameServers: ["ns1.reelpost.example", "ns2.reelpost.example"],
+  });
   const accounts = {
     list: async (by: Caller) => {
-      const items = ACCOUNTS.filter(({ id }) => by.accounts.includes(id)).map((account) => ({ ...account, type: "standard" as const, settings: { enforceTwofactor: false }, createdAt: 0 }));
+      const items = ACCOUNTS.filter(({ id }) => by.accounts.includes(id)).map((account) => ({
+        ...account,
+        type: "standard" as const,
+        settings: { enforceTwofactor: false },
+        createdAt: 0,
+      }));
       return { items, total: items.length };
     },
   };
-  const api = await startApi(t, { routes: [...zonesRoutes({ zones, accounts }), ...dnsRecordRoutes({ zones })], caller, gate: { zoneAccount: zones.zoneAccount } });
+  const api = await startApi(t, {
+    routes: [...zonesRoutes({ zones, accounts }), ...dnsRecordRoutes({ zones })],
+    caller,
+    gate: { zoneAccount: zones.zoneAccount },
+  });
   t.after(async () => {
     zones.close();
     await events.close();
@@ -37,20 +55,38 @@ async function start(t: TestContext, caller: Caller = { ...almighty, accounts: [
   return { ...api, zones, zone };
 }
 
-const codes = ({ status, body }: { status: number; body: { errors: { code: number; error_chain?: { code: number }[] }[] } }) => [status, body.errors[0]?.code, body.errors[0]?.error_chain?.[0]?.code];
+const codes = ({
+  status,
+  body,
+}: {
+  status: number;
+  body: { errors: { code: number; error_chain?: { code: number }[] }[] };
+}) => [status, body.errors[0]?.code, body.errors[0]?.error_chain?.[0]?.code];
 
 test("zones: made, found by name as wrangler does, changed, deleted", async (t) => {
   const { call } = await start(t);
-  const made = await call("post", "/zones", { body: { name: "Example.COM", account: { id: TEST_ACCOUNT }, type: "full", jump_start: true } });
+  const made = await call("post", "/zones", {
+    body: { name: "Example.COM", account: { id: TEST_ACCOUNT }, type: "full", jump_start: true },
+  });
   assert.equal(made.status, 200);
   const { id } = made.body.result;
-  assert.deepEqual([made.body.result.name, made.body.result.status, made.body.result.account, made.body.result.name_servers.length], ["example.com", "active", { id: TEST_ACCOUNT, name: "Dev Account" }, 2]);
+  assert.deepEqual(
+    [made.body.result.name, made.body.result.status, made.body.result.account, made.body.result.name_servers.length],
+    ["example.com", "active", { id: TEST_ACCOUNT, name: "Dev Account" }, 2],
+  );
   const found = await call("get", "/zones", { query: { name: "example.com", "account.id": TEST_ACCOUNT } });
-  assert.deepEqual([found.body.result.map((zone: { id: string }) => zone.id), found.body.result_info], [[id], { page: 1, per_page: 20, count: 1, total_count: 1, total_pages: 1 }]);
+  assert.deepEqual(
+    [found.body.result.map((zone: { id: string }) => zone.id), found.body.result_info],
+    [[id], { page: 1, per_page: 20, count: 1, total_count: 1, total_pages: 1 }],
+  );
   assert.deepEqual((await call("get", `/zones/${id}`)).body.result, made.body.result);
   const changed = await call("patch", `/zones/${id}`, { body: { paused: true } });
   assert.equal(changed.body.result.paused, true);
-  assert.deepEqual((await call("patch", `/zones/${id}`, { body: { vanity_name_servers: ["ns1.example.com"] } })).body.result.vanity_name_servers, ["ns1.example.com"]);
+  assert.deepEqual(
+    (await call("patch", `/zones/${id}`, { body: { vanity_name_servers: ["ns1.example.com"] } })).body.result
+      .vanity_name_servers,
+    ["ns1.example.com"],
+  );
   assert.deepEqual((await call("delete", `/zones/${id}`)).body.result, { id });
   assert.deepEqual(codes(await call("get", `/zones/${id}`)), [404, 7003, undefined]);
 });
@@ -85,7 +121,10 @@ test("zones: what cannot be made is refused with the code clients know", async (
   const post = async (body: unknown) => codes(await call("post", "/zones", { body })).slice(0, 2);
   const account = { id: TEST_ACCOUNT };
   assert.deepEqual(await post({ name: "example.com", account }), [400, 1061]);
-  assert.equal((await call("post", "/zones", { body: { name: "example.com", account } })).body.errors[0].message, "example.com already exists");
+  assert.equal(
+    (await call("post", "/zones", { body: { name: "example.com", account } })).body.errors[0].message,
+    "example.com already exists",
+  );
   assert.deepEqual(await post({ name: "localhost", account }), [400, 1003]);
   assert.deepEqual(await post({ name: "co.uk", account }), [400, 1049]);
   assert.deepEqual(await post({ name: "x.test", account, type: "secondary" }), [400, 1098]);
@@ -98,11 +137,18 @@ test("zones: what cannot be made is refused with the code clients know", async (
 
 test("zones: a token of one zone sees that one", async (t) => {
   let mine = "";
-  const caller: Caller = { ...almighty, accounts: [TEST_ACCOUNT], allows: (permission, on) => permission === "Zone Read" && "zone" in on && on.zone === mine };
+  const caller: Caller = {
+    ...almighty,
+    accounts: [TEST_ACCOUNT],
+    allows: (permission, on) => permission === "Zone Read" && "zone" in on && on.zone === mine,
+  };
   const { call, zone } = await start(t, caller);
   mine = await zone("mine.test");
   const other = await zone("other.test");
-  assert.deepEqual((await call("get", "/zones")).body.result.map(({ name }: { name: string }) => name), ["mine.test"]);
+  assert.deepEqual(
+    (await call("get", "/zones")).body.result.map(({ name }: { name: string }) => name),
+    ["mine.test"],
+  );
   assert.equal((await call("get", `/zones/${mine}`)).status, 200);
   assert.deepEqual(codes(await call("get", `/zones/${other}`)).slice(0, 2), [403, 9109]);
   assert.deepEqual(codes(await call("delete", `/zones/${mine}`)).slice(0, 2), [403, 9109]);
@@ -115,7 +161,17 @@ test("records: every type is answered as published, and taken again as it was an
   const base = `/zones/${await zone()}/dns_records`;
   const hex = "ab".repeat(32);
   const bodies: Record<string, unknown>[] = [
-    { type: "A", name: "a", content: "192.0.2.1", ttl: 120, proxied: true, comment: "hello", tags: ["team:dns"], settings: { ipv4_only: true }, private_routing: true },
+    {
+      type: "A",
+      name: "a",
+      content: "192.0.2.1",
+      ttl: 120,
+      proxied: true,
+      comment: "hello",
+      tags: ["team:dns"],
+      settings: { ipv4_only: true },
+      private_routing: true,
+    },
     { type: "AAAA", name: "a", content: "2001:db8::1", ttl: 1 },
     { type: "CNAME", name: "c", content: "x.example.net", settings: { flatten_cname: true } },
     { type: "MX", name: "@", content: "mx.example.net", priority: 10 },
@@ -127,10 +183,42 @@ test("records: every type is answered as published, and taken again as it was an
     { type: "CERT", name: "x", data: { type: 9, key_tag: 1, algorithm: 8, certificate: "TUlJ" } },
     { type: "DNSKEY", name: "x", data: { flags: 257, protocol: 3, algorithm: 13, public_key: "TUlJ" } },
     { type: "DS", name: "n", data: { key_tag: 1, algorithm: 13, digest_type: 2, digest: hex } },
-    { type: "HTTPS", name: "h", data: { priority: 1, target: ".", value: 'alpn="h3,h2" ipv4hint="127.0.0.1" ipv6hint="::1"' } },
+    {
+      type: "HTTPS",
+      name: "h",
+      data: { priority: 1, target: ".", value: 'alpn="h3,h2" ipv4hint="127.0.0.1" ipv6hint="::1"' },
+    },
     { type: "SVCB", name: "h", data: { priority: 0, target: "svc.example.net" } },
-    { type: "LOC", name: "l", data: { lat_degrees: 37, lat_minutes: 46, lat_seconds: 46, lat_direction: "N", long_degrees: 122, long_minutes: 23, long_seconds: 35, long_direction: "W", altitude: 0, size: 100, precision_horz: 0, precision_vert: 0 } },
-    { type: "NAPTR", name: "l", data: { order: 100, preference: 10, flags: "u", service: "E2U+sip", regex: "!^.*$!sip:info@example.com!", replacement: "." } },
+    {
+      type: "LOC",
+      name: "l",
+      data: {
+        lat_degrees: 37,
+        lat_minutes: 46,
+        lat_seconds: 46,
+        lat_direction: "N",
+        long_degrees: 122,
+        long_minutes: 23,
+        long_seconds: 35,
+        long_direction: "W",
+        altitude: 0,
+        size: 100,
+        precision_horz: 0,
+        precision_vert: 0,
+      },
+    },
+    {
+      type: "NAPTR",
+      name: "l",
+      data: {
+        order: 100,
+        preference: 10,
+        flags: "u",
+        service: "E2U+sip",
+        regex: "!^.*$!sip:info@example.com!",
+        replacement: ".",
+      },
+    },
     { type: "SMIMEA", name: "l", data: { usage: 3, selector: 0, matching_type: 1, certificate: hex } },
     { type: "SRV", name: "_sip._tcp", data: { priority: 10, weight: 5, port: 8806, target: "example.net" } },
     { type: "SSHFP", name: "l", data: { algorithm: 4, type: 2, fingerprint: hex } },
@@ -145,10 +233,16 @@ test("records: every type is answered as published, and taken again as it was an
     const { modified_on: _, comment_modified_on: __, tags_modified_on: ___, ...steady } = record;
     const again = (await call("put", `${base}/${record.id}`, { body: record })).body.result;
     assert.deepEqual({ ...again, ...steady }, again, "answered and sent back, a record is the same");
-    assert.equal((await call("patch", `${base}/${record.id}`, { body: { comment: "patched" } })).body.result.comment, "patched");
+    assert.equal(
+      (await call("patch", `${base}/${record.id}`, { body: { comment: "patched" } })).body.result.comment,
+      "patched",
+    );
   }
   const list = await call("get", base);
-  assert.deepEqual([list.body.result.length, list.body.result_info.total_count, list.body.result_info.per_page], [21, 21, 100]);
+  assert.deepEqual(
+    [list.body.result.length, list.body.result_info.total_count, list.body.result_info.per_page],
+    [21, 21, 100],
+  );
   assert.deepEqual((await call("get", `${base}/usage`)).body.result, { record_usage: 21, record_quota: null });
   assert.deepEqual(list.body.result.find(({ type }: { type: string }) => type === "MX").priority, 10);
 
@@ -156,8 +250,27 @@ test("records: every type is answered as published, and taken again as it was an
   for (const { id } of list.body.result) assert.deepEqual((await call("delete", `${base}/${id}`)).body.result, { id });
   const form = new FormData();
   form.set("file", new File([file], "bind_config.txt", { type: "text/plain" }));
-  assert.deepEqual((await call("post", `${base}/import`, { body: form })).body.result, { recs_added: 21, total_records_parsed: 21 });
-  const strip = (items: { id: string }[]) => items.map((item) => JSON.stringify(Object.entries({ ...item, id: "", created_on: "", modified_on: "", comment_modified_on: "", tags_modified_on: "", settings: {}, private_routing: false }).sort())).sort();
+  assert.deepEqual((await call("post", `${base}/import`, { body: form })).body.result, {
+    recs_added: 21,
+    total_records_parsed: 21,
+  });
+  const strip = (items: { id: string }[]) =>
+    items
+      .map((item) =>
+        JSON.stringify(
+          Object.entries({
+            ...item,
+            id: "",
+            created_on: "",
+            modified_on: "",
+            comment_modified_on: "",
+            tags_modified_on: "",
+            settings: {},
+            private_routing: false,
+          }).sort(),
+        ),
+      )
+      .sort();
   assert.deepEqual(strip((await call("get", base)).body.result), strip(list.body.result));
 });
 
@@ -171,7 +284,9 @@ test("records: filters of the query", async (t) => {
   await post({ type: "A", name: "deep.sub", content: "192.0.2.2", tags: ["team:mail"] });
   const names = async (query: string) => {
     const { status, body } = await call("get", `${base}?${query}`);
-    return status === 200 ? body.result.map(({ name }: { name: string }) => name.replace(".example.com", "")).join(" ") : body.errors[0].code;
+    return status === 200
+      ? body.result.map(({ name }: { name: string }) => name.replace(".example.com", "")).join(" ")
+      : body.errors[0].code;
   };
   assert.equal(await names("type=a"), "deep.sub www");
   assert.equal(await names("name=WWW.example.com."), "www");
@@ -204,8 +319,16 @@ test("records: what is wrong is told in codes", async (t) => {
   const post = async (body: unknown) => codes(await call("post", base, { body }));
   assert.deepEqual(await post({ type: "A", name: "x", content: "1.2.3" }), [400, 1004, 9005]);
   assert.deepEqual((await call("post", base, { body: { type: "A", name: "x", content: "1.2.3" } })).body, {
-    success: false, messages: [], result: null,
-    errors: [{ code: 1004, message: "DNS Validation Error", error_chain: [{ code: 9005, message: "Content for A record is invalid. Must be a valid IPv4 address" }] }],
+    success: false,
+    messages: [],
+    result: null,
+    errors: [
+      {
+        code: 1004,
+        message: "DNS Validation Error",
+        error_chain: [{ code: 9005, message: "Content for A record is invalid. Must be a valid IPv4 address" }],
+      },
+    ],
   });
   await post({ type: "A", name: "x", content: "192.0.2.1" });
   assert.deepEqual(await post({ type: "A", name: "X", content: "192.0.2.1" }), [400, 81058, undefined]);
@@ -217,27 +340,75 @@ test("records: what is wrong is told in codes", async (t) => {
   assert.deepEqual(codes(await call("get", `${base}/${"0".repeat(32)}`)), [404, 81044, undefined]);
   assert.deepEqual(codes(await call("delete", `${base}/nonsense`)), [404, 81044, undefined]);
   assert.deepEqual(codes(await call("get", `/zones/${"0".repeat(32)}/dns_records`)).slice(0, 2), [404, 7003]);
-  const { id: kept } = (await zones.records.managed.set(await zones.get(id), { owner: "email-routing", locked: true, meta: { email_routing: true }, records: [{ type: "MX", name: "@", content: "r.example.net", priority: 1 }] }))[0]!;
-  assert.deepEqual((await call("get", `${base}/${kept}`)).body.result.meta, { email_routing: true, managed_by: "email-routing", read_only: true });
+  const { id: kept } = (
+    await zones.records.managed.set(await zones.get(id), {
+      owner: "email-routing",
+      locked: true,
+      meta: { email_routing: true },
+      records: [{ type: "MX", name: "@", content: "r.example.net", priority: 1 }],
+    })
+  )[0]!;
+  assert.deepEqual((await call("get", `${base}/${kept}`)).body.result.meta, {
+    email_routing: true,
+    managed_by: "email-routing",
+    read_only: true,
+  });
   assert.deepEqual(codes(await call("patch", `${base}/${kept}`, { body: { ttl: 60 } })), [400, 1046, undefined]);
 });
 
 test("records: null stands for what is not given", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
-  const { status, body } = await call("post", base, { body: { type: "A", name: "x", content: "192.0.2.1", data: null, priority: null, ttl: null, proxied: null, comment: null, tags: null, settings: null } });
+  const { status, body } = await call("post", base, {
+    body: {
+      type: "A",
+      name: "x",
+      content: "192.0.2.1",
+      data: null,
+      priority: null,
+      ttl: null,
+      proxied: null,
+      comment: null,
+      tags: null,
+      settings: null,
+    },
+  });
   assert.deepEqual([status, body.result.ttl, body.result.tags], [200, 1, []]);
 });
 
 test("records: a batch", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
-  const first = (await call("post", base, { body: { type: "A", name: "x", content: "192.0.2.1", ttl: 1 } })).body.result;
-  const { status, body } = await call("post", `${base}/batch`, { body: { deletes: [{ id: first.id }], posts: [{ type: "A", name: "x", content: "192.0.2.1", ttl: 1 }, { type: "CNAME", name: "y", content: "x.example.com" }] } });
-  assert.deepEqual([status, body.result.deletes[0].id, body.result.posts.length, body.result.patches, body.result.puts], [200, first.id, 2, [], []]);
-  assert.deepEqual(codes(await call("post", `${base}/batch`, { body: { patches: [{ id: first.id, ttl: 60 }] } })), [404, 81044, undefined]);
-  assert.deepEqual(codes(await call("post", `${base}/batch`, { body: { patches: [{ ttl: 60 }] } })).slice(0, 2), [400, 10001]);
-  assert.deepEqual((await call("post", `${base}/batch`, { body: {} })).body.result, { deletes: [], patches: [], puts: [], posts: [] });
+  const first = (await call("post", base, { body: { type: "A", name: "x", content: "192.0.2.1", ttl: 1 } })).body
+    .result;
+  const { status, body } = await call("post", `${base}/batch`, {
+    body: {
+      deletes: [{ id: first.id }],
+      posts: [
+        { type: "A", name: "x", content: "192.0.2.1", ttl: 1 },
+        { type: "CNAME", name: "y", content: "x.example.com" },
+      ],
+    },
+  });
+  assert.deepEqual(
+    [status, body.result.deletes[0].id, body.result.posts.length, body.result.patches, body.result.puts],
+    [200, first.id, 2, [], []],
+  );
+  assert.deepEqual(codes(await call("post", `${base}/batch`, { body: { patches: [{ id: first.id, ttl: 60 }] } })), [
+    404,
+    81044,
+    undefined,
+  ]);
+  assert.deepEqual(
+    codes(await call("post", `${base}/batch`, { body: { patches: [{ ttl: 60 }] } })).slice(0, 2),
+    [400, 10001],
+  );
+  assert.deepEqual((await call("post", `${base}/batch`, { body: {} })).body.result, {
+    deletes: [],
+    patches: [],
+    puts: [],
+    posts: [],
+  });
 });
 
 test("zone files: forms that cannot be used", async (t) => {
@@ -255,7 +426,10 @@ test("zone files: forms that cannot be used", async (t) => {
   const bad = await send("www A 192.0.2.1\nwww A nonsense\n");
   assert.deepEqual(codes(bad), [400, 9207, 9207]);
   assert.match(bad.body.errors[0].error_chain[0].message, /^line 2: address: it is no IPv4 address/);
-  assert.deepEqual((await send("www A 192.0.2.1\n", { proxied: "true" })).body.result, { recs_added: 1, total_records_parsed: 1 });
+  assert.deepEqual((await send("www A 192.0.2.1\n", { proxied: "true" })).body.result, {
+    recs_added: 1,
+    total_records_parsed: 1,
+  });
   assert.equal((await call("get", base)).body.result[0].proxied, true);
   const exported = await call("get", `${base}/export`);
   assert.match(exported.headers.get("content-type")!, /^text\/plain/);
@@ -269,13 +443,24 @@ test("scans find nothing", async (t) => {
   assert.deepEqual((await call("post", `${base}/scan`)).body.result, { recs_added: 0, total_records_parsed: 0 });
   assert.equal((await call("post", `${base}/scan/trigger`)).status, 200);
   assert.deepEqual((await call("get", `${base}/scan/review`)).body.result, []);
-  assert.deepEqual((await call("post", `${base}/scan/review`, { body: { accepts: [], rejects: [] } })).body.result, { accepts: [], rejects: [] });
-  assert.deepEqual(codes(await call("post", `${base}/scan/review`, { body: { rejects: [{ id: "x" }] } })).slice(0, 2), [404, 81044]);
+  assert.deepEqual((await call("post", `${base}/scan/review`, { body: { accepts: [], rejects: [] } })).body.result, {
+    accepts: [],
+    rejects: [],
+  });
+  assert.deepEqual(
+    codes(await call("post", `${base}/scan/review`, { body: { rejects: [{ id: "x" }] } })).slice(0, 2),
+    [404, 81044],
+  );
 });
 
 test("zones: one that a policy denies is in no list either", async (t) => {
   const denied: string[] = [];
-  const caller: Caller = { ...almighty, accounts: [TEST_ACCOUNT, OTHER], deniedZones: denied, allows: (_, on) => !("zone" in on && denied.includes(on.zone)) };
+  const caller: Caller = {
+    ...almighty,
+    accounts: [TEST_ACCOUNT, OTHER],
+    deniedZones: denied,
+    allows: (_, on) => !("zone" in on && denied.includes(on.zone)),
+  };
   const { call, zone } = await start(t, caller);
   const seen = await zone("seen.test");
   denied.push(await zone("hidden.test"), "0".repeat(32));

@@ -19,46 +19,140 @@ const MAX_ACCOUNTS = 500;
 const MAX_TRIED = 1000;
 
 export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
-  const namesOf = async (caller: Caller) => new Map((await accounts.list(caller, { page: 1, perPage: MAX_ACCOUNTS })).items.map(({ id, name }) => [id, name]));
-  const show = async (zone: Parameters<typeof showZone>[0], caller: Caller) => showZone(zone, (await namesOf(caller)).get(zone.account) ?? "");
+  const namesOf = async (caller: Caller) =>
+    new Map((await accounts.list(caller, { page: 1, perPage: MAX_ACCOUNTS })).items.map(({ id, name }) => [id, name]));
+  const show = async (zone: Parameters<typeof showZone>[0], caller: Caller) =>
+    showZone(zone, (await namesOf(caller)).get(zone.account) ?? "");
 
   return [
-    route({ id: "zones-get", method: "get", path: "/zones", tag: TAG, summary: "List zones", permission: null, query: zoneListQuery, result: z.array(zoneSchema) }, async ({ query, caller }) => {
-      const names = await namesOf(caller);
-      const { name, status, type, order, direction, match } = query;
-      const filters = [
-        ...(query["account.id"] === undefined ? [] : [[query["account.id"]]]),
-        ...(query["account.name"] === undefined ? [] : [[...names].filter(([, text]) => matches(text, query["account.name"]!)).map(([id]) => id)]),
-      ];
-      const wanted: ZoneQuery = {
-        visible: await visibleTo(caller, zones), name, status, types: type, inAccounts: filters, any: match === "any", order, direction,
-        accountOrder: [...names].sort(([, a], [, b]) => (a < b ? -1 : 1)).map(([id]) => id),
-      };
-      const page = pageRequest(query);
-      return pageAnswer(await zones.list(wanted, page), page, (zone) => showZone(zone, names.get(zone.account) ?? ""));
-    }),
-    route({ id: "zones-post", method: "post", path: "/zones", tag: TAG, summary: "Create a zone", permission: null, body: createZoneBody, result: zoneSchema }, async ({ body, caller }) => {
-      const account = body.account?.id ?? (caller.accounts.length === 1 ? caller.accounts[0] : undefined);
-      if (account === undefined) throw apiErrors.badRequest({ reason: "Invalid request body: account.id: the token reaches several accounts, one of them is needed" });
-      if (!caller.accounts.includes(account) || !caller.allows("Zone Write", { account })) throw apiErrors.notAllowed({ permission: '"Zone Write"' });
-      return answer(await show(await zones.create({ account, name: body.name, type: body.type }), caller));
-    }),
-    route({ id: "zones-0-get", method: "get", path: "/zones/{zone_id}", tag: TAG, summary: "Get a zone", permission: null, result: zoneSchema }, async ({ params, caller }) => {
-      const zone = await zones.get(params.zone_id!);
-      if (!READERS.some((permission) => caller.allows(permission, { zone: zone.id, account: zone.account }))) throw apiErrors.notAllowed({ permission: '"Zone Read"' });
-      return answer(await show(zone, caller));
-    }),
-    route({ id: "zones-0-patch", method: "patch", path: "/zones/{zone_id}", tag: TAG, summary: "Change a zone", permission: "Zone Write", body: updateZoneBody, result: zoneSchema }, async ({ params, body, caller }) =>
-      answer(await show(await zones.update(params.zone_id!, { paused: body.paused, type: body.type, vanityNameServers: body.vanity_name_servers }), caller))),
-    route({ id: "zones-0-delete", method: "delete", path: "/zones/{zone_id}", tag: TAG, summary: "Delete a zone with its records", permission: "Zone Write", result: z.object({ id: z.string() }) }, async ({ params }) => {
-      await zones.delete(params.zone_id!);
-      return answer({ id: params.zone_id! });
-    }),
+    route(
+      {
+        id: "zones-get",
+        method: "get",
+        path: "/zones",
+        tag: TAG,
+        summary: "List zones",
+        permission: null,
+        query: zoneListQuery,
+        result: z.array(zoneSchema),
+      },
+      async ({ query, caller }) => {
+        const names = await namesOf(caller);
+        const { name, status, type, order, direction, match } = query;
+        const filters = [
+          ...(query["account.id"] === undefined ? [] : [[query["account.id"]]]),
+          ...(query["account.name"] === undefined
+            ? []
+            : [[...names].filter(([, text]) => matches(text, query["account.name"]!)).map(([id]) => id)]),
+        ];
+        const wanted: ZoneQuery = {
+          visible: await visibleTo(caller, zones),
+          name,
+          status,
+          types: type,
+          inAccounts: filters,
+          any: match === "any",
+          order,
+          direction,
+          accountOrder: [...names].sort(([, a], [, b]) => (a < b ? -1 : 1)).map(([id]) => id),
+        };
+        const page = pageRequest(query);
+        return pageAnswer(await zones.list(wanted, page), page, (zone) =>
+          showZone(zone, names.get(zone.account) ?? ""),
+        );
+      },
+    ),
+    route(
+      {
+        id: "zones-post",
+        method: "post",
+        path: "/zones",
+        tag: TAG,
+        summary: "Create a zone",
+        permission: null,
+        body: createZoneBody,
+        result: zoneSchema,
+      },
+      async ({ body, caller }) => {
+        const account = body.account?.id ?? (caller.accounts.length === 1 ? caller.accounts[0] : undefined);
+        if (account === undefined)
+          throw apiErrors.badRequest({
+            reason: "Invalid request body: account.id: the token reaches several accounts, one of them is needed",
+          });
+        if (!caller.accounts.includes(account) || !caller.allows("Zone Write", { account }))
+          throw apiErrors.notAllowed({ permission: '"Zone Write"' });
+        return answer(await show(await zones.create({ account, name: body.name, type: body.type }), caller));
+      },
+    ),
+    route(
+      {
+        id: "zones-0-get",
+        method: "get",
+        path: "/zones/{zone_id}",
+        tag: TAG,
+        summary: "Get a zone",
+        permission: null,
+        result: zoneSchema,
+      },
+      async ({ params, caller }) => {
+        const zone = await zones.get(params.zone_id!);
+        if (!READERS.some((permission) => caller.allows(permission, { zone: zone.id, account: zone.account })))
+          throw apiErrors.notAllowed({ permission: '"Zone Read"' });
+        return answer(await show(zone, caller));
+      },
+    ),
+    route(
+      {
+        id: "zones-0-patch",
+        method: "patch",
+        path: "/zones/{zone_id}",
+        tag: TAG,
+        summary: "Change a zone",
+        permission: "Zone Write",
+        body: updateZoneBody,
+        result: zoneSchema,
+      },
+      async ({ params, body, caller }) =>
+        answer(
+          await show(
+            await zones.update(params.zone_id!, {
+              paused: body.paused,
+              type: body.type,
+              vanityNameServers: body.vanity_name_servers,
+            }),
+            caller,
+          ),
+        ),
+    ),
+    route(
+      {
+        id: "zones-0-delete",
+        method: "delete",
+        path: "/zones/{zone_id}",
+        tag: TAG,
+        summary: "Delete a zone with its records",
+        permission: "Zone Write",
+        result: z.object({ id: z.string() }),
+      },
+      async ({ params }) => {
+        await zones.delete(params.zone_id!);
+        return answer({ id: params.zone_id! });
+      },
+    ),
   ];
 }
 
 /** Whoever may do something in a zone may know what it is, as with the hosted API. */
-const READERS: Permission[] = ["Zone Read", "DNS Read", "Zone Settings Read", "Workers Scripts Read", "Workers Routes Read", "Stream Read", "Email Routing Rules Read", "Email Sending Read"];
+const READERS: Permission[] = [
+  "Zone Read",
+  "DNS Read",
+  "Zone Settings Read",
+  "Workers Scripts Read",
+  "Workers Routes Read",
+  "Stream Read",
+  "Email Routing Rules Read",
+  "Email Sending Read",
+];
 
 async function visibleTo(caller: Caller, zones: Zones): Promise<ZoneQuery["visible"]> {
   const whole = caller.accounts.filter((account) => caller.allows("Zone Read", { account }));
@@ -72,7 +166,10 @@ async function visibleTo(caller: Caller, zones: Zones): Promise<ZoneQuery["visib
   return { accounts: whole, zones: single, hidden };
 }
 
-function matches(name: string, { operator, text, caseSensitive }: { operator: TextOperator; text: string; caseSensitive: boolean }): boolean {
+function matches(
+  name: string,
+  { operator, text, caseSensitive }: { operator: TextOperator; text: string; caseSensitive: boolean },
+): boolean {
   const [value, wanted] = caseSensitive ? [name, text] : [name.toLowerCase(), text.toLowerCase()];
   if (operator === "equal") return value === wanted;
   if (operator === "not_equal") return value !== wanted;

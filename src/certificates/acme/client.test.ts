@@ -15,7 +15,11 @@ const identity = makeSelfSigned({ names: ["localhost"], clock: systemClock });
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
 /** An HTTPS server that is not always a good ACME server, and a client of it. */
-async function against(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse, body: string) => void, options: AcmeHttpOptions = {}) {
+async function against(
+  t: TestContext,
+  answer: (request: IncomingMessage, response: ServerResponse, body: string) => void,
+  options: AcmeHttpOptions = {},
+) {
   const server = createServer({ cert: identity.cert, key: identity.key }, (request, response) => {
     let body = "";
     request.on("data", (chunk: Buffer) => (body += String(chunk))).on("end", () => answer(request, response, body));
@@ -28,7 +32,18 @@ async function against(t: TestContext, answer: (request: IncomingMessage, respon
   const base = `https://localhost:${(server.address() as AddressInfo).port}`;
   const over = new AbortController();
   const http = createAcmeHttp({ ca: identity.cert, ...options });
-  return { base, over, http, client: createAcmeClient({ directory: `${base}/dir`, key: key.privateKey, http, clock: systemClock, signal: over.signal }) };
+  return {
+    base,
+    over,
+    http,
+    client: createAcmeClient({
+      directory: `${base}/dir`,
+      key: key.privateKey,
+      http,
+      clock: systemClock,
+      signal: over.signal,
+    }),
+  };
 }
 
 /** The directory and nonces 1, 2, 3, …; the rest is `answer`'s. */
@@ -36,7 +51,10 @@ function acme(answer: (request: IncomingMessage, response: ServerResponse, body:
   let nonces = 0;
   return (request: IncomingMessage, response: ServerResponse, body: string) => {
     const base = `https://${request.headers.host}`;
-    if (request.url === "/dir") return response.end(JSON.stringify({ newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order` }));
+    if (request.url === "/dir")
+      return response.end(
+        JSON.stringify({ newNonce: `${base}/nonce`, newAccount: `${base}/account`, newOrder: `${base}/order` }),
+      );
     response.setHeader("replay-nonce", `n${++nonces}`);
     if (request.url === "/nonce") return response.end();
     if (request.url === "/account") return response.writeHead(201, { location: `${base}/account/1` }).end("{}");
@@ -45,13 +63,16 @@ function acme(answer: (request: IncomingMessage, response: ServerResponse, body:
 }
 
 const problem = (response: ServerResponse, status: number, type: string, headers: Record<string, string> = {}) =>
-  response.writeHead(status, { "content-type": "application/problem+json", ...headers }).end(JSON.stringify({ type: `urn:ietf:params:acme:error:${type}`, detail: "as it is" }));
+  response
+    .writeHead(status, { "content-type": "application/problem+json", ...headers })
+    .end(JSON.stringify({ type: `urn:ietf:params:acme:error:${type}`, detail: "as it is" }));
 
 describe("an ACME server", () => {
   test("that does not answer, that stops in the middle, or that does not end is not waited for", async (t) => {
     for (const hang of [
       () => {},
-      (_: IncomingMessage, response: ServerResponse) => void response.writeHead(200, { "content-length": 100 }).write("{"),
+      (_: IncomingMessage, response: ServerResponse) =>
+        void response.writeHead(200, { "content-length": 100 }).write("{"),
       (_: IncomingMessage, response: ServerResponse) => {
         const timer = setInterval(() => response.write("x"), 20).unref();
         response.on("close", () => clearInterval(timer));
@@ -75,25 +96,45 @@ describe("an ACME server", () => {
   test("whose certificate another authority signed is not believed", async (t) => {
     const { base } = await against(t, (_, response) => void response.end("{}"));
     const http = createAcmeHttp({ ca: makeSelfSigned({ names: ["localhost"], clock: systemClock }).cert });
-    await assert.rejects(http("GET", `${base}/dir`, undefined, new AbortController().signal), /self-signed certificate/);
-    await assert.rejects(createAcmeHttp({})("GET", `${base}/dir`, undefined, new AbortController().signal), /self-signed certificate/);
+    await assert.rejects(
+      http("GET", `${base}/dir`, undefined, new AbortController().signal),
+      /self-signed certificate/,
+    );
+    await assert.rejects(
+      createAcmeHttp({})("GET", `${base}/dir`, undefined, new AbortController().signal),
+      /self-signed certificate/,
+    );
   });
 
   test("may find a nonce bad ten times, and not for ever", async (t) => {
     let bad = 10;
-    const answer = acme((_, response) => (bad-- > 0 ? problem(response, 400, "badNonce") : response.writeHead(201, { location: "https://localhost/order/1" }).end('{"status":"ready"}')));
+    const answer = acme((_, response) =>
+      bad-- > 0
+        ? problem(response, 400, "badNonce")
+        : response.writeHead(201, { location: "https://localhost/order/1" }).end('{"status":"ready"}'),
+    );
     const { client } = await against(t, answer);
     await client.register([]);
     assert.equal((await client.newOrder(["a.example"])).url, "https://localhost/order/1");
     bad = Infinity;
-    await assert.rejects(client.newOrder(["a.example"]), (err) => err instanceof AcmeProblem && err.type === "badNonce");
+    await assert.rejects(
+      client.newOrder(["a.example"]),
+      (err) => err instanceof AcmeProblem && err.type === "badNonce",
+    );
   });
 
   test("is sent requests that are signed, each with a nonce of its own, and the account after it is known", async (t) => {
     const seen: { nonce: string; kid?: string; url: string }[] = [];
     const answer = acme((_, response, body) => {
       const { protected: head, payload, signature } = JSON.parse(body) as Record<string, string>;
-      assert.ok(verify("sha256", Buffer.from(`${head}.${payload}`), { key: key.publicKey, dsaEncoding: "ieee-p1363" }, Buffer.from(signature!, "base64url")));
+      assert.ok(
+        verify(
+          "sha256",
+          Buffer.from(`${head}.${payload}`),
+          { key: key.publicKey, dsaEncoding: "ieee-p1363" },
+          Buffer.from(signature!, "base64url"),
+        ),
+      );
       seen.push(JSON.parse(Buffer.from(head!, "base64url").toString()) as never);
       assert.equal(payload, "");
       response.end('{"status":"valid"}');
@@ -107,9 +148,16 @@ describe("an ACME server", () => {
 
   test("that wants to be left alone says for how long", async (t) => {
     let after = "120";
-    const { client } = await against(t, acme((_, response) => void problem(response, 429, "rateLimited", { "retry-after": after })));
+    const { client } = await against(
+      t,
+      acme((_, response) => void problem(response, 429, "rateLimited", { "retry-after": after })),
+    );
     await client.register([]);
-    const waits = async () => client.newOrder(["a.example"]).then(() => assert.fail("was not refused"), (err: AcmeProblem) => err);
+    const waits = async () =>
+      client.newOrder(["a.example"]).then(
+        () => assert.fail("was not refused"),
+        (err: AcmeProblem) => err,
+      );
     const told = await waits();
     assert.deepEqual([told.type, told.retryAfterMs], ["rateLimited", 120_000]);
     assert.match(told.message, /429 rateLimited: as it is/);
@@ -126,7 +174,10 @@ describe("an ACME server", () => {
       const { client } = await against(t, (_, response) => void response.end(text));
       await assert.rejects(client.register([]), AcmeProblem);
     }
-    const { client } = await against(t, (_, response) => void response.writeHead(302, { location: "https://elsewhere.example/" }).end());
+    const { client } = await against(
+      t,
+      (_, response) => void response.writeHead(302, { location: "https://elsewhere.example/" }).end(),
+    );
     await assert.rejects(client.register([]), /answered with 302/);
   });
 });

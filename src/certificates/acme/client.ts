@@ -71,7 +71,8 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
     const response = await http("GET", directoryUrl, undefined, signal);
     if (response.status !== 200) throw problemOf(response, directoryUrl, clock.now());
     const found = jsonOf<Partial<Directory>>(response, directoryUrl);
-    if (![found.newNonce, found.newAccount, found.newOrder].every((url) => typeof url === "string")) throw new AcmeProblem(`${directoryUrl} is not the directory of an ACME server`, "");
+    if (![found.newNonce, found.newAccount, found.newOrder].every((url) => typeof url === "string"))
+      throw new AcmeProblem(`${directoryUrl} is not the directory of an ACME server`, "");
     return found as Directory;
   }
   const directory = () => (known ??= readDirectory());
@@ -89,11 +90,21 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
       // A nonce serves once, so whoever takes it leaves none behind.
       const taken = nonce;
       nonce = undefined;
-      const head = { alg: "ES256", nonce: taken ?? (await freshNonce()), url, ...(account === undefined ? { jwk } : { kid: account }) };
+      const head = {
+        alg: "ES256",
+        nonce: taken ?? (await freshNonce()),
+        url,
+        ...(account === undefined ? { jwk } : { kid: account }),
+      };
       const signed = `${base64url(JSON.stringify(head))}.${payload === undefined ? "" : base64url(JSON.stringify(payload))}`;
       const [protectedHead, body] = signed.split(".");
       const signature = sign("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" }).toString("base64url");
-      const response = await http("POST", url, JSON.stringify({ protected: protectedHead, payload: body, signature }), signal);
+      const response = await http(
+        "POST",
+        url,
+        JSON.stringify({ protected: protectedHead, payload: body, signature }),
+        signal,
+      );
       nonce = response.header("replay-nonce");
       if (response.status < 300) return response;
       const problem = problemOf(response, url, clock.now());
@@ -105,7 +116,11 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
   async function look<Thing>(url: string, payload?: object): Promise<Looked<Thing>> {
     const response = await post(url, payload);
     const location = response.header("location");
-    return { url: payload === undefined ? url : location, ...jsonOf<Thing & object>(response, url), waitMs: retryAfter(response, clock.now()) } as Looked<Thing>;
+    return {
+      url: payload === undefined ? url : location,
+      ...jsonOf<Thing & object>(response, url),
+      waitMs: retryAfter(response, clock.now()),
+    } as Looked<Thing>;
   }
 
   return {
@@ -114,10 +129,12 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
       // 7.3: a key that has an account already gets that one.
       const response = await post((await directory()).newAccount, { termsOfServiceAgreed: true, contact });
       const location = response.header("location");
-      if (location === undefined) throw new AcmeProblem("The ACME server made an account and did not say where it is", "");
+      if (location === undefined)
+        throw new AcmeProblem("The ACME server made an account and did not say where it is", "");
       account = location;
     },
-    newOrder: async (names) => look((await directory()).newOrder, { identifiers: names.map((value) => ({ type: "dns", value })) }),
+    newOrder: async (names) =>
+      look((await directory()).newOrder, { identifiers: names.map((value) => ({ type: "dns", value })) }),
     order: (url) => look(url),
     authorization: (url) => look(url),
     challengeReady: async (url) => void (await post(url, {})),

@@ -27,10 +27,17 @@ export function createHttpSolver({ db, clock }: { db: Db; clock: Clock }): HttpS
     async respond(request, response) {
       const path = request.url!.split("?", 1)[0]!;
       const token = path.slice(CHALLENGE_PATH.length);
-      if (!path.startsWith(CHALLENGE_PATH) || !TOKEN.test(token) || (request.method !== "GET" && request.method !== "HEAD")) return false;
+      if (
+        !path.startsWith(CHALLENGE_PATH) ||
+        !TOKEN.test(token) ||
+        (request.method !== "GET" && request.method !== "HEAD")
+      )
+        return false;
       const answer = await proofs.find(token, clock.now());
       if (answer === undefined) return false;
-      response.writeHead(200, { "content-type": "application/octet-stream", "content-length": Buffer.byteLength(answer) }).end(request.method === "HEAD" ? undefined : answer);
+      response
+        .writeHead(200, { "content-type": "application/octet-stream", "content-length": Buffer.byteLength(answer) })
+        .end(request.method === "HEAD" ? undefined : answer);
       return true;
     },
   };

@@ -13,7 +13,12 @@ export interface AcmeResponse {
   text: string;
 }
 
-export type AcmeHttp = (method: "GET" | "HEAD" | "POST", url: string, body: string | undefined, signal: AbortSignal) => Promise<AcmeResponse>;
+export type AcmeHttp = (
+  method: "GET" | "HEAD" | "POST",
+  url: string,
+  body: string | undefined,
+  signal: AbortSignal,
+) => Promise<AcmeResponse>;
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -23,15 +28,26 @@ export function createAcmeHttp({ ca, timeoutMs = 30_000 }: AcmeHttpOptions): Acm
   return (method, url, body, signal) =>
     new Promise((resolve, reject) => {
       const within = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-      const fail = (err: Error) => reject(within.aborted && !signal.aborted ? new Error(`${method} ${url} took longer than ${timeoutMs} ms`) : err);
-      const headers = { "user-agent": "Reelpost", "accept-language": "en", ...(body !== undefined && { "content-type": "application/jose+json", "content-length": Buffer.byteLength(body) }) };
+      const fail = (err: Error) =>
+        reject(
+          within.aborted && !signal.aborted ? new Error(`${method} ${url} took longer than ${timeoutMs} ms`) : err,
+        );
+      const headers = {
+        "user-agent": "Reelpost",
+        "accept-language": "en",
+        ...(body !== undefined && {
+          "content-type": "application/jose+json",
+          "content-length": Buffer.byteLength(body),
+        }),
+      };
       const outgoing = request(url, { method, agent, headers, signal: within }, (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
         response.on("error", fail);
         response.on("data", (chunk: Buffer) => {
           chunks.push(chunk);
-          if ((bytes += chunk.length) > MAX_BYTES) outgoing.destroy(new Error(`${url} answered with more than ${MAX_BYTES} bytes`));
+          if ((bytes += chunk.length) > MAX_BYTES)
+            outgoing.destroy(new Error(`${url} answered with more than ${MAX_BYTES} bytes`));
         });
         response.on("end", () => {
           const header = (name: string) => [response.headers[name]].flat()[0];

@@ -23,9 +23,16 @@ export async function orderCertificate(parts: OrderParts, names: readonly string
   const { client, contact, clock, signal } = parts;
   await client.register(contact);
   const order = await client.newOrder(names);
-  const until = async (...done: Order["status"][]) => poll(() => client.order(order.url), ({ status }) => done.includes(status), clock, signal);
+  const until = async (...done: Order["status"][]) =>
+    poll(
+      () => client.order(order.url),
+      ({ status }) => done.includes(status),
+      clock,
+      signal,
+    );
   if (order.status === "pending") await prove(parts, order.authorizations);
-  if (refuseInvalid(await until("ready", "processing", "valid")).status === "ready") await client.finalize(order.finalize, certificateRequest(names, key));
+  if (refuseInvalid(await until("ready", "processing", "valid")).status === "ready")
+    await client.finalize(order.finalize, certificateRequest(names, key));
   const { certificate } = refuseInvalid(await until("valid"));
   if (certificate === undefined) throw new AcmeProblem("The order is done and names no certificate", "");
   return client.certificate(certificate);
@@ -43,7 +50,11 @@ async function prove({ client, solver, clock, log, signal }: OrderParts, urls: r
       if (authorization.status === "valid") continue;
       const challenge = authorization.challenges.find(({ type }) => type === solver.type);
       const { value: name } = authorization.identifier;
-      if (challenge === undefined) throw new AcmeProblem(`The ACME server does not offer ${solver.type} for ${name}, only ${authorization.challenges.map(({ type }) => type).join(", ")}`, "");
+      if (challenge === undefined)
+        throw new AcmeProblem(
+          `The ACME server does not offer ${solver.type} for ${name}, only ${authorization.challenges.map(({ type }) => type).join(", ")}`,
+          "",
+        );
       const proof = { name, token: challenge.token, keyAuthorization: client.keyAuthorization(challenge.token) };
       shown.push(proof);
       await solver.show(proof, signal);
@@ -51,26 +62,54 @@ async function prove({ client, solver, clock, log, signal }: OrderParts, urls: r
       ready.push(challenge.url);
     }
     for (const url of ready) await client.challengeReady(url);
-    for (const url of waiting) refuseUnproved(await poll(() => client.authorization(url), ({ status }) => status === "valid", clock, signal), solver.type);
+    for (const url of waiting)
+      refuseUnproved(
+        await poll(
+          () => client.authorization(url),
+          ({ status }) => status === "valid",
+          clock,
+          signal,
+        ),
+        solver.type,
+      );
   } finally {
-    for (const proof of shown) await solver.clear(proof).catch((err: unknown) => log.warn({ name: proof.name, reason: messageOf(err) }, "what was shown to the ACME server could not be removed"));
+    for (const proof of shown)
+      await solver
+        .clear(proof)
+        .catch((err: unknown) =>
+          log.warn(
+            { name: proof.name, reason: messageOf(err) },
+            "what was shown to the ACME server could not be removed",
+          ),
+        );
   }
 }
 
 /** Looks until it is done or not pending any more, slower each time, as slowly as the server asks. */
-async function poll<Thing extends Looked<{ status: string }>>(look: () => Promise<Thing>, done: (thing: Thing) => boolean, clock: Clock, signal: AbortSignal): Promise<Thing> {
+async function poll<Thing extends Looked<{ status: string }>>(
+  look: () => Promise<Thing>,
+  done: (thing: Thing) => boolean,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Thing> {
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, MOST_MS)) {
     const thing = await look();
-    if (done(thing) || (thing.status !== "pending" && thing.status !== "processing" && thing.status !== "ready")) return thing;
+    if (done(thing) || (thing.status !== "pending" && thing.status !== "processing" && thing.status !== "ready"))
+      return thing;
     await clock.sleep(Math.min(Math.max(pause, thing.waitMs ?? 0), 60_000), signal);
   }
 }
 
 function refuseInvalid(order: Order): Order {
-  if (order.status === "invalid") throw new AcmeProblem(`The ACME server gave the order up: ${textOf(order.error)}`, "");
+  if (order.status === "invalid")
+    throw new AcmeProblem(`The ACME server gave the order up: ${textOf(order.error)}`, "");
   return order;
 }
 
 function refuseUnproved({ status, identifier, challenges }: Authorization, type: string): void {
-  if (status !== "valid") throw new AcmeProblem(`The ACME server does not believe that ${identifier.value} is ours (${type}): ${textOf(challenges.find((one) => one.type === type)?.error)}`, "unauthorized");
+  if (status !== "valid")
+    throw new AcmeProblem(
+      `The ACME server does not believe that ${identifier.value} is ours (${type}): ${textOf(challenges.find((one) => one.type === type)?.error)}`,
+      "unauthorized",
+    );
 }

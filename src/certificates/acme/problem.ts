@@ -30,14 +30,21 @@ export function problemOf(response: AcmeResponse, asked: string, now: number): A
     // A proxy in front answers with whatever it likes.
   }
   const type = typeOf(document);
-  return new AcmeProblem(`${asked} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${textOf(document)}`, type, retryAfter(response, now));
+  return new AcmeProblem(
+    `${asked} was answered with ${response.status}${type === "" ? "" : ` ${type}`}: ${textOf(document)}`,
+    type,
+    retryAfter(response, now),
+  );
 }
 
-const typeOf = ({ type }: ProblemDocument) => (typeof type === "string" ? type.replace("urn:ietf:params:acme:error:", "") : "");
+const typeOf = ({ type }: ProblemDocument) =>
+  typeof type === "string" ? type.replace("urn:ietf:params:acme:error:", "") : "";
 
 export function textOf(document: ProblemDocument | undefined): string {
   const detail = typeof document?.detail === "string" ? document.detail : "no reason was given";
-  const more = (Array.isArray(document?.subproblems) ? document.subproblems : []).map((sub) => `${sub.identifier?.value ?? ""}: ${textOf(sub)}`);
+  const more = (Array.isArray(document?.subproblems) ? document.subproblems : []).map(
+    (sub) => `${sub.identifier?.value ?? ""}: ${textOf(sub)}`,
+  );
   return [detail, ...more].join("; ").slice(0, 1000);
 }
 

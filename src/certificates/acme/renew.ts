@@ -36,31 +36,54 @@ export async function renew(parts: RenewParts, row: CertificateRow, lease: strin
   const { table, secrets, clock, log, http, directory, contact, solver, orderMs, over } = parts;
   const names = JSON.parse(row.names) as string[];
   try {
-    const key = row.private_key === null ? newKey() : createPrivateKey(secrets.open(row.private_key, sealedFor(row.id)));
+    const key =
+      row.private_key === null ? newKey() : createPrivateKey(secrets.open(row.private_key, sealedFor(row.id)));
     const signal = AbortSignal.any([over, AbortSignal.timeout(orderMs)]);
     const client = createAcmeClient({ directory, key: await accountKey(parts), http, clock, signal });
     const chain = await orderCertificate({ client, contact, solver, clock, log, signal }, names, key);
     const pair = readPair({ cert: chain, key: pemOf(key) });
-    const kept = await table.issued(row.id, lease, { chain, private_key: secrets.seal(pair.key, sealedFor(row.id)), not_after: pair.notAfter, next_at: renewAt(pair) });
-    if (kept) log.info({ names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() }, "a TLS certificate was issued");
+    const kept = await table.issued(row.id, lease, {
+      chain,
+      private_key: secrets.seal(pair.key, sealedFor(row.id)),
+      not_after: pair.notAfter,
+      next_at: renewAt(pair),
+    });
+    if (kept)
+      log.info(
+        { names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() },
+        "a TLS certificate was issued",
+      );
     else log.warn({ names }, "a TLS certificate came too late: another process asks for it by now");
     return kept;
   } catch (err) {
     // A server that stops says nothing about the certificate: whoever looks next takes it up.
-    if (over.aborted) await table.failed(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
+    if (over.aborted)
+      await table.failed(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
     else await putOff(parts, row, lease, err);
     return false;
   }
 }
 
-async function putOff({ table, clock, log }: RenewParts, row: CertificateRow, lease: string, err: unknown): Promise<void> {
+async function putOff(
+  { table, clock, log }: RenewParts,
+  row: CertificateRow,
+  lease: string,
+  err: unknown,
+): Promise<void> {
   const failures = row.failures + 1;
-  const wait = err instanceof UserError ? OURS_MS : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
+  const wait =
+    err instanceof UserError ? OURS_MS : retryIn(failures, err instanceof AcmeProblem ? err.retryAfterMs : undefined);
   const reason = messageOf(err).slice(0, 1000);
   await table.failed(row.id, lease, { next_at: clock.now() + wait, failures, error: reason });
   const daysLeft = row.not_after === null ? undefined : Math.floor((row.not_after - clock.now()) / DAY);
   log[daysLeft !== undefined && daysLeft < 7 ? "error" : "warn"](
-    { names: JSON.parse(row.names) as unknown, reason, failures, againInSeconds: Math.round(wait / 1000), ...(daysLeft !== undefined && { daysLeft }) },
+    {
+      names: JSON.parse(row.names) as unknown,
+      reason,
+      failures,
+      againInSeconds: Math.round(wait / 1000),
+      ...(daysLeft !== undefined && { daysLeft }),
+    },
     "a TLS certificate could not be had from the ACME server",
   );
 }
@@ -68,7 +91,9 @@ async function putOff({ table, clock, log }: RenewParts, row: CertificateRow, le
 /** One account for all processes and certificates, made by whoever is first. */
 async function accountKey({ table, secrets, directory }: RenewParts): Promise<KeyObject> {
   const context = `acme/${directory}`;
-  return createPrivateKey(secrets.open(await table.account(directory, secrets.seal(pemOf(newKey()), context)), context));
+  return createPrivateKey(
+    secrets.open(await table.account(directory, secrets.seal(pemOf(newKey()), context)), context),
+  );
 }
 
 const newKey = (): KeyObject => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;

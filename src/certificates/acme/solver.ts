@@ -26,7 +26,8 @@ export interface DnsTexts {
 
 /** RFC 8555 8.4 */
 export function createDnsSolver(texts: DnsTexts): Solver {
-  const recordOf = ({ name, keyAuthorization }: Proof) => [`_acme-challenge.${name}`, createHash("sha256").update(keyAuthorization).digest("base64url")] as const;
+  const recordOf = ({ name, keyAuthorization }: Proof) =>
+    [`_acme-challenge.${name}`, createHash("sha256").update(keyAuthorization).digest("base64url")] as const;
   return {
     type: "dns-01",
     show: (proof, signal) => texts.set(...recordOf(proof), signal),

@@ -1,5 +1,18 @@
 import { createPublicKey, randomBytes, sign, type KeyObject } from "node:crypto";
-import { bits, context, contextPrimitive, integer, octets, oid, sequence, set, time, utf8, yes, type Der } from "./der.ts";
+import {
+  bits,
+  context,
+  contextPrimitive,
+  integer,
+  octets,
+  oid,
+  sequence,
+  set,
+  time,
+  utf8,
+  yes,
+  type Der,
+} from "./der.ts";
 
 const ECDSA_WITH_SHA256 = sequence(oid("1.2.840.10045.4.3.2"));
 
@@ -40,8 +53,13 @@ export function certificateRequest(names: readonly string[], key: KeyObject): De
   return signed(sequence(integer(Buffer.of(0)), sequence(), publicKeyOf(key), wanted), key);
 }
 
-const signed = (content: Der, key: KeyObject): Der => sequence(content, ECDSA_WITH_SHA256, bits(sign("sha256", content, key)));
+const signed = (content: Der, key: KeyObject): Der =>
+  sequence(content, ECDSA_WITH_SHA256, bits(sign("sha256", content, key)));
 const publicKeyOf = (key: KeyObject): Der => createPublicKey(key).export({ type: "spki", format: "der" });
-const subjectAltName = (names: readonly string[]): Der => sequence(oid("2.5.29.17"), octets(sequence(...names.map((name) => contextPrimitive(2, Buffer.from(name, "latin1"))))));
+const subjectAltName = (names: readonly string[]): Der =>
+  sequence(
+    oid("2.5.29.17"),
+    octets(sequence(...names.map((name) => contextPrimitive(2, Buffer.from(name, "latin1"))))),
+  );
 /** At most 64 characters (RFC 5280 A.1, ub-common-name). */
 const commonName = (name: string): Der => sequence(set(sequence(oid("2.5.4.3"), utf8(name.slice(0, 64)))));

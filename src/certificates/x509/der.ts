@@ -9,7 +9,8 @@ export const octets = (content: Uint8Array): Der => tagged(0x04, content);
 /** Whole octets only. */
 export const bits = (content: Uint8Array): Der => tagged(0x03, Buffer.concat([Buffer.of(0), content]));
 /** An unsigned number: a set first bit would make it negative. */
-export const integer = (bytes: Uint8Array): Der => tagged(0x02, bytes[0]! & 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
+export const integer = (bytes: Uint8Array): Der =>
+  tagged(0x02, bytes[0]! & 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
 export const yes: Der = Buffer.of(0x01, 1, 0xff);
 /** `[number] EXPLICIT`, or IMPLICIT of a constructed type. */
 export const context = (number: number, content: Uint8Array): Der => tagged(0xa0 | number, content);
@@ -29,7 +30,9 @@ export function oid(dotted: string): Der {
 }
 
 export function pem(label: string, der: Uint8Array): string {
-  const lines = Buffer.from(der).toString("base64").match(/.{1,64}/g)!;
+  const lines = Buffer.from(der)
+    .toString("base64")
+    .match(/.{1,64}/g)!;
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 }
 

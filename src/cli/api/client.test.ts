@@ -6,35 +6,72 @@ import { createApi } from "./client.ts";
 import { collect, cursorPagesOf, pagesOf } from "./lists.ts";
 import { at, objectPath } from "./paths.ts";
 
-const busy = (status: number, headers: Record<string, string>): Reply => ({ status, headers: { "content-type": "application/json", ...headers }, raw: JSON.stringify({ success: false, errors: [{ code: 971, message: "slow down" }], messages: [], result: null }) });
-const caught = (work: Promise<unknown>) => work.then(() => assert.fail("it was answered"), (thrown: UserError) => thrown);
+const busy = (status: number, headers: Record<string, string>): Reply => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  raw: JSON.stringify({ success: false, errors: [{ code: 971, message: "slow down" }], messages: [], result: null }),
+});
+const caught = (work: Promise<unknown>) =>
+  work.then(
+    () => assert.fail("it was answered"),
+    (thrown: UserError) => thrown,
+  );
 
 test("a request carries the token, its query and its JSON; the result comes out of the envelope", async (t) => {
   const fake = await startFakeApi(t, { "POST /x": { result: { id: 1 } } });
   const api = createApi({ url: fake.url, token: "secret", version: "1.2.3" });
-  assert.deepEqual(await api.result("POST", "/x", { query: { a: "b c", none: undefined, n: 1 }, json: { q: 1 } }), { id: 1 });
+  assert.deepEqual(await api.result("POST", "/x", { query: { a: "b c", none: undefined, n: 1 }, json: { q: 1 } }), {
+    id: 1,
+  });
   const [seen] = fake.seen;
-  assert.deepEqual([seen!.path, seen!.headers.authorization, seen!.headers["user-agent"], seen!.headers["content-type"], seen!.body.toString()], ["/x?a=b+c&n=1", "Bearer secret", "reelpost/1.2.3", "application/json", '{"q":1}']);
+  assert.deepEqual(
+    [
+      seen!.path,
+      seen!.headers.authorization,
+      seen!.headers["user-agent"],
+      seen!.headers["content-type"],
+      seen!.body.toString(),
+    ],
+    ["/x?a=b+c&n=1", "Bearer secret", "reelpost/1.2.3", "application/json", '{"q":1}'],
+  );
 });
 
 test("a server that is busy is asked again after the time it names, a bounded number of times, with the whole body", async (t) => {
   let attempts = 0;
   const fake = await startFakeApi(t, {
-    "PUT /flaky": () => (++attempts < 3 ? busy(attempts === 1 ? 429 : 503, attempts === 1 ? { "retry-after": "7" } : {}) : { result: "done" }),
+    "PUT /flaky": () =>
+      ++attempts < 3
+        ? busy(attempts === 1 ? 429 : 503, attempts === 1 ? { "retry-after": "7" } : {})
+        : { result: "done" },
     "GET /never": () => busy(503, {}),
     "GET /later": () => busy(429, { "retry-after": "3600" }),
     "GET /date": () => busy(429, { "retry-after": new Date(Date.now() + 2_000_000).toUTCString() }),
   });
   const waits: number[] = [];
   const told: number[] = [];
-  const api = createApi({ url: fake.url, token: "t", version: "1", pause: async (ms) => waits.push(ms), onWait: (seconds) => told.push(seconds) });
+  const api = createApi({
+    url: fake.url,
+    token: "t",
+    version: "1",
+    pause: async (ms) => waits.push(ms),
+    onWait: (seconds) => told.push(seconds),
+  });
   async function* chunks() {
     yield Buffer.from("who");
     yield Buffer.from("le");
   }
   assert.equal(await api.result("PUT", "/flaky", { body: () => ({ stream: chunks(), size: 5 }) }), "done");
-  assert.deepEqual([waits, told], [[7000, 2000], [7, 2]]);
-  assert.deepEqual(fake.seen.map(({ body, headers }) => [body.toString(), headers["content-length"]]), [1, 2, 3].map(() => ["whole", "5"]));
+  assert.deepEqual(
+    [waits, told],
+    [
+      [7000, 2000],
+      [7, 2],
+    ],
+  );
+  assert.deepEqual(
+    fake.seen.map(({ body, headers }) => [body.toString(), headers["content-length"]]),
+    [1, 2, 3].map(() => ["whole", "5"]),
+  );
   waits.length = 0;
   assert.equal((await caught(api.result("GET", "/never"))).code, 971);
   assert.deepEqual(waits, [1000, 2000, 4000, 8000]);
@@ -45,8 +82,26 @@ test("a server that is busy is asked again after the time it names, a bounded nu
 
 test("what the server refuses is told with its code, its chain and what to do", async (t) => {
   const fake = await startFakeApi(t, {
-    "GET /fix": { status: 400, errors: [{ code: 10021, message: "It does not start", error_chain: [{ code: 1, message: "line 3" }, { code: 10021, message: "Correct the code" }] }] },
-    "GET /two": { status: 400, errors: [{ code: 1, message: "one\u001B[31m" }, { code: 2, message: "two" }] },
+    "GET /fix": {
+      status: 400,
+      errors: [
+        {
+          code: 10021,
+          message: "It does not start",
+          error_chain: [
+            { code: 1, message: "line 3" },
+            { code: 10021, message: "Correct the code" },
+          ],
+        },
+      ],
+    },
+    "GET /two": {
+      status: 400,
+      errors: [
+        { code: 1, message: "one\u001B[31m" },
+        { code: 2, message: "two" },
+      ],
+    },
     "GET /absent": { status: 404, errors: [{ code: 10007, message: "This Worker does not exist on your account." }] },
     "GET /empty": { status: 500, errors: [] },
   });
@@ -55,25 +110,48 @@ test("what the server refuses is told with its code, its chain and what to do", 
     const { message, fix, code, domain } = await caught(api.result("GET", path));
     return [domain, code, message, fix];
   };
-  assert.deepEqual(await told("/fix"), ["server", 10021, "It does not start [code: 10021]\n  line 3", "Correct the code"]);
+  assert.deepEqual(await told("/fix"), [
+    "server",
+    10021,
+    "It does not start [code: 10021]\n  line 3",
+    "Correct the code",
+  ]);
   assert.deepEqual(await told("/two"), ["server", 1, "one\\x1b[31m [code: 1]\ntwo [code: 2]", undefined]);
-  assert.deepEqual((await told("/absent")).slice(1, 3), [10007, "This Worker does not exist on your account. [code: 10007]"]);
+  assert.deepEqual((await told("/absent")).slice(1, 3), [
+    10007,
+    "This Worker does not exist on your account. [code: 10007]",
+  ]);
   assert.match(String((await told("/absent"))[3]), /reelpost deploy/);
   assert.match(String((await told("/empty"))[2]), /refused with status 500/);
 });
 
 test("no server, another server, a server that says nothing: each is told as what it is", async (t) => {
-  const fake = await startFakeApi(t, { "GET /page": { status: 502, raw: "<html>bad gateway</html>" }, "GET /fine": { raw: "hello" } });
+  const fake = await startFakeApi(t, {
+    "GET /page": { status: 502, raw: "<html>bad gateway</html>" },
+    "GET /fine": { raw: "hello" },
+  });
   const gone = await startFakeApi(t, {});
   await new Promise((resolve) => gone.server.close(resolve));
   const down = await caught(createApi({ url: gone.url, token: "t", version: "1" }).result("GET", "/x"));
-  assert.deepEqual([down.code, down.message, down.fix], ["E_UNREACHABLE", `There is no answer from ${gone.url}: the connection is refused.`, `Is \`reelpost serve\` running at ${new URL(gone.url).origin}? Another server is named by --url, API_BASE_URL or \`reelpost login\`.`]);
+  assert.deepEqual(
+    [down.code, down.message, down.fix],
+    [
+      "E_UNREACHABLE",
+      `There is no answer from ${gone.url}: the connection is refused.`,
+      `Is \`reelpost serve\` running at ${new URL(gone.url).origin}? Another server is named by --url, API_BASE_URL or \`reelpost login\`.`,
+    ],
+  );
   const api = createApi({ url: fake.url, token: "t", version: "1" });
-  assert.match((await caught(api.result("GET", "/page"))).message, /GET \/page was answered with status 502, but not by the API: <html>bad gateway<\/html>/);
+  assert.match(
+    (await caught(api.result("GET", "/page"))).message,
+    /GET \/page was answered with status 502, but not by the API: <html>bad gateway<\/html>/,
+  );
   assert.match((await caught(api.result("GET", "/fine"))).message, /status 200, but not by the API: hello/);
   const silent = await startFakeApi(t, {});
   silent.server.removeAllListeners("request");
-  const late = await caught(createApi({ url: silent.url, token: "t", version: "1" }).result("GET", "/x", { timeoutMs: 50 }));
+  const late = await caught(
+    createApi({ url: silent.url, token: "t", version: "1" }).result("GET", "/x", { timeoutMs: 50 }),
+  );
   assert.deepEqual([late.code, late.message], ["E_TIMEOUT", "GET /x had no answer after 0.05 seconds."]);
 });
 
@@ -83,25 +161,51 @@ test("lists are read to their end, and a list without numbers once", async (t) =
     "GET /numbered": ({ path }) => {
       const query = new URLSearchParams(path.split("?")[1]);
       const [page, size] = [Number(query.get("page")), Math.min(60, Number(query.get("per_page")))];
-      return { result: { items: items.slice((page - 1) * size, page * size) }, result_info: { page, per_page: size, total_count: items.length } };
+      return {
+        result: { items: items.slice((page - 1) * size, page * size) },
+        result_info: { page, per_page: size, total_count: items.length },
+      };
     },
     "GET /cursor": ({ path }) => {
       const from = Number(new URLSearchParams(path.split("?")[1]).get("cursor") ?? 0);
-      return { result: items.slice(from, from + 90), result_info: { cursor: from + 90 < items.length ? String(from + 90) : "" } };
+      return {
+        result: items.slice(from, from + 90),
+        result_info: { cursor: from + 90 < items.length ? String(from + 90) : "" },
+      };
     },
     "GET /whole": { result: [1, 2, 3] },
     "GET /stuck": { result: [1], result_info: { cursor: "same" } },
   });
   const api = createApi({ url: fake.url, token: "t", version: "1" });
-  assert.deepEqual(await collect(pagesOf<number>(api, "/numbered", { pick: (result) => (result as { items: number[] }).items })), items);
+  assert.deepEqual(
+    await collect(pagesOf<number>(api, "/numbered", { pick: (result) => (result as { items: number[] }).items })),
+    items,
+  );
   assert.deepEqual(await collect(cursorPagesOf<number>(api, "/cursor")), items);
-  assert.deepEqual([await collect(pagesOf(api, "/whole")), await collect(cursorPagesOf(api, "/whole")), await collect(cursorPagesOf(api, "/stuck"))], [[1, 2, 3], [1, 2, 3], [1, 1]]);
+  assert.deepEqual(
+    [
+      await collect(pagesOf(api, "/whole")),
+      await collect(cursorPagesOf(api, "/whole")),
+      await collect(cursorPagesOf(api, "/stuck")),
+    ],
+    [
+      [1, 2, 3],
+      [1, 2, 3],
+      [1, 1],
+    ],
+  );
   assert.deepEqual(fake.calls().filter((call) => call !== "GET /whole" && call !== "GET /stuck").length, 5 + 3);
 });
 
 test("names of anybody's choosing stay one place of a path", () => {
   assert.equal(at`/a/${"x/y z?"}/b/${"ü"}`, "/a/x%2Fy%20z%3F/b/%C3%BC");
   for (const name of ["", ".", ".."]) assert.throws(() => at`/${name}`, { code: "E_UNNAMEABLE" });
-  assert.deepEqual(["a/b c/ü", "a/../b", "/lead//x", "a#?"].map(objectPath), ["a/b%20c/%C3%BC", "a%2F..%2Fb", "/lead//x", "a%23%3F"]);
-  for (const key of ["a/../b", "a b", "%2e/x"]) assert.equal(decodeURIComponent(new URL(`http://x/o/${objectPath(key)}`).pathname), `/o/${key}`);
+  assert.deepEqual(["a/b c/ü", "a/../b", "/lead//x", "a#?"].map(objectPath), [
+    "a/b%20c/%C3%BC",
+    "a%2F..%2Fb",
+    "/lead//x",
+    "a%23%3F",
+  ]);
+  for (const key of ["a/../b", "a b", "%2e/x"])
+    assert.equal(decodeURIComponent(new URL(`http://x/o/${objectPath(key)}`).pathname), `/o/${key}`);
 });

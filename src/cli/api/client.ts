@@ -57,7 +57,12 @@ export function createApi({ url, token, version, onWait = () => {}, pause = slee
     for (let attempt = 1; ; attempt++) {
       const response = await send(method, path, request).catch((thrown: unknown) => {
         if (thrown instanceof UserError) throw thrown;
-        throw isTimeout(thrown) ? connectionErrors.timedOut({ what, seconds: (timeoutMs ?? 0) / 1000 }) : connectionErrors.unreachable({ url, origin: new URL(url).origin, reason: reasonOf(thrown) }, { cause: thrown });
+        throw isTimeout(thrown)
+          ? connectionErrors.timedOut({ what, seconds: (timeoutMs ?? 0) / 1000 })
+          : connectionErrors.unreachable(
+              { url, origin: new URL(url).origin, reason: reasonOf(thrown) },
+              { cause: thrown },
+            );
       });
       if (response.ok) return response;
       const wait = secondsToWait(response, attempt);
@@ -68,9 +73,14 @@ export function createApi({ url, token, version, onWait = () => {}, pause = slee
     }
   }
 
-  async function send(method: string, path: string, { query = {}, json, body, headers, timeoutMs = DEFAULT_TIMEOUT_MS }: ApiRequest): Promise<Response> {
+  async function send(
+    method: string,
+    path: string,
+    { query = {}, json, body, headers, timeoutMs = DEFAULT_TIMEOUT_MS }: ApiRequest,
+  ): Promise<Response> {
     const address = new URL(`${url}${path}`);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, String(value));
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) address.searchParams.set(name, String(value));
     const sent = await body?.();
     const streamed = sent !== undefined && isStreamed(sent) ? sent : undefined;
     return fetch(address, {
@@ -100,10 +110,17 @@ export function createApi({ url, token, version, onWait = () => {}, pause = slee
     return parsed as unknown as Envelope<Result>;
   }
 
-  return { url, raw, envelope, result: async <Result>(method: string, path: string, request?: ApiRequest) => (await envelope<Result>(method, path, request)).result };
+  return {
+    url,
+    raw,
+    envelope,
+    result: async <Result>(method: string, path: string, request?: ApiRequest) =>
+      (await envelope<Result>(method, path, request)).result,
+  };
 }
 
-const isStreamed = (sent: SentBody): sent is { stream: AsyncIterable<Uint8Array>; size?: number } => typeof sent === "object" && "stream" in sent && typeof sent.stream !== "function";
+const isStreamed = (sent: SentBody): sent is { stream: AsyncIterable<Uint8Array>; size?: number } =>
+  typeof sent === "object" && "stream" in sent && typeof sent.stream !== "function";
 const isTimeout = (thrown: unknown) => thrown instanceof DOMException && thrown.name === "TimeoutError";
 
 /** `fetch failed` says nothing; its cause does. */
@@ -118,7 +135,8 @@ function reasonOf(thrown: unknown): string {
 function secondsToWait(response: Response, attempt: number): number | undefined {
   if (response.status !== 429 && response.status !== 503) return undefined;
   const header = response.headers.get("retry-after");
-  const asked = header === null ? NaN : /^\d+$/.test(header.trim()) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
+  const asked =
+    header === null ? NaN : /^\d+$/.test(header.trim()) ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
   const wait = Number.isNaN(asked) ? 2 ** (attempt - 1) : Math.max(0, asked);
   return wait > MAX_WAIT_SECONDS ? undefined : wait;
 }
@@ -126,7 +144,8 @@ function secondsToWait(response: Response, attempt: number): number | undefined 
 async function refusalOf(response: Response, what: string) {
   const text = await readText(response, what);
   const parsed = parseEnvelope(text);
-  if (parsed?.errors === undefined) return connectionErrors.notTheApi({ what, status: response.status, text: excerpt(text) });
+  if (parsed?.errors === undefined)
+    return connectionErrors.notTheApi({ what, status: response.status, text: excerpt(text) });
   return refusal(parsed.errors, response.status);
 }
 

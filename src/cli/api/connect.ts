@@ -18,18 +18,40 @@ export interface Connection {
 }
 
 /** Throws connectionErrors. `configuration`: where an account_id may stand. */
-export async function connect(given: Given, surroundings: Surroundings, configuration?: Pick<Target, "accountId">): Promise<Connection> {
+export async function connect(
+  given: Given,
+  surroundings: Surroundings,
+  configuration?: Pick<Target, "accountId">,
+): Promise<Connection> {
   const { api, account, progress } = await connectUser(given, surroundings, configuration);
   const id = account ?? (await onlyAccount(api));
   return { api, account: id, base: `/accounts/${encodeURIComponent(id)}`, progress };
 }
 
 /** For what is about the token's user rather than an account. */
-export async function connectUser(given: Given, { env, version, stderr }: Surroundings, configuration?: Pick<Target, "accountId">): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
-  const { url, token, account } = findCredentials(given, env, await readLogin(loginFile(env)), configuration?.accountId);
+export async function connectUser(
+  given: Given,
+  { env, version, stderr }: Surroundings,
+  configuration?: Pick<Target, "accountId">,
+): Promise<{ api: Api; account: string | undefined; progress: Progress }> {
+  const { url, token, account } = findCredentials(
+    given,
+    env,
+    await readLogin(loginFile(env)),
+    configuration?.accountId,
+  );
   if (token === undefined) throw connectionErrors.notLoggedIn({ url });
   const progress = createProgress(stderr);
-  return { api: createApi({ url, token, version, onWait: (seconds) => progress.step(`the server is busy; trying again in ${seconds} s`) }), account, progress };
+  return {
+    api: createApi({
+      url,
+      token,
+      version,
+      onWait: (seconds) => progress.step(`the server is busy; trying again in ${seconds} s`),
+    }),
+    account,
+    progress,
+  };
 }
 
 async function onlyAccount(api: Api): Promise<string> {
@@ -39,6 +61,9 @@ async function onlyAccount(api: Api): Promise<string> {
     if (accounts.length === 20) break;
   }
   if (accounts.length === 0) throw connectionErrors.noAccount({ url: api.url });
-  if (accounts.length > 1) throw connectionErrors.severalAccounts({ list: accounts.map(({ id, name }) => `  ${id}  ${oneLine(name)}`).join("\n") });
+  if (accounts.length > 1)
+    throw connectionErrors.severalAccounts({
+      list: accounts.map(({ id, name }) => `  ${id}  ${oneLine(name)}`).join("\n"),
+    });
   return accounts[0]!.id;
 }

@@ -19,11 +19,24 @@ export interface Credentials {
 }
 
 /** The command line goes before the environment, that before the login, that before the configuration file's account. */
-export function findCredentials(given: Given, env: Record<string, string | undefined>, login: Login | undefined, configuredAccount?: string): Credentials {
+export function findCredentials(
+  given: Given,
+  env: Record<string, string | undefined>,
+  login: Login | undefined,
+  configuredAccount?: string,
+): Credentials {
   // Set to nothing is how a CI job without the secret looks.
-  const fromEnv = (name: string) => PREFIXES.map((prefix) => ({ source: `${prefix}${name}`, value: env[`${prefix}${name}`]?.trim() })).find(({ value }) => value);
+  const fromEnv = (name: string) =>
+    PREFIXES.map((prefix) => ({ source: `${prefix}${name}`, value: env[`${prefix}${name}`]?.trim() })).find(
+      ({ value }) => value,
+    );
   const urlFromEnv = fromEnv("API_BASE_URL");
-  const url = given.url !== undefined ? apiUrl(given.url, "--url") : urlFromEnv !== undefined ? apiUrl(urlFromEnv.value!, urlFromEnv.source) : (login?.url ?? DEFAULT_URL);
+  const url =
+    given.url !== undefined
+      ? apiUrl(given.url, "--url")
+      : urlFromEnv !== undefined
+        ? apiUrl(urlFromEnv.value!, urlFromEnv.source)
+        : (login?.url ?? DEFAULT_URL);
   // A token must not reach a server it was not made by.
   const own = login?.url === url ? login : undefined;
   return {
@@ -36,7 +49,15 @@ export function findCredentials(given: Given, env: Record<string, string | undef
 /** A server's URL as people type it, with the API's own path. */
 export function apiUrl(text: string, source: string): string {
   const url = URL.parse(text.includes("://") ? text : `http://${text}`);
-  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === "" || url.search !== "" || url.hash !== "" || url.username !== "") throw connectionErrors.badUrl({ url: text, source });
+  if (
+    url === null ||
+    !/^https?:$/.test(url.protocol) ||
+    url.hostname === "" ||
+    url.search !== "" ||
+    url.hash !== "" ||
+    url.username !== ""
+  )
+    throw connectionErrors.badUrl({ url: text, source });
   const path = url.pathname.replace(/\/+$/, "");
   return `${url.origin}${path === "" ? "/client/v4" : path}`;
 }

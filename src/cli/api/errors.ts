@@ -3,15 +3,60 @@ import { oneLine } from "../../kernel/text.ts";
 
 /** What keeps the CLI from talking to a server, or from being understood by it. */
 export const connectionErrors = defineErrors("connection", {
-  unreachable: { code: "E_UNREACHABLE", http: 503, message: "There is no answer from {url}: {reason}.", fix: "Is `reelpost serve` running at {origin}? Another server is named by --url, API_BASE_URL or `reelpost login`." },
-  timedOut: { code: "E_TIMEOUT", http: 504, message: "{what} had no answer after {seconds} seconds.", fix: "Look at the server's log, then try again." },
-  broken: { code: "E_BROKEN_ANSWER", http: 502, message: "The answer to {what} broke off: {reason}.", fix: "Try again." },
-  notTheApi: { code: "E_NOT_THE_API", http: 502, message: "{what} was answered with status {status}, but not by the API: {text}", fix: "The URL of a server ends in /client/v4: check --url, API_BASE_URL or the login." },
-  badUrl: { code: "E_BAD_URL", http: 400, message: '"{url}" is no URL of a server ({source}).', fix: "For example http://127.0.0.1:8787/client/v4" },
-  unnameable: { code: "E_UNNAMEABLE", http: 400, message: 'Nothing can be called "{name}": a URL cannot name it.', fix: "Use another name." },
-  notLoggedIn: { code: "E_NOT_LOGGED_IN", http: 401, message: "There is no API token for {url}.", fix: "Run `reelpost login`, or set API_TOKEN." },
-  noAccount: { code: "E_NO_ACCOUNT", http: 403, message: "The API token reaches no account of {url}.", fix: "Make a token with permissions on an account: `reelpost token create`." },
-  severalAccounts: { code: "E_SEVERAL_ACCOUNTS", http: 400, message: "The API token reaches several accounts:\n{list}", fix: "Say which with --account, ACCOUNT_ID or account_id in the configuration." },
+  unreachable: {
+    code: "E_UNREACHABLE",
+    http: 503,
+    message: "There is no answer from {url}: {reason}.",
+    fix: "Is `reelpost serve` running at {origin}? Another server is named by --url, API_BASE_URL or `reelpost login`.",
+  },
+  timedOut: {
+    code: "E_TIMEOUT",
+    http: 504,
+    message: "{what} had no answer after {seconds} seconds.",
+    fix: "Look at the server's log, then try again.",
+  },
+  broken: {
+    code: "E_BROKEN_ANSWER",
+    http: 502,
+    message: "The answer to {what} broke off: {reason}.",
+    fix: "Try again.",
+  },
+  notTheApi: {
+    code: "E_NOT_THE_API",
+    http: 502,
+    message: "{what} was answered with status {status}, but not by the API: {text}",
+    fix: "The URL of a server ends in /client/v4: check --url, API_BASE_URL or the login.",
+  },
+  badUrl: {
+    code: "E_BAD_URL",
+    http: 400,
+    message: '"{url}" is no URL of a server ({source}).',
+    fix: "For example http://127.0.0.1:8787/client/v4",
+  },
+  unnameable: {
+    code: "E_UNNAMEABLE",
+    http: 400,
+    message: 'Nothing can be called "{name}": a URL cannot name it.',
+    fix: "Use another name.",
+  },
+  notLoggedIn: {
+    code: "E_NOT_LOGGED_IN",
+    http: 401,
+    message: "There is no API token for {url}.",
+    fix: "Run `reelpost login`, or set API_TOKEN.",
+  },
+  noAccount: {
+    code: "E_NO_ACCOUNT",
+    http: 403,
+    message: "The API token reaches no account of {url}.",
+    fix: "Make a token with permissions on an account: `reelpost token create`.",
+  },
+  severalAccounts: {
+    code: "E_SEVERAL_ACCOUNTS",
+    http: 400,
+    message: "The API token reaches several accounts:\n{list}",
+    fix: "Say which with --account, ACCOUNT_ID or account_id in the configuration.",
+  },
 });
 
 export interface ErrorItem {
@@ -42,8 +87,20 @@ export function refusal(errors: readonly ErrorItem[], http: number): UserError {
   const fix = FIXES[first.code] ?? (advice === undefined ? undefined : oneLine(advice.message, 2000));
   const chain = (first.error_chain ?? []).filter((item) => item !== advice);
   const lines = [first, ...errors.slice(1, 20)].map((item) => `${textOf(item.message)} [code: ${item.code}]`);
-  const details = chain.slice(0, 20).filter(({ message }) => !first.message.includes(message)).map(({ message }) => `  ${textOf(message)}`);
-  return new UserError("server", "refused", { code: first.code, http, message: "{text}", ...(fix !== undefined && { fix: "{advice}" }) }, { text: [...lines, ...details].join("\n"), advice: fix, message: first.message, errors });
+  const details = chain
+    .slice(0, 20)
+    .filter(({ message }) => !first.message.includes(message))
+    .map(({ message }) => `  ${textOf(message)}`);
+  return new UserError(
+    "server",
+    "refused",
+    { code: first.code, http, message: "{text}", ...(fix !== undefined && { fix: "{advice}" }) },
+    { text: [...lines, ...details].join("\n"), advice: fix, message: first.message, errors },
+  );
 }
 
-const textOf = (message: unknown) => String(message).split("\n").map((line) => oneLine(line, 4000)).join("\n");
+const textOf = (message: unknown) =>
+  String(message)
+    .split("\n")
+    .map((line) => oneLine(line, 4000))
+    .join("\n");

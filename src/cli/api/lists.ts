@@ -4,9 +4,19 @@ import type { Api, ApiRequest } from "./client.ts";
 const MAX_PAGES = 100_000;
 
 /** Every item of a list in numbered pages; `pick` finds it in the result where it is not the result itself. */
-export async function* pagesOf<Item>(api: Api, path: string, { query = {}, pick = (result) => result as Item[], perPage = 100 }: { query?: ApiRequest["query"]; pick?: (result: unknown) => Item[]; perPage?: number } = {}): AsyncGenerator<Item> {
+export async function* pagesOf<Item>(
+  api: Api,
+  path: string,
+  {
+    query = {},
+    pick = (result) => result as Item[],
+    perPage = 100,
+  }: { query?: ApiRequest["query"]; pick?: (result: unknown) => Item[]; perPage?: number } = {},
+): AsyncGenerator<Item> {
   for (let page = 1; page <= MAX_PAGES; page++) {
-    const { result, result_info: info } = await api.envelope<unknown>("GET", path, { query: { ...query, page, per_page: perPage } });
+    const { result, result_info: info } = await api.envelope<unknown>("GET", path, {
+      query: { ...query, page, per_page: perPage },
+    });
     const items = pick(result);
     yield* items;
     // A list without numbers of its own came whole.
@@ -18,7 +28,14 @@ export async function* pagesOf<Item>(api: Api, path: string, { query = {}, pick 
 }
 
 /** Every item of a list whose pages are found by a cursor. */
-export async function* cursorPagesOf<Item>(api: Api, path: string, { query = {}, pick = (result) => result as Item[] }: { query?: ApiRequest["query"]; pick?: (result: unknown) => Item[] } = {}): AsyncGenerator<Item> {
+export async function* cursorPagesOf<Item>(
+  api: Api,
+  path: string,
+  {
+    query = {},
+    pick = (result) => result as Item[],
+  }: { query?: ApiRequest["query"]; pick?: (result: unknown) => Item[] } = {},
+): AsyncGenerator<Item> {
   let cursor: string | undefined;
   for (let page = 1; page <= MAX_PAGES; page++) {
     const { result, result_info: info } = await api.envelope<unknown>("GET", path, { query: { ...query, cursor } });

@@ -13,8 +13,18 @@ export interface Login {
 }
 
 export const loginErrors = defineErrors("login", {
-  unreadable: { code: "E_LOGIN_UNREADABLE", http: 400, message: "{file} cannot be read: {reason}.", fix: "Remove it and run `reelpost login` again." },
-  unwritable: { code: "E_LOGIN_UNWRITABLE", http: 400, message: "{file} cannot be written: {reason}.", fix: "Make the folder writable, or set XDG_CONFIG_HOME to one that is." },
+  unreadable: {
+    code: "E_LOGIN_UNREADABLE",
+    http: 400,
+    message: "{file} cannot be read: {reason}.",
+    fix: "Remove it and run `reelpost login` again.",
+  },
+  unwritable: {
+    code: "E_LOGIN_UNWRITABLE",
+    http: 400,
+    message: "{file} cannot be written: {reason}.",
+    fix: "Make the folder writable, or set XDG_CONFIG_HOME to one that is.",
+  },
 });
 
 /** https://specifications.freedesktop.org/basedir-spec: a relative XDG_CONFIG_HOME counts as unset. */

@@ -2,19 +2,20 @@ import { type Command, defineCommand } from "../command.ts";
 import { SHELLS, completionScript } from "../completion-script.ts";
 
 /** The list holds this command too, so it comes as a function. */
-export const createCompletion = (commands: () => readonly Command[]): Command => defineCommand({
-  name: "completion",
-  summary: "print the completion script of a shell",
-  description: "The script is made from the same list of commands as this help.",
-  arguments: [{ name: "shell", summary: "the shell", required: true, choices: SHELLS }],
-  options: {},
-  examples: [
-    ["reelpost completion bash > ~/.local/share/bash-completion/completions/reelpost", "bash"],
-    ["echo 'eval \"$(reelpost completion zsh)\"' >> ~/.zshrc", "zsh, after compinit"],
-    ["reelpost completion fish > ~/.config/fish/completions/reelpost.fish", "fish"],
-  ],
-  async run(_, [shell], { stdout }) {
-    stdout.line(completionScript(shell as (typeof SHELLS)[number], commands()));
-    return 0;
-  },
-});
+export const createCompletion = (commands: () => readonly Command[]): Command =>
+  defineCommand({
+    name: "completion",
+    summary: "print the completion script of a shell",
+    description: "The script is made from the same list of commands as this help.",
+    arguments: [{ name: "shell", summary: "the shell", required: true, choices: SHELLS }],
+    options: {},
+    examples: [
+      ["reelpost completion bash > ~/.local/share/bash-completion/completions/reelpost", "bash"],
+      ["echo 'eval \"$(reelpost completion zsh)\"' >> ~/.zshrc", "zsh, after compinit"],
+      ["reelpost completion fish > ~/.config/fish/completions/reelpost.fish", "fish"],
+    ],
+    async run(_, [shell], { stdout }) {
+      stdout.line(completionScript(shell as (typeof SHELLS)[number], commands()));
+      return 0;
+    },
+  });

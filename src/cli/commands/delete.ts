@@ -13,7 +13,11 @@ export const deleteWorker = defineCommand({
   examples: [["reelpost delete old-worker --yes", "in a script"]],
   async run({ yes, ...values }, [worker], surroundings) {
     const { api, script, name, account } = await connectWorker(values, surroundings, worker);
-    await confirm(`Delete the worker ${name} of the account ${account} with all its versions and secrets?`, yes, surroundings);
+    await confirm(
+      `Delete the worker ${name} of the account ${account} with all its versions and secrets?`,
+      yes,
+      surroundings,
+    );
     await api.result("DELETE", script, { query: { force: true } });
     printResult(surroundings, { worker: name, deleted: true }, () => [`${name} is deleted`]);
     return 0;

@@ -16,7 +16,12 @@ start changes nothing. Secrets that the server has are kept.`,
   options: {
     ...workerOptions,
     "dry-run": { type: "boolean", summary: "build and check, send nothing" },
-    var: { type: "string", placeholder: "NAME:value", multiple: true, summary: "a variable, before that of the configuration" },
+    var: {
+      type: "string",
+      placeholder: "NAME:value",
+      multiple: true,
+      summary: "a variable, before that of the configuration",
+    },
     "keep-vars": { type: "boolean", summary: "keep variables that only the server has" },
     ...messageOption,
   },
@@ -37,28 +42,73 @@ start changes nothing. Secrets that the server has are kept.`,
       progress.step(`building ${project.name}`);
       const prepared = await prepare(project, values, secrets ?? [], surroundings);
       progress.step(`uploading ${formatSize(prepared.size)} (${formatSize(prepared.gzip)} compressed)`);
-      const uploaded = await api.result<{ tag: string; deployment_id: string; startup_time_ms: number; handlers?: string[] }>("PUT", script, { query: { excludeScript: true, bindings_inherit: "strict" }, body: () => prepared.form, timeoutMs: UPLOAD_TIMEOUT_MS });
+      const uploaded = await api.result<{
+        tag: string;
+        deployment_id: string;
+        startup_time_ms: number;
+        handlers?: string[];
+      }>("PUT", script, {
+        query: { excludeScript: true, bindings_inherit: "strict" },
+        body: () => prepared.form,
+        timeoutMs: UPLOAD_TIMEOUT_MS,
+      });
       progress.step("setting addresses and triggers");
       const { crons, workersDev = true, previewUrls } = project.deploy;
       const url = await setAddress(connection, { enabled: workersDev, previews: previewUrls });
-      if (crons !== undefined) await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
+      if (crons !== undefined)
+        await api.result("PUT", `${script}/schedules`, { json: crons.map((cron) => ({ cron })) });
       // Without any, rules stay as they are: they may have been made by hand.
-      const routed = project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
+      const routed =
+        project.addresses.length === 0 ? undefined : await setAddresses(connection, uploaded.tag, project.addresses);
       progress.clear();
 
       const handles = (handler: string) => uploaded.handlers?.includes(handler) ?? handler === "fetch";
       const mail = handles("email") ? mailAddress(url, project.name) : undefined;
       const taken = (routed?.conflicts ?? []).map(({ target }) => target);
-      const mailTo = [...(mail === undefined ? [] : [mail]), ...project.addresses.filter((address) => !taken.includes(address))].join(", ");
+      const mailTo = [
+        ...(mail === undefined ? [] : [mail]),
+        ...project.addresses.filter((address) => !taken.includes(address)),
+      ].join(", ");
       const missing = project.requiredSecrets.filter((name) => secrets?.includes(name) !== true);
-      const result = { name: project.name, version_id: uploaded.deployment_id, url: url ?? null, mail: mail ?? null, first: secrets === undefined, ...sizes(prepared), crons: crons ?? null, ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }), startup_ms: uploaded.startup_time_ms, bindings: shown(prepared), missing_secrets: missing, ms: Math.round(performance.now() - began) };
+      const result = {
+        name: project.name,
+        version_id: uploaded.deployment_id,
+        url: url ?? null,
+        mail: mail ?? null,
+        first: secrets === undefined,
+        ...sizes(prepared),
+        crons: crons ?? null,
+        ...(routed !== undefined && { addresses: { all: project.addresses, ...routed } }),
+        startup_ms: uploaded.startup_time_ms,
+        bindings: shown(prepared),
+        missing_secrets: missing,
+        ms: Math.round(performance.now() - began),
+      };
       printResult(surroundings, result, (paint) => [
         `${paint("green", "Deployed")} ${project.name} ${paint("dim", `in ${formatMs(result.ms)}`)}`,
-        ...facts([["uploaded", sizeText(prepared)], ["started in", `${uploaded.startup_time_ms} ms`], ["version", result.version_id], ["address", handles("fetch") ? url : undefined], ["mail to", mailTo === "" ? undefined : mailTo], ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")]], paint),
+        ...facts(
+          [
+            ["uploaded", sizeText(prepared)],
+            ["started in", `${uploaded.startup_time_ms} ms`],
+            ["version", result.version_id],
+            ["address", handles("fetch") ? url : undefined],
+            ["mail to", mailTo === "" ? undefined : mailTo],
+            ["runs at", crons === undefined || crons.length === 0 ? undefined : crons.join(" | ")],
+          ],
+          paint,
+        ),
         ...bindingTable(prepared.bindings, paint),
       ]);
-      if (!surroundings.json) for (const name of missing) surroundings.stderr.line(`warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`);
-      if (!surroundings.json) for (const { target, does } of routed?.conflicts ?? []) surroundings.stderr.line(`warning: mail for ${target} ${does}, by a rule that is not of this worker; it stays\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`);
+      if (!surroundings.json)
+        for (const name of missing)
+          surroundings.stderr.line(
+            `warning: the secret ${name} is required and has no value yet\n  fix: reelpost secret put ${name}`,
+          );
+      if (!surroundings.json)
+        for (const { target, does } of routed?.conflicts ?? [])
+          surroundings.stderr.line(
+            `warning: mail for ${target} ${does}, by a rule that is not of this worker; it stays\n  fix: reelpost email routing rules list ${target.slice(target.indexOf("@") + 1)} shows the rule; delete it, and deploy again`,
+          );
       return 0;
     } finally {
       progress.clear();
@@ -67,14 +117,19 @@ start changes nothing. Secrets that the server has are kept.`,
 });
 
 function dryRun(prepared: Prepared, surroundings: Surroundings): number {
-  printResult(surroundings, { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) }, (paint) => [
-    `${prepared.project.name} builds; nothing was sent`,
-    ...facts([["would upload", sizeText(prepared)]], paint),
-    ...bindingTable(prepared.bindings, paint),
-  ]);
+  printResult(
+    surroundings,
+    { name: prepared.project.name, dry_run: true, ...sizes(prepared), bindings: shown(prepared) },
+    (paint) => [
+      `${prepared.project.name} builds; nothing was sent`,
+      ...facts([["would upload", sizeText(prepared)]], paint),
+      ...bindingTable(prepared.bindings, paint),
+    ],
+  );
   return 0;
 }
 
 const sizes = ({ size, gzip, modules }: Prepared) => ({ size, gzip, modules });
-const sizeText = ({ size, gzip, modules }: Prepared) => `${formatSize(size)} (${formatSize(gzip)} compressed), ${plural(modules, "module")}`;
+const sizeText = ({ size, gzip, modules }: Prepared) =>
+  `${formatSize(size)} (${formatSize(gzip)} compressed), ${plural(modules, "module")}`;
 const shown = ({ bindings }: Prepared) => bindings.map(({ name, type }) => ({ name, type }));

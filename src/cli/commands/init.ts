@@ -1,7 +1,14 @@
 import { join, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { type Surroundings, defineCommand } from "../command.ts";
-import { TEMPLATES, type TemplateName, renderTemplate, templateSummary, workerNameFrom, writeProject } from "../project-template.ts";
+import {
+  TEMPLATES,
+  type TemplateName,
+  renderTemplate,
+  templateSummary,
+  workerNameFrom,
+  writeProject,
+} from "../project-template.ts";
 
 export const init = defineCommand({
   name: "init",
@@ -9,7 +16,13 @@ export const init = defineCommand({
   description: `Writes a complete project: configuration, worker, TypeScript settings, a message to try it with. Nothing that exists is overwritten.
 
 The compatibility date of the new project is today's, or the newest one that the installed runtime knows.`,
-  arguments: [{ name: "dir", summary: "where to; the worker is named after it (default: the current folder)", complete: "directory" }],
+  arguments: [
+    {
+      name: "dir",
+      summary: "where to; the worker is named after it (default: the current folder)",
+      complete: "directory",
+    },
+  ],
   options: {
     template: { type: "string", short: "t", summary: "what the worker does", choices: TEMPLATES, defaultText: "inbox" },
     yes: { type: "boolean", short: "y", summary: "ask nothing, take the defaults" },
@@ -26,7 +39,12 @@ The compatibility date of the new project is today's, or the newest one that the
     const { NEWEST_COMPATIBILITY_DATE } = await import("../../workers/project/index.ts");
     const today = new Date(clock.now()).toISOString().slice(0, 10);
     const date = today < NEWEST_COMPATIBILITY_DATE ? today : NEWEST_COMPATIBILITY_DATE;
-    const files = await renderTemplate(template, { name, date, reelpost: dependencyOn(version, folder), summary: await templateSummary(template) });
+    const files = await renderTemplate(template, {
+      name,
+      date,
+      reelpost: dependencyOn(version, folder),
+      summary: await templateSummary(template),
+    });
     await writeProject(folder, files);
     if (json) stdout.line(JSON.stringify({ directory: folder, name, template, files: [...files.keys()] }));
     else for (const line of nextSteps(relative(cwd, folder), name, template, files)) stdout.line(line);
@@ -44,7 +62,8 @@ async function askTemplate({ stdin, stdout }: Surroundings): Promise<TemplateNam
   if (stdin.isTTY !== true || !stdout.isTerminal) return "inbox";
   const prompt = createInterface({ input: stdin, output: stdout.stream });
   try {
-    for (const [i, template] of TEMPLATES.entries()) stdout.line(`  ${i + 1}  ${template.padEnd(10)} ${await templateSummary(template)}`);
+    for (const [i, template] of TEMPLATES.entries())
+      stdout.line(`  ${i + 1}  ${template.padEnd(10)} ${await templateSummary(template)}`);
     const answer = (await prompt.question("Which template? [1] ")).trim();
     return TEMPLATES.find((template, i) => answer === template || answer === String(i + 1)) ?? "inbox";
   } finally {

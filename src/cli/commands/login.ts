@@ -20,7 +20,7 @@ A CI job needs no login: it sets API_TOKEN, API_BASE_URL and, where the token re
   options: serverOptions,
   examples: [
     ["reelpost login", "asks"],
-    ["reelpost login --url https://mail.example.com --token \"$TOKEN\"", "does not ask"],
+    ['reelpost login --url https://mail.example.com --token "$TOKEN"', "does not ask"],
   ],
   async run(values, _, surroundings) {
     const { env, version, json } = surroundings;
@@ -29,20 +29,31 @@ A CI job needs no login: it sets API_TOKEN, API_BASE_URL and, where the token re
     const old = await readLogin(file).catch(() => undefined);
     const asking = canAsk(surroundings);
     const known = findCredentials({ url: values.url }, env, old);
-    const url = values.url === undefined && asking ? apiUrl((await ask(`URL of the server [${known.url}]: `, surroundings)) || known.url || DEFAULT_URL, "the answer") : known.url;
+    const url =
+      values.url === undefined && asking
+        ? apiUrl(
+            (await ask(`URL of the server [${known.url}]: `, surroundings)) || known.url || DEFAULT_URL,
+            "the answer",
+          )
+        : known.url;
     const token = values.token ?? (asking ? (await askHidden("API token: ", surroundings)).trim() : undefined);
     if (token === undefined || token === "") throw connectionErrors.notLoggedIn({ url });
 
     const api = createApi({ url, token, version });
     await api.result("GET", "/user/tokens/verify");
     const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
-    if (values.account !== undefined && !accounts.some(({ id }) => id === values.account)) throw commandErrors.accountUnknown({ id: values.account, list: accounts.map(({ id }) => id).join(", ") });
+    if (values.account !== undefined && !accounts.some(({ id }) => id === values.account))
+      throw commandErrors.accountUnknown({ id: values.account, list: accounts.map(({ id }) => id).join(", ") });
     await writeLogin(file, { url, token, ...(values.account !== undefined && { account: values.account }) });
-    printResult({ ...surroundings, json }, { url, accounts: accounts.map(({ id, name }) => ({ id, name })), file }, () => [
-      `Logged in to ${url}`,
-      ...accounts.map(({ id, name }) => `  account ${id}  ${oneLine(name)}`),
-      `Kept in ${file}`,
-    ]);
+    printResult(
+      { ...surroundings, json },
+      { url, accounts: accounts.map(({ id, name }) => ({ id, name })), file },
+      () => [
+        `Logged in to ${url}`,
+        ...accounts.map(({ id, name }) => `  account ${id}  ${oneLine(name)}`),
+        `Kept in ${file}`,
+      ],
+    );
     return 0;
   },
 });

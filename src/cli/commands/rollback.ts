@@ -11,7 +11,8 @@ import { messageIn, versionsText, type Deployment, type VersionItem } from "../w
 export const rollback = defineCommand({
   name: "rollback",
   summary: "make an earlier version the live one",
-  description: "Without a version: the one that was live before the one that is. What is in KV, R2 and D1 stays as it is.",
+  description:
+    "Without a version: the one that was live before the one that is. What is in KV, R2 and D1 stays as it is.",
   arguments: [{ name: "version", summary: "its id (default: the one before)" }],
   options: { ...messageOption, ...yesOption, ...workerOptions },
   examples: [
@@ -27,11 +28,23 @@ export const rollback = defineCommand({
     if (id === undefined) throw commandErrors.nothingBefore({ name });
     const version = await api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`);
     const note = messageIn(version) === "" ? "" : ` "${oneLine(messageIn(version), 80)}"`;
-    await confirm(`Make version ${version.number} of ${name} live (${id}, made ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`, yes, surroundings);
+    await confirm(
+      `Make version ${version.number} of ${name} live (${id}, made ${moment(version.metadata.created_on)}${note}) in place of ${versionsText(live)}?`,
+      yes,
+      surroundings,
+    );
     const deployment = await api.result<{ id: string }>("POST", `${script}/deployments`, {
-      json: { strategy: "percentage", versions: [{ version_id: id, percentage: 100 }], annotations: { "workers/message": message ?? "rollback" } },
+      json: {
+        strategy: "percentage",
+        versions: [{ version_id: id, percentage: 100 }],
+        annotations: { "workers/message": message ?? "rollback" },
+      },
     });
-    printResult(surroundings, { worker: name, version_id: id, deployment_id: deployment.id, previous: live.versions }, () => [`${name} is version ${version.number} again (${id})`]);
+    printResult(
+      surroundings,
+      { worker: name, version_id: id, deployment_id: deployment.id, previous: live.versions },
+      () => [`${name} is version ${version.number} again (${id})`],
+    );
     return 0;
   },
 });

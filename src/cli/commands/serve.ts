@@ -10,14 +10,40 @@ The first Ctrl-C or SIGTERM lets what is under way come to its end, the second o
 Settings come from the command line, then from REELPOST_ variables, then from a settings file. An address that other machines can reach is
 listened on only when the key for secrets and the first API token are configured.`,
   options: {
-    settings: { type: "string", short: "s", placeholder: "file", summary: "a settings file: .jsonc, .json or .toml", complete: "file" },
+    settings: {
+      type: "string",
+      short: "s",
+      placeholder: "file",
+      summary: "a settings file: .jsonc, .json or .toml",
+      complete: "file",
+    },
     host: { type: "string", placeholder: "address", summary: "HTTP address to listen on", defaultText: "127.0.0.1" },
     port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 takes a free one", defaultText: "8787" },
     "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 takes a free one", defaultText: "2525" },
-    "data-dir": { type: "string", placeholder: "dir", summary: "where everything is kept", defaultText: ".reelpost", complete: "directory" },
-    roles: { type: "string", placeholder: "list", summary: "what this process does: api, workers, smtp, outbound, dns, encode, live, playback, separated by commas", defaultText: "all" },
-    "new-token": { type: "boolean", summary: "make and print one more API token that may do everything, for when the first is lost" },
-    "log-level": { type: "string", placeholder: "level", choices: ["trace", "debug", "info", "warn", "error", "silent"], summary: "of the log on standard error", defaultText: "info" },
+    "data-dir": {
+      type: "string",
+      placeholder: "dir",
+      summary: "where everything is kept",
+      defaultText: ".reelpost",
+      complete: "directory",
+    },
+    roles: {
+      type: "string",
+      placeholder: "list",
+      summary: "what this process does: api, workers, smtp, outbound, dns, encode, live, playback, separated by commas",
+      defaultText: "all",
+    },
+    "new-token": {
+      type: "boolean",
+      summary: "make and print one more API token that may do everything, for when the first is lost",
+    },
+    "log-level": {
+      type: "string",
+      placeholder: "level",
+      choices: ["trace", "debug", "info", "warn", "error", "silent"],
+      summary: "of the log on standard error",
+      defaultText: "info",
+    },
   },
   examples: [
     ["reelpost serve", "everything, on this machine only"],
@@ -28,12 +54,22 @@ listened on only when the key for secrets and the first API token are configured
     const { runServe } = await import("../../server/index.ts");
     const overrides: SettingsInput = {
       ...(values["data-dir"] !== undefined && { data_dir: values["data-dir"] }),
-      ...((values.host !== undefined || values.port !== undefined) && { http: { ...(values.host !== undefined && { host: values.host }), ...(values.port !== undefined && { port: values.port }) } }),
+      ...((values.host !== undefined || values.port !== undefined) && {
+        http: {
+          ...(values.host !== undefined && { host: values.host }),
+          ...(values.port !== undefined && { port: values.port }),
+        },
+      }),
       ...(values["smtp-port"] !== undefined && { smtp: { port: values["smtp-port"] } }),
       ...(values["log-level"] !== undefined && { log: { level: values["log-level"] } }),
     };
     return runServe({
-      cwd, env, clock, version, json, overrides,
+      cwd,
+      env,
+      clock,
+      version,
+      json,
+      overrides,
       ...(values.settings !== undefined && { settingsFile: values.settings }),
       ...(values.roles !== undefined && { roles: values.roles.split(",").map((role) => role.trim()) }),
       newToken: values["new-token"] === true,

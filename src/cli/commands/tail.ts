@@ -13,13 +13,25 @@ export const tail = defineCommand({
 With --json every record is one JSON object on a line; --format json indents them.`,
   arguments: [{ name: "worker", summary: "its name (default: the one of the configuration)" }],
   options: {
-    status: { type: "string", placeholder: "status", multiple: true, choices: STATUSES, summary: "only these outcomes" },
+    status: {
+      type: "string",
+      placeholder: "status",
+      multiple: true,
+      choices: STATUSES,
+      summary: "only these outcomes",
+    },
     method: { type: "string", placeholder: "method", multiple: true, summary: "only requests of these methods" },
     header: { type: "string", placeholder: "name[:text]", multiple: true, summary: "only requests with this header" },
     search: { type: "string", placeholder: "text", summary: "only what logged or threw this text" },
     "sampling-rate": { type: "string", placeholder: "0-1", summary: "only a part, chosen at random" },
     "version-id": { type: "string", placeholder: "id", summary: "only this version" },
-    format: { type: "string", placeholder: "format", choices: ["pretty", "json"], summary: "how records are printed", defaultText: "pretty" },
+    format: {
+      type: "string",
+      placeholder: "format",
+      choices: ["pretty", "json"],
+      summary: "how records are printed",
+      defaultText: "pretty",
+    },
     ...workerOptions,
   },
   examples: [
@@ -31,8 +43,14 @@ With --json every record is one JSON object on a line; --format json indents the
     const { json, stderr } = surroundings;
     const filters = filtersOf(values);
     const connection = await connectWorker(values, surroundings, worker);
-    const [{ readTail }, { jsonPrinter, prettyPrinter }] = await Promise.all([import("../tail/session.ts"), import("../tail/printer.ts")]);
-    const printer = json || values.format === "json" ? jsonPrinter(surroundings, { lines: json }) : prettyPrinter(surroundings, connection.name);
+    const [{ readTail }, { jsonPrinter, prettyPrinter }] = await Promise.all([
+      import("../tail/session.ts"),
+      import("../tail/printer.ts"),
+    ]);
+    const printer =
+      json || values.format === "json"
+        ? jsonPrinter(surroundings, { lines: json })
+        : prettyPrinter(surroundings, connection.name);
     const paint = painter(stderr);
     const interrupt = onInterrupt();
     try {

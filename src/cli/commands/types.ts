@@ -7,7 +7,8 @@ import { configOptions } from "../shared-options.ts";
 export const types = defineCommand({
   name: "types",
   summary: "write worker-configuration.d.ts: the type of env",
-  description: "Reads the configuration and writes the type Env with every binding, variable and secret beside it. TypeScript takes it together with @cloudflare/workers-types.",
+  description:
+    "Reads the configuration and writes the type Env with every binding, variable and secret beside it. TypeScript takes it together with @cloudflare/workers-types.",
   options: {
     ...configOptions,
     check: { type: "boolean", summary: "write nothing; fail when the file is not up to date" },
@@ -18,7 +19,12 @@ export const types = defineCommand({
   ],
   async run({ config, env, check }, _, { cwd, clock, json, stdout, stderr }) {
     const { checkTypeDefinitions, writeTypes } = await import("../../workers/project/index.ts");
-    const options = { cwd, clock, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) };
+    const options = {
+      cwd,
+      clock,
+      ...(config !== undefined && { config }),
+      ...(env !== undefined && { environment: env }),
+    };
     const { project, file, changed } = await writeTypes(options, { check: check === true });
     const name = relative(cwd, file);
     if (check === true && changed) throw commandErrors.typesOutdated({ file: name });

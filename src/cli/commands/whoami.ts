@@ -26,13 +26,32 @@ export const whoami = defineCommand({
       throw thrown;
     });
     const accounts = await collect(pagesOf<{ id: string; name: string }>(api, "/accounts", { perPage: 50 }));
-    printResult(surroundings, { url: api.url, user: user ?? null, token, account: account ?? null, accounts: accounts.map(({ id, name }) => ({ id, name })) }, (paint) =>
-      facts([
-        ["server", api.url],
-        ["user", user === undefined ? undefined : oneLine(user.email)],
-        ["token", `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, until ${moment(token.expires_on)}`}`],
-        ...accounts.map(({ id, name }): [string, string] => ["account", `${id}  ${oneLine(name)}${id === account ? "  (chosen)" : ""}`]),
-      ], paint));
+    printResult(
+      surroundings,
+      {
+        url: api.url,
+        user: user ?? null,
+        token,
+        account: account ?? null,
+        accounts: accounts.map(({ id, name }) => ({ id, name })),
+      },
+      (paint) =>
+        facts(
+          [
+            ["server", api.url],
+            ["user", user === undefined ? undefined : oneLine(user.email)],
+            [
+              "token",
+              `${token.id}, ${token.status}${token.expires_on === undefined ? "" : `, until ${moment(token.expires_on)}`}`,
+            ],
+            ...accounts.map(({ id, name }): [string, string] => [
+              "account",
+              `${id}  ${oneLine(name)}${id === account ? "  (chosen)" : ""}`,
+            ]),
+          ],
+          paint,
+        ),
+    );
     return 0;
   },
 });

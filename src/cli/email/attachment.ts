@@ -6,8 +6,16 @@ import { readSmallFile } from "../input.ts";
 const MAX_BYTES = 25 * 1024 * 1024;
 
 /** A file as the API takes it beside a message. */
-export async function readAttachment(cwd: string, name: string): Promise<{ content: string; filename: string; type: string; disposition: "attachment" }> {
+export async function readAttachment(
+  cwd: string,
+  name: string,
+): Promise<{ content: string; filename: string; type: string; disposition: "attachment" }> {
   const content = (await readSmallFile(cwd, name, MAX_BYTES)).toString("base64");
   const filename = basename(name);
-  return { content, filename, type: extname(filename) === "" ? "application/octet-stream" : detectMimeType(filename), disposition: "attachment" };
+  return {
+    content,
+    filename,
+    type: extname(filename) === "" ? "application/octet-stream" : detectMimeType(filename),
+    disposition: "attachment",
+  };
 }

@@ -12,4 +12,15 @@ export interface DkimKey {
 }
 
 export const dkimTable = (keys: readonly DkimKey[], paint: Paint): string[] =>
-  table(["selector", "domain", "algorithm", "state", "made", "retired"], keys.map((key) => [key.selector, key.domain, key.algorithm, key.state, moment(key.created), moment(key.retired ?? undefined)]), paint);
+  table(
+    ["selector", "domain", "algorithm", "state", "made", "retired"],
+    keys.map((key) => [
+      key.selector,
+      key.domain,
+      key.algorithm,
+      key.state,
+      moment(key.created),
+      moment(key.retired ?? undefined),
+    ]),
+    paint,
+  );

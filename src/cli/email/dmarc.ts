@@ -21,15 +21,49 @@ export interface DmarcStatistics {
 }
 
 const TITLES = ["messages", "pass", "DKIM", "SPF", "quarantined", "rejected"];
-const cells = ({ messages, passed, dkim_aligned: dkim, spf_aligned: spf, quarantined, rejected }: Counts) => [messages, percent(passed, messages), percent(dkim, messages), percent(spf, messages), quarantined, rejected];
+const cells = ({ messages, passed, dkim_aligned: dkim, spf_aligned: spf, quarantined, rejected }: Counts) => [
+  messages,
+  percent(passed, messages),
+  percent(dkim, messages),
+  percent(spf, messages),
+  quarantined,
+  rejected,
+];
 const percent = (part: number, whole: number) => (whole === 0 ? "" : `${Math.floor((part / whole) * 1000) / 10}%`);
 
-export function dmarcLines({ since, until, reports, totals, domains, sources, reporters }: DmarcStatistics, paint: Paint): string[] {
-  const summary = facts([["period", `${since} to ${until}`], ["reports", String(reports)], ["messages", String(totals.messages)], ["DMARC pass", percent(totals.passed, totals.messages) || undefined]], paint);
+export function dmarcLines(
+  { since, until, reports, totals, domains, sources, reporters }: DmarcStatistics,
+  paint: Paint,
+): string[] {
+  const summary = facts(
+    [
+      ["period", `${since} to ${until}`],
+      ["reports", String(reports)],
+      ["messages", String(totals.messages)],
+      ["DMARC pass", percent(totals.passed, totals.messages) || undefined],
+    ],
+    paint,
+  );
   if (totals.messages === 0) return summary;
   return [
-    ...summary, "", ...table(["from domain", ...TITLES], domains.map((one) => [one.domain, ...cells(one)]), paint),
-    "", ...table(["source", ...TITLES], sources.map((one) => [one.source_ip, ...cells(one)]), paint),
-    "", ...table(["reporter", "reports from", ...TITLES], reporters.map((one) => [one.org_name, one.sender, ...cells(one)]), paint),
+    ...summary,
+    "",
+    ...table(
+      ["from domain", ...TITLES],
+      domains.map((one) => [one.domain, ...cells(one)]),
+      paint,
+    ),
+    "",
+    ...table(
+      ["source", ...TITLES],
+      sources.map((one) => [one.source_ip, ...cells(one)]),
+      paint,
+    ),
+    "",
+    ...table(
+      ["reporter", "reports from", ...TITLES],
+      reporters.map((one) => [one.org_name, one.sender, ...cells(one)]),
+      paint,
+    ),
   ];
 }

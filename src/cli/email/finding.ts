@@ -16,12 +16,19 @@ const WIDTH = "warning".length;
 
 /** What is well on a line each; what is not, with what was expected and what to do. The sum comes last. */
 export function findingLines(findings: readonly Finding[], paint: Paint): string[] {
-  const below = (name: string, text: string | undefined) => (text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`]);
+  const below = (name: string, text: string | undefined) =>
+    text === undefined ? [] : [`${" ".repeat(WIDTH)}  ${paint("dim", `${name}:`)} ${oneLine(short(text, 1000), 1100)}`];
   const lines = findings.flatMap(({ check, status, found, expected, fix }) => [
     `${paint(COLOURS[status], status.padEnd(WIDTH))}  ${oneLine(check)}${found === undefined ? "" : `: ${oneLine(short(found, status === "ok" ? 100 : 400))}`}`,
     ...(status === "ok" ? [] : [...below("expected", expected), ...below("fix", fix)]),
   ]);
   const count = (status: Finding["status"]) => findings.filter((one) => one.status === status).length;
   const [errors, warnings] = [count("error"), count("warning")];
-  return [...lines, "", errors + warnings === 0 ? paint("green", "All is well.") : `${plural(errors, "error")}, ${plural(warnings, "warning")}, ${count("ok")} well`];
+  return [
+    ...lines,
+    "",
+    errors + warnings === 0
+      ? paint("green", "All is well.")
+      : `${plural(errors, "error")}, ${plural(warnings, "warning")}, ${count("ok")} well`,
+  ];
 }

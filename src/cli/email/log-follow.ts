@@ -18,11 +18,19 @@ export interface FollowOptions {
 const EVERY_MS = 2000;
 
 /** Prints entries as they come, and again when something else has become of them, until the signal. */
-export async function followLog({ read, first, print, onGap, signal, pause = (ms, ended) => sleep(ms, undefined, { signal: ended }) }: FollowOptions): Promise<void> {
+export async function followLog({
+  read,
+  first,
+  print,
+  onGap,
+  signal,
+  pause = (ms, ended) => sleep(ms, undefined, { signal: ended }),
+}: FollowOptions): Promise<void> {
   let told: Map<string, string> | undefined;
   while (!signal.aborted) {
     const entries = await read();
-    const fresh = told === undefined ? entries.slice(0, first) : entries.filter(({ id, status }) => told!.get(id) !== status);
+    const fresh =
+      told === undefined ? entries.slice(0, first) : entries.filter(({ id, status }) => told!.get(id) !== status);
     if (told !== undefined && told.size > 0 && entries.length > 0 && entries.every(({ id }) => !told!.has(id))) onGap();
     if (fresh.length > 0) print(fresh.toReversed());
     told = new Map(entries.map(({ id, status }) => [id, status]));

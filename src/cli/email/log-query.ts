@@ -7,8 +7,30 @@ import { readMoment } from "../read-moment.ts";
 import type { LogEntry, LogStory } from "./log.ts";
 
 export const logOptions = {
-  status: { type: "string", placeholder: "status", choices: ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error", "unknown"], summary: "only messages with this status" },
-  kind: { type: "string", placeholder: "kind", choices: ["routing", "sending"], summary: "only mail that came in, or that was sent" },
+  status: {
+    type: "string",
+    placeholder: "status",
+    choices: [
+      "received",
+      "sent",
+      "handled",
+      "dropped",
+      "queued",
+      "deferred",
+      "delivered",
+      "deliveryFailed",
+      "rejected",
+      "error",
+      "unknown",
+    ],
+    summary: "only messages with this status",
+  },
+  kind: {
+    type: "string",
+    placeholder: "kind",
+    choices: ["routing", "sending"],
+    summary: "only mail that came in, or that was sent",
+  },
   from: { type: "string", placeholder: "address", summary: "only of this envelope sender" },
   to: { type: "string", placeholder: "address", summary: "only for this recipient" },
   search: { type: "string", placeholder: "text", summary: "part of an address, of the subject or of the Message-ID" },
@@ -26,14 +48,30 @@ export interface LogValues {
   until: string | undefined;
 }
 
-export const logQuery = ({ status, kind, from, to, search, since, until }: LogValues, now: number): NonNullable<ApiRequest["query"]> => ({
-  status, kind, from, to, search, ...(since !== undefined && { since: readMoment("--since", since, now) }), ...(until !== undefined && { until: readMoment("--until", until, now) }),
+export const logQuery = (
+  { status, kind, from, to, search, since, until }: LogValues,
+  now: number,
+): NonNullable<ApiRequest["query"]> => ({
+  status,
+  kind,
+  from,
+  to,
+  search,
+  ...(since !== undefined && { since: readMoment("--since", since, now) }),
+  ...(until !== undefined && { until: readMoment("--until", until, now) }),
 });
 
 /** The newest entries, at most `limit`. `path`: of an account or a zone. */
-export async function readLog(api: Api, path: string, query: NonNullable<ApiRequest["query"]>, limit: number): Promise<LogEntry[]> {
+export async function readLog(
+  api: Api,
+  path: string,
+  query: NonNullable<ApiRequest["query"]>,
+  limit: number,
+): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
-  for await (const entry of cursorPagesOf<LogEntry>(api, `${path}/email/activity`, { query: { ...query, per_page: Math.min(limit, 1000) } })) {
+  for await (const entry of cursorPagesOf<LogEntry>(api, `${path}/email/activity`, {
+    query: { ...query, per_page: Math.min(limit, 1000) },
+  })) {
     if (entries.push(entry) === limit) break;
   }
   return entries;
@@ -49,6 +87,12 @@ export async function readStories(api: Api, path: string, id: string): Promise<L
   const found = (await readLog(api, path, {}, LOOKED_AT)).filter((entry) => entry.id.startsWith(id));
   if (found.length === 0) throw commandErrors.messageUnknown({ id, count: LOOKED_AT });
   const [first] = found;
-  if (found.some(({ session_id: session }) => session !== first!.session_id)) throw commandErrors.messageAmbiguous({ id });
-  return Promise.all(found.slice(0, 100).reverse().map((entry) => story(entry.id)));
+  if (found.some(({ session_id: session }) => session !== first!.session_id))
+    throw commandErrors.messageAmbiguous({ id });
+  return Promise.all(
+    found
+      .slice(0, 100)
+      .reverse()
+      .map((entry) => story(entry.id)),
+  );
 }

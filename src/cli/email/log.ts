@@ -28,67 +28,157 @@ export interface LogEntry {
 }
 
 export interface LogStory extends LogEntry {
-  deliveries: { message_id: string; to: string; status: string; modified: string; queue_id: string | null; host: string | null; code: number | null; enhanced_code: string | null; response: string | null }[];
+  deliveries: {
+    message_id: string;
+    to: string;
+    status: string;
+    modified: string;
+    queue_id: string | null;
+    host: string | null;
+    code: number | null;
+    enhanced_code: string | null;
+    response: string | null;
+  }[];
   events: { datetime: string; step: string; detail: Record<string, unknown> }[];
 }
 
-export const LOG_TITLES = ["time (UTC)", "from", "to", "what became of it", "spf/dkim/dmarc", "message", "subject"] as const;
+export const LOG_TITLES = [
+  "time (UTC)",
+  "from",
+  "to",
+  "what became of it",
+  "spf/dkim/dmarc",
+  "message",
+  "subject",
+] as const;
 
 /** Texts of strangers are cut here: a line of the log is to be a line. */
 const MAX_WHY = 80;
 const MAX_SUBJECT = 60;
 
 export const logRow = (entry: LogEntry): string[] => [
-  timeOf(entry.created), entry.from === "" ? "<>" : entry.from, entry.to, became(entry), verdicts(entry), entry.session_id, short(entry.subject ?? "", MAX_SUBJECT),
+  timeOf(entry.created),
+  entry.from === "" ? "<>" : entry.from,
+  entry.to,
+  became(entry),
+  verdicts(entry),
+  entry.session_id,
+  short(entry.subject ?? "", MAX_SUBJECT),
 ];
 
-export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] => table(LOG_TITLES, entries.map(logRow), paint);
+export const logTable = (entries: readonly LogEntry[], paint: Paint): string[] =>
+  table(LOG_TITLES, entries.map(logRow), paint);
 
 /** What happened to it, in the words of people. */
 function became({ kind, status, action, worker, error_detail: detail, is_spam: spam }: LogEntry): string {
   const by = worker === null || kind === "sending" ? "" : ` by ${worker}`;
   const why = detail === null ? "" : `: ${short(detail, MAX_WHY)}`;
   const [words, more] = WORDS[status] ?? [status, "why"];
-  const told = kind === "routing" && status === "delivered" ? `${action === "drop" ? "delivered" : "forwarded"}${by}` : `${words}${more === "why" ? why : by}`;
+  const told =
+    kind === "routing" && status === "delivered"
+      ? `${action === "drop" ? "delivered" : "forwarded"}${by}`
+      : `${words}${more === "why" ? why : by}`;
   return spam ? `${told} (spam)` : told;
 }
 
 const WORDS: Record<string, [words: string, more: "why" | "by"]> = {
-  received: ["received", "by"], sent: ["sent", "by"], handled: ["handled", "by"], dropped: ["dropped", "by"], delivered: ["delivered", "by"],
-  queued: ["waits in the queue", "why"], deferred: ["deferred", "why"], deliveryFailed: ["delivery failed", "why"], rejected: ["rejected", "why"], error: ["failed", "why"], unknown: ["unknown", "why"],
+  received: ["received", "by"],
+  sent: ["sent", "by"],
+  handled: ["handled", "by"],
+  dropped: ["dropped", "by"],
+  delivered: ["delivered", "by"],
+  queued: ["waits in the queue", "why"],
+  deferred: ["deferred", "why"],
+  deliveryFailed: ["delivery failed", "why"],
+  rejected: ["rejected", "why"],
+  error: ["failed", "why"],
+  unknown: ["unknown", "why"],
 };
 
 /** `pass/none/pass`; nothing where nobody looked. */
-const verdicts = ({ spf, dkim, dmarc }: LogEntry): string => ([spf, dkim, dmarc].every((one) => one === null) ? "" : [spf, dkim, dmarc].map((one) => one ?? "-").join("/"));
+const verdicts = ({ spf, dkim, dmarc }: LogEntry): string =>
+  [spf, dkim, dmarc].every((one) => one === null) ? "" : [spf, dkim, dmarc].map((one) => one ?? "-").join("/");
 
 /** All that is known of a message for one recipient. */
 export function storyLines(story: LogStory, paint: Paint): string[] {
   const { deliveries, events } = story;
   const known = (value: string | null) => (value === null || value === "" ? undefined : oneLine(value));
-  const checks = (["spf", "dkim", "dmarc", "arc"] as const).filter((method) => story[method] !== null).map((method) => `${method}=${oneLine(story[method]!)}`);
+  const checks = (["spf", "dkim", "dmarc", "arc"] as const)
+    .filter((method) => story[method] !== null)
+    .map((method) => `${method}=${oneLine(story[method]!)}`);
   return [
-    ...facts([
-      ["id", story.id], ["time", moment(story.created)], ["from", story.from === "" ? "<>" : oneLine(story.from)], ["to", oneLine(story.to)], ["subject", known(story.subject)], ["message-id", known(story.message_id)],
-      ["became", became({ ...story, error_detail: null })], ["because", known(story.error_detail)], ["rule", known(story.rule_id)], ["worker", known(story.worker)],
-      ["checks", checks.length === 0 ? undefined : checks.join(" ")], ["size", story.size === null ? undefined : `${story.size} bytes`], ["came from", known(story.ip)],
-    ], paint),
-    ...(deliveries.length === 0 ? [] : ["", ...table(["copy to", "is", "since (UTC)", "server", "which said", "queue id"], deliveries.map((one) => [one.to, one.status, timeOf(one.modified), one.host, saidOf(one), one.queue_id]), paint)]),
-    ...(events.length === 0 ? [] : ["", ...table(["time (UTC)", "step", ""], events.map(({ datetime, step, detail }) => [timeOf(datetime), step, detailText(detail)]), paint)]),
+    ...facts(
+      [
+        ["id", story.id],
+        ["time", moment(story.created)],
+        ["from", story.from === "" ? "<>" : oneLine(story.from)],
+        ["to", oneLine(story.to)],
+        ["subject", known(story.subject)],
+        ["message-id", known(story.message_id)],
+        ["became", became({ ...story, error_detail: null })],
+        ["because", known(story.error_detail)],
+        ["rule", known(story.rule_id)],
+        ["worker", known(story.worker)],
+        ["checks", checks.length === 0 ? undefined : checks.join(" ")],
+        ["size", story.size === null ? undefined : `${story.size} bytes`],
+        ["came from", known(story.ip)],
+      ],
+      paint,
+    ),
+    ...(deliveries.length === 0
+      ? []
+      : [
+          "",
+          ...table(
+            ["copy to", "is", "since (UTC)", "server", "which said", "queue id"],
+            deliveries.map((one) => [one.to, one.status, timeOf(one.modified), one.host, saidOf(one), one.queue_id]),
+            paint,
+          ),
+        ]),
+    ...(events.length === 0
+      ? []
+      : [
+          "",
+          ...table(
+            ["time (UTC)", "step", ""],
+            events.map(({ datetime, step, detail }) => [timeOf(datetime), step, detailText(detail)]),
+            paint,
+          ),
+        ]),
   ];
 }
 
 /** Of a next server: `250 2.0.0 Ok`. */
-export const saidOf = ({ code, enhanced_code: enhanced, response }: { code: number | null; enhanced_code: string | null; response: string | null }): string =>
-  short([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_WHY);
+export const saidOf = ({
+  code,
+  enhanced_code: enhanced,
+  response,
+}: {
+  code: number | null;
+  enhanced_code: string | null;
+  response: string | null;
+}): string => short([code, enhanced, response].filter((part) => part !== null && part !== "").join(" "), MAX_WHY);
 
-const detailText = (detail: Record<string, unknown>): string => short(Object.entries(detail).map(([name, value]) => `${name}=${valueText(name, value)}`).join(" "), 300);
+const detailText = (detail: Record<string, unknown>): string =>
+  short(
+    Object.entries(detail)
+      .map(([name, value]) => `${name}=${valueText(name, value)}`)
+      .join(" "),
+    300,
+  );
 
 function valueText(name: string, value: unknown): string {
   if (Array.isArray(value)) return value.map((one) => valueText(name, one)).join(",");
   // Of a rule the name, where it has one; of a worker not whose it is.
-  if (typeof value === "object" && value !== null) return "name" in value && value.name !== "" ? String(value.name) : "id" in value ? String(value.id) : JSON.stringify(value);
+  if (typeof value === "object" && value !== null)
+    return "name" in value && value.name !== ""
+      ? String(value.name)
+      : "id" in value
+        ? String(value.id)
+        : JSON.stringify(value);
   return name === "script" ? String(value).replace(/^[^/]*\//, "") : String(value);
 }
 
 export const timeOf = (text: string): string => moment(text).replace(/ UTC$/, "");
-export const short = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
+export const short = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most - 1)}…`;

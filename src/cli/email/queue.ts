@@ -34,18 +34,46 @@ export type WholeMessage = QueuedMessage & { finished: string | null; recipients
 export const QUEUE_STATES = ["queued", "delivering", "deferred", "delivered", "failed", "expired"] as const;
 
 export const queueTable = (items: readonly QueuedItem[], paint: Paint): string[] =>
-  table(["id", "made (UTC)", "from", "to", "state", "tries", "next try (UTC)", "status"], items.map((one) => [one.id, timeOf(one.created), senderOf(one), one.to, one.state, one.attempts, nextOf(one), replyOf(one)]), paint);
+  table(
+    ["id", "made (UTC)", "from", "to", "state", "tries", "next try (UTC)", "status"],
+    items.map((one) => [
+      one.id,
+      timeOf(one.created),
+      senderOf(one),
+      one.to,
+      one.state,
+      one.attempts,
+      nextOf(one),
+      replyOf(one),
+    ]),
+    paint,
+  );
 
 export const messageLines = (message: WholeMessage, paint: Paint): string[] => [
-  ...facts([
-    ["id", message.id], ["made", moment(message.created)], ["done", message.finished === null ? undefined : moment(message.finished)], ["cause", message.worker === null ? message.cause : `${message.cause}, by ${oneLine(message.worker)}`],
-    ["from", oneLine(senderOf(message))], ["message-id", oneLine(message.message_id)], ["size", `${message.size} bytes`], ["can be resent", message.can_resend ? "yes" : "no, its content is not kept any more"],
-  ], paint),
+  ...facts(
+    [
+      ["id", message.id],
+      ["made", moment(message.created)],
+      ["done", message.finished === null ? undefined : moment(message.finished)],
+      ["cause", message.worker === null ? message.cause : `${message.cause}, by ${oneLine(message.worker)}`],
+      ["from", oneLine(senderOf(message))],
+      ["message-id", oneLine(message.message_id)],
+      ["size", `${message.size} bytes`],
+      ["can be resent", message.can_resend ? "yes" : "no, its content is not kept any more"],
+    ],
+    paint,
+  ),
   "",
-  ...table(["to", "state", "tries", "next try (UTC)", "next hop", "status"], message.recipients.map((one) => [one.to, one.state, one.attempts, nextOf(one), one.host, replyOf(one)]), paint),
+  ...table(
+    ["to", "state", "tries", "next try (UTC)", "next hop", "status"],
+    message.recipients.map((one) => [one.to, one.state, one.attempts, nextOf(one), one.host, replyOf(one)]),
+    paint,
+  ),
 ];
 
 const senderOf = ({ from }: { from: string }) => (from === "" ? "<>" : from);
-const nextOf = ({ state, next_attempt: next }: QueuedRecipient) => (next === null || state === "delivering" ? "" : timeOf(next));
-const pauseOf = ({ paused_until: until, paused_because: why }: QueuedRecipient) => (!until ? "" : `paused until ${timeOf(until)}, because ${oneLine(why ?? "")}`);
+const nextOf = ({ state, next_attempt: next }: QueuedRecipient) =>
+  next === null || state === "delivering" ? "" : timeOf(next);
+const pauseOf = ({ paused_until: until, paused_because: why }: QueuedRecipient) =>
+  !until ? "" : `paused until ${timeOf(until)}, because ${oneLine(why ?? "")}`;
 const replyOf = (one: QueuedRecipient) => [saidOf(one), pauseOf(one)].filter((text) => text !== "").join("; ");

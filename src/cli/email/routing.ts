@@ -36,27 +36,86 @@ export interface Needed {
   priority?: number;
 }
 
-export const routingLines = ({ name, id, enabled, status, support_subaddress: tags, subdomains = [] }: Settings, paint: Paint): string[] => [
-  ...facts([["domain", name], ["zone", id], ["enabled", yesNo(enabled)], ["status", status], ["subaddresses", tags === undefined ? undefined : yesNo(tags)]], paint),
-  ...(subdomains.length === 0 ? [] : ["", ...table(["subdomain", "enabled", "status"], subdomains.map((one) => [one.name, yesNo(one.enabled), one.status]), paint)]),
+export const routingLines = (
+  { name, id, enabled, status, support_subaddress: tags, subdomains = [] }: Settings,
+  paint: Paint,
+): string[] => [
+  ...facts(
+    [
+      ["domain", name],
+      ["zone", id],
+      ["enabled", yesNo(enabled)],
+      ["status", status],
+      ["subaddresses", tags === undefined ? undefined : yesNo(tags)],
+    ],
+    paint,
+  ),
+  ...(subdomains.length === 0
+    ? []
+    : [
+        "",
+        ...table(
+          ["subdomain", "enabled", "status"],
+          subdomains.map((one) => [one.name, yesNo(one.enabled), one.status]),
+          paint,
+        ),
+      ]),
 ];
 
 export const ruleTable = (rules: readonly Rule[], paint: Paint): string[] =>
-  table(["id", "for", "does", "enabled", "priority", "name"], rules.map((rule) => [rule.id, matchText(rule), actionText(rule), yesNo(rule.enabled), rule.priority, rule.name]), paint);
+  table(
+    ["id", "for", "does", "enabled", "priority", "name"],
+    rules.map((rule) => [rule.id, matchText(rule), actionText(rule), yesNo(rule.enabled), rule.priority, rule.name]),
+    paint,
+  );
 
 export const ruleLines = (rule: Rule, paint: Paint): string[] =>
-  facts([["rule", rule.id], ["name", rule.name === "" ? undefined : rule.name], ["for", matchText(rule)], ["does", actionText(rule)], ["enabled", yesNo(rule.enabled)], ["priority", String(rule.priority)], ["source", rule.source], ["note", literalStar(rule) ? "* stands for itself in a literal matcher; use --match-type glob to match any characters" : undefined]], paint);
+  facts(
+    [
+      ["rule", rule.id],
+      ["name", rule.name === "" ? undefined : rule.name],
+      ["for", matchText(rule)],
+      ["does", actionText(rule)],
+      ["enabled", yesNo(rule.enabled)],
+      ["priority", String(rule.priority)],
+      ["source", rule.source],
+      [
+        "note",
+        literalStar(rule)
+          ? "* stands for itself in a literal matcher; use --match-type glob to match any characters"
+          : undefined,
+      ],
+    ],
+    paint,
+  );
 
 export const addressTable = (addresses: readonly Address[], paint: Paint): string[] =>
-  table(["id", "address", "verified", "made"], addresses.map(({ id, email, verified, created }) => [id, email, verified === null ? "no" : moment(verified), moment(created)]), paint);
+  table(
+    ["id", "address", "verified", "made"],
+    addresses.map(({ id, email, verified, created }) => [
+      id,
+      email,
+      verified === null ? "no" : moment(verified),
+      moment(created),
+    ]),
+    paint,
+  );
 
 export const neededTable = (records: readonly Needed[], paint: Paint): string[] =>
-  table(["type", "name", "priority", "content"], records.map(({ type, name, priority, content }) => [type, name, priority, content]), paint);
+  table(
+    ["type", "name", "priority", "content"],
+    records.map(({ type, name, priority, content }) => [type, name, priority, content]),
+    paint,
+  );
 
 function matchText({ matchers: [matcher] }: Rule): string {
   if (matcher?.type === "all") return "everything else";
-  return matcher?.type === "glob" || matcher?.type === "regex" ? `${matcher.type} ${matcher.value ?? ""}` : matcher?.value ?? "";
+  return matcher?.type === "glob" || matcher?.type === "regex"
+    ? `${matcher.type} ${matcher.value ?? ""}`
+    : (matcher?.value ?? "");
 }
-const literalStar = ({ matchers: [matcher] }: Rule) => matcher?.type === "literal" && matcher.value?.includes("*") === true;
-const actionText = ({ actions: [action] }: Rule) => (action === undefined ? "" : action.type === "drop" ? "drop" : `${action.type} to ${action.value?.join(", ") ?? ""}`);
+const literalStar = ({ matchers: [matcher] }: Rule) =>
+  matcher?.type === "literal" && matcher.value?.includes("*") === true;
+const actionText = ({ actions: [action] }: Rule) =>
+  action === undefined ? "" : action.type === "drop" ? "drop" : `${action.type} to ${action.value?.join(", ") ?? ""}`;
 export const yesNo = (value: boolean) => (value ? "yes" : "no");

@@ -7,12 +7,44 @@ export const CATCH_ALL = "catch-all";
 
 export const ruleOptions = {
   name: { type: "string", placeholder: "text", summary: "what people call the rule" },
-  enabled: { type: "string", placeholder: "true|false", choices: ["true", "false"], summary: "whether the rule is enabled", defaultText: "true" },
-  "match-type": { type: "string", placeholder: "type", choices: ["literal", "glob", "regex", "all"], summary: "how recipients are matched; glob and regex need email.extended_rules", defaultText: "literal" },
-  "match-field": { type: "string", placeholder: "field", choices: ["to"], summary: "what is compared", defaultText: "to" },
-  "match-value": { type: "string", placeholder: "address", summary: "address, glob (sales-*@example.com) or regular expression (RE2)" },
-  "action-type": { type: "string", placeholder: "type", choices: ["forward", "drop", "worker"], summary: "what is done with its mail" },
-  "action-value": { type: "string", placeholder: "value", multiple: true, summary: "verified address or worker; several addresses need email.extended_rules" },
+  enabled: {
+    type: "string",
+    placeholder: "true|false",
+    choices: ["true", "false"],
+    summary: "whether the rule is enabled",
+    defaultText: "true",
+  },
+  "match-type": {
+    type: "string",
+    placeholder: "type",
+    choices: ["literal", "glob", "regex", "all"],
+    summary: "how recipients are matched; glob and regex need email.extended_rules",
+    defaultText: "literal",
+  },
+  "match-field": {
+    type: "string",
+    placeholder: "field",
+    choices: ["to"],
+    summary: "what is compared",
+    defaultText: "to",
+  },
+  "match-value": {
+    type: "string",
+    placeholder: "address",
+    summary: "address, glob (sales-*@example.com) or regular expression (RE2)",
+  },
+  "action-type": {
+    type: "string",
+    placeholder: "type",
+    choices: ["forward", "drop", "worker"],
+    summary: "what is done with its mail",
+  },
+  "action-value": {
+    type: "string",
+    placeholder: "value",
+    multiple: true,
+    summary: "verified address or worker; several addresses need email.extended_rules",
+  },
   priority: { type: "number", placeholder: "number", min: 0, summary: "rules with a lower one are looked at first" },
 } as const satisfies Options;
 
@@ -28,7 +60,10 @@ export interface RuleValues {
 }
 
 /** What is asked for, over what there is. */
-export function ruleBody(values: RuleValues, before?: Rule): Omit<Rule, "id" | "priority" | "source"> & { priority?: number } {
+export function ruleBody(
+  values: RuleValues,
+  before?: Rule,
+): Omit<Rule, "id" | "priority" | "source"> & { priority?: number } {
   const priority = values.priority ?? before?.priority;
   return {
     name: values.name ?? before?.name ?? "",
@@ -39,17 +74,38 @@ export function ruleBody(values: RuleValues, before?: Rule): Omit<Rule, "id" | "
   };
 }
 
-function matchers({ "match-type": type, "match-field": field = "to", "match-value": value }: RuleValues, before: Rule | undefined): Rule["matchers"] {
+function matchers(
+  { "match-type": type, "match-field": field = "to", "match-value": value }: RuleValues,
+  before: Rule | undefined,
+): Rule["matchers"] {
   if (type === "all") return [{ type }];
   if (value !== undefined) return [{ type: type ?? "literal", field, value }];
   if (before !== undefined) return before.matchers;
-  throw commandErrors.badContent({ what: "--match-value", reason: "it is needed", fix: "Say which address the rule is for: --match-value user@example.com" });
+  throw commandErrors.badContent({
+    what: "--match-value",
+    reason: "it is needed",
+    fix: "Say which address the rule is for: --match-value user@example.com",
+  });
 }
 
-function actions({ "action-type": type, "action-value": value }: RuleValues, before: Rule | undefined): Rule["actions"] {
-  if (type === undefined && before !== undefined) return value.length === 0 ? before.actions : [{ type: before.actions[0]!.type, value }];
+function actions(
+  { "action-type": type, "action-value": value }: RuleValues,
+  before: Rule | undefined,
+): Rule["actions"] {
+  if (type === undefined && before !== undefined)
+    return value.length === 0 ? before.actions : [{ type: before.actions[0]!.type, value }];
   if (type === "drop") return [{ type }];
-  if (type === undefined) throw commandErrors.badContent({ what: "--action-type", reason: "it is needed", fix: "Say what is done with the mail: --action-type forward, worker or drop" });
-  if (value.length === 0) throw commandErrors.badContent({ what: "--action-value", reason: `a rule that is to ${type} needs one`, fix: type === "worker" ? "Name the worker." : "Name the verified address." });
+  if (type === undefined)
+    throw commandErrors.badContent({
+      what: "--action-type",
+      reason: "it is needed",
+      fix: "Say what is done with the mail: --action-type forward, worker or drop",
+    });
+  if (value.length === 0)
+    throw commandErrors.badContent({
+      what: "--action-value",
+      reason: `a rule that is to ${type} needs one`,
+      fix: type === "worker" ? "Name the worker." : "Name the verified address.",
+    });
   return [{ type, value }];
 }

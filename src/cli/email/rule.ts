@@ -4,7 +4,11 @@ import type { Rule } from "./routing.ts";
 import { CATCH_ALL } from "./rule-body.ts";
 
 /** `zone`: `/zones/<id>`. */
-export const rulePath = (zone: string, rule: string): string => `${zone}/email/routing/rules${rule === CATCH_ALL ? "/catch_all" : at`/${rule}`}`;
+export const rulePath = (zone: string, rule: string): string =>
+  `${zone}/email/routing/rules${rule === CATCH_ALL ? "/catch_all" : at`/${rule}`}`;
 
 /** The catch-all rule comes without a priority: it is always the last. */
-export const readRule = async (api: Api, path: string): Promise<Rule> => ({ priority: 0, ...(await api.result<Omit<Rule, "priority"> & { priority?: number }>("GET", path)) });
+export const readRule = async (api: Api, path: string): Promise<Rule> => ({
+  priority: 0,
+  ...(await api.result<Omit<Rule, "priority"> & { priority?: number }>("GET", path)),
+});

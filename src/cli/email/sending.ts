@@ -35,12 +35,28 @@ export async function findSendingDomain(zone: ZoneConnection): Promise<SendingDo
 }
 
 export const sendingLines = (domain: SendingDomain, paint: Paint): string[] =>
-  facts([
-    ["domain", domain.name], ["id", domain.tag], ["enabled", yesNo(domain.enabled)], ["bounces to", domain.return_path_domain], ["signs with", domain.dkim_selector],
-    ["suppressed", domain.drop_suppressed_recipients === true ? "left out" : "refused"],
-  ], paint);
+  facts(
+    [
+      ["domain", domain.name],
+      ["id", domain.tag],
+      ["enabled", yesNo(domain.enabled)],
+      ["bounces to", domain.return_path_domain],
+      ["signs with", domain.dkim_selector],
+      ["suppressed", domain.drop_suppressed_recipients === true ? "left out" : "refused"],
+    ],
+    paint,
+  );
 
 export function resultLines(result: SendResult, paint: Paint): string[] {
   const list = (of: readonly string[] | undefined) => (of === undefined || of.length === 0 ? undefined : of.join(", "));
-  return facts([["message", result.message_id], ["delivered", list(result.delivered)], ["queued", list(result.queued)], ["refused", list(result.permanent_bounces)], ["suppressed", list(result.suppressed_recipients)]], paint);
+  return facts(
+    [
+      ["message", result.message_id],
+      ["delivered", list(result.delivered)],
+      ["queued", list(result.queued)],
+      ["refused", list(result.permanent_bounces)],
+      ["suppressed", list(result.suppressed_recipients)],
+    ],
+    paint,
+  );
 }

@@ -16,12 +16,43 @@ export interface TlsStatistics {
   reporters: ({ org_name: string; sender: string } & Sessions)[];
 }
 
-export function tlsLines({ since, until, reports, totals, policies, failures, reporters }: TlsStatistics, paint: Paint): string[] {
-  const summary = facts([["period", `${since} to ${until}`], ["reports", String(reports)], ["sessions", String(totals.successful + totals.failed)], ["failed", String(totals.failed)]], paint);
+export function tlsLines(
+  { since, until, reports, totals, policies, failures, reporters }: TlsStatistics,
+  paint: Paint,
+): string[] {
+  const summary = facts(
+    [
+      ["period", `${since} to ${until}`],
+      ["reports", String(reports)],
+      ["sessions", String(totals.successful + totals.failed)],
+      ["failed", String(totals.failed)],
+    ],
+    paint,
+  );
   if (policies.length === 0) return summary;
   return [
-    ...summary, "", ...table(["domain", "policy", "successful", "failed"], policies.map((one) => [one.domain, one.policy_type, one.successful, one.failed]), paint),
-    ...(failures.length === 0 ? [] : ["", ...table(["failure", "MX host", "sessions"], failures.map((one) => [one.result_type, one.receiving_mx, one.sessions]), paint)]),
-    "", ...table(["reporter", "reports from", "successful", "failed"], reporters.map((one) => [one.org_name, one.sender, one.successful, one.failed]), paint),
+    ...summary,
+    "",
+    ...table(
+      ["domain", "policy", "successful", "failed"],
+      policies.map((one) => [one.domain, one.policy_type, one.successful, one.failed]),
+      paint,
+    ),
+    ...(failures.length === 0
+      ? []
+      : [
+          "",
+          ...table(
+            ["failure", "MX host", "sessions"],
+            failures.map((one) => [one.result_type, one.receiving_mx, one.sessions]),
+            paint,
+          ),
+        ]),
+    "",
+    ...table(
+      ["reporter", "reports from", "successful", "failed"],
+      reporters.map((one) => [one.org_name, one.sender, one.successful, one.failed]),
+      paint,
+    ),
   ];
 }

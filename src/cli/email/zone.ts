@@ -33,7 +33,11 @@ export interface ZoneConnection extends Connection {
 }
 
 /** The zone a domain is in: its own, or that of the nearest name above it. */
-export async function connectZone(domain: string, { "zone-id": id, ...values }: ZoneValues, surroundings: Surroundings): Promise<ZoneConnection> {
+export async function connectZone(
+  domain: string,
+  { "zone-id": id, ...values }: ZoneValues,
+  surroundings: Surroundings,
+): Promise<ZoneConnection> {
   const connection = await connect(values, surroundings);
   const { api, account } = connection;
   const name = domain.toLowerCase().replace(/\.$/, "");
@@ -43,14 +47,23 @@ export async function connectZone(domain: string, { "zone-id": id, ...values }: 
   async function zoneOf(text: string): Promise<Zone> {
     const labels = text.split(".");
     for (let first = 0; first < labels.length - 1; first++) {
-      const [found] = await api.result<Zone[]>("GET", "/zones", { query: { name: labels.slice(first).join("."), "account.id": account } });
+      const [found] = await api.result<Zone[]>("GET", "/zones", {
+        query: { name: labels.slice(first).join("."), "account.id": account },
+      });
       if (found !== undefined) return found;
     }
     throw commandErrors.zoneUnknown({ domain: text });
   }
 }
 
-export const zonesOf = ({ api, account }: Connection) => collect(pagesOf<Zone & { created_on: string; name_servers: string[] }>(api, "/zones", { query: { "account.id": account }, perPage: 50 }));
+export const zonesOf = ({ api, account }: Connection) =>
+  collect(
+    pagesOf<Zone & { created_on: string; name_servers: string[] }>(api, "/zones", {
+      query: { "account.id": account },
+      perPage: 50,
+    }),
+  );
 
 /** `name` for a subdomain; nothing for the zone's own name. */
-export const nameIn = ({ zone, domain }: ZoneConnection): { name?: string } => (domain === zone.name ? {} : { name: domain });
+export const nameIn = ({ zone, domain }: ZoneConnection): { name?: string } =>
+  domain === zone.name ? {} : { name: domain };

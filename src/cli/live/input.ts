@@ -36,7 +36,13 @@ export interface LiveInput extends ListedInput {
   webRTCPlayback: { url: string };
   playback: { hls: string; dash: string };
   status: string | null;
-  recording: { mode: "off" | "automatic"; timeoutSeconds: number; requireSignedURLs: boolean; allowedOrigins: string[]; hideLiveViewerCount: boolean };
+  recording: {
+    mode: "off" | "automatic";
+    timeoutSeconds: number;
+    requireSignedURLs: boolean;
+    allowedOrigins: string[];
+    hideLiveViewerCount: boolean;
+  };
   preferLowLatency: boolean;
   defaultCreator?: string;
   keysRotatedAt?: string;
@@ -59,25 +65,53 @@ export function outputPath(connection: Pick<Connection, "base">, input: string, 
 }
 
 /** One line for a person: `connected`, `disabled`, `never published to`. */
-export const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string => (enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`);
+export const stateText = ({ enabled, status }: Pick<LiveInput, "enabled" | "status">): string =>
+  enabled ? (status ?? "never published to") : `disabled${status === null ? "" : `, ${status}`}`;
 
 /** The address as ffmpeg and OBS take it. */
-const srtAddress = ({ url, streamId, passphrase }: Srt): string => `${url}?streamid=${streamId}&passphrase=${passphrase}`;
-const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined => rtmp && `${rtmp.url} ${paint("dim", "key")} ${rtmp.streamKey}`;
+const srtAddress = ({ url, streamId, passphrase }: Srt): string =>
+  `${url}?streamid=${streamId}&passphrase=${passphrase}`;
+const rtmpAddress = (paint: Paint, rtmp: Rtmp | undefined): string | undefined =>
+  rtmp && `${rtmp.url} ${paint("dim", "key")} ${rtmp.streamKey}`;
 
 /** What to publish with and what to watch at. Whoever reads this can do both. */
-export const inputLines = (input: LiveInput, paint: Paint): string[] => facts([
-  ["uid", input.uid], ["name", shown(input.meta["name"])], ["state", stateText(input)], ["records", recordText(input)],
-  ["low latency", input.preferLowLatency ? "yes" : undefined], ["creator", shown(input.defaultCreator)], ["made", moment(input.created)], ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
-  ["for", input.recording.requireSignedURLs ? "whoever has a token" : undefined], ["on", shown(input.recording.allowedOrigins.join(", "))], ["viewers", input.recording.hideLiveViewerCount ? "not told" : undefined],
-  ["rtmps", rtmpAddress(paint, input.rtmps)], ["rtmp", rtmpAddress(paint, input.rtmp)], ["srt", input.srt && srtAddress(input.srt)], ["whip", input.webRTC.url],
-  ["watch", input.playback.hls.replace(/manifest\/video\.m3u8$/, "watch")], ["hls", input.playback.hls], ["dash", input.playback.dash], ["whep", input.webRTCPlayback.url],
-  ["play rtmps", rtmpAddress(paint, input.rtmpsPlayback)], ["play rtmp", rtmpAddress(paint, input.rtmpPlayback)], ["play srt", input.srtPlayback && srtAddress(input.srtPlayback)],
-], paint);
+export const inputLines = (input: LiveInput, paint: Paint): string[] =>
+  facts(
+    [
+      ["uid", input.uid],
+      ["name", shown(input.meta["name"])],
+      ["state", stateText(input)],
+      ["records", recordText(input)],
+      ["low latency", input.preferLowLatency ? "yes" : undefined],
+      ["creator", shown(input.defaultCreator)],
+      ["made", moment(input.created)],
+      ["keys changed", input.keysRotatedAt && moment(input.keysRotatedAt)],
+      ["for", input.recording.requireSignedURLs ? "whoever has a token" : undefined],
+      ["on", shown(input.recording.allowedOrigins.join(", "))],
+      ["viewers", input.recording.hideLiveViewerCount ? "not told" : undefined],
+      ["rtmps", rtmpAddress(paint, input.rtmps)],
+      ["rtmp", rtmpAddress(paint, input.rtmp)],
+      ["srt", input.srt && srtAddress(input.srt)],
+      ["whip", input.webRTC.url],
+      ["watch", input.playback.hls.replace(/manifest\/video\.m3u8$/, "watch")],
+      ["hls", input.playback.hls],
+      ["dash", input.playback.dash],
+      ["whep", input.webRTCPlayback.url],
+      ["play rtmps", rtmpAddress(paint, input.rtmpsPlayback)],
+      ["play rtmp", rtmpAddress(paint, input.rtmpPlayback)],
+      ["play srt", input.srtPlayback && srtAddress(input.srtPlayback)],
+    ],
+    paint,
+  );
 
 function recordText({ recording: { mode, timeoutSeconds }, deleteRecordingAfterDays: days }: LiveInput): string {
   if (mode === "off") return "no: it is seen over WebRTC, RTMP and SRT only";
-  return ["yes", ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s begins another video`] : []), ...(days === undefined ? [] : [`deleted after ${days} days`])].join(", ");
+  return [
+    "yes",
+    ...(timeoutSeconds > 0 ? [`a gap of ${timeoutSeconds} s begins another video`] : []),
+    ...(days === undefined ? [] : [`deleted after ${days} days`]),
+  ].join(", ");
 }
 
-const shown = (text: string | undefined): string | undefined => (text === undefined || text === "" ? undefined : oneLine(text));
+const shown = (text: string | undefined): string | undefined =>
+  text === undefined || text === "" ? undefined : oneLine(text);

@@ -8,32 +8,106 @@ const OUTPUT = "fedcba9876543210".repeat(2);
 const LIST = `/accounts/${ACCOUNT}/stream/live_inputs`;
 const ONE = `${LIST}/${UID}`;
 
-const listed = { uid: UID, created: "2026-11-21T10:00:00.000Z", modified: "2026-11-21T10:00:00.000Z", meta: { name: "a\u001b[31mb", other: "kept" }, enabled: true };
-const input = {
-  ...listed, status: null, preferLowLatency: false, recording: { mode: "automatic", timeoutSeconds: 30, requireSignedURLs: true, allowedOrigins: [], hideLiveViewerCount: false }, deleteRecordingAfterDays: 45,
-  rtmps: { url: "rtmps://live.example.com:443/live/", streamKey: "pub" }, rtmpsPlayback: { url: "rtmps://live.example.com:443/live/", streamKey: "play" },
-  srt: { url: "srt://live.example.com:8890", streamId: UID, passphrase: "pub" }, srtPlayback: { url: "srt://live.example.com:8890", streamId: `play${UID}`, passphrase: "play" },
-  webRTC: { url: "https://x/pub/webRTC/publish" }, webRTCPlayback: { url: `https://x/${UID}/webRTC/play` }, playback: { hls: `https://x/${UID}/manifest/video.m3u8`, dash: `https://x/${UID}/manifest/video.mpd` },
+const listed = {
+  uid: UID,
+  created: "2026-11-21T10:00:00.000Z",
+  modified: "2026-11-21T10:00:00.000Z",
+  meta: { name: "a\u001b[31mb", other: "kept" },
+  enabled: true,
 };
-const output = { uid: OUTPUT, url: "srt://user:secret@there.example.com:9000?passphrase=secret", streamKey: "secret", enabled: true, status: { state: "error", reason: "refused", at: "2026-11-21T10:00:00.000Z" } };
+const input = {
+  ...listed,
+  status: null,
+  preferLowLatency: false,
+  recording: {
+    mode: "automatic",
+    timeoutSeconds: 30,
+    requireSignedURLs: true,
+    allowedOrigins: [],
+    hideLiveViewerCount: false,
+  },
+  deleteRecordingAfterDays: 45,
+  rtmps: { url: "rtmps://live.example.com:443/live/", streamKey: "pub" },
+  rtmpsPlayback: { url: "rtmps://live.example.com:443/live/", streamKey: "play" },
+  srt: { url: "srt://live.example.com:8890", streamId: UID, passphrase: "pub" },
+  srtPlayback: { url: "srt://live.example.com:8890", streamId: `play${UID}`, passphrase: "play" },
+  webRTC: { url: "https://x/pub/webRTC/publish" },
+  webRTCPlayback: { url: `https://x/${UID}/webRTC/play` },
+  playback: { hls: `https://x/${UID}/manifest/video.m3u8`, dash: `https://x/${UID}/manifest/video.mpd` },
+};
+const output = {
+  uid: OUTPUT,
+  url: "srt://user:secret@there.example.com:9000?passphrase=secret",
+  streamKey: "secret",
+  enabled: true,
+  status: { state: "error", reason: "refused", at: "2026-11-21T10:00:00.000Z" },
+};
 
 async function open(t: Parameters<typeof folderWith>[0]) {
   const api = await startFakeApi(t, {
-    [`GET ${LIST}`]: { result: { liveInputs: [listed], range: 5, total: 5 } }, [`POST ${LIST}`]: { result: input },
-    [`GET ${ONE}`]: { result: input }, [`PUT ${ONE}`]: { result: input }, [`DELETE ${ONE}`]: { result: {} },
-    [`POST ${ONE}/enable`]: { result: input }, [`POST ${ONE}/disable`]: { result: { ...input, enabled: false } }, [`POST ${ONE}/rotate_keys`]: { result: input },
-    [`GET ${ONE}/outputs`]: { result: [output] }, [`POST ${ONE}/outputs`]: { result: output }, [`PUT ${ONE}/outputs/${OUTPUT}`]: { result: output }, [`DELETE ${ONE}/outputs/${OUTPUT}`]: { result: {} },
-    [`GET ${ONE}/status`]: { result: {
-      state: "connected", since: "2026-11-21T10:00:00.000Z", live: true, videoUID: OUTPUT, viewers: 3, outputs: [{ uid: OUTPUT, enabled: true, status: output.status }],
-      health: { videoBitrate: 2_000_000, audioBitrate: 128_000, frameRate: 25, keyFrameInterval: 2, longestKeyFrameInterval: 11, dropped: 0, lost: 1, bFrames: true, problems: ["ERR_GOP_OUT_OF_RANGE"], notes: ["only the source is offered"] },
-    } },
-    [`GET ${ONE}/history`]: { result: [
-      { n: 2, at: "2026-11-21T10:00:01.000Z", state: null, error: { code: "ERR_GOP_OUT_OF_RANGE", message: "11 s", videoCodec: "", audioCodec: "" }, protocol: null, session: null, reason: null },
-      { n: 1, at: "2026-11-21T10:00:00.000Z", state: "connected", error: null, protocol: "rtmps", session: UID, reason: null },
-    ] },
+    [`GET ${LIST}`]: { result: { liveInputs: [listed], range: 5, total: 5 } },
+    [`POST ${LIST}`]: { result: input },
+    [`GET ${ONE}`]: { result: input },
+    [`PUT ${ONE}`]: { result: input },
+    [`DELETE ${ONE}`]: { result: {} },
+    [`POST ${ONE}/enable`]: { result: input },
+    [`POST ${ONE}/disable`]: { result: { ...input, enabled: false } },
+    [`POST ${ONE}/rotate_keys`]: { result: input },
+    [`GET ${ONE}/outputs`]: { result: [output] },
+    [`POST ${ONE}/outputs`]: { result: output },
+    [`PUT ${ONE}/outputs/${OUTPUT}`]: { result: output },
+    [`DELETE ${ONE}/outputs/${OUTPUT}`]: { result: {} },
+    [`GET ${ONE}/status`]: {
+      result: {
+        state: "connected",
+        since: "2026-11-21T10:00:00.000Z",
+        live: true,
+        videoUID: OUTPUT,
+        viewers: 3,
+        outputs: [{ uid: OUTPUT, enabled: true, status: output.status }],
+        health: {
+          videoBitrate: 2_000_000,
+          audioBitrate: 128_000,
+          frameRate: 25,
+          keyFrameInterval: 2,
+          longestKeyFrameInterval: 11,
+          dropped: 0,
+          lost: 1,
+          bFrames: true,
+          problems: ["ERR_GOP_OUT_OF_RANGE"],
+          notes: ["only the source is offered"],
+        },
+      },
+    },
+    [`GET ${ONE}/history`]: {
+      result: [
+        {
+          n: 2,
+          at: "2026-11-21T10:00:01.000Z",
+          state: null,
+          error: { code: "ERR_GOP_OUT_OF_RANGE", message: "11 s", videoCodec: "", audioCodec: "" },
+          protocol: null,
+          session: null,
+          reason: null,
+        },
+        {
+          n: 1,
+          at: "2026-11-21T10:00:00.000Z",
+          state: "connected",
+          error: null,
+          protocol: "rtmps",
+          session: UID,
+          reason: null,
+        },
+      ],
+    },
   });
   const folder = await folderWith(t);
-  return { api, run: (args: string[], more: Partial<Parameters<typeof runCli>[1]> = {}) => runCli(["live", ...args], { cwd: folder, api, ...more }) };
+  return {
+    api,
+    run: (args: string[], more: Partial<Parameters<typeof runCli>[1]> = {}) =>
+      runCli(["live", ...args], { cwd: folder, api, ...more }),
+  };
 }
 
 const bodyOf = (api: FakeApi, call: string) => api.bodies(call).at(-1);
@@ -43,10 +117,17 @@ test("an input is shown with what publishes and what plays, as ffmpeg and OBS ta
   const { code, stdout } = await run(["show", UID.toUpperCase()]);
   assert.equal(code, 0);
   for (const line of [
-    /^name +a\\x1b\[31mb$/m, /^state +never published to$/m, /^records +yes, a gap of 30 s begins another video, deleted after 45 days$/m, /^for +whoever has a token$/m,
-    /^rtmps +rtmps:\/\/live\.example\.com:443\/live\/ key pub$/m, new RegExp(`^srt +srt://live\\.example\\.com:8890\\?streamid=${UID}&passphrase=pub$`, "m"), /^whip +https:\/\/x\/pub\/webRTC\/publish$/m,
-    new RegExp(`^watch +https://x/${UID}/watch$`, "m"), new RegExp(`^play srt +srt://live\\.example\\.com:8890\\?streamid=play${UID}&passphrase=play$`, "m"),
-  ]) assert.match(stdout, line);
+    /^name +a\\x1b\[31mb$/m,
+    /^state +never published to$/m,
+    /^records +yes, a gap of 30 s begins another video, deleted after 45 days$/m,
+    /^for +whoever has a token$/m,
+    /^rtmps +rtmps:\/\/live\.example\.com:443\/live\/ key pub$/m,
+    new RegExp(`^srt +srt://live\\.example\\.com:8890\\?streamid=${UID}&passphrase=pub$`, "m"),
+    /^whip +https:\/\/x\/pub\/webRTC\/publish$/m,
+    new RegExp(`^watch +https://x/${UID}/watch$`, "m"),
+    new RegExp(`^play srt +srt://live\\.example\\.com:8890\\?streamid=play${UID}&passphrase=play$`, "m"),
+  ])
+    assert.match(stdout, line);
   assert.doesNotMatch(stdout, /^rtmp /m);
   assert.deepEqual((await run(["show", UID, "--json"])).json, input);
 });
@@ -63,10 +144,45 @@ test("what is said becomes what the API takes, and what is not said is not sent"
   const { api, run } = await open(t);
   await run(["create"]);
   assert.deepEqual(bodyOf(api, `POST ${LIST}`), {});
-  await run(["create", "--name", "Stage", "--creator", "ann", "--recording", "automatic", "--gap", "0", "--low-latency", "on", "--tokens", "off", "--allowed-origin", "a.example", "--allowed-origin", "b.example", "--viewer-count", "hidden", "--delete-after", "45", "--disabled", "--idempotency-key", "abc"]);
+  await run([
+    "create",
+    "--name",
+    "Stage",
+    "--creator",
+    "ann",
+    "--recording",
+    "automatic",
+    "--gap",
+    "0",
+    "--low-latency",
+    "on",
+    "--tokens",
+    "off",
+    "--allowed-origin",
+    "a.example",
+    "--allowed-origin",
+    "b.example",
+    "--viewer-count",
+    "hidden",
+    "--delete-after",
+    "45",
+    "--disabled",
+    "--idempotency-key",
+    "abc",
+  ]);
   assert.deepEqual(bodyOf(api, `POST ${LIST}`), {
-    meta: { name: "Stage" }, defaultCreator: "ann", preferLowLatency: true, deleteRecordingAfterDays: 45, enabled: false,
-    recording: { mode: "automatic", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: ["a.example", "b.example"], hideLiveViewerCount: true },
+    meta: { name: "Stage" },
+    defaultCreator: "ann",
+    preferLowLatency: true,
+    deleteRecordingAfterDays: 45,
+    enabled: false,
+    recording: {
+      mode: "automatic",
+      timeoutSeconds: 0,
+      requireSignedURLs: false,
+      allowedOrigins: ["a.example", "b.example"],
+      hideLiveViewerCount: true,
+    },
   });
   assert.equal(api.seen.at(-1)!.headers["idempotency-key"], "abc");
   await run(["update", UID, "--delete-after", "never", "--allowed-origin", "*"]);
@@ -82,7 +198,11 @@ test("what is said becomes what the API takes, and what is not said is not sent"
 
 test("what cuts people off is done after a yes only", async (t) => {
   const { api, run } = await open(t);
-  for (const args of [["delete", UID], ["rotate-keys", UID], ["outputs", "delete", UID, OUTPUT]]) {
+  for (const args of [
+    ["delete", UID],
+    ["rotate-keys", UID],
+    ["outputs", "delete", UID, OUTPUT],
+  ]) {
     assert.equal((await run(args)).code, 1);
     assert.equal((await run(args, { typed: ["n\n"] })).code, 1);
     assert.equal((await run([...args, "--yes"])).code, 0);
@@ -95,10 +215,17 @@ test("what cuts people off is done after a yes only", async (t) => {
 test("outputs are told without what is secret, and their key may come from the environment", async (t) => {
   const { api, run } = await open(t);
   const { stdout } = await run(["outputs", "list", UID]);
-  assert.match(stdout, new RegExp(`^${OUTPUT} +srt://there\\.example\\.com:9000\\?… +yes +error +2026-11-21 10:00:00 UTC +refused`, "m"));
+  assert.match(
+    stdout,
+    new RegExp(`^${OUTPUT} +srt://there\\.example\\.com:9000\\?… +yes +error +2026-11-21 10:00:00 UTC +refused`, "m"),
+  );
   assert.ok(!stdout.includes("secret"));
   await run(["outputs", "create", UID, "rtmps://there.example.com/app"], { env: { STREAM_KEY: "sesame" } });
-  assert.deepEqual(bodyOf(api, `POST ${ONE}/outputs`), { url: "rtmps://there.example.com/app", streamKey: "sesame", enabled: true });
+  assert.deepEqual(bodyOf(api, `POST ${ONE}/outputs`), {
+    url: "rtmps://there.example.com/app",
+    streamKey: "sesame",
+    enabled: true,
+  });
   await run(["outputs", "disable", UID, OUTPUT]);
   assert.deepEqual(bodyOf(api, `PUT ${ONE}/outputs/${OUTPUT}`), { enabled: false });
   assert.match((await run(["outputs", "enable", UID, "all"])).stderr, /"all" is not the id of an output/);
@@ -108,6 +235,20 @@ test("outputs are told without what is secret, and their key may come from the e
 test("the state of now and what was before are told in words", async (t) => {
   const { run } = await open(t);
   const { stdout } = await run(["status", UID]);
-  for (const line of [/^state +connected, since 2026-11-21 10:00:00 UTC$/m, /^viewers +3$/m, /^comes in +2000 kbit\/s of video, 128 kbit\/s of audio, 25 pictures a second$/m, /^key frames +each 2 s, at most 11 s$/m, /^packets +1 packet lost on the way, 0 dropped here$/m, /^b-frames +yes/m, /^problems +ERR_GOP_OUT_OF_RANGE$/m, /^note +only the source is offered$/m, new RegExp(`^output +${OUTPUT} error: refused$`, "m")]) assert.match(stdout, line);
-  assert.match((await run(["history", UID])).stdout, /^2026-11-21 10:00:01 UTC +ERR_GOP_OUT_OF_RANGE +11 s\n2026-11-21 10:00:00 UTC +connected +rtmps +01234567$/m);
+  for (const line of [
+    /^state +connected, since 2026-11-21 10:00:00 UTC$/m,
+    /^viewers +3$/m,
+    /^comes in +2000 kbit\/s of video, 128 kbit\/s of audio, 25 pictures a second$/m,
+    /^key frames +each 2 s, at most 11 s$/m,
+    /^packets +1 packet lost on the way, 0 dropped here$/m,
+    /^b-frames +yes/m,
+    /^problems +ERR_GOP_OUT_OF_RANGE$/m,
+    /^note +only the source is offered$/m,
+    new RegExp(`^output +${OUTPUT} error: refused$`, "m"),
+  ])
+    assert.match(stdout, line);
+  assert.match(
+    (await run(["history", UID])).stdout,
+    /^2026-11-21 10:00:01 UTC +ERR_GOP_OUT_OF_RANGE +11 s\n2026-11-21 10:00:00 UTC +connected +rtmps +01234567$/m,
+  );
 });

@@ -10,7 +10,18 @@ export interface Output {
 
 /** Without keys: a list of them is looked at over shoulders. */
 export const outputTable = (outputs: readonly Output[], paint: Paint): string[] =>
-  table(["uid", "to", "enabled", "status", "since", "why"], outputs.map(({ uid, url, enabled, status }) => [uid, withoutSecrets(url), enabled ? "yes" : "no", status?.state, status === null ? "" : moment(status.at), status?.reason]), paint);
+  table(
+    ["uid", "to", "enabled", "status", "since", "why"],
+    outputs.map(({ uid, url, enabled, status }) => [
+      uid,
+      withoutSecrets(url),
+      enabled ? "yes" : "no",
+      status?.state,
+      status === null ? "" : moment(status.at),
+      status?.reason,
+    ]),
+    paint,
+  );
 
 /** Queries of SRT addresses hold passphrases. */
 export const withoutSecrets = (url: string): string => url.replace(/\/\/[^/@]*@/, "//").replace(/\?.*$/, "?…");

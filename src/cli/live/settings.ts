@@ -7,13 +7,56 @@ const onOff = ["on", "off"] as const;
 export const inputOptions = {
   name: { type: "string", placeholder: "text", summary: "what it is called" },
   creator: { type: "string", placeholder: "text", summary: "whose its recordings are" },
-  recording: { type: "string", placeholder: "mode", choices: ["automatic", "off"], summary: "whether each broadcast becomes a video; HLS and DASH come with it", defaultText: "off" },
-  gap: { type: "number", placeholder: "seconds", min: 0, max: 86_400, summary: "how long a broadcast waits for its publisher before the next video begins; 0: as the server has it", defaultText: "0" },
-  "low-latency": { type: "string", placeholder: "on|off", choices: onOff, summary: "played with low-latency HLS", defaultText: "off" },
-  tokens: { type: "string", placeholder: "on|off", choices: onOff, summary: "require a token for playback (requireSignedURLs); takes effect immediately, including for viewers of a running broadcast", defaultText: "off" },
-  "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "host allowed to embed the video; * for any; takes effect immediately, including for viewers of a running broadcast" },
-  "viewer-count": { type: "string", placeholder: "shown|hidden", choices: ["shown", "hidden"], summary: "whether everybody may ask how many watch", defaultText: "shown" },
-  "delete-after": { type: "string", placeholder: "days", summary: "when recordings that are made from now on are deleted; never: they are kept", defaultText: "never" },
+  recording: {
+    type: "string",
+    placeholder: "mode",
+    choices: ["automatic", "off"],
+    summary: "whether each broadcast becomes a video; HLS and DASH come with it",
+    defaultText: "off",
+  },
+  gap: {
+    type: "number",
+    placeholder: "seconds",
+    min: 0,
+    max: 86_400,
+    summary: "how long a broadcast waits for its publisher before the next video begins; 0: as the server has it",
+    defaultText: "0",
+  },
+  "low-latency": {
+    type: "string",
+    placeholder: "on|off",
+    choices: onOff,
+    summary: "played with low-latency HLS",
+    defaultText: "off",
+  },
+  tokens: {
+    type: "string",
+    placeholder: "on|off",
+    choices: onOff,
+    summary:
+      "require a token for playback (requireSignedURLs); takes effect immediately, including for viewers of a running broadcast",
+    defaultText: "off",
+  },
+  "allowed-origin": {
+    type: "string",
+    placeholder: "host",
+    multiple: true,
+    summary:
+      "host allowed to embed the video; * for any; takes effect immediately, including for viewers of a running broadcast",
+  },
+  "viewer-count": {
+    type: "string",
+    placeholder: "shown|hidden",
+    choices: ["shown", "hidden"],
+    summary: "whether everybody may ask how many watch",
+    defaultText: "shown",
+  },
+  "delete-after": {
+    type: "string",
+    placeholder: "days",
+    summary: "when recordings that are made from now on are deleted; never: they are kept",
+    defaultText: "never",
+  },
 } as const satisfies Options;
 
 export interface InputSettings {
@@ -29,14 +72,33 @@ export interface InputSettings {
 }
 
 /** As the API takes it. `meta`: what is known of it already, for it is replaced as a whole. */
-export function inputBody({ name, creator, recording: mode, gap, "low-latency": latency, tokens, "allowed-origin": origins, "viewer-count": count, "delete-after": days }: InputSettings, meta: Record<string, string> = {}) {
+export function inputBody(
+  {
+    name,
+    creator,
+    recording: mode,
+    gap,
+    "low-latency": latency,
+    tokens,
+    "allowed-origin": origins,
+    "viewer-count": count,
+    "delete-after": days,
+  }: InputSettings,
+  meta: Record<string, string> = {},
+) {
   const recording = {
-    ...(mode !== undefined && { mode }), ...(gap !== undefined && { timeoutSeconds: gap }), ...(tokens !== undefined && { requireSignedURLs: tokens === "on" }),
-    ...(origins.length > 0 && { allowedOrigins: origins.filter((origin) => origin !== "*") }), ...(count !== undefined && { hideLiveViewerCount: count === "hidden" }),
+    ...(mode !== undefined && { mode }),
+    ...(gap !== undefined && { timeoutSeconds: gap }),
+    ...(tokens !== undefined && { requireSignedURLs: tokens === "on" }),
+    ...(origins.length > 0 && { allowedOrigins: origins.filter((origin) => origin !== "*") }),
+    ...(count !== undefined && { hideLiveViewerCount: count === "hidden" }),
   };
   return {
-    ...(name !== undefined && { meta: { ...meta, name } }), ...(creator !== undefined && { defaultCreator: creator }), ...(latency !== undefined && { preferLowLatency: latency === "on" }),
-    ...(days !== undefined && { deleteRecordingAfterDays: daysOf(days) }), ...(Object.keys(recording).length > 0 && { recording }),
+    ...(name !== undefined && { meta: { ...meta, name } }),
+    ...(creator !== undefined && { defaultCreator: creator }),
+    ...(latency !== undefined && { preferLowLatency: latency === "on" }),
+    ...(days !== undefined && { deleteRecordingAfterDays: daysOf(days) }),
+    ...(Object.keys(recording).length > 0 && { recording }),
   };
 }
 

@@ -34,17 +34,50 @@ export interface HistoryEntry {
   reason: string | null;
 }
 
-export const statusLines = ({ state, since, live, videoUID, viewers, health, outputs }: LiveStatus, paint: Paint): string[] => facts([
-  ["state", state === null ? "never published to" : `${state}${since === null ? "" : `, since ${moment(since)}`}`], ["live", live ? "yes" : "no"], ["video", videoUID ?? undefined], ["viewers", String(viewers)],
-  ...(health === null ? [] : healthFacts(health)),
-  ...outputs.map(({ uid, enabled, status }) => ["output", `${uid} ${enabled ? (status === null ? "not tried yet" : status.state) : "off"}${status?.reason === undefined ? "" : `: ${oneLine(status.reason)}`}`] as const),
-], paint);
+export const statusLines = (
+  { state, since, live, videoUID, viewers, health, outputs }: LiveStatus,
+  paint: Paint,
+): string[] =>
+  facts(
+    [
+      ["state", state === null ? "never published to" : `${state}${since === null ? "" : `, since ${moment(since)}`}`],
+      ["live", live ? "yes" : "no"],
+      ["video", videoUID ?? undefined],
+      ["viewers", String(viewers)],
+      ...(health === null ? [] : healthFacts(health)),
+      ...outputs.map(
+        ({ uid, enabled, status }) =>
+          [
+            "output",
+            `${uid} ${enabled ? (status === null ? "not tried yet" : status.state) : "off"}${status?.reason === undefined ? "" : `: ${oneLine(status.reason)}`}`,
+          ] as const,
+      ),
+    ],
+    paint,
+  );
 
-function healthFacts({ videoBitrate, audioBitrate, frameRate, keyFrameInterval, longestKeyFrameInterval, dropped, lost, bFrames, problems, notes = [] }: Health): (readonly [string, string | undefined])[] {
+function healthFacts({
+  videoBitrate,
+  audioBitrate,
+  frameRate,
+  keyFrameInterval,
+  longestKeyFrameInterval,
+  dropped,
+  lost,
+  bFrames,
+  problems,
+  notes = [],
+}: Health): (readonly [string, string | undefined])[] {
   return [
-    ["comes in", `${kilobits(videoBitrate)} of video, ${kilobits(audioBitrate)} of audio, ${Number(frameRate.toFixed(2))} pictures a second`],
+    [
+      "comes in",
+      `${kilobits(videoBitrate)} of video, ${kilobits(audioBitrate)} of audio, ${Number(frameRate.toFixed(2))} pictures a second`,
+    ],
     ["key frames", `each ${seconds(keyFrameInterval)}, at most ${seconds(longestKeyFrameInterval)}`],
-    ["packets", dropped + lost === 0 ? undefined : `${plural(lost, "packet")} lost on the way, ${dropped} dropped here`],
+    [
+      "packets",
+      dropped + lost === 0 ? undefined : `${plural(lost, "packet")} lost on the way, ${dropped} dropped here`,
+    ],
     ["b-frames", bFrames ? "yes: they cost latency, and WebRTC cannot show them as they are" : undefined],
     ["problems", problems.length === 0 ? undefined : oneLine(problems.join(", "))],
     ...notes.map((note) => ["note", oneLine(note)] as const),
@@ -55,4 +88,14 @@ const kilobits = (bits: number): string => `${Math.round(bits / 1000)} kbit/s`;
 const seconds = (count: number): string => `${Number(count.toFixed(2))} s`;
 
 export const historyTable = (entries: readonly HistoryEntry[], paint: Paint): string[] =>
-  table(["at", "what", "by", "session", "why"], entries.map(({ at, state, error, protocol, session, reason }) => [moment(at), state ?? error?.code, protocol, session?.slice(0, 8), reason ?? error?.message]), paint);
+  table(
+    ["at", "what", "by", "session", "why"],
+    entries.map(({ at, state, error, protocol, session, reason }) => [
+      moment(at),
+      state ?? error?.code,
+      protocol,
+      session?.slice(0, 8),
+      reason ?? error?.message,
+    ]),
+    paint,
+  );

@@ -12,4 +12,14 @@ export interface LiveWebhook {
 }
 
 export const webhookTable = (webhooks: readonly LiveWebhook[], paint: Paint): string[] =>
-  table(["id", "url", "inputs", "secret", "made"], webhooks.map(({ id, notificationUrl, liveInputs, secret, created }) => [id, oneLine(notificationUrl), liveInputs.length === 0 ? "all" : liveInputs.join(", "), secret, moment(created)]), paint);
+  table(
+    ["id", "url", "inputs", "secret", "made"],
+    webhooks.map(({ id, notificationUrl, liveInputs, secret, created }) => [
+      id,
+      oneLine(notificationUrl),
+      liveInputs.length === 0 ? "all" : liveInputs.join(", "),
+      secret,
+      moment(created),
+    ]),
+    paint,
+  );

@@ -3,7 +3,10 @@ const MAX_ENTRIES = 10_000;
 const MAX_LENGTH = 50 * 1024 * 1024;
 
 /** A long list in pieces that one request each takes. */
-export function* batches<Item>(items: readonly Item[], { maxEntries = MAX_ENTRIES, maxLength = MAX_LENGTH } = {}): Generator<Item[]> {
+export function* batches<Item>(
+  items: readonly Item[],
+  { maxEntries = MAX_ENTRIES, maxLength = MAX_LENGTH } = {},
+): Generator<Item[]> {
   let batch: Item[] = [];
   let length = 0;
   for (const item of items) {

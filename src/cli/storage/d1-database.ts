@@ -29,18 +29,35 @@ export interface Database {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-export const databaseArgument = { name: "database", summary: "its name, its binding in the configuration, or its id", required: true } as const;
+export const databaseArgument = {
+  name: "database",
+  summary: "its name, its binding in the configuration, or its id",
+  required: true,
+} as const;
 
 /** A database by its binding, its name or its id. Names that the configuration has an id for are not looked up. */
-export async function connectDatabase(name: string, values: StorageValues, surroundings: Surroundings): Promise<D1Connection> {
+export async function connectDatabase(
+  name: string,
+  values: StorageValues,
+  surroundings: Surroundings,
+): Promise<D1Connection> {
   const { target, ...connection } = await connectStorage(values, surroundings);
-  const configured = target?.d1Databases.find((database) => [database.binding, database.name, database.id].includes(name));
+  const configured = target?.d1Databases.find((database) =>
+    [database.binding, database.name, database.id].includes(name),
+  );
   const id = configured?.id ?? (UUID.test(name) ? name : await idOf(configured?.name ?? name, connection));
-  return { ...connection, id, name: configured?.name ?? name, database: `${connection.base}/d1/database${at`/${id}`}`, configured };
+  return {
+    ...connection,
+    id,
+    name: configured?.name ?? name,
+    database: `${connection.base}/d1/database${at`/${id}`}`,
+    configured,
+  };
 }
 
 async function idOf(name: string, { api, base }: Connection): Promise<string> {
-  for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } })) if (database.name === name) return database.uuid;
+  for await (const database of pagesOf<Database>(api, `${base}/d1/database`, { query: { name } }))
+    if (database.name === name) return database.uuid;
   // Ids of one's own choosing are databases too.
   const found = await api.result<Database>("GET", `${base}/d1/database${at`/${name}`}`).catch((thrown: unknown) => {
     if (isCode(thrown, 7404, 7400, 7403, 7003, 10001)) return undefined;

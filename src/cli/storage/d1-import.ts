@@ -16,26 +16,42 @@ export interface Polled {
   error?: string;
   upload_url?: string;
   filename?: string;
-  result?: { num_queries?: number; final_bookmark?: string; filename?: string; signed_url?: string; meta?: Record<string, unknown> };
+  result?: {
+    num_queries?: number;
+    final_bookmark?: string;
+    filename?: string;
+    signed_url?: string;
+    meta?: Record<string, unknown>;
+  };
 }
 
 const POLL_MS = 300;
 const STEP_TIMEOUT_MS = 300_000;
 
 /** Asks until the work is done. Throws when the server says it failed. */
-export async function pollToEnd(first: Polled, ask: (bookmark: string | undefined) => Promise<Polled>, onMessage: (text: string) => void): Promise<Polled> {
+export async function pollToEnd(
+  first: Polled,
+  ask: (bookmark: string | undefined) => Promise<Polled>,
+  onMessage: (text: string) => void,
+): Promise<Polled> {
   let step = first;
   for (;;) {
     for (const message of step.messages ?? []) onMessage(message);
     if (step.status === "complete") return step;
-    if (step.status === "error" || step.success === false || step.error !== undefined) throw commandErrors.databaseWorkFailed({ reason: step.errors?.join("; ") ?? step.error ?? "the server does not say why" });
+    if (step.status === "error" || step.success === false || step.error !== undefined)
+      throw commandErrors.databaseWorkFailed({
+        reason: step.errors?.join("; ") ?? step.error ?? "the server does not say why",
+      });
     await sleep(POLL_MS);
     step = await ask(step.at_bookmark);
   }
 }
 
 /** Has the server run a file of SQL: the file is put where the server says, then taken in. */
-export async function importFile({ api, database, progress }: D1Connection, file: { path: string; size: number; body: () => SentBody }): Promise<NonNullable<Polled["result"]>> {
+export async function importFile(
+  { api, database, progress }: D1Connection,
+  file: { path: string; size: number; body: () => SentBody },
+): Promise<NonNullable<Polled["result"]>> {
   const etag = await md5Of(file.path);
   const call = (json: object) => api.result<Polled>("POST", `${database}/import`, { json, timeoutMs: STEP_TIMEOUT_MS });
   const started = await call({ action: "init", etag });
@@ -45,22 +61,38 @@ export async function importFile({ api, database, progress }: D1Connection, file
     await upload(new URL(started.upload_url, api.url), file);
     step = await call({ action: "ingest", filename: started.filename, etag });
   }
-  const done = await pollToEnd(step, (bookmark) => call({ action: "poll", current_bookmark: bookmark }), (text) => progress.step(text));
+  const done = await pollToEnd(
+    step,
+    (bookmark) => call({ action: "poll", current_bookmark: bookmark }),
+    (text) => progress.step(text),
+  );
   return done.result ?? {};
 }
 
 /** The address itself is the permission; the token is not for whoever is behind it. */
 async function upload(url: URL, { size, body }: { size: number; body: () => SentBody }): Promise<void> {
   const { stream } = body() as { stream: AsyncIterable<Uint8Array> };
-  const response = await fetch(url, { method: "PUT", headers: { "content-length": String(size) }, body: stream as unknown as NonNullable<RequestInit["body"]>, duplex: "half" } as RequestInit).catch((cause: unknown) => {
-    throw connectionErrors.unreachable({ url: url.origin, origin: url.origin, reason: String((cause as Error).cause ?? cause) }, { cause });
+  const response = await fetch(url, {
+    method: "PUT",
+    headers: { "content-length": String(size) },
+    body: stream as unknown as NonNullable<RequestInit["body"]>,
+    duplex: "half",
+  } as RequestInit).catch((cause: unknown) => {
+    throw connectionErrors.unreachable(
+      { url: url.origin, origin: url.origin, reason: String((cause as Error).cause ?? cause) },
+      { cause },
+    );
   });
   const text = await response.text();
-  if (!response.ok) throw commandErrors.databaseWorkFailed({ reason: `the upload was answered with status ${response.status}: ${text.slice(0, 200)}` });
+  if (!response.ok)
+    throw commandErrors.databaseWorkFailed({
+      reason: `the upload was answered with status ${response.status}: ${text.slice(0, 200)}`,
+    });
 }
 
 async function md5Of(path: string): Promise<string> {
   const hash = createHash("md5");
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) hash.update(chunk);
+  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>)
+    hash.update(chunk);
   return hash.digest("hex");
 }

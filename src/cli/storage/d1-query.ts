@@ -11,5 +11,12 @@ export interface QueryResult {
 const TIMEOUT_MS = 300_000;
 
 /** Runs the statements of `sql` in their order; one result for each. */
-export const runSql = ({ api, database }: Pick<D1Connection, "api" | "database">, sql: string, params?: readonly unknown[]): Promise<QueryResult[]> =>
-  api.result<QueryResult[]>("POST", `${database}/query`, { json: { sql, ...(params !== undefined && { params }) }, timeoutMs: TIMEOUT_MS });
+export const runSql = (
+  { api, database }: Pick<D1Connection, "api" | "database">,
+  sql: string,
+  params?: readonly unknown[],
+): Promise<QueryResult[]> =>
+  api.result<QueryResult[]>("POST", `${database}/query`, {
+    json: { sql, ...(params !== undefined && { params }) },
+    timeoutMs: TIMEOUT_MS,
+  });

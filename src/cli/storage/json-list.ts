@@ -3,12 +3,23 @@ import { commandErrors } from "../errors.ts";
 /** Larger lists go in several files. */
 export const MAX_LIST_FILE = 512 * 1024 * 1024;
 
-export const listArgument = { name: "file", summary: 'a JSON file, or "-" for standard input', required: true, complete: "file" } as const;
+export const listArgument = {
+  name: "file",
+  summary: 'a JSON file, or "-" for standard input',
+  required: true,
+  complete: "file",
+} as const;
 
 /** A JSON list of the wanted kind; the first entry that is not of it is named. */
 export function listIn(value: unknown, file: string, isGood: (entry: unknown) => boolean, what: string): unknown[] {
-  if (!Array.isArray(value)) throw commandErrors.badContent({ what: file, reason: "it is no JSON list", fix: `A list of ${what} is wanted.` });
+  if (!Array.isArray(value))
+    throw commandErrors.badContent({ what: file, reason: "it is no JSON list", fix: `A list of ${what} is wanted.` });
   const bad = value.findIndex((entry) => !isGood(entry));
-  if (bad >= 0) throw commandErrors.badContent({ what: file, reason: `entry ${bad + 1} has the wrong form`, fix: `A list of ${what} is wanted.` });
+  if (bad >= 0)
+    throw commandErrors.badContent({
+      what: file,
+      reason: `entry ${bad + 1} has the wrong form`,
+      fix: `A list of ${what} is wanted.`,
+    });
   return value;
 }

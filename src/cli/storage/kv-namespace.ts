@@ -7,7 +7,12 @@ import { connectStorage } from "../worker-of.ts";
 /** Which namespace a key is in. */
 export const namespaceOptions = {
   "namespace-id": { type: "string", placeholder: "id", summary: "the namespace" },
-  binding: { type: "string", short: "b", placeholder: "name", summary: "the namespace, by its binding in the configuration" },
+  binding: {
+    type: "string",
+    short: "b",
+    placeholder: "name",
+    summary: "the namespace, by its binding in the configuration",
+  },
   ...storageOptions,
 } as const satisfies Options;
 
@@ -23,11 +28,25 @@ export async function connectNamespace(values: NamespaceValues, surroundings: Su
   return { ...connection, id, namespace: `${connection.base}/storage/kv/namespaces${at`/${id}`}` };
 }
 
-function boundNamespace(binding: string | undefined, namespaces: readonly { binding: string; id: string | undefined }[] = []): string {
+function boundNamespace(
+  binding: string | undefined,
+  namespaces: readonly { binding: string; id: string | undefined }[] = [],
+): string {
   const names = namespaces.map((namespace) => namespace.binding).join(", ") || "none";
-  if (binding === undefined) throw commandErrors.storageUnnamed({ what: "KV namespace", options: "--binding <name> or --namespace-id <id>", names });
+  if (binding === undefined)
+    throw commandErrors.storageUnnamed({
+      what: "KV namespace",
+      options: "--binding <name> or --namespace-id <id>",
+      names,
+    });
   const found = namespaces.find((namespace) => namespace.binding === binding);
   if (found === undefined) throw commandErrors.bindingUnknown({ binding, what: "KV namespace", names });
-  if (found.id === undefined) throw commandErrors.bindingWithoutId({ binding, what: "KV namespace", command: `reelpost kv namespace create ${binding}`, field: "id" });
+  if (found.id === undefined)
+    throw commandErrors.bindingWithoutId({
+      binding,
+      what: "KV namespace",
+      command: `reelpost kv namespace create ${binding}`,
+      field: "id",
+    });
   return found.id;
 }

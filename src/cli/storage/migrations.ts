@@ -31,7 +31,10 @@ const numberOf = (name: string) => (/^\d+/.test(name) ? Number.parseInt(name, 10
 /** An empty migration with the next number: `0003_add_users.sql`. */
 export async function createMigration(dir: string, message: string): Promise<string> {
   const last = Math.max(0, ...(await migrationFiles(dir)).map(numberOf).filter(Number.isFinite));
-  const words = message.trim().replaceAll(/[^\p{L}\p{N}]+/gu, "_").replaceAll(/^_+|_+$/g, "");
+  const words = message
+    .trim()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, "_")
+    .replaceAll(/^_+|_+$/g, "");
   const name = `${String(last + 1).padStart(4, "0")}_${words || "migration"}.sql`;
   try {
     await mkdir(dir, { recursive: true });
@@ -46,14 +49,21 @@ export async function createMigration(dir: string, message: string): Promise<str
 export async function unapplied(connection: D1Connection, { dir, table }: MigrationPlace): Promise<string[]> {
   const files = await migrationFiles(dir);
   const name = quoted(table);
-  await runSql(connection, `CREATE TABLE IF NOT EXISTS ${name} (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL);`);
+  await runSql(
+    connection,
+    `CREATE TABLE IF NOT EXISTS ${name} (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL);`,
+  );
   const rows = await runSql(connection, `SELECT name FROM ${name} ORDER BY id;`);
   const done = new Set(rows[0]?.results.map((row) => row["name"]));
   return files.filter((file) => !done.has(file));
 }
 
 /** Runs one file, and remembers that it ran in the same call: the server runs all of it or nothing. */
-export async function applyMigration(connection: D1Connection, { dir, table }: MigrationPlace, file: string): Promise<void> {
+export async function applyMigration(
+  connection: D1Connection,
+  { dir, table }: MigrationPlace,
+  file: string,
+): Promise<void> {
   const sql = await readFile(join(dir, file), "utf8").catch((cause: unknown) => {
     throw commandErrors.fileUnreadable({ file, reason: messageOf(cause) }, { cause });
   });

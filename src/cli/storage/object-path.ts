@@ -1,16 +1,30 @@
 import { commandErrors } from "../errors.ts";
 
-export const objectArgument = { name: "bucket/key", summary: "the bucket, a slash, and the object's key", required: true } as const;
+export const objectArgument = {
+  name: "bucket/key",
+  summary: "the bucket, a slash, and the object's key",
+  required: true,
+} as const;
 
 export function splitObject(path: string): { bucket: string; key: string } {
   const [, bucket, key] = /^([^/]+)\/(.+)$/s.exec(path) ?? [];
-  if (bucket === undefined) throw commandErrors.badContent({ what: path, reason: "it names no object", fix: "Write <bucket>/<key>: files/reports/2026.pdf" });
+  if (bucket === undefined)
+    throw commandErrors.badContent({
+      what: path,
+      reason: "it names no object",
+      fix: "Write <bucket>/<key>: files/reports/2026.pdf",
+    });
   return { bucket, key: key! };
 }
 
 /** The key is anybody's text: only a plain name may become a file here without being asked for. */
 export function fileNameOf(key: string): string {
   const name = key.split("/").at(-1)!;
-  if (name === "" || name === "." || name === ".." || /[\\\0]/.test(name)) throw commandErrors.badContent({ what: key, reason: "its last part is no name of a file", fix: "Say where to with --file." });
+  if (name === "" || name === "." || name === ".." || /[\\\0]/.test(name))
+    throw commandErrors.badContent({
+      what: key,
+      reason: "its last part is no name of a file",
+      fix: "Say where to with --file.",
+    });
   return name;
 }

@@ -18,7 +18,10 @@ export interface About {
 }
 
 /** As `Upload-Metadata` has it; the creator has a header of its own. */
-export const metadataOf = ({ name, signed, "allowed-origin": origins, watermark }: About, filename: string): Record<string, string | true> => ({
+export const metadataOf = (
+  { name, signed, "allowed-origin": origins, watermark }: About,
+  filename: string,
+): Record<string, string | true> => ({
   name: name ?? filename,
   filename,
   ...(signed === true && { requiresignedurls: true as const }),

@@ -9,16 +9,28 @@ export interface AccessRule {
 }
 
 export const ruleOption = {
-  rule: { type: "string", placeholder: "rule", multiple: true, summary: "who may watch: allow:country:DE,AT, allow:ip:192.0.2.0/24 or block:any, up to five; the first that matches decides, and none that does allows" },
+  rule: {
+    type: "string",
+    placeholder: "rule",
+    multiple: true,
+    summary:
+      "who may watch: allow:country:DE,AT, allow:ip:192.0.2.0/24 or block:any, up to five; the first that matches decides, and none that does allows",
+  },
 } as const;
 
 export function readRule(text: string): AccessRule {
   const [, action, kind, list] = /^(allow|block):(any|country|ip)(?::(.+))?$/.exec(text) ?? [];
   const values = list?.split(",").map((value) => value.trim()) ?? [];
   if (action === undefined || (kind === "any") !== (values.length === 0) || values.includes("")) {
-    throw commandErrors.badContent({ what: `--rule ${text}`, reason: "it is no rule", fix: "Like allow:country:DE,AT or block:ip:192.0.2.0/24,2001:db8::/32 or block:any" });
+    throw commandErrors.badContent({
+      what: `--rule ${text}`,
+      reason: "it is no rule",
+      fix: "Like allow:country:DE,AT or block:ip:192.0.2.0/24,2001:db8::/32 or block:any",
+    });
   }
   const rule = { action: action as AccessRule["action"] };
   if (kind === "any") return { ...rule, type: "any" };
-  return kind === "ip" ? { ...rule, type: "ip.src", ip: values } : { ...rule, type: "ip.geoip.country", country: values.map((value) => value.toUpperCase()) };
+  return kind === "ip"
+    ? { ...rule, type: "ip.src", ip: values }
+    : { ...rule, type: "ip.geoip.country", country: values.map((value) => value.toUpperCase()) };
 }

@@ -10,21 +10,41 @@ const ANSWER_MS = 60_000;
 /** Fetches what viewers fetch; no API token goes there. Only good answers. The time limit is one for the beginning of the answer. */
 export async function fetchDelivered(address: string): Promise<Response> {
   const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new Error(`there is no answer after ${ANSWER_MS / 1000} seconds`)), ANSWER_MS).unref();
-  const response = await fetch(address, { signal: late.signal }).catch((thrown: unknown) => {
-    const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
-    throw videoErrors.notDelivered({ address, reason: messageOf(cause) || String((cause as { code?: unknown }).code) }, { cause: thrown });
-  }).finally(() => clearTimeout(timer));
-  if (!response.ok) throw videoErrors.notDelivered({ address, reason: oneLine(`status ${response.status}: ${await shortText(response)}`, 1000) });
+  const timer = setTimeout(
+    () => late.abort(new Error(`there is no answer after ${ANSWER_MS / 1000} seconds`)),
+    ANSWER_MS,
+  ).unref();
+  const response = await fetch(address, { signal: late.signal })
+    .catch((thrown: unknown) => {
+      const cause = thrown instanceof Error ? (thrown.cause ?? thrown) : thrown;
+      throw videoErrors.notDelivered(
+        { address, reason: messageOf(cause) || String((cause as { code?: unknown }).code) },
+        { cause: thrown },
+      );
+    })
+    .finally(() => clearTimeout(timer));
+  if (!response.ok)
+    throw videoErrors.notDelivered({
+      address,
+      reason: oneLine(`status ${response.status}: ${await shortText(response)}`, 1000),
+    });
   return response;
 }
 
 /** An address of a video with a token in the place of its uid. */
-export const withToken = (address: string, uid: string, token: string): string => address.replace(`/${uid}/`, `/${token}/`);
+export const withToken = (address: string, uid: string, token: string): string =>
+  address.replace(`/${uid}/`, `/${token}/`);
 
 /** The address as it is, or with a token where there is no other way. */
-export async function playable(connection: Connection, { uid, requireSignedURLs }: Pick<Video, "uid" | "requireSignedURLs">, address: string, claims: { downloadable?: true } = {}): Promise<string> {
+export async function playable(
+  connection: Connection,
+  { uid, requireSignedURLs }: Pick<Video, "uid" | "requireSignedURLs">,
+  address: string,
+  claims: { downloadable?: true } = {},
+): Promise<string> {
   if (!requireSignedURLs) return address;
-  const { token } = await connection.api.result<{ token: string }>("POST", `${videoPath(connection, uid)}/token`, { json: claims });
+  const { token } = await connection.api.result<{ token: string }>("POST", `${videoPath(connection, uid)}/token`, {
+    json: claims,
+  });
   return withToken(address, uid, token);
 }

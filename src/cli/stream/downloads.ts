@@ -22,7 +22,12 @@ export async function readyDownload(connection: Connection, uid: string, type: k
     until: (seen) => seen?.status !== "inprogress",
     changes: (seen) => String(seen?.percentComplete),
     onSeen: (seen) => progress.step(`making the ${FILES[type].what}: ${Math.floor(seen?.percentComplete ?? 0)} %`),
-    stuck: (seen, minutes) => videoErrors.stuck({ uid, minutes, state: `${Math.floor(seen?.percentComplete ?? 0)} % of the ${FILES[type].what} of ${uid} are made` }),
+    stuck: (seen, minutes) =>
+      videoErrors.stuck({
+        uid,
+        minutes,
+        state: `${Math.floor(seen?.percentComplete ?? 0)} % of the ${FILES[type].what} of ${uid} are made`,
+      }),
   }).finally(() => progress.clear());
   if (made?.status !== "ready") throw videoErrors.downloadFailed({ uid });
   return made.url;

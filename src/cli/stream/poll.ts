@@ -17,14 +17,20 @@ const PATIENCE_MS = 30 * 60_000;
 const MAX_MISSED = 10;
 
 /** Looks again and again, at first often. Throws what `stuck` makes, and what `look` throws but for a connection that is lost for a while. */
-export async function poll<Seen>(look: () => Promise<Seen>, { until, changes, onSeen = () => {}, stuck, patienceMs = PATIENCE_MS }: PollOptions<Seen>): Promise<Seen> {
+export async function poll<Seen>(
+  look: () => Promise<Seen>,
+  { until, changes, onSeen = () => {}, stuck, patienceMs = PATIENCE_MS }: PollOptions<Seen>,
+): Promise<Seen> {
   let [pause, missed, since] = [FIRST_MS, 0, performance.now()];
   let last: { state: string } | undefined;
   for (;;) {
-    const seen = await look().then((found) => ({ found }), (thrown: unknown) => {
-      if (!(thrown instanceof UserError) || thrown.domain !== "connection" || ++missed > MAX_MISSED) throw thrown;
-      return undefined;
-    });
+    const seen = await look().then(
+      (found) => ({ found }),
+      (thrown: unknown) => {
+        if (!(thrown instanceof UserError) || thrown.domain !== "connection" || ++missed > MAX_MISSED) throw thrown;
+        return undefined;
+      },
+    );
     if (seen !== undefined) {
       missed = 0;
       onSeen(seen.found);

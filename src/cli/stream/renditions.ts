@@ -30,16 +30,36 @@ export function parseRenditions(playlist: string): Rendition[] | undefined {
   return lines.flatMap((line, at): Rendition[] => {
     const [, list] = /^#EXT-X-STREAM-INF:(.*)$/.exec(line) ?? [];
     if (list === undefined) return [];
-    const attributes = new Map(Array.from(list.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,]*))/g), ([, name, quoted, plain]) => [name!, quoted ?? plain!]));
+    const attributes = new Map(
+      Array.from(list.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,]*))/g), ([, name, quoted, plain]) => [
+        name!,
+        quoted ?? plain!,
+      ]),
+    );
     const picture = /^(\d+)x(\d+)$/.exec(attributes.get("RESOLUTION") ?? "");
     const rate = attributes.get("FRAME-RATE");
-    return [{
-      name: /([^/?]+)\.m3u8/.exec(lines[at + 1] ?? "")?.[1] ?? "", width: picture && Number(picture[1]), height: picture && Number(picture[2]), framesPerSecond: rate === undefined ? null : Number(rate),
-      bandwidth: Number(attributes.get("AVERAGE-BANDWIDTH") ?? attributes.get("BANDWIDTH")), codecs: attributes.get("CODECS") ?? null,
-    }];
+    return [
+      {
+        name: /([^/?]+)\.m3u8/.exec(lines[at + 1] ?? "")?.[1] ?? "",
+        width: picture && Number(picture[1]),
+        height: picture && Number(picture[2]),
+        framesPerSecond: rate === undefined ? null : Number(rate),
+        bandwidth: Number(attributes.get("AVERAGE-BANDWIDTH") ?? attributes.get("BANDWIDTH")),
+        codecs: attributes.get("CODECS") ?? null,
+      },
+    ];
   });
 }
 
-export const renditionTable = (renditions: readonly Rendition[], paint: Paint): string[] => table(["rendition", "picture", "frames/s", "Mbit/s", "codecs"], renditions.map(({ name, width, height, framesPerSecond, bandwidth, codecs }) => [
-  name, width === null ? "" : `${width}x${height}`, framesPerSecond === null ? "" : Number(framesPerSecond.toFixed(3)), (bandwidth / 1e6).toFixed(2), codecs,
-]), paint);
+export const renditionTable = (renditions: readonly Rendition[], paint: Paint): string[] =>
+  table(
+    ["rendition", "picture", "frames/s", "Mbit/s", "codecs"],
+    renditions.map(({ name, width, height, framesPerSecond, bandwidth, codecs }) => [
+      name,
+      width === null ? "" : `${width}x${height}`,
+      framesPerSecond === null ? "" : Number(framesPerSecond.toFixed(3)),
+      (bandwidth / 1e6).toFixed(2),
+      codecs,
+    ]),
+    paint,
+  );

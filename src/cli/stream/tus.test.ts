@@ -35,8 +35,14 @@ async function startTus(t: Scope, ...troubles: (Trouble | undefined)[]): Promise
     upload.calls.push(`${request.method} ${request.headers["upload-offset"] ?? ""}`.trim());
     upload.headers.push(request.headers);
     if (await upload.troubles.shift()?.(request, response, upload)) return;
-    if (request.method === "PATCH") for await (const piece of request as AsyncIterable<Buffer>) upload.kept = Buffer.concat([upload.kept, piece]);
-    response.writeHead(request.method === "HEAD" ? 200 : 204, { "upload-offset": upload.kept.length, "upload-length": upload.length }).end();
+    if (request.method === "PATCH")
+      for await (const piece of request as AsyncIterable<Buffer>) upload.kept = Buffer.concat([upload.kept, piece]);
+    response
+      .writeHead(request.method === "HEAD" ? 200 : 204, {
+        "upload-offset": upload.kept.length,
+        "upload-length": upload.length,
+      })
+      .end();
   }
   await once(server.listen(0, "127.0.0.1"), "listening");
   t.after(async () => void server.close().closeAllConnections());
@@ -44,21 +50,25 @@ async function startTus(t: Scope, ...troubles: (Trouble | undefined)[]): Promise
   return upload;
 }
 
-const says = (status: number, text: string): Trouble => (request, response) => {
-  request.resume();
-  response.writeHead(status).end(text);
-  return true;
-};
+const says =
+  (status: number, text: string): Trouble =>
+  (request, response) => {
+    request.resume();
+    response.writeHead(status).end(text);
+    return true;
+  };
 
 /** Keeps the beginning, and cuts the connection. */
-const cutAfter = (octets: number): Trouble => async (request, response, upload) => {
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    upload.kept = Buffer.concat([upload.kept, piece]);
-    if (upload.kept.length >= octets) break;
-  }
-  response.destroy();
-  return true;
-};
+const cutAfter =
+  (octets: number): Trouble =>
+  async (request, response, upload) => {
+    for await (const piece of request as AsyncIterable<Buffer>) {
+      upload.kept = Buffer.concat([upload.kept, piece]);
+      if (upload.kept.length >= octets) break;
+    }
+    response.destroy();
+    return true;
+  };
 
 /** Keeps everything, and the answer is lost. */
 const answerLost: Trouble = async (request, response, upload) => {
@@ -74,23 +84,47 @@ async function sending(t: Scope, { url }: Upload, more: Partial<TusSending> = {}
   await writeFile(file, content);
   const offsets: number[] = [];
   const pauses: string[] = [];
-  const run = () => sendUpload({
-    address: url, file, shown: "a clip.mp4", size: SIZE, resume: false, signal: new AbortController().signal, chunk: MIB, pause: async () => {},
-    onOffset: (octets) => void offsets.push(octets), onPause: (reason, seconds) => void pauses.push(`${seconds} ${reason}`), ...more,
-  });
+  const run = () =>
+    sendUpload({
+      address: url,
+      file,
+      shown: "a clip.mp4",
+      size: SIZE,
+      resume: false,
+      signal: new AbortController().signal,
+      chunk: MIB,
+      pause: async () => {},
+      onOffset: (octets) => void offsets.push(octets),
+      onPause: (reason, seconds) => void pauses.push(`${seconds} ${reason}`),
+      ...more,
+    });
   return { content, file, offsets, pauses, run };
 }
 
-const failure = async (run: () => Promise<void>): Promise<UserError> => run().then(() => assert.fail("it went well"), (thrown: UserError) => thrown);
+const failure = async (run: () => Promise<void>): Promise<UserError> =>
+  run().then(
+    () => assert.fail("it went well"),
+    (thrown: UserError) => thrown,
+  );
 
 test("a file goes in chunks, each where the one before it ended", async (t) => {
   const upload = await startTus(t);
   const { content, offsets, run } = await sending(t, upload);
   await run();
-  assert.deepEqual(upload.calls, [0, MIB, 2 * MIB, 3 * MIB].map((offset) => `PATCH ${offset}`));
+  assert.deepEqual(
+    upload.calls,
+    [0, MIB, 2 * MIB, 3 * MIB].map((offset) => `PATCH ${offset}`),
+  );
   assert.ok(upload.kept.equals(content));
-  assert.deepEqual(upload.headers.map((headers) => headers["content-length"]), [MIB, MIB, MIB, 17].map(String));
-  for (const headers of upload.headers) assert.deepEqual([headers["tus-resumable"], headers["content-type"], headers.authorization], ["1.0.0", "application/offset+octet-stream", undefined]);
+  assert.deepEqual(
+    upload.headers.map((headers) => headers["content-length"]),
+    [MIB, MIB, MIB, 17].map(String),
+  );
+  for (const headers of upload.headers)
+    assert.deepEqual(
+      [headers["tus-resumable"], headers["content-type"], headers.authorization],
+      ["1.0.0", "application/offset+octet-stream", undefined],
+    );
   assert.equal(offsets.at(-1), SIZE);
 });
 
@@ -100,10 +134,16 @@ test("after a connection that broke, an answer that was lost and a server that w
   await run();
   const [, , third] = upload.calls.filter((call) => call.startsWith("PATCH")).map((call) => Number(call.slice(6)));
   assert.ok(third! >= MIB + 300_000 && third! < 2 * MIB);
-  assert.deepEqual(upload.calls.map((call) => call.split(" ")[0]), ["PATCH", "PATCH", "HEAD", "HEAD", "PATCH", "HEAD", "PATCH"]);
+  assert.deepEqual(
+    upload.calls.map((call) => call.split(" ")[0]),
+    ["PATCH", "PATCH", "HEAD", "HEAD", "PATCH", "HEAD", "PATCH"],
+  );
   assert.ok(upload.kept.equals(content));
   assert.equal(offsets.at(-1), SIZE);
-  assert.deepEqual(pauses.map((pause) => Number(pause.split(" ")[0])), [0.5, 1, 0.5]);
+  assert.deepEqual(
+    pauses.map((pause) => Number(pause.split(" ")[0])),
+    [0.5, 1, 0.5],
+  );
 });
 
 test("an offset that does not match, and an upload that is busy, are looked at again", async (t) => {
@@ -126,29 +166,50 @@ test("an upload that was begun earlier is gone on with, and one of another file 
 
   upload.length = 5;
   const { code, message } = await failure(run);
-  assert.deepEqual([code, message], ["E_OTHER_FILE", `The upload is of a file of 5 bytes, and a clip.mp4 has ${SIZE}.`]);
+  assert.deepEqual(
+    [code, message],
+    ["E_OTHER_FILE", `The upload is of a file of 5 bytes, and a clip.mp4 has ${SIZE}.`],
+  );
 });
 
 test("what time does not mend is told at once, in the server's words", async (t) => {
-  const upload = await startTus(t, says(400, "Chunk size must be a multiple of 256KiB\n"), says(413, ""), (_, response) => {
-    response.writeHead(204).end();
-    return true;
-  });
+  const upload = await startTus(
+    t,
+    says(400, "Chunk size must be a multiple of 256KiB\n"),
+    says(413, ""),
+    (_, response) => {
+      response.writeHead(204).end();
+      return true;
+    },
+  );
   const { run } = await sending(t, upload);
-  assert.match((await failure(run)).message, /^The server refuses the upload \(status 400\): Chunk size must be a multiple of 256KiB$/);
+  assert.match(
+    (await failure(run)).message,
+    /^The server refuses the upload \(status 400\): Chunk size must be a multiple of 256KiB$/,
+  );
   assert.match((await failure(run)).message, /\(status 413\): status 413 without a word$/);
   assert.match((await failure(run)).message, /there is no|has no Upload-Offset/);
   assert.equal(upload.calls.length, 3);
 });
 
 test("what goes on for too long, and an interruption, end with how to go on", async (t) => {
-  const dead = await startTus(t, undefined, ...Array.from({ length: 40 }, (_, nth) => (nth % 2 === 0 ? says(507, "no space left") : undefined)));
+  const dead = await startTus(
+    t,
+    undefined,
+    ...Array.from({ length: 40 }, (_, nth) => (nth % 2 === 0 ? says(507, "no space left") : undefined)),
+  );
   const { pauses, run } = await sending(t, dead);
   const given = await failure(run);
   assert.equal(given.code, "E_UPLOAD_STOPPED");
   assert.equal(given.message, "The upload stopped after 1.0 MB of 3.0 MB: no space left.");
-  assert.equal(given.fix, `What has arrived is kept. Go on with: reelpost stream upload 'a clip.mp4' --resume ${dead.url}`);
-  assert.deepEqual(pauses.map((pause) => Number(pause.split(" ")[0])), [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30]);
+  assert.equal(
+    given.fix,
+    `What has arrived is kept. Go on with: reelpost stream upload 'a clip.mp4' --resume ${dead.url}`,
+  );
+  assert.deepEqual(
+    pauses.map((pause) => Number(pause.split(" ")[0])),
+    [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30],
+  );
 
   const interrupt = new AbortController();
   const silent = await startTus(t, (request) => {
@@ -160,10 +221,13 @@ test("what goes on for too long, and an interruption, end with how to go on", as
 
   const waiting = new AbortController();
   const busy = await startTus(t, says(423, "busy"));
-  const { run: impatient } = await sending(t, busy, { signal: waiting.signal, pause: async (_, signal) => {
-    waiting.abort();
-    signal.throwIfAborted();
-  } });
+  const { run: impatient } = await sending(t, busy, {
+    signal: waiting.signal,
+    pause: async (_, signal) => {
+      waiting.abort();
+      signal.throwIfAborted();
+    },
+  });
   assert.match((await failure(impatient)).message, /it was interrupted/);
 });
 
@@ -176,15 +240,25 @@ test("a file that becomes shorter is not sent for ever", async (t) => {
 
 test("a creation says what the video is, and takes its address and its id from the answer", async (t) => {
   let created: IncomingMessage["headers"] = {};
-  const upload = await startTus(t, (request, response) => {
-    created = request.headers;
-    response.writeHead(201, { location: "/upload/1/secret", "stream-media-id": "a".repeat(32) }).end();
-    return true;
-  }, says(201, ""));
+  const upload = await startTus(
+    t,
+    (request, response) => {
+      created = request.headers;
+      response.writeHead(201, { location: "/upload/1/secret", "stream-media-id": "a".repeat(32) }).end();
+      return true;
+    },
+    says(201, ""),
+  );
   const origin = new URL(upload.url).origin;
   const api = createApi({ url: `${origin}/client/v4`, token: "t", version: "0" });
   const creation = { size: SIZE, metadata: { name: "Añb", requiresignedurls: true as const }, creator: "ada" };
-  assert.deepEqual(await createUpload(api, "/accounts/1/stream", creation), { address: `${origin}/upload/1/secret`, uid: "a".repeat(32) });
-  assert.deepEqual([created["upload-length"], created["upload-metadata"], created["upload-creator"], created["tus-resumable"]], [String(SIZE), "name QcOxYg==,requiresignedurls", "ada", "1.0.0"]);
+  assert.deepEqual(await createUpload(api, "/accounts/1/stream", creation), {
+    address: `${origin}/upload/1/secret`,
+    uid: "a".repeat(32),
+  });
+  assert.deepEqual(
+    [created["upload-length"], created["upload-metadata"], created["upload-creator"], created["tus-resumable"]],
+    [String(SIZE), "name QcOxYg==,requiresignedurls", "ada", "1.0.0"],
+  );
   await assert.rejects(createUpload(api, "/accounts/1/stream", creation), { code: "E_NOT_THE_API" });
 });

@@ -25,14 +25,30 @@ export interface TusCreation {
 const VERSION = { "tus-resumable": "1.0.0" };
 
 /** TUS 1.0.0, Creation. */
-export async function createUpload(api: Api, path: string, { size, metadata, creator }: TusCreation): Promise<TusUpload> {
-  const pairs = Object.entries(metadata).map(([key, value]) => (value === true ? key : `${key} ${Buffer.from(value).toString("base64")}`));
-  const headers = { ...VERSION, "upload-length": String(size), "upload-metadata": pairs.join(","), ...(creator !== undefined && { "upload-creator": creator }) };
+export async function createUpload(
+  api: Api,
+  path: string,
+  { size, metadata, creator }: TusCreation,
+): Promise<TusUpload> {
+  const pairs = Object.entries(metadata).map(([key, value]) =>
+    value === true ? key : `${key} ${Buffer.from(value).toString("base64")}`,
+  );
+  const headers = {
+    ...VERSION,
+    "upload-length": String(size),
+    "upload-metadata": pairs.join(","),
+    ...(creator !== undefined && { "upload-creator": creator }),
+  };
   const response = await api.raw("POST", path, { headers });
   await response.body?.cancel();
   const [location, uid] = [response.headers.get("location"), response.headers.get("stream-media-id")];
   const address = location === null ? null : URL.parse(location, response.url);
-  if (address === null || uid === null) throw connectionErrors.notTheApi({ what: `POST ${path}`, status: response.status, text: "there is no Location, or no Stream-Media-Id" });
+  if (address === null || uid === null)
+    throw connectionErrors.notTheApi({
+      what: `POST ${path}`,
+      status: response.status,
+      text: "there is no Location, or no Stream-Media-Id",
+    });
   return { address: address.href, uid };
 }
 
@@ -69,8 +85,20 @@ class Interruption extends Error {}
 
 /** Sends what is missing in chunks (TUS 1.0.0, HEAD and PATCH), and goes on where it was after whatever broke a connection. Throws stopped, uploadRefused, otherFile. */
 export async function sendUpload(sending: TusSending): Promise<void> {
-  const { address, shown, size, signal, onOffset, onPause = () => {}, pause = (ms, aborted) => sleep(ms, undefined, { signal: aborted }) } = sending;
-  const stopped = (reason: string, cause?: unknown) => videoErrors.stopped({ offset: formatSize(kept), size: formatSize(size), reason, file: shellWord(shown), address }, { cause });
+  const {
+    address,
+    shown,
+    size,
+    signal,
+    onOffset,
+    onPause = () => {},
+    pause = (ms, aborted) => sleep(ms, undefined, { signal: aborted }),
+  } = sending;
+  const stopped = (reason: string, cause?: unknown) =>
+    videoErrors.stopped(
+      { offset: formatSize(kept), size: formatSize(size), reason, file: shellWord(shown), address },
+      { cause },
+    );
   let offset = sending.resume ? undefined : 0;
   let [kept, failures] = [0, 0];
   while (offset !== size) {
@@ -96,24 +124,40 @@ export async function sendUpload(sending: TusSending): Promise<void> {
 
 /** How much has arrived. */
 async function askOffset({ address, shown, size, signal }: TusSending): Promise<number> {
-  const response = await fetch(address, { method: "HEAD", headers: VERSION, redirect: "error", signal: AbortSignal.any([signal, AbortSignal.timeout(STALLED_MS)]) }).catch(interrupted);
+  const response = await fetch(address, {
+    method: "HEAD",
+    headers: VERSION,
+    redirect: "error",
+    signal: AbortSignal.any([signal, AbortSignal.timeout(STALLED_MS)]),
+  }).catch(interrupted);
   const offset = await offsetOf(response);
   const length = response.headers.get("upload-length");
-  if (length === null) throw videoErrors.uploadRefused({ status: response.status, reason: "the answer has no Upload-Length" });
+  if (length === null)
+    throw videoErrors.uploadRefused({ status: response.status, reason: "the answer has no Upload-Length" });
   if (Number(length) !== size || offset > size) throw videoErrors.otherFile({ length, file: shown, size });
   return offset;
 }
 
-async function sendChunk({ address, file, shown, size, signal, onOffset, chunk = CHUNK }: TusSending, offset: number): Promise<number> {
+async function sendChunk(
+  { address, file, shown, size, signal, onOffset, chunk = CHUNK }: TusSending,
+  offset: number,
+): Promise<number> {
   const length = Math.min(chunk, size - offset);
   const stalled = new AbortController();
-  const watch = setTimeout(() => stalled.abort(new Interruption(`nothing has moved for ${STALLED_MS / 1000} seconds`)), STALLED_MS).unref();
+  const watch = setTimeout(
+    () => stalled.abort(new Interruption(`nothing has moved for ${STALLED_MS / 1000} seconds`)),
+    STALLED_MS,
+  ).unref();
   let unreadable: Error | undefined;
 
   async function* body(): AsyncGenerator<Uint8Array> {
     let sent = 0;
     try {
-      for await (const piece of createReadStream(file, { start: offset, end: offset + length - 1, highWaterMark: 1024 * 1024 }) as AsyncIterable<Buffer>) {
+      for await (const piece of createReadStream(file, {
+        start: offset,
+        end: offset + length - 1,
+        highWaterMark: 1024 * 1024,
+      }) as AsyncIterable<Buffer>) {
         yield piece;
         sent += piece.length;
         onOffset(offset + sent);
@@ -128,8 +172,17 @@ async function sendChunk({ address, file, shown, size, signal, onOffset, chunk =
 
   try {
     const response = await fetch(address, {
-      method: "PATCH", redirect: "error", duplex: "half", body: body() as unknown as NonNullable<RequestInit["body"]>, signal: AbortSignal.any([signal, stalled.signal]),
-      headers: { ...VERSION, "upload-offset": String(offset), "content-type": "application/offset+octet-stream", "content-length": String(length) },
+      method: "PATCH",
+      redirect: "error",
+      duplex: "half",
+      body: body() as unknown as NonNullable<RequestInit["body"]>,
+      signal: AbortSignal.any([signal, stalled.signal]),
+      headers: {
+        ...VERSION,
+        "upload-offset": String(offset),
+        "content-type": "application/offset+octet-stream",
+        "content-length": String(length),
+      },
     }).catch(interrupted);
     return await offsetOf(response);
   } catch (thrown) {
@@ -141,19 +194,28 @@ async function sendChunk({ address, file, shown, size, signal, onOffset, chunk =
 
 function interrupted(thrown: unknown): never {
   const cause = thrown instanceof Error && thrown.message === "fetch failed" ? (thrown.cause ?? thrown) : thrown;
-  throw thrown instanceof Interruption ? thrown : new Interruption(oneLine(messageOf(cause) || String((cause as { code?: unknown }).code), 200), { cause: thrown });
+  throw thrown instanceof Interruption
+    ? thrown
+    : new Interruption(oneLine(messageOf(cause) || String((cause as { code?: unknown }).code), 200), { cause: thrown });
 }
 
 /** `Upload-Offset` of a good answer. */
 async function offsetOf(response: Response): Promise<number> {
   const { status, ok } = response;
   if (!ok) {
-    const reason = oneLine((await shortText(response)) || (status === 404 || status === 410 ? "there is no such upload any more" : `status ${status} without a word`), 1000);
-    throw PASSING.has(status) || status >= 500 ? new Interruption(reason) : (status === 400 ? videoErrors.notMedia : videoErrors.uploadRefused)({ status, reason });
+    const reason = oneLine(
+      (await shortText(response)) ||
+        (status === 404 || status === 410 ? "there is no such upload any more" : `status ${status} without a word`),
+      1000,
+    );
+    throw PASSING.has(status) || status >= 500
+      ? new Interruption(reason)
+      : (status === 400 ? videoErrors.notMedia : videoErrors.uploadRefused)({ status, reason });
   }
   await response.body?.cancel();
   const offset = response.headers.get("upload-offset");
-  if (offset === null || !/^\d{1,15}$/.test(offset)) throw videoErrors.uploadRefused({ status, reason: "the answer has no Upload-Offset" });
+  if (offset === null || !/^\d{1,15}$/.test(offset))
+    throw videoErrors.uploadRefused({ status, reason: "the answer has no Upload-Offset" });
   return Number(offset);
 }
 

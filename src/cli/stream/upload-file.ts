@@ -10,18 +10,32 @@ import { createUpload, sendUpload } from "./tus.ts";
 import { videoPath } from "./video.ts";
 
 /** Sends a file, or the rest of it. Resolves with the uid when all of it has arrived. */
-export async function uploadFile(connection: Connection, shown: string, { about, resume }: { about: About; resume: string | undefined }, { cwd }: Pick<Surroundings, "cwd">): Promise<string> {
+export async function uploadFile(
+  connection: Connection,
+  shown: string,
+  { about, resume }: { about: About; resume: string | undefined },
+  { cwd }: Pick<Surroundings, "cwd">,
+): Promise<string> {
   const { progress } = connection;
   const file = resolve(cwd, shown);
   const size = await sizeOf(file, shown);
-  const { address, uid } = resume === undefined ? await begin(connection, { size, filename: basename(file), about }) : begun(resume);
+  const { address, uid } =
+    resume === undefined ? await begin(connection, { size, filename: basename(file), about }) : begun(resume);
   let meter: { count: (octets: number) => void; told: number } | undefined;
   const interrupt = onInterrupt();
   try {
     await sendUpload({
-      address, file, shown, size, resume: resume !== undefined, signal: interrupt.signal,
+      address,
+      file,
+      shown,
+      size,
+      resume: resume !== undefined,
+      signal: interrupt.signal,
       onOffset(octets) {
-        meter ??= { count: progress.meter(`uploading ${shown}`, size, resume === undefined ? 0 : octets), told: octets };
+        meter ??= {
+          count: progress.meter(`uploading ${shown}`, size, resume === undefined ? 0 : octets),
+          told: octets,
+        };
         meter.count(octets - meter.told);
         meter.told = octets;
       },
@@ -36,18 +50,28 @@ export async function uploadFile(connection: Connection, shown: string, { about,
 
 async function sizeOf(file: string, shown: string): Promise<number> {
   const found = await stat(file).catch((cause: NodeJS.ErrnoException) => {
-    throw commandErrors.fileUnreadable({ file: shown, reason: cause.code === "ENOENT" ? "there is no such file" : messageOf(cause) }, { cause });
+    throw commandErrors.fileUnreadable(
+      { file: shown, reason: cause.code === "ENOENT" ? "there is no such file" : messageOf(cause) },
+      { cause },
+    );
   });
   if (!found.isFile()) throw commandErrors.fileUnreadable({ file: shown, reason: "it is no file" });
   if (found.size === 0) throw commandErrors.badContent({ what: shown, reason: "it is empty", fix: "Name a video." });
   return found.size;
 }
 
-async function begin(connection: Connection, { size, filename, about }: { size: number; filename: string; about: About }): Promise<{ address: string; uid: string }> {
+async function begin(
+  connection: Connection,
+  { size, filename, about }: { size: number; filename: string; about: About },
+): Promise<{ address: string; uid: string }> {
   const { creator } = about;
   // A header carries ASCII; what is more is said right after.
   const inHeader = creator === undefined || /^[\u0020-\u007E]*$/.test(creator);
-  const upload = await createUpload(connection.api, `${connection.base}/stream`, { size, metadata: metadataOf(about, filename), creator: inHeader ? creator : undefined });
+  const upload = await createUpload(connection.api, `${connection.base}/stream`, {
+    size,
+    metadata: metadataOf(about, filename),
+    creator: inHeader ? creator : undefined,
+  });
   if (!inHeader) await connection.api.result("POST", videoPath(connection, upload.uid), { json: { creator } });
   return upload;
 }
@@ -56,6 +80,11 @@ async function begin(connection: Connection, { size, filename, about }: { size: 
 function begun(address: string): { address: string; uid: string } {
   const url = URL.parse(address);
   const [, uid] = /\/upload\/([0-9a-f]{32})\/[\w-]+\/?$/.exec(url?.pathname ?? "") ?? [];
-  if (url === null || uid === undefined || !/^https?:$/.test(url.protocol)) throw commandErrors.badContent({ what: "--resume", reason: "it is no address of an upload", fix: "It is told when an upload stops." });
+  if (url === null || uid === undefined || !/^https?:$/.test(url.protocol))
+    throw commandErrors.badContent({
+      what: "--resume",
+      reason: "it is no address of an upload",
+      fix: "It is told when an upload stops.",
+    });
   return { address: url.href, uid };
 }

@@ -51,23 +51,49 @@ function clockText(seconds: number): string {
   return hours === 0 ? `${minutes}:${two(whole % 60)}` : `${hours}:${two(minutes)}:${two(whole % 60)}`;
 }
 
-export const pictureText = ({ input: { width, height } }: Pick<Video, "input">): string => (width > 0 && height > 0 ? `${width}x${height}` : "");
+export const pictureText = ({ input: { width, height } }: Pick<Video, "input">): string =>
+  width > 0 && height > 0 ? `${width}x${height}` : "";
 
 /** Where it is seen, and what a player is given. */
-export const addressFacts = ({ uid, preview, playback: { hls, dash } }: Pick<Video, "uid" | "preview" | "playback">): (readonly [string, string])[] => [["uid", uid], ["watch", preview], ["hls", hls], ["dash", dash]];
+export const addressFacts = ({
+  uid,
+  preview,
+  playback: { hls, dash },
+}: Pick<Video, "uid" | "preview" | "playback">): (readonly [string, string])[] => [
+  ["uid", uid],
+  ["watch", preview],
+  ["hls", hls],
+  ["dash", dash],
+];
 
 /** After an upload: the addresses, and how far it is. */
-export const uploadedLines = (video: Video, paint: Paint): string[] => facts([...addressFacts(video), ["state", stateText(video)], ["plays", playsText(video)]], paint);
+export const uploadedLines = (video: Video, paint: Paint): string[] =>
+  facts([...addressFacts(video), ["state", stateText(video)], ["plays", playsText(video)]], paint);
 
-export const videoLines = (video: Video, paint: Paint): string[] => facts([
-  ["uid", video.uid], ["name", shown(video.meta.name)], ["state", stateText(video)], ["plays", playsText(video)],
-  ["length", shown(lengthText(video))], ["picture", shown(pictureText(video))], ["size", video.size > 0 ? formatSize(video.size) : undefined], ["creator", shown(video.creator ?? "")],
-  ["made", moment(video.created)], ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)], ["deleted on", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
-  ["for", video.requireSignedURLs ? "whoever has a token: `reelpost stream token`" : undefined], ["on", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
-  ...addressFacts(video).slice(1), ["thumbnail", video.thumbnail],
-], paint);
+export const videoLines = (video: Video, paint: Paint): string[] =>
+  facts(
+    [
+      ["uid", video.uid],
+      ["name", shown(video.meta.name)],
+      ["state", stateText(video)],
+      ["plays", playsText(video)],
+      ["length", shown(lengthText(video))],
+      ["picture", shown(pictureText(video))],
+      ["size", video.size > 0 ? formatSize(video.size) : undefined],
+      ["creator", shown(video.creator ?? "")],
+      ["made", moment(video.created)],
+      ["uploaded", video.uploaded === null ? undefined : moment(video.uploaded)],
+      ["deleted on", video.scheduledDeletion === null ? undefined : moment(video.scheduledDeletion)],
+      ["for", video.requireSignedURLs ? "whoever has a token: `reelpost stream token`" : undefined],
+      ["on", video.allowedOrigins.length === 0 ? undefined : oneLine(video.allowedOrigins.join(", "))],
+      ...addressFacts(video).slice(1),
+      ["thumbnail", video.thumbnail],
+    ],
+    paint,
+  );
 
-const shown = (text: string | undefined): string | undefined => (text === undefined || text === "" ? undefined : oneLine(text));
+const shown = (text: string | undefined): string | undefined =>
+  text === undefined || text === "" ? undefined : oneLine(text);
 
 function playsText({ readyToStream, readyToStreamAt }: Video): string {
   if (!readyToStream) return "not yet";

@@ -19,21 +19,53 @@ export interface Delivery {
   attempts: { at: string; milliseconds: number; status: number | null; error: string | null; response: string }[];
 }
 
-export const endpointOption = { endpoint: { type: "string", placeholder: "id", summary: "an additional webhook of the account", defaultText: "the webhook" } } as const;
+export const endpointOption = {
+  endpoint: {
+    type: "string",
+    placeholder: "id",
+    summary: "an additional webhook of the account",
+    defaultText: "the webhook",
+  },
+} as const;
 
-export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, paint: Paint): string[] => facts([["url", oneLine(notificationUrl)], ["secret", secret], ["changed", moment(modified)]], paint);
+export const webhookLines = ({ notificationUrl, secret, modified }: Webhook, paint: Paint): string[] =>
+  facts(
+    [
+      ["url", oneLine(notificationUrl)],
+      ["secret", secret],
+      ["changed", moment(modified)],
+    ],
+    paint,
+  );
 
 /** `…/webhook/endpoints/<id>` of the one that is named, or of the main one. */
 export async function endpointPath({ api, base }: Connection, named: string | undefined): Promise<string> {
   const list = `${base}/stream/webhook/endpoints`;
   if (named !== undefined) return `${list}${at`/${named}`}`;
   const main = (await api.result<{ id: string; main: boolean }[]>("GET", list)).find((endpoint) => endpoint.main);
-  if (main === undefined) throw commandErrors.badContent({ what: "The account", reason: "it has no webhook", fix: "Set one: `reelpost stream webhook set <url>`" });
+  if (main === undefined)
+    throw commandErrors.badContent({
+      what: "The account",
+      reason: "it has no webhook",
+      fix: "Set one: `reelpost stream webhook set <url>`",
+    });
   return `${list}${at`/${main.id}`}`;
 }
 
 export const deliveryTable = (deliveries: readonly Delivery[], paint: Paint): string[] =>
-  table(["id", "made", "video", "event", "status", "tries", "the last answer"], deliveries.map(({ id, created, video, event, status, attempts }) => [id, moment(created), video, event, status, attempts.length, answerOf(attempts.at(-1))]), paint);
+  table(
+    ["id", "made", "video", "event", "status", "tries", "the last answer"],
+    deliveries.map(({ id, created, video, event, status, attempts }) => [
+      id,
+      moment(created),
+      video,
+      event,
+      status,
+      attempts.length,
+      answerOf(attempts.at(-1)),
+    ]),
+    paint,
+  );
 
 function answerOf(attempt: Delivery["attempts"][number] | undefined): string {
   if (attempt === undefined) return "";

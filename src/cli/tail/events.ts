@@ -14,7 +14,14 @@ interface Trace {
   event?: Record<string, unknown> | null;
 }
 
-const OUTCOMES: readonly string[] = ["ok", "exception", "exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] satisfies Outcome[];
+const OUTCOMES: readonly string[] = [
+  "ok",
+  "exception",
+  "exceededCpu",
+  "exceededMemory",
+  "exceededWallTime",
+  "canceled",
+] satisfies Outcome[];
 const LEVELS: readonly string[] = ["debug", "log", "info", "warn", "error"] satisfies LogLine["level"][];
 
 /** A record as the console of `reelpost dev` tells it, and when it was. Undefined: the frame is no record. */
@@ -31,22 +38,61 @@ function told(trace: Trace, event: Record<string, unknown>, script: string): Dev
     // "unknown" is what the wire calls a worker that took too long: the exception beside it says so.
     outcome: (OUTCOMES.includes(trace.outcome ?? "") ? trace.outcome : "exception") as Outcome,
     wallMs: number(trace.wallTime),
-    logs: list(trace.logs).map((line): LogLine => ({ level: (LEVELS.includes(line.level ?? "") ? line.level : "log") as LogLine["level"], at: new Date(number(line.timestamp)), message: Array.isArray(line.message) ? line.message : [line.message] })),
+    logs: list(trace.logs).map((line): LogLine => ({
+      level: (LEVELS.includes(line.level ?? "") ? line.level : "log") as LogLine["level"],
+      at: new Date(number(line.timestamp)),
+      message: Array.isArray(line.message) ? line.message : [line.message],
+    })),
     actions: [],
-    exceptions: list(trace.exceptions).map(({ name, message, stack }): Explained => ({ name: text(name, "Error"), message: text(message), ...(typeof stack === "string" && { stack }) })),
+    exceptions: list(trace.exceptions).map(({ name, message, stack }): Explained => ({
+      name: text(name, "Error"),
+      message: text(message),
+      ...(typeof stack === "string" && { stack }),
+    })),
   };
   if (event["type"] === "overload") return { event: "warning", text: text(event["message"], "records were left out") };
-  if ("mailFrom" in event) return { event: "email", id: "", from: text(event["mailFrom"]), to: text(event["rcptTo"]), rawSize: number(event["rawSize"]), warnings: [], ...common };
-  if ("cron" in event) return { event: "scheduled", cron: text(event["cron"]), scheduledTime: new Date(number(event["scheduledTime"])), ...common };
+  if ("mailFrom" in event)
+    return {
+      event: "email",
+      id: "",
+      from: text(event["mailFrom"]),
+      to: text(event["rcptTo"]),
+      rawSize: number(event["rawSize"]),
+      warnings: [],
+      ...common,
+    };
+  if ("cron" in event)
+    return {
+      event: "scheduled",
+      cron: text(event["cron"]),
+      scheduledTime: new Date(number(event["scheduledTime"])),
+      ...common,
+    };
   const request = event["request"] as { method?: unknown; url?: unknown } | undefined;
   if (typeof request === "object" && request !== null) {
     const status = (event["response"] as { status?: unknown } | undefined)?.status;
-    return { event: "fetch", method: text(request.method, "GET"), url: text(request.url), ...(typeof status === "number" && { status }), ...common };
+    return {
+      event: "fetch",
+      method: text(request.method, "GET"),
+      url: text(request.url),
+      ...(typeof status === "number" && { status }),
+      ...common,
+    };
   }
   const { worker, outcome, wallMs, logs, exceptions } = common;
-  return { event: "other", name: text(trace.entrypoint ?? event["rpcMethod"], "call"), worker, outcome, wallMs, logs, exceptions };
+  return {
+    event: "other",
+    name: text(trace.entrypoint ?? event["rpcMethod"], "call"),
+    worker,
+    outcome,
+    wallMs,
+    logs,
+    exceptions,
+  };
 }
 
-const text = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : value === undefined || value === null ? otherwise : String(value));
+const text = (value: unknown, otherwise = ""): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? otherwise : String(value);
 const number = (value: unknown): number => (typeof value === "number" && Number.isFinite(value) ? value : 0);
-const list = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value.filter((item) => typeof item === "object" && item !== null) : []);
+const list = <T>(value: T[] | undefined): T[] =>
+  Array.isArray(value) ? value.filter((item) => typeof item === "object" && item !== null) : [];

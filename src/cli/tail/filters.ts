@@ -20,10 +20,17 @@ const OUTCOMES: Record<(typeof STATUSES)[number], string[]> = {
 /** The filters of `POST …/tails`: the server applies them, so that only what is wanted crosses the network. */
 export function filtersOf(values: FilterValues): Record<string, unknown>[] {
   const rate = values["sampling-rate"];
-  if (rate !== undefined && !(Number(rate) > 0 && Number(rate) <= 1)) throw commandErrors.badContent({ what: `--sampling-rate ${rate}`, reason: "it is no number above 0, at most 1", fix: "For example --sampling-rate 0.1 for every tenth" });
+  if (rate !== undefined && !(Number(rate) > 0 && Number(rate) <= 1))
+    throw commandErrors.badContent({
+      what: `--sampling-rate ${rate}`,
+      reason: "it is no number above 0, at most 1",
+      fix: "For example --sampling-rate 0.1 for every tenth",
+    });
   return [
     ...(rate === undefined ? [] : [{ sampling_rate: Number(rate) }]),
-    ...(values.status.length === 0 ? [] : [{ outcome: [...new Set(values.status.flatMap((status) => OUTCOMES[status]))] }]),
+    ...(values.status.length === 0
+      ? []
+      : [{ outcome: [...new Set(values.status.flatMap((status) => OUTCOMES[status]))] }]),
     ...(values.method.length === 0 ? [] : [{ method: values.method.map((method) => method.toUpperCase()) }]),
     ...values.header.map((header) => ({ header: headerOf(header) })),
     ...(values.search === undefined ? [] : [{ query: values.search }]),

@@ -15,7 +15,9 @@ export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "en
   const output = createOutput(stdout.stream, { env });
   const paint = painter(stdout);
   let prefix = "";
-  const report = createConsole({ output: { ...output, colour: stdout.colour, write: (text) => output.write(`${prefix}${text}`) } });
+  const report = createConsole({
+    output: { ...output, colour: stdout.colour, write: (text) => output.write(`${prefix}${text}`) },
+  });
   return {
     print(frame) {
       const found = eventOfTrace(parse(frame), script);
@@ -28,12 +30,19 @@ export function prettyPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "en
 }
 
 /** Each record as the server sent it: indented for people who asked for JSON, one on a line for programs. */
-export function jsonPrinter({ stdout, env }: Pick<Surroundings, "stdout" | "env">, { lines }: { lines: boolean }): TailPrinter {
+export function jsonPrinter(
+  { stdout, env }: Pick<Surroundings, "stdout" | "env">,
+  { lines }: { lines: boolean },
+): TailPrinter {
   const output = createOutput(stdout.stream, { env });
   return {
     print(frame) {
       const value = parse(frame);
-      output.write(value === undefined ? JSON.stringify({ message: frame }) : JSON.stringify(value, undefined, lines ? undefined : 2));
+      output.write(
+        value === undefined
+          ? JSON.stringify({ message: frame })
+          : JSON.stringify(value, undefined, lines ? undefined : 2),
+      );
     },
     flushed: () => output.flushed(),
   };
@@ -48,4 +57,5 @@ function parse(frame: string): unknown {
 }
 
 const two = (value: number) => String(value).padStart(2, "0");
-const clock = (at: Date) => (Number.isNaN(at.getTime()) ? "--:--:--" : [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":"));
+const clock = (at: Date) =>
+  Number.isNaN(at.getTime()) ? "--:--:--" : [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":");

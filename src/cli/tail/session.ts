@@ -28,7 +28,16 @@ const DELETE_TIMEOUT_MS = 5000;
 const HELLO = JSON.stringify({ debug: false });
 
 /** Reads until the signal, or until the server ends the tail by itself. Throws when the connection is lost and five tries in a row did not bring it back. */
-export async function readTail({ api, script, filters, signal, onOpen, onFrame, onLost, pause = (ms, stop) => sleep(ms, undefined, { signal: stop }) }: TailOptions): Promise<void> {
+export async function readTail({
+  api,
+  script,
+  filters,
+  signal,
+  onOpen,
+  onFrame,
+  onLost,
+  pause = (ms, stop) => sleep(ms, undefined, { signal: stop }),
+}: TailOptions): Promise<void> {
   let failures = 0;
   for (;;) {
     const reason = await once().catch((thrown: unknown) => {
@@ -78,7 +87,9 @@ export async function readTail({ api, script, filters, signal, onOpen, onFrame, 
       if (typeof data === "string") onFrame(data);
       else void (data as Blob).text().then(onFrame, () => {});
     });
-    socket.addEventListener("close", ({ code, reason }) => resolve(code === 1000 ? undefined : reason === "" ? `the connection ended (${code})` : reason));
+    socket.addEventListener("close", ({ code, reason }) =>
+      resolve(code === 1000 ? undefined : reason === "" ? `the connection ended (${code})` : reason),
+    );
     return promise.finally(() => {
       clearInterval(heartbeat);
       signal.removeEventListener("abort", leave);

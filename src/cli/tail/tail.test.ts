@@ -14,22 +14,38 @@ import { createOutput } from "../output.ts";
 const SCRIPT = `/accounts/${ACCOUNT}/workers/scripts/letters`;
 
 /** A server of tails: each POST makes the next one; `onSocket` plays the server's part. */
-async function startTails(t: TestContext, onSocket: (socket: Socket, number: number) => void): Promise<FakeApi & { opened: string[]; deleted(): string[] }> {
+async function startTails(
+  t: TestContext,
+  onSocket: (socket: Socket, number: number) => void,
+): Promise<FakeApi & { opened: string[]; deleted(): string[] }> {
   let made = 0;
   const opened: string[] = [];
-  const remove = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`DELETE ${SCRIPT}/tails/t${i + 1}`, { result: null }]));
+  const remove = Object.fromEntries(
+    Array.from({ length: 12 }, (_, i) => [`DELETE ${SCRIPT}/tails/t${i + 1}`, { result: null }]),
+  );
   const api = await startFakeApi(t, {
     [`POST ${SCRIPT}/tails`]: (_, url) => {
       made += 1;
-      return { result: { id: `t${made}`, url: `${url.replace(/^http/, "ws").replace("/client/v4", "")}/tail/t${made}`, expires_at: "2030-01-01T00:00:00Z" } };
+      return {
+        result: {
+          id: `t${made}`,
+          url: `${url.replace(/^http/, "ws").replace("/client/v4", "")}/tail/t${made}`,
+          expires_at: "2030-01-01T00:00:00Z",
+        },
+      };
     },
     ...remove,
   });
-  const sockets = new WebSocketServer({ noServer: true, handleProtocols: (protocols) => (protocols.has("trace-v1") ? "trace-v1" : false) });
-  api.server.on("upgrade", (request, socket, head) => sockets.handleUpgrade(request, socket, head, (opening) => {
-    opened.push(request.url!);
-    onSocket(opening, opened.length);
-  }));
+  const sockets = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (protocols) => (protocols.has("trace-v1") ? "trace-v1" : false),
+  });
+  api.server.on("upgrade", (request, socket, head) =>
+    sockets.handleUpgrade(request, socket, head, (opening) => {
+      opened.push(request.url!);
+      onSocket(opening, opened.length);
+    }),
+  );
   t.after(() => {
     for (const socket of sockets.clients) socket.terminate();
     sockets.close();
@@ -56,14 +72,25 @@ function start(fake: FakeApi, options: Partial<TailOptions> = {}) {
 
 test("a tail says hello, passes frames on, and is deleted when the reader leaves", async (t) => {
   const { promise: greeted, resolve: greet } = Promise.withResolvers<string>();
-  const fake = await startTails(t, (socket) => socket.on("message", (hello: Buffer) => {
-    greet(hello.toString());
-    socket.send('{"a":1}');
-  }));
-  const { done, log, stop } = start(fake, { filters: [{ query: "x" }], onFrame: (frame) => { log.push(frame); stop.abort(); } });
+  const fake = await startTails(t, (socket) =>
+    socket.on("message", (hello: Buffer) => {
+      greet(hello.toString());
+      socket.send('{"a":1}');
+    }),
+  );
+  const { done, log, stop } = start(fake, {
+    filters: [{ query: "x" }],
+    onFrame: (frame) => {
+      log.push(frame);
+      stop.abort();
+    },
+  });
   await done;
   assert.deepEqual([await greeted, log], ['{"debug":false}', ["open", '{"a":1}']]);
-  assert.deepEqual([fake.bodies(`POST ${SCRIPT}/tails`), fake.deleted()], [[{ filters: [{ query: "x" }] }], [`DELETE ${SCRIPT}/tails/t1`]]);
+  assert.deepEqual(
+    [fake.bodies(`POST ${SCRIPT}/tails`), fake.deleted()],
+    [[{ filters: [{ query: "x" }] }], [`DELETE ${SCRIPT}/tails/t1`]],
+  );
 });
 
 test("a clean end ends it; a lost connection is made anew, with a tail of its own", async (t) => {
@@ -74,7 +101,16 @@ test("a clean end ends it; a lost connection is made anew, with a tail of its ow
   });
   const { done, log } = start(fake);
   await done;
-  assert.deepEqual(log, ["open", '{"n":1}', "lost: the server restarts, 1", "open", '{"n":2}', "lost: the server restarts, 1", "open", '{"n":3}']);
+  assert.deepEqual(log, [
+    "open",
+    '{"n":1}',
+    "lost: the server restarts, 1",
+    "open",
+    '{"n":2}',
+    "lost: the server restarts, 1",
+    "open",
+    '{"n":3}',
+  ]);
   assert.deepEqual([fake.opened, fake.deleted().length], [["/tail/t1", "/tail/t2", "/tail/t3"], 3]);
 });
 
@@ -87,35 +123,98 @@ test("five tries, each later than the one before, then the end", async (t) => {
 });
 
 test("what the server refuses at first is no lost connection, and Ctrl-C ends a wait", async (t) => {
-  const refusing = await startFakeApi(t, { [`POST ${SCRIPT}/tails`]: { status: 404, errors: [{ code: 10007, message: "no such worker" }] } });
+  const refusing = await startFakeApi(t, {
+    [`POST ${SCRIPT}/tails`]: { status: 404, errors: [{ code: 10007, message: "no such worker" }] },
+  });
   await assert.rejects(start(refusing).done, { code: 10007 });
   const fake = await startTails(t, (socket) => socket.terminate());
   const stop = new AbortController();
-  const { done } = start(fake, { signal: stop.signal, onLost: () => stop.abort(), pause: (_, signal) => new Promise((_resolve, reject) => (signal.aborted ? reject(signal.reason) : signal.addEventListener("abort", () => reject(signal.reason)))) });
+  const { done } = start(fake, {
+    signal: stop.signal,
+    onLost: () => stop.abort(),
+    pause: (_, signal) =>
+      new Promise((_resolve, reject) =>
+        signal.aborted ? reject(signal.reason) : signal.addEventListener("abort", () => reject(signal.reason)),
+      ),
+  });
   await done;
   assert.equal(fake.opened.length, 1);
 });
 
 test("options become the filters of the API", () => {
-  const none = { status: [], method: [], header: [], "sampling-rate": undefined, search: undefined, "version-id": undefined };
+  const none = {
+    status: [],
+    method: [],
+    header: [],
+    "sampling-rate": undefined,
+    search: undefined,
+    "version-id": undefined,
+  };
   assert.deepEqual(filtersOf(none), []);
-  assert.deepEqual(filtersOf({ ...none, status: ["error"] }), [{ outcome: ["exception", "exceededCpu", "exceededMemory", "unknown"] }]);
-  assert.deepEqual(filtersOf({ status: ["ok", "canceled"], method: ["get"], header: ["X-A", "x-b: one:two"], "sampling-rate": "0.5", search: "s", "version-id": "v" }), [
-    { sampling_rate: 0.5 }, { outcome: ["ok", "canceled"] }, { method: ["GET"] }, { header: { key: "X-A" } }, { header: { key: "x-b", query: "one:two" } }, { query: "s" }, { scriptVersion: "v" },
+  assert.deepEqual(filtersOf({ ...none, status: ["error"] }), [
+    { outcome: ["exception", "exceededCpu", "exceededMemory", "unknown"] },
   ]);
-  for (const rate of ["0", "1.1", "x", "NaN"]) assert.throws(() => filtersOf({ ...none, "sampling-rate": rate }), { code: "E_BAD_CONTENT" });
+  assert.deepEqual(
+    filtersOf({
+      status: ["ok", "canceled"],
+      method: ["get"],
+      header: ["X-A", "x-b: one:two"],
+      "sampling-rate": "0.5",
+      search: "s",
+      "version-id": "v",
+    }),
+    [
+      { sampling_rate: 0.5 },
+      { outcome: ["ok", "canceled"] },
+      { method: ["GET"] },
+      { header: { key: "X-A" } },
+      { header: { key: "x-b", query: "one:two" } },
+      { query: "s" },
+      { scriptVersion: "v" },
+    ],
+  );
+  for (const rate of ["0", "1.1", "x", "NaN"])
+    assert.throws(() => filtersOf({ ...none, "sampling-rate": rate }), { code: "E_BAD_CONTENT" });
 });
 
 const at = Date.UTC(2026, 10, 20, 12);
 const RECORDS = [
-  { outcome: "ok", scriptName: "letters", eventTimestamp: at, wallTime: 12, event: { mailFrom: "ada@example.com", rcptTo: "bob@example.org", rawSize: 2048 }, logs: [{ message: ["hello", { n: 1 }], level: "log", timestamp: at }], exceptions: [] },
-  { outcome: "exception", eventTimestamp: at, wallTime: 3, event: { request: { url: "http://x/boom?a=1", method: "GET" }, response: { status: 500 } }, logs: [], exceptions: [{ name: "TypeError", message: "no\u001B[2J", stack: "    at fetch (index.ts:3:1)", timestamp: at }] },
-  { outcome: "unknown", eventTimestamp: at, wallTime: 5, event: { cron: "* * * * *", scheduledTime: at }, logs: [], exceptions: [] },
+  {
+    outcome: "ok",
+    scriptName: "letters",
+    eventTimestamp: at,
+    wallTime: 12,
+    event: { mailFrom: "ada@example.com", rcptTo: "bob@example.org", rawSize: 2048 },
+    logs: [{ message: ["hello", { n: 1 }], level: "log", timestamp: at }],
+    exceptions: [],
+  },
+  {
+    outcome: "exception",
+    eventTimestamp: at,
+    wallTime: 3,
+    event: { request: { url: "http://x/boom?a=1", method: "GET" }, response: { status: 500 } },
+    logs: [],
+    exceptions: [{ name: "TypeError", message: "no\u001B[2J", stack: "    at fetch (index.ts:3:1)", timestamp: at }],
+  },
+  {
+    outcome: "unknown",
+    eventTimestamp: at,
+    wallTime: 5,
+    event: { cron: "* * * * *", scheduledTime: at },
+    logs: [],
+    exceptions: [],
+  },
   { eventTimestamp: at, event: { type: "overload", message: "3 records were left out here" } },
   { outcome: "ok", eventTimestamp: at, event: null, entrypoint: "Other", wallTime: 1 },
 ];
 
-async function printed(make: (out: { stdout: ReturnType<typeof createOutput>; env: Record<string, string> }) => { print(frame: string): void; flushed(): Promise<void> }, frames: string[]): Promise<string> {
+async function printed(
+  make: (out: { stdout: ReturnType<typeof createOutput>; env: Record<string, string> }) => {
+    print(frame: string): void;
+    flushed(): Promise<void>;
+  },
+  frames: string[],
+): Promise<string> {
   const stream = new PassThrough();
   const printer = make({ stdout: createOutput(stream as unknown as NodeJS.WriteStream, {}, true), env: {} });
   for (const frame of frames) printer.print(frame);
@@ -125,9 +224,14 @@ async function printed(make: (out: { stdout: ReturnType<typeof createOutput>; en
 }
 
 test("records are shown as the console of dev shows them, with their time; other frames as they are", async () => {
-  const shown = await printed((out) => prettyPrinter(out, "letters"), [...RECORDS.map((record) => JSON.stringify(record)), "not JSON\u001B[2J", '{"other":1}']);
+  const shown = await printed(
+    (out) => prettyPrinter(out, "letters"),
+    [...RECORDS.map((record) => JSON.stringify(record)), "not JSON\u001B[2J", '{"other":1}'],
+  );
   const time = new Date(at).toTimeString().slice(0, 8);
-  assert.equal(shown, `${time} email  ada@example.com -> bob@example.org  2.0 KB  12ms
+  assert.equal(
+    shown,
+    `${time} email  ada@example.com -> bob@example.org  2.0 KB  12ms
   log    hello { n: 1 }
   ok
 ${time} GET /boom?a=1 500 3ms
@@ -139,18 +243,36 @@ ${time} warning  3 records were left out here
 ${time} Other 1ms
 not JSON\\x1b[2J
 {"other":1}
-`);
+`,
+  );
 });
 
 test("as JSON a record is what the server sent: indented for people, one line for programs", async () => {
   const [record] = RECORDS;
-  assert.equal(await printed((out) => jsonPrinter(out, { lines: false }), [JSON.stringify(record)]), `${JSON.stringify(record, undefined, 2)}\n`);
-  assert.equal(await printed((out) => jsonPrinter(out, { lines: true }), [JSON.stringify(record), "x"]), `${JSON.stringify(record)}\n{"message":"x"}\n`);
+  assert.equal(
+    await printed((out) => jsonPrinter(out, { lines: false }), [JSON.stringify(record)]),
+    `${JSON.stringify(record, undefined, 2)}\n`,
+  );
+  assert.equal(
+    await printed((out) => jsonPrinter(out, { lines: true }), [JSON.stringify(record), "x"]),
+    `${JSON.stringify(record)}\n{"message":"x"}\n`,
+  );
 });
 
 test("nothing that a network may send breaks a record", () => {
-  for (const event of [null, {}, { request: null }, { request: { url: 5 } }, { mailFrom: null, rawSize: "big" }, { cron: 1 }]) {
-    for (const rest of [{}, { logs: [null, {}, { message: 1 }], exceptions: [null, {}], outcome: 5, eventTimestamp: "now", wallTime: null }]) assert.ok(eventOfTrace({ event, ...rest }, "w"));
+  for (const event of [
+    null,
+    {},
+    { request: null },
+    { request: { url: 5 } },
+    { mailFrom: null, rawSize: "big" },
+    { cron: 1 },
+  ]) {
+    for (const rest of [
+      {},
+      { logs: [null, {}, { message: 1 }], exceptions: [null, {}], outcome: 5, eventTimestamp: "now", wallTime: null },
+    ])
+      assert.ok(eventOfTrace({ event, ...rest }, "w"));
   }
   for (const frame of [null, 1, "x", [], {}]) assert.equal(eventOfTrace(frame, "w"), undefined);
 });

@@ -5,7 +5,10 @@ import { stringify } from "smol-toml";
 import { parseDocument, type ConfigDocument, type Path } from "./document.ts";
 import { formatPlace } from "./problems.ts";
 
-const problemsOf = (file: string, text: string) => parseDocument(file, text).problems.map(({ severity, line, column, message }) => `${line}:${column} ${severity} ${message}`);
+const problemsOf = (file: string, text: string) =>
+  parseDocument(file, text).problems.map(
+    ({ severity, line, column, message }) => `${line}:${column} ${severity} ${message}`,
+  );
 
 test("comments, trailing commas and a byte order mark are read over", () => {
   const document = parseDocument("a.jsonc", `\uFEFF{\n  // hello\n  "a": [1, 2,], /* x */\n}\n`);
@@ -17,13 +20,20 @@ test("comments, trailing commas and a byte order mark are read over", () => {
 });
 
 test("every syntax error of a JSON file is told with its place", () => {
-  assert.deepEqual(problemsOf("a.jsonc", `{\n  "a": 1\n  "b": tru,\n  c: 2\n}`), ["3:3 error a comma is missing here", "4:3 error this is not JSON", "5:1 error a value is missing here"]);
+  assert.deepEqual(problemsOf("a.jsonc", `{\n  "a": 1\n  "b": tru,\n  c: 2\n}`), [
+    "3:3 error a comma is missing here",
+    "4:3 error this is not JSON",
+    "5:1 error a value is missing here",
+  ]);
   assert.deepEqual(problemsOf("a.json", ""), ["1:1 error a value is missing here"]);
   assert.deepEqual(problemsOf("a.json", `{"a": "x`), ["1:7 error the text is not closed"]);
 });
 
 test("a name written twice is a warning at the second", () => {
-  assert.deepEqual(problemsOf("a.json", `{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 2}`), ['2:16 warning "c" is written twice; the last one counts', '3:2 warning "a" is written twice; the last one counts']);
+  assert.deepEqual(problemsOf("a.json", `{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 2}`), [
+    '2:16 warning "c" is written twice; the last one counts',
+    '3:2 warning "a" is written twice; the last one counts',
+  ]);
 });
 
 test("absurd files are refused, not run into the ground", () => {
@@ -33,8 +43,12 @@ test("absurd files are refused, not run into the ground", () => {
 });
 
 test("TOML: a date without quotes is its text; an error has its place", () => {
-  assert.deepEqual(parseDocument("a.toml", "compatibility_date = 2026-11-20\n").value, { compatibility_date: "2026-11-20" });
-  assert.deepEqual(problemsOf("a.toml", 'a = 1\nb = "x\n'), ["2:7 error the TOML is broken here: control characters are not allowed in strings"]);
+  assert.deepEqual(parseDocument("a.toml", "compatibility_date = 2026-11-20\n").value, {
+    compatibility_date: "2026-11-20",
+  });
+  assert.deepEqual(problemsOf("a.toml", 'a = 1\nb = "x\n'), [
+    "2:7 error the TOML is broken here: control characters are not allowed in strings",
+  ]);
 });
 
 test("TOML: places of headers, arrays of tables, dotted and quoted names, inline tables, long strings", () => {
@@ -68,38 +82,93 @@ test("TOML: places of headers, arrays of tables, dotted and quoted names, inline
 
 // ---- positions of generated documents: what stands at the place of a leaf is that leaf
 
-const name = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,5}$/), fc.stringMatching(/^[ -~]{1,5}$/)).filter((text) => text !== "__proto__");
-const leaf = fc.oneof(fc.stringMatching(/^[ -~]{0,8}$/), fc.stringMatching(/^[ -~\n"'\\]{0,8}$/), fc.integer({ min: -1000, max: 1000 }), fc.boolean());
+const name = fc
+  .oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,5}$/), fc.stringMatching(/^[ -~]{1,5}$/))
+  .filter((text) => text !== "__proto__");
+const leaf = fc.oneof(
+  fc.stringMatching(/^[ -~]{0,8}$/),
+  fc.stringMatching(/^[ -~\n"'\\]{0,8}$/),
+  fc.integer({ min: -1000, max: 1000 }),
+  fc.boolean(),
+);
 const { table } = fc.letrec<{ value: unknown; table: Record<string, unknown> }>((tie) => ({
-  value: fc.oneof({ maxDepth: 3 }, leaf, leaf, tie("table"), fc.array(leaf, { maxLength: 3 }), fc.array(tie("table"), { minLength: 1, maxLength: 3 })),
+  value: fc.oneof(
+    { maxDepth: 3 },
+    leaf,
+    leaf,
+    tie("table"),
+    fc.array(leaf, { maxLength: 3 }),
+    fc.array(tie("table"), { minLength: 1, maxLength: 3 }),
+  ),
   table: fc.dictionary(name, tie("value"), { maxKeys: 4 }),
 }));
 
 function* leaves(value: unknown, path: Path = []): Generator<[Path, unknown]> {
   if (typeof value !== "object" || value === null) yield [path, value];
-  else for (const [key, inner] of Object.entries(value)) yield* leaves(inner, [...path, Array.isArray(value) ? Number(key) : key]);
+  else
+    for (const [key, inner] of Object.entries(value))
+      yield* leaves(inner, [...path, Array.isArray(value) ? Number(key) : key]);
 }
 
 function textAt(document: ConfigDocument, path: Path): string {
   const { line, column } = document.locate(path);
-  return document.text.split("\n").slice(line - 1).join("\n").slice(column - 1);
+  return document.text
+    .split("\n")
+    .slice(line - 1)
+    .join("\n")
+    .slice(column - 1);
 }
 
-const startsWithLeaf = (text: string, value: unknown) => (typeof value === "string" ? /^["']/.test(text) : text.startsWith(String(value)));
+const startsWithLeaf = (text: string, value: unknown) =>
+  typeof value === "string" ? /^["']/.test(text) : text.startsWith(String(value));
 
-for (const [file, write] of [["a.toml", (value: object) => stringify(value)], ["a.json", (value: object) => JSON.stringify(value, null, 2)], ["b.json", (value: object) => JSON.stringify(value)]] as const) {
+for (const [file, write] of [
+  ["a.toml", (value: object) => stringify(value)],
+  ["a.json", (value: object) => JSON.stringify(value, null, 2)],
+  ["b.json", (value: object) => JSON.stringify(value)],
+] as const) {
   test(`${file}: the place of every leaf of a generated document holds that leaf`, () => {
-    fc.assert(fc.property(table, (value) => {
-      const document = parseDocument(file, write(value));
-      assert.deepEqual(document.problems, []);
-      for (const [path, expected] of leaves(value)) assert.ok(startsWithLeaf(textAt(document, path), expected), `${JSON.stringify(path)} in\n${document.text}`);
-    }));
+    fc.assert(
+      fc.property(table, (value) => {
+        const document = parseDocument(file, write(value));
+        assert.deepEqual(document.problems, []);
+        for (const [path, expected] of leaves(value))
+          assert.ok(startsWithLeaf(textAt(document, path), expected), `${JSON.stringify(path)} in\n${document.text}`);
+      }),
+    );
   });
 
   test(`${file}: any text is read without a throw, and problems lie within it`, () => {
-    fc.assert(fc.property(fc.string({ unit: fc.constantFrom("{", "}", "[", "]", '"', "'", ",", ":", "=", "a", "1", "\n", "\\", "#", "/", "*", ".", " ") }), (text) => {
-      const lines = text.split("\n").length;
-      for (const problem of parseDocument(file, text).problems) assert.ok(problem.line! >= 1 && problem.line! <= lines + 1);
-    }));
+    fc.assert(
+      fc.property(
+        fc.string({
+          unit: fc.constantFrom(
+            "{",
+            "}",
+            "[",
+            "]",
+            '"',
+            "'",
+            ",",
+            ":",
+            "=",
+            "a",
+            "1",
+            "\n",
+            "\\",
+            "#",
+            "/",
+            "*",
+            ".",
+            " ",
+          ),
+        }),
+        (text) => {
+          const lines = text.split("\n").length;
+          for (const problem of parseDocument(file, text).problems)
+            assert.ok(problem.line! >= 1 && problem.line! <= lines + 1);
+        },
+      ),
+    );
   });
 }

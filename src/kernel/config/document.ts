@@ -1,4 +1,11 @@
-import { type Node, type ParseError, findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode } from "jsonc-parser";
+import {
+  type Node,
+  type ParseError,
+  findNodeAtLocation,
+  getNodeValue,
+  parseTree,
+  printParseErrorCode,
+} from "jsonc-parser";
 import { TomlDate, TomlError, parse as parseToml } from "smol-toml";
 import { messageOf } from "../errors.ts";
 import { type Problem, errorAt, warningAt } from "./problems.ts";
@@ -31,7 +38,13 @@ export function parseDocument(file: string, text: string): ConfigDocument {
   // A byte order mark is invisible in editors and neither parser takes it.
   const plain = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const syntax = file.endsWith(".toml") ? "toml" : "json";
-  if (plain.length > MAX_LENGTH) return broken(file, plain, syntax, `the file is ${plain.length} characters long; a configuration file may have ${MAX_LENGTH}`);
+  if (plain.length > MAX_LENGTH)
+    return broken(
+      file,
+      plain,
+      syntax,
+      `the file is ${plain.length} characters long; a configuration file may have ${MAX_LENGTH}`,
+    );
   try {
     return syntax === "toml" ? parseTomlDocument(file, plain) : parseJsonDocument(file, plain);
   } catch (thrown) {
@@ -50,7 +63,8 @@ function parseJsonDocument(file: string, text: string): ConfigDocument {
   const tree = parseTree(text, errors, { allowTrailingComma: true, disallowComments: false });
   const at = placesIn(file, text);
   const problems = firstOfEachLine(errors.map((error) => errorAt(at(error.offset), ...jsonError(error))));
-  if (tree === undefined && problems.length === 0) problems.push(errorAt(at(0), "the file is empty", "write a JSON object: { … }"));
+  if (tree === undefined && problems.length === 0)
+    problems.push(errorAt(at(0), "the file is empty", "write a JSON object: { … }"));
   if (tree !== undefined && errors.length === 0) problems.push(...repeatedNames(tree, at));
   return {
     file,
@@ -74,7 +88,8 @@ function jsonOffset(tree: Node, path: Path, part: "name" | "value"): number {
 }
 
 /** The parser goes on after an error and trips over the same place again; the first is the one that is true. */
-const firstOfEachLine = (problems: Problem[]) => problems.filter((problem, i) => problem.line !== problems[i - 1]?.line);
+const firstOfEachLine = (problems: Problem[]) =>
+  problems.filter((problem, i) => problem.line !== problems[i - 1]?.line);
 
 /** The parser's own words name tokens; these say what to type. */
 const JSON_ERRORS: Record<string, [message: string, fix?: string]> = {
@@ -104,7 +119,10 @@ function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Probl
   for (const child of node.children ?? []) {
     if (node.type === "object") {
       const name = String(child.children?.[0]?.value);
-      if (seen.has(name)) problems.push(warningAt(at(child.offset), `"${name}" is written twice; the last one counts`, "keep one of them"));
+      if (seen.has(name))
+        problems.push(
+          warningAt(at(child.offset), `"${name}" is written twice; the last one counts`, "keep one of them"),
+        );
       seen.add(name);
     }
     problems.push(...repeatedNames(child, at));
@@ -138,7 +156,8 @@ function parseTomlDocument(file: string, text: string): ConfigDocument {
 function plainDates(value: unknown): unknown {
   if (value instanceof TomlDate) return value.toISOString();
   if (Array.isArray(value)) return value.map(plainDates);
-  if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainDates(inner)]));
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plainDates(inner)]));
   return value;
 }
 

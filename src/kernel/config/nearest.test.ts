@@ -4,7 +4,17 @@ import * as fc from "fast-check";
 import { distance, nearest, suggestion } from "./nearest.ts";
 
 test("the name that was meant is found", () => {
-  const known = ["send_email", "kv_namespaces", "r2_buckets", "d1_databases", "compatibility_date", "compatibility_flags", "main", "name", "vars"];
+  const known = [
+    "send_email",
+    "kv_namespaces",
+    "r2_buckets",
+    "d1_databases",
+    "compatibility_date",
+    "compatibility_flags",
+    "main",
+    "name",
+    "vars",
+  ];
   assert.equal(nearest("kv_namespace", known), "kv_namespaces");
   assert.equal(nearest("sendEmail", known), "send_email");
   assert.equal(nearest("compatability_date", known), "compatibility_date");
@@ -24,21 +34,30 @@ test("a suggestion names the nearest, or lists a few", () => {
 const short = fc.string({ maxLength: 12 });
 
 test("distance is a distance: zero only for equals, the same both ways, at most the longer length", () => {
-  fc.assert(fc.property(short, short, (a, b) => {
-    const edits = distance(a, b);
-    assert.equal(edits, distance(b, a));
-    assert.equal(edits === 0, a === b);
-    assert.ok(edits <= Math.max(a.length, b.length));
-    assert.ok(edits >= Math.abs(a.length - b.length));
-  }));
+  fc.assert(
+    fc.property(short, short, (a, b) => {
+      const edits = distance(a, b);
+      assert.equal(edits, distance(b, a));
+      assert.equal(edits === 0, a === b);
+      assert.ok(edits <= Math.max(a.length, b.length));
+      assert.ok(edits >= Math.abs(a.length - b.length));
+    }),
+  );
 });
 
 test("one edit is one away", () => {
-  fc.assert(fc.property(short, fc.nat(11), fc.constantFrom("insert", "delete", "swap"), (word, where, edit) => {
-    const i = Math.min(where, Math.max(0, word.length - 2));
-    const edited = edit === "insert" ? `${word.slice(0, i)}#${word.slice(i)}` : edit === "delete" ? word.slice(0, i) + word.slice(i + 1) : word.slice(0, i) + word.slice(i + 1, i + 2) + word.slice(i, i + 1) + word.slice(i + 2);
-    assert.ok(distance(word, edited) <= 1 || /[\uD800-\uDFFF]/.test(word));
-  }));
+  fc.assert(
+    fc.property(short, fc.nat(11), fc.constantFrom("insert", "delete", "swap"), (word, where, edit) => {
+      const i = Math.min(where, Math.max(0, word.length - 2));
+      const edited =
+        edit === "insert"
+          ? `${word.slice(0, i)}#${word.slice(i)}`
+          : edit === "delete"
+            ? word.slice(0, i) + word.slice(i + 1)
+            : word.slice(0, i) + word.slice(i + 1, i + 2) + word.slice(i, i + 1) + word.slice(i + 2);
+      assert.ok(distance(word, edited) <= 1 || /[\uD800-\uDFFF]/.test(word));
+    }),
+  );
 });
 
 test("allows a third of the letters to differ and suggests the first of two equally close names", () => {

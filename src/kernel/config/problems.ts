@@ -17,15 +17,27 @@ export interface Problem {
 /** Where in a file. */
 export type Place = Pick<Problem, "file" | "line" | "column">;
 
-export const errorAt = (place: Place, message: string, fix?: string): Problem => ({ severity: "error", ...place, message, ...(fix !== undefined && { fix }) });
-export const warningAt = (place: Place, message: string, fix?: string): Problem => ({ ...errorAt(place, message, fix), severity: "warning" });
+export const errorAt = (place: Place, message: string, fix?: string): Problem => ({
+  severity: "error",
+  ...place,
+  message,
+  ...(fix !== undefined && { fix }),
+});
+export const warningAt = (place: Place, message: string, fix?: string): Problem => ({
+  ...errorAt(place, message, fix),
+  severity: "warning",
+});
 
-export const errorsOf = (problems: readonly Problem[]): Problem[] => problems.filter((problem) => problem.severity === "error");
-export const warningsOf = (problems: readonly Problem[]): Problem[] => problems.filter((problem) => problem.severity === "warning");
+export const errorsOf = (problems: readonly Problem[]): Problem[] =>
+  problems.filter((problem) => problem.severity === "error");
+export const warningsOf = (problems: readonly Problem[]): Problem[] =>
+  problems.filter((problem) => problem.severity === "warning");
 
 /** In reading order: by file, then line, then column; what has no place comes first. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
-  return [...problems].sort((a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  return [...problems].sort(
+    (a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+  );
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
@@ -37,14 +49,17 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
  *       fix: write it as "YYYY-MM-DD", for example "2026-11-20"
  */
 export function formatProblems(problems: readonly Problem[], options: { cwd?: string } = {}): string {
-  return inOrder(problems).map((problem) => formatProblem(problem, options)).join("\n");
+  return inOrder(problems)
+    .map((problem) => formatProblem(problem, options))
+    .join("\n");
 }
 
 export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}): string {
   const place = formatPlace(problem, cwd);
   const lines = [`${place === "" ? "" : `${place}: `}${problem.severity}: ${problem.message}`];
   if (problem.frame !== undefined) lines.push(...problem.frame.split("\n"));
-  if (problem.fix !== undefined) lines.push(...problem.fix.split("\n").map((line, i) => (i === 0 ? `  fix: ${line}` : `       ${line}`)));
+  if (problem.fix !== undefined)
+    lines.push(...problem.fix.split("\n").map((line, i) => (i === 0 ? `  fix: ${line}` : `       ${line}`)));
   return lines.join("\n");
 }
 
@@ -59,7 +74,10 @@ export function formatPlace({ file, line, column }: Place, cwd?: string): string
 /** "2 errors and 1 warning" */
 export function countProblems(problems: readonly Problem[]): string {
   const count = (n: number, word: string) => (n === 0 ? [] : [`${n} ${word}${n === 1 ? "" : "s"}`]);
-  return [...count(errorsOf(problems).length, "error"), ...count(warningsOf(problems).length, "warning")].join(" and ") || "no problems";
+  return (
+    [...count(errorsOf(problems).length, "error"), ...count(warningsOf(problems).length, "warning")].join(" and ") ||
+    "no problems"
+  );
 }
 
 /** The line of `text` at `line` with a mark under `length` characters from `column` (both from 1). Long lines are cut around the place. */

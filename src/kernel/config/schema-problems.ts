@@ -35,7 +35,8 @@ export function checkDocument<S extends z.ZodType>(document: ConfigDocument, sch
 
 function issueProblems(issue: z.core.$ZodIssue, document: ConfigDocument, schema: z.ZodType): Problem[] {
   const path = issue.path as Path;
-  if (issue.code === "unrecognized_keys") return issue.keys.map((name) => unknownField([...path, name], document, schema));
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((name) => unknownField([...path, name], document, schema));
   const input = valueAt(document.value, path);
   const { message, fix } = describeIssue(issue, path, input, metaAt(schema, path));
   return [errorAt(document.locate(path), message, fix)];
@@ -45,26 +46,48 @@ function unknownField(path: Path, document: ConfigDocument, schema: z.ZodType): 
   const name = String(path.at(-1));
   const around = unwrap(schemaAt(schema, path.slice(0, -1)));
   const known = around?.def.type === "object" ? Object.keys((around as z.ZodObject).shape) : [];
-  return warningAt(document.locate(path, "name"), `unknown field "${fieldName(path)}"; it is ignored`, suggestion(name, known) ?? "remove it");
+  return warningAt(
+    document.locate(path, "name"),
+    `unknown field "${fieldName(path)}"; it is ignored`,
+    suggestion(name, known) ?? "remove it",
+  );
 }
 
-function describeIssue(issue: z.core.$ZodIssue, path: Path, input: unknown, meta: FieldMeta): { message: string; fix?: string } {
+function describeIssue(
+  issue: z.core.$ZodIssue,
+  path: Path,
+  input: unknown,
+  meta: FieldMeta,
+): { message: string; fix?: string } {
   const name = path.length === 0 ? "the configuration" : `"${fieldName(path)}"`;
   const example = meta.example === undefined ? undefined : JSON.stringify(meta.example);
   const fix = meta.fix ?? (example === undefined ? undefined : `for example ${example}`);
   const withFix = (message: string, better = fix) => (better === undefined ? { message } : { message, fix: better });
   switch (issue.code) {
     case "invalid_type":
-      if (input === undefined) return withFix(`${name} is missing`, example === undefined ? meta.fix : `add "${path.at(-1)}": ${example}`);
-      return withFix(`${name} should be ${KINDS[issue.expected] ?? `a ${issue.expected}`}, but is ${kindOf(input)}`, example === undefined ? meta.fix : `for example ${example}`);
+      if (input === undefined)
+        return withFix(`${name} is missing`, example === undefined ? meta.fix : `add "${path.at(-1)}": ${example}`);
+      return withFix(
+        `${name} should be ${KINDS[issue.expected] ?? `a ${issue.expected}`}, but is ${kindOf(input)}`,
+        example === undefined ? meta.fix : `for example ${example}`,
+      );
     case "invalid_value":
-      return withFix(`${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`, didYouMean(input, issue.values) ?? fix);
+      return withFix(
+        `${name} should be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}, but is ${shown(input)}`,
+        didYouMean(input, issue.values) ?? fix,
+      );
     case "too_small":
-      return withFix(`${name} ${issue.origin === "string" || issue.origin === "array" ? "is too short" : `should be at least ${issue.minimum}, but is ${shown(input)}`}`);
+      return withFix(
+        `${name} ${issue.origin === "string" || issue.origin === "array" ? "is too short" : `should be at least ${issue.minimum}, but is ${shown(input)}`}`,
+      );
     case "too_big":
-      return withFix(`${name} ${issue.origin === "string" || issue.origin === "array" ? `is longer than ${issue.maximum}` : `should be at most ${issue.maximum}, but is ${shown(input)}`}`);
+      return withFix(
+        `${name} ${issue.origin === "string" || issue.origin === "array" ? `is longer than ${issue.maximum}` : `should be at most ${issue.maximum}, but is ${shown(input)}`}`,
+      );
     case "invalid_format":
-      return withFix(`${name} is not ${meta.description === undefined ? "well formed" : article(meta.description)}: ${shown(input)}`);
+      return withFix(
+        `${name} is not ${meta.description === undefined ? "well formed" : article(meta.description)}: ${shown(input)}`,
+      );
     case "invalid_key":
       return withFix(`${name} is not a name that can be used here`);
     default:
@@ -101,11 +124,15 @@ function shown(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
 
-const article = (words: string) => (/^(an?|the) /.test(words) ? words : `${/^[aeiou]/i.test(words) ? "an" : "a"} ${words}`);
+const article = (words: string) =>
+  /^(an?|the) /.test(words) ? words : `${/^[aeiou]/i.test(words) ? "an" : "a"} ${words}`;
 
 /** `send_email[0].name` */
 export function fieldName(path: Path): string {
-  return path.reduce<string>((text, part) => (typeof part === "number" ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`), "");
+  return path.reduce<string>(
+    (text, part) => (typeof part === "number" ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`),
+    "",
+  );
 }
 
 export function valueAt(value: unknown, path: Path): unknown {
@@ -122,7 +149,9 @@ export function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   let inner: z.ZodType | undefined = schema;
   for (const part of path) {
     const bare = unwrap(inner);
-    const def = bare?.def as { type: string; shape?: Record<string, z.ZodType>; element?: z.ZodType; valueType?: z.ZodType } | undefined;
+    const def = bare?.def as
+      | { type: string; shape?: Record<string, z.ZodType>; element?: z.ZodType; valueType?: z.ZodType }
+      | undefined;
     inner = def?.type === "object" ? def.shape?.[part] : def?.type === "array" ? def.element : def?.valueType;
     if (inner === undefined) return undefined;
   }

@@ -21,7 +21,7 @@ export function tomlPositions(text: string): (path: Path) => TomlPosition | unde
   };
 
   const skip = (...classes: RegExp[]) => {
-    for (let moved = true; moved; ) {
+    for (let moved = true; moved;) {
       moved = false;
       for (const pattern of classes) {
         pattern.lastIndex = at;
@@ -151,5 +151,8 @@ const keyOf = (path: Path) => JSON.stringify(path);
 const SHORT: Record<string, string> = { b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", e: "\u001B" };
 
 const unescape = (text: string) =>
-  text.replaceAll(/\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs, (_, u?: string, long?: string, x?: string, short?: string) =>
-    short === undefined ? String.fromCodePoint(Number.parseInt((u ?? long ?? x)!, 16)) : (SHORT[short] ?? short));
+  text.replaceAll(
+    /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|(.))/gs,
+    (_, u?: string, long?: string, x?: string, short?: string) =>
+      short === undefined ? String.fromCodePoint(Number.parseInt((u ?? long ?? x)!, 16)) : (SHORT[short] ?? short),
+  );

@@ -9,11 +9,21 @@ import { createForward, type ForwardRules } from "./forward.ts";
 
 const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: \xff\xfe hi\r\n\r\nbody\0\xff\r\n", "latin1");
 
-async function setUp({ rules = {}, answer, from = "a@sender.example", bytes = MESSAGE }: { rules?: ForwardRules; answer?: (rcpt: string) => Settled; from?: string; bytes?: Buffer } = {}) {
+async function setUp({
+  rules = {},
+  answer,
+  from = "a@sender.example",
+  bytes = MESSAGE,
+}: { rules?: ForwardRules; answer?: (rcpt: string) => Settled; from?: string; bytes?: Buffer } = {}) {
   const spool = await newSpool({ memoryBytes: 1000 });
   const transport = memoryTransport(answer);
   const message = readMessage(await spool.collect(Readable.from([bytes])));
-  const forward = createForward({ live: { id: "1", message, from, to: "b@here.example", script: "w" }, transport, ids, rules });
+  const forward = createForward({
+    live: { id: "1", message, from, to: "b@here.example", script: "w" },
+    transport,
+    ids,
+    rules,
+  });
   return { forward, transport };
 }
 
@@ -25,10 +35,16 @@ const withCode = (message: string, code: string) => (err: unknown) => {
 
 test("the message goes on octet for octet, X- headers on top, the sender as it was", async () => {
   const { forward, transport } = await setUp();
-  const { messageId } = await forward("x@there.example", [["X-One", "1"], ["x-two", "grün"]]);
+  const { messageId } = await forward("x@there.example", [
+    ["X-One", "1"],
+    ["x-two", "grün"],
+  ]);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@sender\.example>$/);
   const [mail] = transport.sent;
-  assert.deepEqual({ cause: mail!.cause, from: mail!.from, to: mail!.to, script: mail!.script, inbound: mail!.inbound }, { cause: "forward", from: "a@sender.example", to: ["x@there.example"], script: "w", inbound: { id: "1" } });
+  assert.deepEqual(
+    { cause: mail!.cause, from: mail!.from, to: mail!.to, script: mail!.script, inbound: mail!.inbound },
+    { cause: "forward", from: "a@sender.example", to: ["x@there.example"], script: "w", inbound: { id: "1" } },
+  );
   assert.equal(mail!.raw, `X-One: 1\r\nx-two: =?UTF-8?Q?gr=C3=BCn?=\r\n${MESSAGE.toString("latin1")}`);
 });
 
@@ -37,7 +53,10 @@ test("a spooled message is forwarded from its file", async () => {
   const { forward, transport } = await setUp({ bytes });
   await Promise.all([forward("x@there.example", []), forward("y@there.example", [["X-A", "1"]])]);
   assert.equal(transport.sent.find(({ to }) => to[0] === "x@there.example")!.raw, bytes.toString("latin1"));
-  assert.equal(transport.sent.find(({ to }) => to[0] === "y@there.example")!.raw, `X-A: 1\r\n${bytes.toString("latin1")}`);
+  assert.equal(
+    transport.sent.find(({ to }) => to[0] === "y@there.example")!.raw,
+    `X-A: 1\r\n${bytes.toString("latin1")}`,
+  );
 });
 
 test("the null sender stays null; the identifier then is of the receiving domain", async () => {
@@ -48,7 +67,16 @@ test("the null sender stays null; the identifier then is of the receiving domain
 
 test("destination address is invalid", async () => {
   const { forward, transport } = await setUp();
-  for (const bad of ["", "x", "x@", "@there.example", "X <x@there.example>", "x@there.example, y@there.example", "x@there.example\r\nRCPT TO:<y@there.example>", " x@there.example"]) {
+  for (const bad of [
+    "",
+    "x",
+    "x@",
+    "@there.example",
+    "X <x@there.example>",
+    "x@there.example, y@there.example",
+    "x@there.example\r\nRCPT TO:<y@there.example>",
+    " x@there.example",
+  ]) {
     await assert.rejects(forward(bad, []), withCode("destination address is invalid", "E_VALIDATION_ERROR"), bad);
   }
   assert.equal(transport.sent.length, 0);
@@ -57,43 +85,85 @@ test("destination address is invalid", async () => {
 test("destination address not verified", async () => {
   const { forward } = await setUp({ rules: { isVerified: async (address) => address === "x@there.example" } });
   await forward("x@there.example", []);
-  await assert.rejects(forward("y@there.example", []), withCode("destination address not verified", "E_RECIPIENT_NOT_ALLOWED"));
+  await assert.rejects(
+    forward("y@there.example", []),
+    withCode("destination address not verified", "E_RECIPIENT_NOT_ALLOWED"),
+  );
 });
 
 test("message already forwarded to this destination: however it is spelled, and when both calls run at once", async () => {
   const { forward, transport } = await setUp();
   const results = await Promise.allSettled([forward("x@there.example", []), forward("X@THERE.example", [])]);
-  assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected"]);
-  await assert.rejects(forward('"x"@there.example', []), withCode("message already forwarded to this destination", "E_VALIDATION_ERROR"));
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["fulfilled", "rejected"],
+  );
+  await assert.rejects(
+    forward('"x"@there.example', []),
+    withCode("message already forwarded to this destination", "E_VALIDATION_ERROR"),
+  );
   assert.equal(transport.sent.length, 1);
 });
 
 test("cannot forward email to same worker", async () => {
-  const { forward } = await setUp({ rules: { leadsTo: (address, script) => address === "alias@here.example" && script === "w" } });
-  for (const own of ["b@here.example", "B@Here.Example", "alias@here.example"]) await assert.rejects(forward(own, []), withCode("cannot forward email to same worker", "E_VALIDATION_ERROR"));
+  const { forward } = await setUp({
+    rules: { leadsTo: (address, script) => address === "alias@here.example" && script === "w" },
+  });
+  for (const own of ["b@here.example", "B@Here.Example", "alias@here.example"])
+    await assert.rejects(forward(own, []), withCode("cannot forward email to same worker", "E_VALIDATION_ERROR"));
 });
 
 test("a next hop that refuses is told with its reply, and may be tried again", async () => {
   let temporary = true;
   const { forward } = await setUp({
-    answer: (rcpt) => ({ rcpt, ok: false, temporary, reply: temporary ? { code: 451, enhanced: "4.7.1", text: "later" } : { code: 550, enhanced: "5.1.1", text: "nobody" } }),
+    answer: (rcpt) => ({
+      rcpt,
+      ok: false,
+      temporary,
+      reply: temporary
+        ? { code: 451, enhanced: "4.7.1", text: "later" }
+        : { code: 550, enhanced: "5.1.1", text: "nobody" },
+    }),
   });
-  await assert.rejects(forward("x@there.example", []), withCode("could not send email: Unknown error: transient error (451): 4.7.1 later", "E_DELIVERY_FAILED"));
+  await assert.rejects(
+    forward("x@there.example", []),
+    withCode("could not send email: Unknown error: transient error (451): 4.7.1 later", "E_DELIVERY_FAILED"),
+  );
   temporary = false;
-  await assert.rejects(forward("x@there.example", []), withCode("could not send email: Unknown error: permanent error (550): 5.1.1 nobody", "E_DELIVERY_FAILED"));
+  await assert.rejects(
+    forward("x@there.example", []),
+    withCode("could not send email: Unknown error: permanent error (550): 5.1.1 nobody", "E_DELIVERY_FAILED"),
+  );
 });
 
 test("only X- headers, and nothing that could become another header", async () => {
   const { forward, transport } = await setUp();
-  await assert.rejects(forward("x@there.example", [["Subject", "x"]]), withCode("only X-* headers can be added to a forwarded message, not 'Subject'", "E_HEADER_NOT_ALLOWED"));
+  await assert.rejects(
+    forward("x@there.example", [["Subject", "x"]]),
+    withCode("only X-* headers can be added to a forwarded message, not 'Subject'", "E_HEADER_NOT_ALLOWED"),
+  );
   await assert.rejects(forward("x@there.example", [["X-", "x"]]), { code: "E_HEADER_NOT_ALLOWED" });
-  for (const value of ["a\r\nBcc: y@there.example", "a\nb", "a\rb", "a\0b"]) await assert.rejects(forward("x@there.example", [["X-A", value]]), withCode("Header 'X-A' must not contain control characters.", "E_HEADER_VALUE_INVALID"));
-  for (const name of ["X-A: b\r\nBcc", "X-A B", "X-Ü"]) await assert.rejects(forward("x@there.example", [[name, "1"]]), { code: "E_HEADER_NAME_INVALID" });
+  for (const value of ["a\r\nBcc: y@there.example", "a\nb", "a\rb", "a\0b"])
+    await assert.rejects(
+      forward("x@there.example", [["X-A", value]]),
+      withCode("Header 'X-A' must not contain control characters.", "E_HEADER_VALUE_INVALID"),
+    );
+  for (const name of ["X-A: b\r\nBcc", "X-A B", "X-Ü"])
+    await assert.rejects(forward("x@there.example", [[name, "1"]]), { code: "E_HEADER_NAME_INVALID" });
   await assert.rejects(forward("x@there.example", [["X-A", "a".repeat(2049)]]), { code: "E_HEADER_VALUE_TOO_LONG" });
-  await assert.rejects(forward("x@there.example", Array.from({ length: 20 }, (_, i) => [`X-${i}`, "a".repeat(1000)] as [string, string])), { code: "E_HEADERS_TOO_LARGE" });
+  await assert.rejects(
+    forward(
+      "x@there.example",
+      Array.from({ length: 20 }, (_, i) => [`X-${i}`, "a".repeat(1000)] as [string, string]),
+    ),
+    { code: "E_HEADERS_TOO_LARGE" },
+  );
   assert.equal(transport.sent.length, 0);
   // No line beyond 998 octets (RFC 5322 2.1.1).
-  await forward("x@there.example", [["X-A", "a".repeat(2000)], ["X-B", "word ".repeat(300)]]);
+  await forward("x@there.example", [
+    ["X-A", "a".repeat(2000)],
+    ["X-B", "word ".repeat(300)],
+  ]);
   assert.ok(transport.sent[0]!.raw.split("\r\n").every((line) => line.length <= 998));
 });
 

@@ -41,8 +41,10 @@ export function createForward({ live, transport, forwarding, ids, rules }: Optio
     // Claimed before anything is awaited: two calls at once must not both pass.
     destinations.add(addressKey(destination));
     try {
-      if (rules.isVerified && !(await rules.isVerified(address, live.account))) throw mailErrors.destinationNotVerified({ address });
-      if (isRecipient(live, destination) || (await rules.leadsTo?.(address, live.script))) throw mailErrors.sameWorker({ address });
+      if (rules.isVerified && !(await rules.isVerified(address, live.account)))
+        throw mailErrors.destinationNotVerified({ address });
+      if (isRecipient(live, destination) || (await rules.leadsTo?.(address, live.script)))
+        throw mailErrors.sameWorker({ address });
     } catch (err) {
       destinations.delete(addressKey(destination));
       throw err;
@@ -51,11 +53,37 @@ export function createForward({ live, transport, forwarding, ids, rules }: Optio
   }
 
   function send(messageId: string, to: string[], extra: HeaderField[]): Promise<Settled[]> {
-    const { message: { source }, from, to: rcpt, script, dsn, verdict, account, zone } = live;
-    if (forwarding !== undefined) return forwarding.forward({ envelope: { from, ...(dsn && { dsn }) }, source, verdict, account, zone, rcpt, to, extra, script, messageId });
+    const {
+      message: { source },
+      from,
+      to: rcpt,
+      script,
+      dsn,
+      verdict,
+      account,
+      zone,
+    } = live;
+    if (forwarding !== undefined)
+      return forwarding.forward({
+        envelope: { from, ...(dsn && { dsn }) },
+        source,
+        verdict,
+        account,
+        zone,
+        rcpt,
+        to,
+        extra,
+        script,
+        messageId,
+      });
     const top = extra.map(([name, value]) => formatField(name, value)).join("");
     return transport.deliver({
-      messageId, cause: "forward", from, to, inbound: { id: live.id }, script,
+      messageId,
+      cause: "forward",
+      from,
+      to,
+      inbound: { id: live.id },
+      script,
       raw: () => (top === "" ? source.open() : prepend(top, source.open())),
       ...(top === "" && source.file !== undefined && { file: source.file }),
     });

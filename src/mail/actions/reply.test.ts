@@ -10,16 +10,35 @@ import { createReply } from "./reply.ts";
 
 const INCOMING = "From: a@sender.example\r\nMessage-ID: <in@sender.example>\r\n";
 
-async function setUp({ incoming = "", from = "a@sender.example", to = "b@here.example", maxBytes, answer }: { incoming?: string; from?: string; to?: string; maxBytes?: number; answer?: (rcpt: string) => Settled } = {}) {
+async function setUp({
+  incoming = "",
+  from = "a@sender.example",
+  to = "b@here.example",
+  maxBytes,
+  answer,
+}: { incoming?: string; from?: string; to?: string; maxBytes?: number; answer?: (rcpt: string) => Settled } = {}) {
   const spool = await newSpool({ memoryBytes: 1000, maxBytes });
   const transport = memoryTransport(answer);
-  const message = readMessage(spool.hold(Buffer.from(`${incoming.includes("Message-ID") ? incoming : INCOMING + incoming}\r\nhello\r\n`)));
+  const message = readMessage(
+    spool.hold(Buffer.from(`${incoming.includes("Message-ID") ? incoming : INCOMING + incoming}\r\nhello\r\n`)),
+  );
   const delivered: string[] = [];
-  const { reply, replyBuilt } = createReply({ live: { id: "1", message, from, to, script: "w" }, transport, spool, clock, ids, onReplied: async (mail) => void delivered.push(mail.messageId) });
+  const { reply, replyBuilt } = createReply({
+    live: { id: "1", message, from, to, script: "w" },
+    transport,
+    spool,
+    clock,
+    ids,
+    onReplied: async (mail) => void delivered.push(mail.messageId),
+  });
   const answerWith = (fields: string[] | string, options: { from?: string; to?: string; body?: string } = {}) =>
     reply({
-      from: options.from ?? "b@here.example", to: options.to ?? "a@sender.example",
-      raw: Readable.from([Buffer.from(Array.isArray(fields) ? `${fields.join("\r\n")}\r\n\r\n${options.body ?? "thanks"}` : fields)], { objectMode: false }),
+      from: options.from ?? "b@here.example",
+      to: options.to ?? "a@sender.example",
+      raw: Readable.from(
+        [Buffer.from(Array.isArray(fields) ? `${fields.join("\r\n")}\r\n\r\n${options.body ?? "thanks"}` : fields)],
+        { objectMode: false },
+      ),
     });
   return { answerWith, replyBuilt, transport, delivered, spool };
 }
@@ -32,9 +51,17 @@ test("a reply goes to the sender with our identifier, References, a date and the
   const { messageId } = await answerWith([...GOOD, "Bcc: hidden@x.example"]);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
   const [mail] = transport.sent;
-  assert.deepEqual({ cause: mail!.cause, from: mail!.from, to: mail!.to, id: mail!.messageId }, { cause: "reply", from: "b@here.example", to: ["a@sender.example"], id: messageId });
+  assert.deepEqual(
+    { cause: mail!.cause, from: mail!.from, to: mail!.to, id: mail!.messageId },
+    { cause: "reply", from: "b@here.example", to: ["a@sender.example"], id: messageId },
+  );
   assert.deepEqual(headersOf(mail!.raw), [
-    "References: <in@sender.example>", "Auto-Submitted: auto-replied", `Message-ID: ${messageId}`, "Date: Mon, 5 Jan 2026 07:08:09 +0000", "From: Bo <b@here.example>", "In-Reply-To: <in@sender.example>",
+    "References: <in@sender.example>",
+    "Auto-Submitted: auto-replied",
+    `Message-ID: ${messageId}`,
+    "Date: Mon, 5 Jan 2026 07:08:09 +0000",
+    "From: Bo <b@here.example>",
+    "In-Reply-To: <in@sender.example>",
   ]);
   assert.ok(mail!.raw.endsWith("\r\n\r\nthanks"));
   assert.deepEqual(delivered, [messageId]);
@@ -50,7 +77,10 @@ test("what mimetext makes is a valid reply", async () => {
   mime.addMessage({ contentType: "text/plain", data: "danke" });
   await answerWith(mime.asRaw());
   const parsed = await PostalMime.parse(Buffer.from(transport.sent[0]!.raw, "latin1"));
-  assert.deepEqual([parsed.subject, parsed.text?.trim(), parsed.references, parsed.messageId], ["Grüße", "danke", "<in@sender.example>", transport.sent[0]!.messageId]);
+  assert.deepEqual(
+    [parsed.subject, parsed.text?.trim(), parsed.references, parsed.messageId],
+    ["Grüße", "danke", "<in@sender.example>", transport.sent[0]!.messageId],
+  );
   assert.doesNotMatch(transport.sent[0]!.raw, /(?<!\r)\n|\r(?!\n)/, "no bare line end leaves the house");
 });
 
@@ -70,7 +100,11 @@ for (const [text, fields, options] of [
   ["provided References header is invalid", [...GOOD, "References: <other@sender.example>"]],
   ["provided References header is invalid", [...GOOD, `References: <in@sender.example>${" <x@y>".repeat(100)}`]],
   ["could not parse email: the header section has more than 10020 fields", "A: 1\r\n".repeat(10_021)],
-  ["email from b@elsewhere.example not allowed", ["From: b@elsewhere.example", ...GOOD.slice(1)], { from: "b@elsewhere.example" }],
+  [
+    "email from b@elsewhere.example not allowed",
+    ["From: b@elsewhere.example", ...GOOD.slice(1)],
+    { from: "b@elsewhere.example" },
+  ],
   ["email from  not allowed", GOOD, { from: "" }],
   ["email to c@sender.example not allowed", GOOD, { to: "c@sender.example" }],
 ] as [string, string[] | string, { from?: string; to?: string }?][]) {
@@ -103,7 +137,8 @@ for (const [why, incoming, from] of [
 ] as [string, string, string?][]) {
   test(`Original email is not replyable: ${why}`, async () => {
     const { answerWith, replyBuilt, transport } = await setUp({ incoming, from });
-    const expected = (err: Error & { fix?: string }) => err.message === "Original email is not replyable" && err.fix !== undefined && err.fix.length > 10;
+    const expected = (err: Error & { fix?: string }) =>
+      err.message === "Original email is not replyable" && err.fix !== undefined && err.fix.length > 10;
     await assert.rejects(answerWith(GOOD), expected);
     await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), expected);
     assert.equal(transport.sent.length, 0);
@@ -111,7 +146,12 @@ for (const [why, incoming, from] of [
 }
 
 test("values that allow an answer", async () => {
-  for (const incoming of ["X-Auto-Response-Suppress: None\r\n", "Auto-Submitted: No\r\n", "Precedence: first-class\r\n", `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(99)}\r\n`]) {
+  for (const incoming of [
+    "X-Auto-Response-Suppress: None\r\n",
+    "Auto-Submitted: No\r\n",
+    "Precedence: first-class\r\n",
+    `In-Reply-To: <0@x>\r\nReferences:${" <x@y>".repeat(99)}\r\n`,
+  ]) {
     const { answerWith, transport } = await setUp({ incoming });
     await answerWith(GOOD);
     assert.equal(transport.sent.length, 1, incoming);
@@ -120,20 +160,43 @@ test("values that allow an answer", async () => {
 
 test("one reply for each message, also when two are tried at once; a failed delivery may be tried again", async () => {
   let ok = false;
-  const { answerWith, replyBuilt } = await setUp({ answer: (rcpt) => (ok ? { rcpt, ok } : { rcpt, ok, temporary: true, reply: { code: 451, enhanced: "4.3.0", text: "later" } }) });
-  await assert.rejects(answerWith(GOOD), { message: "could not send email: Unknown error: transient error (451): 4.3.0 later" });
+  const { answerWith, replyBuilt } = await setUp({
+    answer: (rcpt) =>
+      ok ? { rcpt, ok } : { rcpt, ok, temporary: true, reply: { code: 451, enhanced: "4.3.0", text: "later" } },
+  });
+  await assert.rejects(answerWith(GOOD), {
+    message: "could not send email: Unknown error: transient error (451): 4.3.0 later",
+  });
   ok = true;
   const results = await Promise.allSettled([answerWith(GOOD), answerWith(GOOD)]);
-  assert.deepEqual(results.map(({ status }) => status), ["fulfilled", "rejected"]);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ["fulfilled", "rejected"],
+  );
   await assert.rejects(answerWith(GOOD), { message: "message already replied to" });
-  await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), { message: "message already replied to" });
+  await assert.rejects(replyBuilt({ from: "b@here.example", subject: "x", text: "y" }), {
+    message: "message already replied to",
+  });
 });
 
 test("a reply that went out is the only one, even if what comes after it fails", async () => {
   const spool = await newSpool();
   const transport = memoryTransport();
-  const live = { id: "1", message: readMessage(spool.hold(Buffer.from(`${INCOMING}\r\n`))), from: "a@sender.example", to: "b@here.example", script: "w" };
-  const { replyBuilt } = createReply({ live, transport, spool, clock, ids, onReplied: () => Promise.reject(new Error("no disk")) });
+  const live = {
+    id: "1",
+    message: readMessage(spool.hold(Buffer.from(`${INCOMING}\r\n`))),
+    from: "a@sender.example",
+    to: "b@here.example",
+    script: "w",
+  };
+  const { replyBuilt } = createReply({
+    live,
+    transport,
+    spool,
+    clock,
+    ids,
+    onReplied: () => Promise.reject(new Error("no disk")),
+  });
   const mail = { from: "b@here.example", subject: "x", text: "y" };
   await assert.rejects(replyBuilt(mail), { message: "no disk" });
   await assert.rejects(replyBuilt(mail), { message: "message already replied to" });
@@ -147,13 +210,41 @@ test("a reply larger than the limit is refused while it is read", async () => {
 
 test("a builder reply is addressed and threaded by itself", async () => {
   const { replyBuilt, transport } = await setUp({ incoming: "In-Reply-To: <0@x>\r\nReferences: <0@x>\r\n" });
-  const { messageId } = await replyBuilt({ from: { email: "b@here.example", name: "Bö" }, subject: "Re: hi", text: "thanks", html: "<p>thanks", headers: { "X-Ticket": "7" }, attachments: [{ content: { base64: "AAE=" }, filename: "a.bin", type: "application/octet-stream" }] });
+  const { messageId } = await replyBuilt({
+    from: { email: "b@here.example", name: "Bö" },
+    subject: "Re: hi",
+    text: "thanks",
+    html: "<p>thanks",
+    headers: { "X-Ticket": "7" },
+    attachments: [{ content: { base64: "AAE=" }, filename: "a.bin", type: "application/octet-stream" }],
+  });
   const [mail] = transport.sent;
-  assert.deepEqual([mail!.cause, mail!.to, mail!.messageId, mail!.parts?.text], ["reply", ["a@sender.example"], messageId, "thanks"]);
+  assert.deepEqual(
+    [mail!.cause, mail!.to, mail!.messageId, mail!.parts?.text],
+    ["reply", ["a@sender.example"], messageId, "thanks"],
+  );
   const parsed = await PostalMime.parse(Buffer.from(mail!.raw, "latin1"));
   assert.deepEqual(
-    [parsed.from, parsed.to?.[0]?.address, parsed.subject, parsed.inReplyTo, parsed.references, parsed.messageId, parsed.text, parsed.attachments.length],
-    [{ name: "Bö", address: "b@here.example" }, "a@sender.example", "Re: hi", "<in@sender.example>", "<0@x> <in@sender.example>", messageId, "thanks\n", 1],
+    [
+      parsed.from,
+      parsed.to?.[0]?.address,
+      parsed.subject,
+      parsed.inReplyTo,
+      parsed.references,
+      parsed.messageId,
+      parsed.text,
+      parsed.attachments.length,
+    ],
+    [
+      { name: "Bö", address: "b@here.example" },
+      "a@sender.example",
+      "Re: hi",
+      "<in@sender.example>",
+      "<0@x> <in@sender.example>",
+      messageId,
+      "thanks\n",
+      1,
+    ],
   );
   assert.ok(parsed.headers.some(({ key, value }) => key === "x-ticket" && value === "7"));
   assert.ok(parsed.headers.some(({ key, value }) => key === "auto-submitted" && value === "auto-replied"));
@@ -162,10 +253,16 @@ test("a builder reply is addressed and threaded by itself", async () => {
 test("a builder reply obeys the same rules", async () => {
   const { replyBuilt } = await setUp();
   const mail = { from: "b@here.example", subject: "x", text: "y" };
-  await assert.rejects(replyBuilt({ ...mail, from: "b@elsewhere.example" }), { message: "email from b@elsewhere.example not allowed" });
+  await assert.rejects(replyBuilt({ ...mail, from: "b@elsewhere.example" }), {
+    message: "email from b@elsewhere.example not allowed",
+  });
   await assert.rejects(replyBuilt({ ...mail, cc: "c@x.example" }), { message: "email to c@x.example not allowed" });
-  await assert.rejects(replyBuilt({ ...mail, headers: { "In-Reply-To": "<other@x>" } }), { message: "In-Reply-To does not match original Message-ID" });
-  await assert.rejects(replyBuilt({ ...mail, headers: { References: "<other@x>" } }), { message: "provided References header is invalid" });
+  await assert.rejects(replyBuilt({ ...mail, headers: { "In-Reply-To": "<other@x>" } }), {
+    message: "In-Reply-To does not match original Message-ID",
+  });
+  await assert.rejects(replyBuilt({ ...mail, headers: { References: "<other@x>" } }), {
+    message: "provided References header is invalid",
+  });
   await assert.rejects(replyBuilt({ ...mail, subject: undefined }), { code: "E_FIELD_MISSING" });
   await replyBuilt({ ...mail, to: "A@sender.example", headers: { "In-Reply-To": "<in@sender.example>" } });
 });

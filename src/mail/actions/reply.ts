@@ -26,7 +26,15 @@ interface Options {
 }
 
 /** `message.reply()`: one answer to the sender, from the domain that received the message, in its thread. */
-export function createReply({ live, transport, forwarding, spool, clock, ids, onReplied }: Options): Pick<MailActions, "reply" | "replyBuilt"> {
+export function createReply({
+  live,
+  transport,
+  forwarding,
+  spool,
+  clock,
+  ids,
+  onReplied,
+}: Options): Pick<MailActions, "reply" | "replyBuilt"> {
   let replied = false;
   let delivered = false;
 
@@ -46,14 +54,30 @@ export function createReply({ live, transport, forwarding, spool, clock, ids, on
     const why = whyNotReplyable(live);
     if (why !== undefined) throw mailErrors.notReplyable({ why });
     const domain = parseAddress(live.to)?.domain;
-    if (from.domain !== domain) throw mailErrors.senderNotAllowed({ address: from.address, fix: `Reply from an address of ${domain}, where the message came in.` });
-    if (!sameAddress(to, live.from)) throw mailErrors.recipientNotAllowed({ address: to, fix: `A reply goes to the sender of the message: ${live.from}.` });
+    if (from.domain !== domain)
+      throw mailErrors.senderNotAllowed({
+        address: from.address,
+        fix: `Reply from an address of ${domain}, where the message came in.`,
+      });
+    if (!sameAddress(to, live.from))
+      throw mailErrors.recipientNotAllowed({
+        address: to,
+        fix: `A reply goes to the sender of the message: ${live.from}.`,
+      });
   }
 
   async function hand(mail: Omit<Outbound, "cause" | "to" | "inbound" | "script">): Promise<EmailSendResult> {
     const { account, zone, script } = live;
     const inbound = forwarding === undefined ? { id: live.id } : { id: live.message.source.id, rcpt: live.to };
-    const outbound: Outbound = { ...mail, cause: "reply", to: [live.from], inbound, script, ...(account !== undefined && { account }), ...(zone !== undefined && { zone }) };
+    const outbound: Outbound = {
+      ...mail,
+      cause: "reply",
+      to: [live.from],
+      inbound,
+      script,
+      ...(account !== undefined && { account }),
+      ...(zone !== undefined && { zone }),
+    };
     throwFailure(await (forwarding === undefined ? transport.deliver(outbound) : forwarding.reply(outbound)));
     delivered = true;
     await onReplied(outbound);
@@ -64,12 +88,21 @@ export function createReply({ live, transport, forwarding, spool, clock, ids, on
     reply: ({ from: fromText, to, raw }) =>
       once(async () => {
         const from = parseAddress(fromText);
-        if (from === undefined) throw mailErrors.senderNotAllowed({ address: fromText, fix: "Give one address without a name." });
+        if (from === undefined)
+          throw mailErrors.senderNotAllowed({ address: fromText, fix: "Give one address without a name." });
         checkEnds(from, to);
         const reply = await readRaw(spool, raw, { from, maxBytes: spool.maxBytes });
         try {
           const messageId = ids.messageId(from.domain);
-          return await hand({ messageId, from: from.address, raw: finishRaw(reply, { messageId, at: new Date(clock.now()), more: threadFields(live.message, reply.fields) }) });
+          return await hand({
+            messageId,
+            from: from.address,
+            raw: finishRaw(reply, {
+              messageId,
+              at: new Date(clock.now()),
+              more: threadFields(live.message, reply.fields),
+            }),
+          });
         } finally {
           await reply.source.discard();
         }
@@ -81,7 +114,8 @@ export function createReply({ live, transport, forwarding, spool, clock, ids, on
         for (const to of [live.from, ...recipientsOf(draft).map((one) => one.address)]) checkEnds(draft.from, to);
         draft.to = [parseAddress(live.from)!];
         draft.cc = draft.bcc = [];
-        if (headerValue(draft.headers, "in-reply-to") === undefined) draft.headers.unshift(["In-Reply-To", live.message.messageId!]);
+        if (headerValue(draft.headers, "in-reply-to") === undefined)
+          draft.headers.unshift(["In-Reply-To", live.message.messageId!]);
         draft.headers.push(...threadFields(live.message, draft.headers));
         const messageId = ids.messageId(draft.from.domain);
         const raw = await composeWithin(draft, { maxBytes: spool.maxBytes, messageId, at: new Date(clock.now()) });

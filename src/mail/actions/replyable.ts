@@ -9,14 +9,20 @@ export function whyNotReplyable({ from, message, verdict }: LiveMail): string | 
   const word = (name: string) => headerValue(message.fields, name)?.split(";")[0]!.trim().toLowerCase();
   if (from === "") return "It has the null sender: it is a bounce or another notice, and nobody reads answers to it.";
   // Whoever may be named as the sender without having sent it would be flooded with answers.
-  if (verdict !== undefined && verdict.dmarc.result !== "pass") return `It does not pass DMARC (${verdict.dmarc.result}): its sender may be another.`;
+  if (verdict !== undefined && verdict.dmarc.result !== "pass")
+    return `It does not pass DMARC (${verdict.dmarc.result}): its sender may be another.`;
   if (message.messageId === undefined) return "It has no Message-ID that a reply could name.";
-  if (!["none", undefined].includes(word("x-auto-response-suppress"))) return "It asks for no automatic answers (X-Auto-Response-Suppress).";
+  if (!["none", undefined].includes(word("x-auto-response-suppress")))
+    return "It asks for no automatic answers (X-Auto-Response-Suppress).";
   if (!["no", undefined].includes(word("auto-submitted"))) return "A machine sent it (Auto-Submitted).";
-  if (headerValues(message.fields, "precedence").some((value) => ["bulk", "junk", "list"].includes(value.toLowerCase()))) return "It is bulk mail (Precedence).";
+  if (
+    headerValues(message.fields, "precedence").some((value) => ["bulk", "junk", "list"].includes(value.toLowerCase()))
+  )
+    return "It is bulk mail (Precedence).";
   if (headerValue(message.fields, "list-id") !== undefined) return "It comes from a mailing list (List-Id).";
   const [inReplyTo, references] = [messageIds(message, "in-reply-to"), messageIds(message, "references")];
   if ((inReplyTo === undefined) !== (references === undefined)) return "It has only one of In-Reply-To and References.";
-  if (references !== undefined && references.length >= MAX_REFERENCES) return `Its References header has ${MAX_REFERENCES} entries or more.`;
+  if (references !== undefined && references.length >= MAX_REFERENCES)
+    return `Its References header has ${MAX_REFERENCES} entries or more.`;
   return undefined;
 }

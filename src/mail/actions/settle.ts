@@ -46,24 +46,59 @@ export interface SettleParts {
 /** One recipient's message to its end. `only`: of the addresses it is forwarded to, those. Never rejects. */
 export type Settle = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
 
-export function createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log }: SettleParts): Settle {
-  async function act(chosen: Routed, delivery: Delivery, rcpt: string, id: string, only?: readonly string[]): Promise<Outcome> {
+export function createSettle({
+  route,
+  handToWorker,
+  transport,
+  forwarding,
+  reports,
+  tell,
+  ids,
+  log,
+}: SettleParts): Settle {
+  async function act(
+    chosen: Routed,
+    delivery: Delivery,
+    rcpt: string,
+    id: string,
+    only?: readonly string[],
+  ): Promise<Outcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
     if (chosen.temporary) return { settled: refused(rcpt, mailErrors.notThereYet()) };
     switch (chosen.kind) {
       case "worker": {
         refuseLoop(message, rcpt);
-        const handled = await handToWorker({ id, message, from: envelope.from, to: rcpt, script: chosen.script, dsn: envelope.dsn, verdict, account, zone });
+        const handled = await handToWorker({
+          id,
+          message,
+          from: envelope.from,
+          to: rcpt,
+          script: chosen.script,
+          dsn: envelope.dsn,
+          verdict,
+          account,
+          zone,
+        });
         return { settled: said(rcpt, handled, envelope), ended: handled.ended };
       }
       case "forward":
         refuseLoop(message, rcpt);
-        return forward(delivery, rcpt, only === undefined ? chosen.to : chosen.to.filter((to) => only.includes(to)), chosen);
+        return forward(
+          delivery,
+          rcpt,
+          only === undefined ? chosen.to : chosen.to.filter((to) => only.includes(to)),
+          chosen,
+        );
       case "report": {
         // 250 even for one that is not recorded: a bounce would help nobody, and some reporters stop after one.
         const taken = await reports?.take({ zone: zone!, envelope, source: message.source, verdict });
-        tell(message.source.id, taken?.recorded ? "handled" : "dropped", { report: true, ...taken }, { rcpt, account, zone });
+        tell(
+          message.source.id,
+          taken?.recorded ? "handled" : "dropped",
+          { report: true, ...taken },
+          { rcpt, account, zone },
+        );
         return { settled: { rcpt, ok: true } };
       }
       case "drop":
@@ -78,12 +113,24 @@ export function createSettle({ route, handToWorker, transport, forwarding, repor
     if (forwarding?.isLoop(message, rcpt)) throw mailErrors.forwardedBefore({ address: rcpt });
   }
 
-  async function forward({ envelope, message: { source }, verdict }: Delivery, rcpt: string, to: string[], { account, zone }: Owner): Promise<Outcome> {
+  async function forward(
+    { envelope, message: { source }, verdict }: Delivery,
+    rcpt: string,
+    to: string[],
+    { account, zone }: Owner,
+  ): Promise<Outcome> {
     // A rule that leads elsewhere since: everybody it led to has the message.
     if (to.length === 0) return { settled: { rcpt, ok: true } };
     const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
     if (forwarding === undefined) {
-      const settled = await transport.deliver({ messageId, cause: "forward", from: envelope.from, to, raw: () => source.open(), inbound: { id: source.id } });
+      const settled = await transport.deliver({
+        messageId,
+        cause: "forward",
+        from: envelope.from,
+        to,
+        raw: () => source.open(),
+        inbound: { id: source.id },
+      });
       const failed = settled.find((one) => !one.ok);
       return { settled: failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt } };
     }
@@ -92,7 +139,9 @@ export function createSettle({ route, handToWorker, transport, forwarding, repor
     if (done.length > 0) tell(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
     const failed = settled.filter((one) => !one.ok);
     const first = failed.find((one) => one.temporary) ?? failed[0];
-    return first === undefined ? { settled: { rcpt, ok: true } } : { settled: { ...first, rcpt }, left: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
+    return first === undefined
+      ? { settled: { rcpt, ok: true } }
+      : { settled: { ...first, rcpt }, left: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
   }
 
   return async (delivery, rcpt, id, only) => {
@@ -105,7 +154,8 @@ export function createSettle({ route, handToWorker, transport, forwarding, repor
       return { ...(await act(chosen, delivery, rcpt, id, only)), ...owner };
     } catch (err) {
       // Our own failure must not lose the message: the sender keeps it and comes again.
-      if (!(err instanceof UserError)) log.error({ err, message: message.source.id, rcpt }, `mail could not be handled: ${messageOf(err)}`);
+      if (!(err instanceof UserError))
+        log.error({ err, message: message.source.id, rcpt }, `mail could not be handled: ${messageOf(err)}`);
       return { settled: refused(rcpt, refusalOf(err)), ...owner };
     }
   };
@@ -113,7 +163,12 @@ export function createSettle({ route, handToWorker, transport, forwarding, repor
 
 export const refused = (rcpt: string, refusal: UserError): Settled => refusedWith(rcpt, replyOf(refusal));
 
-export const refusedWith = (rcpt: string, reply: SmtpReply): Settled => ({ rcpt, ok: false, temporary: reply.code < 500, reply });
+export const refusedWith = (rcpt: string, reply: SmtpReply): Settled => ({
+  rcpt,
+  ok: false,
+  temporary: reply.code < 500,
+  reply,
+});
 
 /** setReject() is final; a handler that failed or was stopped leaves the message with the sender, who comes again. */
 function said(rcpt: string, handled: Handled, { smtputf8 }: Envelope): Settled {
@@ -124,6 +179,9 @@ function said(rcpt: string, handled: Handled, { smtputf8 }: Envelope): Settled {
 
 /** A reply line is one line, and ASCII unless the session speaks UTF-8 (RFC 6531 3.7.4.2). */
 function oneLine(reason: string, utf8: boolean): string {
-  const line = reason.replace(/\p{Cc}+/gu, " ").trim().slice(0, 900);
+  const line = reason
+    .replace(/\p{Cc}+/gu, " ")
+    .trim()
+    .slice(0, 900);
   return (utf8 ? line : line.replace(/[^ -~]/gu, "?")) || "Message rejected";
 }

@@ -8,13 +8,22 @@ export interface Owner {
 }
 
 /** Says a step of a message, in the present moment. */
-export type Tell = (message: string, step: TraceEvent["step"], detail: Record<string, unknown>, about?: Owner & { rcpt?: string }) => void;
+export type Tell = (
+  message: string,
+  step: TraceEvent["step"],
+  detail: Record<string, unknown>,
+  about?: Owner & { rcpt?: string },
+) => void;
 
 export const createTell =
   ({ trace, clock }: { trace: Trace; clock: Pick<Clock, "now"> }): Tell =>
   (message, step, detail, { rcpt, account, zone } = {}) =>
     trace({
-      message, at: new Date(clock.now()), step,
-      ...(rcpt !== undefined && { rcpt }), ...(account !== undefined && { account }), ...(zone !== undefined && { zone }),
+      message,
+      at: new Date(clock.now()),
+      step,
+      ...(rcpt !== undefined && { rcpt }),
+      ...(account !== undefined && { account }),
+      ...(zone !== undefined && { zone }),
       detail,
     });

@@ -1,4 +1,10 @@
-import { headerValue, headerValues, parseMessageId, parseMessageIds, type HeaderField } from "../../protocol/rfc5322/index.ts";
+import {
+  headerValue,
+  headerValues,
+  parseMessageId,
+  parseMessageIds,
+  type HeaderField,
+} from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import { messageIds, type Message } from "../messages/message.ts";
 import { MAX_REFERENCES } from "./replyable.ts";
@@ -19,12 +25,14 @@ export function threadFields(incoming: Message, reply: HeaderField[]): HeaderFie
 function checkInReplyTo(incoming: Message, reply: HeaderField[]) {
   const value = headerValue(reply, "in-reply-to");
   if (value === undefined || value === "") throw mailErrors.noInReplyTo();
-  if (parseMessageId(value) !== incoming.messageId) throw mailErrors.inReplyToMismatch({ messageId: incoming.messageId });
+  if (parseMessageId(value) !== incoming.messageId)
+    throw mailErrors.inReplyToMismatch({ messageId: incoming.messageId });
 }
 
 function checkReferences(incoming: Message, given: string[]) {
   const has = new Set(given);
-  if (given.length > MAX_REFERENCES || !referencesFor(incoming).every((id) => has.has(id))) throw mailErrors.referencesInvalid();
+  if (given.length > MAX_REFERENCES || !referencesFor(incoming).every((id) => has.has(id)))
+    throw mailErrors.referencesInvalid();
 }
 
 /** The parent's references and the parent itself. */

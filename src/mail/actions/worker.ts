@@ -33,19 +33,48 @@ export interface WorkerAction {
 export type HandToWorker = (live: LiveMail, options?: { keepReplies?: boolean }) => Promise<Handled>;
 
 /** Hands a message to a worker and lets it act on it. What happens after the handler returned, in waitUntil(), still joins the lists until `ended`. */
-export function createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules }: WorkerAction): HandToWorker {
+export function createWorkerAction({
+  runtime,
+  transport,
+  forwarding,
+  spool,
+  trace,
+  clock,
+  ids,
+  rules,
+}: WorkerAction): HandToWorker {
   return async (live, { keepReplies = false } = {}) => {
-    const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = { forwards: [], replies: [], events: [] };
+    const { forwards, replies, events }: Pick<Handled, "forwards" | "replies" | "events"> = {
+      forwards: [],
+      replies: [],
+      events: [],
+    };
 
     function record(type: Handled["events"][number]["type"], messageId?: string) {
-      events.push({ type, timestamp: new Date(clock.now()).toISOString(), ...(messageId === undefined ? {} : { messageId }) });
+      events.push({
+        type,
+        timestamp: new Date(clock.now()).toISOString(),
+        ...(messageId === undefined ? {} : { messageId }),
+      });
     }
     function tell(step: TraceEvent["step"], detail: Record<string, unknown>) {
       const { account, zone } = live;
-      trace({ message: live.message.source.id, at: new Date(clock.now()), step, rcpt: live.to, ...(account !== undefined && { account }), ...(zone !== undefined && { zone }), detail: { script: live.script, ...detail } });
+      trace({
+        message: live.message.source.id,
+        at: new Date(clock.now()),
+        step,
+        rcpt: live.to,
+        ...(account !== undefined && { account }),
+        ...(zone !== undefined && { zone }),
+        detail: { script: live.script, ...detail },
+      });
     }
     async function onReplied(mail: Outbound) {
-      replies.push({ messageId: mail.messageId, sender: mail.from, ...(keepReplies ? { raw: await bytesOf(mail.raw()) } : {}) });
+      replies.push({
+        messageId: mail.messageId,
+        sender: mail.from,
+        ...(keepReplies ? { raw: await bytesOf(mail.raw()) } : {}),
+      });
       record("reply", mail.messageId);
       tell("replied", { from: mail.from, to: mail.to, messageId: mail.messageId });
     }
@@ -65,16 +94,26 @@ export function createWorkerAction({ runtime, transport, forwarding, spool, trac
     record("received");
     const { message, id, from, to, script } = live;
     const { source, fields } = message;
-    const outcome = await runtime.email(script, { id, from, to, rawSize: source.size, headers: fields, raw: () => source.open(), canBeForwarded: true }, actions);
+    const outcome = await runtime.email(
+      script,
+      { id, from, to, rawSize: source.size, headers: fields, raw: () => source.open(), canBeForwarded: true },
+      actions,
+    );
     if (outcome.rejected !== undefined) record("reject");
     const { exception } = outcome;
     tell("handled", {
       outcome: outcome.outcome,
-      ...(exception === undefined ? {} : { exception: `${exception.name}: ${exception.message}`.slice(0, MAX_EXCEPTION) }),
+      ...(exception === undefined
+        ? {}
+        : { exception: `${exception.name}: ${exception.message}`.slice(0, MAX_EXCEPTION) }),
       ...(outcome.rejected === undefined ? {} : { rejected: outcome.rejected }),
     });
     return {
-      outcome: outcome.outcome, ended: outcome.ended, forwards, replies, events,
+      outcome: outcome.outcome,
+      ended: outcome.ended,
+      forwards,
+      replies,
+      events,
       ...(exception === undefined ? {} : { exception }),
       ...(outcome.rejected === undefined ? {} : { rejectReason: outcome.rejected }),
     };
@@ -84,4 +123,5 @@ export function createWorkerAction({ runtime, transport, forwarding, spool, trac
 /** Of what the log keeps: it is for whoever wrote the worker, never for the sender. */
 const MAX_EXCEPTION = 500;
 
-const bytesOf = async (raw: Readable | Uint8Array): Promise<Buffer> => (raw instanceof Readable ? Buffer.concat(await raw.toArray()) : Buffer.from(raw));
+const bytesOf = async (raw: Readable | Uint8Array): Promise<Buffer> =>
+  raw instanceof Readable ? Buffer.concat(await raw.toArray()) : Buffer.from(raw);

@@ -25,7 +25,13 @@ async function work(folder: string): Promise<never> {
   const { activity } = open(folder);
   for (let n = 0; ; n += 20) {
     for (let i = n; i < n + 20; i++) {
-      activity.trace({ message: `m${i}`, at: new Date(), step: "received", account: ACCOUNT, detail: { from: "a@there.example", to: ["b@here.example"] } });
+      activity.trace({
+        message: `m${i}`,
+        at: new Date(),
+        step: "received",
+        account: ACCOUNT,
+        detail: { from: "a@there.example", to: ["b@here.example"] },
+      });
       activity.trace({ message: `m${i}`, at: new Date(), step: "dropped", rcpt: "b@here.example", detail: {} });
     }
     await activity.flush();
@@ -43,7 +49,9 @@ if (process.argv[2] === "work") {
     await migrate(setUp, activityMigrations);
     await setUp.close();
 
-    const child = spawn(process.execPath, [import.meta.filename, "work", folder], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [import.meta.filename, "work", folder], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const exited = once(child, "exit");
     let written = 0;
     for await (const line of createInterface({ input: child.stdout })) {
@@ -55,8 +63,12 @@ if (process.argv[2] === "work") {
     const { db, activity } = open(folder);
     t.after(() => db.close());
     const seen = new Set<string>();
-    for (let after: string | undefined, end = false; !end; ) {
-      const { items, next } = await activity.search({ account: ACCOUNT, limit: 500, ...(after !== undefined && { after }) });
+    for (let after: string | undefined, end = false; !end;) {
+      const { items, next } = await activity.search({
+        account: ACCOUNT,
+        limit: 500,
+        ...(after !== undefined && { after }),
+      });
       for (const { message, status } of items) {
         assert.equal(status, "dropped", "both steps of a group are there, or neither");
         seen.add(message);

@@ -72,7 +72,14 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
   const table = createEntriesTable(db);
   const search = createSearch(db);
   const counts = createCounts(db, { most: limits.counted ?? 1_000_000 });
-  const writer = createWriter({ table, owners: createOwners({ ownerOf, clock }), clock, log, most: limits.waiting ?? 20_000, flushMs: limits.flushMs ?? 100 });
+  const writer = createWriter({
+    table,
+    owners: createOwners({ ownerOf, clock }),
+    clock,
+    log,
+    most: limits.waiting ?? 20_000,
+    flushMs: limits.flushMs ?? 100,
+  });
 
   return {
     trace: writer.add,
@@ -83,7 +90,8 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
     async get({ account, zone }, id) {
       await writer.flush();
       const entry = await search.entry(id);
-      if (entry === undefined || entry.account !== account || (zone !== undefined && entry.zone !== zone)) throw activityErrors.noEntry({ id });
+      if (entry === undefined || entry.account !== account || (zone !== undefined && entry.zone !== zone))
+        throw activityErrors.noEntry({ id });
       return entry;
     },
     async sent(account, messageId) {

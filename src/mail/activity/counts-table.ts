@@ -5,11 +5,17 @@ import { activityErrors } from "./errors.ts";
 import type { EntryKind } from "./types.ts";
 
 /** Columns entries can be counted by and compared with. `at/<milliseconds>` is the time, cut down to that; `session` is what recipients of one message share. */
-export type CountColumn = Exclude<keyof EntryRow, "details" | "version" | "account_id" | "zone_id" | "kind" | "size"> | `at/${number}` | "session";
+export type CountColumn =
+  | Exclude<keyof EntryRow, "details" | "version" | "account_id" | "zone_id" | "kind" | "size">
+  | `at/${number}`
+  | "session";
 export type CountOperator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "in" | "not in" | "like" | "not like";
 
 /** All of `all`, or one of `any`. */
-export type CountFilter = { all: CountFilter[] } | { any: CountFilter[] } | { column: CountColumn; operator: CountOperator; value: string | number | (string | number)[] | null };
+export type CountFilter =
+  | { all: CountFilter[] }
+  | { any: CountFilter[] }
+  | { column: CountColumn; operator: CountOperator; value: string | number | (string | number)[] | null };
 
 export interface CountQuery {
   zone: string;
@@ -49,16 +55,36 @@ export function createCounts(db: Db, { most }: CountsOptions) {
   const tables = db.tables<EntryTables>();
 
   /** Between two ends, some at a time, from the oldest or from the newest. */
-  async function* windows({ zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">, { backward = false } = {}) {
+  async function* windows(
+    { zone, kind, since, until }: Pick<CountQuery, "zone" | "kind" | "since" | "until">,
+    { backward = false } = {},
+  ) {
     const [direction, beyond, upTo] = backward ? (["desc", "<", ">="] as const) : (["asc", ">", "<="] as const);
-    const all = tables.selectFrom("email_log").where("zone_id", "=", zone).where("kind", "=", kind).where("at", ">=", since).where("at", "<", until);
+    const all = tables
+      .selectFrom("email_log")
+      .where("zone_id", "=", zone)
+      .where("kind", "=", kind)
+      .where("at", ">=", since)
+      .where("at", "<", until);
     let from: { at: number; id: string } | undefined;
     for (let seen = 0; ; seen += WINDOW) {
       if (seen >= most) throw activityErrors.tooMany({ limit: most });
       const after = from;
-      const rest = after === undefined ? all : all.where((eb) => eb(eb.refTuple("at", "id"), beyond, eb.tuple(after.at, after.id)));
-      const [last] = await db.read<{ at: number; id: string }>(rest.select(["at", "id"]).orderBy("at", direction).orderBy("id", direction).offset(WINDOW - 1).limit(1));
-      yield last === undefined ? rest : rest.where((eb) => eb(eb.refTuple("at", "id"), upTo, eb.tuple(last.at, last.id)));
+      const rest =
+        after === undefined
+          ? all
+          : all.where((eb) => eb(eb.refTuple("at", "id"), beyond, eb.tuple(after.at, after.id)));
+      const [last] = await db.read<{ at: number; id: string }>(
+        rest
+          .select(["at", "id"])
+          .orderBy("at", direction)
+          .orderBy("id", direction)
+          .offset(WINDOW - 1)
+          .limit(1),
+      );
+      yield last === undefined
+        ? rest
+        : rest.where((eb) => eb(eb.refTuple("at", "id"), upTo, eb.tuple(last.at, last.id)));
       if (last === undefined) return;
       from = last;
       await new Promise((resolve) => setImmediate(resolve));
@@ -70,7 +96,10 @@ export function createCounts(db: Db, { most }: CountsOptions) {
       const groups = new Map<string, Count>();
       for await (const window of windows(about)) {
         const columns = by.map((column, i) => expression(column).as(`c${i}`));
-        const counted = window.where(condition(filter)).select([...columns, sql<number>`count(*)`.as("n")]).$if(by.length > 0, (some) => some.groupBy(by.map((_, i) => sql.ref(`c${i}`)) as never));
+        const counted = window
+          .where(condition(filter))
+          .select([...columns, sql<number>`count(*)`.as("n")])
+          .$if(by.length > 0, (some) => some.groupBy(by.map((_, i) => sql.ref(`c${i}`)) as never));
         for (const row of (await db.read(counted)) as Record<string, string | number | null>[]) {
           const values = by.map((_, i) => row[`c${i}`]!);
           const key = JSON.stringify(values);
@@ -89,8 +118,15 @@ export function createCounts(db: Db, { most }: CountsOptions) {
       const backward = byTime && order[0]?.descending === true;
       const found: Found[] = [];
       for await (const window of windows(about, { backward })) {
-        let some = window.where(condition(filter)).select([...columns.map((column, i) => expression(column).as(`c${i}`)), ...order.map(({ column }, i) => expression(column).as(`o${i}`)), "id"]);
-        for (const [i, { descending }] of order.entries()) some = some.orderBy(sql.ref(`o${i}`), descending ? "desc" : "asc");
+        let some = window
+          .where(condition(filter))
+          .select([
+            ...columns.map((column, i) => expression(column).as(`c${i}`)),
+            ...order.map(({ column }, i) => expression(column).as(`o${i}`)),
+            "id",
+          ]);
+        for (const [i, { descending }] of order.entries())
+          some = some.orderBy(sql.ref(`o${i}`), descending ? "desc" : "asc");
         found.push(...((await db.read(some.orderBy("id").limit(limit))) as Found[]));
         if (byTime && found.length >= limit) break;
         if (!byTime && found.length > limit) keepFirst(found, order, limit);

@@ -51,7 +51,8 @@ export const activityMigrations: Migration[] = [
     name: "mail-activity-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("email_log")
+      await db.schema
+        .createTable("email_log")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("kind", key, (column) => column.notNull())
         .addColumn("message", key, (column) => column.notNull())
@@ -90,8 +91,16 @@ export const activityMigrations: Migration[] = [
       await db.schema.createIndex("email_log_at").on("email_log").columns(["at", "id"]).execute();
       await db.schema.createIndex("email_log_account").on("email_log").columns(["account_id", "at", "id"]).execute();
       await db.schema.createIndex("email_log_zone").on("email_log").columns(["zone_id", "kind", "at", "id"]).execute();
-      await db.schema.createIndex("email_log_from").on("email_log").columns(["account_id", "from_key", "at", "id"]).execute();
-      await db.schema.createIndex("email_log_rcpt").on("email_log").columns(["account_id", "rcpt_key", "at", "id"]).execute();
+      await db.schema
+        .createIndex("email_log_from")
+        .on("email_log")
+        .columns(["account_id", "from_key", "at", "id"])
+        .execute();
+      await db.schema
+        .createIndex("email_log_rcpt")
+        .on("email_log")
+        .columns(["account_id", "rcpt_key", "at", "id"])
+        .execute();
     },
   },
   {
@@ -104,12 +113,66 @@ export const activityMigrations: Migration[] = [
 ];
 
 const COLUMNS = [
-  "id", "kind", "message", "account_id", "zone_id", "at", "changed_at", "mail_from", "from_key", "rcpt", "rcpt_key", "domain", "subject", "header_id", "status", "action", "origin", "rule", "script",
-  "spf", "dkim", "dmarc", "arc", "error_cause", "error", "is_ndr", "is_spam", "spam_score", "spam_threshold", "size", "ip", "version", "details",
+  "id",
+  "kind",
+  "message",
+  "account_id",
+  "zone_id",
+  "at",
+  "changed_at",
+  "mail_from",
+  "from_key",
+  "rcpt",
+  "rcpt_key",
+  "domain",
+  "subject",
+  "header_id",
+  "status",
+  "action",
+  "origin",
+  "rule",
+  "script",
+  "spf",
+  "dkim",
+  "dmarc",
+  "arc",
+  "error_cause",
+  "error",
+  "is_ndr",
+  "is_spam",
+  "spam_score",
+  "spam_threshold",
+  "size",
+  "ip",
+  "version",
+  "details",
 ] as const satisfies (keyof EntryRow)[];
 
 /** What most changes touch: none of it is in an index. */
-const NARROW = ["changed_at", "subject", "header_id", "status", "action", "origin", "rule", "script", "spf", "dkim", "dmarc", "arc", "error_cause", "error", "is_ndr", "is_spam", "spam_score", "spam_threshold", "size", "ip", "version", "details"] as const;
+const NARROW = [
+  "changed_at",
+  "subject",
+  "header_id",
+  "status",
+  "action",
+  "origin",
+  "rule",
+  "script",
+  "spf",
+  "dkim",
+  "dmarc",
+  "arc",
+  "error_cause",
+  "error",
+  "is_ndr",
+  "is_spam",
+  "spam_score",
+  "spam_threshold",
+  "size",
+  "ip",
+  "version",
+  "details",
+] as const;
 const WIDE = [...NARROW, "account_id", "zone_id", "at", "mail_from", "from_key", "domain"] as const;
 /** How many rows one INSERT carries: the largest that fits what there is, again and again. */
 const BATCHES = [32, 8, 1];
@@ -124,21 +187,46 @@ export function createEntriesTable(db: Db) {
   const inserting = BATCHES.map((size) => ({
     size,
     query: prepared<{ id: string }>((arg) =>
-      tables.insertInto("email_log").values(Array.from({ length: size }, (_, i) => Object.fromEntries(COLUMNS.map((name) => [name, arg(`${name}${i}`)])) as unknown as EntryRow))
-        .onConflict((conflict) => conflict.column("id").doNothing()).returning("id")),
+      tables
+        .insertInto("email_log")
+        .values(
+          Array.from(
+            { length: size },
+            (_, i) => Object.fromEntries(COLUMNS.map((name) => [name, arg(`${name}${i}`)])) as unknown as EntryRow,
+          ),
+        )
+        .onConflict((conflict) => conflict.column("id").doNothing())
+        .returning("id"),
+    ),
   }));
   const updating = (columns: readonly (keyof EntryRow)[]) =>
     prepared<{ id: string }>((arg) =>
-      tables.updateTable("email_log").set(Object.fromEntries(columns.map((name) => [name, arg(name)])) as Partial<EntryRow>).where("id", "=", arg<string>("id")).where("version", "=", arg<number>("seen")).returning("id"));
+      tables
+        .updateTable("email_log")
+        .set(Object.fromEntries(columns.map((name) => [name, arg(name)])) as Partial<EntryRow>)
+        .where("id", "=", arg<string>("id"))
+        .where("version", "=", arg<number>("seen"))
+        .returning("id"),
+    );
   const [narrow, wide] = [updating(NARROW), updating(WIDE)];
 
   return {
     /** Those with these ids, and those whose ids begin so. */
     async find({ ids, prefixes }: { ids: string[]; prefixes: string[] }): Promise<EntryRow[]> {
-      const rows = ids.length === 0 ? [] : await db.read(tables.selectFrom("email_log").selectAll().where("id", "in", ids));
+      const rows =
+        ids.length === 0 ? [] : await db.read(tables.selectFrom("email_log").selectAll().where("id", "in", ids));
       for (let at = 0; at < prefixes.length; at += PREFIXES) {
         const some = prefixes.slice(at, at + PREFIXES);
-        rows.push(...(await db.read(tables.selectFrom("email_log").selectAll().where((eb) => eb.or(some.map((prefix) => eb.and([eb("id", ">=", prefix), eb("id", "<", `${prefix}g`)])))))));
+        rows.push(
+          ...(await db.read(
+            tables
+              .selectFrom("email_log")
+              .selectAll()
+              .where((eb) =>
+                eb.or(some.map((prefix) => eb.and([eb("id", ">=", prefix), eb("id", "<", `${prefix}g`)]))),
+              ),
+          )),
+        );
       }
       return rows;
     },
@@ -146,7 +234,7 @@ export function createEntriesTable(db: Db) {
     /** Resolves with the ids of those that were there already, and stay as they are. */
     async insert(rows: EntryRow[]): Promise<string[]> {
       const written: Promise<{ rows: { id: string }[] }>[] = [];
-      for (let at = 0; at < rows.length; ) {
+      for (let at = 0; at < rows.length;) {
         const { size, query } = inserting.find((one) => one.size <= rows.length - at)!;
         const values: Record<string, unknown> = {};
         for (let i = 0; i < size; i++) for (const name of COLUMNS) values[`${name}${i}`] = rows[at + i]![name];
@@ -159,21 +247,38 @@ export function createEntriesTable(db: Db) {
 
     /** Writes what was made of the version before. Resolves with the ids of those that have changed meanwhile, and stay as they are. */
     async update(changes: { row: EntryRow; wide: boolean }[]): Promise<string[]> {
-      const written = await Promise.all(changes.map(({ row, wide: all }) => db.write((all ? wide : narrow)({ ...row, seen: row.version - 1 }))));
+      const written = await Promise.all(
+        changes.map(({ row, wide: all }) => db.write((all ? wide : narrow)({ ...row, seen: row.version - 1 }))),
+      );
       return changes.filter((_, i) => written[i]!.affected === 0).map(({ row }) => row.id);
     },
 
     /** Inbound messages without a final status, last updated before `changedBefore`; oldest first. */
-    async unfinished(changedBefore: number, limit: number): Promise<Pick<EntryRow, "message" | "rcpt" | "account_id" | "zone_id">[]> {
+    async unfinished(
+      changedBefore: number,
+      limit: number,
+    ): Promise<Pick<EntryRow, "message" | "rcpt" | "account_id" | "zone_id">[]> {
       return db.read(
-        tables.selectFrom("email_log").select(["message", "rcpt", "account_id", "zone_id"])
-          .where(sql<boolean>`status = 'received'`).where("kind", "=", "routing").where("changed_at", "<", changedBefore).orderBy("changed_at").limit(limit),
+        tables
+          .selectFrom("email_log")
+          .select(["message", "rcpt", "account_id", "zone_id"])
+          .where(sql<boolean>`status = 'received'`)
+          .where("kind", "=", "routing")
+          .where("changed_at", "<", changedBefore)
+          .orderBy("changed_at")
+          .limit(limit),
       );
     },
 
     /** Deletes up to `limit` that began before; returns how many. */
     async deleteBefore(at: number, limit: number): Promise<number> {
-      const old = tables.selectFrom("email_log").select("id").where("at", "<", at).orderBy("at").orderBy("id").limit(limit);
+      const old = tables
+        .selectFrom("email_log")
+        .select("id")
+        .where("at", "<", at)
+        .orderBy("at")
+        .orderBy("id")
+        .limit(limit);
       return (await db.write(tables.deleteFrom("email_log").where("id", "in", old))).affected;
     },
   };
@@ -182,18 +287,71 @@ export function createEntriesTable(db: Db) {
 export function rowOf(entry: Entry, version: number): EntryRow {
   const { deliveries, events, answer } = entry;
   return {
-    id: entry.id, kind: entry.kind, message: entry.message, account_id: entry.account, zone_id: entry.zone, at: entry.at, changed_at: entry.changedAt,
-    mail_from: entry.from, from_key: addressKey(entry.from), rcpt: entry.to, rcpt_key: addressKey(entry.to), domain: addressKey(entry.from.slice(entry.from.lastIndexOf("@") + 1)), subject: entry.subject, header_id: entry.headerId,
-    status: entry.status, action: entry.action, origin: entry.origin, rule: entry.rule, script: entry.script, spf: entry.spf, dkim: entry.dkim, dmarc: entry.dmarc, arc: entry.arc,
-    error_cause: entry.errorCause, error: entry.error, is_ndr: Number(entry.isNdr), is_spam: Number(entry.isSpam), spam_score: entry.spamScore, spam_threshold: entry.spamThreshold, size: entry.size, ip: entry.ip,
-    version, details: JSON.stringify({ deliveries, events, answer }),
+    id: entry.id,
+    kind: entry.kind,
+    message: entry.message,
+    account_id: entry.account,
+    zone_id: entry.zone,
+    at: entry.at,
+    changed_at: entry.changedAt,
+    mail_from: entry.from,
+    from_key: addressKey(entry.from),
+    rcpt: entry.to,
+    rcpt_key: addressKey(entry.to),
+    domain: addressKey(entry.from.slice(entry.from.lastIndexOf("@") + 1)),
+    subject: entry.subject,
+    header_id: entry.headerId,
+    status: entry.status,
+    action: entry.action,
+    origin: entry.origin,
+    rule: entry.rule,
+    script: entry.script,
+    spf: entry.spf,
+    dkim: entry.dkim,
+    dmarc: entry.dmarc,
+    arc: entry.arc,
+    error_cause: entry.errorCause,
+    error: entry.error,
+    is_ndr: Number(entry.isNdr),
+    is_spam: Number(entry.isSpam),
+    spam_score: entry.spamScore,
+    spam_threshold: entry.spamThreshold,
+    size: entry.size,
+    ip: entry.ip,
+    version,
+    details: JSON.stringify({ deliveries, events, answer }),
   };
 }
 
 export const entryOf = (row: EntryRow): Entry => ({
-  id: row.id, kind: row.kind, message: row.message, account: row.account_id, zone: row.zone_id, at: row.at, changedAt: row.changed_at, from: row.mail_from, to: row.rcpt, subject: row.subject, headerId: row.header_id,
-  status: row.status, action: row.action, origin: row.origin, rule: row.rule, script: row.script, spf: row.spf, dkim: row.dkim, dmarc: row.dmarc, arc: row.arc, errorCause: row.error_cause, error: row.error,
-  isNdr: row.is_ndr === 1, isSpam: row.is_spam === 1, spamScore: row.spam_score, spamThreshold: row.spam_threshold, size: row.size, ip: row.ip,
+  id: row.id,
+  kind: row.kind,
+  message: row.message,
+  account: row.account_id,
+  zone: row.zone_id,
+  at: row.at,
+  changedAt: row.changed_at,
+  from: row.mail_from,
+  to: row.rcpt,
+  subject: row.subject,
+  headerId: row.header_id,
+  status: row.status,
+  action: row.action,
+  origin: row.origin,
+  rule: row.rule,
+  script: row.script,
+  spf: row.spf,
+  dkim: row.dkim,
+  dmarc: row.dmarc,
+  arc: row.arc,
+  errorCause: row.error_cause,
+  error: row.error,
+  isNdr: row.is_ndr === 1,
+  isSpam: row.is_spam === 1,
+  spamScore: row.spam_score,
+  spamThreshold: row.spam_threshold,
+  size: row.size,
+  ip: row.ip,
   ...(JSON.parse(row.details) as Pick<Entry, "deliveries" | "events" | "answer">),
 });
 

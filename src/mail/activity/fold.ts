@@ -12,10 +12,37 @@ const MAX_DELIVERIES = 100;
 
 export function newEntry({ kind, message }: Place, rcpt: string, at: number): Entry {
   return {
-    id: entryId(kind, message, rcpt), kind, message, account: "", zone: "", at, changedAt: at, from: "", to: cleanText(rcpt, 512), subject: null, headerId: kind === "sending" ? cleanText(message, 998) : null,
-    status: kind === "sending" ? "sent" : "received", action: null, origin: kind === "sending" ? "newEmail" : "incoming", rule: null, script: null,
-    spf: null, dkim: null, dmarc: null, arc: null, errorCause: null, error: null, isNdr: false, isSpam: false, spamScore: null, spamThreshold: null, size: null, ip: null,
-    deliveries: [], events: [], answer: null,
+    id: entryId(kind, message, rcpt),
+    kind,
+    message,
+    account: "",
+    zone: "",
+    at,
+    changedAt: at,
+    from: "",
+    to: cleanText(rcpt, 512),
+    subject: null,
+    headerId: kind === "sending" ? cleanText(message, 998) : null,
+    status: kind === "sending" ? "sent" : "received",
+    action: null,
+    origin: kind === "sending" ? "newEmail" : "incoming",
+    rule: null,
+    script: null,
+    spf: null,
+    dkim: null,
+    dmarc: null,
+    arc: null,
+    errorCause: null,
+    error: null,
+    isNdr: false,
+    isSpam: false,
+    spamScore: null,
+    spamThreshold: null,
+    size: null,
+    ip: null,
+    deliveries: [],
+    events: [],
+    answer: null,
   };
 }
 
@@ -63,28 +90,37 @@ function learnScript(entry: Entry, named: string | undefined): void {
 function take(entry: Entry, event: TraceEvent, at: number): void {
   const { step, detail } = event;
   switch (step) {
-    case "authenticated": return authenticated(entry, event, at);
-    case "matched": return matched(entry, detail);
+    case "authenticated":
+      return authenticated(entry, event, at);
+    case "matched":
+      return matched(entry, detail);
     case "handled":
     case "dropped":
       // A report was read by us: no rule had a say in it.
-      if (entry.kind === "routing" && entry.action === null && detail["report"] !== true) entry.action = step === "dropped" ? "drop" : "worker";
+      if (entry.kind === "routing" && entry.action === null && detail["report"] !== true)
+        entry.action = step === "dropped" ? "drop" : "worker";
       return goneWell(entry, at, detail["outcome"] === undefined || detail["outcome"] === "ok");
-    case "forwarded": return void copiesOf(entry, event, "handed over", at);
-    case "replied": return void copiesOf(entry, event, "handed over", at).forEach((copy) => Object.assign(copy, { reply: true }));
-    case "queued": return void copiesOf(entry, event, "queued", at);
+    case "forwarded":
+      return void copiesOf(entry, event, "handed over", at);
+    case "replied":
+      return void copiesOf(entry, event, "handed over", at).forEach((copy) => Object.assign(copy, { reply: true }));
+    case "queued":
+      return void copiesOf(entry, event, "queued", at);
     case "delivered":
       copiesOf(entry, event, "delivered", at);
       return goneWell(entry, at, true);
     case "bounced":
       // It has arrived, and was not welcome.
       if (typeof detail["complaint"] === "string") return void (entry.isSpam = true);
-      if (copiesOf(entry, event, "failed", at).length === 0) answered(entry, event, { at, temporary: false, accepted: true });
+      if (copiesOf(entry, event, "failed", at).length === 0)
+        answered(entry, event, { at, temporary: false, accepted: true });
       return;
     case "deferred":
-      if (copiesOf(entry, event, "deferred", at).length === 0) answered(entry, event, { at, temporary: true, accepted: detail["held"] === true });
+      if (copiesOf(entry, event, "deferred", at).length === 0)
+        answered(entry, event, { at, temporary: true, accepted: detail["held"] === true });
       return;
-    case "rejected": return answered(entry, event, { at, temporary: false });
+    case "rejected":
+      return answered(entry, event, { at, temporary: false });
     default:
   }
 }
@@ -114,50 +150,98 @@ function matched(entry: Entry, detail: TraceEvent["detail"]): void {
 }
 
 /** The answer to the sender; `accepted`: what came of it after the sender was told yes. */
-function answered(entry: Entry, { detail }: TraceEvent, { at, temporary, accepted = false }: { at: number; temporary: boolean; accepted?: boolean }): void {
+function answered(
+  entry: Entry,
+  { detail }: TraceEvent,
+  { at, temporary, accepted = false }: { at: number; temporary: boolean; accepted?: boolean },
+): void {
   if (entry.action === null && entry.kind === "routing") entry.action = "reject";
   entry.answer = {
-    temporary, at, ...(accepted && { accepted }), code: numberOf(detail["code"]) ?? (temporary ? 451 : 550),
-    enhanced: textOf(detail["enhanced"], 20) ?? "", text: textOf(detail["text"] ?? detail["why"] ?? detail["reason"], 1000) ?? "",
+    temporary,
+    at,
+    ...(accepted && { accepted }),
+    code: numberOf(detail["code"]) ?? (temporary ? 451 : 550),
+    enhanced: textOf(detail["enhanced"], 20) ?? "",
+    text: textOf(detail["text"] ?? detail["why"] ?? detail["reason"], 1000) ?? "",
   };
 }
 
 const RANK: Record<Delivery["state"], number> = { "handed over": 0, queued: 1, deferred: 2, delivered: 3, failed: 3 };
 
 /** Of two steps of one millisecond the later one. What is put off while the sender waits is in no queue yet: being queued comes after it. */
-const rankOf = (state: Delivery["state"], outbound: string | undefined): number => (state === "deferred" && outbound === undefined ? 0 : RANK[state]);
+const rankOf = (state: Delivery["state"], outbound: string | undefined): number =>
+  state === "deferred" && outbound === undefined ? 0 : RANK[state];
 
 /** The copies an event tells of, brought up to date; none where it tells of none. */
 function copiesOf(entry: Entry, { rcpt, detail }: TraceEvent, state: Delivery["state"], at: number): Delivery[] {
   const messageId = textOf(detail["messageId"], 998) ?? (entry.kind === "sending" ? entry.message : undefined);
   const outbound = textOf(detail["outbound"], 64);
   if (messageId === undefined && outbound === undefined) return [];
-  const to = Array.isArray(detail["to"]) && entry.kind === "routing" ? detail["to"].slice(0, MAX_DELIVERIES) : [detail["to"]];
+  const to =
+    Array.isArray(detail["to"]) && entry.kind === "routing" ? detail["to"].slice(0, MAX_DELIVERIES) : [detail["to"]];
   return to.map((one) => {
-    const copy = copyTo(entry, messageId, outbound, (Array.isArray(one) ? undefined : textOf(one, 512)) ?? rcpt ?? entry.to, at);
+    const copy = copyTo(
+      entry,
+      messageId,
+      outbound,
+      (Array.isArray(one) ? undefined : textOf(one, 512)) ?? rcpt ?? entry.to,
+      at,
+    );
     const rank = rankOf(copy.state, copy.outbound);
     if (outbound !== undefined) copy.outbound = outbound;
     if (detail["cause"] === "reply" && entry.kind === "routing") copy.reply = true;
-    if (state !== "handed over" && (at > copy.at || (at === copy.at && rankOf(state, outbound) >= rank))) bring(copy, detail, state, at);
+    if (state !== "handed over" && (at > copy.at || (at === copy.at && rankOf(state, outbound) >= rank)))
+      bring(copy, detail, state, at);
     return copy;
   });
 }
 
-function copyTo({ deliveries }: Entry, messageId: string | undefined, outbound: string | undefined, to: string, at: number): Delivery {
-  const known = deliveries.find((one) => (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) && rcptKey(one.to) === rcptKey(to));
+function copyTo(
+  { deliveries }: Entry,
+  messageId: string | undefined,
+  outbound: string | undefined,
+  to: string,
+  at: number,
+): Delivery {
+  const known = deliveries.find(
+    (one) =>
+      (one.messageId === messageId || (messageId === undefined && one.outbound === outbound)) &&
+      rcptKey(one.to) === rcptKey(to),
+  );
   if (known !== undefined) return known;
   // What could not be handed over, and is in no queue, is tried anew with a copy of its own: the attempt before is over.
-  const before = deliveries.findIndex((one) => one.state === "deferred" && one.outbound === undefined && rcptKey(one.to) === rcptKey(to));
+  const before = deliveries.findIndex(
+    (one) => one.state === "deferred" && one.outbound === undefined && rcptKey(one.to) === rcptKey(to),
+  );
   if (before !== -1) deliveries.splice(before, 1);
-  if (deliveries.length >= MAX_DELIVERIES) deliveries.splice(Math.max(0, deliveries.findIndex((one) => one.state === "delivered")), 1);
+  if (deliveries.length >= MAX_DELIVERIES)
+    deliveries.splice(
+      Math.max(
+        0,
+        deliveries.findIndex((one) => one.state === "delivered"),
+      ),
+      1,
+    );
   const made: Delivery = { messageId: messageId ?? "", to: cleanText(to, 512), state: "handed over", at };
   deliveries.push(made);
   return made;
 }
 
 function bring(copy: Delivery, detail: TraceEvent["detail"], state: Delivery["state"], at: number): void {
-  const [code, enhanced, text, host] = [numberOf(detail["code"]), textOf(detail["enhanced"], 20), textOf(detail["text"], 500), textOf(detail["host"], 255)];
-  Object.assign(copy, { state, at }, code !== null && { code }, enhanced !== undefined && { enhanced }, text !== undefined && { text }, host !== undefined && { host });
+  const [code, enhanced, text, host] = [
+    numberOf(detail["code"]),
+    textOf(detail["enhanced"], 20),
+    textOf(detail["text"], 500),
+    textOf(detail["host"], 255),
+  ];
+  Object.assign(
+    copy,
+    { state, at },
+    code !== null && { code },
+    enhanced !== undefined && { enhanced },
+    text !== undefined && { text },
+    host !== undefined && { host },
+  );
 }
 
 function keepEvent({ events }: Entry, event: EntryEvent): void {
@@ -166,5 +250,7 @@ function keepEvent({ events }: Entry, event: EntryEvent): void {
   if (events.length > FIRST + LAST) events.splice(FIRST, events.length - FIRST - LAST);
 }
 
-const textOf = (value: unknown, most = 1000): string | undefined => (typeof value === "string" && value !== "" ? cleanText(value, most) : undefined);
-const numberOf = (value: unknown): number | null => (typeof value === "number" && Number.isFinite(value) ? value : null);
+const textOf = (value: unknown, most = 1000): string | undefined =>
+  typeof value === "string" && value !== "" ? cleanText(value, most) : undefined;
+const numberOf = (value: unknown): number | null =>
+  typeof value === "number" && Number.isFinite(value) ? value : null;

@@ -15,16 +15,27 @@ const BATCH = 500;
 const MAX_BATCHES = 100;
 
 /** See `Activity.settleInterrupted`. */
-export async function settleInterrupted({ table, writer, queue, clock }: InterruptedDeps, changedBefore: number): Promise<number> {
+export async function settleInterrupted(
+  { table, writer, queue, clock }: InterruptedDeps,
+  changedBefore: number,
+): Promise<number> {
   let settled = 0;
   for (let n = 0; n < MAX_BATCHES; n++) {
     const rows = await table.unfinished(changedBefore, BATCH);
-    const queued = Map.groupBy(await queue.ofInbound([...new Set(rows.map(({ message }) => message))]), ({ message }) => message.inbound!.id);
+    const queued = Map.groupBy(
+      await queue.ofInbound([...new Set(rows.map(({ message }) => message))]),
+      ({ message }) => message.inbound!.id,
+    );
     for (const { message, rcpt, account_id: account, zone_id: zone } of rows) {
       const owner = { ...(account !== "" && { account }), ...(zone !== "" && { zone }) };
-      const copies = (queued.get(message) ?? []).filter((one) => one.message.inbound!.rcpt?.toLowerCase() === rcpt.toLowerCase());
-      for (const copy of copies) for (const recipient of copy.recipients) for (const event of eventsOf(copy.message, recipient)) writer.add({ message, rcpt, ...owner, ...event });
-      if (!copies.some((copy) => copy.message.cause === "forward")) writer.add({ message, rcpt, ...owner, at: new Date(clock.now()), step: "interrupted", detail: {} });
+      const copies = (queued.get(message) ?? []).filter(
+        (one) => one.message.inbound!.rcpt?.toLowerCase() === rcpt.toLowerCase(),
+      );
+      for (const copy of copies)
+        for (const recipient of copy.recipients)
+          for (const event of eventsOf(copy.message, recipient)) writer.add({ message, rcpt, ...owner, ...event });
+      if (!copies.some((copy) => copy.message.cause === "forward"))
+        writer.add({ message, rcpt, ...owner, at: new Date(clock.now()), step: "interrupted", detail: {} });
     }
     await writer.flush();
     settled += rows.length;
@@ -33,12 +44,25 @@ export async function settleInterrupted({ table, writer, queue, clock }: Interru
   return settled;
 }
 
-const STEPS: Partial<Record<QueuedRecipient["state"], TraceEvent["step"]>> = { delivered: "delivered", deferred: "deferred", failed: "bounced", expired: "bounced" };
+const STEPS: Partial<Record<QueuedRecipient["state"], TraceEvent["step"]>> = {
+  delivered: "delivered",
+  deferred: "deferred",
+  failed: "bounced",
+  expired: "bounced",
+};
 
 /** Trace events for the state of a queued recipient. */
-function eventsOf({ id, messageId, cause, createdAt }: QueuedMessage, { rcpt: to, state, reply, host, finishedAt }: QueuedRecipient): Pick<TraceEvent, "at" | "step" | "detail">[] {
+function eventsOf(
+  { id, messageId, cause, createdAt }: QueuedMessage,
+  { rcpt: to, state, reply, host, finishedAt }: QueuedRecipient,
+): Pick<TraceEvent, "at" | "step" | "detail">[] {
   const detail = { outbound: id, messageId, to, cause };
   const step = STEPS[state];
   const queued = { at: createdAt, step: "queued" as const, detail };
-  return step === undefined ? [queued] : [queued, { at: finishedAt ?? createdAt, step, detail: { ...detail, ...reply, ...(host !== undefined && { host }) } }];
+  return step === undefined
+    ? [queued]
+    : [
+        queued,
+        { at: finishedAt ?? createdAt, step, detail: { ...detail, ...reply, ...(host !== undefined && { host }) } },
+      ];
 }

@@ -18,7 +18,11 @@ export function logConformance(engine: TestEngine): void {
       for (let n = 1; n <= 25; n++) forwarded(n, { minutes: 1 });
       const seen: string[] = [];
       for (let after: string | undefined, pages = 0; ; pages++) {
-        const { items, next } = await activity.search({ account: ACCOUNT, limit: 10, ...(after !== undefined && { after }) });
+        const { items, next } = await activity.search({
+          account: ACCOUNT,
+          limit: 10,
+          ...(after !== undefined && { after }),
+        });
         seen.push(...items.map(({ subject }) => subject!));
         if (next === undefined) {
           assert.equal(pages, 2);
@@ -26,9 +30,13 @@ export function logConformance(engine: TestEngine): void {
         }
         after = next;
       }
-      assert.deepEqual(seen, Array.from({ length: 25 }, (_, i) => `Message ${25 - i}`));
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 25 }, (_, i) => `Message ${25 - i}`),
+      );
       assert.deepEqual(await activity.search({ account: OTHER_ACCOUNT }), { items: [], next: undefined });
-      for (const after of ["", "x", "zz-1", `1-${"g".repeat(32)}`]) await assert.rejects(activity.search({ account: ACCOUNT, after }), /cursor is not one of this list/);
+      for (const after of ["", "x", "zz-1", `1-${"g".repeat(32)}`])
+        await assert.rejects(activity.search({ account: ACCOUNT, after }), /cursor is not one of this list/);
     });
 
     test("is searched by address, subject, status, action and time", async (t) => {
@@ -74,7 +82,11 @@ export function logConformance(engine: TestEngine): void {
       let looked = 0;
       const found: string[] = [];
       for (let after: string | undefined; ; looked++) {
-        const { items, next } = await activity.search({ account: ACCOUNT, search: "message 1", ...(after !== undefined && { after }) });
+        const { items, next } = await activity.search({
+          account: ACCOUNT,
+          search: "message 1",
+          ...(after !== undefined && { after }),
+        });
         found.push(...items.map(({ subject }) => subject!));
         if (next === undefined) break;
         after = next;
@@ -87,27 +99,98 @@ export function logConformance(engine: TestEngine): void {
       for (let n = 1; n <= 6; n++) forwarded(n, { minutes: n * 20, outcome: n === 3 ? "bounced" : "delivered" });
       await activity.flush();
       const all = { zone: ZONE, kind: "routing" as const, since: START, until: START + 24 * HOUR, filter: { all: [] } };
-      const counted = async (query: Partial<Parameters<typeof activity.count>[0]>) => (await activity.count({ ...all, by: [], ...query })).map(({ count, values }) => [...values, count].join(" ")).sort();
+      const counted = async (query: Partial<Parameters<typeof activity.count>[0]>) =>
+        (await activity.count({ ...all, by: [], ...query }))
+          .map(({ count, values }) => [...values, count].join(" "))
+          .sort();
       assert.deepEqual(await counted({}), ["6"]);
-      assert.deepEqual(await counted({ by: ["status", "rule"] }), ["delivered rule-0 3", "delivered rule-1 2", "deliveryFailed rule-1 1"]);
-      assert.deepEqual(await counted({ by: [`at/${HOUR}`] }), [`${START} 2`, `${START + HOUR} 3`, `${START + 2 * HOUR} 1`]);
-      assert.deepEqual(await counted({ filter: { any: [{ column: "status", operator: "=", value: "deliveryFailed" }, { column: `at/${HOUR}`, operator: ">=", value: START + 2 * HOUR }] } }), ["2"]);
-      assert.deepEqual(await counted({ filter: { all: [{ column: "rule", operator: "in", value: ["rule-1"] }, { column: "status", operator: "!=", value: "deliveryFailed" }] } }), ["2"]);
-      assert.deepEqual(await counted({ filter: { all: [{ column: "script", operator: "=", value: null }, { column: "subject", operator: "like", value: "%age 4" }] } }), ["1"]);
+      assert.deepEqual(await counted({ by: ["status", "rule"] }), [
+        "delivered rule-0 3",
+        "delivered rule-1 2",
+        "deliveryFailed rule-1 1",
+      ]);
+      assert.deepEqual(await counted({ by: [`at/${HOUR}`] }), [
+        `${START} 2`,
+        `${START + HOUR} 3`,
+        `${START + 2 * HOUR} 1`,
+      ]);
+      assert.deepEqual(
+        await counted({
+          filter: {
+            any: [
+              { column: "status", operator: "=", value: "deliveryFailed" },
+              { column: `at/${HOUR}`, operator: ">=", value: START + 2 * HOUR },
+            ],
+          },
+        }),
+        ["2"],
+      );
+      assert.deepEqual(
+        await counted({
+          filter: {
+            all: [
+              { column: "rule", operator: "in", value: ["rule-1"] },
+              { column: "status", operator: "!=", value: "deliveryFailed" },
+            ],
+          },
+        }),
+        ["2"],
+      );
+      assert.deepEqual(
+        await counted({
+          filter: {
+            all: [
+              { column: "script", operator: "=", value: null },
+              { column: "subject", operator: "like", value: "%age 4" },
+            ],
+          },
+        }),
+        ["1"],
+      );
       assert.deepEqual(await counted({ filter: { all: [{ column: "status", operator: "in", value: [] }] } }), []);
       assert.deepEqual(await counted({ kind: "sending" }), []);
       await fill(db, 45_000);
-      assert.deepEqual(await counted({ by: ["status"], since: START - 30 * 24 * HOUR }), ["delivered 5", "deliveryFailed 1", "dropped 45000"]);
-      const order = async (column: "at" | "rcpt_key", descending: boolean) => (await activity.first({ ...all, since: START - 30 * 24 * HOUR, order: [{ column, descending }], limit: 3, columns: ["rcpt"] })).map(([to]) => String(to).split("@")[0]).join(" ");
-      assert.deepEqual([await order("at", true), await order("at", false), await order("rcpt_key", false), await order("rcpt_key", true)], ["box6 box5 box4", "fill0 fill1 fill2", "box1 box2 box3", "fill9 fill99 fill999"]);
+      assert.deepEqual(await counted({ by: ["status"], since: START - 30 * 24 * HOUR }), [
+        "delivered 5",
+        "deliveryFailed 1",
+        "dropped 45000",
+      ]);
+      const order = async (column: "at" | "rcpt_key", descending: boolean) =>
+        (
+          await activity.first({
+            ...all,
+            since: START - 30 * 24 * HOUR,
+            order: [{ column, descending }],
+            limit: 3,
+            columns: ["rcpt"],
+          })
+        )
+          .map(([to]) => String(to).split("@")[0])
+          .join(" ");
+      assert.deepEqual(
+        [
+          await order("at", true),
+          await order("at", false),
+          await order("rcpt_key", false),
+          await order("rcpt_key", true),
+        ],
+        ["box6 box5 box4", "fill0 fill1 fill2", "box1 box2 box3", "fill9 fill99 fill999"],
+      );
     });
 
     test("what a question may be about is bounded", async (t) => {
       const { activity, db, clock } = await openActivity(t, engine, { limits: { counted: 20_000 } });
       await fill(db, 25_000);
-      await assert.rejects(activity.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: [] }), /More than 20000 messages/);
+      await assert.rejects(
+        activity.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: [] }),
+        /More than 20000 messages/,
+      );
       const another = createActivity({ db, clock, log: silentLog });
-      await assert.rejects(another.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: ["rcpt"] }), /More than 20000 messages/, "as many groups");
+      await assert.rejects(
+        another.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: ["rcpt"] }),
+        /More than 20000 messages/,
+        "as many groups",
+      );
       await another.close();
     });
 
@@ -120,7 +203,10 @@ export function logConformance(engine: TestEngine): void {
       assert.equal(await activity.sweep(), 0);
       clock.advance(25 * HOUR);
       assert.equal(await activity.sweep(), 1);
-      assert.deepEqual((await activity.search({ account: ACCOUNT })).items.map(({ subject }) => subject), ["Message 2"]);
+      assert.deepEqual(
+        (await activity.search({ account: ACCOUNT })).items.map(({ subject }) => subject),
+        ["Message 2"],
+      );
     });
 
     test("writes many messages in few statements, and holds nobody up", async (t) => {
@@ -129,7 +215,11 @@ export function logConformance(engine: TestEngine): void {
       const { items } = await activity.search({ account: ACCOUNT, limit: 1000 });
       assert.equal(items.length, 300);
       assert.ok(items.every(({ status, events }) => status === "delivered" && events.length === 5));
-      const versions = await db.tables<EntryTables>().selectFrom("email_log").select(({ fn }) => fn.max("version").as("most")).executeTakeFirstOrThrow();
+      const versions = await db
+        .tables<EntryTables>()
+        .selectFrom("email_log")
+        .select(({ fn }) => fn.max("version").as("most"))
+        .executeTakeFirstOrThrow();
       assert.ok(versions.most <= 2, "a message is written once, or twice where a group ended within it");
     });
   });
@@ -141,9 +231,39 @@ async function fill(db: Db, count: number) {
     const rows = Array.from({ length: Math.min(500, count - from) }, (_, i): EntryTables["email_log"] => {
       const n = from + i;
       return {
-        id: (n + 1).toString(16).padStart(32, "0"), kind: "routing", message: `f${n}`, account_id: ACCOUNT, zone_id: ZONE, at: START - 1000 - count + n, changed_at: START, mail_from: "a@b.example", from_key: "a@b.example",
-        rcpt: `fill${n}@here.example`, rcpt_key: `fill${n}@here.example`, domain: "b.example", subject: null, header_id: null, status: "dropped", action: "drop", origin: "incoming", rule: null, script: null,
-        spf: null, dkim: null, dmarc: null, arc: null, error_cause: null, error: null, is_ndr: 0, is_spam: 0, spam_score: null, spam_threshold: null, size: null, ip: null, version: 1, details: '{"deliveries":[],"events":[],"answer":null}',
+        id: (n + 1).toString(16).padStart(32, "0"),
+        kind: "routing",
+        message: `f${n}`,
+        account_id: ACCOUNT,
+        zone_id: ZONE,
+        at: START - 1000 - count + n,
+        changed_at: START,
+        mail_from: "a@b.example",
+        from_key: "a@b.example",
+        rcpt: `fill${n}@here.example`,
+        rcpt_key: `fill${n}@here.example`,
+        domain: "b.example",
+        subject: null,
+        header_id: null,
+        status: "dropped",
+        action: "drop",
+        origin: "incoming",
+        rule: null,
+        script: null,
+        spf: null,
+        dkim: null,
+        dmarc: null,
+        arc: null,
+        error_cause: null,
+        error: null,
+        is_ndr: 0,
+        is_spam: 0,
+        spam_score: null,
+        spam_threshold: null,
+        size: null,
+        ip: null,
+        version: 1,
+        details: '{"deliveries":[],"events":[],"answer":null}',
       };
     });
     await db.tables<EntryTables>().insertInto("email_log").values(rows).execute();

@@ -19,14 +19,26 @@ const MAX_RCPTS = 1000;
  */
 export function placeOf({ message, step, rcpt, detail }: TraceEvent): Place {
   const { messageId, outbound, to } = detail;
-  const ours = typeof messageId === "string" && (step === "sent" || message === messageId || message === outbound || detail["cause"] === "send" || "via" in detail);
+  const ours =
+    typeof messageId === "string" &&
+    (step === "sent" || message === messageId || message === outbound || detail["cause"] === "send" || "via" in detail);
   const kind = ours || message.startsWith("<") ? "sending" : "routing";
-  if (kind === "sending") return { kind, message: cleanText(ours ? messageId : message, 998), rcpts: listOf(rcpt) ?? listOf(to) };
+  if (kind === "sending")
+    return { kind, message: cleanText(ours ? messageId : message, 998), rcpts: listOf(rcpt) ?? listOf(to) };
   // A delivery report is logged with the recipients it names. Its own delivery is logged without recipients.
-  if (step === "replied" && detail["report"] !== undefined && rcpt === undefined) return { kind, message, rcpts: listOf(detail["recipients"]) ?? [] };
+  if (step === "replied" && detail["report"] !== undefined && rcpt === undefined)
+    return { kind, message, rcpts: listOf(detail["recipients"]) ?? [] };
   if (detail["cause"] === "reply" && rcpt === undefined) return { kind, message, rcpts: [] };
   // The list of a message that was received or refused as a whole; `to` of a single copy is where it goes.
-  return { kind, message, rcpts: listOf(rcpt) ?? (step === "received" || step === "rejected" || step === "deferred" ? listOf(Array.isArray(to) ? to : undefined) : undefined) };
+  return {
+    kind,
+    message,
+    rcpts:
+      listOf(rcpt) ??
+      (step === "received" || step === "rejected" || step === "deferred"
+        ? listOf(Array.isArray(to) ? to : undefined)
+        : undefined),
+  };
 }
 
 /** The entry of the answer that a worker gave: mail of its own, to the sender of what it answers. */
@@ -47,9 +59,11 @@ function listOf(value: unknown): string[] | undefined {
  * The id of an entry begins with what stands for the message and ends with what stands for the recipient: the entries of one message lie
  * side by side in the one index there is.
  */
-export const entryId = (kind: EntryKind, message: string, rcpt: string): string => messagePrefix(kind, message) + hash("sha256", rcptKey(rcpt), "hex").slice(0, 10);
+export const entryId = (kind: EntryKind, message: string, rcpt: string): string =>
+  messagePrefix(kind, message) + hash("sha256", rcptKey(rcpt), "hex").slice(0, 10);
 
-export const messagePrefix = (kind: EntryKind, message: string): string => hash("sha256", `${kind}\n${message}`, "hex").slice(0, 22);
+export const messagePrefix = (kind: EntryKind, message: string): string =>
+  hash("sha256", `${kind}\n${message}`, "hex").slice(0, 22);
 
 /** What two spellings of one recipient share: the queue writes domains in lower case. */
 export const rcptKey = (rcpt: string): string => rcpt.toLowerCase();

@@ -18,14 +18,26 @@ export function createSearch(db: Db) {
   return {
     async page(query: EntryQuery): Promise<EntryPage> {
       const limit = Math.min(Math.max(1, query.limit ?? 50), MAX_PAGE);
-      const narrows = query.hidden !== undefined || query.status !== undefined || query.action !== undefined || query.search !== undefined || (query.kind !== undefined && query.zone === undefined) || (query.zone !== undefined && (query.from !== undefined || query.to !== undefined));
+      const narrows =
+        query.hidden !== undefined ||
+        query.status !== undefined ||
+        query.action !== undefined ||
+        query.search !== undefined ||
+        (query.kind !== undefined && query.zone === undefined) ||
+        (query.zone !== undefined && (query.from !== undefined || query.to !== undefined));
       if (!narrows) {
         const rows = await db.read(within(tables.selectFrom("email_log").selectAll(), query).limit(limit));
         return { items: rows.map(entryOf), next: rows.length < limit ? undefined : cursorOf(rows.at(-1)!) };
       }
       // Where the look ends, so that the next page can go on from there.
-      const [last] = await db.read<{ at: number; id: string }>(within(tables.selectFrom("email_log").select(["at", "id"]), query).offset(WINDOW - 1).limit(1));
-      const window = within(tables.selectFrom("email_log").selectAll(), query).$if(last !== undefined, (some) => some.where((eb) => eb(eb.refTuple("at", "id"), ">=", eb.tuple(last!.at, last!.id))));
+      const [last] = await db.read<{ at: number; id: string }>(
+        within(tables.selectFrom("email_log").select(["at", "id"]), query)
+          .offset(WINDOW - 1)
+          .limit(1),
+      );
+      const window = within(tables.selectFrom("email_log").selectAll(), query).$if(last !== undefined, (some) =>
+        some.where((eb) => eb(eb.refTuple("at", "id"), ">=", eb.tuple(last!.at, last!.id))),
+      );
       const rows = await db.read(fitting(window, query).limit(limit));
       if (rows.length === limit) return { items: rows.map(entryOf), next: cursorOf(rows.at(-1)!) };
       return { items: rows.map(entryOf), next: last === undefined ? undefined : cursorOf(last) };
@@ -39,7 +51,17 @@ export function createSearch(db: Db) {
     /** Everyone a message was for. */
     async ofMessage(kind: Entry["kind"], message: string): Promise<Entry[]> {
       const prefix = messagePrefix(kind, message);
-      return (await db.read(tables.selectFrom("email_log").selectAll().where("id", ">=", prefix).where("id", "<", `${prefix}g`).orderBy("id").limit(MAX_PAGE))).map(entryOf);
+      return (
+        await db.read(
+          tables
+            .selectFrom("email_log")
+            .selectAll()
+            .where("id", ">=", prefix)
+            .where("id", "<", `${prefix}g`)
+            .orderBy("id")
+            .limit(MAX_PAGE),
+        )
+      ).map(entryOf);
     },
   };
 }
@@ -47,7 +69,10 @@ export function createSearch(db: Db) {
 type Select<Row> = SelectQueryBuilder<EntryTables, "email_log", Row>;
 
 /** What an index leads to, newest first. */
-function within<Row>(query: Select<Row>, { account, zone, kind, since, until, from, to, after }: EntryQuery): Select<Row> {
+function within<Row>(
+  query: Select<Row>,
+  { account, zone, kind, since, until, from, to, after }: EntryQuery,
+): Select<Row> {
   let some = query;
   // A zone is one account's; the index of the zone is the narrower one.
   if (zone !== undefined) {
@@ -57,7 +82,11 @@ function within<Row>(query: Select<Row>, { account, zone, kind, since, until, fr
   } else if (account !== undefined) {
     some = some.where("account_id", "=", account);
     if (to !== undefined) some = some.where("rcpt_key", "=", addressKey(to));
-    if (from !== undefined) some = to === undefined ? some.where("from_key", "=", addressKey(from)) : some.where(sql<string>`from_key || ''`, "=", addressKey(from));
+    if (from !== undefined)
+      some =
+        to === undefined
+          ? some.where("from_key", "=", addressKey(from))
+          : some.where(sql<string>`from_key || ''`, "=", addressKey(from));
   }
   if (since !== undefined) some = some.where("at", ">=", since);
   if (until !== undefined) some = some.where("at", "<", until);
@@ -69,7 +98,10 @@ function within<Row>(query: Select<Row>, { account, zone, kind, since, until, fr
 }
 
 /** What has to be looked at row by row. */
-function fitting<Row>(query: Select<Row>, { zone, kind, status, action, from, to, search, hidden }: EntryQuery): Select<Row> {
+function fitting<Row>(
+  query: Select<Row>,
+  { zone, kind, status, action, from, to, search, hidden }: EntryQuery,
+): Select<Row> {
   let some = query;
   if (zone === undefined && kind !== undefined) some = some.where("kind", "=", kind);
   if (zone !== undefined && from !== undefined) some = some.where("from_key", "=", addressKey(from));
@@ -80,11 +112,18 @@ function fitting<Row>(query: Select<Row>, { zone, kind, status, action, from, to
     const zones = hidden?.[which] ?? [];
     if (zones.length > 0) some = some.where((eb) => eb.or([eb("kind", "!=", which), eb("zone_id", "not in", zones)]));
   }
-  if (search !== undefined) some = some.where((eb) => eb.or((["from_key", "rcpt_key", "subject", "header_id"] as const).map((column) => contains(eb, column, search))));
+  if (search !== undefined)
+    some = some.where((eb) =>
+      eb.or((["from_key", "rcpt_key", "subject", "header_id"] as const).map((column) => contains(eb, column, search))),
+    );
   return some;
 }
 
-function contains(eb: ExpressionBuilder<EntryTables, "email_log">, column: "from_key" | "rcpt_key" | "subject" | "header_id", text: string) {
+function contains(
+  eb: ExpressionBuilder<EntryTables, "email_log">,
+  column: "from_key" | "rcpt_key" | "subject" | "header_id",
+  text: string,
+) {
   const pattern = `%${text.toLowerCase().replace(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
   return sql<boolean>`lower(${eb.ref(column)}) like ${pattern} escape '\\'`;
 }

@@ -20,11 +20,19 @@ async function open(t: TestContext) {
 test("what was sent is kept for its account, a week long", async (t) => {
   const { clock, objects } = await open(t);
   const sent = createSentMessages({ objects, clock, log: silentLog });
-  const read = async (account: string, messageId: string) => (await (await sent.open(account, messageId))?.bytes())?.toString();
+  const read = async (account: string, messageId: string) =>
+    (await (await sent.open(account, messageId))?.bytes())?.toString();
   await sent.keep({ account: "a", messageId: "<1@x>", source: { open: () => Buffer.from("Subject: 1\r\n\r\nbody") } });
   clock.advance(DAY);
-  await sent.keep({ account: "a", messageId: "<../../2@x>", source: { open: () => Readable.from([Buffer.from("Subject: "), Buffer.from("2")]) } });
-  assert.deepEqual([await read("a", "<1@x>"), await read("a", "<../../2@x>"), await read("b", "<1@x>"), await read("a", "<3@x>")], ["Subject: 1\r\n\r\nbody", "Subject: 2", undefined, undefined]);
+  await sent.keep({
+    account: "a",
+    messageId: "<../../2@x>",
+    source: { open: () => Readable.from([Buffer.from("Subject: "), Buffer.from("2")]) },
+  });
+  assert.deepEqual(
+    [await read("a", "<1@x>"), await read("a", "<../../2@x>"), await read("b", "<1@x>"), await read("a", "<3@x>")],
+    ["Subject: 1\r\n\r\nbody", "Subject: 2", undefined, undefined],
+  );
   clock.advance(6 * DAY);
   assert.equal(await sent.sweep(), 0);
   assert.equal(await read("a", "<1@x>"), "Subject: 1\r\n\r\nbody");
@@ -36,7 +44,11 @@ test("what was sent is kept for its account, a week long", async (t) => {
 test("a store that fails fails no mail", async (t) => {
   const { clock, objects } = await open(t);
   const warned: unknown[] = [];
-  const sent = createSentMessages({ objects: { ...objects, put: () => Promise.reject(new Error("no room")) }, clock, log: { ...silentLog, warn: (...said: unknown[]) => void warned.push(said) } as typeof silentLog });
+  const sent = createSentMessages({
+    objects: { ...objects, put: () => Promise.reject(new Error("no room")) },
+    clock,
+    log: { ...silentLog, warn: (...said: unknown[]) => void warned.push(said) } as typeof silentLog,
+  });
   await sent.keep({ account: "a", messageId: "<1@x>", source: { open: () => Buffer.from("x") } });
   assert.equal(warned.length, 1);
 });

@@ -27,7 +27,8 @@ const DAY = 24 * 3_600_000;
 const AT_ONCE = 500;
 
 export function createSentMessages({ objects, clock, log, days = 7 }: SentMessagesOptions): SentMessages {
-  const keyOn = (day: number, account: string, messageId: string) => `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}.eml`;
+  const keyOn = (day: number, account: string, messageId: string) =>
+    `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}.eml`;
 
   return {
     async keep({ account, messageId, source }) {

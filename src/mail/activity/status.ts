@@ -33,13 +33,27 @@ function ended({ events }: Entry): EntryStatus | undefined {
 export function errorOf(entry: Entry): { cause: string | null; text: string } | undefined {
   const handled = entry.events.findLast(({ step }) => step === "handled");
   const thrown = handled?.detail["exception"];
-  if (entry.answer !== null) return { cause: entry.answer.enhanced || null, text: `${line(entry.answer)}${thrown === undefined ? "" : ` (${String(thrown)})`}` };
-  const trouble = entry.deliveries.findLast(({ state, reply }) => (state === "failed" || state === "deferred") && (entry.kind === "sending" || reply === undefined));
-  if (trouble !== undefined) return { cause: trouble.enhanced ?? null, text: `${trouble.to}: ${line(trouble)}${trouble.host === undefined ? "" : ` (${trouble.host})`}` };
-  if (entry.status === "error" && handled !== undefined) return { cause: null, text: `the worker ended with: ${String(thrown ?? handled.detail["outcome"])}` };
+  if (entry.answer !== null)
+    return {
+      cause: entry.answer.enhanced || null,
+      text: `${line(entry.answer)}${thrown === undefined ? "" : ` (${String(thrown)})`}`,
+    };
+  const trouble = entry.deliveries.findLast(
+    ({ state, reply }) =>
+      (state === "failed" || state === "deferred") && (entry.kind === "sending" || reply === undefined),
+  );
+  if (trouble !== undefined)
+    return {
+      cause: trouble.enhanced ?? null,
+      text: `${trouble.to}: ${line(trouble)}${trouble.host === undefined ? "" : ` (${trouble.host})`}`,
+    };
+  if (entry.status === "error" && handled !== undefined)
+    return { cause: null, text: `the worker ended with: ${String(thrown ?? handled.detail["outcome"])}` };
   if (entry.status === "unknown") return { cause: null, text: "the server stopped before it logged the outcome" };
-  if (entry.status === "rejected" && handled !== undefined) return { cause: null, text: String(handled.detail["rejected"]) };
+  if (entry.status === "rejected" && handled !== undefined)
+    return { cause: null, text: String(handled.detail["rejected"]) };
   return undefined;
 }
 
-const line = ({ code, enhanced, text }: { code?: number; enhanced?: string; text?: string }) => [code, enhanced, text].filter((part) => part !== undefined && part !== "").join(" ");
+const line = ({ code, enhanced, text }: { code?: number; enhanced?: string; text?: string }) =>
+  [code, enhanced, text].filter((part) => part !== undefined && part !== "").join(" ");

@@ -11,22 +11,74 @@ export function storyConformance(engine: TestEngine): void {
     test("forwarded: one entry, whatever it took", async (t) => {
       const { activity, forwarded } = await openActivity(t, engine);
       forwarded(1);
-      const { items: [entry] } = await activity.search({ account: ACCOUNT });
+      const {
+        items: [entry],
+      } = await activity.search({ account: ACCOUNT });
       assert.deepEqual(
         { ...entry, id: "", events: entry!.events.map(({ step }) => step) },
         {
-          id: "", kind: "routing", message: "1".padStart(32, "0"), account: ACCOUNT, zone: ZONE, at: START + 60_000, changedAt: START + 60_004, from: "sender1@there.example", to: "box1@here.example",
-          subject: "Message 1", headerId: "<in-1@there.example>", status: "delivered", action: "forward", origin: "incoming", rule: "rule-1", script: null,
-          spf: "pass", dkim: "none", dmarc: "none", arc: "none", errorCause: null, error: null, isNdr: false, isSpam: false, spamScore: null, spamThreshold: null, size: 1001, ip: "192.0.2.1",
-          deliveries: [{ messageId: "<copy-1@here.example>", to: "me@else.example", state: "delivered", at: START + 60_004, outbound: "out-1", code: 250, enhanced: "2.0.0", text: "Ok", host: "mx.else.example" }],
-          events: ["received", "authenticated", "matched", "queued", "delivered"], answer: null,
+          id: "",
+          kind: "routing",
+          message: "1".padStart(32, "0"),
+          account: ACCOUNT,
+          zone: ZONE,
+          at: START + 60_000,
+          changedAt: START + 60_004,
+          from: "sender1@there.example",
+          to: "box1@here.example",
+          subject: "Message 1",
+          headerId: "<in-1@there.example>",
+          status: "delivered",
+          action: "forward",
+          origin: "incoming",
+          rule: "rule-1",
+          script: null,
+          spf: "pass",
+          dkim: "none",
+          dmarc: "none",
+          arc: "none",
+          errorCause: null,
+          error: null,
+          isNdr: false,
+          isSpam: false,
+          spamScore: null,
+          spamThreshold: null,
+          size: 1001,
+          ip: "192.0.2.1",
+          deliveries: [
+            {
+              messageId: "<copy-1@here.example>",
+              to: "me@else.example",
+              state: "delivered",
+              at: START + 60_004,
+              outbound: "out-1",
+              code: 250,
+              enhanced: "2.0.0",
+              text: "Ok",
+              host: "mx.else.example",
+            },
+          ],
+          events: ["received", "authenticated", "matched", "queued", "delivered"],
+          answer: null,
         },
       );
-      assert.deepEqual(entry!.events[4]!.detail, { outbound: "out-1", messageId: "<copy-1@here.example>", to: "me@else.example", code: 250, enhanced: "2.0.0", text: "Ok", host: "mx.else.example", attempts: 1 });
+      assert.deepEqual(entry!.events[4]!.detail, {
+        outbound: "out-1",
+        messageId: "<copy-1@here.example>",
+        to: "me@else.example",
+        code: 250,
+        enhanced: "2.0.0",
+        text: "Ok",
+        host: "mx.else.example",
+        attempts: 1,
+      });
       assert.match(entry!.id, /^[0-9a-f]{32}$/);
       assert.deepEqual(await activity.get({ account: ACCOUNT }, entry!.id), entry);
       await assert.rejects(activity.get({ account: OTHER_ACCOUNT }, entry!.id), /There is no log entry/);
-      await assert.rejects(activity.get({ account: ACCOUNT, zone: "f".repeat(32) }, entry!.id), /There is no log entry/);
+      await assert.rejects(
+        activity.get({ account: ACCOUNT, zone: "f".repeat(32) }, entry!.id),
+        /There is no log entry/,
+      );
     });
 
     test("put off, tried again, given up: the last word counts, and all of them are kept", async (t) => {
@@ -37,11 +89,35 @@ export function storyConformance(engine: TestEngine): void {
       assert.equal((await only()).status, "queued");
       for (const attempts of [1, 2]) {
         clock.advance(60_000);
-        tell(message, "deferred", { ...copy, code: 450, enhanced: "4.2.1", text: "mailbox full", host: "mx.else.example", attempts, nextTry: "2026-11-21T13:00:00.000Z" }, { rcpt: "box1@here.example" });
+        tell(
+          message,
+          "deferred",
+          {
+            ...copy,
+            code: 450,
+            enhanced: "4.2.1",
+            text: "mailbox full",
+            host: "mx.else.example",
+            attempts,
+            nextTry: "2026-11-21T13:00:00.000Z",
+          },
+          { rcpt: "box1@here.example" },
+        );
       }
-      assert.deepEqual([(await only()).status, (await only()).errorCause, (await only()).error], ["deferred", "4.2.1", "me@else.example: 450 4.2.1 mailbox full (mx.else.example)"]);
-      tell(message, "bounced", { ...copy, code: 451, enhanced: "4.4.7", text: "over", state: "expired", attempts: 3 }, { rcpt: "box1@here.example" });
-      assert.deepEqual([(await only()).status, (await only()).errorCause, told(await only())], ["deliveryFailed", "4.4.7", "received authenticated matched queued deferred deferred bounced"]);
+      assert.deepEqual(
+        [(await only()).status, (await only()).errorCause, (await only()).error],
+        ["deferred", "4.2.1", "me@else.example: 450 4.2.1 mailbox full (mx.else.example)"],
+      );
+      tell(
+        message,
+        "bounced",
+        { ...copy, code: 451, enhanced: "4.4.7", text: "over", state: "expired", attempts: 3 },
+        { rcpt: "box1@here.example" },
+      );
+      assert.deepEqual(
+        [(await only()).status, (await only()).errorCause, told(await only())],
+        ["deliveryFailed", "4.4.7", "received authenticated matched queued deferred deferred bounced"],
+      );
       clock.advance(1000);
       tell(message, "delivered", { ...copy, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: "box1@here.example" });
       assert.deepEqual([(await only()).status, (await only()).error], ["delivered", null], "it was sent again");
@@ -55,12 +131,18 @@ export function storyConformance(engine: TestEngine): void {
         ["deferred", { ...copy, inSession: true, code: 451, enhanced: "4.4.1", text: "refused" }],
         ["queued", { ...copy, outbound: "out-1" }],
       ] as const;
-      for (const [message, told] of [["m1", steps], ["m2", steps.toReversed()]] as const) {
+      for (const [message, told] of [
+        ["m1", steps],
+        ["m2", steps.toReversed()],
+      ] as const) {
         tell(message, "matched", { kind: "forward" }, { rcpt, account: ACCOUNT, zone: ZONE });
         const at = new Date(clock.now());
         for (const [step, detail] of told) tell(message, step, detail, { rcpt, at });
       }
-      assert.deepEqual((await activity.search({ account: ACCOUNT })).items.map(({ status }) => status), ["queued", "queued"]);
+      assert.deepEqual(
+        (await activity.search({ account: ACCOUNT })).items.map(({ status }) => status),
+        ["queued", "queued"],
+      );
     });
 
     test("a report that was read has come to its end, and no rule had a say in it", async (t) => {
@@ -68,15 +150,30 @@ export function storyConformance(engine: TestEngine): void {
       const rcpt = "rp-1@rp-bounce.here.example";
       tell("m1", "received", { from: "", to: [rcpt], size: 10, subject: "Undelivered" });
       tell("m1", "handled", { report: true, about: "<sent@here.example>" }, { rcpt, account: ACCOUNT, zone: ZONE });
-      const { items: [entry] } = await activity.search({ account: ACCOUNT });
+      const {
+        items: [entry],
+      } = await activity.search({ account: ACCOUNT });
       assert.deepEqual([entry!.to, entry!.status, entry!.action, entry!.isNdr], [rcpt, "handled", null, true]);
     });
 
     test("each recipient has an entry, and only its own steps", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
-      const to = ["drop@here.example", "worker@here.example", "Nobody@here.example", "fail@here.example", "elsewhere@there.example"];
+      const to = [
+        "drop@here.example",
+        "worker@here.example",
+        "Nobody@here.example",
+        "fail@here.example",
+        "elsewhere@there.example",
+      ];
       tell("m1", "received", { from: "", to, size: 10, subject: "All of you" });
-      tell("m1", "authenticated", { spf: "pass", dkim: "pass", dmarc: "pass", arc: "none", accept: true, quarantine: true });
+      tell("m1", "authenticated", {
+        spf: "pass",
+        dkim: "pass",
+        dmarc: "pass",
+        arc: "none",
+        accept: true,
+        quarantine: true,
+      });
       tell("m1", "matched", { kind: "drop" }, { rcpt: to[0]! });
       tell("m1", "dropped", {}, { rcpt: to[0]! });
       tell("m1", "matched", { kind: "worker", script: `${ACCOUNT}/inbox` }, { rcpt: to[1]! });
@@ -87,36 +184,90 @@ export function storyConformance(engine: TestEngine): void {
       tell("m1", "handled", { script: `${ACCOUNT}/broken`, outcome: "exceededCpu" }, { rcpt: to[3]! });
       tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "The worker failed" }, { rcpt: to[3]! });
       const { items } = await activity.search({ zone: ZONE });
-      const of = new Map(items.map((entry) => [entry.to, [entry.status, entry.action, entry.script, entry.error, told(entry)]]));
+      const of = new Map(
+        items.map((entry) => [entry.to, [entry.status, entry.action, entry.script, entry.error, told(entry)]]),
+      );
       assert.deepEqual(Object.fromEntries(of), {
         "drop@here.example": ["dropped", "drop", null, null, "received authenticated matched dropped"],
         "worker@here.example": ["handled", "worker", "inbox", null, "received authenticated matched handled"],
-        "Nobody@here.example": ["rejected", "reject", null, "550 5.1.1 No such recipient", "received authenticated matched rejected"],
-        "fail@here.example": ["error", "worker", "broken", "451 4.3.0 The worker failed", "received authenticated matched handled deferred"],
+        "Nobody@here.example": [
+          "rejected",
+          "reject",
+          null,
+          "550 5.1.1 No such recipient",
+          "received authenticated matched rejected",
+        ],
+        "fail@here.example": [
+          "error",
+          "worker",
+          "broken",
+          "451 4.3.0 The worker failed",
+          "received authenticated matched handled deferred",
+        ],
       });
-      assert.ok(items.every((entry) => entry.isNdr && entry.isSpam && entry.account === ACCOUNT && entry.subject === "All of you"));
+      assert.ok(
+        items.every(
+          (entry) => entry.isNdr && entry.isSpam && entry.account === ACCOUNT && entry.subject === "All of you",
+        ),
+      );
       assert.deepEqual((await activity.search({})).items.length, 4, "mail for nobody's domain is not kept");
     });
 
     test("shows a delivery report about several recipients only with those recipients", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
-      const [delivered, dropped, gone, full] = ["ok@here.example", "drop@here.example", "gone@here.example", "full@here.example"];
+      const [delivered, dropped, gone, full] = [
+        "ok@here.example",
+        "drop@here.example",
+        "gone@here.example",
+        "full@here.example",
+      ];
       tell("m1", "received", { from: "a@there.example", to: [delivered, dropped, gone, full] });
-      tell("m1", "delivered", { messageId: "<c1@here.example>", to: "x@else.example", inSession: true, code: 250, enhanced: "2.0.0", text: "Ok", cause: "forward" }, { rcpt: delivered });
+      tell(
+        "m1",
+        "delivered",
+        {
+          messageId: "<c1@here.example>",
+          to: "x@else.example",
+          inSession: true,
+          code: 250,
+          enhanced: "2.0.0",
+          text: "Ok",
+          cause: "forward",
+        },
+        { rcpt: delivered },
+      );
       tell("m1", "dropped", {}, { rcpt: dropped });
-      for (const rcpt of [gone, full]) tell("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "no", told: true }, { rcpt });
+      for (const rcpt of [gone, full])
+        tell("m1", "rejected", { code: 550, enhanced: "5.1.1", text: "no", told: true }, { rcpt });
       const report = { messageId: "<report@fwd.example>", to: "a@there.example", cause: "reply" };
       tell("m1", "queued", { ...report, outbound: "o1" });
-      tell("m1", "replied", { report: "failed", from: "MAILER-DAEMON@fwd.example", to: "a@there.example", messageId: "<report@fwd.example>", recipients: [gone, full] });
+      tell("m1", "replied", {
+        report: "failed",
+        from: "MAILER-DAEMON@fwd.example",
+        to: "a@there.example",
+        messageId: "<report@fwd.example>",
+        recipients: [gone, full],
+      });
       tell("m1", "delivered", { ...report, outbound: "o1", code: 250, enhanced: "2.0.0", text: "Ok" });
       const { items } = await activity.search({ account: ACCOUNT, kind: "routing" });
-      assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, told(entry), entry.deliveries.map(({ to, state }) => `${to} ${state}`)]])), {
-        [delivered!]: ["delivered", "received delivered", ["x@else.example delivered"]],
-        [dropped!]: ["dropped", "received dropped", []],
-        [gone!]: ["rejected", "received rejected replied", ["a@there.example handed over"]],
-        [full!]: ["rejected", "received rejected replied", ["a@there.example handed over"]],
-      });
-      assert.deepEqual((await activity.sent("", "<report@fwd.example>")).map(({ to, status }) => [to, status]), [["a@there.example", "delivered"]]);
+      assert.deepEqual(
+        Object.fromEntries(
+          items.map((entry) => [
+            entry.to,
+            [entry.status, told(entry), entry.deliveries.map(({ to, state }) => `${to} ${state}`)],
+          ]),
+        ),
+        {
+          [delivered!]: ["delivered", "received delivered", ["x@else.example delivered"]],
+          [dropped!]: ["dropped", "received dropped", []],
+          [gone!]: ["rejected", "received rejected replied", ["a@there.example handed over"]],
+          [full!]: ["rejected", "received rejected replied", ["a@there.example handed over"]],
+        },
+      );
+      assert.deepEqual(
+        (await activity.sent("", "<report@fwd.example>")).map(({ to, status }) => [to, status]),
+        [["a@there.example", "delivered"]],
+      );
     });
 
     test("sets the status of messages that a killed process left as received", async (t) => {
@@ -126,15 +277,50 @@ export function storyConformance(engine: TestEngine): void {
       await activity.flush();
       const before = clock.now();
       tell("m2", "received", { from: "a@there.example", to: ["current@here.example"] });
-      const message = (rcpt: string, id: string) => ({ id, account: undefined, zone: undefined, cause: "forward" as const, from: "", messageId: `<${id}@here.example>`, script: undefined, inbound: { id: "m1", rcpt }, vouched: true, size: 1, hasBody: true, createdAt: new Date(before), finishedAt: undefined });
-      const recipient = { id: "r", rcpt: "me@else.example", domain: "else.example", attempts: 1, nextTry: undefined, paused: undefined, host: undefined, finishedAt: undefined };
+      const message = (rcpt: string, id: string) => ({
+        id,
+        account: undefined,
+        zone: undefined,
+        cause: "forward" as const,
+        from: "",
+        messageId: `<${id}@here.example>`,
+        script: undefined,
+        inbound: { id: "m1", rcpt },
+        vouched: true,
+        size: 1,
+        hasBody: true,
+        createdAt: new Date(before),
+        finishedAt: undefined,
+      });
+      const recipient = {
+        id: "r",
+        rcpt: "me@else.example",
+        domain: "else.example",
+        attempts: 1,
+        nextTry: undefined,
+        paused: undefined,
+        host: undefined,
+        finishedAt: undefined,
+      };
       const asked: string[][] = [];
       const queue = {
         async ofInbound(messages: string[]) {
           asked.push(messages);
           return [
-            { message: message(to[0]!, "o1"), recipients: [{ ...recipient, state: "queued" as const, reply: undefined }] },
-            { message: message(to[1]!, "o2"), recipients: [{ ...recipient, state: "failed" as const, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } }] },
+            {
+              message: message(to[0]!, "o1"),
+              recipients: [{ ...recipient, state: "queued" as const, reply: undefined }],
+            },
+            {
+              message: message(to[1]!, "o2"),
+              recipients: [
+                {
+                  ...recipient,
+                  state: "failed" as const,
+                  reply: { code: 550, enhanced: "5.1.1", text: "no such user" },
+                },
+              ],
+            },
           ];
         },
       };
@@ -142,22 +328,49 @@ export function storyConformance(engine: TestEngine): void {
       assert.deepEqual(asked, [["m1"]]);
       const { items } = await activity.search({ account: ACCOUNT });
       assert.deepEqual(Object.fromEntries(items.map((entry) => [entry.to, [entry.status, entry.error]])), {
-        "queued@here.example": ["queued", null], "failed@here.example": ["deliveryFailed", "me@else.example: 550 5.1.1 no such user"],
-        "lost@here.example": ["unknown", "the server stopped before it logged the outcome"], "current@here.example": ["received", null],
+        "queued@here.example": ["queued", null],
+        "failed@here.example": ["deliveryFailed", "me@else.example: 550 5.1.1 no such user"],
+        "lost@here.example": ["unknown", "the server stopped before it logged the outcome"],
+        "current@here.example": ["received", null],
       });
       assert.equal(await activity.settleInterrupted(queue, before), 0, "each message once");
       tell("m1", "handled", { outcome: "ok" }, { rcpt: to[2]! });
-      assert.equal((await activity.search({ account: ACCOUNT, to: to[2]! })).items[0]!.status, "handled", "a later step overrides it");
+      assert.equal(
+        (await activity.search({ account: ACCOUNT, to: to[2]! })).items[0]!.status,
+        "handled",
+        "a later step overrides it",
+      );
     });
 
     test("logs a bounce to a return path without an account", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const path = "SRS0=abcd=there.example=a@fwd.example";
       tell("m1", "received", { from: "", to: [path], subject: "Undelivered", returnPaths: [path] });
-      tell("m1", "queued", { outbound: "o1", messageId: "<b1@fwd.example>", to: "a@there.example", cause: "forward" }, { rcpt: path });
-      tell("m1", "delivered", { outbound: "o1", messageId: "<b1@fwd.example>", to: "a@there.example", cause: "forward", code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: path });
+      tell(
+        "m1",
+        "queued",
+        { outbound: "o1", messageId: "<b1@fwd.example>", to: "a@there.example", cause: "forward" },
+        { rcpt: path },
+      );
+      tell(
+        "m1",
+        "delivered",
+        {
+          outbound: "o1",
+          messageId: "<b1@fwd.example>",
+          to: "a@there.example",
+          cause: "forward",
+          code: 250,
+          enhanced: "2.0.0",
+          text: "Ok",
+        },
+        { rcpt: path },
+      );
       const { items } = await activity.search({ account: "" });
-      assert.deepEqual(items.map(({ to, status, isNdr, subject }) => [to, status, isNdr, subject]), [[path, "delivered", true, "Undelivered"]]);
+      assert.deepEqual(
+        items.map(({ to, status, isNdr, subject }) => [to, status, isNdr, subject]),
+        [[path, "delivered", true, "Undelivered"]],
+      );
       assert.deepEqual((await activity.search({ account: ACCOUNT })).items, []);
     });
 
@@ -166,16 +379,64 @@ export function storyConformance(engine: TestEngine): void {
       const rcpt = "worker@here.example";
       tell("m1", "received", { from: "a@there.example", to: [rcpt] });
       tell("m1", "matched", { kind: "worker", script: "inbox" }, { rcpt });
-      tell("m1", "delivered", { messageId: "<f1@here.example>", to: "x@else.example", inSession: true, code: 250, enhanced: "2.0.0", text: "Ok", cause: "forward" }, { rcpt });
+      tell(
+        "m1",
+        "delivered",
+        {
+          messageId: "<f1@here.example>",
+          to: "x@else.example",
+          inSession: true,
+          code: 250,
+          enhanced: "2.0.0",
+          text: "Ok",
+          cause: "forward",
+        },
+        { rcpt },
+      );
       tell("m1", "forwarded", { script: "inbox", to: "x@else.example", messageId: "<f1@here.example>" }, { rcpt });
-      tell("m1", "queued", { outbound: "o2", messageId: "<r1@here.example>", to: "a@there.example", cause: "reply" }, { rcpt });
-      tell("m1", "replied", { script: "inbox", from: rcpt, to: ["a@there.example"], messageId: "<r1@here.example>" }, { rcpt });
+      tell(
+        "m1",
+        "queued",
+        { outbound: "o2", messageId: "<r1@here.example>", to: "a@there.example", cause: "reply" },
+        { rcpt },
+      );
+      tell(
+        "m1",
+        "replied",
+        { script: "inbox", from: rcpt, to: ["a@there.example"], messageId: "<r1@here.example>" },
+        { rcpt },
+      );
       tell("m1", "handled", { script: "inbox", outcome: "ok" }, { rcpt });
-      const routed = async () => (await activity.search({ zone: ZONE, kind: "routing" })).items.map((entry) => [entry.status, entry.action, entry.deliveries.length]);
-      const answers = async () => (await activity.search({ zone: ZONE, kind: "sending" })).items.map((entry) => [entry.message, entry.from, entry.to, entry.status, entry.origin]);
+      const routed = async () =>
+        (await activity.search({ zone: ZONE, kind: "routing" })).items.map((entry) => [
+          entry.status,
+          entry.action,
+          entry.deliveries.length,
+        ]);
+      const answers = async () =>
+        (await activity.search({ zone: ZONE, kind: "sending" })).items.map((entry) => [
+          entry.message,
+          entry.from,
+          entry.to,
+          entry.status,
+          entry.origin,
+        ]);
       assert.deepEqual(await routed(), [["delivered", "worker", 2]]);
       assert.deepEqual(await answers(), [["<r1@here.example>", rcpt, "a@there.example", "queued", "reply"]]);
-      tell("m1", "bounced", { outbound: "o2", messageId: "<r1@here.example>", to: "a@there.example", cause: "reply", code: 550, enhanced: "5.1.1", text: "gone" }, { rcpt });
+      tell(
+        "m1",
+        "bounced",
+        {
+          outbound: "o2",
+          messageId: "<r1@here.example>",
+          to: "a@there.example",
+          cause: "reply",
+          code: 550,
+          enhanced: "5.1.1",
+          text: "gone",
+        },
+        { rcpt },
+      );
       assert.deepEqual(await routed(), [["delivered", "worker", 2]], "the message itself was forwarded all the same");
       assert.deepEqual((await answers())[0]![3], "deliveryFailed");
     });
@@ -183,29 +444,81 @@ export function storyConformance(engine: TestEngine): void {
     test("what was sent is one entry for each recipient, by its Message-ID, whatever its steps call it", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const messageId = "<s1@here.example>";
-      tell("out-9", "queued", { outbound: "out-9", messageId, to: "b@else.example", cause: "send" }, { rcpt: "b@else.example" });
-      tell(messageId, "delivered", { messageId, inSession: true, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt: "a@else.example" });
-      tell("f".repeat(32), "sent", { script: `${ACCOUNT}/news`, binding: "MAIL", from: "news@here.example", to: ["a@else.example", "B@Else.example"], messageId, subject: "News" });
-      tell("out-9", "bounced", { outbound: "out-9", messageId, code: 550, enhanced: "5.1.1", text: "no" }, { rcpt: "b@else.example" });
+      tell(
+        "out-9",
+        "queued",
+        { outbound: "out-9", messageId, to: "b@else.example", cause: "send" },
+        { rcpt: "b@else.example" },
+      );
+      tell(
+        messageId,
+        "delivered",
+        { messageId, inSession: true, code: 250, enhanced: "2.0.0", text: "Ok" },
+        { rcpt: "a@else.example" },
+      );
+      tell("f".repeat(32), "sent", {
+        script: `${ACCOUNT}/news`,
+        binding: "MAIL",
+        from: "news@here.example",
+        to: ["a@else.example", "B@Else.example"],
+        messageId,
+        subject: "News",
+      });
+      tell(
+        "out-9",
+        "bounced",
+        { outbound: "out-9", messageId, code: 550, enhanced: "5.1.1", text: "no" },
+        { rcpt: "b@else.example" },
+      );
       const items = await activity.sent(ACCOUNT, messageId);
-      assert.deepEqual(items.map((entry) => [entry.to.toLowerCase(), entry.status, entry.from, entry.subject, entry.zone, entry.script, entry.errorCause]).sort(), [
-        ["a@else.example", "delivered", "news@here.example", "News", ZONE, "news", null],
-        ["b@else.example", "deliveryFailed", "news@here.example", "News", ZONE, "news", "5.1.1"],
-      ]);
+      assert.deepEqual(
+        items
+          .map((entry) => [
+            entry.to.toLowerCase(),
+            entry.status,
+            entry.from,
+            entry.subject,
+            entry.zone,
+            entry.script,
+            entry.errorCause,
+          ])
+          .sort(),
+        [
+          ["a@else.example", "delivered", "news@here.example", "News", ZONE, "news", null],
+          ["b@else.example", "deliveryFailed", "news@here.example", "News", ZONE, "news", "5.1.1"],
+        ],
+      );
       assert.deepEqual(await activity.sent(OTHER_ACCOUNT, messageId), []);
     });
 
     test("refused as a whole: by who sent it, or by what it is", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
-      tell("m1", "rejected", { from: "a@there.example", to: ["x@here.example", "y@here.example"], code: 554, enhanced: "5.6.0", text: "could not parse" });
+      tell("m1", "rejected", {
+        from: "a@there.example",
+        to: ["x@here.example", "y@here.example"],
+        code: 554,
+        enhanced: "5.6.0",
+        text: "could not parse",
+      });
       tell("m2", "received", { from: "forged@there.example", to: ["x@here.example"] });
-      tell("m2", "authenticated", { spf: "fail", dkim: "none", dmarc: "fail", arc: "none", accept: false, reply: { code: 550, enhanced: "5.7.1", text: "fails DMARC" }, details: { spf: { result: "fail", huge: "x".repeat(100_000) } } });
+      tell("m2", "authenticated", {
+        spf: "fail",
+        dkim: "none",
+        dmarc: "fail",
+        arc: "none",
+        accept: false,
+        reply: { code: 550, enhanced: "5.7.1", text: "fails DMARC" },
+        details: { spf: { result: "fail", huge: "x".repeat(100_000) } },
+      });
       const { items } = await activity.search({ zone: ZONE });
-      assert.deepEqual(items.map(({ message, to, status, action, error }) => [message, to, status, action, error]).sort(), [
-        ["m1", "x@here.example", "rejected", "reject", "554 5.6.0 could not parse"],
-        ["m1", "y@here.example", "rejected", "reject", "554 5.6.0 could not parse"],
-        ["m2", "x@here.example", "rejected", "reject", "550 5.7.1 fails DMARC"],
-      ]);
+      assert.deepEqual(
+        items.map(({ message, to, status, action, error }) => [message, to, status, action, error]).sort(),
+        [
+          ["m1", "x@here.example", "rejected", "reject", "554 5.6.0 could not parse"],
+          ["m1", "y@here.example", "rejected", "reject", "554 5.6.0 could not parse"],
+          ["m2", "x@here.example", "rejected", "reject", "550 5.7.1 fails DMARC"],
+        ],
+      );
       assert.ok(JSON.stringify(items).length < 5000);
     });
 
@@ -229,12 +542,42 @@ export function storyConformance(engine: TestEngine): void {
       tell("m1", "received", { from: "a@there.example", to: [rcpt, "drop@here.example"] });
       for (const n of [1, 2]) {
         tell("m1", "matched", { kind: "forward", to: ["x@else.example"] }, { rcpt });
-        tell("m1", "deferred", { messageId: `<c${n}@here.example>`, to: "x@else.example", cause: "forward", inSession: true, code: 451, enhanced: "4.2.0", text: "greylisted" }, { rcpt });
+        tell(
+          "m1",
+          "deferred",
+          {
+            messageId: `<c${n}@here.example>`,
+            to: "x@else.example",
+            cause: "forward",
+            inSession: true,
+            code: 451,
+            enhanced: "4.2.0",
+            text: "greylisted",
+          },
+          { rcpt },
+        );
         tell("m1", "deferred", { code: 451, enhanced: "4.2.0", text: "greylisted", held: true }, { rcpt });
       }
-      const found = async () => (await activity.search({ zone: ZONE, to: rcpt })).items.map(({ status, deliveries }) => [status, deliveries.map(({ messageId, state }) => `${messageId} ${state}`).join()])[0];
+      const found = async () =>
+        (await activity.search({ zone: ZONE, to: rcpt })).items.map(({ status, deliveries }) => [
+          status,
+          deliveries.map(({ messageId, state }) => `${messageId} ${state}`).join(),
+        ])[0];
       assert.deepEqual(await found(), ["deferred", "<c2@here.example> deferred"]);
-      tell("m1", "delivered", { messageId: "<c3@here.example>", to: "x@else.example", cause: "forward", inSession: true, code: 250, enhanced: "2.0.0", text: "Ok" }, { rcpt });
+      tell(
+        "m1",
+        "delivered",
+        {
+          messageId: "<c3@here.example>",
+          to: "x@else.example",
+          cause: "forward",
+          inSession: true,
+          code: 250,
+          enhanced: "2.0.0",
+          text: "Ok",
+        },
+        { rcpt },
+      );
       tell("m1", "forwarded", { to: ["x@else.example"], messageId: "<c3@here.example>" }, { rcpt });
       assert.deepEqual(await found(), ["delivered", "<c3@here.example> delivered"]);
     });
@@ -243,25 +586,86 @@ export function storyConformance(engine: TestEngine): void {
       const { activity, tell } = await openActivity(t, engine);
       tell("m1", "received", { from: "a@there.example", to: ["x@here.example"] });
       tell("m1", "deferred", { code: 451, enhanced: "4.3.0", text: "later", held: true }, { rcpt: "x@here.example" });
-      tell("m1", "bounced", { code: 451, enhanced: "4.3.0", text: "later", held: true, told: true }, { rcpt: "x@here.example" });
-      assert.deepEqual((await activity.search({ zone: ZONE })).items.map(({ status, error }) => [status, error]), [["deliveryFailed", "451 4.3.0 later"]]);
+      tell(
+        "m1",
+        "bounced",
+        { code: 451, enhanced: "4.3.0", text: "later", held: true, told: true },
+        { rcpt: "x@here.example" },
+      );
+      assert.deepEqual(
+        (await activity.search({ zone: ZONE })).items.map(({ status, error }) => [status, error]),
+        [["deliveryFailed", "451 4.3.0 later"]],
+      );
     });
 
     test("one step for several copies, reports about them later, and a complaint", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
       const rcpt = "x@here.example";
       tell("m1", "received", { from: "a@there.example", to: [rcpt], subject: "=?utf-8?Q?gr=C3=BCn?=" });
-      tell("m1", "forwarded", { to: ["one@else.example", "two@else.example"], messageId: "<c1@here.example>" }, { rcpt });
+      tell(
+        "m1",
+        "forwarded",
+        { to: ["one@else.example", "two@else.example"], messageId: "<c1@here.example>" },
+        { rcpt },
+      );
       const only = async () => (await activity.search({ zone: ZONE, kind: "routing" })).items[0]!;
-      assert.deepEqual([(await only()).status, (await only()).deliveries.map(({ to, state }) => [to, state]), (await only()).subject], ["delivered", [["one@else.example", "handed over"], ["two@else.example", "handed over"]], "grün"]);
-      tell("m1", "bounced", { report: true, enhanced: "5.1.1", text: "unknown", to: "two@else.example", messageId: "<c1@here.example>" }, { rcpt });
-      assert.deepEqual([(await only()).status, (await only()).error], ["deliveryFailed", "two@else.example: 5.1.1 unknown"]);
-      tell("s", "sent", { from: "news@here.example", to: ["b@else.example"], messageId: "<s@here.example>", via: "rest" });
-      tell("<s@here.example>", "delivered", { messageId: "<s@here.example>", to: "b@else.example" }, { rcpt: "b@else.example" });
-      tell("<s@here.example>", "bounced", { complaint: "abuse", report: true, messageId: "<s@here.example>" }, { rcpt: "b@else.example" });
-      assert.deepEqual((await activity.sent(ACCOUNT, "<s@here.example>")).map(({ status, isSpam, events }) => [status, isSpam, events.length]), [["delivered", true, 3]]);
-      tell("<s@here.example>", "bounced", { report: true, enhanced: "5.2.2", text: "full", to: "elsewhere@far.example", messageId: "<s@here.example>" }, { rcpt: "b@else.example" });
-      assert.deepEqual((await activity.sent(ACCOUNT, "<s@here.example>")).map(({ to, status }) => [to, status]), [["b@else.example", "deliveryFailed"]]);
+      assert.deepEqual(
+        [(await only()).status, (await only()).deliveries.map(({ to, state }) => [to, state]), (await only()).subject],
+        [
+          "delivered",
+          [
+            ["one@else.example", "handed over"],
+            ["two@else.example", "handed over"],
+          ],
+          "grün",
+        ],
+      );
+      tell(
+        "m1",
+        "bounced",
+        { report: true, enhanced: "5.1.1", text: "unknown", to: "two@else.example", messageId: "<c1@here.example>" },
+        { rcpt },
+      );
+      assert.deepEqual(
+        [(await only()).status, (await only()).error],
+        ["deliveryFailed", "two@else.example: 5.1.1 unknown"],
+      );
+      tell("s", "sent", {
+        from: "news@here.example",
+        to: ["b@else.example"],
+        messageId: "<s@here.example>",
+        via: "rest",
+      });
+      tell(
+        "<s@here.example>",
+        "delivered",
+        { messageId: "<s@here.example>", to: "b@else.example" },
+        { rcpt: "b@else.example" },
+      );
+      tell(
+        "<s@here.example>",
+        "bounced",
+        { complaint: "abuse", report: true, messageId: "<s@here.example>" },
+        { rcpt: "b@else.example" },
+      );
+      assert.deepEqual(
+        (await activity.sent(ACCOUNT, "<s@here.example>")).map(({ status, isSpam, events }) => [
+          status,
+          isSpam,
+          events.length,
+        ]),
+        [["delivered", true, 3]],
+      );
+      tell(
+        "<s@here.example>",
+        "bounced",
+        { report: true, enhanced: "5.2.2", text: "full", to: "elsewhere@far.example", messageId: "<s@here.example>" },
+        { rcpt: "b@else.example" },
+      );
+      assert.deepEqual(
+        (await activity.sent(ACCOUNT, "<s@here.example>")).map(({ to, status }) => [to, status]),
+        [["b@else.example", "deliveryFailed"]],
+      );
     });
 
     test("steps that name only where a copy goes find whom the message was for", async (t) => {
@@ -270,33 +674,90 @@ export function storyConformance(engine: TestEngine): void {
       tell("m1", "matched", { kind: "forward", to: ["me@else.example"] }, { rcpt: "y@here.example" });
       tell("m1", "delivered", { messageId: "<c@here.example>", inSession: true }, { rcpt: "me@else.example" });
       const { items } = await activity.search({ zone: ZONE });
-      assert.deepEqual(items.map(({ to, status }) => [to, status]).sort(), [["x@here.example", "received"], ["y@here.example", "delivered"]]);
+      assert.deepEqual(items.map(({ to, status }) => [to, status]).sort(), [
+        ["x@here.example", "received"],
+        ["y@here.example", "delivered"],
+      ]);
     });
 
     test("several processes tell one story, in any order", async (t) => {
       const { activity, second, step, clock } = await openActivity(t, engine);
       const runner = await second();
       const rcpt = "box@here.example";
-      const copies = Array.from({ length: 12 }, (_, n) => ({ messageId: `<c${n}@here.example>`, to: `t${n}@else.example` }));
+      const copies = Array.from({ length: 12 }, (_, n) => ({
+        messageId: `<c${n}@here.example>`,
+        to: `t${n}@else.example`,
+      }));
       step(runner, "m1", "delivered", { outbound: "o0", ...copies[0], code: 250, text: "Ok" }, { rcpt });
       await runner.flush();
-      step(activity, "m1", "received", { from: "a@there.example", to: [rcpt], subject: "Late" }, { at: new Date(clock.now() - 1000) });
+      step(
+        activity,
+        "m1",
+        "received",
+        { from: "a@there.example", to: [rcpt], subject: "Late" },
+        { at: new Date(clock.now() - 1000) },
+      );
       for (const copy of copies.slice(1)) step(activity, "m1", "queued", { outbound: "o", ...copy }, { rcpt });
       for (const [n, copy] of copies.entries()) {
-        if (n > 0) step(n % 2 === 0 ? activity : runner, "m1", "delivered", { outbound: "o", ...copy, code: 250, text: "Ok" }, { rcpt });
+        if (n > 0)
+          step(
+            n % 2 === 0 ? activity : runner,
+            "m1",
+            "delivered",
+            { outbound: "o", ...copy, code: 250, text: "Ok" },
+            { rcpt },
+          );
         if (n % 3 === 0) await Promise.all([activity.flush(), runner.flush()]);
       }
       await Promise.all([activity.flush(), runner.flush()]);
       const { items } = await runner.search({ account: ACCOUNT });
-      assert.deepEqual(items.map(({ status, subject, from, deliveries, events, at }) => [status, subject, from, deliveries.length, events.length, events[0]!.step, at < START]), [["delivered", "Late", "a@there.example", 12, 24, "received", true]]);
+      assert.deepEqual(
+        items.map(({ status, subject, from, deliveries, events, at }) => [
+          status,
+          subject,
+          from,
+          deliveries.length,
+          events.length,
+          events[0]!.step,
+          at < START,
+        ]),
+        [["delivered", "Late", "a@there.example", 12, 24, "received", true]],
+      );
     });
 
     test("text of strangers is kept as the database can take it, and no more than so much", async (t) => {
       const { activity, tell } = await openActivity(t, engine);
-      tell("m1", "received", { from: "a\0b@there.example", to: ["x@here.example"], subject: `Null \0 and half \ud800 and long ${"x".repeat(5000)}`, messageId: "<\0@x>" });
-      for (let n = 0; n < 300; n++) tell("m1", "deferred", { messageId: `<${n}@here.example>`, to: `t${n}@else.example`, code: 450, text: `no\r\n${"y".repeat(2000)}\0` }, { rcpt: "x@here.example" });
-      const { items: [entry] } = await activity.search({ account: ACCOUNT });
-      assert.deepEqual([entry!.from, entry!.subject!.length, entry!.subject!.startsWith("Null   and half � and"), entry!.events.length, entry!.deliveries.length], ["a b@there.example", 1000, true, 60, 100]);
+      tell("m1", "received", {
+        from: "a\0b@there.example",
+        to: ["x@here.example"],
+        subject: `Null \0 and half \ud800 and long ${"x".repeat(5000)}`,
+        messageId: "<\0@x>",
+      });
+      for (let n = 0; n < 300; n++)
+        tell(
+          "m1",
+          "deferred",
+          {
+            messageId: `<${n}@here.example>`,
+            to: `t${n}@else.example`,
+            code: 450,
+            text: `no\r\n${"y".repeat(2000)}\0`,
+          },
+          { rcpt: "x@here.example" },
+        );
+      const {
+        items: [entry],
+      } = await activity.search({ account: ACCOUNT });
+      assert.deepEqual(
+        [
+          entry!.from,
+          entry!.subject!.length,
+          entry!.subject!.startsWith("Null   and half � and"),
+          entry!.events.length,
+          entry!.deliveries.length,
+        ],
+        ["a b@there.example", 1000, true, 60, 100],
+      );
       assert.equal(entry!.events[0]!.step, "received");
       assert.ok(entry!.events.at(-1)!.detail["text"]!.toString().length <= 500);
       assert.doesNotMatch(JSON.stringify(entry), /\\u0000|\\ud800|\\r|\\n/);

@@ -9,5 +9,9 @@ test("nothing that a terminal obeys, ends a line or turns the text around it is 
   assert.equal(cleanText("grün 日本 \u{1f600} é\u0301", 100), "grün 日本 \u{1f600} é\u0301");
   assert.equal(cleanText("x".repeat(20), 10), `${"x".repeat(9)}…`);
   assert.equal(cleanText(`${"x".repeat(8)}\u{1f600}x`, 10), `${"x".repeat(8)}\ufffd…`, "cut in the middle of a pair");
-  assert.deepEqual(cleanDetail("rejected", { text: "no\u009b0m", list: ["\u202ea"], deep: { a: { b: 1 } } }), { text: "no 0m", list: [" a"], deep: { a: { b: 1 } } });
+  assert.deepEqual(cleanDetail("rejected", { text: "no\u009b0m", list: ["\u202ea"], deep: { a: { b: 1 } } }), {
+    text: "no 0m",
+    list: [" a"],
+    deep: { a: { b: 1 } },
+  });
 });

@@ -38,6 +38,15 @@ function cleanValue(value: unknown, depth: number): unknown {
   if (typeof value === "number" || typeof value === "boolean") return value;
   if (value instanceof Date) return value.toISOString();
   if (typeof value !== "object" || value === null || depth === 0) return undefined;
-  if (Array.isArray(value)) return value.slice(0, MAX_LIST).map((one) => cleanValue(one, depth - 1)).filter((one) => one !== undefined);
-  return Object.fromEntries(Object.entries(value).slice(0, MAX_LIST).map(([name, one]) => [name, cleanValue(one, depth - 1)]).filter(([, one]) => one !== undefined));
+  if (Array.isArray(value))
+    return value
+      .slice(0, MAX_LIST)
+      .map((one) => cleanValue(one, depth - 1))
+      .filter((one) => one !== undefined);
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, MAX_LIST)
+      .map(([name, one]) => [name, cleanValue(one, depth - 1)])
+      .filter(([, one]) => one !== undefined),
+  );
 }

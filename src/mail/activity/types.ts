@@ -55,9 +55,32 @@ export type EntryKind = "routing" | "sending";
  * try. `deferred` is also what was left with the sender. `error`: we, or a worker, failed; the sender comes again.
  * `unknown`: the server stopped before it logged the outcome.
  */
-export type EntryStatus = "received" | "sent" | "handled" | "dropped" | "queued" | "deferred" | "delivered" | "deliveryFailed" | "rejected" | "error" | "unknown";
+export type EntryStatus =
+  | "received"
+  | "sent"
+  | "handled"
+  | "dropped"
+  | "queued"
+  | "deferred"
+  | "delivered"
+  | "deliveryFailed"
+  | "rejected"
+  | "error"
+  | "unknown";
 
-export const ENTRY_STATUSES = ["received", "sent", "handled", "dropped", "queued", "deferred", "delivered", "deliveryFailed", "rejected", "error", "unknown"] as const satisfies EntryStatus[];
+export const ENTRY_STATUSES = [
+  "received",
+  "sent",
+  "handled",
+  "dropped",
+  "queued",
+  "deferred",
+  "delivered",
+  "deliveryFailed",
+  "rejected",
+  "error",
+  "unknown",
+] as const satisfies EntryStatus[];
 export const ENTRY_ACTIONS = ["forward", "worker", "drop", "reject"] as const satisfies Entry["action"][];
 
 export interface Delivery {

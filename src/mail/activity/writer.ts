@@ -55,7 +55,10 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   }
 
   function schedule() {
-    timer ??= setTimeout(() => void flush(), attempts === 0 ? flushMs : Math.min(flushMs * 2 ** attempts, MAX_WAIT_MS)).unref();
+    timer ??= setTimeout(
+      () => void flush(),
+      attempts === 0 ? flushMs : Math.min(flushMs * 2 ** attempts, MAX_WAIT_MS),
+    ).unref();
   }
 
   function flush(): Promise<void> {
@@ -98,7 +101,10 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
   /** Resolves with what has to be done again. */
   async function writeOnce(messages: Map<string, Message>, first: boolean): Promise<Map<string, Message>> {
     // What begins here is new, as a rule; when it is not, it is read the second time.
-    const there = Map.groupBy(await table.find(sought([...messages.values()].filter(({ begins }) => !first || !begins))), ({ kind, message }) => `${kind} ${message}`);
+    const there = Map.groupBy(
+      await table.find(sought([...messages.values()].filter(({ begins }) => !first || !begins))),
+      ({ kind, message }) => `${kind} ${message}`,
+    );
     const inserts: EntryRow[] = [];
     const updates: { row: EntryRow; wide: boolean }[] = [];
     for (const [key, message] of messages) {
@@ -112,7 +118,14 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
           if (isKept(entry)) inserts.push(rowOf(entry, 1));
         } else {
           const row = rowOf(entry, before.version + 1);
-          updates.push({ row, wide: row.account_id !== before.account_id || row.zone_id !== before.zone_id || row.at !== before.at || row.from_key !== before.from_key });
+          updates.push({
+            row,
+            wide:
+              row.account_id !== before.account_id ||
+              row.zone_id !== before.zone_id ||
+              row.at !== before.at ||
+              row.from_key !== before.from_key,
+          });
         }
       }
     }
@@ -181,8 +194,12 @@ function steps(events: TraceEvent[]): Map<string, Message> {
 function sought(messages: Message[]): { ids: string[]; prefixes: string[] } {
   const ids = new Set<string>();
   const prefixes: string[] = [];
-  for (const { place: { kind, message }, steps: heard } of messages) {
-    if (heard.some(({ event, rcpts }) => rcpts === undefined || (kind === "routing" && mayBeMisnamed(event)))) prefixes.push(messagePrefix(kind, message));
+  for (const {
+    place: { kind, message },
+    steps: heard,
+  } of messages) {
+    if (heard.some(({ event, rcpts }) => rcpts === undefined || (kind === "routing" && mayBeMisnamed(event))))
+      prefixes.push(messagePrefix(kind, message));
     else for (const { rcpts } of heard) for (const rcpt of rcpts!) ids.add(entryId(kind, message, rcpt));
   }
   return { ids: [...ids], prefixes };
@@ -201,7 +218,12 @@ function fold({ place, steps: heard }: Message, known: Entry[]): Entry[] {
 }
 
 /** The entries of the recipients an event names; those of everyone when it names nobody. */
-function entriesFor(place: Place, entries: Map<string, Entry>, rcpts: string[] | undefined, event: TraceEvent): Entry[] {
+function entriesFor(
+  place: Place,
+  entries: Map<string, Entry>,
+  rcpts: string[] | undefined,
+  event: TraceEvent,
+): Entry[] {
   if (rcpts === undefined) return [...entries.values()];
   return rcpts.flatMap((rcpt) => {
     const id = entryId(place.kind, place.message, rcpt);
@@ -217,11 +239,19 @@ function entriesFor(place: Place, entries: Map<string, Entry>, rcpts: string[] |
 function misnamed({ kind }: Place, entries: Map<string, Entry>, rcpt: string, event: TraceEvent): Entry | undefined {
   if (kind === "sending" || !mayBeMisnamed(event) || entries.size === 0) return undefined;
   const all = [...entries.values()];
-  const sends = (entry: Entry) => entry.deliveries.some(({ to }) => rcptKey(to) === rcptKey(rcpt)) || entry.events.some((one) => [one.detail["to"]].flat().some((to) => typeof to === "string" && rcptKey(to) === rcptKey(rcpt)));
+  const sends = (entry: Entry) =>
+    entry.deliveries.some(({ to }) => rcptKey(to) === rcptKey(rcpt)) ||
+    entry.events.some((one) =>
+      [one.detail["to"]].flat().some((to) => typeof to === "string" && rcptKey(to) === rcptKey(rcpt)),
+    );
   return all.find(sends) ?? (all.length === 1 ? all[0] : undefined);
 }
 
-const mayBeMisnamed = ({ step, detail }: TraceEvent) => step !== "received" && typeof detail["messageId"] === "string" && detail["to"] === undefined;
+const mayBeMisnamed = ({ step, detail }: TraceEvent) =>
+  step !== "received" && typeof detail["messageId"] === "string" && detail["to"] === undefined;
 
 /** Rejected mail for foreign domains is not logged: it would fill the log. Bounces to return paths are logged without an account. */
-const isKept = (entry: Entry): boolean => entry.kind === "sending" || entry.account !== "" || entry.events.some(({ detail: { returnPaths } }) => Array.isArray(returnPaths) && returnPaths.includes(entry.to));
+const isKept = (entry: Entry): boolean =>
+  entry.kind === "sending" ||
+  entry.account !== "" ||
+  entry.events.some(({ detail: { returnPaths } }) => Array.isArray(returnPaths) && returnPaths.includes(entry.to));

@@ -27,7 +27,8 @@ export const addressesMigration: Migration = {
   name: "mail-003-addresses",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("email_addresses")
+    await db.schema
+      .createTable("email_addresses")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("email", "text", (column) => column.notNull())
@@ -39,9 +40,20 @@ export const addressesMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    await db.schema.createIndex("email_addresses_address").on("email_addresses").columns(["account_id", "address"]).unique().execute();
-    await db.schema.createIndex("email_addresses_created").on("email_addresses").columns(["account_id", "created_at", "id"]).execute();
-    await sql`create unique index email_addresses_token on email_addresses (token_hash) where token_hash is not null`.execute(db);
+    await db.schema
+      .createIndex("email_addresses_address")
+      .on("email_addresses")
+      .columns(["account_id", "address"])
+      .unique()
+      .execute();
+    await db.schema
+      .createIndex("email_addresses_created")
+      .on("email_addresses")
+      .columns(["account_id", "created_at", "id"])
+      .execute();
+    await sql`create unique index email_addresses_token on email_addresses (token_hash) where token_hash is not null`.execute(
+      db,
+    );
   },
 };
 
@@ -52,22 +64,62 @@ export interface StoredAddress extends DestinationAddress {
   sentAt: number | null;
 }
 
-export const addressById = async (db: AddressExecutor, account: string, id: string): Promise<StoredAddress | undefined> =>
-  fromRow(await db.selectFrom("email_addresses").selectAll().where("id", "=", id).where("account_id", "=", account).executeTakeFirst());
+export const addressById = async (
+  db: AddressExecutor,
+  account: string,
+  id: string,
+): Promise<StoredAddress | undefined> =>
+  fromRow(
+    await db
+      .selectFrom("email_addresses")
+      .selectAll()
+      .where("id", "=", id)
+      .where("account_id", "=", account)
+      .executeTakeFirst(),
+  );
 
-export const addressCalled = async (db: AddressExecutor, account: string, address: string): Promise<StoredAddress | undefined> =>
-  fromRow(await db.selectFrom("email_addresses").selectAll().where("account_id", "=", account).where("address", "=", address).executeTakeFirst());
+export const addressCalled = async (
+  db: AddressExecutor,
+  account: string,
+  address: string,
+): Promise<StoredAddress | undefined> =>
+  fromRow(
+    await db
+      .selectFrom("email_addresses")
+      .selectAll()
+      .where("account_id", "=", account)
+      .where("address", "=", address)
+      .executeTakeFirst(),
+  );
 
 export const addressByToken = async (db: AddressExecutor, hash: string): Promise<StoredAddress | undefined> =>
   fromRow(await db.selectFrom("email_addresses").selectAll().where("token_hash", "=", hash).executeTakeFirst());
 
 /** The account's first verified one. */
 export const oldestVerified = async (db: AddressExecutor, account: string): Promise<StoredAddress | undefined> =>
-  fromRow(await db.selectFrom("email_addresses").selectAll().where("account_id", "=", account).where("verified_at", "is not", null).orderBy("created_at").orderBy("id").limit(1).executeTakeFirst());
+  fromRow(
+    await db
+      .selectFrom("email_addresses")
+      .selectAll()
+      .where("account_id", "=", account)
+      .where("verified_at", "is not", null)
+      .orderBy("created_at")
+      .orderBy("id")
+      .limit(1)
+      .executeTakeFirst(),
+  );
 
 /** An account has some hundreds at most: counted, not kept. */
 export async function countAddresses(db: AddressExecutor, account: string): Promise<number> {
-  return Number((await db.selectFrom("email_addresses").select(({ fn }) => fn.countAll<number>().as("count")).where("account_id", "=", account).executeTakeFirstOrThrow()).count);
+  return Number(
+    (
+      await db
+        .selectFrom("email_addresses")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .where("account_id", "=", account)
+        .executeTakeFirstOrThrow()
+    ).count,
+  );
 }
 
 export interface AddressQuery {
@@ -75,17 +127,32 @@ export interface AddressQuery {
   direction?: "asc" | "desc" | undefined;
 }
 
-export async function listAddresses(db: AddressExecutor, account: string, { verified, direction = "asc" }: AddressQuery, page: PageRequest): Promise<Page<StoredAddress>> {
+export async function listAddresses(
+  db: AddressExecutor,
+  account: string,
+  { verified, direction = "asc" }: AddressQuery,
+  page: PageRequest,
+): Promise<Page<StoredAddress>> {
   const all = db.selectFrom("email_addresses").where("account_id", "=", account);
   const those = verified === undefined ? all : all.where("verified_at", verified ? "is not" : "is", null);
   const { total } = await those.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-  const rows = await those.selectAll().orderBy("created_at", direction).orderBy("id", direction).limit(page.perPage).offset(offsetOf(page)).execute();
+  const rows = await those
+    .selectAll()
+    .orderBy("created_at", direction)
+    .orderBy("id", direction)
+    .limit(page.perPage)
+    .offset(offsetOf(page))
+    .execute();
   return { items: rows.map((row) => fromRow(row)!), total: Number(total) };
 }
 
 export async function keepAddress(db: AddressExecutor, stored: StoredAddress): Promise<void> {
   const row = toRow(stored);
-  await db.insertInto("email_addresses").values(row).onConflict((conflict) => conflict.column("id").doUpdateSet(row)).execute();
+  await db
+    .insertInto("email_addresses")
+    .values(row)
+    .onConflict((conflict) => conflict.column("id").doUpdateSet(row))
+    .execute();
 }
 
 export async function deleteAddress(db: AddressExecutor, id: string): Promise<void> {
@@ -93,12 +160,28 @@ export async function deleteAddress(db: AddressExecutor, id: string): Promise<vo
 }
 
 const toRow = (one: StoredAddress): Row => ({
-  id: one.id, account_id: one.account, email: one.email, address: one.address, verified_at: one.verifiedAt, token_hash: one.tokenHash, token_expires_at: one.tokenExpiresAt,
-  sent_at: one.sentAt, created_at: one.createdAt, modified_at: one.modifiedAt,
+  id: one.id,
+  account_id: one.account,
+  email: one.email,
+  address: one.address,
+  verified_at: one.verifiedAt,
+  token_hash: one.tokenHash,
+  token_expires_at: one.tokenExpiresAt,
+  sent_at: one.sentAt,
+  created_at: one.createdAt,
+  modified_at: one.modifiedAt,
 });
 
 const fromRow = (row: Row | undefined): StoredAddress | undefined =>
   row && {
-    id: row.id, account: row.account_id, email: row.email, address: row.address, verifiedAt: row.verified_at, tokenHash: row.token_hash, tokenExpiresAt: row.token_expires_at,
-    sentAt: row.sent_at, createdAt: row.created_at, modifiedAt: row.modified_at,
+    id: row.id,
+    account: row.account_id,
+    email: row.email,
+    address: row.address,
+    verifiedAt: row.verified_at,
+    tokenHash: row.token_hash,
+    tokenExpiresAt: row.token_expires_at,
+    sentAt: row.sent_at,
+    createdAt: row.created_at,
+    modifiedAt: row.modified_at,
   };

@@ -9,13 +9,30 @@ const DAY = 24 * 3_600_000;
 export function addressesConformance(engine: TestEngine): void {
   describe("destination addresses", () => {
     test("are verified by the link that was mailed to them", async (t) => {
-      const { routing: { addresses }, mails, clock, db } = await openRouting(t, engine);
+      const {
+        routing: { addresses },
+        mails,
+        clock,
+        db,
+      } = await openRouting(t, engine);
       const made = await addresses.create(ACCOUNT, " Me@Example.net ");
-      assert.deepEqual(made, { id: made.id, account: ACCOUNT, email: "Me@Example.net", verifiedAt: null, createdAt: clock.now(), modifiedAt: clock.now() });
-      assert.deepEqual(mails.map(({ address, link }) => [address, link.startsWith("https://mail.example/email/verify/")]), [["Me@Example.net", true]]);
+      assert.deepEqual(made, {
+        id: made.id,
+        account: ACCOUNT,
+        email: "Me@Example.net",
+        verifiedAt: null,
+        createdAt: clock.now(),
+        modifiedAt: clock.now(),
+      });
+      assert.deepEqual(
+        mails.map(({ address, link }) => [address, link.startsWith("https://mail.example/email/verify/")]),
+        [["Me@Example.net", true]],
+      );
       const { token } = mails[0]!;
       assert.ok(token.length >= 32);
-      const rows = JSON.stringify(await db.tables<{ email_addresses: object }>().selectFrom("email_addresses").selectAll().execute());
+      const rows = JSON.stringify(
+        await db.tables<{ email_addresses: object }>().selectFrom("email_addresses").selectAll().execute(),
+      );
       assert.equal(rows.includes(token), false, "only its hash is kept");
       assert.deepEqual(await addresses.pending(token), made);
       assert.equal(await addresses.isVerified(ACCOUNT, "me@example.net"), false);
@@ -26,11 +43,17 @@ export function addressesConformance(engine: TestEngine): void {
       assert.deepEqual(await addresses.verify(token), verified, "once more is no mistake");
       assert.equal(await addresses.isVerified(ACCOUNT, "ME@example.net"), true);
       assert.equal(await addresses.isVerified(OTHER_ACCOUNT, "me@example.net"), false);
-      for (const wrong of ["", "x".repeat(43), `${token}x`, "../etc"]) assert.equal((await refusal(addresses.verify(wrong)))[0], "badLink");
+      for (const wrong of ["", "x".repeat(43), `${token}x`, "../etc"])
+        assert.equal((await refusal(addresses.verify(wrong)))[0], "badLink");
     });
 
     test("links end: by time, by another mail, with the address", async (t) => {
-      const { routing: { addresses }, mails, clock, mailer } = await openRouting(t, engine);
+      const {
+        routing: { addresses },
+        mails,
+        clock,
+        mailer,
+      } = await openRouting(t, engine);
       const { id } = await addresses.create(ACCOUNT, "me@example.net");
       assert.equal((await refusal(addresses.resend(ACCOUNT, id)))[0], "tooSoon");
       assert.equal((await addresses.create(ACCOUNT, "ME@example.net")).id, id);
@@ -58,7 +81,12 @@ export function addressesConformance(engine: TestEngine): void {
     });
 
     test("are listed in pages, limited in number, and nobody else's", async (t) => {
-      const { routing: { addresses }, clock } = await openRouting(t, engine, { addresses: { link: (token) => token, sendVerification: async () => {}, limit: 3 } });
+      const {
+        routing: { addresses },
+        clock,
+      } = await openRouting(t, engine, {
+        addresses: { link: (token) => token, sendVerification: async () => {}, limit: 3 },
+      });
       const made = [];
       for (const name of ["a", "b", "c"]) {
         made.push(await addresses.create(ACCOUNT, `${name}@example.net`));
@@ -69,8 +97,17 @@ export function addressesConformance(engine: TestEngine): void {
       const theirs = await addresses.create(OTHER_ACCOUNT, "a@example.net");
       assert.equal((await refusal(addresses.get(ACCOUNT, theirs.id)))[0], "noAddress");
       await addresses.setVerified(ACCOUNT, made[1]!.id, true);
-      const names = async (query = {}, at = page) => (await addresses.list(ACCOUNT, query, at)).items.map(({ email }) => email[0]).join("");
-      assert.deepEqual([await names(), await names({ direction: "desc" }), await names({ verified: true }), await names({ verified: false })], ["abc", "cba", "b", "ac"]);
+      const names = async (query = {}, at = page) =>
+        (await addresses.list(ACCOUNT, query, at)).items.map(({ email }) => email[0]).join("");
+      assert.deepEqual(
+        [
+          await names(),
+          await names({ direction: "desc" }),
+          await names({ verified: true }),
+          await names({ verified: false }),
+        ],
+        ["abc", "cba", "b", "ac"],
+      );
       assert.deepEqual([await names({}, { page: 2, perPage: 2 }), await names({}, { page: 3, perPage: 2 })], ["c", ""]);
       assert.equal((await addresses.list(ACCOUNT, {}, { page: 2, perPage: 2 })).total, 3);
       assert.equal(await addresses.firstVerified(ACCOUNT), "b@example.net");
@@ -78,8 +115,22 @@ export function addressesConformance(engine: TestEngine): void {
     });
 
     test("that are none are refused", async (t) => {
-      const { routing: { addresses }, mails } = await openRouting(t, engine);
-      for (const wrong of ["", "me", "postmaster", "a@b@", "Me <me@example.net>", "a@[192.0.2.1]", `${"x".repeat(90)}@example.net`, "a b@example.net", "a@exa mple.net"]) assert.equal((await refusal(addresses.create(ACCOUNT, wrong)))[0], "badAddress", wrong);
+      const {
+        routing: { addresses },
+        mails,
+      } = await openRouting(t, engine);
+      for (const wrong of [
+        "",
+        "me",
+        "postmaster",
+        "a@b@",
+        "Me <me@example.net>",
+        "a@[192.0.2.1]",
+        `${"x".repeat(90)}@example.net`,
+        "a b@example.net",
+        "a@exa mple.net",
+      ])
+        assert.equal((await refusal(addresses.create(ACCOUNT, wrong)))[0], "badAddress", wrong);
       assert.equal(mails.length, 0);
       assert.equal((await addresses.create(ACCOUNT, "grüße@bücher.example")).email, "grüße@bücher.example");
       assert.equal(await addresses.isVerified(ACCOUNT, "grüße@xn--bcher-kva.example"), false);
@@ -88,7 +139,11 @@ export function addressesConformance(engine: TestEngine): void {
     });
 
     test("mails to strangers are limited", async (t) => {
-      const { routing: { addresses }, mails, clock } = await openRouting(t, engine);
+      const {
+        routing: { addresses },
+        mails,
+        clock,
+      } = await openRouting(t, engine);
       const again = async () => {
         const { id } = await addresses.create(ACCOUNT, "stranger@example.net");
         await addresses.delete(ACCOUNT, id);
@@ -101,7 +156,9 @@ export function addressesConformance(engine: TestEngine): void {
     });
 
     test("many at once make one", async (t) => {
-      const { routing: { addresses } } = await openRouting(t, engine);
+      const {
+        routing: { addresses },
+      } = await openRouting(t, engine);
       const made = await Promise.all(Array.from({ length: 5 }, () => addresses.create(ACCOUNT, "me@example.net")));
       assert.equal(new Set(made.map(({ id }) => id)).size, 1);
       assert.equal((await addresses.list(ACCOUNT, {}, page)).total, 1);

@@ -7,7 +7,18 @@ import { keyOf, readRecipient } from "../routing/recipient.ts";
 import { switchDestination } from "../routing/rules-table.ts";
 import type { RoutingTables } from "../routing/tables.ts";
 import {
-  addressById, addressByToken, addressCalled, countAddresses, deleteAddress, keepAddress, listAddresses, oldestVerified, type AddressExecutor, type AddressQuery, type AddressTables, type StoredAddress,
+  addressById,
+  addressByToken,
+  addressCalled,
+  countAddresses,
+  deleteAddress,
+  keepAddress,
+  listAddresses,
+  oldestVerified,
+  type AddressExecutor,
+  type AddressQuery,
+  type AddressTables,
+  type StoredAddress,
 } from "./addresses-table.ts";
 import type { DestinationAddress, VerificationMail } from "./types.ts";
 
@@ -97,7 +108,18 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
 
   async function insert(account: string, email: string, address: string): Promise<StoredAddress> {
     const now = clock.now();
-    const fresh: StoredAddress = { id: ids.hex(), account, email, address, verifiedAt: null, tokenHash: null, tokenExpiresAt: null, sentAt: null, createdAt: now, modifiedAt: now };
+    const fresh: StoredAddress = {
+      id: ids.hex(),
+      account,
+      email,
+      address,
+      verifiedAt: null,
+      tokenHash: null,
+      tokenExpiresAt: null,
+      sentAt: null,
+      createdAt: now,
+      modifiedAt: now,
+    };
     try {
       return await db.transaction<AddressTables, StoredAddress>(async (tx) => {
         const there = await addressCalled(tx, account, address);
@@ -114,7 +136,10 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
   }
 
   /** Changes an address and, with it, the rules that forward to it. */
-  async function change(find: (tx: AddressExecutor) => Promise<StoredAddress>, to: "verified" | "unverified" | "deleted"): Promise<DestinationAddress> {
+  async function change(
+    find: (tx: AddressExecutor) => Promise<StoredAddress>,
+    to: "verified" | "unverified" | "deleted",
+  ): Promise<DestinationAddress> {
     const { address, zones } = await db.transaction<Both, { address: StoredAddress; zones: string[] }>(async (tx) => {
       const addresses = tx as unknown as AddressExecutor;
       const before = await find(addresses);
@@ -122,9 +147,17 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
       if (to === "deleted") await deleteAddress(addresses, before.id);
       if (to === "deleted" || (to === "verified") !== (before.verifiedAt !== null)) {
         // Of one that is not verified any more the old link is void too.
-        const after: StoredAddress = { ...before, verifiedAt: to === "verified" ? now : null, modifiedAt: now, ...(to === "unverified" && { tokenHash: null, tokenExpiresAt: null }) };
+        const after: StoredAddress = {
+          ...before,
+          verifiedAt: to === "verified" ? now : null,
+          modifiedAt: now,
+          ...(to === "unverified" && { tokenHash: null, tokenExpiresAt: null }),
+        };
         if (to !== "deleted") await keepAddress(addresses, after);
-        return { address: to === "deleted" ? before : after, zones: await switchDestination(tx, before.account, before.address, to, now) };
+        return {
+          address: to === "deleted" ? before : after,
+          zones: await switchDestination(tx, before.account, before.address, to, now),
+        };
       }
       return { address: before, zones: [] };
     });
@@ -134,7 +167,8 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
 
   async function byToken(from: AddressExecutor, token: string): Promise<StoredAddress> {
     const found = TOKEN.test(token) ? await addressByToken(from, hashOf(token)) : undefined;
-    if (found === undefined || found.tokenExpiresAt === null || found.tokenExpiresAt <= clock.now()) throw routingErrors.badLink();
+    if (found === undefined || found.tokenExpiresAt === null || found.tokenExpiresAt <= clock.now())
+      throw routingErrors.badLink();
     return found;
   }
 
@@ -147,7 +181,8 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
     async create(account, given) {
       const email = given.trim();
       const read = readRecipient(email);
-      if (email.length > MAX_EMAIL || read === undefined || read.domain === "" || read.domain.startsWith("[")) throw routingErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
+      if (email.length > MAX_EMAIL || read === undefined || read.domain === "" || read.domain.startsWith("["))
+        throw routingErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
       const stored = await insert(account, email, keyOf(read));
       return bare(stored.verifiedAt !== null || waitMs(stored) > 0 ? stored : await sendLink(stored));
     },
@@ -174,4 +209,11 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
   }
 }
 
-const bare = ({ id, account, email, verifiedAt, createdAt, modifiedAt }: StoredAddress): DestinationAddress => ({ id, account, email, verifiedAt, createdAt, modifiedAt });
+const bare = ({ id, account, email, verifiedAt, createdAt, modifiedAt }: StoredAddress): DestinationAddress => ({
+  id,
+  account,
+  email,
+  verifiedAt,
+  createdAt,
+  modifiedAt,
+});

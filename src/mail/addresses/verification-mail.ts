@@ -14,24 +14,43 @@ export interface VerificationMailParts {
 }
 
 /** Sends the verification email to a new destination address. Throws UserError verificationRefused, verificationDelayed. */
-export function createVerificationMail({ transport, clock, ids, from }: VerificationMailParts): VerificationMail["sendVerification"] {
+export function createVerificationMail({
+  transport,
+  clock,
+  ids,
+  from,
+}: VerificationMailParts): VerificationMail["sendVerification"] {
   return async (address, link) => {
     const sender = parseMailbox(from);
     const recipient = parseMailbox(address);
-    if (sender === undefined || recipient === undefined) throw new Fault(`cannot create a verification email from ${from} to ${address}: one of them is not an address`);
+    if (sender === undefined || recipient === undefined)
+      throw new Fault(`cannot create a verification email from ${from} to ${address}: one of them is not an address`);
     const messageId = ids.messageId(domainOf(sender.address));
     const draft = {
-      from: sender, to: [recipient], cc: [], bcc: [], attachments: [],
+      from: sender,
+      to: [recipient],
+      cc: [],
+      bcc: [],
+      attachments: [],
       subject: "Verify your address",
       // RFC 3834 5: no out-of-office answers to this.
       headers: [["Auto-Submitted", "auto-generated"]] as [string, string][],
       text: `Somebody wants to forward mail to ${recipient.address}.\n\nIf that was you, open this page and confirm it:\n\n${link}\n\nIf it was not you, do nothing: nothing will be sent.\n`,
     };
     const raw = await compose(draft, { messageId, at: new Date(clock.now()) });
-    const settled = await transport.deliver({ messageId, cause: "send", from: sender.address, to: [recipient.address], raw: () => raw });
+    const settled = await transport.deliver({
+      messageId,
+      cause: "send",
+      from: sender.address,
+      to: [recipient.address],
+      raw: () => raw,
+    });
     const refused = settled.find((one) => !one.ok);
     if (refused === undefined || refused.ok) return;
-    const { temporary, reply: { code, enhanced, text } } = refused;
+    const {
+      temporary,
+      reply: { code, enhanced, text },
+    } = refused;
     const details = { address: recipient.address, reply: `${code} ${enhanced} ${text}`, from: sender.address };
     throw temporary ? routingErrors.verificationDelayed(details) : routingErrors.verificationRefused(details);
   };

@@ -28,7 +28,10 @@ const ZONE: Record<string, unknown[] | Error> = {
   "_dmarc.q.example TXT": [["v=DMARC1; p=quarantine"]],
   "_dmarc.n.example TXT": [["v=DMARC1; p=none"]],
   "_dmarc.dark.example TXT": noAnswer("ESERVFAIL"),
-  ...recordOf(RSA), ...recordOf(ED), ...recordOf(OTHER), ...recordOf(FORWARDER),
+  ...recordOf(RSA),
+  ...recordOf(ED),
+  ...recordOf(OTHER),
+  ...recordOf(FORWARDER),
 };
 
 const signer = createSigner({ clock });
@@ -54,16 +57,42 @@ async function signedMail(text: string, ...keys: DkimKey[]): Promise<MailSource>
 
 test("SPF, two DKIM signatures and DMARC hold: the message is accepted, and says so", async () => {
   const verdict = await check(from("alice@a.example"), await signedMail(`${HEADER}\nHello\n`, RSA, ED));
-  assert.deepEqual({ ...verdict, summary: 0, fields: 0, dkim: verdict.dkim.map(({ result, domain, algorithm }) => [result, domain, algorithm]) }, {
-    spf: { result: "pass", domain: "a.example", identity: "mailfrom" },
-    dkim: [["pass", "a.example", "rsa-sha256"], ["pass", "a.example", "ed25519-sha256"]],
-    dmarc: { result: "pass", from: "a.example", policy: "reject", aligned: { spf: "a.example", dkim: "a.example" } },
-    arc: { result: "none", instance: 0 },
-    accept: true, quarantine: false, summary: 0, fields: 0,
+  assert.deepEqual(
+    {
+      ...verdict,
+      summary: 0,
+      fields: 0,
+      dkim: verdict.dkim.map(({ result, domain, algorithm }) => [result, domain, algorithm]),
+    },
+    {
+      spf: { result: "pass", domain: "a.example", identity: "mailfrom" },
+      dkim: [
+        ["pass", "a.example", "rsa-sha256"],
+        ["pass", "a.example", "ed25519-sha256"],
+      ],
+      dmarc: { result: "pass", from: "a.example", policy: "reject", aligned: { spf: "a.example", dkim: "a.example" } },
+      arc: { result: "none", instance: 0 },
+      accept: true,
+      quarantine: false,
+      summary: 0,
+      fields: 0,
+    },
+  );
+  assert.match(
+    verdict.fields,
+    /^Authentication-Results: mx\.us\.example;\r\n\tspf=pass smtp\.mailfrom=alice@a\.example;\r\n\tdkim=pass header\.d=a\.example header\.s=rsa header\.a=rsa-sha256 header\.b=\S+;/,
+  );
+  assert.match(
+    verdict.fields,
+    /\r\nReceived-SPF: pass \(mx\.us\.example: domain of a\.example designates 192\.0\.2\.10 as permitted sender\)\r\n\tclient-ip=192\.0\.2\.10; envelope-from="alice@a\.example";\r\n\thelo=mx\.other\.example; receiver=mx\.us\.example; identity=mailfrom\r\n$/,
+  );
+  assert.partialDeepStrictEqual(traceDetail(verdict), {
+    spf: "pass",
+    dkim: "pass",
+    dmarc: "pass",
+    arc: "none",
+    accept: true,
   });
-  assert.match(verdict.fields, /^Authentication-Results: mx\.us\.example;\r\n\tspf=pass smtp\.mailfrom=alice@a\.example;\r\n\tdkim=pass header\.d=a\.example header\.s=rsa header\.a=rsa-sha256 header\.b=\S+;/);
-  assert.match(verdict.fields, /\r\nReceived-SPF: pass \(mx\.us\.example: domain of a\.example designates 192\.0\.2\.10 as permitted sender\)\r\n\tclient-ip=192\.0\.2\.10; envelope-from="alice@a\.example";\r\n\thelo=mx\.other\.example; receiver=mx\.us\.example; identity=mailfrom\r\n$/);
-  assert.partialDeepStrictEqual(traceDetail(verdict), { spf: "pass", dkim: "pass", dmarc: "pass", arc: "none", accept: true });
 });
 
 const reply = async (...args: Parameters<typeof check>) => (await check(...args)).reply;
@@ -72,7 +101,10 @@ const ELSEWHERE = "198.51.100.1";
 test("neither SPF nor DKIM: 550 5.7.26; one of them is enough", async () => {
   const text = "From: x@unknown.example\n\nHello\n";
   const refused = await reply(from("x@unknown.example"), mail(text));
-  assert.deepEqual([refused?.code, refused?.enhanced, refused?.text], [550, "5.7.26", `Mail of unknown.example from ${PEER} passes neither SPF (none) nor DKIM (none)`]);
+  assert.deepEqual(
+    [refused?.code, refused?.enhanced, refused?.text],
+    [550, "5.7.26", `Mail of unknown.example from ${PEER} passes neither SPF (none) nor DKIM (none)`],
+  );
   assert.equal(await reply(from("x@other.example"), mail(text)), undefined);
   assert.equal(await reply(from("x@unknown.example"), await signedMail(text, OTHER)), undefined);
   assert.equal((await reply(from("x@broken.example"), mail(text)))?.code, 550);
@@ -81,23 +113,35 @@ test("neither SPF nor DKIM: 550 5.7.26; one of them is enough", async () => {
 
 test("DMARC: reject is answered with 550 5.7.1, quarantine is tagged, none is let pass", async () => {
   const rejected = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`));
-  assert.deepEqual([rejected.accept, rejected.reply], [false, { code: 550, enhanced: "5.7.1", text: "Message fails DMARC, and the policy of a.example is to reject it" }]);
+  assert.deepEqual(
+    [rejected.accept, rejected.reply],
+    [false, { code: 550, enhanced: "5.7.1", text: "Message fails DMARC, and the policy of a.example is to reject it" }],
+  );
   const set = await check(from("x@other.example"), mail("From: x@q.example\n\nHello\n"));
-  assert.deepEqual([set.accept, set.quarantine, set.why], [true, true, "DMARC of q.example fails, whose policy is to quarantine"]);
+  assert.deepEqual(
+    [set.accept, set.quarantine, set.why],
+    [true, true, "DMARC of q.example fails, whose policy is to quarantine"],
+  );
   assert.match(set.fields, /\r\nX-Reelpost-Quarantine: DMARC of q\.example fails/);
   assert.match(set.summary, /dmarc=fail header\.from=q\.example policy\.dmarc=quarantine/);
   const sub = await check(from("x@other.example"), mail("From: x@sub.a.example\n\nHello\n"));
   assert.deepEqual([sub.quarantine, sub.dmarc.policy], [true, "quarantine"]);
   const none = await check(from("x@other.example"), mail("From: x@n.example\n\nHello\n"));
   assert.deepEqual([none.accept, none.quarantine, none.dmarc.result], [true, false, "fail"]);
-  const lenient = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`), { policy: { dmarcFail: { none: "accept", quarantine: "accept", reject: "quarantine" } } });
+  const lenient = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`), {
+    policy: { dmarcFail: { none: "accept", quarantine: "accept", reject: "quarantine" } },
+  });
   assert.deepEqual([lenient.accept, lenient.quarantine], [true, true]);
 });
 
 test("an SPF fail weighs as much as the operator says", async () => {
   const source = await signedMail(`${HEADER}\nHello\n`, RSA);
   assert.equal((await check(from("alice@a.example", ELSEWHERE), source)).accept, true);
-  assert.deepEqual(await reply(from("alice@a.example", ELSEWHERE), source, { policy: { spfFail: "reject" } }), { code: 550, enhanced: "5.7.23", text: `${ELSEWHERE} may not send mail of a.example (SPF)` });
+  assert.deepEqual(await reply(from("alice@a.example", ELSEWHERE), source, { policy: { spfFail: "reject" } }), {
+    code: 550,
+    enhanced: "5.7.23",
+    text: `${ELSEWHERE} may not send mail of a.example (SPF)`,
+  });
 });
 
 test("while DNS does not answer and it matters, the sender is asked to come again", async () => {
@@ -106,8 +150,14 @@ test("while DNS does not answer and it matters, the sender is asked to come agai
     assert.deepEqual([said?.code, said?.enhanced], [451, "4.4.3"], JSON.stringify(said));
     return said!.text;
   };
-  assert.match(await deferred(from("x@slow.example"), mail("From: x@slow.example\n\nx\n")), /SPF record of slow\.example/);
-  assert.match(await deferred(from("x@other.example"), mail("From: x@dark.example\n\nx\n")), /DMARC policy of dark\.example/);
+  assert.match(
+    await deferred(from("x@slow.example"), mail("From: x@slow.example\n\nx\n")),
+    /SPF record of slow\.example/,
+  );
+  assert.match(
+    await deferred(from("x@other.example"), mail("From: x@dark.example\n\nx\n")),
+    /DMARC policy of dark\.example/,
+  );
   const signed = await signedMail(`${HEADER}\nHello\n`, RSA);
   const noKey = authenticator({}, { "rsa._domainkey.a.example TXT": noAnswer("ESERVFAIL") });
   assert.deepEqual((await noKey.check(from("x@unknown.example"), signed)).reply?.code, 451);
@@ -115,8 +165,15 @@ test("while DNS does not answer and it matters, the sender is asked to come agai
   assert.equal((await check(from("x@slow.example"), signed)).accept, true);
   // The signature that might have lined up.
   assert.deepEqual((await noKey.check(from("x@other.example"), signed)).reply?.code, 451);
-  assert.equal((await noKey.check(from("x@other.example"), signed, { policy: { temporary: "accept" } })).reply?.code, 550);
-  assert.equal((await check(from("x@slow.example"), mail("From: x@slow.example\n\nx\n"), { policy: { temporary: "accept" } })).accept, true);
+  assert.equal(
+    (await noKey.check(from("x@other.example"), signed, { policy: { temporary: "accept" } })).reply?.code,
+    550,
+  );
+  assert.equal(
+    (await check(from("x@slow.example"), mail("From: x@slow.example\n\nx\n"), { policy: { temporary: "accept" } }))
+      .accept,
+    true,
+  );
 });
 
 test("a key that is gone, and a name DNS cannot have, are no reason to wait", async () => {
@@ -129,7 +186,11 @@ test("a key that is gone, and a name DNS cannot have, are no reason to wait", as
 
 test("the null sender is checked by HELO; bounces can be let in without", async () => {
   const text = "From: MAILER-DAEMON@other.example\nSubject: failure\n\nx\n";
-  assert.deepEqual((await check(from(""), mail(text))).spf, { result: "pass", domain: "mx.other.example", identity: "helo" });
+  assert.deepEqual((await check(from(""), mail(text))).spf, {
+    result: "pass",
+    domain: "mx.other.example",
+    identity: "helo",
+  });
   const unknown = { ...from(""), helo: "nobody.example" };
   assert.equal((await check(unknown, mail(text))).reply?.code, 550);
   assert.equal((await check(unknown, mail(text), { policy: { requireOfBounces: false } })).accept, true);
@@ -152,34 +213,59 @@ test("a signature over a part of the body is none, and rsa-sha1 neither", async 
   assert.deepEqual([altered.dkim[0]!.result, altered.accept], ["neutral", false]);
   const { dkimSign } = await import("mailauth");
   const old = async (options: object) => {
-    const { signatures } = await dkimSign(Buffer.from(await textOf(mail(`${HEADER}\nHello\n`))), { signatureData: [{ ...RSA, signingDomain: RSA.domain, signTime: new Date(clock.now()), ...options }] } as never);
-    return check(from("x@unknown.example"), mail(`${signatures}${HEADER}\nHello\n${"maxBodyLength" in options ? "more\n" : ""}`));
+    const { signatures } = await dkimSign(Buffer.from(await textOf(mail(`${HEADER}\nHello\n`))), {
+      signatureData: [{ ...RSA, signingDomain: RSA.domain, signTime: new Date(clock.now()), ...options }],
+    } as never);
+    return check(
+      from("x@unknown.example"),
+      mail(`${signatures}${HEADER}\nHello\n${"maxBodyLength" in options ? "more\n" : ""}`),
+    );
   };
   const sha1 = await old({ algorithm: "rsa-sha1" });
   assert.deepEqual([sha1.dkim[0]!.result, sha1.accept], ["policy", false]);
   const partial = await old({ maxBodyLength: 7 });
-  assert.deepEqual([partial.dkim[0]!.result, partial.dkim[0]!.why, partial.accept], ["policy", "6 octets of the body are not signed", false]);
+  assert.deepEqual(
+    [partial.dkim[0]!.result, partial.dkim[0]!.why, partial.accept],
+    ["policy", "6 octets of the body are not signed", false],
+  );
 });
 
 /** A message signed with `key` and this `i=` value. */
 async function signedAs(identity: string, key: DkimKey): Promise<MailSource> {
   const bodyHash = createBodyHash();
   bodyHash.push(Buffer.from("Hello\r\n"));
-  const fields = HEADER.trimEnd().split("\n").map((line) => `${line}\r\n`);
-  const field = await messageSignature("DKIM-Signature", `v=1; i=${identity}`, { fields, bodyHash: bodyHash.digest(), time: clock.now() / 1000 }, { ...key, key: createPrivateKey(key.privateKey) });
+  const fields = HEADER.trimEnd()
+    .split("\n")
+    .map((line) => `${line}\r\n`);
+  const field = await messageSignature(
+    "DKIM-Signature",
+    `v=1; i=${identity}`,
+    { fields, bodyHash: bodyHash.digest(), time: clock.now() / 1000 },
+    { ...key, key: createPrivateKey(key.privateKey) },
+  );
   return mail(`${field}${HEADER}\nHello\n`);
 }
 
 test("rejects a signature whose i= is outside d= (RFC 6376 6.1.1)", async () => {
-  const result = async (identity: string) => (await check(from("x@other.example"), await signedAs(identity, RSA))).dkim[0]!;
-  for (const inside of ["@a.example", "alice@a.example", "@sub.a.example", "alice@deep.sub.A.EXAMPLE"]) assert.equal((await result(inside)).result, "pass", inside);
+  const result = async (identity: string) =>
+    (await check(from("x@other.example"), await signedAs(identity, RSA))).dkim[0]!;
+  for (const inside of ["@a.example", "alice@a.example", "@sub.a.example", "alice@deep.sub.A.EXAMPLE"])
+    assert.equal((await result(inside)).result, "pass", inside);
   for (const outside of ["@other.example", "alice@example", "@xa.example", "@a.example.evil.example", "a.example"]) {
-    assert.partialDeepStrictEqual(await result(outside), { result: "permerror", domain: "a.example", why: "domain mismatch between i= and d=" }, outside);
+    assert.partialDeepStrictEqual(
+      await result(outside),
+      { result: "permerror", domain: "a.example", why: "domain mismatch between i= and d=" },
+      outside,
+    );
   }
   const refused = await check(from("x@unknown.example"), await signedAs("@other.example", RSA));
   assert.deepEqual([refused.accept, refused.dmarc.result], [false, "fail"]);
   const dark = authenticator({}, { "rsa._domainkey.a.example TXT": noAnswer("ESERVFAIL") });
-  assert.equal((await dark.check(from("x@other.example"), await signedAs("@other.example", RSA))).dkim[0]!.result, "permerror", "no key makes it valid");
+  assert.equal(
+    (await dark.check(from("x@other.example"), await signedAs("@other.example", RSA))).dkim[0]!.result,
+    "permerror",
+    "no key makes it valid",
+  );
 });
 
 test("enforces the key flag t=s: i= must be d= itself (RFC 6376 3.6.1)", async () => {
@@ -200,14 +286,25 @@ test("a seal of a trusted forwarder outweighs DMARC, and ours goes on top", asyn
   const listed = (await textOf(original)).replace("Subject: hi", "Subject: [list] hi");
   const passed = mail((await signer.sign(mail(listed), { seal: { key: FORWARDER, verdict: first } })) + listed);
   const verdict = await check(from("x@other.example"), passed);
-  assert.deepEqual([verdict.reply?.code, verdict.arc.result, verdict.arc.sealer, verdict.arc.said?.dmarc], [550, "pass", "list.example", "pass"]);
+  assert.deepEqual(
+    [verdict.reply?.code, verdict.arc.result, verdict.arc.sealer, verdict.arc.said?.dmarc],
+    [550, "pass", "list.example", "pass"],
+  );
   const trusting = { policy: { trustedSealers: ["List.example"] } };
   const trusted = await check(from("x@other.example"), passed, trusting);
   assert.deepEqual([trusted.accept, trusted.dmarc.result], [true, "fail"]);
-  const sealed = (await signer.sign(passed, { dkim: [OTHER], seal: { key: OTHER, verdict: trusted } })) + (await textOf(passed));
+  const sealed =
+    (await signer.sign(passed, { dkim: [OTHER], seal: { key: OTHER, verdict: trusted } })) + (await textOf(passed));
   const next = await check(from("x@other.example"), mail(sealed));
-  assert.deepEqual([next.arc.result, next.arc.instance, next.arc.sealer, next.dkim[0]!.result], ["pass", 2, "other.example", "pass"]);
-  assert.equal((await check(from("x@other.example"), mail((await textOf(passed)).replace("[list]", "[evil]")), trusting)).reply?.code, 550);
+  assert.deepEqual(
+    [next.arc.result, next.arc.instance, next.arc.sealer, next.dkim[0]!.result],
+    ["pass", 2, "other.example", "pass"],
+  );
+  assert.equal(
+    (await check(from("x@other.example"), mail((await textOf(passed)).replace("[list]", "[evil]")), trusting)).reply
+      ?.code,
+    550,
+  );
 });
 
 test("a large message is checked on another thread, out of a file or out of memory, with the same result", async () => {
@@ -215,10 +312,20 @@ test("a large message is checked on another thread, out of a file or out of memo
   const spool = await newSpool();
   const small = authenticator({ inlineBytes: 0 });
   const whole = Buffer.from(await textOf(await signedMail(`${HEADER}\n${body}`, RSA, ED)));
-  for (const source of [spool.hold(whole), await spool.collect((async function* () { yield whole; })())]) {
+  for (const source of [
+    spool.hold(whole),
+    await spool.collect(
+      (async function* () {
+        yield whole;
+      })(),
+    ),
+  ]) {
     const verdict = await small.check(from("alice@a.example"), source);
     assert.deepEqual(verdict, await authenticator({ inlineBytes: 1e9 }).check(from("alice@a.example"), source));
-    assert.deepEqual(verdict.dkim.map(({ result }) => result), ["pass", "pass"]);
+    assert.deepEqual(
+      verdict.dkim.map(({ result }) => result),
+      ["pass", "pass"],
+    );
     await source.discard();
   }
   assert.ok(small.resolver.asked.includes("rsa._domainkey.a.example TXT"));
@@ -227,14 +334,30 @@ test("a large message is checked on another thread, out of a file or out of memo
 });
 
 test("a source that breaks off, or a thread that takes too long, puts the message off; the next one is served", async () => {
-  const stuck = authenticator({ inlineBytes: 0, threads: { threads: 1, jobMs: 1500, waiting: 1 } }, { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") });
+  const stuck = authenticator(
+    { inlineBytes: 0, threads: { threads: 1, jobMs: 1500, waiting: 1 } },
+    { "rsa._domainkey.a.example TXT": noAnswer("ETIMEOUT") },
+  );
   const source = await signedMail(`${HEADER}\nHello\n`, ED);
-  const broken: MailSource = { ...source, open: () => { throw new Error("disk gone"); } };
+  const broken: MailSource = {
+    ...source,
+    open: () => {
+      throw new Error("disk gone");
+    },
+  };
   const code = (err: unknown) => err instanceof UserError && err.entry.smtp === 451;
   await assert.rejects(stuck.check(from("alice@a.example"), broken), code);
   const waiting = Promise.withResolvers<Uint8Array>();
-  const hanging: MailSource = { ...source, open: () => (async function* () { yield await waiting.promise; })() as never };
-  const [first, second, third] = await Promise.allSettled([hanging, source, source].map((one) => stuck.check(from("alice@a.example"), one)));
+  const hanging: MailSource = {
+    ...source,
+    open: () =>
+      (async function* () {
+        yield await waiting.promise;
+      })() as never,
+  };
+  const [first, second, third] = await Promise.allSettled(
+    [hanging, source, source].map((one) => stuck.check(from("alice@a.example"), one)),
+  );
   assert.ok(first!.status === "rejected" && code(first!.reason));
   assert.equal(second!.status, "fulfilled");
   assert.ok(third!.status === "rejected" && code(third!.reason), "one may wait");
@@ -243,15 +366,27 @@ test("a source that breaks off, or a thread that takes too long, puts the messag
 
 test("hostile headers: bounded lines, signatures and lookups", { timeout: 60_000 }, async () => {
   const started = performance.now();
-  await assert.rejects(check(from("x@other.example"), mail(`From: a@n.example\nX: ${"\n ".repeat(20_001)}\n\nx\n`)), (err: unknown) => err instanceof UserError && err.entry.smtp === 554);
-  const many = Array.from({ length: 2000 }, (_, i) => `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=d${i}.example; s=s; l=${i}; h=from; bh=x; b=x\n`).join("");
+  await assert.rejects(
+    check(from("x@other.example"), mail(`From: a@n.example\nX: ${"\n ".repeat(20_001)}\n\nx\n`)),
+    (err: unknown) => err instanceof UserError && err.entry.smtp === 554,
+  );
+  const many = Array.from(
+    { length: 2000 },
+    (_, i) => `DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=d${i}.example; s=s; l=${i}; h=from; bh=x; b=x\n`,
+  ).join("");
   const flooded = authenticator();
   const verdict = await flooded.check(from("x@other.example"), mail(`${many}From: a@n.example\n\nx\n`));
   assert.equal(verdict.dkim.length, 10);
   const wide = `From: a@n.example\n${"To: x@y.example\n".repeat(9000)}DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=a.example; s=rsa; h=from:${"x:".repeat(7000)}to; bh=x; b=x\n`;
   await flooded.check(from("x@other.example"), mail(`${wide}\nx\n`));
-  await flooded.check(from("x@other.example"), mail(`From: a@n.example\n${`References:${"\n <x@y>".repeat(19_000)}\n`}\nx\n`));
-  await flooded.check(from("x@other.example"), mail(`From: ${"(".repeat(20_000)}\nAuthentication-Results: ${"(".repeat(20_000)}\n\nx\n`));
+  await flooded.check(
+    from("x@other.example"),
+    mail(`From: a@n.example\n${`References:${"\n <x@y>".repeat(19_000)}\n`}\nx\n`),
+  );
+  await flooded.check(
+    from("x@other.example"),
+    mail(`From: ${"(".repeat(20_000)}\nAuthentication-Results: ${"(".repeat(20_000)}\n\nx\n`),
+  );
   assert.ok(performance.now() - started < 20_000, `${performance.now() - started} ms`);
 });
 
@@ -263,22 +398,34 @@ test("questions over the limit of one message are not asked", async () => {
 });
 
 test("what others wrote in our name goes, and only that", async () => {
-  const others = "Authentication-Results: mx.else.example; spf=pass\nAuthentication-Results: (mx.us.example) mx2.us.example; x=y\n";
+  const others =
+    "Authentication-Results: mx.else.example; spf=pass\nAuthentication-Results: (mx.us.example) mx2.us.example; x=y\n";
   const forged = [
-    "Authentication-Results: mx.us.example; spf=pass\n", "authentication-results :\n (a (b) \\) c)\n MX.US.example. 1; dkim=pass\n", 'Authentication-Results: "mx.us.example"; dmarc=pass\n',
-    "Authentication-Results: ((( mx.else.example\n", "Authentication-Results:\n", "X-Reelpost-Quarantine: no\n", "X-reelpost-quarantine : no\n",
+    "Authentication-Results: mx.us.example; spf=pass\n",
+    "authentication-results :\n (a (b) \\) c)\n MX.US.example. 1; dkim=pass\n",
+    'Authentication-Results: "mx.us.example"; dmarc=pass\n',
+    "Authentication-Results: ((( mx.else.example\n",
+    "Authentication-Results:\n",
+    "X-Reelpost-Quarantine: no\n",
+    "X-reelpost-quarantine : no\n",
   ];
   const source = mail(`${forged.join("")}${others}${HEADER}\nbody\n`);
   const result = tagged(source, { fields: "Authentication-Results: mx.us.example; spf=fail\r\n" });
   const wanted = `Authentication-Results: mx.us.example; spf=fail\n${others}${HEADER}\nbody\n`.replaceAll("\n", "\r\n");
   assert.equal(await textOf(result), wanted);
   assert.equal(result.size, wanted.length);
-  for (const start of [0, 5, result.headerBlock.length, result.headerBlock.length + 3, result.size]) assert.equal(await textOf(result, start), wanted.slice(start));
+  for (const start of [0, 5, result.headerBlock.length, result.headerBlock.length + 3, result.size])
+    assert.equal(await textOf(result, start), wanted.slice(start));
 });
 
 test("results out of hostile words stay one field each", async () => {
   const evil = 'x"y\\z;(a)@other.example';
-  const { fields } = await check({ from: evil, helo: 'h"\\\u00e9 (;', ip: PEER }, mail('From: "a\r\n b" <a@n.example>\nDKIM-Signature: v=1; a=rsa-sha256; d=evil(\u00e9).example; s=a"b; h=from; bh=x; b=(((\n\nx\n'));
+  const { fields } = await check(
+    { from: evil, helo: 'h"\\\u00e9 (;', ip: PEER },
+    mail(
+      'From: "a\r\n b" <a@n.example>\nDKIM-Signature: v=1; a=rsa-sha256; d=evil(\u00e9).example; s=a"b; h=from; bh=x; b=(((\n\nx\n',
+    ),
+  );
   assert.deepEqual(fields.match(/^\S[^:]*:/gm), ["Authentication-Results:", "Received-SPF:"]);
   assert.match(fields, /^[\t\r\n -~]*$/);
   assert.match(fields, /envelope-from="x\\"y\\\\z;\(a\)@other\.example"/);

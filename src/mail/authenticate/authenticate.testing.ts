@@ -9,7 +9,11 @@ import type { DkimKey } from "./sign.ts";
 /** Parts for the tests of this room. */
 
 export const NOW = Date.UTC(2026, 0, 5, 7, 8, 9);
-export const clock: Clock = { now: () => NOW, sleep: (_, signal) => new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason), { once: true })) };
+export const clock: Clock = {
+  now: () => NOW,
+  sleep: (_, signal) =>
+    new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason), { once: true })),
+};
 export const PEER = "192.0.2.10";
 
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -32,24 +32,42 @@ export interface Authenticator {
    * Finds out who stands behind a message and what is to be done with it. Rejects only with a UserError that has an SMTP answer: for a header
    * section beyond all measure (554), or when it cannot be done now (451). `policy` changes single rules for this message.
    */
-  check(envelope: Pick<Envelope, "from" | "helo" | "ip">, source: MailSource, options?: { policy?: Partial<AuthenticationPolicy> }): Promise<Verdict>;
+  check(
+    envelope: Pick<Envelope, "from" | "helo" | "ip">,
+    source: MailSource,
+    options?: { policy?: Partial<AuthenticationPolicy> },
+  ): Promise<Verdict>;
   /** The message with the fields of the verdict on top, and without what others wrote in our name. */
   tagged(source: MailSource, verdict: Pick<Verdict, "fields">): MailSource;
   close(): Promise<void>;
 }
 
 export function createAuthenticator({
-  resolver, authservId, clock, policy: changes, lookups, threads, inlineBytes = 256 * 1024, inlineHeaderBytes = 32 * 1024, minKeyBits = 1024,
+  resolver,
+  authservId,
+  clock,
+  policy: changes,
+  lookups,
+  threads,
+  inlineBytes = 256 * 1024,
+  inlineHeaderBytes = 32 * 1024,
+  minKeyBits = 1024,
 }: AuthenticatorOptions): Authenticator {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(authservId)) throw new TypeError(`not a name to give results under: ${authservId}`);
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/.test(authservId))
+    throw new TypeError(`not a name to give results under: ${authservId}`);
   const policy = { ...DEFAULT_AUTHENTICATION_POLICY, ...changes };
   const limits = { ...DEFAULT_LOOKUP_LIMITS, ...lookups };
   const others = createBodyThreads(threads);
 
   function verify(source: MailSource, asked: Resolver, options: SignatureOptions) {
     const header = verifiableHeader(source.headerBlock);
-    const body = source.size <= inlineBytes && header.length <= inlineHeaderBytes ? source.open(source.headerBlock.length) : undefined;
-    return body instanceof Uint8Array ? verifySignatures(Buffer.concat([header, body]), asked, options) : others.verify(source, header, asked, options);
+    const body =
+      source.size <= inlineBytes && header.length <= inlineHeaderBytes
+        ? source.open(source.headerBlock.length)
+        : undefined;
+    return body instanceof Uint8Array
+      ? verifySignatures(Buffer.concat([header, body]), asked, options)
+      : others.verify(source, header, asked, options);
   }
 
   return {
@@ -57,7 +75,10 @@ export function createAuthenticator({
       const rules = { ...policy, ...special };
       const asked = boundedResolver(resolver, clock, limits);
       const options = { minKeyBits, now: clock.now(), ip: envelope.ip, partialBody: rules.partialBody };
-      const [spf, signatures] = await Promise.all([checkSpf(envelope, asked, authservId), verify(source, asked, options)]);
+      const [spf, signatures] = await Promise.all([
+        checkSpf(envelope, asked, authservId),
+        verify(source, asked, options),
+      ]);
       const { dmarc, authors } = await checkDmarc(spf, signatures, asked);
       const results = { spf, dkim: signatures.dkim, dmarc, arc: signatures.arc };
       const decision = decide({ ...results, authors, ip: envelope.ip }, rules);

@@ -42,8 +42,14 @@ async function verify({ header, body, options }: VerifyJob) {
   try {
     pieces = createPieces(() => tell({ kind: "more" }));
     // The verifier joins an unfinished line with the next chunk: few large ones.
-    const rest = body.kind === "file" ? createReadStream(body.path, { start: body.start, highWaterMark: 1024 * 1024 }) : pieces.read();
-    tell({ kind: "done", results: await verifySignatures(Readable.from(joined(header, rest), { objectMode: false }), resolver, options) });
+    const rest =
+      body.kind === "file"
+        ? createReadStream(body.path, { start: body.start, highWaterMark: 1024 * 1024 })
+        : pieces.read();
+    tell({
+      kind: "done",
+      results: await verifySignatures(Readable.from(joined(header, rest), { objectMode: false }), resolver, options),
+    });
   } catch (err) {
     tell({ kind: "failed", message: err instanceof Error ? (err.stack ?? err.message) : String(err) });
   }

@@ -11,7 +11,12 @@ import type { SignatureOptions, SignatureResults } from "./signatures.ts";
  */
 export interface BodyThreads {
   /** `header` stands in for the header section of the source. Rejects with a UserError that has a 4xx answer when it cannot be done now. */
-  verify(source: MailSource, header: Uint8Array, resolver: Resolver, options: SignatureOptions): Promise<SignatureResults>;
+  verify(
+    source: MailSource,
+    header: Uint8Array,
+    resolver: Resolver,
+    options: SignatureOptions,
+  ): Promise<SignatureResults>;
   /** Ends the threads; what they were at fails. */
   close(): Promise<void>;
 }
@@ -34,8 +39,16 @@ export interface VerifyJob {
 }
 
 export type Answer = { ok: true; value: unknown[] } | { ok: false; code: string; message: string };
-export type ToThread = { kind: "verify"; job: VerifyJob } | { kind: "piece"; bytes: Uint8Array } | { kind: "end" } | { kind: "answer"; id: number; answer: Answer };
-export type FromThread = { kind: "ask"; id: number; name: string; type: LookupType } | { kind: "more" } | { kind: "done"; results: SignatureResults } | { kind: "failed"; message: string };
+export type ToThread =
+  | { kind: "verify"; job: VerifyJob }
+  | { kind: "piece"; bytes: Uint8Array }
+  | { kind: "end" }
+  | { kind: "answer"; id: number; answer: Answer };
+export type FromThread =
+  | { kind: "ask"; id: number; name: string; type: LookupType }
+  | { kind: "more" }
+  | { kind: "done"; results: SignatureResults }
+  | { kind: "failed"; message: string };
 
 const MODULE = new URL(import.meta.url.endsWith(".ts") ? "./body-thread.ts" : "./body-thread.js", import.meta.url);
 const HEAP_MB = 256;
@@ -48,7 +61,12 @@ interface Thread {
   idle?: NodeJS.Timeout;
 }
 
-export function createBodyThreads({ threads = 2, waiting = 50, jobMs = 60_000, idleMs = 30_000 }: BodyThreadsOptions = {}): BodyThreads {
+export function createBodyThreads({
+  threads = 2,
+  waiting = 50,
+  jobMs = 60_000,
+  idleMs = 30_000,
+}: BodyThreadsOptions = {}): BodyThreads {
   const all = new Set<Thread>();
   const free: Thread[] = [];
   const queue: { start: (thread: Thread) => void; refuse: (err: Error) => void }[] = [];
@@ -120,9 +138,16 @@ export function createBodyThreads({ threads = 2, waiting = 50, jobMs = 60_000, i
   };
 }
 
-const bodyOf = ({ file, headerBlock }: MailSource): VerifyJob["body"] => (file === undefined ? { kind: "pieces" } : { kind: "file", path: file, start: headerBlock.length });
+const bodyOf = ({ file, headerBlock }: MailSource): VerifyJob["body"] =>
+  file === undefined ? { kind: "pieces" } : { kind: "file", path: file, start: headerBlock.length };
 
-function runJob(worker: Worker, source: MailSource, job: VerifyJob, resolver: Resolver, jobMs: number): Promise<SignatureResults> {
+function runJob(
+  worker: Worker,
+  source: MailSource,
+  job: VerifyJob,
+  resolver: Resolver,
+  jobMs: number,
+): Promise<SignatureResults> {
   const { promise, resolve, reject } = Promise.withResolvers<SignatureResults>();
   const room = createRoom(WINDOW);
   const tell = (message: ToThread) => worker.postMessage(message);
@@ -138,7 +163,9 @@ function runJob(worker: Worker, source: MailSource, job: VerifyJob, resolver: Re
       case "more":
         return room.more();
       case "ask":
-        return void ask(resolver, message.name, message.type).then((answer) => tell({ kind: "answer", id: message.id, answer }));
+        return void ask(resolver, message.name, message.type).then((answer) =>
+          tell({ kind: "answer", id: message.id, answer }),
+        );
     }
   }
 

@@ -8,7 +8,11 @@ import type { DmarcResult, ResultWord, SpfResult } from "./verdict.ts";
 const POLICIES = ["none", "quarantine", "reject"] as const;
 
 /** DMARC as RFC 9989 has it (tree walk, `np`, `t`), for the one author domain a message must have. */
-export async function checkDmarc(spf: SpfResult, { dkim, from, fromFields }: SignatureResults, resolver: Resolver): Promise<{ dmarc: DmarcResult; authors: Authors }> {
+export async function checkDmarc(
+  spf: SpfResult,
+  { dkim, from, fromFields }: SignatureResults,
+  resolver: Resolver,
+): Promise<{ dmarc: DmarcResult; authors: Authors }> {
   const found = await dmarc({
     headerFrom: from,
     fromFields,
@@ -18,7 +22,14 @@ export async function checkDmarc(spf: SpfResult, { dkim, from, fromFields }: Sig
   });
   if (found === false) {
     const authors = fromFields > 1 || new Set(from.map(domainOf)).size > 1 ? "several" : "none";
-    return { dmarc: { result: "permerror", aligned: {}, why: authors === "none" ? "From names no domain" : "From names several authors" }, authors };
+    return {
+      dmarc: {
+        result: "permerror",
+        aligned: {},
+        why: authors === "none" ? "From names no domain" : "From names several authors",
+      },
+      authors,
+    };
   }
   const { status, alignment, error } = found;
   const policy = POLICIES.find((one) => one === found.policy);

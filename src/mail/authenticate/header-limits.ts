@@ -32,4 +32,5 @@ export function verifiableHeader(block: Uint8Array): Uint8Array {
 }
 
 const LF = 0x0a;
-const isSignature = (start: Uint8Array) => /^dkim-signature[ \t\r\n]*:/i.test(Buffer.from(start.buffer, start.byteOffset, start.length).toString("latin1"));
+const isSignature = (start: Uint8Array) =>
+  /^dkim-signature[ \t\r\n]*:/i.test(Buffer.from(start.buffer, start.byteOffset, start.length).toString("latin1"));

@@ -11,16 +11,28 @@ const base: Results = {
 } as unknown as Results;
 
 const decided = (changes: Partial<Results>, policy: Partial<AuthenticationPolicy> = {}) => {
-  const decision = decide({ ...base, authors: "one", ip: "192.0.2.1", ...changes }, { ...DEFAULT_AUTHENTICATION_POLICY, ...policy });
+  const decision = decide(
+    { ...base, authors: "one", ip: "192.0.2.1", ...changes },
+    { ...DEFAULT_AUTHENTICATION_POLICY, ...policy },
+  );
   return decision.kind === "refuse" ? decision.refusal.entry.smtp : decision.kind;
 };
 
-const sealed = (said: object | undefined, more: object = {}) => ({ arc: { result: "pass", instance: 1, sealer: "list.example", ...(said && { said }), ...more } as unknown as Results["arc"] });
+const sealed = (said: object | undefined, more: object = {}) => ({
+  arc: {
+    result: "pass",
+    instance: 1,
+    sealer: "list.example",
+    ...(said && { said }),
+    ...more,
+  } as unknown as Results["arc"],
+});
 const trusting = { trustedSealers: ["list.example"] };
 
 test("a trusted ARC seal overrides a DMARC fail only if the sealer reports dmarc=pass (RFC 8617 7.2.1)", () => {
   assert.equal(decided(sealed({ dmarc: "pass" }), trusting), "accept");
-  for (const dmarc of ["fail", "none", "temperror", undefined]) assert.equal(decided(sealed({ dmarc }), trusting), 550, String(dmarc));
+  for (const dmarc of ["fail", "none", "temperror", undefined])
+    assert.equal(decided(sealed({ dmarc }), trusting), 550, String(dmarc));
   assert.equal(decided(sealed(undefined), trusting), 550);
 });
 
@@ -35,7 +47,13 @@ test("a permanent rejection takes precedence over a temporary one from any check
   assert.equal(decided(unknownDmarc), 451);
   // In order of the checks the temporary one comes first.
   const spfFail = { spf: { result: "fail", domain: "b.example", identity: "mailfrom" } as Results["spf"] };
-  assert.equal(decided({ ...unknownDmarc, ...spfFail, dkim: [{ result: "pass", domain: "c.example" }] as unknown as Results["dkim"] }, { spfFail: "reject" }), 550);
+  assert.equal(
+    decided(
+      { ...unknownDmarc, ...spfFail, dkim: [{ result: "pass", domain: "c.example" }] as unknown as Results["dkim"] },
+      { spfFail: "reject" },
+    ),
+    550,
+  );
 });
 
 test("defers a DMARC fail if the lookup of a DKIM key or SPF record that might align fails (RFC 9989 5.3)", () => {

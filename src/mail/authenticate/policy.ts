@@ -41,7 +41,10 @@ export const DEFAULT_AUTHENTICATION_POLICY: AuthenticationPolicy = {
 /** How many authors From names. */
 export type Authors = "one" | "none" | "several";
 
-export type Decision = { kind: "accept" } | { kind: "quarantine"; why: string } | { kind: "refuse"; refusal: UserError };
+export type Decision =
+  | { kind: "accept" }
+  | { kind: "quarantine"; why: string }
+  | { kind: "refuse"; refusal: UserError };
 
 interface Case extends Results {
   authors: Authors;
@@ -51,7 +54,12 @@ interface Case extends Results {
 const ACCEPT: Decision = { kind: "accept" };
 
 export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
-  const verdicts = [checkAuthors(mail, policy), checkDmarc(mail, policy), checkRequired(mail, policy), checkSpfFail(mail, policy)];
+  const verdicts = [
+    checkAuthors(mail, policy),
+    checkDmarc(mail, policy),
+    checkRequired(mail, policy),
+    checkSpfFail(mail, policy),
+  ];
   // What can be told for good is told before what has to wait.
   const refusals = verdicts.flatMap((verdict) => (verdict.kind === "refuse" ? [verdict] : []));
   const final = refusals.find(({ refusal }) => (refusal.entry.smtp ?? 0) >= 500);
@@ -61,7 +69,9 @@ export function decide(mail: Case, policy: AuthenticationPolicy): Decision {
 function checkAuthors({ authors }: Case, { noAuthor, severalAuthors }: AuthenticationPolicy): Decision {
   if (authors === "one") return ACCEPT;
   const what = authors === "none" ? "no author's domain" : "several authors";
-  return act(authors === "none" ? noAuthor : severalAuthors, `From names ${what}`, () => mailErrors.authorUnclear({ what }));
+  return act(authors === "none" ? noAuthor : severalAuthors, `From names ${what}`, () =>
+    mailErrors.authorUnclear({ what }),
+  );
 }
 
 function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolicy): Decision {
@@ -70,19 +80,36 @@ function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolic
   const action = policy.dmarcFail[dmarc.policy ?? "none"];
   if (action === "accept" || isVouchedFor(arc, policy)) return ACCEPT;
   // RFC 7489 6.6.2, RFC 9989 5.3: what could not be looked up might have lined up.
-  if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary)) return unclear(`whether ${dmarc.from} stands behind it`, policy);
-  return act(action, `DMARC of ${dmarc.from} fails, whose policy is to ${dmarc.policy}`, () => mailErrors.dmarcRejected({ domain: dmarc.from }));
+  if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary))
+    return unclear(`whether ${dmarc.from} stands behind it`, policy);
+  return act(action, `DMARC of ${dmarc.from} fails, whose policy is to ${dmarc.policy}`, () =>
+    mailErrors.dmarcRejected({ domain: dmarc.from }),
+  );
 }
 
 function isVouchedFor({ result, sealer, said }: ArcResult, { trustedSealers }: AuthenticationPolicy): boolean {
-  return result === "pass" && sealer !== undefined && trustedSealers.some((domain) => domain.toLowerCase() === sealer.toLowerCase()) && said?.dmarc === "pass";
+  return (
+    result === "pass" &&
+    sealer !== undefined &&
+    trustedSealers.some((domain) => domain.toLowerCase() === sealer.toLowerCase()) &&
+    said?.dmarc === "pass"
+  );
 }
 
 function checkRequired({ spf, dkim, ip }: Case, policy: AuthenticationPolicy): Decision {
   if (policy.require === "nothing" || (spf.identity === "helo" && !policy.requireOfBounces)) return ACCEPT;
   if (spf.result === "pass" || dkim.some(({ result }) => result === "pass")) return ACCEPT;
-  if ([spf, ...dkim].some(isTemporary)) return unclear(spf.result === "temperror" ? `the SPF record of ${spf.domain}` : `the DKIM key of ${dkim.find(isTemporary)?.domain}`, policy);
-  return { kind: "refuse", refusal: mailErrors.notAuthenticated({ domain: spf.domain, ip, spf: spf.result, dkim: dkim[0]?.result ?? "none" }) };
+  if ([spf, ...dkim].some(isTemporary))
+    return unclear(
+      spf.result === "temperror"
+        ? `the SPF record of ${spf.domain}`
+        : `the DKIM key of ${dkim.find(isTemporary)?.domain}`,
+      policy,
+    );
+  return {
+    kind: "refuse",
+    refusal: mailErrors.notAuthenticated({ domain: spf.domain, ip, spf: spf.result, dkim: dkim[0]?.result ?? "none" }),
+  };
 }
 
 function checkSpfFail({ spf, ip }: Case, { spfFail }: AuthenticationPolicy): Decision {

@@ -10,7 +10,10 @@ const never: Resolver = () => new Promise(() => {});
 test("a question is asked once, whatever the case of its letters", async () => {
   const table = tableResolver({ "a.example A": ["192.0.2.1"] });
   const resolver = boundedResolver(table, createManualClock(), DEFAULT_LOOKUP_LIMITS);
-  assert.deepEqual(await Promise.all([resolver("a.example", "A"), resolver("A.Example", "A")]), [["192.0.2.1"], ["192.0.2.1"]]);
+  assert.deepEqual(await Promise.all([resolver("a.example", "A"), resolver("A.Example", "A")]), [
+    ["192.0.2.1"],
+    ["192.0.2.1"],
+  ]);
   await assert.rejects(resolver("b.example", "A"), code("ENOTFOUND"));
   await assert.rejects(resolver("b.example", "A"), code("ENOTFOUND"));
   assert.equal(table.asked.length, 2);
@@ -32,18 +35,30 @@ test("an answer that does not come is a timeout, one by one and all together", a
 test("names DNS cannot have are not asked about; nor is anything beyond the limit", async () => {
   const table = tableResolver({ "a.example A": ["192.0.2.1"] });
   const resolver = boundedResolver(table, createManualClock(), { ...DEFAULT_LOOKUP_LIMITS, lookups: 1 });
-  for (const name of ["", ".", "a..example", `${"x".repeat(64)}.example`, "a.".repeat(130)]) await assert.rejects(resolver(name, "TXT"), code("ENOTFOUND"), name);
+  for (const name of ["", ".", "a..example", `${"x".repeat(64)}.example`, "a.".repeat(130)])
+    await assert.rejects(resolver(name, "TXT"), code("ENOTFOUND"), name);
   assert.deepEqual(await resolver("a.example.", "A"), ["192.0.2.1"]);
   await assert.rejects(resolver("b.example", "A"), code("ETIMEOUT"));
   assert.equal(table.asked.length, 1);
 });
 
 test("a resolver that throws at once is one that failed", async () => {
-  const resolver = boundedResolver(() => { throw new Error("broken"); }, createManualClock(), DEFAULT_LOOKUP_LIMITS);
+  const resolver = boundedResolver(
+    () => {
+      throw new Error("broken");
+    },
+    createManualClock(),
+    DEFAULT_LOOKUP_LIMITS,
+  );
   await assert.rejects(resolver("a.example", "A"), { message: "A a.example: EFAILED", cause: new Error("broken") });
 });
 
 test("a failure tells of the question and not of those who were asked", async () => {
-  const asked = async () => { throw Object.assign(new Error("TXT a.example: 10.0.0.53:53: recvmsg ECONNREFUSED"), { code: "ESERVFAIL" }); };
-  await assert.rejects(boundedResolver(asked, createManualClock(), DEFAULT_LOOKUP_LIMITS)("a.example", "TXT"), { message: "TXT a.example: ESERVFAIL", code: "ESERVFAIL" });
+  const asked = async () => {
+    throw Object.assign(new Error("TXT a.example: 10.0.0.53:53: recvmsg ECONNREFUSED"), { code: "ESERVFAIL" });
+  };
+  await assert.rejects(boundedResolver(asked, createManualClock(), DEFAULT_LOOKUP_LIMITS)("a.example", "TXT"), {
+    message: "TXT a.example: ESERVFAIL",
+    code: "ESERVFAIL",
+  });
 });

@@ -21,7 +21,11 @@ export interface LookupLimits {
 export const DEFAULT_LOOKUP_LIMITS: LookupLimits = { lookups: 150, lookupMs: 5000, totalMs: 20_000 };
 
 /** A resolver for one message: asks each question once and within the limits; what is over them fails as a timeout does. */
-export function boundedResolver(resolver: Resolver, clock: Clock, { lookups, lookupMs, totalMs }: LookupLimits): Resolver & { readonly asked: number } {
+export function boundedResolver(
+  resolver: Resolver,
+  clock: Clock,
+  { lookups, lookupMs, totalMs }: LookupLimits,
+): Resolver & { readonly asked: number } {
   const answers = new Map<string, Promise<unknown[]>>();
   const deadline = clock.now() + totalMs;
   let asked = 0;
@@ -32,7 +36,14 @@ export function boundedResolver(resolver: Resolver, clock: Clock, { lookups, loo
     if (left <= 0) throw failure("ETIMEOUT", `${type} ${name}: the time for looking things up is over`);
     if (asked >= lookups) throw failure("ETIMEOUT", `${type} ${name}: more than ${lookups} questions for one message`);
     asked++;
-    return within(Promise.resolve().then(() => resolver(name, type)).catch(withoutInsides(name, type)), Math.min(left, lookupMs), `${type} ${name}`, clock);
+    return within(
+      Promise.resolve()
+        .then(() => resolver(name, type))
+        .catch(withoutInsides(name, type)),
+      Math.min(left, lookupMs),
+      `${type} ${name}`,
+      clock,
+    );
   }
 
   const bounded: Resolver = (name, type) => {
@@ -69,6 +80,11 @@ async function within<T>(answer: Promise<T>, ms: number, what: string, clock: Cl
 }
 
 /** RFC 1035 2.3.4. A final dot is allowed. */
-const isName = (name: string) => name.length <= 254 && name.replace(/\.$/, "").split(".").every((label) => label !== "" && Buffer.byteLength(label) <= 63);
+const isName = (name: string) =>
+  name.length <= 254 &&
+  name
+    .replace(/\.$/, "")
+    .split(".")
+    .every((label) => label !== "" && Buffer.byteLength(label) <= 63);
 
 export const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });

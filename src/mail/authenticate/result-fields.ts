@@ -8,8 +8,14 @@ import type { ArcResult, DkimResult, DmarcResult, Results, SpfResult } from "./v
 export const QUARANTINE_FIELD = "X-Reelpost-Quarantine";
 
 /** The value of Authentication-Results, folded, without the name and the line end. */
-export function summaryOf({ spf, dkim, dmarc, arc }: Results, { from, ip }: Pick<Envelope, "from" | "ip">, authservId: string): string {
-  return [authservId, spfWords(spf, from), ...dkim.map(dkimWords), dmarcWords(dmarc), arcWords(arc, ip)].join(";\r\n\t");
+export function summaryOf(
+  { spf, dkim, dmarc, arc }: Results,
+  { from, ip }: Pick<Envelope, "from" | "ip">,
+  authservId: string,
+): string {
+  return [authservId, spfWords(spf, from), ...dkim.map(dkimWords), dmarcWords(dmarc), arcWords(arc, ip)].join(
+    ";\r\n\t",
+  );
 }
 
 const spfWords = ({ result, domain, identity, why }: SpfResult, from: string) =>
@@ -19,17 +25,34 @@ const spfWords = ({ result, domain, identity, why }: SpfResult, from: string) =>
 const PLAIN_ADDRESS = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+$/;
 
 const dkimWords = ({ result, domain, selector, algorithm, signature, why }: DkimResult) =>
-  [`dkim=${result}${comment(why ?? (result === "none" ? "message not signed" : undefined))}`, ...property("header.d", domain), ...property("header.s", selector), ...property("header.a", algorithm), ...property("header.b", signature)].join(" ");
+  [
+    `dkim=${result}${comment(why ?? (result === "none" ? "message not signed" : undefined))}`,
+    ...property("header.d", domain),
+    ...property("header.s", selector),
+    ...property("header.a", algorithm),
+    ...property("header.b", signature),
+  ].join(" ");
 
 const dmarcWords = ({ result, from, policy, why }: DmarcResult) =>
-  [`dmarc=${result}${comment(why)}`, ...property("header.from", from), ...property("policy.dmarc", result === "fail" || result === "pass" ? policy : undefined)].join(" ");
+  [
+    `dmarc=${result}${comment(why)}`,
+    ...property("header.from", from),
+    ...property("policy.dmarc", result === "fail" || result === "pass" ? policy : undefined),
+  ].join(" ");
 
 /** RFC 8617 6: the address the message came from goes with it. */
 const arcWords = ({ result, instance, why }: ArcResult, ip: string) =>
-  [`arc=${result}${comment(why ?? (instance > 0 ? `i=${instance}` : undefined))}`, ...property("smtp.remote-ip", ip)].join(" ");
+  [
+    `arc=${result}${comment(why ?? (instance > 0 ? `i=${instance}` : undefined))}`,
+    ...property("smtp.remote-ip", ip),
+  ].join(" ");
 
 /** RFC 7208 9.1, with the keys that help people who read it. */
-export function receivedSpf({ result, domain, identity, why }: SpfResult, { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">, receiver: string): string {
+export function receivedSpf(
+  { result, domain, identity, why }: SpfResult,
+  { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">,
+  receiver: string,
+): string {
   const said: Partial<Record<SpfResult["result"], string>> = {
     pass: `domain of ${domain} designates ${ip} as permitted sender`,
     fail: `domain of ${domain} does not designate ${ip} as permitted sender`,
@@ -44,7 +67,8 @@ export const quarantineField = (why: string): string => `${QUARANTINE_FIELD}: ${
 
 const MAX_VALUE = 250;
 
-const property = (name: string, text: string | undefined): string[] => (text === undefined || text === "" ? [] : [`${name}=${value(text)}`]);
+const property = (name: string, text: string | undefined): string[] =>
+  text === undefined || text === "" ? [] : [`${name}=${value(text)}`];
 
 /** token / quoted-string (RFC 2045 5.1): a slash or an equals sign needs quotes. */
 const value = (text: string): string => (/^[A-Za-z0-9._+-]{1,250}$/.test(text) ? text : quoted(text));
@@ -52,6 +76,11 @@ const value = (text: string): string => (/^[A-Za-z0-9._+-]{1,250}$/.test(text) ?
 const quoted = (text: string) => `"${printable(text).replace(/["\\]/g, "\\$&")}"`;
 
 /** Nothing in it nests, closes or escapes. */
-const comment = (text: string | undefined) => (text === undefined || text === "" ? "" : ` (${printable(text).replace(/[()\\]/g, " ").trim()})`);
+const comment = (text: string | undefined) =>
+  text === undefined || text === ""
+    ? ""
+    : ` (${printable(text)
+        .replace(/[()\\]/g, " ")
+        .trim()})`;
 
 const printable = (text: string) => text.replace(/[^ -~]/gu, "?").slice(0, MAX_VALUE);

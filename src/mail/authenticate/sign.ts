@@ -51,7 +51,12 @@ export function createSigner({ clock }: { clock: Pick<Clock, "now"> }): Signer {
       const [signers, sealer] = [dkim.map(readKey), seal && readKey(seal.key)];
       const signed = { fields, bodyHash: await hashBody(source), time: Math.floor(clock.now() / 1000) };
       const signatures = await Promise.all(signers.map((key) => dkimSignature(signed, key)));
-      const set = sealer && (await arcSet({ ...signed, fields: [...signatures, ...fields] }, sealer, { chain: seal!.verdict.arc.result, results: seal!.verdict.summary }));
+      const set =
+        sealer &&
+        (await arcSet({ ...signed, fields: [...signatures, ...fields] }, sealer, {
+          chain: seal!.verdict.arc.result,
+          results: seal!.verdict.summary,
+        }));
       return (set ?? "") + signatures.join("");
     },
   };

@@ -1,5 +1,13 @@
 import type { Readable } from "node:stream";
-import { arc, dkimVerify, getARChain, type ARCData, type DKIMResult, type DKIMVerifyResult, type DNSResolver } from "mailauth";
+import {
+  arc,
+  dkimVerify,
+  getARChain,
+  type ARCData,
+  type DKIMResult,
+  type DKIMVerifyResult,
+  type DNSResolver,
+} from "mailauth";
 import type { Resolver } from "./resolver.ts";
 import type { ArcResult, DkimResult, ResultWord } from "./verdict.ts";
 
@@ -23,9 +31,19 @@ export interface SignatureOptions {
 }
 
 /** Checks every DKIM signature and the ARC chain (RFC 6376 6, RFC 8617 5.2) in one pass over the message. */
-export async function verifySignatures(message: Readable | Buffer, resolver: Resolver, { minKeyBits, now, ip, partialBody }: SignatureOptions): Promise<SignatureResults> {
+export async function verifySignatures(
+  message: Readable | Buffer,
+  resolver: Resolver,
+  { minKeyBits, now, ip, partialBody }: SignatureOptions,
+): Promise<SignatureResults> {
   const asked = resolver as unknown as DNSResolver;
-  const found = await dkimVerify(message, { resolver: asked, minBitLength: minKeyBits, curTime: new Date(now), rejectRsaSha1: true, sender: "" });
+  const found = await dkimVerify(message, {
+    resolver: asked,
+    minBitLength: minKeyBits,
+    curTime: new Date(now),
+    rejectRsaSha1: true,
+    sender: "",
+  });
   const chain = await arc(strictChain(found), { resolver: asked, minBitLength: minKeyBits, ip, strict: true });
   return {
     dkim: found.results.map((result) => dkimResult(result, partialBody)),
@@ -46,7 +64,10 @@ function strictChain({ arc: data, headers }: DKIMVerifyResult): ARCData {
   }
 }
 
-function dkimResult({ status, signingDomain, selector, algo, signature }: DKIMResult, partialBody: SignatureOptions["partialBody"]): DkimResult {
+function dkimResult(
+  { status, signingDomain, selector, algo, signature }: DKIMResult,
+  partialBody: SignatureOptions["partialBody"],
+): DkimResult {
   const rest = {
     ...(signingDomain ? { domain: signingDomain } : {}),
     ...(selector ? { selector } : {}),
@@ -54,7 +75,8 @@ function dkimResult({ status, signingDomain, selector, algo, signature }: DKIMRe
     ...(signature ? { signature: String(signature).slice(0, 8) } : {}),
   };
   // RFC 6376 6.1.1 and 3.6.1 (t=s): PERMFAIL for any key. Without strict mode mailauth only warns.
-  if (status.warnings?.includes("identity-domain")) return { result: "permerror", ...rest, why: "domain mismatch between i= and d=" };
+  if (status.warnings?.includes("identity-domain"))
+    return { result: "permerror", ...rest, why: "domain mismatch between i= and d=" };
   if (status.result === "pass" && status.underSized !== undefined && partialBody === "ignore") {
     return { result: "policy", ...rest, why: `${status.underSized} octets of the body are not signed` };
   }

@@ -4,15 +4,28 @@ import type { Resolver } from "./resolver.ts";
 import type { ResultWord, SpfResult } from "./verdict.ts";
 
 /** RFC 7208, to the letter: check_host() for the envelope sender, or for HELO where that is null (2.4). */
-export async function checkSpf({ from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">, resolver: Resolver, receiver: string): Promise<SpfResult> {
-  const found = await spf({ sender: from, ip, helo, mta: receiver, resolver: resolver as unknown as DNSResolver, strict: true });
+export async function checkSpf(
+  { from, helo, ip }: Pick<Envelope, "from" | "helo" | "ip">,
+  resolver: Resolver,
+  receiver: string,
+): Promise<SpfResult> {
+  const found = await spf({
+    sender: from,
+    ip,
+    helo,
+    mta: receiver,
+    resolver: resolver as unknown as DNSResolver,
+    strict: true,
+  });
   const result = found.status.result as ResultWord;
   return {
     result,
     domain: found.domain,
     identity: from === "" ? "helo" : "mailfrom",
     ...(result === "temperror" || result === "permerror" ? { why: whyOf(found.status.comment) } : {}),
-    ...(found.explanation === undefined ? {} : { explanation: found.explanation.replace(/[^ -~]/g, "?").slice(0, 500) }),
+    ...(found.explanation === undefined
+      ? {}
+      : { explanation: found.explanation.replace(/[^ -~]/g, "?").slice(0, 500) }),
   };
 }
 

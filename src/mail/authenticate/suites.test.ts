@@ -11,7 +11,8 @@ import { readSuite, tableResolver, zoneResolver, type Section } from "./suites.t
 
 /** Without the suites beside the project there is nothing to run here; the other tests of this room stand on their own. */
 
-const bounded = (resolver: Parameters<typeof boundedResolver>[0]) => boundedResolver(resolver, systemClock, DEFAULT_LOOKUP_LIMITS);
+const bounded = (resolver: Parameters<typeof boundedResolver>[0]) =>
+  boundedResolver(resolver, systemClock, DEFAULT_LOOKUP_LIMITS);
 const OPTIONS = { minKeyBits: 1024, now: Date.UTC(2026, 0, 5), ip: "192.0.2.1", partialBody: "accept" } as const;
 
 const crlf = (text: string) => Buffer.from(text.replace(/\r?\n/g, "\r\n"), "utf8");
@@ -20,9 +21,17 @@ for (const section of readSuite("spf/rfc7208-tests.yml") ?? []) {
   test(`RFC 7208 suite: ${section["description"]}`, async () => {
     const resolver = zoneResolver(section["zonedata"] as Section);
     for (const [name, one] of Object.entries(section["tests"] as Record<string, Section>)) {
-      const found = await checkSpf({ from: one["mailfrom"] as string, helo: one["helo"] as string, ip: one["host"] as string }, bounded(resolver), "receiver.example");
-      assert.ok([one["result"]].flat().includes(found.result), `${name}: ${found.result} (${found.why}), not ${one["result"]}`);
-      if (typeof one["explanation"] === "string" && one["explanation"] !== "DEFAULT" && found.result === "fail") assert.equal(found.explanation?.toLowerCase(), one["explanation"].toLowerCase(), name);
+      const found = await checkSpf(
+        { from: one["mailfrom"] as string, helo: one["helo"] as string, ip: one["host"] as string },
+        bounded(resolver),
+        "receiver.example",
+      );
+      assert.ok(
+        [one["result"]].flat().includes(found.result),
+        `${name}: ${found.result} (${found.why}), not ${one["result"]}`,
+      );
+      if (typeof one["explanation"] === "string" && one["explanation"] !== "DEFAULT" && found.result === "fail")
+        assert.equal(found.explanation?.toLowerCase(), one["explanation"].toLowerCase(), name);
     }
   });
 }
@@ -37,7 +46,8 @@ for (const [at, section] of (readSuite("arc/arc-draft-validation-tests.yml") ?? 
     for (const [name, one] of Object.entries(section["tests"] as Record<string, Section>)) {
       const { arc } = await verifySignatures(crlf(String(one["message"])), bounded(resolver), OPTIONS);
       const wanted = String(one["cv"]).trim().toLowerCase();
-      if (arc.result !== (wanted === "" ? "fail" : wanted) && !ARC_DIFFERENT.has(name)) wrong.push(`${name}: ${arc.result} (${arc.why}), not ${wanted}`);
+      if (arc.result !== (wanted === "" ? "fail" : wanted) && !ARC_DIFFERENT.has(name))
+        wrong.push(`${name}: ${arc.result} (${arc.why}), not ${wanted}`);
     }
     assert.deepEqual(wrong, []);
   });
@@ -45,7 +55,11 @@ for (const [at, section] of (readSuite("arc/arc-draft-validation-tests.yml") ?? 
 
 for (const [at, section] of (readSuite("arc/arc-draft-sign-tests.yml") ?? []).entries()) {
   test(`ARC signing suite, part ${at + 1}: our sets verify, over the body that the suite hashes`, async () => {
-    const key = { domain: section["domain"] as string, selector: section["sel"] as string, key: createPrivateKey(section["privatekey"] as string) };
+    const key = {
+      domain: section["domain"] as string,
+      selector: section["sel"] as string,
+      key: createPrivateKey(section["privatekey"] as string),
+    };
     const resolver = tableResolver(recordsOf(section));
     for (const [name, one] of Object.entries(section["tests"] as Record<string, Section>)) {
       const message = crlf(String(one["message"]));
@@ -55,7 +69,10 @@ for (const [at, section] of (readSuite("arc/arc-draft-sign-tests.yml") ?? []).en
       const hash = createBodyHash();
       hash.push(message.subarray(end + 2));
       const fields = [...fieldRanges(message.subarray(0, end))].map(([from, to]) => header.slice(from, to));
-      const set = await arcSet({ fields, bodyHash: hash.digest(), time: Number(one["t"]) }, key, { chain: arc.result, results: `${one["srv-id"]}; spf=none` });
+      const set = await arcSet({ fields, bodyHash: hash.digest(), time: Number(one["t"]) }, key, {
+        chain: arc.result,
+        results: `${one["srv-id"]}; spf=none`,
+      });
       const wanted = tagsOf(one["AMS"]);
       if (wanted["bh"] === undefined) {
         assert.equal(set, undefined, name);
@@ -66,14 +83,30 @@ for (const [at, section] of (readSuite("arc/arc-draft-sign-tests.yml") ?? []).en
       assert.deepEqual([tags["bh"], tags["i"]], [wanted["bh"], wanted["i"]], name);
       const seal = tagsOf(/ARC-Seal:([^]*?)\r\n(?=\S)/.exec(set)![1]!);
       assert.equal(seal["cv"], tagsOf(one["AS"])["cv"], name);
-      if (seal["cv"] !== "fail") assert.equal((await verifySignatures(Buffer.concat([Buffer.from(set), message]), bounded(resolver), OPTIONS)).arc.result, "pass", name);
+      if (seal["cv"] !== "fail")
+        assert.equal(
+          (await verifySignatures(Buffer.concat([Buffer.from(set), message]), bounded(resolver), OPTIONS)).arc.result,
+          "pass",
+          name,
+        );
     }
   });
 }
 
-const recordsOf = (section: Section) => Object.fromEntries(Object.entries(section["txt-records"] as Section).map(([name, text]) => [`${name.toLowerCase()} TXT`, [[String(text).replace(/\s+/g, " ").trim()]]]));
+const recordsOf = (section: Section) =>
+  Object.fromEntries(
+    Object.entries(section["txt-records"] as Section).map(([name, text]) => [
+      `${name.toLowerCase()} TXT`,
+      [[String(text).replace(/\s+/g, " ").trim()]],
+    ]),
+  );
 
-const tagsOf = (text: unknown): Record<string, string> => Object.fromEntries(String(text ?? "").split(";").flatMap((part) => {
-  const equals = part.indexOf("=");
-  return equals === -1 ? [] : [[part.slice(0, equals).trim(), part.slice(equals + 1).replace(/\s+/g, "")]];
-}));
+const tagsOf = (text: unknown): Record<string, string> =>
+  Object.fromEntries(
+    String(text ?? "")
+      .split(";")
+      .flatMap((part) => {
+        const equals = part.indexOf("=");
+        return equals === -1 ? [] : [[part.slice(0, equals).trim(), part.slice(equals + 1).replace(/\s+/g, "")]];
+      }),
+  );

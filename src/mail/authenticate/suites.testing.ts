@@ -17,7 +17,8 @@ export function readSuite(file: string): Section[] | undefined {
   return existsSync(path) ? (readYaml(readFileSync(path, "utf8")) as Section[]) : undefined;
 }
 
-export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL"): Error => Object.assign(new Error(code), { code });
+export const noAnswer = (code: "ENOTFOUND" | "ENODATA" | "ETIMEOUT" | "ESERVFAIL"): Error =>
+  Object.assign(new Error(code), { code });
 
 /** Answers out of a table: `"name TYPE"` to what `resolve` gives, or an error to reject with. Names without any record do not exist. */
 export function tableResolver(table: Record<string, unknown[] | Error>): Resolver & { asked: string[] } {
@@ -25,7 +26,9 @@ export function tableResolver(table: Record<string, unknown[] | Error>): Resolve
   const resolver = async (name: string, type: LookupType) => {
     const owner = name.toLowerCase().replace(/\.$/, "");
     asked.push(`${owner} ${type}`);
-    const answer = table[`${owner} ${type}`] ?? (Object.keys(table).some((key) => key.startsWith(`${owner} `)) ? noAnswer("ENODATA") : noAnswer("ENOTFOUND"));
+    const answer =
+      table[`${owner} ${type}`] ??
+      (Object.keys(table).some((key) => key.startsWith(`${owner} `)) ? noAnswer("ENODATA") : noAnswer("ENOTFOUND"));
     if (answer instanceof Error) throw answer;
     return answer;
   };

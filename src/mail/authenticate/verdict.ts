@@ -70,10 +70,19 @@ export interface Verdict extends Results {
 }
 
 /** The verdict as the detail of a trace event. */
-export function traceDetail({ spf, dkim, dmarc, arc, accept, quarantine, why, reply }: Verdict): Record<string, unknown> {
+export function traceDetail({
+  spf,
+  dkim,
+  dmarc,
+  arc,
+  accept,
+  quarantine,
+  why,
+  reply,
+}: Verdict): Record<string, unknown> {
   return {
     spf: spf.result,
-    dkim: dkim.some(({ result }) => result === "pass") ? "pass" : dkim[0]?.result ?? "none",
+    dkim: dkim.some(({ result }) => result === "pass") ? "pass" : (dkim[0]?.result ?? "none"),
     dmarc: dmarc.result,
     arc: arc.result,
     accept,

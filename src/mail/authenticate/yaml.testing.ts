@@ -66,7 +66,10 @@ function readValue(reader: Reader, rest: string, indent: number): Yaml {
   if (/^[|>][+-]?\s*$/.test(rest)) return readBlock(reader, rest.trim(), indent);
   if (rest === "" || rest.startsWith("#")) {
     reader.at++;
-    const more = skipBlank(reader) && (indentOf(reader) > indent || (indentOf(reader) === indent && /^-(?: |$)/.test(reader.lines[reader.at]!.slice(indent))));
+    const more =
+      skipBlank(reader) &&
+      (indentOf(reader) > indent ||
+        (indentOf(reader) === indent && /^-(?: |$)/.test(reader.lines[reader.at]!.slice(indent))));
     return more ? readNode(reader, indentOf(reader)) : "";
   }
   return readScalar(reader, rest, indent);
@@ -83,17 +86,28 @@ function readBlock(reader: Reader, style: string, indent: number): string {
     block.push(line);
   }
   const cut = block.map((line) => line.slice(inner ?? 0));
-  const text = (style[0] === "|" ? cut.join("\n") : cut.join("\n").trimEnd().replace(/([^\n])\n(?=[^\n\s])/g, "$1 ").replace(/\n\n/g, "\n")).replace(/\n+$/, "");
+  const text = (
+    style[0] === "|"
+      ? cut.join("\n")
+      : cut
+          .join("\n")
+          .trimEnd()
+          .replace(/([^\n])\n(?=[^\n\s])/g, "$1 ")
+          .replace(/\n\n/g, "\n")
+  ).replace(/\n+$/, "");
   return style.endsWith("-") || text === "" ? text : `${text}\n`;
 }
 
 function readScalar(reader: Reader, first: string, indent: number): Yaml {
   let text = first;
   // Quoted and flow values go on until they are closed, plain ones as far as they are indented.
-  const isOpen = () => (/^["']/.test(text) ? closing(text) === -1 : text.startsWith("[") && !text.trimEnd().endsWith("]"));
+  const isOpen = () =>
+    /^["']/.test(text) ? closing(text) === -1 : text.startsWith("[") && !text.trimEnd().endsWith("]");
   for (reader.at++; reader.at < reader.lines.length; reader.at++) {
     const line = reader.lines[reader.at]!;
-    const goesOn = /^["'[]/.test(first) ? isOpen() : line.trim() !== "" && indentOf(reader) > indent && !/^\s*#/.test(line);
+    const goesOn = /^["'[]/.test(first)
+      ? isOpen()
+      : line.trim() !== "" && indentOf(reader) > indent && !/^\s*#/.test(line);
     if (!goesOn) break;
     text += ` ${line.trim()}`;
   }
@@ -101,7 +115,10 @@ function readScalar(reader: Reader, first: string, indent: number): Yaml {
 }
 
 function value(text: string): Yaml {
-  if (text.startsWith("[")) return [...text.slice(1, text.lastIndexOf("]")).matchAll(/\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]+)\s*(?:,|$)/g)].map(([, item]) => value(item!.trim()));
+  if (text.startsWith("["))
+    return [
+      ...text.slice(1, text.lastIndexOf("]")).matchAll(/\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,]+)\s*(?:,|$)/g),
+    ].map(([, item]) => value(item!.trim()));
   if (text.startsWith("'")) return text.slice(1, closing(text)).replaceAll("''", "'");
   if (text.startsWith('"')) return unescape(text.slice(1, closing(text)));
   return text.replace(/\s+#.*$/, "").trim();
@@ -112,8 +129,20 @@ function closing(text: string): number {
   return match === null ? -1 : match[0].length - 1;
 }
 
-const ESCAPES: Record<string, string> = { n: "\n", r: "\r", t: "\t", "0": "\0", b: "\b", "\\": "\\", '"': '"', " ": " " };
-const unescape = (text: string) => text.replace(/\\(?:x([0-9A-Fa-f]{2})|(.))/g, (_, hex: string | undefined, char: string) => (hex === undefined ? (ESCAPES[char] ?? char) : String.fromCharCode(Number.parseInt(hex, 16))));
+const ESCAPES: Record<string, string> = {
+  n: "\n",
+  r: "\r",
+  t: "\t",
+  "0": "\0",
+  b: "\b",
+  "\\": "\\",
+  '"': '"',
+  " ": " ",
+};
+const unescape = (text: string) =>
+  text.replace(/\\(?:x([0-9A-Fa-f]{2})|(.))/g, (_, hex: string | undefined, char: string) =>
+    hex === undefined ? (ESCAPES[char] ?? char) : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 
 function fail({ lines, at }: Reader): never {
   throw new Error(`line ${at + 1} is not understood: ${lines[at]}`);

@@ -1,7 +1,17 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { createVersions, isUniqueViolation, type Db, type Events, type Secrets } from "../../store/index.ts";
 import { generateKeys, recordOf, selectorOf } from "./generate.ts";
-import { deleteKeysOf, insertKeys, keyAt, keysOf, namesWith, setState, takeRetired, type DkimTables, type StoredKey } from "./keys-table.ts";
+import {
+  deleteKeysOf,
+  insertKeys,
+  keyAt,
+  keysOf,
+  namesWith,
+  setState,
+  takeRetired,
+  type DkimTables,
+  type StoredKey,
+} from "./keys-table.ts";
 import type { DkimAlgorithm, DkimKey, DkimRecord, DkimState, DkimUse, SigningKey } from "./types.ts";
 
 /** Published with a zone's id after every change of its keys. */
@@ -63,12 +73,28 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
   const versions = createVersions({ events, topic: DKIM_CHANGED, alone: true });
   const open = new Map<string, { version: number | undefined; at: number; keys: SigningKey[] }>();
 
-  async function make({ zone, account, domain, use, selector: base }: DkimRequest, algorithm: DkimAlgorithm, turn: number, state: StoredKey["state"]): Promise<StoredKey> {
+  async function make(
+    { zone, account, domain, use, selector: base }: DkimRequest,
+    algorithm: DkimAlgorithm,
+    turn: number,
+    state: StoredKey["state"],
+  ): Promise<StoredKey> {
     const { publicKey, privateKey } = await generateKeys(algorithm);
     const id = ids.hex();
     return {
-      id, zone, account, domain, use, selector: selectorOf(base, turn, algorithm), algorithm, state, turn, publicKey, privateKey: secrets.seal(privateKey, `dkim/${id}`),
-      createdAt: clock.now(), retiredAt: null,
+      id,
+      zone,
+      account,
+      domain,
+      use,
+      selector: selectorOf(base, turn, algorithm),
+      algorithm,
+      state,
+      turn,
+      publicKey,
+      privateKey: secrets.seal(privateKey, `dkim/${id}`),
+      createdAt: clock.now(),
+      retiredAt: null,
     };
   }
 
@@ -85,7 +111,12 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
     return list(request);
   }
 
-  const opened = ({ id, domain, selector, algorithm, privateKey }: StoredKey): SigningKey => ({ domain, selector, algorithm, privateKey: secrets.open(privateKey, `dkim/${id}`) });
+  const opened = ({ id, domain, selector, algorithm, privateKey }: StoredKey): SigningKey => ({
+    domain,
+    selector,
+    algorithm,
+    privateKey: secrets.open(privateKey, `dkim/${id}`),
+  });
 
   const list = async ({ zone, domain, use }: DkimName) => (await keysOf(tables, zone, domain, use)).map(bare);
 
@@ -93,16 +124,27 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
     list,
     async ensure(request) {
       const there = await keysOf(tables, request.zone, request.domain, request.use);
-      const missing = (request.algorithms ?? ["rsa"]).filter((algorithm) => !there.some((key) => key.algorithm === algorithm && key.state === "active"));
-      const turn = Math.max(0, ...there.map((key) => key.turn)) + (there.some((key) => missing.includes(key.algorithm)) ? 1 : 0);
-      return insert(request, await Promise.all(missing.map((algorithm) => make(request, algorithm, Math.max(1, turn), "active"))));
+      const missing = (request.algorithms ?? ["rsa"]).filter(
+        (algorithm) => !there.some((key) => key.algorithm === algorithm && key.state === "active"),
+      );
+      const turn =
+        Math.max(0, ...there.map((key) => key.turn)) + (there.some((key) => missing.includes(key.algorithm)) ? 1 : 0);
+      return insert(
+        request,
+        await Promise.all(missing.map((algorithm) => make(request, algorithm, Math.max(1, turn), "active"))),
+      );
     },
     records: async (name) => (await list(name)).map(recordOf),
     async signers(name) {
       const place = `${name.zone} ${name.use} ${name.domain}`;
       const version = versions.of(name.zone);
       const known = open.get(place);
-      if (known !== undefined && known.version === version && (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)) return known.keys;
+      if (
+        known !== undefined &&
+        known.version === version &&
+        (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)
+      )
+        return known.keys;
       const active = (await keysOf(tables, name.zone, name.domain, name.use)).filter(({ state }) => state === "active");
       const keys = active.map(opened);
       if (!open.has(place) && open.size >= MAX_OPEN) open.delete(open.keys().next().value!);
@@ -117,7 +159,10 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
       const there = await keysOf(tables, request.zone, request.domain, request.use);
       if (there.some(({ state }) => state === "next")) return there.map(bare);
       const turn = Math.max(0, ...there.map((key) => key.turn)) + 1;
-      return insert(request, await Promise.all((request.algorithms ?? ["rsa"]).map((algorithm) => make(request, algorithm, turn, "next"))));
+      return insert(
+        request,
+        await Promise.all((request.algorithms ?? ["rsa"]).map((algorithm) => make(request, algorithm, turn, "next"))),
+      );
     },
     async promote({ zone, domain, use }) {
       const promoted = await db.transaction<DkimTables, boolean>(async (tx) => {
@@ -136,7 +181,9 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
     async sweep(before) {
       const gone = await db.transaction<DkimTables, StoredKey[]>((tx) => takeRetired(tx, before, SWEEP_BATCH));
       for (const zone of new Set(gone.map((key) => key.zone))) versions.changed(zone);
-      return [...new Map(gone.map(({ zone, domain, use }) => [`${zone} ${domain} ${use}`, { zone, domain, use }])).values()];
+      return [
+        ...new Map(gone.map(({ zone, domain, use }) => [`${zone} ${domain} ${use}`, { zone, domain, use }])).values(),
+      ];
     },
     async forget(zone) {
       await db.transaction<DkimTables, void>((tx) => deleteKeysOf(tx, zone));
@@ -146,5 +193,28 @@ export function createDkimKeys({ db, secrets, events, clock, ids }: DkimKeysPart
   };
 }
 
-const bare = ({ id, zone, account, domain, use, selector, algorithm, state, publicKey, createdAt, retiredAt }: StoredKey): DkimKey =>
-  ({ id, zone, account, domain, use, selector, algorithm, state, publicKey, createdAt, retiredAt });
+const bare = ({
+  id,
+  zone,
+  account,
+  domain,
+  use,
+  selector,
+  algorithm,
+  state,
+  publicKey,
+  createdAt,
+  retiredAt,
+}: StoredKey): DkimKey => ({
+  id,
+  zone,
+  account,
+  domain,
+  use,
+  selector,
+  algorithm,
+  state,
+  publicKey,
+  createdAt,
+  retiredAt,
+});

@@ -5,7 +5,8 @@ import { dkimSign } from "mailauth/lib/dkim/sign.js";
 import { dkimVerify } from "mailauth/lib/dkim/verify.js";
 import { generateKeys, recordOf, selectorOf } from "./generate.ts";
 
-const MESSAGE = "From: a@example.com\r\nTo: b@example.net\r\nSubject: hello\r\nDate: Fri, 20 Nov 2026 10:00:00 +0000\r\nMessage-ID: <1@example.com>\r\n\r\nBody\r\n";
+const MESSAGE =
+  "From: a@example.com\r\nTo: b@example.net\r\nSubject: hello\r\nDate: Fri, 20 Nov 2026 10:00:00 +0000\r\nMessage-ID: <1@example.com>\r\n\r\nBody\r\n";
 
 for (const algorithm of ["rsa", "ed25519"] as const) {
   test(`a message signed with a new ${algorithm} key is verified by what is published of it`, async () => {
@@ -19,7 +20,10 @@ for (const algorithm of ["rsa", "ed25519"] as const) {
       return [[record.text.slice(0, 255), record.text.slice(255)]];
     };
     const { results } = await dkimVerify(Buffer.from(signed.signatures + MESSAGE), { resolver });
-    assert.deepEqual(results.map(({ status }: { status: { result: string } }) => status.result), ["pass"]);
+    assert.deepEqual(
+      results.map(({ status }: { status: { result: string } }) => status.result),
+      ["pass"],
+    );
   });
 }
 
@@ -32,5 +36,13 @@ test("an RSA key has 2048 bits", async () => {
 });
 
 test("selectors count up, and each algorithm has its own", () => {
-  assert.deepEqual([selectorOf("reelpost", 1, "rsa"), selectorOf("reelpost", 1, "ed25519"), selectorOf("reelpost", 3, "rsa"), selectorOf("reelpost", 3, "ed25519")], ["reelpost", "reelpost-ed25519", "reelpost-3", "reelpost-3-ed25519"]);
+  assert.deepEqual(
+    [
+      selectorOf("reelpost", 1, "rsa"),
+      selectorOf("reelpost", 1, "ed25519"),
+      selectorOf("reelpost", 3, "rsa"),
+      selectorOf("reelpost", 3, "ed25519"),
+    ],
+    ["reelpost", "reelpost-ed25519", "reelpost-3", "reelpost-3-ed25519"],
+  );
 });

@@ -14,7 +14,8 @@ export interface KeyPair {
 }
 
 export async function generateKeys(algorithm: DkimAlgorithm): Promise<KeyPair> {
-  const { publicKey, privateKey } = algorithm === "rsa" ? await generate("rsa", { modulusLength: RSA_BITS }) : await generate("ed25519");
+  const { publicKey, privateKey } =
+    algorithm === "rsa" ? await generate("rsa", { modulusLength: RSA_BITS }) : await generate("ed25519");
   const info = publicKey.export({ type: "spki", format: "der" });
   return {
     publicKey: (algorithm === "rsa" ? info : info.subarray(ED25519_HEADER)).toString("base64"),
@@ -23,7 +24,15 @@ export async function generateKeys(algorithm: DkimAlgorithm): Promise<KeyPair> {
 }
 
 /** RFC 6376 3.6.1, RFC 8463 4. */
-export const recordOf = ({ selector, algorithm, publicKey }: Pick<DkimKey, "selector" | "algorithm" | "publicKey">): DkimRecord => ({ selector, text: `v=DKIM1; h=sha256; k=${algorithm}; p=${publicKey}` });
+export const recordOf = ({
+  selector,
+  algorithm,
+  publicKey,
+}: Pick<DkimKey, "selector" | "algorithm" | "publicKey">): DkimRecord => ({
+  selector,
+  text: `v=DKIM1; h=sha256; k=${algorithm}; p=${publicKey}`,
+});
 
 /** `reelpost`, `reelpost-2`, …; Ed25519 keys stand beside them, for one selector holds one key. */
-export const selectorOf = (base: string, turn: number, algorithm: DkimAlgorithm): string => `${base}${turn === 1 ? "" : `-${turn}`}${algorithm === "rsa" ? "" : "-ed25519"}`;
+export const selectorOf = (base: string, turn: number, algorithm: DkimAlgorithm): string =>
+  `${base}${turn === 1 ? "" : `-${turn}`}${algorithm === "rsa" ? "" : "-ed25519"}`;

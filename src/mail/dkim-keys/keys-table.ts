@@ -30,7 +30,8 @@ export const dkimMigration: Migration = {
   name: "mail-001-dkim-keys",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("dkim_keys")
+    await db.schema
+      .createTable("dkim_keys")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("account_id", key, (column) => column.notNull())
@@ -45,7 +46,12 @@ export const dkimMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("retired_at", "bigint")
       .execute();
-    await db.schema.createIndex("dkim_keys_selector").on("dkim_keys").columns(["zone_id", "domain", "selector"]).unique().execute();
+    await db.schema
+      .createIndex("dkim_keys_selector")
+      .on("dkim_keys")
+      .columns(["zone_id", "domain", "selector"])
+      .unique()
+      .execute();
     await sql`create index dkim_keys_retired on dkim_keys (retired_at, id) where retired_at is not null`.execute(db);
   },
 };
@@ -69,33 +75,78 @@ export async function insertKeys(db: DkimExecutor, keys: readonly StoredKey[]): 
 
 /** Oldest first. */
 export async function keysOf(db: DkimExecutor, zone: string, domain: string, use: DkimUse): Promise<StoredKey[]> {
-  const rows = await db.selectFrom("dkim_keys").selectAll().where("zone_id", "=", zone).where("domain", "=", domain).where("purpose", "=", use).orderBy("turn").orderBy("algorithm", "desc").execute();
+  const rows = await db
+    .selectFrom("dkim_keys")
+    .selectAll()
+    .where("zone_id", "=", zone)
+    .where("domain", "=", domain)
+    .where("purpose", "=", use)
+    .orderBy("turn")
+    .orderBy("algorithm", "desc")
+    .execute();
   return rows.map(fromRow);
 }
 
 /** The key for this selector and domain, in any state. */
 export async function keyAt(db: DkimExecutor, domain: string, selector: string): Promise<StoredKey | undefined> {
-  const row = await db.selectFrom("dkim_keys").selectAll().where("domain", "=", domain).where("selector", "=", selector).orderBy("created_at", "desc").limit(1).executeTakeFirst();
+  const row = await db
+    .selectFrom("dkim_keys")
+    .selectAll()
+    .where("domain", "=", domain)
+    .where("selector", "=", selector)
+    .orderBy("created_at", "desc")
+    .limit(1)
+    .executeTakeFirst();
   return row && fromRow(row);
 }
 
-export async function setState(db: DkimExecutor, id: string, state: DkimState, retiredAt: number | null): Promise<void> {
+export async function setState(
+  db: DkimExecutor,
+  id: string,
+  state: DkimState,
+  retiredAt: number | null,
+): Promise<void> {
   await db.updateTable("dkim_keys").set({ state, retired_at: retiredAt }).where("id", "=", id).execute();
 }
 
 type Name = Pick<DkimKey, "zone" | "domain" | "use">;
 
 /** Names that have keys of this state from before this time, in the order of names from behind `after` on, at most `limit`. */
-export async function namesWith(db: DkimExecutor, state: DkimState, before: number, limit: number, after?: Name): Promise<Name[]> {
-  const rows = await db.selectFrom("dkim_keys").select(["zone_id", "domain", "purpose"]).distinct().where("state", "=", state).where("created_at", "<=", before)
-    .$if(after !== undefined, (some) => some.where((eb) => eb(eb.refTuple("zone_id", "domain", "purpose"), ">", eb.tuple(after!.zone, after!.domain, after!.use))))
-    .orderBy("zone_id").orderBy("domain").orderBy("purpose").limit(limit).execute();
+export async function namesWith(
+  db: DkimExecutor,
+  state: DkimState,
+  before: number,
+  limit: number,
+  after?: Name,
+): Promise<Name[]> {
+  const rows = await db
+    .selectFrom("dkim_keys")
+    .select(["zone_id", "domain", "purpose"])
+    .distinct()
+    .where("state", "=", state)
+    .where("created_at", "<=", before)
+    .$if(after !== undefined, (some) =>
+      some.where((eb) =>
+        eb(eb.refTuple("zone_id", "domain", "purpose"), ">", eb.tuple(after!.zone, after!.domain, after!.use)),
+      ),
+    )
+    .orderBy("zone_id")
+    .orderBy("domain")
+    .orderBy("purpose")
+    .limit(limit)
+    .execute();
   return rows.map(({ zone_id: zone, domain, purpose: use }) => ({ zone, domain, use }));
 }
 
 /** Those that were retired before, at most `limit`; gone when this resolves. */
 export async function takeRetired(db: DkimExecutor, before: number, limit: number): Promise<StoredKey[]> {
-  const old = db.selectFrom("dkim_keys").select("id").where("retired_at", "<", before).orderBy("retired_at").orderBy("id").limit(limit);
+  const old = db
+    .selectFrom("dkim_keys")
+    .select("id")
+    .where("retired_at", "<", before)
+    .orderBy("retired_at")
+    .orderBy("id")
+    .limit(limit);
   return (await db.deleteFrom("dkim_keys").where("id", "in", old).returningAll().execute()).map(fromRow);
 }
 
@@ -104,11 +155,33 @@ export async function deleteKeysOf(db: DkimExecutor, zone: string): Promise<void
 }
 
 const toRow = (key: StoredKey): Row => ({
-  id: key.id, zone_id: key.zone, account_id: key.account, domain: key.domain, purpose: key.use, selector: key.selector, algorithm: key.algorithm, state: key.state,
-  turn: key.turn, public_key: key.publicKey, private_key: key.privateKey, created_at: key.createdAt, retired_at: key.retiredAt,
+  id: key.id,
+  zone_id: key.zone,
+  account_id: key.account,
+  domain: key.domain,
+  purpose: key.use,
+  selector: key.selector,
+  algorithm: key.algorithm,
+  state: key.state,
+  turn: key.turn,
+  public_key: key.publicKey,
+  private_key: key.privateKey,
+  created_at: key.createdAt,
+  retired_at: key.retiredAt,
 });
 
 const fromRow = (row: Row): StoredKey => ({
-  id: row.id, zone: row.zone_id, account: row.account_id, domain: row.domain, use: row.purpose, selector: row.selector, algorithm: row.algorithm, state: row.state,
-  turn: row.turn, publicKey: row.public_key, privateKey: row.private_key, createdAt: row.created_at, retiredAt: row.retired_at,
+  id: row.id,
+  zone: row.zone_id,
+  account: row.account_id,
+  domain: row.domain,
+  use: row.purpose,
+  selector: row.selector,
+  algorithm: row.algorithm,
+  state: row.state,
+  turn: row.turn,
+  publicKey: row.public_key,
+  privateKey: row.private_key,
+  createdAt: row.created_at,
+  retiredAt: row.retired_at,
 });

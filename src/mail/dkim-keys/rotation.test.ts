@@ -22,8 +22,17 @@ describe("rotation of DKIM keys", () => {
       let visible = false;
       const looked: string[] = [];
       const rotation = createDkimRotation({
-        dkimKeys: routing.dkimKeys, zones, days: 180, clock, log: silentLog,
-        publishers: { routing: { rotate: (...to) => routing.dns.rotateDkim(...to), republish: (...to) => routing.dns.republish(...to) } },
+        dkimKeys: routing.dkimKeys,
+        zones,
+        days: 180,
+        clock,
+        log: silentLog,
+        publishers: {
+          routing: {
+            rotate: (...to) => routing.dns.rotateDkim(...to),
+            republish: (...to) => routing.dns.republish(...to),
+          },
+        },
         jobs: NO_JOBS,
         publishes: ({ name }) => name !== "byhand.example",
         async seen(name, records) {
@@ -32,16 +41,24 @@ describe("rotation of DKIM keys", () => {
         },
       });
       t.after(() => rotation.close());
-      const state = async (domain = "example.com") => (await routing.dkimKeys.list({ zone: (domain === "example.com" ? zone : byHand).id, domain, use: "routing" })).map((key) => `${key.selector} ${key.state}`);
-      const published = async () => (await routing.dns.needed(zone)).filter(({ content }) => content.startsWith("v=DKIM1")).length;
-      const text = async (selector: string) => (await zones.records.managed.at(zone.id, `${selector}._domainkey.example.com`, ["TXT"])).length;
+      const state = async (domain = "example.com") =>
+        (
+          await routing.dkimKeys.list({ zone: (domain === "example.com" ? zone : byHand).id, domain, use: "routing" })
+        ).map((key) => `${key.selector} ${key.state}`);
+      const published = async () =>
+        (await routing.dns.needed(zone)).filter(({ content }) => content.startsWith("v=DKIM1")).length;
+      const text = async (selector: string) =>
+        (await zones.records.managed.at(zone.id, `${selector}._domainkey.example.com`, ["TXT"])).length;
 
       clock.advance(179 * DAY);
       await rotation.step();
       assert.deepEqual(await state(), ["reelpost active"]);
       clock.advance(DAY);
       await rotation.step();
-      assert.deepEqual([await state(), await state("byhand.example")], [["reelpost active", "reelpost-2 next"], ["reelpost active"]]);
+      assert.deepEqual(
+        [await state(), await state("byhand.example")],
+        [["reelpost active", "reelpost-2 next"], ["reelpost active"]],
+      );
       assert.deepEqual([await published(), await text("reelpost-2")], [2, 1]);
 
       clock.advance(HOUR - 1);
@@ -49,7 +66,11 @@ describe("rotation of DKIM keys", () => {
       assert.deepEqual(looked, [], "whoever asked before they were there may still believe that");
       clock.advance(1);
       await rotation.step();
-      assert.deepEqual([looked, await state()], [["example.com reelpost-2._domainkey.example.com"], ["reelpost active", "reelpost-2 next"]], "not seen: does not sign");
+      assert.deepEqual(
+        [looked, await state()],
+        [["example.com reelpost-2._domainkey.example.com"], ["reelpost active", "reelpost-2 next"]],
+        "not seen: does not sign",
+      );
       visible = true;
       await rotation.step();
       assert.deepEqual(await state(), ["reelpost retired", "reelpost-2 active"]);
@@ -59,7 +80,10 @@ describe("rotation of DKIM keys", () => {
       assert.deepEqual([await state(), await text("reelpost")], [["reelpost retired", "reelpost-2 active"], 1]);
       clock.advance(1);
       await rotation.step();
-      assert.deepEqual([await state(), await text("reelpost"), await text("reelpost-2")], [["reelpost-2 active"], 0, 1]);
+      assert.deepEqual(
+        [await state(), await text("reelpost"), await text("reelpost-2")],
+        [["reelpost-2 active"], 0, 1],
+      );
     });
 
     test("names for which nothing can be done stand in nobody's way", async (t) => {
@@ -68,8 +92,20 @@ describe("rotation of DKIM keys", () => {
       for (const name of names) await routing.dns.enable(await newZone(name));
       const hopeful = (await routing.dkimKeys.names("active", clock.now(), 10)).at(-1)!.domain;
       const rotation = createDkimRotation({
-        dkimKeys: routing.dkimKeys, zones, days: 1, clock, log: silentLog, publishes: ({ name }) => name === hopeful, seen: async () => true, batch: 2,
-        publishers: { routing: { rotate: (...to) => routing.dns.rotateDkim(...to), republish: (...to) => routing.dns.republish(...to) } },
+        dkimKeys: routing.dkimKeys,
+        zones,
+        days: 1,
+        clock,
+        log: silentLog,
+        publishes: ({ name }) => name === hopeful,
+        seen: async () => true,
+        batch: 2,
+        publishers: {
+          routing: {
+            rotate: (...to) => routing.dns.rotateDkim(...to),
+            republish: (...to) => routing.dns.republish(...to),
+          },
+        },
         jobs: NO_JOBS,
       });
       t.after(() => rotation.close());
@@ -87,14 +123,26 @@ describe("rotation of DKIM keys", () => {
       for (const one of [off, on]) await routing.dns.enable(one);
       await routing.dns.disable(off);
       const rotation = createDkimRotation({
-        dkimKeys: routing.dkimKeys, zones, days: 1, clock, log: silentLog, publishes: () => true, seen: async () => true,
-        publishers: { routing: { rotate: (...to) => routing.dns.rotateDkim(...to), republish: (...to) => routing.dns.republish(...to) } },
+        dkimKeys: routing.dkimKeys,
+        zones,
+        days: 1,
+        clock,
+        log: silentLog,
+        publishes: () => true,
+        seen: async () => true,
+        publishers: {
+          routing: {
+            rotate: (...to) => routing.dns.rotateDkim(...to),
+            republish: (...to) => routing.dns.republish(...to),
+          },
+        },
         jobs: NO_JOBS,
       });
       t.after(() => rotation.close());
       clock.advance(DAY);
       await rotation.step();
-      const states = async (zone: { id: string; name: string }) => (await routing.dkimKeys.list({ zone: zone.id, domain: zone.name, use: "routing" })).map((key) => key.state);
+      const states = async (zone: { id: string; name: string }) =>
+        (await routing.dkimKeys.list({ zone: zone.id, domain: zone.name, use: "routing" })).map((key) => key.state);
       assert.deepEqual([await states(off), await states(on)], [["active"], ["active", "next"]]);
     });
   });

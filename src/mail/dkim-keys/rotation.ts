@@ -48,7 +48,18 @@ const RETIRED_MS = 7 * DAY;
  * Replaces DKIM keys without a message that cannot be verified: the next ones are published, sign once everybody can see them, and those
  * before stay published for a week. One step each ten minutes, by one process.
  */
-export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishes, jobs, clock, log, days, batch = 200 }: DkimRotationOptions): DkimRotation {
+export function createDkimRotation({
+  dkimKeys,
+  zones,
+  publishers,
+  seen,
+  publishes,
+  jobs,
+  clock,
+  log,
+  days,
+  batch = 200,
+}: DkimRotationOptions): DkimRotation {
   const reached: { next?: DkimName; active?: DkimName } = {};
 
   /** Some that are due: those for which nothing can be done, for as long as that is so, must not stand before all others. */
@@ -59,7 +70,11 @@ export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishe
     return names;
   }
 
-  async function forEach(names: readonly DkimName[], what: string, work: (zone: Zone, name: DkimName, publisher: DkimPublisher) => Promise<void>) {
+  async function forEach(
+    names: readonly DkimName[],
+    what: string,
+    work: (zone: Zone, name: DkimName, publisher: DkimPublisher) => Promise<void>,
+  ) {
     for (const name of names) {
       const [zone, publisher] = [await zones.find(name.zone), publishers[name.use]];
       if (zone === undefined || publisher === undefined) continue;
@@ -76,18 +91,32 @@ export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishe
     const now = clock.now();
     await forEach(await due("next", now - SETTLE_MS), "new DKIM keys could not be looked up", async (_, name) => {
       const next = (await dkimKeys.list(name)).filter(({ state }) => state === "next");
-      const records = (await dkimKeys.records(name)).filter(({ selector }) => next.some((key) => key.selector === selector)).map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
+      const records = (await dkimKeys.records(name))
+        .filter(({ selector }) => next.some((key) => key.selector === selector))
+        .map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
       if (records.length === 0 || !(await seen(name.domain, records))) return;
-      if (await dkimKeys.promote(name)) log.info({ domain: name.domain, selectors: records.map(({ selector }) => selector) }, "new DKIM keys sign from now on");
+      if (await dkimKeys.promote(name))
+        log.info(
+          { domain: name.domain, selectors: records.map(({ selector }) => selector) },
+          "new DKIM keys sign from now on",
+        );
     });
     if (days > 0) {
-      await forEach(await due("active", now - days * DAY), "DKIM keys could not be replaced", async (zone, name, publisher) => {
-        if (!publishes(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next")) return;
-        await publisher.rotate(zone, name.domain);
-        log.info({ domain: name.domain }, "new DKIM keys were published beside those that sign");
-      });
+      await forEach(
+        await due("active", now - days * DAY),
+        "DKIM keys could not be replaced",
+        async (zone, name, publisher) => {
+          if (!publishes(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next")) return;
+          await publisher.rotate(zone, name.domain);
+          log.info({ domain: name.domain }, "new DKIM keys were published beside those that sign");
+        },
+      );
     }
-    await forEach(await dkimKeys.sweep(now - RETIRED_MS), "records of old DKIM keys could not be removed", async (zone, name, publisher) => void (await publisher.republish(zone, name.domain)));
+    await forEach(
+      await dkimKeys.sweep(now - RETIRED_MS),
+      "records of old DKIM keys could not be removed",
+      async (zone, name, publisher) => void (await publisher.republish(zone, name.domain)),
+    );
   }
 
   const again = async (runAt: Date) => void (await jobs.enqueue(KIND, {}, { key: "step", runAt, attempts: 1000 }));
@@ -95,7 +124,9 @@ export function createDkimRotation({ dkimKeys, zones, publishers, seen, publishe
     await step();
     await again(new Date(clock.now() + STEP_MS));
   });
-  again(new Date(clock.now())).catch((err: unknown) => log.error({ err }, "the rotation of DKIM keys could not be started"));
+  again(new Date(clock.now())).catch((err: unknown) =>
+    log.error({ err }, "the rotation of DKIM keys could not be started"),
+  );
 
   return { step, close: () => worker.stop() };
 }

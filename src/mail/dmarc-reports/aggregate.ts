@@ -39,31 +39,66 @@ const MAX_NAMES = 200;
 /** Messages of one record; the sum over all rows of a zone is still exact. */
 const MAX_COUNT = 1_000_000_000;
 
-const seconds = z.string().regex(/^\d{9,11}$/).transform((text) => Number(text) * 1000);
+const seconds = z
+  .string()
+  .regex(/^\d{9,11}$/)
+  .transform((text) => Number(text) * 1000);
 const text = z.string().transform(reportText).pipe(z.string().min(1));
-const domain = z.string().max(256).transform((name) => reportText(name).toLowerCase().replace(/\.$/, "")).pipe(z.string().min(1));
-const result = z.string().transform((word) => word.trim().toLowerCase() === "pass").catch(false);
+const domain = z
+  .string()
+  .max(256)
+  .transform((name) => reportText(name).toLowerCase().replace(/\.$/, ""))
+  .pipe(z.string().min(1));
+const result = z
+  .string()
+  .transform((word) => word.trim().toLowerCase() === "pass")
+  .catch(false);
 
 const recordSchema = z.object({
   row: z.object({
-    source_ip: z.string().transform((ip) => ip.trim().toLowerCase()).refine((ip) => isIP(ip) !== 0),
-    count: z.string().regex(/^\d{1,10}$/).transform(Number).pipe(z.number().max(MAX_COUNT)),
+    source_ip: z
+      .string()
+      .transform((ip) => ip.trim().toLowerCase())
+      .refine((ip) => isIP(ip) !== 0),
+    count: z
+      .string()
+      .regex(/^\d{1,10}$/)
+      .transform(Number)
+      .pipe(z.number().max(MAX_COUNT)),
     // Reporters of drafts write "pass" where there was nothing to be done.
-    policy_evaluated: z.object({ disposition: z.string().transform((word) => word.trim().toLowerCase()).pipe(z.enum(["none", "quarantine", "reject"])).catch("none"), dkim: result, spf: result }),
+    policy_evaluated: z.object({
+      disposition: z
+        .string()
+        .transform((word) => word.trim().toLowerCase())
+        .pipe(z.enum(["none", "quarantine", "reject"]))
+        .catch("none"),
+      dkim: result,
+      spf: result,
+    }),
   }),
   identifiers: z.object({ header_from: domain }),
 });
 
 const reportSchema = z.object({
   feedback: z.object({
-    report_metadata: z.object({ org_name: text, report_id: text, date_range: z.object({ begin: seconds, end: seconds }) }),
+    report_metadata: z.object({
+      org_name: text,
+      report_id: text,
+      date_range: z.object({ begin: seconds, end: seconds }),
+    }),
     policy_published: z.object({ domain }),
     record: z.array(recordSchema).max(MAX_RECORDS).default([]),
   }),
 });
 
 const parser = new XMLParser({
-  ignoreAttributes: true, ignoreDeclaration: true, ignorePiTags: true, removeNSPrefix: true, parseTagValue: false, processEntities: false, maxNestedTags: MAX_DEPTH,
+  ignoreAttributes: true,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  removeNSPrefix: true,
+  parseTagValue: false,
+  processEntities: false,
+  maxNestedTags: MAX_DEPTH,
   isArray: (_name, path) => path === "feedback.record",
 });
 
@@ -72,8 +107,10 @@ export function readAggregate(content: Uint8Array): Reading<AggregateReport> {
   const xml = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8");
   // A report has no use for a document type, and entities are how small documents become large ones.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) return { ok: false, why: "the report has a document type declaration" };
-  if ((xml.match(/<(?:[\w.-]+:)?record[\s>]/g)?.length ?? 0) > MAX_RECORDS) return { ok: false, why: `the report has more than ${MAX_RECORDS} records` };
-  if (!hasFewElements(xml)) return { ok: false, why: `the report has more than ${MAX_TAGS} tags or ${MAX_NAMES} element names` };
+  if ((xml.match(/<(?:[\w.-]+:)?record[\s>]/g)?.length ?? 0) > MAX_RECORDS)
+    return { ok: false, why: `the report has more than ${MAX_RECORDS} records` };
+  if (!hasFewElements(xml))
+    return { ok: false, why: `the report has more than ${MAX_TAGS} tags or ${MAX_NAMES} element names` };
   let tree: unknown;
   try {
     tree = parser.parse(xml);
@@ -81,8 +118,20 @@ export function readAggregate(content: Uint8Array): Reading<AggregateReport> {
     return { ok: false, why: `the report is not well-formed XML: ${reportText((err as Error).message)}` };
   }
   const read = reportSchema.safeParse(tree);
-  if (!read.success) return { ok: false, why: `the report is not an aggregate report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid` };
-  const { report_metadata: { org_name: orgName, report_id: reportId, date_range: { begin, end } }, policy_published: published, record } = read.data.feedback;
+  if (!read.success)
+    return {
+      ok: false,
+      why: `the report is not an aggregate report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid`,
+    };
+  const {
+    report_metadata: {
+      org_name: orgName,
+      report_id: reportId,
+      date_range: { begin, end },
+    },
+    policy_published: published,
+    record,
+  } = read.data.feedback;
   if (end < begin) return { ok: false, why: "the report ends before it begins" };
   return { ok: true, report: { orgName, reportId, begin, end, domain: published.domain, records: added(record) } };
 }
@@ -99,7 +148,14 @@ function hasFewElements(xml: string): boolean {
 
 function added(records: z.output<typeof recordSchema>[]): AggregateRecord[] {
   const all = new Map<string, AggregateRecord>();
-  for (const { row: { source_ip: sourceIp, count, policy_evaluated: { disposition, dkim, spf } }, identifiers: { header_from: headerFrom } } of records) {
+  for (const {
+    row: {
+      source_ip: sourceIp,
+      count,
+      policy_evaluated: { disposition, dkim, spf },
+    },
+    identifiers: { header_from: headerFrom },
+  } of records) {
     const key = [sourceIp, headerFrom, disposition, dkim, spf].join(" ");
     const there = all.get(key);
     if (there === undefined) all.set(key, { sourceIp, headerFrom, count, disposition, dkim, spf });

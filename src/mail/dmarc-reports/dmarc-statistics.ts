@@ -27,8 +27,13 @@ export interface DmarcStatistics {
 /** More than there can be. */
 const MAX_DAYS = 1000;
 
-export async function dmarcStatistics(rows: Pick<ReportRows, "countDmarc" | "countReports">, zone: string, { since, until, domain, limit }: StatisticsRequest): Promise<DmarcStatistics> {
-  const counted = <const Group extends DmarcGroup>(by: readonly Group[], most: number) => rows.countDmarc({ zone, since, until, domain }, by, most);
+export async function dmarcStatistics(
+  rows: Pick<ReportRows, "countDmarc" | "countReports">,
+  zone: string,
+  { since, until, domain, limit }: StatisticsRequest,
+): Promise<DmarcStatistics> {
+  const counted = <const Group extends DmarcGroup>(by: readonly Group[], most: number) =>
+    rows.countDmarc({ zone, since, until, domain }, by, most);
   const end = Date.parse(until) + 86_400_000;
   const [totals] = await counted([], 1);
   const days = await counted(["day"], MAX_DAYS);
@@ -36,7 +41,11 @@ export async function dmarcStatistics(rows: Pick<ReportRows, "countDmarc" | "cou
   const sources = await counted(["source_ip"], limit);
   const reporters = await counted(["org_name", "sender"], limit);
   return {
-    since, until, totals: totals!, days, reports: await rows.countReports("dmarc", zone, Date.parse(since), end),
+    since,
+    until,
+    totals: totals!,
+    days,
+    reports: await rows.countReports("dmarc", zone, Date.parse(since), end),
     domains: domains.map(({ header_from, ...counts }) => ({ domain: header_from, ...counts })),
     sources: sources.map(({ source_ip, ...counts }) => ({ sourceIp: source_ip, ...counts })),
     reporters: reporters.map(({ org_name, ...counts }) => ({ orgName: org_name, ...counts })),

@@ -23,12 +23,34 @@ export function zipOf(name: string, content: Buffer, claimed = content.length): 
 }
 
 /** A message with an attachment, as large reporters write them. */
-export const reportMessage = (attachment: Buffer, type = "application/octet-stream", from = "reports@big.example"): Buffer =>
-  Buffer.from([
-    `From: ${from}`, "To: rua@reports.us.example", "Subject: Report Domain: example.com", "Message-ID: <1@big.example>", "Date: Fri, 20 Nov 2026 01:00:00 +0000", "MIME-Version: 1.0",
-    'Content-Type: multipart/mixed; boundary="b"', "", "--b", "Content-Type: text/plain", "", "This is a report.", "--b", `Content-Type: ${type}`, "Content-Transfer-Encoding: base64", "",
-    attachment.toString("base64").replace(/.{76}/g, "$&\r\n"), "--b--", "",
-  ].join("\r\n"));
+export const reportMessage = (
+  attachment: Buffer,
+  type = "application/octet-stream",
+  from = "reports@big.example",
+): Buffer =>
+  Buffer.from(
+    [
+      `From: ${from}`,
+      "To: rua@reports.us.example",
+      "Subject: Report Domain: example.com",
+      "Message-ID: <1@big.example>",
+      "Date: Fri, 20 Nov 2026 01:00:00 +0000",
+      "MIME-Version: 1.0",
+      'Content-Type: multipart/mixed; boundary="b"',
+      "",
+      "--b",
+      "Content-Type: text/plain",
+      "",
+      "This is a report.",
+      "--b",
+      `Content-Type: ${type}`,
+      "Content-Transfer-Encoding: base64",
+      "",
+      attachment.toString("base64").replace(/.{76}/g, "$&\r\n"),
+      "--b--",
+      "",
+    ].join("\r\n"),
+  );
 
 export interface AggregateFixture {
   domain?: string;
@@ -39,17 +61,27 @@ export interface AggregateFixture {
 }
 
 /** An aggregate report (RFC 7489 Appendix C). */
-export const aggregateXml = ({ domain = "example.com", orgName = "Big Mail", reportId = "r1", begin = Date.UTC(2026, 0, 1), records = [{}] }: AggregateFixture = {}): Buffer =>
+export const aggregateXml = ({
+  domain = "example.com",
+  orgName = "Big Mail",
+  reportId = "r1",
+  begin = Date.UTC(2026, 0, 1),
+  records = [{}],
+}: AggregateFixture = {}): Buffer =>
   Buffer.from(`<?xml version="1.0" encoding="UTF-8" ?>
 <feedback xmlns="urn:ietf:params:xml:ns:dmarc-2.0">
   <version>1.0</version>
   <report_metadata><org_name>${orgName}</org_name><email>reports@big.example</email><report_id>${reportId}</report_id><date_range><begin>${begin / 1000}</begin><end>${begin / 1000 + 86_399}</end></date_range></report_metadata>
   <policy_published><domain>${domain}</domain><adkim>r</adkim><aspf>r</aspf><p>reject</p><sp>reject</sp><pct>100</pct></policy_published>
-${records.map(({ ip = "192.0.2.1", count = 1, disposition = "none", dkim = "pass", spf = "pass", from = domain }) => `  <record>
+${records
+  .map(
+    ({ ip = "192.0.2.1", count = 1, disposition = "none", dkim = "pass", spf = "pass", from = domain }) => `  <record>
     <row><source_ip>${ip}</source_ip><count>${count}</count><policy_evaluated><disposition>${disposition}</disposition><dkim>${dkim}</dkim><spf>${spf}</spf></policy_evaluated></row>
     <identifiers><header_from>${from}</header_from></identifiers>
     <auth_results><dkim><domain>${from}</domain><result>${dkim}</result></dkim><spf><domain>${from}</domain><result>${spf}</result></spf></auth_results>
-  </record>`).join("\n")}
+  </record>`,
+  )
+  .join("\n")}
 </feedback>
 `);
 
@@ -62,12 +94,41 @@ export interface TlsFixture {
 }
 
 /** A report about TLS, as in RFC 8460 Appendix B. */
-export const tlsJson = ({ domain = "example.com", reportId = "t1", begin = Date.UTC(2026, 0, 1), successful = 100, failures = {} }: TlsFixture = {}): Buffer =>
-  Buffer.from(JSON.stringify({
-    "organization-name": "Big Mail", "date-range": { "start-datetime": new Date(begin).toISOString(), "end-datetime": new Date(begin + 86_399_000).toISOString() }, "contact-info": "sts-reporting@big.example", "report-id": reportId,
-    policies: [{
-      policy: { "policy-type": "sts", "policy-string": ["version: STSv1", "mode: testing", "mx: *.mail.example.com", "max_age: 86400"], "policy-domain": domain, "mx-host": ["*.mail.example.com"] },
-      summary: { "total-successful-session-count": successful, "total-failure-session-count": Object.values(failures).reduce((sum, count) => sum + count, 0) },
-      "failure-details": Object.entries(failures).map(([type, count]) => ({ "result-type": type, "sending-mta-ip": "2001:db8:abcd:0012::1", "receiving-mx-hostname": "mx1.mail.example.com", "failed-session-count": count })),
-    }],
-  }));
+export const tlsJson = ({
+  domain = "example.com",
+  reportId = "t1",
+  begin = Date.UTC(2026, 0, 1),
+  successful = 100,
+  failures = {},
+}: TlsFixture = {}): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      "organization-name": "Big Mail",
+      "date-range": {
+        "start-datetime": new Date(begin).toISOString(),
+        "end-datetime": new Date(begin + 86_399_000).toISOString(),
+      },
+      "contact-info": "sts-reporting@big.example",
+      "report-id": reportId,
+      policies: [
+        {
+          policy: {
+            "policy-type": "sts",
+            "policy-string": ["version: STSv1", "mode: testing", "mx: *.mail.example.com", "max_age: 86400"],
+            "policy-domain": domain,
+            "mx-host": ["*.mail.example.com"],
+          },
+          summary: {
+            "total-successful-session-count": successful,
+            "total-failure-session-count": Object.values(failures).reduce((sum, count) => sum + count, 0),
+          },
+          "failure-details": Object.entries(failures).map(([type, count]) => ({
+            "result-type": type,
+            "sending-mta-ip": "2001:db8:abcd:0012::1",
+            "receiving-mx-hostname": "mx1.mail.example.com",
+            "failed-session-count": count,
+          })),
+        },
+      ],
+    }),
+  );

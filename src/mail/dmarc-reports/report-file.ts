@@ -23,7 +23,8 @@ const unzipGzip = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)
  * Media types are not relied on, since many reporters send application/octet-stream. Never rejects.
  */
 export async function readReportFile(message: Buffer): Promise<ReportFile> {
-  if (message.length > MAX_REPORT_MESSAGE_BYTES) return failed(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
+  if (message.length > MAX_REPORT_MESSAGE_BYTES)
+    return failed(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
   try {
     for (const { type, body } of readParts(message).leaves) {
       if (type === "text/html" || type === "text/plain") continue;
@@ -71,14 +72,21 @@ async function fromZip(body: Buffer): Promise<ReportFile> {
 }
 
 const openArchive = (body: Buffer): Promise<ZipFile> =>
-  new Promise((resolve, reject) => fromBuffer(body, { lazyEntries: true, validateEntrySizes: true }, (err, archive) => (err ? reject(err) : resolve(archive))));
+  new Promise((resolve, reject) =>
+    fromBuffer(body, { lazyEntries: true, validateEntrySizes: true }, (err, archive) =>
+      err ? reject(err) : resolve(archive),
+    ),
+  );
 
 function findEntry(archive: ZipFile): Promise<Entry | undefined> {
   return new Promise((resolve, reject) => {
-    archive.on("error", reject).on("end", () => resolve(undefined)).on("entry", (entry: Entry) => {
-      if (/\.(?:xml|json)$/i.test(entry.fileName)) resolve(entry);
-      else archive.readEntry();
-    });
+    archive
+      .on("error", reject)
+      .on("end", () => resolve(undefined))
+      .on("entry", (entry: Entry) => {
+        if (/\.(?:xml|json)$/i.test(entry.fileName)) resolve(entry);
+        else archive.readEntry();
+      });
     archive.readEntry();
   });
 }
@@ -89,13 +97,16 @@ function contentOf(archive: ZipFile, entry: Entry): Promise<ReportFile> {
       if (err) return reject(err);
       const chunks: Buffer[] = [];
       let length = 0;
-      stream.on("error", reject).on("end", () => resolve(read(Buffer.concat(chunks)))).on("data", (chunk: Buffer) => {
-        length += chunk.length;
-        chunks.push(chunk);
-        if (length <= MAX_REPORT_BYTES) return;
-        resolve(failed(TOO_LARGE));
-        stream.destroy();
-      });
+      stream
+        .on("error", reject)
+        .on("end", () => resolve(read(Buffer.concat(chunks))))
+        .on("data", (chunk: Buffer) => {
+          length += chunk.length;
+          chunks.push(chunk);
+          if (length <= MAX_REPORT_BYTES) return;
+          resolve(failed(TOO_LARGE));
+          stream.destroy();
+        });
     });
   });
 }

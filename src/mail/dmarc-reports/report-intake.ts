@@ -68,15 +68,23 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
     if (!reading.ok) return ignored(reading.why);
     const { report } = reading;
     const why = problemOf(zone, report.begin, [report.domain]);
-    return why === undefined ? recorded(await rows.recordDmarc(headOf("dmarc", zone.id, sender, report), report.records)) : ignored(why);
+    return why === undefined
+      ? recorded(await rows.recordDmarc(headOf("dmarc", zone.id, sender, report), report.records))
+      : ignored(why);
   }
 
   async function takeTls(zone: Zone, sender: string, content: Buffer): Promise<Intake> {
     const reading = readTlsReport(content);
     if (!reading.ok) return ignored(reading.why);
     const { report } = reading;
-    const why = problemOf(zone, report.begin, report.policies.map(({ domain }) => domain));
-    return why === undefined ? recorded(await rows.recordTls(headOf("tls", zone.id, sender, report), report.policies)) : ignored(why);
+    const why = problemOf(
+      zone,
+      report.begin,
+      report.policies.map(({ domain }) => domain),
+    );
+    return why === undefined
+      ? recorded(await rows.recordTls(headOf("tls", zone.id, sender, report), report.policies))
+      : ignored(why);
   }
 
   /** Why a report does not count for a zone. */
@@ -87,19 +95,30 @@ export function createReportIntake({ rows, zones, clock }: ReportIntakeDeps): Re
     return `the report begins at ${new Date(begin).toISOString()}, which is not in the last ${RETENTION_DAYS} days`;
   }
 
-  function headOf(kind: ReportHead["kind"], zone: string, sender: string, { orgName, reportId, begin, end }: Pick<ReportHead, "orgName" | "reportId" | "begin" | "end">): ReportHead {
+  function headOf(
+    kind: ReportHead["kind"],
+    zone: string,
+    sender: string,
+    { orgName, reportId, begin, end }: Pick<ReportHead, "orgName" | "reportId" | "begin" | "end">,
+  ): ReportHead {
     // The sender is part of the key: another one cannot take the id of a report that is still to come.
-    const key = createHash("sha256").update(JSON.stringify([sender, orgName, reportId])).digest("hex");
+    const key = createHash("sha256")
+      .update(JSON.stringify([sender, orgName, reportId]))
+      .digest("hex");
     return { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt: clock.now() };
   }
 
   return {
     async take(mail) {
       // The sender tries again; without the DNS the report would be lost.
-      if (mail.verdict?.dmarc.result === "temperror") throw mailErrors.authenticationUnclear({ what: `the DMARC record of ${mail.verdict.dmarc.from ?? "the author domain"}` });
+      if (mail.verdict?.dmarc.result === "temperror")
+        throw mailErrors.authenticationUnclear({
+          what: `the DMARC record of ${mail.verdict.dmarc.from ?? "the author domain"}`,
+        });
       const sender = senderOf(mail);
       if (sender === undefined) return ignored("the sender is not authenticated");
-      if (mail.source.size > MAX_REPORT_MESSAGE_BYTES) return ignored(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
+      if (mail.source.size > MAX_REPORT_MESSAGE_BYTES)
+        return ignored(`the message is larger than ${MAX_REPORT_MESSAGE_BYTES} bytes`);
       return inTurn(() => read(mail, sender));
     },
   };
@@ -113,10 +132,14 @@ function senderOf({ envelope, verdict }: ReportMail): string | undefined {
 
 function recorded(result: "recorded" | "duplicate" | "too many"): Intake {
   if (result === "recorded") return { recorded: true };
-  return ignored(result === "duplicate" ? "the report was recorded before" : "the sender has sent too many reports today");
+  return ignored(
+    result === "duplicate" ? "the report was recorded before" : "the sender has sent too many reports today",
+  );
 }
 
 async function bytesOf(source: Pick<MailSource, "open">): Promise<Buffer> {
   const body = source.open();
-  return body instanceof Uint8Array ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : Buffer.concat(await body.toArray());
+  return body instanceof Uint8Array
+    ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    : Buffer.concat(await body.toArray());
 }

@@ -63,7 +63,8 @@ export const reportRowsMigration: Migration = {
   name: "mail-reports-001",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("email_reports_received")
+    await db.schema
+      .createTable("email_reports_received")
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("kind", key, (column) => column.notNull())
       .addColumn("report_key", key, (column) => column.notNull())
@@ -75,9 +76,18 @@ export const reportRowsMigration: Migration = {
       .addColumn("received_at", "bigint", (column) => column.notNull())
       .addPrimaryKeyConstraint("email_reports_received_key", ["zone_id", "kind", "report_key"])
       .execute();
-    await db.schema.createIndex("email_reports_received_sender").on("email_reports_received").columns(["zone_id", "sender", "received_at"]).execute();
-    await db.schema.createIndex("email_reports_received_begin").on("email_reports_received").columns(["begin_at"]).execute();
-    await db.schema.createTable("email_dmarc_rows")
+    await db.schema
+      .createIndex("email_reports_received_sender")
+      .on("email_reports_received")
+      .columns(["zone_id", "sender", "received_at"])
+      .execute();
+    await db.schema
+      .createIndex("email_reports_received_begin")
+      .on("email_reports_received")
+      .columns(["begin_at"])
+      .execute();
+    await db.schema
+      .createTable("email_dmarc_rows")
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("report_key", key, (column) => column.notNull())
       .addColumn("day", key, (column) => column.notNull())
@@ -100,8 +110,12 @@ export const tlsRowsMigration: Migration = {
   async up(db, types) {
     const key = sql.raw(types.keyText);
     // 1: the zone publishes where reports about TLS go (RFC 8460 3).
-    await db.schema.alterTable("email_dmarc_reports").addColumn("tls", "integer", (column) => column.notNull().defaultTo(0)).execute();
-    await db.schema.createTable("email_tls_rows")
+    await db.schema
+      .alterTable("email_dmarc_reports")
+      .addColumn("tls", "integer", (column) => column.notNull().defaultTo(0))
+      .execute();
+    await db.schema
+      .createTable("email_tls_rows")
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("report_key", key, (column) => column.notNull())
       .addColumn("day", key, (column) => column.notNull())
@@ -179,90 +193,233 @@ export type ReportRows = ReturnType<typeof createReportRows>;
 export function createReportRows(db: Db, { perSender, rowsPerZone }: ReportBounds) {
   const tables = db.tables<ReportRowTables>();
 
-  async function admit(tx: Kysely<ReportRowTables>, { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt }: ReportHead): Promise<"recorded" | "duplicate" | "too many"> {
-    const mine = { zone_id: zone, kind, report_key: key, sender, org_name: orgName, report_id: reportId, begin_at: begin, end_at: end, received_at: receivedAt };
-    const { count } = await tx.selectFrom("email_reports_received").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("sender", "=", sender).where("received_at", ">", receivedAt - DAY_MS).executeTakeFirstOrThrow();
+  async function admit(
+    tx: Kysely<ReportRowTables>,
+    { zone, kind, key, sender, orgName, reportId, begin, end, receivedAt }: ReportHead,
+  ): Promise<"recorded" | "duplicate" | "too many"> {
+    const mine = {
+      zone_id: zone,
+      kind,
+      report_key: key,
+      sender,
+      org_name: orgName,
+      report_id: reportId,
+      begin_at: begin,
+      end_at: end,
+      received_at: receivedAt,
+    };
+    const { count } = await tx
+      .selectFrom("email_reports_received")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("zone_id", "=", zone)
+      .where("sender", "=", sender)
+      .where("received_at", ">", receivedAt - DAY_MS)
+      .executeTakeFirstOrThrow();
     if (count < perSender) {
-      const inserted = await tx.insertInto("email_reports_received").values(mine).onConflict((conflict) => conflict.doNothing()).returning("report_key").executeTakeFirst();
+      const inserted = await tx
+        .insertInto("email_reports_received")
+        .values(mine)
+        .onConflict((conflict) => conflict.doNothing())
+        .returning("report_key")
+        .executeTakeFirst();
       return inserted === undefined ? "duplicate" : "recorded";
     }
     return "too many";
   }
 
   /** Deletes whole days, the oldest first, until the zone is within its bound. */
-  async function shorten(tx: Kysely<ReportRowTables>, table: "email_dmarc_rows" | "email_tls_rows", zone: string): Promise<void> {
-    const days = await tx.selectFrom(table).select(["day", ({ fn }) => fn.countAll<number>().as("count")]).where("zone_id", "=", zone).groupBy("day").orderBy("day", "desc").execute();
+  async function shorten(
+    tx: Kysely<ReportRowTables>,
+    table: "email_dmarc_rows" | "email_tls_rows",
+    zone: string,
+  ): Promise<void> {
+    const days = await tx
+      .selectFrom(table)
+      .select(["day", ({ fn }) => fn.countAll<number>().as("count")])
+      .where("zone_id", "=", zone)
+      .groupBy("day")
+      .orderBy("day", "desc")
+      .execute();
     let rows = 0;
     const tooOld = days.find(({ count }) => (rows += count) > rowsPerZone);
-    if (tooOld !== undefined) await tx.deleteFrom(table).where("zone_id", "=", zone).where("day", "<=", tooOld.day).execute();
+    if (tooOld !== undefined)
+      await tx.deleteFrom(table).where("zone_id", "=", zone).where("day", "<=", tooOld.day).execute();
   }
 
-  const within = (column: string, domain: string) => sql<boolean>`(${sql.ref(column)} = ${domain} or ${sql.ref(column)} like ${`%.${domain.replace(/[\\%_]/g, "\\$&")}`} escape '\\')`;
-  const total = (column: "successful" | "failed" | "sessions") => sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
+  const within = (column: string, domain: string) =>
+    sql<boolean>`(${sql.ref(column)} = ${domain} or ${sql.ref(column)} like ${`%.${domain.replace(/[\\%_]/g, "\\$&")}`} escape '\\')`;
+  const total = (column: "successful" | "failed" | "sessions") =>
+    sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
 
   function tlsRows({ zone, since, until, domain }: ReportFilter) {
-    const all = tables.selectFrom("email_tls_rows").where("zone_id", "=", zone).where("day", ">=", since).where("day", "<=", until);
+    const all = tables
+      .selectFrom("email_tls_rows")
+      .where("zone_id", "=", zone)
+      .where("day", ">=", since)
+      .where("day", "<=", until);
     return domain === undefined ? all : all.where(within("policy_domain", domain));
   }
 
   return {
     /** All of a report or nothing; on the disk when it resolves. */
-    recordDmarc: (head: ReportHead, records: readonly AggregateRecord[]): Promise<"recorded" | "duplicate" | "too many"> =>
+    recordDmarc: (
+      head: ReportHead,
+      records: readonly AggregateRecord[],
+    ): Promise<"recorded" | "duplicate" | "too many"> =>
       db.transaction<ReportRowTables, "recorded" | "duplicate" | "too many">(async (tx) => {
         const admitted = await admit(tx, head);
         if (admitted !== "recorded") return admitted;
         const { zone: zone_id, key: report_key, orgName: org_name, sender, begin } = head;
         const day = dayOf(begin);
-        const rows = records.map(({ sourceIp: source_ip, headerFrom: header_from, count: messages, disposition, dkim, spf }): DmarcRow =>
-          ({ zone_id, report_key, day, org_name, sender, source_ip, header_from, messages, disposition, dkim: Number(dkim), spf: Number(spf) }));
-        for (let at = 0; at < rows.length; at += BATCH) await tx.insertInto("email_dmarc_rows").values(rows.slice(at, at + BATCH)).execute();
+        const rows = records.map(
+          ({ sourceIp: source_ip, headerFrom: header_from, count: messages, disposition, dkim, spf }): DmarcRow => ({
+            zone_id,
+            report_key,
+            day,
+            org_name,
+            sender,
+            source_ip,
+            header_from,
+            messages,
+            disposition,
+            dkim: Number(dkim),
+            spf: Number(spf),
+          }),
+        );
+        for (let at = 0; at < rows.length; at += BATCH)
+          await tx
+            .insertInto("email_dmarc_rows")
+            .values(rows.slice(at, at + BATCH))
+            .execute();
         await shorten(tx, "email_dmarc_rows", zone_id);
         return admitted;
       }),
 
     /** The same for a report about TLS. */
-    recordTls: (head: ReportHead, policies: readonly TlsPolicyResult[]): Promise<"recorded" | "duplicate" | "too many"> =>
+    recordTls: (
+      head: ReportHead,
+      policies: readonly TlsPolicyResult[],
+    ): Promise<"recorded" | "duplicate" | "too many"> =>
       db.transaction<ReportRowTables, "recorded" | "duplicate" | "too many">(async (tx) => {
         const admitted = await admit(tx, head);
         if (admitted !== "recorded") return admitted;
         const { zone: zone_id, key: report_key, orgName: org_name, sender, begin } = head;
-        const rows = policies.flatMap(({ domain: policy_domain, type: policy_type, successful, failed, failures }): TlsRow[] => {
-          const row = { zone_id, report_key, day: dayOf(begin), org_name, sender, policy_domain, policy_type, successful: 0, failed: 0, result_type: "", receiving_mx: "", sending_ip: "", sessions: 0 };
-          return [{ ...row, successful, failed }, ...failures.map(({ resultType: result_type, receivingMx: receiving_mx, sendingIp: sending_ip, sessions }) => ({ ...row, result_type, receiving_mx, sending_ip, sessions }))];
-        });
-        for (let at = 0; at < rows.length; at += BATCH) await tx.insertInto("email_tls_rows").values(rows.slice(at, at + BATCH)).execute();
+        const rows = policies.flatMap(
+          ({ domain: policy_domain, type: policy_type, successful, failed, failures }): TlsRow[] => {
+            const row = {
+              zone_id,
+              report_key,
+              day: dayOf(begin),
+              org_name,
+              sender,
+              policy_domain,
+              policy_type,
+              successful: 0,
+              failed: 0,
+              result_type: "",
+              receiving_mx: "",
+              sending_ip: "",
+              sessions: 0,
+            };
+            return [
+              { ...row, successful, failed },
+              ...failures.map(
+                ({ resultType: result_type, receivingMx: receiving_mx, sendingIp: sending_ip, sessions }) => ({
+                  ...row,
+                  result_type,
+                  receiving_mx,
+                  sending_ip,
+                  sessions,
+                }),
+              ),
+            ];
+          },
+        );
+        for (let at = 0; at < rows.length; at += BATCH)
+          await tx
+            .insertInto("email_tls_rows")
+            .values(rows.slice(at, at + BATCH))
+            .execute();
         await shorten(tx, "email_tls_rows", zone_id);
         return admitted;
       }),
 
     /** Groups of sessions, those with the most first; days in order. */
-    async countTls<const Group extends TlsGroup>(filter: ReportFilter, by: readonly Group[], limit: number): Promise<(TlsCounts & Record<Group, string>)[]> {
-      const query = tlsRows(filter).where("result_type", "=", "").select([total("successful").as("successful"), total("failed").as("failed")]);
+    async countTls<const Group extends TlsGroup>(
+      filter: ReportFilter,
+      by: readonly Group[],
+      limit: number,
+    ): Promise<(TlsCounts & Record<Group, string>)[]> {
+      const query = tlsRows(filter)
+        .where("result_type", "=", "")
+        .select([total("successful").as("successful"), total("failed").as("failed")]);
       const grouped = by.length === 0 ? query : query.select([...by]).groupBy([...by]);
-      const ordered = by.length === 1 && by[0] === "day" ? grouped.orderBy("day") : by.reduce((all, column) => all.orderBy(column), grouped.orderBy(sql`sum(successful) + sum(failed)`, "desc"));
+      const ordered =
+        by.length === 1 && by[0] === "day"
+          ? grouped.orderBy("day")
+          : by.reduce(
+              (all, column) => all.orderBy(column),
+              grouped.orderBy(sql`sum(successful) + sum(failed)`, "desc"),
+            );
       return (await db.read(ordered.limit(limit))) as (TlsCounts & Record<Group, string>)[];
     },
 
-    countTlsFailures: (filter: ReportFilter, limit: number): Promise<{ resultType: string; receivingMx: string; sessions: number }[]> =>
-      db.read(tlsRows(filter).where("result_type", "!=", "").select(["result_type as resultType", "receiving_mx as receivingMx", total("sessions").as("sessions")])
-        .groupBy(["result_type", "receiving_mx"]).orderBy(sql`sum(sessions)`, "desc").orderBy("result_type").orderBy("receiving_mx").limit(limit)),
+    countTlsFailures: (
+      filter: ReportFilter,
+      limit: number,
+    ): Promise<{ resultType: string; receivingMx: string; sessions: number }[]> =>
+      db.read(
+        tlsRows(filter)
+          .where("result_type", "!=", "")
+          .select(["result_type as resultType", "receiving_mx as receivingMx", total("sessions").as("sessions")])
+          .groupBy(["result_type", "receiving_mx"])
+          .orderBy(sql`sum(sessions)`, "desc")
+          .orderBy("result_type")
+          .orderBy("receiving_mx")
+          .limit(limit),
+      ),
 
     /** Groups by these columns, those with the most messages first; days in order. */
-    async countDmarc<const Group extends DmarcGroup>({ zone, since, until, domain }: ReportFilter, by: readonly Group[], limit: number): Promise<(DmarcCounts & Record<Group, string>)[]> {
-      const summed = (condition: ReturnType<typeof sql<boolean>>) => sql<number>`cast(coalesce(sum(case when ${condition} then messages else 0 end), 0) as bigint)`;
-      let query = tables.selectFrom("email_dmarc_rows").where("zone_id", "=", zone).where("day", ">=", since).where("day", "<=", until).select([
-        summed(sql`1 = 1`).as("messages"), summed(sql`dkim = 1 or spf = 1`).as("passed"), summed(sql`dkim = 1`).as("dkimAligned"), summed(sql`spf = 1`).as("spfAligned"),
-        summed(sql`disposition = 'quarantine'`).as("quarantined"), summed(sql`disposition = 'reject'`).as("rejected"),
-      ]);
+    async countDmarc<const Group extends DmarcGroup>(
+      { zone, since, until, domain }: ReportFilter,
+      by: readonly Group[],
+      limit: number,
+    ): Promise<(DmarcCounts & Record<Group, string>)[]> {
+      const summed = (condition: ReturnType<typeof sql<boolean>>) =>
+        sql<number>`cast(coalesce(sum(case when ${condition} then messages else 0 end), 0) as bigint)`;
+      let query = tables
+        .selectFrom("email_dmarc_rows")
+        .where("zone_id", "=", zone)
+        .where("day", ">=", since)
+        .where("day", "<=", until)
+        .select([
+          summed(sql`1 = 1`).as("messages"),
+          summed(sql`dkim = 1 or spf = 1`).as("passed"),
+          summed(sql`dkim = 1`).as("dkimAligned"),
+          summed(sql`spf = 1`).as("spfAligned"),
+          summed(sql`disposition = 'quarantine'`).as("quarantined"),
+          summed(sql`disposition = 'reject'`).as("rejected"),
+        ]);
       if (domain !== undefined) query = query.where(within("header_from", domain));
       const grouped = by.length === 0 ? query : query.select([...by]).groupBy([...by]);
-      const ordered = by.length === 1 && by[0] === "day" ? grouped.orderBy("day") : by.reduce((all, column) => all.orderBy(column), grouped.orderBy("messages", "desc"));
+      const ordered =
+        by.length === 1 && by[0] === "day"
+          ? grouped.orderBy("day")
+          : by.reduce((all, column) => all.orderBy(column), grouped.orderBy("messages", "desc"));
       return (await db.read(ordered.limit(limit))) as (DmarcCounts & Record<Group, string>)[];
     },
 
     /** Reports received about the days, whether or not they have records. */
     async countReports(kind: ReportHead["kind"], zone: string, since: number, until: number): Promise<number> {
-      const [row] = await db.read(tables.selectFrom("email_reports_received").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("kind", "=", kind).where("begin_at", ">=", since).where("begin_at", "<", until));
+      const [row] = await db.read(
+        tables
+          .selectFrom("email_reports_received")
+          .select(({ fn }) => fn.countAll<number>().as("count"))
+          .where("zone_id", "=", zone)
+          .where("kind", "=", kind)
+          .where("begin_at", ">=", since)
+          .where("begin_at", "<", until),
+      );
       return row!.count;
     },
 

@@ -3,4 +3,10 @@ const MAX_TEXT = 200;
 
 /** A text of a reporter as it is stored and shown: one line without control characters, at most 200 characters, with the entities that XML predefines (XML 1.0 4.6) resolved. */
 export const reportText = (text: string): string =>
-  text.replace(/&(?:lt|gt|quot|apos|amp);/g, (entity) => PREDEFINED[entity]!).toWellFormed().replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim().slice(0, MAX_TEXT).toWellFormed();
+  text
+    .replace(/&(?:lt|gt|quot|apos|amp);/g, (entity) => PREDEFINED[entity]!)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, MAX_TEXT)
+    .toWellFormed();

@@ -2,7 +2,16 @@ import { sql, type Kysely } from "kysely";
 import type { Migration } from "../../store/index.ts";
 
 export interface DmarcReportTables {
-  email_dmarc_reports: { zone_id: string; account_id: string; rua_prefix: string; enabled: number; skip_wizard: number; tls: number; created_at: number; modified_at: number };
+  email_dmarc_reports: {
+    zone_id: string;
+    account_id: string;
+    rua_prefix: string;
+    enabled: number;
+    skip_wizard: number;
+    tls: number;
+    created_at: number;
+    modified_at: number;
+  };
 }
 
 export type DmarcReportExecutor = Kysely<DmarcReportTables>;
@@ -11,7 +20,8 @@ export const dmarcReportsMigration: Migration = {
   name: "mail-007-dmarc-reports",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("email_dmarc_reports")
+    await db.schema
+      .createTable("email_dmarc_reports")
       .addColumn("zone_id", key, (column) => column.primaryKey())
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("rua_prefix", key, (column) => column.notNull().unique())
@@ -37,7 +47,14 @@ export interface DmarcReportRow {
 }
 
 const fromRow = (row: DmarcReportTables["email_dmarc_reports"]): DmarcReportRow => ({
-  zone: row.zone_id, account: row.account_id, ruaPrefix: row.rua_prefix, enabled: row.enabled === 1, skipWizard: row.skip_wizard === 1, tls: row.tls === 1, createdAt: row.created_at, modifiedAt: row.modified_at,
+  zone: row.zone_id,
+  account: row.account_id,
+  ruaPrefix: row.rua_prefix,
+  enabled: row.enabled === 1,
+  skipWizard: row.skip_wizard === 1,
+  tls: row.tls === 1,
+  createdAt: row.created_at,
+  modifiedAt: row.modified_at,
 });
 
 export async function reportsOf(db: DmarcReportExecutor, zone: string): Promise<DmarcReportRow | undefined> {
@@ -47,20 +64,41 @@ export async function reportsOf(db: DmarcReportExecutor, zone: string): Promise<
 
 /** By the local part that reports are sent to. */
 export async function reportsAt(db: DmarcReportExecutor, prefix: string): Promise<DmarcReportRow | undefined> {
-  const row = await db.selectFrom("email_dmarc_reports").selectAll().where("rua_prefix", "=", prefix).executeTakeFirst();
+  const row = await db
+    .selectFrom("email_dmarc_reports")
+    .selectAll()
+    .where("rua_prefix", "=", prefix)
+    .executeTakeFirst();
   return row && fromRow(row);
 }
 
 /** A row that exists keeps its prefix, and its `tls` once it is set. */
 export async function keepReports(db: DmarcReportExecutor, row: DmarcReportRow): Promise<void> {
   const { zone: zone_id, account: account_id, ruaPrefix: rua_prefix, createdAt: created_at } = row;
-  const change = { enabled: Number(row.enabled), skip_wizard: Number(row.skipWizard), modified_at: row.modifiedAt, ...(row.tls && { tls: 1 }) };
-  await db.insertInto("email_dmarc_reports").values({ zone_id, account_id, rua_prefix, created_at, tls: 0, ...change }).onConflict((conflict) => conflict.column("zone_id").doUpdateSet(change)).execute();
+  const change = {
+    enabled: Number(row.enabled),
+    skip_wizard: Number(row.skipWizard),
+    modified_at: row.modifiedAt,
+    ...(row.tls && { tls: 1 }),
+  };
+  await db
+    .insertInto("email_dmarc_reports")
+    .values({ zone_id, account_id, rua_prefix, created_at, tls: 0, ...change })
+    .onConflict((conflict) => conflict.column("zone_id").doUpdateSet(change))
+    .execute();
 }
 
 /** Zones that something is kept about, in order, after this one. */
 export async function zonesWithReports(db: DmarcReportExecutor, after: string, limit: number): Promise<string[]> {
-  return (await db.selectFrom("email_dmarc_reports").select("zone_id").where("zone_id", ">", after).orderBy("zone_id").limit(limit).execute()).map(({ zone_id }) => zone_id);
+  return (
+    await db
+      .selectFrom("email_dmarc_reports")
+      .select("zone_id")
+      .where("zone_id", ">", after)
+      .orderBy("zone_id")
+      .limit(limit)
+      .execute()
+  ).map(({ zone_id }) => zone_id);
 }
 
 export async function forgetReports(db: DmarcReportExecutor, zone: string): Promise<void> {

@@ -13,10 +13,20 @@ import { createDmarcReporting } from "./reports.ts";
 test("an address to report to is put into a record and taken out of it", () => {
   const uri = "mailto:x@r.example";
   assert.equal(withRua("v=DMARC1; p=reject", uri), "v=DMARC1; p=reject; rua=mailto:x@r.example;");
-  assert.equal(withRua("v=DMARC1;p=none; RUA = mailto:me@a.example!10m ;adkim=s", uri), "v=DMARC1; p=none; RUA = mailto:me@a.example!10m,mailto:x@r.example; adkim=s;");
-  assert.equal(withRua(`v=DMARC1; p=none; rua=${uri.toUpperCase()}!5m`, uri), `v=DMARC1; p=none; rua=${uri.toUpperCase()}!5m`);
-  assert.deepEqual(ruaOf("v=DMARC1; p=none; rua=mailto:A@a.example!10m, mailto:b@b.example"), ["mailto:a@a.example", "mailto:b@b.example"]);
-  for (const text of ["v=DMARC1; p=reject;", "v=DMARC1; p=none; rua=mailto:me@a.example; adkim=s;"]) assert.equal(withoutRua(withRua(text, uri), uri), text);
+  assert.equal(
+    withRua("v=DMARC1;p=none; RUA = mailto:me@a.example!10m ;adkim=s", uri),
+    "v=DMARC1; p=none; RUA = mailto:me@a.example!10m,mailto:x@r.example; adkim=s;",
+  );
+  assert.equal(
+    withRua(`v=DMARC1; p=none; rua=${uri.toUpperCase()}!5m`, uri),
+    `v=DMARC1; p=none; rua=${uri.toUpperCase()}!5m`,
+  );
+  assert.deepEqual(ruaOf("v=DMARC1; p=none; rua=mailto:A@a.example!10m, mailto:b@b.example"), [
+    "mailto:a@a.example",
+    "mailto:b@b.example",
+  ]);
+  for (const text of ["v=DMARC1; p=reject;", "v=DMARC1; p=none; rua=mailto:me@a.example; adkim=s;"])
+    assert.equal(withoutRua(withRua(text, uri), uri), text);
 });
 
 describe("DMARC reports of a zone", () => {
@@ -24,27 +34,59 @@ describe("DMARC reports of a zone", () => {
     test("are asked for in the record there is, or in one that is made, and no longer when switched off", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       const world = new Map<string, string[][]>();
-      const reports = createDmarcReporting({ db, events, zones, clock, ids: randomIds, domain: "reports.us.example", resolveTxt: async (name) => world.get(name) ?? Promise.reject(new Error("none")) });
+      const reports = createDmarcReporting({
+        db,
+        events,
+        zones,
+        clock,
+        ids: randomIds,
+        domain: "reports.us.example",
+        resolveTxt: async (name) => world.get(name) ?? Promise.reject(new Error("none")),
+      });
       t.after(async () => reports.close());
       const zone = await newZone();
-      const texts = async () => (await zones.records.managed.at(zone.id, "_dmarc.example.com", ["TXT"])).map(({ content }) => textOf(content));
+      const texts = async () =>
+        (await zones.records.managed.at(zone.id, "_dmarc.example.com", ["TXT"])).map(({ content }) => textOf(content));
 
       const before = await reports.of(zone);
-      assert.deepEqual([before.enabled, before.skipWizard, before.status, before.ruaPrefix.length], [false, false, "missing-dmarc-report", 32]);
+      assert.deepEqual(
+        [before.enabled, before.skipWizard, before.status, before.ruaPrefix.length],
+        [false, false, "missing-dmarc-report", 32],
+      );
       assert.equal(await reports.zoneAt(`${before.ruaPrefix}@reports.us.example`), undefined);
       const on = await reports.update(zone, { enabled: true, skipWizard: true });
       const uri = `mailto:${before.ruaPrefix}@reports.us.example`;
-      assert.deepEqual([on.enabled, on.skipWizard, on.status, on.ruaPrefix, await texts()], [true, true, undefined, before.ruaPrefix, [`v=DMARC1; p=none; rua=${uri};`]]);
-      assert.deepEqual([await reports.zoneAt(`${before.ruaPrefix.toUpperCase()}@REPORTS.us.example`), await reports.zoneAt(`${"0".repeat(32)}@reports.us.example`), await reports.zoneAt("x@reports.us.example")], [{ zone: zone.id, account: zone.account }, undefined, undefined]);
+      assert.deepEqual(
+        [on.enabled, on.skipWizard, on.status, on.ruaPrefix, await texts()],
+        [true, true, undefined, before.ruaPrefix, [`v=DMARC1; p=none; rua=${uri};`]],
+      );
+      assert.deepEqual(
+        [
+          await reports.zoneAt(`${before.ruaPrefix.toUpperCase()}@REPORTS.us.example`),
+          await reports.zoneAt(`${"0".repeat(32)}@reports.us.example`),
+          await reports.zoneAt("x@reports.us.example"),
+        ],
+        [{ zone: zone.id, account: zone.account }, undefined, undefined],
+      );
       const off = await reports.update(zone, { enabled: false });
-      assert.deepEqual([off.enabled, off.skipWizard, off.status, await texts()], [false, true, "missing-dmarc-rua", ["v=DMARC1; p=none;"]]);
+      assert.deepEqual(
+        [off.enabled, off.skipWizard, off.status, await texts()],
+        [false, true, "missing-dmarc-rua", ["v=DMARC1; p=none;"]],
+      );
 
       // One that the platform keeps: it becomes a person's, for it says what the person asked for.
       const [record] = await zones.records.managed.at(zone.id, "_dmarc.example.com");
       await zones.records.delete(zone, record!.id);
-      await zones.records.managed.set(zone, { owner: "email-sending", locked: true, records: [{ type: "TXT", name: "_dmarc", content: "v=DMARC1; p=quarantine;" }] });
+      await zones.records.managed.set(zone, {
+        owner: "email-sending",
+        locked: true,
+        records: [{ type: "TXT", name: "_dmarc", content: "v=DMARC1; p=quarantine;" }],
+      });
       assert.equal((await reports.update(zone, { enabled: true })).status, undefined);
-      assert.deepEqual([await texts(), (await zones.records.managed.at(zone.id, "_dmarc.example.com"))[0]!.managedBy], [[`v=DMARC1; p=quarantine; rua=${uri};`], null]);
+      assert.deepEqual(
+        [await texts(), (await zones.records.managed.at(zone.id, "_dmarc.example.com"))[0]!.managedBy],
+        [[`v=DMARC1; p=quarantine; rua=${uri};`], null],
+      );
 
       await zones.records.create(zone, { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject" });
       assert.equal((await reports.of(zone)).status, "multiple-dmarc-reports");
@@ -54,28 +96,59 @@ describe("DMARC reports of a zone", () => {
     test("behind an alias: what it leads to counts", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       let answer: string[][] = [];
-      const reports = createDmarcReporting({ db, events, zones, clock, ids: randomIds, domain: "reports.us.example", resolveTxt: async () => answer });
+      const reports = createDmarcReporting({
+        db,
+        events,
+        zones,
+        clock,
+        ids: randomIds,
+        domain: "reports.us.example",
+        resolveTxt: async () => answer,
+      });
       t.after(async () => reports.close());
       const zone = await newZone();
       await zones.records.create(zone, { type: "CNAME", name: "_dmarc", content: "policy.them.example" });
       assert.equal((await reports.update(zone, { enabled: true })).status, "cname-on-dmarc-record");
       answer = [["v=DMARC1; ", "p=reject"], ["something else"]];
       const { status, records } = await reports.of(zone);
-      assert.deepEqual([status, records.dmarcResolved, records.dmarcAlias.length], [undefined, [{ name: "_dmarc.example.com", content: "v=DMARC1; p=reject" }], 1]);
+      assert.deepEqual(
+        [status, records.dmarcResolved, records.dmarcAlias.length],
+        [undefined, [{ name: "_dmarc.example.com", content: "v=DMARC1; p=reject" }], 1],
+      );
     });
 
     test("are taken no longer when their zone is gone, whoever heard of it", async (t) => {
       const { db, events, zones, clock, newZone } = await openRouting(t, engine);
       let hear: (zone: string) => void = () => {};
       const lossy: Events = { ...events, subscribe: (_topic, listener) => ((hear = listener), () => {}) };
-      const reports = createDmarcReporting({ db, events: lossy, zones, clock, ids: randomIds, domain: "reports.us.example", resolveTxt: async () => [] });
+      const reports = createDmarcReporting({
+        db,
+        events: lossy,
+        zones,
+        clock,
+        ids: randomIds,
+        domain: "reports.us.example",
+        resolveTxt: async () => [],
+      });
       t.after(async () => reports.close());
       const names = new Map<string, { zone: Zone; address: string }>();
       for (const name of ["stays", "told", "missed", "slept"]) {
         const zone = await newZone(`${name}.example`);
-        names.set(name, { zone, address: `${(await reports.update(zone, { enabled: true })).ruaPrefix}@reports.us.example` });
+        names.set(name, {
+          zone,
+          address: `${(await reports.update(zone, { enabled: true })).ruaPrefix}@reports.us.example`,
+        });
       }
-      const taken = async () => (await Promise.all([...names].map(async ([name, { address }]) => ((await reports.zoneAt(address)) !== undefined ? [name] : [])))).flat().join(" ");
+      const taken = async () =>
+        (
+          await Promise.all(
+            [...names].map(async ([name, { address }]) =>
+              (await reports.zoneAt(address)) !== undefined ? [name] : [],
+            ),
+          )
+        )
+          .flat()
+          .join(" ");
       const remove = async (name: string) => {
         const { id } = names.get(name)!.zone;
         await zones.delete(id);

@@ -7,9 +7,21 @@ import { dmarcStatistics, type DmarcStatistics, type StatisticsRequest } from ".
 import { tlsStatistics, type TlsStatistics } from "./tls-statistics.ts";
 import { createReportIntake, RETENTION_DAYS, type ReportIntake } from "./report-intake.ts";
 import { createReportRows, type ReportBounds } from "./report-rows-table.ts";
-import { forgetReports, keepReports, reportsAt, reportsOf, zonesWithReports, type DmarcReportRow, type DmarcReportTables } from "./reports-table.ts";
+import {
+  forgetReports,
+  keepReports,
+  reportsAt,
+  reportsOf,
+  zonesWithReports,
+  type DmarcReportRow,
+  type DmarcReportTables,
+} from "./reports-table.ts";
 
-export type DmarcReportStatus = "missing-dmarc-report" | "multiple-dmarc-reports" | "missing-dmarc-rua" | "cname-on-dmarc-record";
+export type DmarcReportStatus =
+  | "missing-dmarc-report"
+  | "multiple-dmarc-reports"
+  | "missing-dmarc-rua"
+  | "cname-on-dmarc-record";
 
 /** The records of a zone that say who may send in its name. */
 export interface MailAuthRecords {
@@ -33,7 +45,10 @@ export interface DmarcReports extends DmarcReportRow {
 export interface DmarcReporting extends ReportIntake {
   of(zone: Zone): Promise<DmarcReports>;
   /** What is not given stays. Enabled, the zone's DMARC record asks for reports to our address, and is made where there is none. Throws what changing records throws. */
-  update(zone: Zone, change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined }): Promise<DmarcReports>;
+  update(
+    zone: Zone,
+    change: { enabled?: boolean | undefined; skipWizard?: boolean | undefined },
+  ): Promise<DmarcReports>;
   /** The zone whose report address this is. Undefined for any other address, and where the zone asks for no reports. */
   zoneAt(address: string): Promise<{ zone: string; account: string } | undefined>;
   /** The address that reports about TLS go to, as a URI; from now on they are taken there. */
@@ -69,7 +84,17 @@ const DAY_MS = 86_400_000;
 const MAX_SHOWN = 100;
 const TIDY_BATCH = 500;
 
-export function createDmarcReporting({ db, events, zones, clock, ids, domain, resolveTxt, log = silentLog, bounds }: DmarcReportingOptions): DmarcReporting {
+export function createDmarcReporting({
+  db,
+  events,
+  zones,
+  clock,
+  ids,
+  domain,
+  resolveTxt,
+  log = silentLog,
+  bounds,
+}: DmarcReportingOptions): DmarcReporting {
   const tables = db.tables<DmarcReportTables>();
   const rows = createReportRows(db, { ...BOUNDS, ...bounds });
   const intake = createReportIntake({ rows, zones, clock });
@@ -82,16 +107,26 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
 
   async function recordsOf(zone: Zone): Promise<MailAuthRecords> {
     const [apex, policy, dkim, dkimAlias, bimi] = await Promise.all([
-      managed.at(zone.id, zone.name, ["TXT", "CNAME"]), managed.at(zone.id, `_dmarc.${zone.name}`, ["TXT", "CNAME"]),
-      named(zone, "TXT", "._domainkey."), named(zone, "CNAME", "._domainkey."), named(zone, "TXT", "._bimi."),
+      managed.at(zone.id, zone.name, ["TXT", "CNAME"]),
+      managed.at(zone.id, `_dmarc.${zone.name}`, ["TXT", "CNAME"]),
+      named(zone, "TXT", "._domainkey."),
+      named(zone, "CNAME", "._domainkey."),
+      named(zone, "TXT", "._bimi."),
     ]);
     const dmarc = policy.filter(({ type, content }) => type === "TXT" && isDmarc(textOf(content)));
     const resolved = dmarc.length > 0 ? [] : await resolveTxt(`_dmarc.${zone.name}`).catch(() => []);
     return {
-      dmarc, dmarcAlias: policy.filter(({ type }) => type === "CNAME"),
-      dmarcResolved: resolved.map((strings) => strings.join("")).filter(isDmarc).map((content) => ({ name: `_dmarc.${zone.name}`, content })),
-      spf: apex.filter(({ type, content }) => type === "TXT" && isSpf(textOf(content))), spfAlias: apex.filter(({ type }) => type === "CNAME"),
-      dkim, dkimAlias, bimi,
+      dmarc,
+      dmarcAlias: policy.filter(({ type }) => type === "CNAME"),
+      dmarcResolved: resolved
+        .map((strings) => strings.join(""))
+        .filter(isDmarc)
+        .map((content) => ({ name: `_dmarc.${zone.name}`, content })),
+      spf: apex.filter(({ type, content }) => type === "TXT" && isSpf(textOf(content))),
+      spfAlias: apex.filter(({ type }) => type === "CNAME"),
+      dkim,
+      dkimAlias,
+      bimi,
     };
   }
 
@@ -100,7 +135,16 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     const kept = await reportsOf(tables, zone.id);
     if (kept !== undefined) return kept;
     const now = clock.now();
-    await keepReports(tables, { zone: zone.id, account: zone.account, ruaPrefix: ids.hex(), enabled: false, skipWizard: false, tls: false, createdAt: now, modifiedAt: now });
+    await keepReports(tables, {
+      zone: zone.id,
+      account: zone.account,
+      ruaPrefix: ids.hex(),
+      enabled: false,
+      skipWizard: false,
+      tls: false,
+      createdAt: now,
+      modifiedAt: now,
+    });
     return (await reportsOf(tables, zone.id))!;
   }
 
@@ -115,7 +159,12 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     // Two are none, and an alias leads to somebody else's: the status says so.
     if (dmarc.length > 1 || dmarcAlias.length > 0) return;
     const [there] = dmarc;
-    if (there === undefined) return void (await zones.records.create(zone, { type: "TXT", name: `_dmarc.${zone.name}.`, content: `v=DMARC1; p=none; rua=${uri};` }));
+    if (there === undefined)
+      return void (await zones.records.create(zone, {
+        type: "TXT",
+        name: `_dmarc.${zone.name}.`,
+        content: `v=DMARC1; p=none; rua=${uri};`,
+      }));
     await rewrite(zone, there, withRua(textOf(there.content), uri));
   }
 
@@ -140,7 +189,7 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
 
   async function tidy(): Promise<void> {
     await expire();
-    for (let after: string | undefined = ""; after !== undefined; ) {
+    for (let after: string | undefined = ""; after !== undefined;) {
       const kept: string[] = await zonesWithReports(tables, after, TIDY_BATCH);
       for (const id of kept) if ((await zones.find(id)) === undefined) await forget(id);
       after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
@@ -149,7 +198,9 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id: some hints were lost.
-    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
+    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
+      log.error({ err, zone }, "what was kept about a deleted zone is still there"),
+    );
   });
 
   return {
@@ -157,8 +208,15 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     async update(zone, { enabled, skipWizard }) {
       const row = await rowOf(zone);
       if (enabled === true) await ask(zone, uriOf(row));
-      if (enabled === false) for (const record of (await recordsOf(zone)).dmarc) await rewrite(zone, record, withoutRua(textOf(record.content), uriOf(row)));
-      await keepReports(tables, { ...row, enabled: enabled ?? row.enabled, skipWizard: skipWizard ?? row.skipWizard, modifiedAt: clock.now() });
+      if (enabled === false)
+        for (const record of (await recordsOf(zone)).dmarc)
+          await rewrite(zone, record, withoutRua(textOf(record.content), uriOf(row)));
+      await keepReports(tables, {
+        ...row,
+        enabled: enabled ?? row.enabled,
+        skipWizard: skipWizard ?? row.skipWizard,
+        modifiedAt: clock.now(),
+      });
       return shown(zone);
     },
     async zoneAt(address) {
@@ -168,7 +226,8 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
     },
     async take(mail) {
       const taken = await intake.take(mail);
-      if (!taken.recorded) log.info({ zone: mail.zone, from: mail.envelope.from, why: taken.why }, "dmarc-reports: report ignored");
+      if (!taken.recorded)
+        log.info({ zone: mail.zone, from: mail.envelope.from, why: taken.why }, "dmarc-reports: report ignored");
       if (clock.now() - expiredAt > DAY_MS) await expire();
       return taken;
     },
@@ -185,7 +244,8 @@ export function createDmarcReporting({ db, events, zones, clock, ids, domain, re
 }
 
 function statusOf({ dmarc, dmarcAlias, dmarcResolved }: MailAuthRecords, uri: string): DmarcReportStatus | undefined {
-  const texts = dmarc.length > 0 ? dmarc.map(({ content }) => textOf(content)) : dmarcResolved.map(({ content }) => content);
+  const texts =
+    dmarc.length > 0 ? dmarc.map(({ content }) => textOf(content)) : dmarcResolved.map(({ content }) => content);
   // RFC 7489 6.6.3: with two there is none.
   if (texts.length > 1) return "multiple-dmarc-reports";
   if (texts.length === 0) return dmarcAlias.length > 0 ? "cname-on-dmarc-record" : "missing-dmarc-report";

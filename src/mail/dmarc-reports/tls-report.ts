@@ -48,37 +48,82 @@ const reportSchema = z.object({
   "organization-name": text,
   "report-id": text,
   "date-range": z.object({ "start-datetime": time, "end-datetime": time }),
-  policies: z.array(z.object({
-    policy: z.object({
-      "policy-type": z.enum(["tlsa", "sts", "no-policy-found"]),
-      "policy-domain": z.string().max(256).transform((name) => reportText(name).toLowerCase().replace(/\.$/, "")).pipe(z.string().min(1)),
-    }),
-    summary: z.object({ "total-successful-session-count": count, "total-failure-session-count": count }),
-    "failure-details": z.array(z.object({
-      "result-type": z.string().regex(/^[a-z0-9-]{1,64}$/i).transform((word) => word.toLowerCase()),
-      "receiving-mx-hostname": z.string().transform((name) => reportText(name).toLowerCase()).optional(),
-      "sending-mta-ip": z.string().transform((ip) => (isIP(ip.trim()) === 0 ? "" : ip.trim().toLowerCase())).optional(),
-      "failed-session-count": count,
-    })).max(MAX_FAILURES).nullish(),
-  })).min(1).max(MAX_POLICIES),
+  policies: z
+    .array(
+      z.object({
+        policy: z.object({
+          "policy-type": z.enum(["tlsa", "sts", "no-policy-found"]),
+          "policy-domain": z
+            .string()
+            .max(256)
+            .transform((name) => reportText(name).toLowerCase().replace(/\.$/, ""))
+            .pipe(z.string().min(1)),
+        }),
+        summary: z.object({ "total-successful-session-count": count, "total-failure-session-count": count }),
+        "failure-details": z
+          .array(
+            z.object({
+              "result-type": z
+                .string()
+                .regex(/^[a-z0-9-]{1,64}$/i)
+                .transform((word) => word.toLowerCase()),
+              "receiving-mx-hostname": z
+                .string()
+                .transform((name) => reportText(name).toLowerCase())
+                .optional(),
+              "sending-mta-ip": z
+                .string()
+                .transform((ip) => (isIP(ip.trim()) === 0 ? "" : ip.trim().toLowerCase()))
+                .optional(),
+              "failed-session-count": count,
+            }),
+          )
+          .max(MAX_FAILURES)
+          .nullish(),
+      }),
+    )
+    .min(1)
+    .max(MAX_POLICIES),
 });
 
 /** Reads the JSON of a report. Never throws. */
 export function readTlsReport(content: Uint8Array): Reading<TlsReport> {
   let tree: unknown;
   try {
-    tree = JSON.parse(Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("utf8").replace(/^\ufeff/, ""));
+    tree = JSON.parse(
+      Buffer.from(content.buffer, content.byteOffset, content.byteLength)
+        .toString("utf8")
+        .replace(/^\ufeff/, ""),
+    );
   } catch (err) {
     return { ok: false, why: `the report is not valid JSON: ${reportText((err as Error).message)}` };
   }
   const read = reportSchema.safeParse(tree);
-  if (!read.success) return { ok: false, why: `the report is not a TLS report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid` };
-  const { "organization-name": orgName, "report-id": reportId, "date-range": { "start-datetime": begin, "end-datetime": end }, policies } = read.data;
+  if (!read.success)
+    return {
+      ok: false,
+      why: `the report is not a TLS report: ${reportText(read.error.issues[0]?.path.join(".") ?? "")} is missing or not valid`,
+    };
+  const {
+    "organization-name": orgName,
+    "report-id": reportId,
+    "date-range": { "start-datetime": begin, "end-datetime": end },
+    policies,
+  } = read.data;
   if (end < begin) return { ok: false, why: "the report ends before it begins" };
   const all = policies.map(({ policy, summary, "failure-details": details }): TlsPolicyResult => ({
-    type: policy["policy-type"], domain: policy["policy-domain"], successful: summary["total-successful-session-count"], failed: summary["total-failure-session-count"],
-    failures: (details ?? []).map((one) => ({ resultType: one["result-type"], receivingMx: one["receiving-mx-hostname"] ?? "", sendingIp: one["sending-mta-ip"] ?? "", sessions: one["failed-session-count"] })),
+    type: policy["policy-type"],
+    domain: policy["policy-domain"],
+    successful: summary["total-successful-session-count"],
+    failed: summary["total-failure-session-count"],
+    failures: (details ?? []).map((one) => ({
+      resultType: one["result-type"],
+      receivingMx: one["receiving-mx-hostname"] ?? "",
+      sendingIp: one["sending-mta-ip"] ?? "",
+      sessions: one["failed-session-count"],
+    })),
   }));
-  if (all.reduce((sum, { failures }) => sum + failures.length, 0) > MAX_FAILURES) return { ok: false, why: `the report has more than ${MAX_FAILURES} failures` };
+  if (all.reduce((sum, { failures }) => sum + failures.length, 0) > MAX_FAILURES)
+    return { ok: false, why: `the report has more than ${MAX_FAILURES} failures` };
   return { ok: true, report: { orgName, reportId, begin, end, policies: all } };
 }

@@ -18,7 +18,11 @@ export interface TlsStatistics {
 /** More than there can be. */
 const MAX_DAYS = 1000;
 
-export async function tlsStatistics(rows: Pick<ReportRows, "countTls" | "countTlsFailures" | "countReports">, zone: string, { since, until, domain, limit }: StatisticsRequest): Promise<TlsStatistics> {
+export async function tlsStatistics(
+  rows: Pick<ReportRows, "countTls" | "countTlsFailures" | "countReports">,
+  zone: string,
+  { since, until, domain, limit }: StatisticsRequest,
+): Promise<TlsStatistics> {
   const filter = { zone, since, until, domain };
   const counted = <const Group extends TlsGroup>(by: readonly Group[], most: number) => rows.countTls(filter, by, most);
   const [totals] = await counted([], 1);
@@ -26,8 +30,17 @@ export async function tlsStatistics(rows: Pick<ReportRows, "countTls" | "countTl
   const policies = await counted(["policy_domain", "policy_type"], limit);
   const reporters = await counted(["org_name", "sender"], limit);
   return {
-    since, until, totals: totals!, days, failures: await rows.countTlsFailures(filter, limit), reports: await rows.countReports("tls", zone, Date.parse(since), Date.parse(until) + 86_400_000),
-    policies: policies.map(({ policy_domain, policy_type, ...counts }) => ({ domain: policy_domain, policyType: policy_type, ...counts })),
+    since,
+    until,
+    totals: totals!,
+    days,
+    failures: await rows.countTlsFailures(filter, limit),
+    reports: await rows.countReports("tls", zone, Date.parse(since), Date.parse(until) + 86_400_000),
+    policies: policies.map(({ policy_domain, policy_type, ...counts }) => ({
+      domain: policy_domain,
+      policyType: policy_type,
+      ...counts,
+    })),
     reporters: reporters.map(({ org_name, ...counts }) => ({ orgName: org_name, ...counts })),
   };
 }

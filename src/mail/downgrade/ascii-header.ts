@@ -21,7 +21,11 @@ export function asciiHeader(header: Uint8Array): { header: Buffer } | { field: s
     }
     const reading = readHeader(line);
     const [name, value] = (reading.ok && reading.fields[0]) || ["", ""];
-    const encoded = UNSTRUCTURED.test(name) ? freeText(name, value) : ADDRESSES.test(name) ? addresses(name, value) : undefined;
+    const encoded = UNSTRUCTURED.test(name)
+      ? freeText(name, value)
+      : ADDRESSES.test(name)
+        ? addresses(name, value)
+        : undefined;
     if (encoded === undefined) return { field: name };
     fields.push(Buffer.from(encoded));
   }
@@ -29,15 +33,19 @@ export function asciiHeader(header: Uint8Array): { header: Buffer } | { field: s
 }
 
 /** Undefined for text that contains encoded words: encoding it again would show them undecoded. */
-const freeText = (name: string, value: string): string | undefined => (value.includes("=?") || /\p{Cc}/u.test(value.replaceAll("\t", " ")) ? undefined : formatField(name, value));
+const freeText = (name: string, value: string): string | undefined =>
+  value.includes("=?") || /\p{Cc}/u.test(value.replaceAll("\t", " ")) ? undefined : formatField(name, value);
 
 function addresses(name: string, value: string): string | undefined {
   const list = parseAddressList(value);
   // Parsing to mailboxes would lose comments and groups.
-  if (list === undefined || list.length === 0 || /[(:;]|=\?/.test(value.replace(/"(?:[^"\\]|\\.)*"/g, ""))) return undefined;
-  if (list.some(({ name: shown, address }) => !isAscii(Buffer.from(address)) || /\p{Cc}/u.test(shown))) return undefined;
+  if (list === undefined || list.length === 0 || /[(:;]|=\?/.test(value.replace(/"(?:[^"\\]|\\.)*"/g, "")))
+    return undefined;
+  if (list.some(({ name: shown, address }) => !isAscii(Buffer.from(address)) || /\p{Cc}/u.test(shown)))
+    return undefined;
   const mailboxes = list.map(({ name: shown, address }) => (shown === "" ? address : `${phrase(shown)} <${address}>`));
   return `${foldLines(`${name}: ${mailboxes.join(", ")}`, 76)}\r\n`;
 }
 
-const phrase = (text: string): string => (isAscii(Buffer.from(text)) ? `"${text.replace(/["\\]/g, "\\$&")}"` : encodeWord(text, "Q", 52));
+const phrase = (text: string): string =>
+  isAscii(Buffer.from(text)) ? `"${text.replace(/["\\]/g, "\\$&")}"` : encodeWord(text, "Q", 52);

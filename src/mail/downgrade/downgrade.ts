@@ -16,8 +16,16 @@ export interface DowngradeDeps {
 const LIMITS = { maxBytes: 2 * 1024 * 1024, maxFields: 20_000 };
 
 /** Replies for messages that cannot be converted (RFC 6152 3, RFC 6531 3.2). */
-const notEncodable = (why: string): SmtpReply => ({ code: 554, enhanced: "5.6.3", text: `the next hop does not support 8BITMIME, and the message cannot be encoded: ${why}` });
-const notAscii = (why: string): SmtpReply => ({ code: 550, enhanced: "5.6.7", text: `the next hop does not support SMTPUTF8, and ${why}` });
+const notEncodable = (why: string): SmtpReply => ({
+  code: 554,
+  enhanced: "5.6.3",
+  text: `the next hop does not support 8BITMIME, and the message cannot be encoded: ${why}`,
+});
+const notAscii = (why: string): SmtpReply => ({
+  code: 550,
+  enhanced: "5.6.7",
+  text: `the next hop does not support SMTPUTF8, and ${why}`,
+});
 
 /**
  * Converts messages for servers without 8BITMIME or SMTPUTF8 and signs them again with the same keys. Foreign signatures no longer verify
@@ -27,19 +35,32 @@ export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
   return async (body, { own, eightBitMime, smtpUtf8 }) => {
     const { header, open } = await splitBody(body);
     const encodeHeader = body.utf8Header && !(smtpUtf8 && eightBitMime);
-    if (encodeHeader && !own) return { ok: false, reply: notAscii("header fields of a forwarded message must not be changed") };
+    if (encodeHeader && !own)
+      return { ok: false, reply: notAscii("header fields of a forwarded message must not be changed") };
     const { rest, signing } = await takeOwnSignatures(header, findKey);
     const ascii = encodeHeader ? asciiHeader(rest) : { header: rest };
-    if ("field" in ascii) return { ok: false, reply: notAscii(`the field ${ascii.field || "without a name"} cannot be converted to ASCII`) };
+    if ("field" in ascii)
+      return {
+        ok: false,
+        reply: notAscii(`the field ${ascii.field || "without a name"} cannot be converted to ASCII`),
+      };
     if (eightBitMime) return { ok: true, body: await signedAgain(ascii.header, open, signing, body.eightBit) };
     if (!isAscii(ascii.header)) return { ok: false, reply: notEncodable("its header section contains 8-bit data") };
     const plan = await planSevenBit(ascii.header, open());
     if ("why" in plan) return { ok: false, reply: notEncodable(plan.why) };
     const encoded = sevenBitHeader(ascii.header, plan, fieldsOf(ascii.header));
-    return { ok: true, body: await signedAgain(encoded, () => sevenBitBody(ascii.header, open(), plan), signing, false) };
+    return {
+      ok: true,
+      body: await signedAgain(encoded, () => sevenBitBody(ascii.header, open(), plan), signing, false),
+    };
   };
 
-  async function signedAgain(header: Buffer, open: () => AsyncIterable<Uint8Array>, signing: Signing, eightBit: boolean): Promise<Body> {
+  async function signedAgain(
+    header: Buffer,
+    open: () => AsyncIterable<Uint8Array>,
+    signing: Signing,
+    eightBit: boolean,
+  ): Promise<Body> {
     let size = header.length;
     async function* counted() {
       for await (const chunk of open()) {
@@ -47,7 +68,10 @@ export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
         yield chunk;
       }
     }
-    const signatures = await signer.sign({ headerBlock: header, open: () => Readable.from(counted(), { objectMode: false }) }, signing);
+    const signatures = await signer.sign(
+      { headerBlock: header, open: () => Readable.from(counted(), { objectMode: false }) },
+      signing,
+    );
     // Without signatures the message has not been read yet; its size is needed.
     if (size === header.length) for await (const _chunk of counted()) continue;
     const top = Buffer.concat([Buffer.from(signatures), header]);
@@ -55,7 +79,12 @@ export function createDowngrade({ signer, findKey }: DowngradeDeps): Downgrade {
       yield top;
       yield* open();
     }
-    return { size: size + top.length - header.length, eightBit, utf8Header: false, open: () => Readable.from(whole(), { objectMode: false }) };
+    return {
+      size: size + top.length - header.length,
+      eightBit,
+      utf8Header: false,
+      open: () => Readable.from(whole(), { objectMode: false }),
+    };
   }
 }
 

@@ -26,9 +26,19 @@ print(json.dumps({"dkim": signatures, "arc": None if cv is None else cv.decode()
 `;
 
 /** `dkim`: whether each signature holds, from the top. */
-export async function verifyWithDkimpy(raw: string, dns: Record<string, unknown[] | Error>): Promise<{ dkim: boolean[]; arc: string | null; sets: number; reason: string }> {
-  const table = Object.fromEntries(Object.entries(dns).flatMap(([key, value]) => (key.endsWith(" TXT") && Array.isArray(value) ? [[key.slice(0, -4), (value as string[][])[0]!.join("")]] : [])));
-  const child = spawn(PYTHON, ["-c", PROGRAM, JSON.stringify(table)], { stdio: ["pipe", "pipe", "pipe"], timeout: 20_000 });
+export async function verifyWithDkimpy(
+  raw: string,
+  dns: Record<string, unknown[] | Error>,
+): Promise<{ dkim: boolean[]; arc: string | null; sets: number; reason: string }> {
+  const table = Object.fromEntries(
+    Object.entries(dns).flatMap(([key, value]) =>
+      key.endsWith(" TXT") && Array.isArray(value) ? [[key.slice(0, -4), (value as string[][])[0]!.join("")]] : [],
+    ),
+  );
+  const child = spawn(PYTHON, ["-c", PROGRAM, JSON.stringify(table)], {
+    stdio: ["pipe", "pipe", "pipe"],
+    timeout: 20_000,
+  });
   child.stdin.end(Buffer.from(raw, "latin1"));
   const [out, err] = await Promise.all([buffer(child.stdout), buffer(child.stderr)]);
   if (out.length === 0) throw new Error(err.toString());

@@ -8,16 +8,29 @@ import { tableResolver } from "../authenticate/suites.testing.ts";
 import type { Verdict } from "../authenticate/verdict.ts";
 import { startSink, type SinkRules } from "../outbound/outbound.testing.ts";
 import { hasDkimpy, verifyWithDkimpy } from "./dkimpy.testing.ts";
-import { bodyOf, DNS, headerOf, namesOf, ownRecords, signedBy, startHost, type HostOptions } from "./forwarding.testing.ts";
+import {
+  bodyOf,
+  DNS,
+  headerOf,
+  namesOf,
+  ownRecords,
+  signedBy,
+  startHost,
+  type HostOptions,
+} from "./forwarding.testing.ts";
 
 /** Mail that comes in, is judged, and goes on to a real SMTP server; what that one sees is judged again. */
 
-const FIELDS = "From: Alice <alice@a.example>\nTo: info@one.example\nSubject: hello\nDate: Mon, 5 Jan 2026 07:08:09 +0000\nMessage-ID: <1@a.example>\n";
+const FIELDS =
+  "From: Alice <alice@a.example>\nTo: info@one.example\nSubject: hello\nDate: Mon, 5 Jan 2026 07:08:09 +0000\nMessage-ID: <1@a.example>\n";
 // Dots that must be stuffed, octets that are no text, white space and empty lines at the end.
 const BODY = "..dot\r\n.\r\n\xe9\xff \t\r\n--\r\ntail  \r\n\r\n\r\n";
 const toBob: Routed = { kind: "forward", to: ["bob@there.example"], account: "acc", zone: "one" };
 
-async function setUp(t: TestContext, { sink: rules = {}, ...options }: Partial<HostOptions> & { sink?: SinkRules } = {}) {
+async function setUp(
+  t: TestContext,
+  { sink: rules = {}, ...options }: Partial<HostOptions> & { sink?: SinkRules } = {},
+) {
   const sink = await startSink(rules);
   const host = await startHost(t, { name: "one", routes: () => toBob, nextPort: sink.port, ...options });
   return { sink, ...host };
@@ -25,10 +38,17 @@ async function setUp(t: TestContext, { sink: rules = {}, ...options }: Partial<H
 
 /** What the next server finds out. */
 async function judged(raw: string, from: string, ip = "127.0.0.1"): Promise<Verdict> {
-  const authenticator = createAuthenticator({ resolver: tableResolver({ ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example") }), authservId: "mx.there.example", clock: systemClock });
+  const authenticator = createAuthenticator({
+    resolver: tableResolver({ ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example") }),
+    authservId: "mx.there.example",
+    clock: systemClock,
+  });
   const bytes = Buffer.from(raw, "latin1");
   const headerBlock = bytes.subarray(0, bytes.indexOf("\r\n\r\n") + 2);
-  const verdict = await authenticator.check({ from, helo: "mx.one.example", ip }, { id: "1", size: bytes.length, headerBlock, open: (start = 0) => bytes.subarray(start), discard: async () => {} });
+  const verdict = await authenticator.check(
+    { from, helo: "mx.one.example", ip },
+    { id: "1", size: bytes.length, headerBlock, open: (start = 0) => bytes.subarray(start), discard: async () => {} },
+  );
   await authenticator.close();
   return verdict;
 }
@@ -42,44 +62,99 @@ test("a forward is sealed, signed twice, sent from an address of ours, and its b
   assert.deepEqual(got!.to, ["bob@there.example"]);
   assert.deepEqual(srs.reverse(got!.from, Date.now()), { ok: true, address: "alice@a.example" });
   assert.deepEqual(namesOf(got!.raw), [
-    "ARC-Seal", "ARC-Message-Signature", "ARC-Authentication-Results", "DKIM-Signature", "DKIM-Signature", "X-Reelpost-Loop", "X-Forwarded-To", "X-Forwarded-For",
-    "Authentication-Results", "Received-SPF", "Received", "DKIM-Signature", "From", "To", "Subject", "Date", "Message-ID",
+    "ARC-Seal",
+    "ARC-Message-Signature",
+    "ARC-Authentication-Results",
+    "DKIM-Signature",
+    "DKIM-Signature",
+    "X-Reelpost-Loop",
+    "X-Forwarded-To",
+    "X-Forwarded-For",
+    "Authentication-Results",
+    "Received-SPF",
+    "Received",
+    "DKIM-Signature",
+    "From",
+    "To",
+    "Subject",
+    "Date",
+    "Message-ID",
   ]);
-  assert.ok(got!.raw.includes("\r\nX-Forwarded-To: bob@there.example\r\nX-Forwarded-For: info@one.example bob@there.example\r\n"));
+  assert.ok(
+    got!.raw.includes(
+      "\r\nX-Forwarded-To: bob@there.example\r\nX-Forwarded-For: info@one.example bob@there.example\r\n",
+    ),
+  );
   // What somebody else wrote under our name is gone.
   assert.ok(!got!.raw.includes("mx.one.example; dmarc=pass"));
 
   const verdict = await judged(got!.raw, got!.from);
-  assert.deepEqual(verdict.dkim.map(({ result, domain }) => `${domain} ${result}`), ["fwd.one.example pass", "one.example pass", "a.example pass"]);
-  assert.deepEqual([verdict.spf.result, verdict.dmarc.result, verdict.dmarc.aligned.dkim], ["pass", "pass", "a.example"]);
-  assert.partialDeepStrictEqual(verdict.arc, { result: "pass", instance: 1, sealer: "fwd.one.example", said: { spf: "pass", dkim: ["pass"], dmarc: "pass" } });
+  assert.deepEqual(
+    verdict.dkim.map(({ result, domain }) => `${domain} ${result}`),
+    ["fwd.one.example pass", "one.example pass", "a.example pass"],
+  );
+  assert.deepEqual(
+    [verdict.spf.result, verdict.dmarc.result, verdict.dmarc.aligned.dkim],
+    ["pass", "pass", "a.example"],
+  );
+  assert.partialDeepStrictEqual(verdict.arc, {
+    result: "pass",
+    instance: 1,
+    sealer: "fwd.one.example",
+    said: { spf: "pass", dkim: ["pass"], dmarc: "pass" },
+  });
 
-  const steps = events.map(({ step, rcpt, account, zone }) => [step, rcpt, account, zone].filter((word) => word !== undefined).join(" "));
-  assert.deepEqual(steps.filter((step) => !step.startsWith("delivered")), ["received", "authenticated", "matched info@one.example acc one", "forwarded info@one.example acc one"]);
+  const steps = events.map(({ step, rcpt, account, zone }) =>
+    [step, rcpt, account, zone].filter((word) => word !== undefined).join(" "),
+  );
+  assert.deepEqual(
+    steps.filter((step) => !step.startsWith("delivered")),
+    ["received", "authenticated", "matched info@one.example acc one", "forwarded info@one.example acc one"],
+  );
   const delivered = events.find(({ step }) => step === "delivered")!;
   assert.equal(delivered.rcpt, "info@one.example");
   assert.equal(new Set(events.map((event) => event.message)).size, 1);
-  assert.partialDeepStrictEqual(events[0]!.detail, { from: "alice@a.example", subject: "hello", messageId: "<1@a.example>" });
+  assert.partialDeepStrictEqual(events[0]!.detail, {
+    from: "alice@a.example",
+    subject: "hello",
+    messageId: "<1@a.example>",
+  });
 });
 
-test("another implementation finds the same", { skip: !hasDkimpy && process.env["REQUIRE_ALL"] !== "1" && "dkimpy is not installed" }, async (t) => {
-  const { sink, take } = await setUp(t);
-  await take(Buffer.from(await signedBy("a.example", `${FIELDS}\n${BODY}`), "latin1"), { to: ["info@one.example"] });
-  const raw = sink.mails[0]!.raw;
-  const dns = { ...DNS, ...ownRecords("fwd.one.example", "one.example") };
-  assert.deepEqual(await verifyWithDkimpy(raw, dns), { dkim: [true, true, true], arc: "pass", sets: 1, reason: "success" });
-  const changed = raw.replace("\r\nSubject: hello", "\r\nSubject: hullo");
-  assert.deepEqual((await verifyWithDkimpy(changed, dns)).dkim, [false, false, false]);
-});
+test(
+  "another implementation finds the same",
+  { skip: !hasDkimpy && process.env["REQUIRE_ALL"] !== "1" && "dkimpy is not installed" },
+  async (t) => {
+    const { sink, take } = await setUp(t);
+    await take(Buffer.from(await signedBy("a.example", `${FIELDS}\n${BODY}`), "latin1"), { to: ["info@one.example"] });
+    const raw = sink.mails[0]!.raw;
+    const dns = { ...DNS, ...ownRecords("fwd.one.example", "one.example") };
+    assert.deepEqual(await verifyWithDkimpy(raw, dns), {
+      dkim: [true, true, true],
+      arc: "pass",
+      sets: 1,
+      reason: "success",
+    });
+    const changed = raw.replace("\r\nSubject: hello", "\r\nSubject: hullo");
+    assert.deepEqual((await verifyWithDkimpy(changed, dns)).dkim, [false, false, false]);
+  },
+);
 
 test("a chain grows where it holds, is closed where it does not, and is never taken up again after that", async (t) => {
   const { sink, take } = await setUp(t);
-  const second = await setUp(t, { name: "two", routes: () => ({ kind: "forward", to: ["carol@there.example"], zone: "two" }), dns: ownRecords("fwd.one.example", "one.example") });
+  const second = await setUp(t, {
+    name: "two",
+    routes: () => ({ kind: "forward", to: ["carol@there.example"], zone: "two" }),
+    dns: ownRecords("fwd.one.example", "one.example"),
+  });
   const onward = async (raw: string, from: string, to = "info@two.example") => {
     assert.match(await second.take(Buffer.from(raw, "latin1"), { from, ip: "127.0.0.1", to: [to] }), /^250/);
     return second.sink.mails.at(-1)!;
   };
-  const seals = (raw: string) => headerOf(raw).filter((field) => field.startsWith("ARC-Seal:")).map((field) => /i=(\d+);.*cv=(\w+)/.exec(field)!.slice(1, 3).join(" "));
+  const seals = (raw: string) =>
+    headerOf(raw)
+      .filter((field) => field.startsWith("ARC-Seal:"))
+      .map((field) => /i=(\d+);.*cv=(\w+)/.exec(field)!.slice(1, 3).join(" "));
 
   await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["info@one.example"] });
   const { raw, from } = sink.mails[0]!;
@@ -88,7 +163,15 @@ test("a chain grows where it holds, is closed where it does not, and is never ta
   assert.equal((await judged(good.raw, good.from)).arc.result, "pass");
 
   // A list on the way changes the subject and signs anew: the chain is broken, which the next set says.
-  const broken = await onward(await signedBy("one.example", raw.replace("Subject: hello", "Subject: [list] hello").replace("From: Alice <alice@a.example>", "From: list@one.example")), from);
+  const broken = await onward(
+    await signedBy(
+      "one.example",
+      raw
+        .replace("Subject: hello", "Subject: [list] hello")
+        .replace("From: Alice <alice@a.example>", "From: list@one.example"),
+    ),
+    from,
+  );
   assert.deepEqual(seals(broken.raw), ["2 fail", "1 none"]);
   const third = await onward(broken.raw, "x@one.example", "another@two.example");
   assert.deepEqual(seals(third.raw), ["2 fail", "1 none"], "no set on top of a chain that was given up");
@@ -105,40 +188,86 @@ test("senders: known ones come back by SRS, others by a token, nobody stays nobo
     ["victim@b.example", "198.51.100.1", /^token1@fwd\.one\.example$/, { sender: "victim@b.example", vouched: false }],
     [long, "192.0.2.10", /^token2@/, { sender: long, vouched: true }],
     ["", "192.0.2.10", /^$/],
-    ["SRS0=0000=AA=x.example=joe@other.example", "192.0.2.10", /^token3@/, { sender: "SRS0=0000=AA=x.example=joe@other.example", vouched: false }],
+    [
+      "SRS0=0000=AA=x.example=joe@other.example",
+      "192.0.2.10",
+      /^token3@/,
+      { sender: "SRS0=0000=AA=x.example=joe@other.example", vouched: false },
+    ],
   ];
   for (const [from, ip, expected, token] of cases) {
-    assert.match(await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { from, ip, to: ["info@one.example"] }), /^250/, from);
+    assert.match(
+      await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { from, ip, to: ["info@one.example"] }),
+      /^250/,
+      from,
+    );
     assert.match(sink.mails.at(-1)!.from, expected, from);
-    if (token) assert.partialDeepStrictEqual(tokens.at(-1), { ...token, account: "acc", zone: "one", inbound: { rcpt: "info@one.example" } });
+    if (token)
+      assert.partialDeepStrictEqual(tokens.at(-1), {
+        ...token,
+        account: "acc",
+        zone: "one",
+        inbound: { rcpt: "info@one.example" },
+      });
   }
   assert.equal(tokens.length, 3);
   const ours = srs.forward("alice@a.example", Date.now());
   assert.ok(ours.ok);
-  await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { from: ours.address, ip: "127.0.0.1", to: ["info@one.example"] });
+  await take(await signedBy("a.example", `${FIELDS}\nhello\n`), {
+    from: ours.address,
+    ip: "127.0.0.1",
+    to: ["info@one.example"],
+  });
   assert.equal(sink.mails.at(-1)!.from, ours.address, "one of ours stays as it is");
 });
 
 test("nobody who is refused is forwarded for, and the refusal is in the log of the right account", async (t) => {
   const { sink, take, events } = await setUp(t);
-  assert.match(await take("From: x@a.example\r\n\r\nforged\r\n", { from: "x@a.example", ip: "198.51.100.1", to: ["info@one.example"] }), /^550 5\.7\.\d+ /);
+  assert.match(
+    await take("From: x@a.example\r\n\r\nforged\r\n", {
+      from: "x@a.example",
+      ip: "198.51.100.1",
+      to: ["info@one.example"],
+    }),
+    /^550 5\.7\.\d+ /,
+  );
   assert.equal(sink.mails.length, 0);
-  assert.deepEqual(events.map(({ step, rcpt, account }) => [step, rcpt, account].join(" ").trim()), ["received", "authenticated", "rejected info@one.example acc"]);
+  assert.deepEqual(
+    events.map(({ step, rcpt, account }) => [step, rcpt, account].join(" ").trim()),
+    ["received", "authenticated", "rejected info@one.example acc"],
+  );
 });
 
 test("what the next server says is the sender's answer", async (t) => {
-  const { take, sink } = await setUp(t, { sink: { rcpt: (to) => (to.startsWith("bob") ? "550 5.1.1 no such user" : undefined) } });
-  assert.equal(await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["info@one.example"] }), "550 5.1.1 no such user");
+  const { take, sink } = await setUp(t, {
+    sink: { rcpt: (to) => (to.startsWith("bob") ? "550 5.1.1 no such user" : undefined) },
+  });
+  assert.equal(
+    await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["info@one.example"] }),
+    "550 5.1.1 no such user",
+  );
   assert.equal(sink.mails.length, 0);
 });
 
 test("what the sender wants to be told goes along, under the address the sender knows", async (t) => {
   const { sink, take } = await setUp(t);
-  const dsn = { ret: "HDRS" as const, envid: "e1", to: { "info@one.example": { notify: ["SUCCESS" as const, "FAILURE" as const] } } };
+  const dsn = {
+    ret: "HDRS" as const,
+    envid: "e1",
+    to: { "info@one.example": { notify: ["SUCCESS" as const, "FAILURE" as const] } },
+  };
   await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["info@one.example"], dsn });
-  await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { from: "victim@b.example", ip: "198.51.100.1", to: ["info@one.example"], dsn });
+  await take(await signedBy("a.example", `${FIELDS}\nhello\n`), {
+    from: "victim@b.example",
+    ip: "198.51.100.1",
+    to: ["info@one.example"],
+    dsn,
+  });
   const [known, unknown] = sink.mails;
-  assert.partialDeepStrictEqual(known, { args: { RET: "HDRS", ENVID: "e1" }, rcptArgs: [{ NOTIFY: "SUCCESS,FAILURE", ORCPT: "rfc822;info@one.example" }] });
+  assert.partialDeepStrictEqual(known, {
+    args: { RET: "HDRS", ENVID: "e1" },
+    rcptArgs: [{ NOTIFY: "SUCCESS,FAILURE", ORCPT: "rfc822;info@one.example" }],
+  });
   assert.deepEqual(Object.keys(unknown!.rcptArgs[0]!), [], "nothing is reported for a sender nobody knows");
 });
 
@@ -152,11 +281,22 @@ test("a worker's forward and reply: X- headers on top, signed, from the domain t
         assert.match(headers.find(([name]) => name === "Authentication-Results")![1], /^mx\.one\.example;.*dmarc=pass/);
         await assert.rejects(actions.forward("eve@there.example", []), /destination address not verified/);
         await actions.forward("bob@there.example", [["X-Seen", "yes"]]);
-        await actions.reply({ from: "info@one.example", to: "alice@a.example", raw: Readable.from([Buffer.from(`From: info@one.example\r\nMessage-ID: <r@one.example>\r\nIn-Reply-To: ${id}\r\nSubject: Re: hello\r\n\r\nthanks\r\n`)]) });
+        await actions.reply({
+          from: "info@one.example",
+          to: "alice@a.example",
+          raw: Readable.from([
+            Buffer.from(
+              `From: info@one.example\r\nMessage-ID: <r@one.example>\r\nIn-Reply-To: ${id}\r\nSubject: Re: hello\r\n\r\nthanks\r\n`,
+            ),
+          ]),
+        });
       },
     },
   });
-  assert.equal(await take(Buffer.from(await signedBy("a.example", `${FIELDS}\n${BODY}`), "latin1"), { to: ["info@one.example"] }), "250 2.6.0 Message accepted");
+  assert.equal(
+    await take(Buffer.from(await signedBy("a.example", `${FIELDS}\n${BODY}`), "latin1"), { to: ["info@one.example"] }),
+    "250 2.6.0 Message accepted",
+  );
   const [forward, reply] = sink.mails;
   assert.ok(namesOf(forward!.raw).indexOf("X-Seen") < namesOf(forward!.raw).indexOf("Received"));
   assert.match(forward!.from, /^SRS0=.*@fwd\.one\.example$/);
@@ -164,8 +304,15 @@ test("a worker's forward and reply: X- headers on top, signed, from the domain t
   assert.deepEqual([reply!.from, reply!.to], ["info@one.example", ["alice@a.example"]]);
   const verdict = await judged(reply!.raw, reply!.from);
   assert.deepEqual([verdict.dmarc.result, verdict.dmarc.aligned.dkim, verdict.dkim.length], ["pass", "one.example", 1]);
-  assert.deepEqual(events.map(({ step }) => step).filter((step) => ["forwarded", "replied", "handled"].includes(step)), ["forwarded", "replied", "handled"]);
-  assert.ok(events.slice(2).every(({ rcpt, account, step }) => rcpt === "info@one.example" && (account === "acc" || step === "delivered")));
+  assert.deepEqual(
+    events.map(({ step }) => step).filter((step) => ["forwarded", "replied", "handled"].includes(step)),
+    ["forwarded", "replied", "handled"],
+  );
+  assert.ok(
+    events
+      .slice(2)
+      .every(({ rcpt, account, step }) => rcpt === "info@one.example" && (account === "acc" || step === "delivered")),
+  );
 });
 
 test("mail that does not pass DMARC is not answered", async (t) => {
@@ -174,11 +321,26 @@ test("mail that does not pass DMARC is not answered", async (t) => {
     handlers: {
       async w({ headers }, actions) {
         const id = headers.find(([name]) => name === "Message-ID")![1];
-        await assert.rejects(actions.reply({ from: "info@one.example", to: "x@b.example", raw: Readable.from([Buffer.from(`From: info@one.example\r\nMessage-ID: <r@one.example>\r\nIn-Reply-To: ${id}\r\n\r\n`)]) }), /Original email is not replyable/);
+        await assert.rejects(
+          actions.reply({
+            from: "info@one.example",
+            to: "x@b.example",
+            raw: Readable.from([
+              Buffer.from(`From: info@one.example\r\nMessage-ID: <r@one.example>\r\nIn-Reply-To: ${id}\r\n\r\n`),
+            ]),
+          }),
+          /Original email is not replyable/,
+        );
       },
     },
   });
-  assert.equal(await take("From: x@b.example\r\nMessage-ID: <2@b.example>\r\n\r\nhi\r\n", { from: "x@b.example", to: ["info@one.example"] }), "250 2.6.0 Message accepted");
+  assert.equal(
+    await take("From: x@b.example\r\nMessage-ID: <2@b.example>\r\n\r\nhi\r\n", {
+      from: "x@b.example",
+      to: ["info@one.example"],
+    }),
+    "250 2.6.0 Message accepted",
+  );
   assert.equal(sink.mails.length, 0);
 });
 
@@ -190,12 +352,18 @@ test("a message from the disk is forwarded octet for octet", async (t) => {
   assert.match(await take(message, { to: ["info@one.example"] }), /^250/);
   const [got] = sink.mails;
   assert.equal(bodyOf(got!.raw), bodyOf(message));
-  assert.deepEqual((await judged(got!.raw, got!.from)).dkim.map(({ result }) => result), ["pass", "pass", "pass"]);
+  assert.deepEqual(
+    (await judged(got!.raw, got!.from)).dkim.map(({ result }) => result),
+    ["pass", "pass", "pass"],
+  );
 });
 
 test("addresses beyond ASCII leave the header section ASCII", async (t) => {
   const { sink, take } = await setUp(t, { routes: () => ({ ...toBob, zone: "one" }) });
-  assert.match(await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["käthe@one.example"], smtputf8: true }), /^250/);
+  assert.match(
+    await take(await signedBy("a.example", `${FIELDS}\nhello\n`), { to: ["käthe@one.example"], smtputf8: true }),
+    /^250/,
+  );
   assert.ok(!namesOf(sink.mails[0]!.raw).includes("X-Forwarded-For"));
   // oxlint-disable-next-line no-control-regex
   assert.match(sink.mails[0]!.raw, /^[\x00-\x7f]*$/);

@@ -39,7 +39,14 @@ export const DNS: Record<string, unknown[] | Error> = {
 
 /** What the DNS says of a server's own domains. */
 export const ownRecords = (...domains: string[]): Record<string, unknown[]> =>
-  Object.assign({}, ...domains.map((domain) => ({ [`${domain} TXT`]: [["v=spf1 ip4:127.0.0.1 -all"]], [`_dmarc.${domain} TXT`]: [["v=DMARC1; p=reject"]], ...recordOf(keyOf(domain)) })));
+  Object.assign(
+    {},
+    ...domains.map((domain) => ({
+      [`${domain} TXT`]: [["v=spf1 ip4:127.0.0.1 -all"]],
+      [`_dmarc.${domain} TXT`]: [["v=DMARC1; p=reject"]],
+      ...recordOf(keyOf(domain)),
+    })),
+  );
 
 export interface HostOptions {
   /** "one": its forward domain is fwd.one.example, its customers' one.example. */
@@ -78,14 +85,19 @@ export async function openPlace(): Promise<Place> {
   let take: Host["settle"] | undefined;
   const smtp = await startSink({
     async data({ from, to, raw }: SinkMail) {
-      const { code, enhanced, text } = foldReplies(await take!(Buffer.from(raw, "latin1"), { from, to, ip: "127.0.0.1", helo: "peer.example" }));
+      const { code, enhanced, text } = foldReplies(
+        await take!(Buffer.from(raw, "latin1"), { from, to, ip: "127.0.0.1", helo: "peer.example" }),
+      );
       return code === 250 ? undefined : `${code} ${enhanced} ${text}`;
     },
   });
   return { smtp, serve: (by) => void (take = by) };
 }
 
-export async function startHost(t: TestContext, { name, routes, handlers = {}, nextPort, at, dns = {}, clock = systemClock, receiver: more = {} }: HostOptions): Promise<Host> {
+export async function startHost(
+  t: TestContext,
+  { name, routes, handlers = {}, nextPort, at, dns = {}, clock = systemClock, receiver: more = {} }: HostOptions,
+): Promise<Host> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-host-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, outboundMigrations);
@@ -94,15 +106,33 @@ export async function startHost(t: TestContext, { name, routes, handlers = {}, n
   const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds, memoryBytes: 64 * 1024 });
   const everywhere = resolverOf(new Proxy({}, { get: () => ({ a: ["127.0.0.1"] }) }));
   const outbound = createOutbound({
-    db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock, ids: randomIds, log: silentLog, name: `mx.${domain}`, trace, resolver: everywhere,
-    port: nextPort, downgrade: createDowngrade({ signer: createSigner({ clock }), findKey: async (owner, selector) => (selector === "rsa" && [forwardDomain, domain].includes(owner) ? keyOf(owner) : undefined) }),
+    db,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    name: `mx.${domain}`,
+    trace,
+    resolver: everywhere,
+    port: nextPort,
+    downgrade: createDowngrade({
+      signer: createSigner({ clock }),
+      findKey: async (owner, selector) =>
+        selector === "rsa" && [forwardDomain, domain].includes(owner) ? keyOf(owner) : undefined,
+    }),
   });
   const resolver = tableResolver({ ...DNS, ...ownRecords(forwardDomain, domain), ...dns });
   const authenticator = createAuthenticator({ resolver, authservId: `mx.${domain}`, clock });
   const srs = createSrs({ domain: forwardDomain, keys: [`srs of ${name}`] });
   const tokens: ReturnPathRequest[] = [];
   const forwarding = createForwarding({
-    transport: outbound.relay, signer: createSigner({ clock }), srs, spool, clock, ids: randomIds, loopKeys: [`loop of ${name}`],
+    transport: outbound.relay,
+    signer: createSigner({ clock }),
+    srs,
+    spool,
+    clock,
+    ids: randomIds,
+    loopKeys: [`loop of ${name}`],
     keysOf: async (asked) => (asked.zone === name ? [signing(asked.domain)] : []),
     serviceKey: async () => [signing(forwardDomain)],
     returns: {
@@ -112,15 +142,50 @@ export async function startHost(t: TestContext, { name, routes, handlers = {}, n
       },
     },
   });
-  const receiver = createReceiver({ runtime: runtimeOf(handlers), route: routes, transport: outbound.relay, spool, trace, clock, ids: randomIds, log: silentLog, authenticator, forwarding, ...more });
+  const receiver = createReceiver({
+    runtime: runtimeOf(handlers),
+    route: routes,
+    transport: outbound.relay,
+    spool,
+    trace,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    authenticator,
+    forwarding,
+    ...more,
+  });
 
-  async function settle(message: string | Buffer, { ip = PEER, from = "alice@a.example", helo = "mx.a.example", smtputf8 = false, ...rest }: Partial<Envelope> & { to: string[] }) {
+  async function settle(
+    message: string | Buffer,
+    {
+      ip = PEER,
+      from = "alice@a.example",
+      helo = "mx.a.example",
+      smtputf8 = false,
+      ...rest
+    }: Partial<Envelope> & { to: string[] },
+  ) {
     const id = randomIds.hex();
-    const prefix = receivedField({ helo, ip, by: `mx.${domain}`, protocol: "ESMTP", id, recipient: undefined, at: new Date(clock.now()) });
+    const prefix = receivedField({
+      helo,
+      ip,
+      by: `mx.${domain}`,
+      protocol: "ESMTP",
+      id,
+      recipient: undefined,
+      at: new Date(clock.now()),
+    });
     const bytes = Buffer.from(message as string);
-    return receiver.receive({ from, helo, ip, smtputf8, ...rest }, await spool.collect((async function* () {
-      yield bytes;
-    })(), { id, prefix }));
+    return receiver.receive(
+      { from, helo, ip, smtputf8, ...rest },
+      await spool.collect(
+        (async function* () {
+          yield bytes;
+        })(),
+        { id, prefix },
+      ),
+    );
   }
 
   const { smtp, serve } = at ?? (await openPlace());
@@ -133,7 +198,12 @@ export async function startHost(t: TestContext, { name, routes, handlers = {}, n
     await rm(folder, { recursive: true, force: true });
   });
   return {
-    receiver, smtp, srs, tokens, events: trace.events, settle,
+    receiver,
+    smtp,
+    srs,
+    tokens,
+    events: trace.events,
+    settle,
     async take(message, envelope) {
       const { code, enhanced, text } = foldReplies(await settle(message, envelope));
       return `${code} ${enhanced} ${text}`;
@@ -146,7 +216,10 @@ export async function signedBy(domain: string, text: string): Promise<string> {
   const message = text.replace(/\r?\n/g, "\r\n");
   const headerBlock = Buffer.from(message.slice(0, message.indexOf("\r\n\r\n") + 2), "latin1");
   const bytes = Buffer.from(message, "latin1");
-  const signature = await createSigner({ clock: systemClock }).sign({ headerBlock, open: (start = 0) => bytes.subarray(start) }, { dkim: [keyOf(domain)] });
+  const signature = await createSigner({ clock: systemClock }).sign(
+    { headerBlock, open: (start = 0) => bytes.subarray(start) },
+    { dkim: [keyOf(domain)] },
+  );
   return signature + message;
 }
 

@@ -33,26 +33,39 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
   const { transport, signer, serviceKey, loopKeys, spool, ids } = options;
   const loops = createLoopMarks(loopKeys);
 
-  const keysOf = async (zone: string | undefined, address: string): Promise<readonly SigningKey[]> => (zone === undefined ? [] : options.keysOf({ zone, domain: domainOf(address).toLowerCase() }));
+  const keysOf = async (zone: string | undefined, address: string): Promise<readonly SigningKey[]> =>
+    zone === undefined ? [] : options.keysOf({ zone, domain: domainOf(address).toLowerCase() });
 
   async function signed(message: MailSource, { verdict, zone, rcpt }: ForwardRequest): Promise<string> {
     const [service, customer] = await Promise.all([serviceKey(), keysOf(zone, rcpt)]);
     const sealer = service.find(({ algorithm }) => algorithm === "rsa");
-    return signer.sign(message, { dkim: [...service, ...customer], ...(verdict !== undefined && sealer !== undefined && { seal: { key: sealer, verdict } }) });
+    return signer.sign(message, {
+      dkim: [...service, ...customer],
+      ...(verdict !== undefined && sealer !== undefined && { seal: { key: sealer, verdict } }),
+    });
   }
 
   async function forward(request: ForwardRequest): Promise<Settled[]> {
     const { envelope, source, rcpt, to, extra = [], account, zone, script } = request;
     const { from, vouched } = await forwardingSender(request, options);
-    const fields = loops.field(rcpt) + traceFields(rcpt, to) + extra.map(([name, value]) => formatField(name, value)).join("");
+    const fields =
+      loops.field(rcpt) + traceFields(rcpt, to) + extra.map(([name, value]) => formatField(name, value)).join("");
     const message = withFields(source, fields);
     const signatures = await signed(message, request);
     const whole = withFields(message, signatures);
     const dsn = vouched ? passedOn(envelope.dsn, rcpt, to) : undefined;
     return transport.deliver({
       messageId: request.messageId ?? ids.messageId(domainOf(envelope.from) || domainOf(rcpt)),
-      cause: "forward", from, to, raw: () => whole.open(), inbound: { id: source.id, rcpt },
-      ...(script !== undefined && { script }), ...(account !== undefined && { account }), ...(zone !== undefined && { zone }), ...(vouched && { vouched }), ...(dsn && { dsn }),
+      cause: "forward",
+      from,
+      to,
+      raw: () => whole.open(),
+      inbound: { id: source.id, rcpt },
+      ...(script !== undefined && { script }),
+      ...(account !== undefined && { account }),
+      ...(zone !== undefined && { zone }),
+      ...(vouched && { vouched }),
+      ...(dsn && { dsn }),
     });
   }
 

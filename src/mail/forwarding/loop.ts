@@ -19,7 +19,8 @@ export interface LoopMarks {
 
 /** The first key marks; all of them are recognised. */
 export function createLoopMarks(keys: readonly [string, ...string[]]): LoopMarks {
-  const mark = (key: string, rcpt: string) => createHmac("sha256", key).update(rcpt.toLowerCase()).digest("base64url").slice(0, 22);
+  const mark = (key: string, rcpt: string) =>
+    createHmac("sha256", key).update(rcpt.toLowerCase()).digest("base64url").slice(0, 22);
   return {
     field: (rcpt) => `${LOOP_FIELD}: ${mark(keys[0], rcpt)}\r\n`,
     isLoop({ fields }, rcpt) {

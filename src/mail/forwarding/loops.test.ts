@@ -6,15 +6,33 @@ import { createLoopMarks, LOOP_FIELD } from "./loop.ts";
 
 /** Servers that send each other's mail round: it ends, and soon. */
 
-const MESSAGE = await signedBy("a.example", "From: alice@a.example\nTo: any@one.example\nMessage-ID: <1@a.example>\n\nround\n");
+const MESSAGE = await signedBy(
+  "a.example",
+  "From: alice@a.example\nTo: any@one.example\nMessage-ID: <1@a.example>\n\nround\n",
+);
 const KNOWN = { ...DNS, ...ownRecords("fwd.one.example", "one.example", "fwd.two.example", "two.example") };
 const to = (address: string, zone: string): Routed => ({ kind: "forward", to: [address], zone });
 
 test("catch-all rules of two servers that lead to each other: the sender hears of it, nobody gets a hundred messages", async (t) => {
   const places = [await openPlace(), await openPlace()] as const;
-  const one = await startHost(t, { name: "one", at: places[0], routes: () => to("forth@two.example", "one"), nextPort: places[1].smtp.port, dns: KNOWN });
-  const two = await startHost(t, { name: "two", at: places[1], routes: () => to("back@one.example", "two"), nextPort: places[0].smtp.port, dns: KNOWN });
-  assert.equal(await one.take(MESSAGE, { to: ["any@one.example"] }), "554 5.4.6 Message has been forwarded for forth@two.example before: it goes round in a loop");
+  const one = await startHost(t, {
+    name: "one",
+    at: places[0],
+    routes: () => to("forth@two.example", "one"),
+    nextPort: places[1].smtp.port,
+    dns: KNOWN,
+  });
+  const two = await startHost(t, {
+    name: "two",
+    at: places[1],
+    routes: () => to("back@one.example", "two"),
+    nextPort: places[0].smtp.port,
+    dns: KNOWN,
+  });
+  assert.equal(
+    await one.take(MESSAGE, { to: ["any@one.example"] }),
+    "554 5.4.6 Message has been forwarded for forth@two.example before: it goes round in a loop",
+  );
   assert.equal(two.events.filter(({ step }) => step === "received").length, 2);
   assert.equal(one.events.filter(({ step }) => step === "received").length, 2);
 });
@@ -23,21 +41,36 @@ test("a worker that makes up a new address at every turn is stopped as well", as
   let turn = 0;
   const at = await openPlace();
   const one = await startHost(t, {
-    name: "one", at, routes: () => ({ kind: "worker", script: "w", zone: "one" }), nextPort: at.smtp.port, dns: KNOWN,
+    name: "one",
+    at,
+    routes: () => ({ kind: "worker", script: "w", zone: "one" }),
+    nextPort: at.smtp.port,
+    dns: KNOWN,
     handlers: { w: async (_mail, actions) => void (await actions.forward(`turn${turn++}@one.example`, [])) },
   });
   // The innermost refusal makes each handler fail in turn, so that the sender keeps the message and in the end hears that it could not be delivered.
-  assert.match(await one.take("From: bea@b.example\r\n\r\nround\r\n", { from: "bea@b.example", to: ["any@one.example"] }), /^451 4\.3\.0 /);
+  assert.match(
+    await one.take("From: bea@b.example\r\n\r\nround\r\n", { from: "bea@b.example", to: ["any@one.example"] }),
+    /^451 4\.3\.0 /,
+  );
   assert.equal(turn, 26);
-  assert.deepEqual(one.events.findLast(({ step, detail }) => step === "rejected" && detail["enhanced"] === "5.4.6")?.rcpt, "turn25@one.example");
+  assert.deepEqual(
+    one.events.findLast(({ step, detail }) => step === "rejected" && detail["enhanced"] === "5.4.6")?.rcpt,
+    "turn25@one.example",
+  );
 });
 
 test("the mark is known by whoever holds the key, in any case of letters, and by nobody else", () => {
   const [mine, rotated, other] = [createLoopMarks(["k1"]), createLoopMarks(["k2", "k1"]), createLoopMarks(["x"])];
   const field = mine.field("Info@One.Example");
   assert.match(field, /^X-Reelpost-Loop: [\w-]{22}\r\n$/);
-  const message = { fields: [[LOOP_FIELD.toLowerCase(), field.slice(field.indexOf(":") + 2).trim()]] as [string, string][] };
-  assert.deepEqual([mine, rotated, other].map((marks) => marks.isLoop(message, "info@one.example")), [true, true, false]);
+  const message = {
+    fields: [[LOOP_FIELD.toLowerCase(), field.slice(field.indexOf(":") + 2).trim()]] as [string, string][],
+  };
+  assert.deepEqual(
+    [mine, rotated, other].map((marks) => marks.isLoop(message, "info@one.example")),
+    [true, true, false],
+  );
   assert.equal(mine.isLoop(message, "other@one.example"), false);
   assert.equal(mine.isLoop({ fields: [] }, "info@one.example"), false);
   assert.deepEqual(namesOf(`${field}\r\n\r\n`), [LOOP_FIELD]);

@@ -14,7 +14,10 @@ export interface SenderParts {
  * The envelope sender to forward with. The way back is written into it where it fits and the sender is known; what comes back to a sender
  * that nobody vouches for must not reach whoever it names, so that a token stands for it. The null sender stays null (RFC 5321 4.5.5).
  */
-export async function forwardingSender({ envelope, verdict, source, rcpt, account, zone }: ForwardRequest, { srs, returns, clock }: SenderParts): Promise<{ from: string; vouched: boolean }> {
+export async function forwardingSender(
+  { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
+  { srs, returns, clock }: SenderParts,
+): Promise<{ from: string; vouched: boolean }> {
   const { from: sender } = envelope;
   if (sender === "") return { from: "", vouched: false };
   const vouched = isVouchedFor(envelope, verdict);

@@ -35,7 +35,12 @@ export const TELL_MS = 2 * 24 * 60 * 60_000;
  * dies repeats only what was under way.
  */
 export function createAttempt({ clock, tell, log, returns, limits }: AttemptParts) {
-  async function step(kept: Kept, one: HeldRecipient, source: MailSource, retry: Retry): Promise<HeldRecipient | undefined> {
+  async function step(
+    kept: Kept,
+    one: HeldRecipient,
+    source: MailSource,
+    retry: Retry,
+  ): Promise<HeldRecipient | undefined> {
     if (one.bounce) return one;
     const { envelope, verdict, message } = kept;
     const { rcpt, account, zone } = one;
@@ -49,21 +54,45 @@ export function createAttempt({ clock, tell, log, returns, limits }: AttemptPart
   }
 
   /** Whether there is nothing more to do about them. */
-  async function giveUp({ message, envelope, verdict, at }: Kept, failed: HeldRecipient[], source: MailSource): Promise<boolean> {
+  async function giveUp(
+    { message, envelope, verdict, at }: Kept,
+    failed: HeldRecipient[],
+    source: MailSource,
+  ): Promise<boolean> {
     let told = false;
     try {
       const { account, zone } = failed[0]!;
       const recipients = failed.map(({ rcpt, reply }) => ({ rcpt, reply }));
-      told = (await returns?.bounce({ inbound: { id: message }, account, zone, envelope, vouched: isVouchedFor(envelope, verdict), recipients, source, arrivedAt: new Date(at) })) ?? false;
+      told =
+        (await returns?.bounce({
+          inbound: { id: message },
+          account,
+          zone,
+          envelope,
+          vouched: isVouchedFor(envelope, verdict),
+          recipients,
+          source,
+          arrivedAt: new Date(at),
+        })) ?? false;
     } catch (err) {
       if (clock.now() - at < limits.lifetimeMs + TELL_MS) return false;
-      log.error({ err, message }, `held mail: the sender could not be told of a failure in all that time: ${messageOf(err)}`);
+      log.error(
+        { err, message },
+        `held mail: the sender could not be told of a failure in all that time: ${messageOf(err)}`,
+      );
     }
-    for (const { rcpt, reply, account, zone } of failed) tell(message, "bounced", { ...reply, held: true, told }, { rcpt, account, zone });
+    for (const { rcpt, reply, account, zone } of failed)
+      tell(message, "bounced", { ...reply, held: true, told }, { rcpt, account, zone });
     return true;
   }
 
-  return async (kept: Kept, waiting: HeldRecipient[], source: MailSource, retry: Retry, { signal, progress }: JobContext): Promise<HeldRecipient[]> => {
+  return async (
+    kept: Kept,
+    waiting: HeldRecipient[],
+    source: MailSource,
+    retry: Retry,
+    { signal, progress }: JobContext,
+  ): Promise<HeldRecipient[]> => {
     const left = new Map(waiting.map((one) => [one.rcpt, one]));
     let written = Promise.resolve();
     const write = () => (written = written.then(() => progress([...left.values()])));

@@ -8,7 +8,14 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { randomIds, silentLog, systemClock } from "../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../store/index.ts";
 import { runtimeOf } from "../mail.testing.ts";
 import { createSpool } from "../messages/spool.ts";
 import { outboundMigrations } from "../outbound/migrations.ts";
@@ -26,26 +33,56 @@ async function openRoom(folder: string, port: number) {
   const db = openSqlite({ path: join(folder, "test.db") });
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const parts = { clock: systemClock, ids: randomIds, log: silentLog, trace: () => {} };
-  const { relay, stop } = createOutbound({ ...parts, db, objects, name: "here.example", port, resolver: resolverOf({ "there.example": { a: ["127.0.0.1"] } }) });
+  const { relay, stop } = createOutbound({
+    ...parts,
+    db,
+    objects,
+    name: "here.example",
+    port,
+    resolver: resolverOf({ "there.example": { a: ["127.0.0.1"] } }),
+  });
   const spool = createSpool({ dir: join(folder, `spool-${process.pid}`), ids: randomIds });
   const events = createLocalEvents({ log: silentLog });
   const returns = {
-    isReturnPath: () => false, check: async () => undefined, take: () => assert.fail(),
+    isReturnPath: () => false,
+    check: async () => undefined,
+    take: () => assert.fail(),
     async bounce({ recipients }: { recipients: { rcpt: string }[] }) {
       const to = recipients.map(({ rcpt }) => rcpt.replace(/^no-(.*)@.*$/, "told-$1@there.example"));
-      const settled = await relay.deliver({ messageId: "<x@here.example>", cause: "reply", from: "", to, raw: () => Buffer.from("Subject: report\r\n\r\n") });
+      const settled = await relay.deliver({
+        messageId: "<x@here.example>",
+        cause: "reply",
+        from: "",
+        to,
+        raw: () => Buffer.from("Subject: report\r\n\r\n"),
+      });
       if (settled.some((one) => !one.ok)) throw new Error("not now");
       return true;
     },
   };
   const jobs = createJobs({ ...parts, db, events });
-  const held = createHeld({ ...parts, objects, jobs, spool, returns, limits: { backoffMs: [30], leaseMs: 400, pollMs: 10 } });
+  const held = createHeld({
+    ...parts,
+    objects,
+    jobs,
+    spool,
+    returns,
+    limits: { backoffMs: [30], leaseMs: 400, pollMs: 10 },
+  });
   const receiver = createReceiver({
-    ...parts, runtime: runtimeOf({}), transport: relay, spool, held, returns, route: (rcpt) => ({ kind: "forward", to: [rcpt.replace("@here", "@there")] }),
+    ...parts,
+    runtime: runtimeOf({}),
+    transport: relay,
+    spool,
+    held,
+    returns,
+    route: (rcpt) => ({ kind: "forward", to: [rcpt.replace("@here", "@there")] }),
   });
   held.start(receiver.retry);
   return {
-    db, receiver, spool,
+    db,
+    receiver,
+    spool,
     async close() {
       await held.stop();
       await stop();
@@ -62,7 +99,10 @@ async function work(folder: string, port: number, run: string): Promise<never> {
       const key = `${run}-${lane}-${n}`;
       const to = ["ok", "later", "no"].map((fate) => `${fate}-${key}@here.example`);
       const source = spool.hold(Buffer.from(`Received: ours\r\nSubject: ${key}\r\n\r\nbody\r\n`));
-      const settled = await receiver.receive({ from: "a@sender.example", to, helo: "x", ip: "192.0.2.1", smtputf8: false }, source);
+      const settled = await receiver.receive(
+        { from: "a@sender.example", to, helo: "x", ip: "192.0.2.1", smtputf8: false },
+        source,
+      );
       if (settled.every((one) => one.ok)) writeSync(1, `${key}\n`);
     }
   }
@@ -71,7 +111,9 @@ async function work(folder: string, port: number, run: string): Promise<never> {
 
 /** Runs a child until `reached`; resolves with what it answered 250 for. */
 async function killOn(reached: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
-  const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   void reached.then(() => child.kill("SIGKILL"));
   const keys: string[] = [];
@@ -116,15 +158,24 @@ if (process.argv[2] === "work") {
 
     const last = await openRoom(folder, sink.port);
     t.after(last.close);
-    const open = last.db.tables<{ jobs: { id: string; status: string } }>().selectFrom("jobs").select("id").where("status", "in", ["waiting", "running"]);
+    const open = last.db
+      .tables<{ jobs: { id: string; status: string } }>()
+      .selectFrom("jobs")
+      .select("id")
+      .where("status", "in", ["waiting", "running"]);
     while ((await open.execute()).length > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
 
     assert.ok(taken.length > 10, `${taken.length} were taken`);
-    const missing = taken.flatMap((key) => ["ok", "later", "told"].map((fate) => `${fate}-${key}@there.example`)).filter((rcpt) => !arrived.has(rcpt));
+    const missing = taken
+      .flatMap((key) => ["ok", "later", "told"].map((fate) => `${fate}-${key}@there.example`))
+      .filter((rcpt) => !arrived.has(rcpt));
     const again = [...arrived].filter(([, count]) => count > 1).map(([rcpt]) => rcpt);
     t.diagnostic(`${taken.length} taken, ${missing.length} recipients lost, ${again.length} second copies`);
     assert.deepEqual(missing, []);
     // What was under way when its process died may come twice: at most one attempt of each of three lanes and of what was held.
-    assert.ok(again.every((rcpt) => rcpt.startsWith("later-") || rcpt.startsWith("told-")), again.join());
+    assert.ok(
+      again.every((rcpt) => rcpt.startsWith("later-") || rcpt.startsWith("told-")),
+      again.join(),
+    );
   });
 }

@@ -16,16 +16,34 @@ import type { HeldRecipient, Retried } from "./types.ts";
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const RAW = "Received: ours\r\nSubject: \xfcber\r\n\r\nbody \xff\r\n";
-const ENVELOPE: Envelope = { from: "a@sender.example", to: ["b@here.example"], helo: "x", ip: "192.0.2.1", smtputf8: false, dsn: { ret: "HDRS" } };
-const VERDICT = { spf: { result: "pass", domain: "sender.example", identity: "mailfrom" }, dkim: [], summary: "mx; spf=pass" } as unknown as Verdict;
+const ENVELOPE: Envelope = {
+  from: "a@sender.example",
+  to: ["b@here.example"],
+  helo: "x",
+  ip: "192.0.2.1",
+  smtputf8: false,
+  dsn: { ret: "HDRS" },
+};
+const VERDICT = {
+  spf: { result: "pass", domain: "sender.example", identity: "mailfrom" },
+  dkim: [],
+  summary: "mx; spf=pass",
+} as unknown as Verdict;
 const LATER = { code: 451, enhanced: "4.3.0", text: "later" };
 const NEVER = { code: 550, enhanced: "5.1.1", text: "never" };
 
 const later = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: true, reply: LATER });
 const never = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: false, reply: NEVER });
-const waiting = (rcpt: string, more: Partial<HeldRecipient> = {}): HeldRecipient => ({ rcpt, reply: LATER, account: "acc", zone: "z", ...more });
+const waiting = (rcpt: string, more: Partial<HeldRecipient> = {}): HeldRecipient => ({
+  rcpt,
+  reply: LATER,
+  account: "acc",
+  zone: "z",
+  ...more,
+});
 
-const openOn = (engine: TestEngine) =>
+const openOn =
+  (engine: TestEngine) =>
   async (t: TestContext, { limits, ...more }: Partial<HeldOptions> = {}) => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-held-"));
     const { db } = await engine.open(t, jobsMigrations);
@@ -44,8 +62,17 @@ const openOn = (engine: TestEngine) =>
     /** One more process. */
     function start(options: Partial<HeldOptions> = {}) {
       const held = createHeld({
-        objects, jobs, spool, clock, ids: randomIds, log: silentLog, trace: (event) => void trace.push(event),
-        returns: { bounce: async (request) => (bounced.push(request), true) }, limits: { leaseMs: 10 * MINUTE, ...limits }, ...more, ...options,
+        objects,
+        jobs,
+        spool,
+        clock,
+        ids: randomIds,
+        log: silentLog,
+        trace: (event) => void trace.push(event),
+        returns: { bounce: async (request) => (bounced.push(request), true) },
+        limits: { leaseMs: 10 * MINUTE, ...limits },
+        ...more,
+        ...options,
       });
       held.start(async ({ envelope, source, verdict }, { rcpt, to }) => {
         assert.deepEqual([envelope, verdict, await textOf(source)], [ENVELOPE, VERDICT, RAW]);
@@ -80,17 +107,37 @@ const openOn = (engine: TestEngine) =>
       /** The attempt is over, and written down. */
       objects,
       /** The time when the retry job runs next. */
-      dueAt: async () => (await db.tables<{ jobs: { id: string; run_at: number } }>().selectFrom("jobs").select("run_at").where("id", "=", job).executeTakeFirstOrThrow()).run_at,
+      dueAt: async () =>
+        (
+          await db
+            .tables<{ jobs: { id: string; run_at: number } }>()
+            .selectFrom("jobs")
+            .select("run_at")
+            .where("id", "=", job)
+            .executeTakeFirstOrThrow()
+        ).run_at,
       resting: () => until(async () => (await table.get(job))?.status !== "running"),
       async gone() {
         await until(async () => (await table.get(job))?.status === "done");
         assert.deepEqual(await bodies(), []);
       },
-      bodies, clock, trace, bounced, tried, answers, start, jobs,
-      source: async (): Promise<MailSource> => spool.collect((async function* () {
-        yield Buffer.from(RAW, "latin1");
-      })(), { id: "message1" }),
-      steps: () => trace.map(({ message, step, rcpt, account, zone }) => [message, step, rcpt, account, zone].join(" ")),
+      bodies,
+      clock,
+      trace,
+      bounced,
+      tried,
+      answers,
+      start,
+      jobs,
+      source: async (): Promise<MailSource> =>
+        spool.collect(
+          (async function* () {
+            yield Buffer.from(RAW, "latin1");
+          })(),
+          { id: "message1" },
+        ),
+      steps: () =>
+        trace.map(({ message, step, rcpt, account, zone }) => [message, step, rcpt, account, zone].join(" ")),
     };
   };
 
@@ -107,7 +154,12 @@ export function heldConformance(engine: TestEngine): void {
     answers.set("c@here.example", later);
     const held = start();
     const given = await source();
-    await held.hold({ envelope: ENVELOPE, source: given, verdict: VERDICT, recipients: [waiting("b@here.example"), waiting("c@here.example")] });
+    await held.hold({
+      envelope: ENVELOPE,
+      source: given,
+      verdict: VERDICT,
+      recipients: [waiting("b@here.example"), waiting("c@here.example")],
+    });
     await given.discard();
     assert.equal((await bodies()).length, 1);
     assert.deepEqual(tried, []);
@@ -130,19 +182,41 @@ export function heldConformance(engine: TestEngine): void {
   test("what is refused for good in the meantime is bounced, all of one message at once", async (t) => {
     const { clock, answers, start, source, bounced, steps, gone } = await open(t);
     for (const rcpt of ["b@here.example", "c@here.example"]) answers.set(rcpt, never);
-    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: ["b@here.example", "c@here.example", "d@here.example"].map((rcpt) => waiting(rcpt)) });
+    await start().hold({
+      envelope: ENVELOPE,
+      source: await source(),
+      verdict: VERDICT,
+      recipients: ["b@here.example", "c@here.example", "d@here.example"].map((rcpt) => waiting(rcpt)),
+    });
     clock.advance(1.2 * MINUTE);
     await gone();
-    assert.partialDeepStrictEqual(bounced, [{ inbound: { id: "message1" }, account: "acc", zone: "z", vouched: true, envelope: ENVELOPE, arrivedAt: new Date(Date.UTC(2026, 0, 1, 12)) }]);
+    assert.partialDeepStrictEqual(bounced, [
+      {
+        inbound: { id: "message1" },
+        account: "acc",
+        zone: "z",
+        vouched: true,
+        envelope: ENVELOPE,
+        arrivedAt: new Date(Date.UTC(2026, 0, 1, 12)),
+      },
+    ]);
     assert.equal(bounced.length, 1);
-    assert.deepEqual(bounced[0]!.recipients, [{ rcpt: "b@here.example", reply: NEVER }, { rcpt: "c@here.example", reply: NEVER }]);
+    assert.deepEqual(bounced[0]!.recipients, [
+      { rcpt: "b@here.example", reply: NEVER },
+      { rcpt: "c@here.example", reply: NEVER },
+    ]);
     assert.deepEqual(steps(), ["message1 bounced b@here.example acc z", "message1 bounced c@here.example acc z"]);
   });
 
   test("five days are enough: then the sender hears what was said last", async (t) => {
     const { clock, answers, tried, start, source, bounced, trace, until, resting, gone } = await open(t);
     answers.set("b@here.example", later);
-    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] });
+    await start().hold({
+      envelope: ENVELOPE,
+      source: await source(),
+      verdict: VERDICT,
+      recipients: [waiting("b@here.example")],
+    });
     while (bounced.length === 0) {
       const before = tried.length;
       clock.advance(5 * 60 * MINUTE);
@@ -172,7 +246,12 @@ export function heldConformance(engine: TestEngine): void {
         },
       },
     });
-    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example", { reply: NEVER, bounce: true })] });
+    await start().hold({
+      envelope: ENVELOPE,
+      source: await source(),
+      verdict: VERDICT,
+      recipients: [waiting("b@here.example", { reply: NEVER, bounce: true })],
+    });
     await until(() => refused > 0);
     await resting();
     assert.equal((await bodies()).length, 1);
@@ -184,7 +263,12 @@ export function heldConformance(engine: TestEngine): void {
 
   test("of several addresses only those that are left are tried", async (t) => {
     const { clock, tried, start, source, gone } = await open(t);
-    await start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example", { to: ["x@there.example"] })] });
+    await start().hold({
+      envelope: ENVELOPE,
+      source: await source(),
+      verdict: VERDICT,
+      recipients: [waiting("b@here.example", { to: ["x@there.example"] })],
+    });
     clock.advance(1.2 * MINUTE);
     await gone();
     assert.deepEqual(tried, ["b@here.example to x@there.example"]);
@@ -194,7 +278,12 @@ export function heldConformance(engine: TestEngine): void {
     const { clock, answers, tried, start, source, gone, until } = await open(t, { limits: { recipients: 1 } });
     const first = start();
     answers.set("c@here.example", later);
-    await first.hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example"), waiting("c@here.example")] });
+    await first.hold({
+      envelope: ENVELOPE,
+      source: await source(),
+      verdict: VERDICT,
+      recipients: [waiting("b@here.example"), waiting("c@here.example")],
+    });
     clock.advance(1.2 * MINUTE);
     await until(() => tried.length === 2);
     await first.stop();
@@ -207,26 +296,61 @@ export function heldConformance(engine: TestEngine): void {
 
   test("content that is gone is said, and ends the job", async (t) => {
     const { clock, start, source, steps, trace, until } = await open(t);
-    const gone = start({ objects: { put: async () => ({ size: 0, sha256: "", digests: {} }), open: async () => undefined, copy: async () => {}, file: async () => undefined, partial: () => assert.fail(), delete: async () => {}, removeEmptyFolders: async () => {}, list: async function* () {} } });
-    await gone.hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] });
+    const gone = start({
+      objects: {
+        put: async () => ({ size: 0, sha256: "", digests: {} }),
+        open: async () => undefined,
+        copy: async () => {},
+        file: async () => undefined,
+        partial: () => assert.fail(),
+        delete: async () => {},
+        removeEmptyFolders: async () => {},
+        list: async function* () {},
+      },
+    });
+    await gone.hold({
+      envelope: ENVELOPE,
+      source: await source(),
+      verdict: VERDICT,
+      recipients: [waiting("b@here.example")],
+    });
     clock.advance(1.2 * MINUTE);
     await until(() => steps().length > 0);
     assert.deepEqual([steps(), trace[0]!.detail["lost"]], [["message1 bounced b@here.example acc z"], true]);
   });
 
   test("what a dead process left behind without a job is swept away in time", async (t) => {
-    const { clock, start, source, bodies, until, objects } = await open(t, { jobs: { enqueue: () => Promise.reject(new Error("database gone")), work: () => ({ stop: async () => {} }), get: async () => undefined } });
-    await assert.rejects(start().hold({ envelope: ENVELOPE, source: await source(), verdict: VERDICT, recipients: [waiting("b@here.example")] }), /database gone/);
+    const { clock, start, source, bodies, until, objects } = await open(t, {
+      jobs: {
+        enqueue: () => Promise.reject(new Error("database gone")),
+        work: () => ({ stop: async () => {} }),
+        get: async () => undefined,
+      },
+    });
+    await assert.rejects(
+      start().hold({
+        envelope: ENVELOPE,
+        source: await source(),
+        verdict: VERDICT,
+        recipients: [waiting("b@here.example")],
+      }),
+      /database gone/,
+    );
     assert.equal((await bodies()).length, 1);
     clock.advance(14 * DAY - 1);
     const swept = Promise.withResolvers<void>();
-    start({ objects: { ...objects, async *list(...args) {
-      try {
-        yield* objects.list(...args);
-      } finally {
-        swept.resolve();
-      }
-    } } });
+    start({
+      objects: {
+        ...objects,
+        async *list(...args) {
+          try {
+            yield* objects.list(...args);
+          } finally {
+            swept.resolve();
+          }
+        },
+      },
+    });
     await swept.promise;
     assert.equal((await bodies()).length, 1);
     clock.advance(DAY + 1);

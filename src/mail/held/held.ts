@@ -34,14 +34,31 @@ export interface HeldLimits {
   pollMs: number;
 }
 
-export const DEFAULT_HELD_LIMITS: HeldLimits = { lifetimeMs: DEFAULT_LIFETIME_MS, backoffMs: DEFAULT_BACKOFF_MS, messages: 5, recipients: 5, leaseMs: 60_000, pollMs: 1000 };
+export const DEFAULT_HELD_LIMITS: HeldLimits = {
+  lifetimeMs: DEFAULT_LIFETIME_MS,
+  backoffMs: DEFAULT_BACKOFF_MS,
+  messages: 5,
+  recipients: 5,
+  leaseMs: 60_000,
+  pollMs: 1000,
+};
 
 const KIND = "mail.held";
 /** The age decides, not the number. */
 const ATTEMPTS = 100_000;
 const SWEEP_MS = 6 * 60 * 60_000;
 
-export function createHeld({ objects, jobs, spool, clock, ids, trace, log, returns, limits: changes }: HeldOptions): Held {
+export function createHeld({
+  objects,
+  jobs,
+  spool,
+  clock,
+  ids,
+  trace,
+  log,
+  returns,
+  limits: changes,
+}: HeldOptions): Held {
   const limits = { ...DEFAULT_HELD_LIMITS, ...changes };
   const bodies = createHeldBodies(objects);
   const backoff = createBackoff(limits.backoffMs);
@@ -51,22 +68,33 @@ export function createHeld({ objects, jobs, spool, clock, ids, trace, log, retur
   let sweeper: NodeJS.Timeout | undefined;
 
   /** Twice what a job can live: nobody asks for it any more. */
-  const sweep = () => void bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS)).catch((err: unknown) => log.warn({ err }, "held mail: what is left over could not be deleted"));
+  const sweep = () =>
+    void bodies
+      .sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS))
+      .catch((err: unknown) => log.warn({ err }, "held mail: what is left over could not be deleted"));
 
   async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
     const kept = job.payload as Kept;
     // Of an earlier attempt, where there was one.
     const waiting = ((await jobs.get(job.id))?.progress as HeldRecipient[] | undefined) ?? kept.recipients;
-    const left = waiting.length === 0 ? [] : await withBody(kept, waiting, (source) => attempt(kept, waiting, source, retry, context));
+    const left =
+      waiting.length === 0
+        ? []
+        : await withBody(kept, waiting, (source) => attempt(kept, waiting, source, retry, context));
     if (left.length > 0) throw new Error(`${left.length} still wait: ${left[0]!.reply.code} ${left[0]!.reply.text}`);
     await bodies.delete(kept.body);
   }
 
-  async function withBody(kept: Kept, waiting: HeldRecipient[], use: (source: MailSource) => Promise<HeldRecipient[]>): Promise<HeldRecipient[]> {
+  async function withBody(
+    kept: Kept,
+    waiting: HeldRecipient[],
+    use: (source: MailSource) => Promise<HeldRecipient[]>,
+  ): Promise<HeldRecipient[]> {
     const body = await bodies.open(kept.body);
     if (body === undefined) {
       log.error({ message: kept.message, body: kept.body }, "held mail: the content of a message is gone");
-      for (const { rcpt, reply, account, zone } of waiting) tell(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
+      for (const { rcpt, reply, account, zone } of waiting)
+        tell(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
       return [];
     }
     const source = await spool.collect(body.read() as AsyncIterable<Uint8Array>, { maxBytes: body.size });
@@ -88,7 +116,16 @@ export function createHeld({ objects, jobs, spool, clock, ids, trace, log, retur
       await jobs.enqueue(KIND, kept, { runAt: new Date(at + wait), attempts: ATTEMPTS });
     },
     start(retry) {
-      worker ??= jobs.work(KIND, { concurrency: limits.messages, leaseMs: limits.leaseMs, pollMs: limits.pollMs, backoff: (tried) => backoff(tried + 1) }, (job, context) => run(job, retry, context));
+      worker ??= jobs.work(
+        KIND,
+        {
+          concurrency: limits.messages,
+          leaseMs: limits.leaseMs,
+          pollMs: limits.pollMs,
+          backoff: (tried) => backoff(tried + 1),
+        },
+        (job, context) => run(job, retry, context),
+      );
       sweeper ??= setInterval(sweep, SWEEP_MS).unref();
       sweep();
     },

@@ -18,7 +18,13 @@ interface Parts {
 }
 
 const spool = await newSpool();
-const envelope = (to: string[]): Envelope => ({ from: "a@sender.example", to, helo: "x", ip: "192.0.2.1", smtputf8: false });
+const envelope = (to: string[]): Envelope => ({
+  from: "a@sender.example",
+  to,
+  helo: "x",
+  ip: "192.0.2.1",
+  smtputf8: false,
+});
 
 async function receive(fates: Fate[], { held, returns }: Parts) {
   const [kept, bounced]: [HeldMail[], BounceRequest[]] = [[], []];
@@ -30,11 +36,23 @@ async function receive(fates: Fate[], { held, returns }: Parts) {
         if (to.startsWith("never")) reject("go away");
       },
     }),
-    route: () => ({ kind: "worker", script: "w", account: "acc", zone: "z" }), transport: memoryTransport(), spool, trace, clock, ids, log,
-    ...(held !== "none" && { held: { hold: async (mail) => (held === "fails" ? Promise.reject(new Error("disk full")) : void kept.push(mail)) } }),
+    route: () => ({ kind: "worker", script: "w", account: "acc", zone: "z" }),
+    transport: memoryTransport(),
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
+    ...(held !== "none" && {
+      held: {
+        hold: async (mail) => (held === "fails" ? Promise.reject(new Error("disk full")) : void kept.push(mail)),
+      },
+    }),
     ...(returns !== "none" && {
       returns: {
-        isReturnPath: () => false, check: async () => undefined, take: () => assert.fail(),
+        isReturnPath: () => false,
+        check: async () => undefined,
+        take: () => assert.fail(),
         async bounce(request) {
           if (returns === "fails") throw new Error("queue full");
           bounced.push(request);
@@ -44,7 +62,10 @@ async function receive(fates: Fate[], { held, returns }: Parts) {
     }),
   });
   const to = fates.map((fate, i) => `${fate}${i}@here.example`);
-  const settled = await receiver.receive(envelope(to), spool.hold(Buffer.from("Received: ours\r\nSubject: x\r\n\r\nbody\r\n")));
+  const settled = await receiver.receive(
+    envelope(to),
+    spool.hold(Buffer.from("Received: ours\r\nSubject: x\r\n\r\nbody\r\n")),
+  );
   return { settled, reply: foldReplies(settled), kept, bounced, to, events: trace.events };
 }
 
@@ -52,7 +73,13 @@ const all = (parts: Partial<Parts>): Parts => ({ held: "works", returns: "works"
 
 test("all have it: 250; nobody has it: the refusal itself, and nothing is kept", async () => {
   assert.equal((await receive(["ok", "ok"], all({}))).reply.code, 250);
-  for (const [fates, code] of [[["later"], 451], [["never"], 555], [["later", "later"], 451], [["never", "never"], 555], [["later", "never"], 451]] as [Fate[], number][]) {
+  for (const [fates, code] of [
+    [["later"], 451],
+    [["never"], 555],
+    [["later", "later"], 451],
+    [["never", "never"], 555],
+    [["later", "never"], 451],
+  ] as [Fate[], number][]) {
     const { reply, kept, bounced } = await receive(fates, all({}));
     assert.deepEqual([reply.code, kept.length, bounced.length], [code, 0, 0], fates.join());
   }
@@ -61,10 +88,27 @@ test("all have it: 250; nobody has it: the refusal itself, and nothing is kept",
 test("some have it: 250, the others are held or bounced", async () => {
   const { reply, kept, bounced, events } = await receive(["ok", "later", "never"], all({}));
   assert.equal(reply.code, 250);
-  assert.deepEqual(kept.map(({ recipients }) => recipients.map(({ rcpt, account, zone, reply: said, bounce }) => [rcpt, account, zone, said.code, bounce])), [[["later1@here.example", "acc", "z", 451, undefined]]]);
-  assert.partialDeepStrictEqual(bounced, [{ account: "acc", zone: "z", vouched: false, recipients: [{ rcpt: "never2@here.example", reply: { code: 555, text: "go away" } }] }]);
-  const steps = events.filter(({ step }) => step === "deferred" || step === "rejected").map(({ step, rcpt, detail }) => [step, rcpt, detail["held"], detail["told"]]);
-  assert.deepEqual(steps, [["deferred", "later1@here.example", true, undefined], ["rejected", "never2@here.example", undefined, true]]);
+  assert.deepEqual(
+    kept.map(({ recipients }) =>
+      recipients.map(({ rcpt, account, zone, reply: said, bounce }) => [rcpt, account, zone, said.code, bounce]),
+    ),
+    [[["later1@here.example", "acc", "z", 451, undefined]]],
+  );
+  assert.partialDeepStrictEqual(bounced, [
+    {
+      account: "acc",
+      zone: "z",
+      vouched: false,
+      recipients: [{ rcpt: "never2@here.example", reply: { code: 555, text: "go away" } }],
+    },
+  ]);
+  const steps = events
+    .filter(({ step }) => step === "deferred" || step === "rejected")
+    .map(({ step, rcpt, detail }) => [step, rcpt, detail["held"], detail["told"]]);
+  assert.deepEqual(steps, [
+    ["deferred", "later1@here.example", true, undefined],
+    ["rejected", "never2@here.example", undefined, true],
+  ]);
 });
 
 test("a sender that must not be told: 250 all the same, and the log says so", async () => {
@@ -92,13 +136,19 @@ test("without these parts it is as SMTP has it: any failure for now is for all",
 
 test("whatever happens, every recipient has the message, is held, is told of, or is left to the sender", async () => {
   const fate = fc.constantFrom<Fate>("ok", "later", "never");
-  const parts = fc.record<Parts>({ held: fc.constantFrom("none", "works", "fails"), returns: fc.constantFrom("none", "works", "fails", "nobody to tell") });
+  const parts = fc.record<Parts>({
+    held: fc.constantFrom("none", "works", "fails"),
+    returns: fc.constantFrom("none", "works", "fails", "nobody to tell"),
+  });
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 6 }), parts, async (fates, given) => {
       const { settled, reply, kept, bounced, to } = await receive(fates, given);
       const held = kept.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
       const told = bounced.flatMap(({ recipients }) => recipients.map(({ rcpt }) => rcpt));
-      assert.deepEqual(settled.map(({ rcpt }) => rcpt), to);
+      assert.deepEqual(
+        settled.map(({ rcpt }) => rcpt),
+        to,
+      );
       for (const [i, one] of settled.entries()) {
         const seenTo = fates[i] === "ok" || held.includes(one.rcpt) || told.includes(one.rcpt);
         assert.equal(one.ok, seenTo, one.rcpt);

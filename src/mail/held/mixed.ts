@@ -27,30 +27,59 @@ type Failed = Outcome & { settled: Extract<Settled, { ok: false }> };
  * left to refuse.
  */
 export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
-  function say(message: string, { settled: { rcpt, temporary, reply }, account, zone }: Failed, more: Record<string, unknown> = {}) {
+  function say(
+    message: string,
+    { settled: { rcpt, temporary, reply }, account, zone }: Failed,
+    more: Record<string, unknown> = {},
+  ) {
     tell(message, temporary ? "deferred" : "rejected", { ...reply, ...more }, { rcpt, account, zone });
   }
 
   async function hold({ envelope, message, verdict }: Delivery, failed: Failed[], bounce: boolean): Promise<boolean> {
     if (held === undefined || failed.length === 0) return failed.length === 0;
-    const recipients = failed.map(({ settled: { rcpt, reply }, left, account, zone }): HeldRecipient => ({ rcpt, reply, account, zone, ...(left && left.length > 0 && { to: left }), ...(bounce && { bounce }) }));
+    const recipients = failed.map(({ settled: { rcpt, reply }, left, account, zone }): HeldRecipient => ({
+      rcpt,
+      reply,
+      account,
+      zone,
+      ...(left && left.length > 0 && { to: left }),
+      ...(bounce && { bounce }),
+    }));
     try {
       await held.hold({ envelope, source: message.source, verdict, recipients });
       return true;
     } catch (err) {
-      log.error({ err, message: message.source.id }, `a message could not be held for some of its recipients: ${messageOf(err)}`);
+      log.error(
+        { err, message: message.source.id },
+        `a message could not be held for some of its recipients: ${messageOf(err)}`,
+      );
       return false;
     }
   }
 
   /** Undefined where the sender could not be told, though it should be. */
-  async function bounce({ envelope, message: { source }, verdict }: Delivery, failed: Failed[]): Promise<boolean | undefined> {
+  async function bounce(
+    { envelope, message: { source }, verdict }: Delivery,
+    failed: Failed[],
+  ): Promise<boolean | undefined> {
     const { account, zone } = failed[0]!;
     const recipients = failed.map(({ settled: { rcpt, reply } }) => ({ rcpt, reply }));
     try {
-      return await returns!.bounce({ inbound: { id: source.id }, account, zone, envelope, vouched: isVouchedFor(envelope, verdict), recipients, source, arrivedAt: new Date(clock.now()) });
+      return await returns!.bounce({
+        inbound: { id: source.id },
+        account,
+        zone,
+        envelope,
+        vouched: isVouchedFor(envelope, verdict),
+        recipients,
+        source,
+        arrivedAt: new Date(clock.now()),
+      });
     } catch (err) {
-      log.warn({ err, message: source.id }, `the sender of a message could not be told of refusals yet: ${messageOf(err)}`);
+      log.warn(
+        { err, message: source.id },
+        `the sender of a message could not be told of refusals yet: ${messageOf(err)}`,
+      );
       return undefined;
     }
   }
@@ -58,7 +87,10 @@ export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
   /** `delivery` is undefined for a message that was not let in: nobody holds it, and its sender hears the refusal itself. */
   return async (id: string, delivery: Delivery | undefined, outcomes: readonly Outcome[]): Promise<Settled[]> => {
     const failed = outcomes.filter((one): one is Failed => !one.settled.ok);
-    const [later, never] = [failed.filter(({ settled }) => settled.temporary), failed.filter(({ settled }) => !settled.temporary)];
+    const [later, never] = [
+      failed.filter(({ settled }) => settled.temporary),
+      failed.filter(({ settled }) => !settled.temporary),
+    ];
     const taken = new Set<Outcome>();
     const take = (some: Failed[], detail: Record<string, unknown>) => {
       for (const one of some) {
@@ -66,7 +98,12 @@ export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
         say(id, one, detail);
       }
     };
-    if (delivery !== undefined && failed.length > 0 && failed.length < outcomes.length && (await hold(delivery, later, false))) {
+    if (
+      delivery !== undefined &&
+      failed.length > 0 &&
+      failed.length < outcomes.length &&
+      (await hold(delivery, later, false))
+    ) {
       take(later, { held: true });
       if (never.length > 0 && returns !== undefined) {
         const told = await bounce(delivery, never);

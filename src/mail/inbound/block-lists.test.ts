@@ -7,7 +7,9 @@ import { createBlockLists } from "./block-lists.ts";
 function blockLists(answers: Record<string, unknown[]>, lists = ["bl.example", "second.example"]) {
   const asked: string[] = [];
   const { find } = createBlockLists({
-    lists, clock: systemClock, log,
+    lists,
+    clock: systemClock,
+    log,
     async resolver(name, type) {
       asked.push(`${type} ${name}`);
       const found = answers[`${type} ${name}`];
@@ -19,15 +21,28 @@ function blockLists(answers: Record<string, unknown[]>, lists = ["bl.example", "
 }
 
 test("an address that is listed is refused, with the list's own explanation", async () => {
-  const { find, asked } = blockLists({ "A 2.0.0.127.bl.example": ["127.0.0.4"], "TXT 2.0.0.127.bl.example": [["Listed, see ", "https://bl.example/query/127.0.0.2"]] });
-  assert.deepEqual(await find("127.0.0.2"), { code: 554, enhanced: "5.7.1", text: "127.0.0.2 found on one or more RBLs (bl.example). Refer to https://bl.example/query/127.0.0.2" });
+  const { find, asked } = blockLists({
+    "A 2.0.0.127.bl.example": ["127.0.0.4"],
+    "TXT 2.0.0.127.bl.example": [["Listed, see ", "https://bl.example/query/127.0.0.2"]],
+  });
+  assert.deepEqual(await find("127.0.0.2"), {
+    code: 554,
+    enhanced: "5.7.1",
+    text: "127.0.0.2 found on one or more RBLs (bl.example). Refer to https://bl.example/query/127.0.0.2",
+  });
   assert.deepEqual(asked, ["A 2.0.0.127.bl.example", "A 2.0.0.127.second.example", "TXT 2.0.0.127.bl.example"]);
   assert.equal(await find("192.0.2.1"), undefined);
 });
 
 test("every list that names it is told; without an explanation its name must do", async () => {
-  const { find } = blockLists({ "A 2.0.0.127.bl.example": ["127.0.0.2"], "A 2.0.0.127.second.example": ["127.0.0.10", "127.0.0.11"] });
-  assert.equal((await find("127.0.0.2"))?.text, "127.0.0.2 found on one or more RBLs (bl.example, second.example). Refer to the operator of bl.example");
+  const { find } = blockLists({
+    "A 2.0.0.127.bl.example": ["127.0.0.2"],
+    "A 2.0.0.127.second.example": ["127.0.0.10", "127.0.0.11"],
+  });
+  assert.equal(
+    (await find("127.0.0.2"))?.text,
+    "127.0.0.2 found on one or more RBLs (bl.example, second.example). Refer to the operator of bl.example",
+  );
 });
 
 test("RFC 5782 2.4: an IPv6 address is asked about digit by digit", async () => {
@@ -43,10 +58,18 @@ test("RFC 5782 2.4: an IPv6 address is asked about digit by digit", async () => 
 });
 
 test("what is no listing lists nobody: an answer outside 127/8, a refusal to be asked, a failure, silence", async () => {
-  const { find } = blockLists({ "A 2.0.0.127.bl.example": ["198.51.100.7"], "A 2.0.0.127.second.example": ["127.255.255.254"] });
+  const { find } = blockLists({
+    "A 2.0.0.127.bl.example": ["198.51.100.7"],
+    "A 2.0.0.127.second.example": ["127.255.255.254"],
+  });
   assert.equal(await find("127.0.0.2"), undefined);
 
-  const failing = createBlockLists({ lists: ["bl.example"], clock: systemClock, log, resolver: () => Promise.reject(Object.assign(new Error("lame"), { code: "ESERVFAIL" })) });
+  const failing = createBlockLists({
+    lists: ["bl.example"],
+    clock: systemClock,
+    log,
+    resolver: () => Promise.reject(Object.assign(new Error("lame"), { code: "ESERVFAIL" })),
+  });
   assert.equal(await failing.find("127.0.0.2"), undefined);
 
   const clock = createManualClock();

@@ -21,7 +21,8 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
       return (await inTime(resolver(`${query}.${list}`, "A"))).some((answer) => isListing(String(answer)));
     } catch (err) {
       const { code } = err as { code?: string };
-      if (code !== "ENOTFOUND" && code !== "ENODATA") log.info({ list, reason: messageOf(err) }, "smtp: a block list does not answer");
+      if (code !== "ENOTFOUND" && code !== "ENODATA")
+        log.info({ list, reason: messageOf(err) }, "smtp: a block list does not answer");
       return false;
     }
   }
@@ -52,7 +53,11 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
       const found = await Promise.all(lists.map((list) => isListed(list, query)));
       const naming = lists.filter((_, i) => found[i]);
       if (naming.length === 0) return undefined;
-      return { code: 554, enhanced: "5.7.1", text: `${ip} found on one or more RBLs (${naming.join(", ")}). Refer to ${await explanation(naming[0]!, query)}` };
+      return {
+        code: 554,
+        enhanced: "5.7.1",
+        text: `${ip} found on one or more RBLs (${naming.join(", ")}). Refer to ${await explanation(naming[0]!, query)}`,
+      };
     },
   };
 }
@@ -66,8 +71,16 @@ const isListing = (answer: string) => /^127\.(?!255\.255\.)/.test(answer);
 /** 192.0.2.1 -> 1.2.0.192; the 32 digits of an IPv6 address from the last to the first. */
 function reversed(ip: string): string {
   if (!isIPv6(ip)) return ip.split(".").reverse().join(".");
-  const groups = new URL(`http://[${ip.replace(/%.*$/, "")}]/`).hostname.slice(1, -1).split("::").map((half) => (half === "" ? [] : half.split(":")));
+  const groups = new URL(`http://[${ip.replace(/%.*$/, "")}]/`).hostname
+    .slice(1, -1)
+    .split("::")
+    .map((half) => (half === "" ? [] : half.split(":")));
   const [head = [], tail = []] = groups;
   const all = [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => "0"), ...tail];
-  return all.map((group) => group.padStart(4, "0")).join("").split("").reverse().join(".");
+  return all
+    .map((group) => group.padStart(4, "0"))
+    .join("")
+    .split("")
+    .reverse()
+    .join(".");
 }

@@ -47,7 +47,13 @@ export class StrictConnection extends SMTPConnection implements Occupant {
   readonly #limits: ConnectionLimits;
   readonly #place: Place;
 
-  constructor(server: SMTPConnection["_server"], socket: SMTPConnection["_socket"], options: ConstructorParameters<typeof SMTPConnection>[2], limits: ConnectionLimits, place: Place) {
+  constructor(
+    server: SMTPConnection["_server"],
+    socket: SMTPConnection["_socket"],
+    options: ConstructorParameters<typeof SMTPConnection>[2],
+    limits: ConnectionLimits,
+    place: Place,
+  ) {
     super(server, socket, options);
     this.#limits = limits;
     this.#place = place;
@@ -124,7 +130,9 @@ export class StrictConnection extends SMTPConnection implements Occupant {
   }
 
   get #notAwaited(): boolean {
-    return !this._upgrading && this._nextHandler === false && this._parser instanceof StrictStream && this._parser.unread > 0;
+    return (
+      !this._upgrading && this._nextHandler === false && this._parser instanceof StrictStream && this._parser.unread > 0
+    );
   }
 
   override handler_MAIL(command: Buffer, next: () => void): void {

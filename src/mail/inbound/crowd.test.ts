@@ -10,7 +10,10 @@ import { listen, testCertificates } from "./listening.testing.ts";
 /** What a socket is told up to its end. */
 async function told(socket: Socket): Promise<string> {
   let text = "";
-  socket.setEncoding("latin1").on("data", (more: string) => (text += more)).on("error", () => {});
+  socket
+    .setEncoding("latin1")
+    .on("data", (more: string) => (text += more))
+    .on("error", () => {});
   await once(socket, "close");
   return text;
 }
@@ -21,7 +24,10 @@ test("a network has its share of the connections; another one still gets in", as
   const { port, listener } = await listen(t, { limits: { connections: 10, connectionsPerNetwork: 2 } });
   const held = [from(port, "127.0.0.2"), from(port, "127.0.0.2")];
   await Promise.all(held.map((socket) => once(socket, "data")));
-  assert.equal(await told(from(port, "127.0.0.2")), "421 mx.test Too many connections from your network, try again later\r\n");
+  assert.equal(
+    await told(from(port, "127.0.0.2")),
+    "421 mx.test Too many connections from your network, try again later\r\n",
+  );
   const other = from(port, "127.0.0.3");
   assert.match(String((await once(other, "data"))[0]), /^220 /);
   assert.equal(listener.connections, 3);
@@ -47,7 +53,10 @@ test("when all places are taken, those who rest make room for those who come, an
   // The network with three places gives one.
   const good = from(port, "127.0.0.3");
   assert.match(String((await once(good, "data"))[0]), /^220 /);
-  assert.equal(await Promise.race(ends), "421 4.3.2 Error: this server is busy and you were idle, closing connection\r\n");
+  assert.equal(
+    await Promise.race(ends),
+    "421 4.3.2 Error: this server is busy and you were idle, closing connection\r\n",
+  );
   // Nobody has many more than another now, and nobody has rested for long.
   await once(from(port, "127.0.0.4"), "data");
   assert.match(await told(from(port, "127.0.0.5")), /^421 mx\.test Too many connections, try again later/);
@@ -60,7 +69,9 @@ test("when all places are taken, those who rest make room for those who come, an
 });
 
 test("a message that drips in is rest, one that flows is not", async (t) => {
-  const { port, spooledBytes } = await listen(t, { limits: { connections: 2, connectionsPerNetwork: 10, restMs: 1000 } });
+  const { port, spooledBytes } = await listen(t, {
+    limits: { connections: 2, connectionsPerNetwork: 10, restMs: 1000 },
+  });
   const [flowing, dripping] = [await upToData(port), await upToData(port)];
   clock.advance(1000);
   flowing.send(`${"y".repeat(62)}\r\n`.repeat(100));
@@ -76,18 +87,28 @@ test("a message that drips in is rest, one that flows is not", async (t) => {
 // ---- PROXY
 
 const V1 = "PROXY TCP4 192.0.2.7 198.51.100.1 56324 25\r\n";
-const V2 = Buffer.concat([Buffer.from("0d0a0d0a000d0a515549540a21210024", "hex"), Buffer.from("20010db8000000000000000000000007", "hex"), Buffer.alloc(16, 1), Buffer.from([0, 5, 0, 25])]);
+const V2 = Buffer.concat([
+  Buffer.from("0d0a0d0a000d0a515549540a21210024", "hex"),
+  Buffer.from("20010db8000000000000000000000007", "hex"),
+  Buffer.alloc(16, 1),
+  Buffer.from([0, 5, 0, 25]),
+]);
 
-for (const [name, header, ip] of [["version 1", V1, "192.0.2.7"], ["version 2", V2, "2001:db8::7"], ["UNKNOWN", "PROXY UNKNOWN\r\n", "127.0.0.1"]] as const) {
+for (const [name, header, ip] of [
+  ["version 1", V1, "192.0.2.7"],
+  ["version 2", V2, "2001:db8::7"],
+  ["UNKNOWN", "PROXY UNKNOWN\r\n", "127.0.0.1"],
+] as const) {
   test(`behind a proxy (${name}): the client is who the header says, in one piece or in many, and STARTTLS works`, async (t) => {
     const { port, taken } = await listen(t, { proxies: ["127.0.0.0/8"], tls: testCertificates() });
     for (const manner of ["whole", "byte by byte"]) {
       const client = await rawClient(port);
       if (manner === "whole") client.send(Buffer.from(header as string, "latin1"));
-      else for (const byte of Buffer.from(header as string, "latin1")) {
-        client.send(Buffer.from([byte]));
-        await tick();
-      }
+      else
+        for (const byte of Buffer.from(header as string, "latin1")) {
+          client.send(Buffer.from([byte]));
+          await tick();
+        }
       assert.match(await client.reply(), /^220 /);
       assert.match(await client.say("EHLO x\r\n"), new RegExp(`^250-mx\\.test greets \\[${ip}\\]`));
       assert.match(await client.say("STARTTLS\r\n"), /^220 /);
@@ -101,18 +122,26 @@ for (const [name, header, ip] of [["version 1", V1, "192.0.2.7"], ["version 2", 
       assert.match(await say("x\r\n."), /^250 /);
       secure.destroy();
     }
-    assert.deepEqual(taken.map(({ envelope }) => envelope.ip), [ip, ip]);
+    assert.deepEqual(
+      taken.map(({ envelope }) => envelope.ip),
+      [ip, ip],
+    );
   });
 }
 
 test("limits behind a proxy are those of its clients, not its own", async (t) => {
   const { port } = await listen(t, { proxies: ["127.0.0.1"], limits: { connections: 10, connectionsPerNetwork: 1 } });
-  const clients = await Promise.all(["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(async (ip) => {
-    const client = await rawClient(port);
-    client.send(`PROXY TCP4 ${ip} 198.51.100.1 1 25\r\n`);
-    return [await client.reply(), client] as const;
-  }));
-  assert.deepEqual(clients.map(([reply]) => reply.slice(0, 3)), ["220", "220", "421"]);
+  const clients = await Promise.all(
+    ["192.0.2.1", "192.0.2.2", "192.0.2.1"].map(async (ip) => {
+      const client = await rawClient(port);
+      client.send(`PROXY TCP4 ${ip} 198.51.100.1 1 25\r\n`);
+      return [await client.reply(), client] as const;
+    }),
+  );
+  assert.deepEqual(
+    clients.map(([reply]) => reply.slice(0, 3)),
+    ["220", "220", "421"],
+  );
   for (const [, { socket }] of clients) socket.destroy();
 });
 
@@ -175,7 +204,13 @@ test("TLS before 1.2 is not spoken (RFC 8996); a handshake that is none, or neve
   await plain.reply();
   await plain.say("EHLO x\r\n");
   await plain.say("STARTTLS\r\n");
-  const secure = connectTls({ socket: plain.socket, minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT:@SECLEVEL=0", rejectUnauthorized: false });
+  const secure = connectTls({
+    socket: plain.socket,
+    minVersion: "TLSv1.1",
+    maxVersion: "TLSv1.1",
+    ciphers: "DEFAULT:@SECLEVEL=0",
+    rejectUnauthorized: false,
+  });
   await assert.rejects(once(secure, "secureConnect"));
   secure.destroy();
   plain.socket.destroy();

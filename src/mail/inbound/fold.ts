@@ -14,5 +14,8 @@ export function foldReplies(settled: Settled[]): SmtpReply {
   if (settled.length === 1) return first.reply;
   const named = failed.filter((one) => one.temporary === first.temporary).map((one) => `<${one.rcpt}>`);
   const others = failed.length === settled.length ? "" : "; the other recipients have it";
-  return { ...first.reply, text: `${first.reply.text} (${named.slice(0, 5).join(" ")}${named.length > 5 ? ` and ${named.length - 5} more` : ""}${others})` };
+  return {
+    ...first.reply,
+    text: `${first.reply.text} (${named.slice(0, 5).join(" ")}${named.length > 5 ? ` and ${named.length - 5} more` : ""}${others})`,
+  };
 }

@@ -23,12 +23,19 @@ function one(): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port, localAddress: addressOf(index + 1) });
     held.push(socket);
-    socket.setEncoding("latin1").on("error", () => {}).on("close", resolve).once("data", (text: string) => {
-      if (!text.startsWith("220")) refused++;
-      else if (++greeted % 100 === 0) process.stdout.write(`${greeted}\n`);
-      if (inData && text.startsWith("220")) socket.write("HELO x\r\n", () => socket.once("data", () => socket.write("MAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\n")));
-      resolve();
-    });
+    socket
+      .setEncoding("latin1")
+      .on("error", () => {})
+      .on("close", resolve)
+      .once("data", (text: string) => {
+        if (!text.startsWith("220")) refused++;
+        else if (++greeted % 100 === 0) process.stdout.write(`${greeted}\n`);
+        if (inData && text.startsWith("220"))
+          socket.write("HELO x\r\n", () =>
+            socket.once("data", () => socket.write("MAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\n")),
+          );
+        resolve();
+      });
   });
 }
 

@@ -3,7 +3,12 @@ import { test } from "node:test";
 import { idleCrowd } from "./idle.testing.ts";
 
 /** Node raises its own limit of file descriptors as far as it may; the clients are a process of their own. */
-const limit = process.platform === "win32" ? 1024 : Number(execFileSync("/bin/sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim().replace("unlimited", "1000000"));
+const limit =
+  process.platform === "win32"
+    ? 1024
+    : Number(
+        execFileSync("/bin/sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim().replace("unlimited", "1000000"),
+      );
 const held = limit >= 12_000 ? 10_000 : Math.max(100, limit - 400);
 
 test(`${held} idle clients are held, and good ones are served beside them`, async (t) => {
@@ -11,4 +16,5 @@ test(`${held} idle clients are held, and good ones are served beside them`, asyn
   await idleCrowd(t, { count: held, connections: held + 100 });
 });
 
-test("4,000 clients stuck in DATA at a server with 200 places: there are never more, and good clients get in", (t) => idleCrowd(t, { count: 4000, connections: 200, inData: true }));
+test("4,000 clients stuck in DATA at a server with 200 places: there are never more, and good clients get in", (t) =>
+  idleCrowd(t, { count: 4000, connections: 200, inData: true }));

@@ -10,8 +10,23 @@ import { listen } from "./listening.testing.ts";
 const program = fileURLToPath(new URL("idle-clients.testing.ts", import.meta.url));
 
 /** Connects `count` clients that do nothing, from as many addresses as that takes, and holds them while `during` runs. */
-async function withIdleClients(t: TestContext, args: { port: number; count: number; perAddress: number; inData?: boolean }, during: (found: { greeted: number; refused: number }) => Promise<void>, meanwhile: (greeted: number) => void) {
-  const child = spawn(process.execPath, [program, String(args.port), String(args.count), String(args.perAddress), ...(args.inData === true ? ["DATA"] : [])], { stdio: ["pipe", "pipe", "inherit"] });
+async function withIdleClients(
+  t: TestContext,
+  args: { port: number; count: number; perAddress: number; inData?: boolean },
+  during: (found: { greeted: number; refused: number }) => Promise<void>,
+  meanwhile: (greeted: number) => void,
+) {
+  const child = spawn(
+    process.execPath,
+    [
+      program,
+      String(args.port),
+      String(args.count),
+      String(args.perAddress),
+      ...(args.inData === true ? ["DATA"] : []),
+    ],
+    { stdio: ["pipe", "pipe", "inherit"] },
+  );
   t.after(() => child.kill("SIGKILL"));
   for await (const line of createInterface({ input: child.stdout })) {
     if (!line.startsWith("done ")) meanwhile(Number(line));
@@ -25,14 +40,23 @@ async function withIdleClients(t: TestContext, args: { port: number; count: numb
 async function deliver(port: number): Promise<number> {
   const started = performance.now();
   const client = createTransport({ host: "127.0.0.1", port });
-  await client.sendMail({ envelope: { from: "good@sender.example", to: "b@here.example" }, raw: "Subject: x\r\n\r\nbody\r\n" });
+  await client.sendMail({
+    envelope: { from: "good@sender.example", to: "b@here.example" },
+    raw: "Subject: x\r\n\r\nbody\r\n",
+  });
   client.close();
   return performance.now() - started;
 }
 
 /** `count` idle clients at a server with room for `connections`: it has no more than that, and good clients are served all the while. */
-export async function idleCrowd(t: TestContext, { count, connections, inData = false }: { count: number; connections: number; inData?: boolean }): Promise<void> {
-  const { port, listener, taken } = await listen(t, { clock: systemClock, limits: { connections, connectionsPerNetwork: 50, restMs: 50, closeMs: 1000 } });
+export async function idleCrowd(
+  t: TestContext,
+  { count, connections, inData = false }: { count: number; connections: number; inData?: boolean },
+): Promise<void> {
+  const { port, listener, taken } = await listen(t, {
+    clock: systemClock,
+    limits: { connections, connectionsPerNetwork: 50, restMs: 50, closeMs: 1000 },
+  });
   let most = 0;
   let slowest = 0;
   let served = 0;
@@ -43,17 +67,24 @@ export async function idleCrowd(t: TestContext, { count, connections, inData = f
     slowest = Math.max(slowest, await deliver(port));
     served++;
   };
-  await withIdleClients(t, { port, count, perAddress: 25, inData }, async ({ greeted, refused }) => {
-    assert.equal(greeted + refused, count);
-    await good;
-    for (let i = 0; i < 5; i++) await serve();
-    t.diagnostic(`${listener.connections} of ${count} connected, ${inData ? "" : `${Math.round((process.memoryUsage().rss - before) / 1024 / listener.connections)} KiB each, `}the slowest good client took ${Math.round(slowest)} ms`);
-    assert.ok(listener.connections > Math.min(count, connections) * 0.9, String(listener.connections));
-  }, () => {
-    most = Math.max(most, listener.connections);
-    good = good.then(serve);
-    good.catch(() => {});
-  });
+  await withIdleClients(
+    t,
+    { port, count, perAddress: 25, inData },
+    async ({ greeted, refused }) => {
+      assert.equal(greeted + refused, count);
+      await good;
+      for (let i = 0; i < 5; i++) await serve();
+      t.diagnostic(
+        `${listener.connections} of ${count} connected, ${inData ? "" : `${Math.round((process.memoryUsage().rss - before) / 1024 / listener.connections)} KiB each, `}the slowest good client took ${Math.round(slowest)} ms`,
+      );
+      assert.ok(listener.connections > Math.min(count, connections) * 0.9, String(listener.connections));
+    },
+    () => {
+      most = Math.max(most, listener.connections);
+      good = good.then(serve);
+      good.catch(() => {});
+    },
+  );
   await good;
   assert.ok(most <= connections, `${most} connections at once`);
   assert.ok(served >= 5);

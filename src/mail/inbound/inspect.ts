@@ -11,12 +11,18 @@ export function createInspection({ filter, log }: { filter: ContentFilter | unde
     try {
       const verdict = await filter.check(envelope, source);
       if (verdict.action === "refuse") {
-        log.info({ message: source.id, ip: envelope.ip, from: envelope.from, reply: verdict.reply }, "smtp: a message was refused for its content");
+        log.info(
+          { message: source.id, ip: envelope.ip, from: envelope.from, reply: verdict.reply },
+          "smtp: a message was refused for its content",
+        );
         return { source, refused: verdict.reply };
       }
       return { source: verdict.action === "tag" ? withTags(source, verdict.fields) : source };
     } catch (err) {
-      log.warn({ message: source.id, reason: messageOf(err) }, "smtp: the content filter did not answer; the message passes");
+      log.warn(
+        { message: source.id, reason: messageOf(err) },
+        "smtp: the content filter did not answer; the message passes",
+      );
       return { source };
     }
   };
@@ -28,7 +34,10 @@ function withTags(source: MailSource, fields: { name: string; value: string }[])
   const kept: Uint8Array[] = fields.map(({ name, value }) => Buffer.from(formatField(name, value)));
   for (const [start, end] of fieldRanges(source.headerBlock)) {
     const field = source.headerBlock.subarray(start, end);
-    const [, name = ""] = /^([^:\s]+)[ \t]*:/.exec(Buffer.from(field.buffer, field.byteOffset, Math.min(field.length, 200)).toString("latin1")) ?? [];
+    const [, name = ""] =
+      /^([^:\s]+)[ \t]*:/.exec(
+        Buffer.from(field.buffer, field.byteOffset, Math.min(field.length, 200)).toString("latin1"),
+      ) ?? [];
     if (!names.has(name.toLowerCase())) kept.push(field);
   }
   return withHeader(source, Buffer.concat(kept));

@@ -12,11 +12,23 @@ import { listen, testCertificates, withoutReceived } from "./listening.testing.t
 test("a real client delivers; the message gets a Received field and is otherwise what was sent", async (t) => {
   const { port, taken } = await listen(t);
   const client = createTransport({ host: "127.0.0.1", port, name: "client.example" });
-  const info = await client.sendMail({ envelope: { from: "a@sender.example", to: "b@here.example" }, raw: "From: a@sender.example\r\nSubject: hi\r\n\r\n.dot\r\nbody\r\n" });
+  const info = await client.sendMail({
+    envelope: { from: "a@sender.example", to: "b@here.example" },
+    raw: "From: a@sender.example\r\nSubject: hi\r\n\r\n.dot\r\nbody\r\n",
+  });
   client.close();
   assert.match(info.response, /^250 2\.6\.0 Message accepted/);
-  assert.deepEqual(taken[0]!.envelope, { from: "a@sender.example", to: ["b@here.example"], helo: "client.example", ip: "127.0.0.1", smtputf8: false });
-  assert.match(taken[0]!.raw, /^Received: from client\.example \(\[127\.0\.0\.1\]\)\r\n\tby mx\.test with ESMTP id [0-9a-f]{32}\r\n\tfor <b@here\.example>;\r\n\tMon, 5 Jan 2026 07:08:09 \+0000\r\nFrom:/);
+  assert.deepEqual(taken[0]!.envelope, {
+    from: "a@sender.example",
+    to: ["b@here.example"],
+    helo: "client.example",
+    ip: "127.0.0.1",
+    smtputf8: false,
+  });
+  assert.match(
+    taken[0]!.raw,
+    /^Received: from client\.example \(\[127\.0\.0\.1\]\)\r\n\tby mx\.test with ESMTP id [0-9a-f]{32}\r\n\tfor <b@here\.example>;\r\n\tMon, 5 Jan 2026 07:08:09 \+0000\r\nFrom:/,
+  );
   assert.equal(withoutReceived(taken[0]!.raw), "From: a@sender.example\r\nSubject: hi\r\n\r\n.dot\r\nbody\r\n");
 });
 
@@ -25,9 +37,16 @@ test("EHLO announces what is kept, and nothing that is not", async (t) => {
   const client = await rawClient(port);
   assert.equal(await client.reply(), "220 mx.test ESMTP");
   assert.deepEqual((await client.say("EHLO client.example\r\n")).split("\r\n"), [
-    "250-mx.test greets [127.0.0.1]", "250-PIPELINING", "250-8BITMIME", "250-SMTPUTF8", "250-ENHANCEDSTATUSCODES", "250-DSN", "250 SIZE 26214400",
+    "250-mx.test greets [127.0.0.1]",
+    "250-PIPELINING",
+    "250-8BITMIME",
+    "250-SMTPUTF8",
+    "250-ENHANCEDSTATUSCODES",
+    "250-DSN",
+    "250 SIZE 26214400",
   ]);
-  for (const command of ["STARTTLS", "AUTH PLAIN AGEAYg==", "WIZ", "XCLIENT NAME=x", "BDAT 1 LAST"]) assert.match(await client.say(`${command}\r\n`), /^5\d\d 5\./, command);
+  for (const command of ["STARTTLS", "AUTH PLAIN AGEAYg==", "WIZ", "XCLIENT NAME=x", "BDAT 1 LAST"])
+    assert.match(await client.say(`${command}\r\n`), /^5\d\d 5\./, command);
   assert.match(await client.say("VRFY b\r\n"), /^252 2\./);
   assert.match(await client.say("MAIL FROM:<a@b.example> SIZE=26214401\r\n"), /^552 5\.3\.4 /);
   assert.match(await client.say("MAIL FROM:<a@b.example> BODY=BINARYMIME\r\n"), /^501 5\./);
@@ -72,11 +91,15 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
       const smuggled = "MAIL FROM:<evil@x.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nsmuggled\r\n";
       const wire = Buffer.from(`Subject: x\r\n\r\nbody${lookAlike}${smuggled}\r\n.\r\n`, "latin1");
       if (manner === "whole") client.send(wire);
-      else for (const byte of wire) {
-        client.send(Buffer.from([byte]));
-        await tick();
-      }
-      assert.match(await client.reply(), refused ? /^550 5\.6\.11 Message has a bare (CR|LF): lines end in CR LF$/ : /^250 2\.6\.0 /);
+      else
+        for (const byte of wire) {
+          client.send(Buffer.from([byte]));
+          await tick();
+        }
+      assert.match(
+        await client.reply(),
+        refused ? /^550 5\.6\.11 Message has a bare (CR|LF): lines end in CR LF$/ : /^250 2\.6\.0 /,
+      );
       // One message, one answer: the next reply belongs to the next command.
       assert.match(await client.say("NOOP\r\n"), /^250 2\.0\.0 /);
       assert.equal(taken.length, refused ? 0 : 1);
@@ -104,7 +127,12 @@ test("pipelined commands are answered in order, also those behind a message", as
   const client = await rawClient(port);
   await client.reply();
   await client.say("EHLO x\r\n");
-  assert.match(await client.say("MAIL FROM:<a@sender.example>\r\nRCPT TO:<b@here.example>\r\nRCPT TO:<c@here.example>\r\nDATA\r\n"), /^250 2\.1\.0/);
+  assert.match(
+    await client.say(
+      "MAIL FROM:<a@sender.example>\r\nRCPT TO:<b@here.example>\r\nRCPT TO:<c@here.example>\r\nDATA\r\n",
+    ),
+    /^250 2\.1\.0/,
+  );
   assert.match(await client.reply(), /^250 2\.1\.5/);
   assert.match(await client.reply(), /^250 2\.1\.5/);
   assert.match(await client.reply(), /^354/);
@@ -115,7 +143,13 @@ test("pipelined commands are answered in order, also those behind a message", as
   assert.match(await client.reply(), /^354/);
   assert.match(await client.say(".\r\nQUIT\r\n"), /^250 2\.6\.0/);
   assert.match(await client.reply(), /^221/);
-  assert.deepEqual(taken.map(({ envelope }) => [envelope.from, envelope.to]), [["a@sender.example", ["b@here.example", "c@here.example"]], ["", ["b@here.example"]]]);
+  assert.deepEqual(
+    taken.map(({ envelope }) => [envelope.from, envelope.to]),
+    [
+      ["a@sender.example", ["b@here.example", "c@here.example"]],
+      ["", ["b@here.example"]],
+    ],
+  );
   assert.doesNotMatch(taken[0]!.raw, /for </, "several recipients are not shown to each other");
   assert.equal(withoutReceived(taken[1]!.raw), "", "an empty message is a message");
 });
@@ -128,7 +162,10 @@ test("a message over the limit is dropped while it is read and refused after its
   for (let i = 0; i < 30; i++) {
     if (!client.socket.write(block)) await new Promise((resolve) => client.socket.once("drain", resolve));
   }
-  assert.equal(await client.say(".\r\n"), "552 5.3.4 Email message size is bigger than the production size limit of 1MiB.");
+  assert.equal(
+    await client.say(".\r\n"),
+    "552 5.3.4 Email message size is bigger than the production size limit of 1MiB.",
+  );
   assert.match(await client.say("NOOP\r\n"), /^250/);
   assert.equal(taken.length, 0);
   assert.deepEqual(await spoolFiles(), []);
@@ -140,7 +177,8 @@ test("26 MiB are refused with the default limit, 25 MiB are taken", async (t) =>
   const { port, taken } = await listen(t);
   const client = createTransport({ host: "127.0.0.1", port });
   t.after(() => client.close());
-  const message = (bytes: number) => Buffer.concat([Buffer.from(`A: ${"1".repeat(57)}\r\n\r\n`), Buffer.alloc(bytes - 64, `${"y".repeat(62)}\r\n`)]);
+  const message = (bytes: number) =>
+    Buffer.concat([Buffer.from(`A: ${"1".repeat(57)}\r\n\r\n`), Buffer.alloc(bytes - 64, `${"y".repeat(62)}\r\n`)]);
   const envelope = { from: "a@sender.example", to: "b@here.example" };
   await assert.rejects(client.sendMail({ envelope, raw: message(26 * 1024 * 1024) }), { responseCode: 552 });
   await client.sendMail({ envelope, raw: message(26_214_400) });
@@ -188,7 +226,11 @@ test("a client that takes too long over a command, or drips a message, is hung u
 });
 
 test("a handler that takes its time is not hurried by the client's limits", async (t) => {
-  const { port } = await listen(t, { limits: { commandMs: 50, dataMs: 50 }, settle: (envelope) => new Promise((resolve) => setTimeout(() => resolve([{ rcpt: envelope.to[0]!, ok: true }]), 200)) });
+  const { port } = await listen(t, {
+    limits: { commandMs: 50, dataMs: 50 },
+    settle: (envelope) =>
+      new Promise((resolve) => setTimeout(() => resolve([{ rcpt: envelope.to[0]!, ok: true }]), 200)),
+  });
   const client = await upToData(port);
   assert.match(await client.say("x\r\n.\r\n"), /^250 /);
   client.socket.destroy();
@@ -250,14 +292,26 @@ test("addresses in any script arrive: local parts as UTF-8, domains as A-labels"
   assert.match(await client.say("RCPT TO:<用户@xn--fsqu00a.example>\r\n"), /^250/);
   await client.say("DATA\r\n");
   assert.match(await client.say("Subject: grün\r\n\r\nüber\r\n.\r\n"), /^250/);
-  assert.deepEqual(taken[0]!.envelope, { from: "jürgen@xn--bcher-kva.example", to: ["用户@xn--fsqu00a.example"], helo: "x", ip: "127.0.0.1", smtputf8: true });
+  assert.deepEqual(taken[0]!.envelope, {
+    from: "jürgen@xn--bcher-kva.example",
+    to: ["用户@xn--fsqu00a.example"],
+    helo: "x",
+    ip: "127.0.0.1",
+    smtputf8: true,
+  });
   assert.match(taken[0]!.raw, /with UTF8SMTP id/);
   client.socket.destroy();
 });
 
 test("STARTTLS with a certificate: what was sent in the clear behind it is dropped, the same rules hold inside", async (t) => {
   const { port, taken } = await listen(t, { tls: testCertificates() });
-  const client = createTransport({ host: "127.0.0.1", port, name: "client.example", requireTLS: true, tls: { rejectUnauthorized: false } });
+  const client = createTransport({
+    host: "127.0.0.1",
+    port,
+    name: "client.example",
+    requireTLS: true,
+    tls: { rejectUnauthorized: false },
+  });
   await client.sendMail({ envelope: { from: "a@sender.example", to: "b@here.example" }, raw: "A: 1\r\n\r\nbody\r\n" });
   client.close();
   assert.match(taken[0]!.raw, /with ESMTPS id/);
@@ -287,7 +341,9 @@ test("one answer for several recipients loses nothing", async (t) => {
     settle: (envelope) =>
       envelope.to.map((rcpt): Settled => {
         if (rcpt.startsWith("ok")) return { rcpt, ok: true };
-        return rcpt.startsWith("no") ? { rcpt, ok: false, temporary: false, reply: rejected } : { rcpt, ok: false, temporary: true, reply: later };
+        return rcpt.startsWith("no")
+          ? { rcpt, ok: false, temporary: false, reply: rejected }
+          : { rcpt, ok: false, temporary: true, reply: later };
       }),
   });
   for (const [to, expected] of [
@@ -295,7 +351,10 @@ test("one answer for several recipients loses nothing", async (t) => {
     [["no@x.example"], "555 5.7.1 no thanks"],
     [["no@x.example", "no2@x.example"], "555 5.7.1 no thanks (<no@x.example> <no2@x.example>)"],
     [["ok@x.example", "no@x.example"], "555 5.7.1 no thanks (<no@x.example>; the other recipients have it)"],
-    [["ok@x.example", "no@x.example", "later@x.example"], "451 4.3.0 later (<later@x.example>; the other recipients have it)"],
+    [
+      ["ok@x.example", "no@x.example", "later@x.example"],
+      "451 4.3.0 later (<later@x.example>; the other recipients have it)",
+    ],
   ] as const) {
     const client = await upToData(port, { to: [...to] });
     assert.equal(await client.say("x\r\n.\r\n"), expected);
@@ -304,13 +363,27 @@ test("one answer for several recipients loses nothing", async (t) => {
 });
 
 test("a next hop's words are ASCII where the client has not asked for more", async (t) => {
-  const { port } = await listen(t, { settle: ({ to }) => to.map((rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "größer \u{1f600} no" } })) });
-  for (const [mail, said] of [["MAIL FROM:<a@sender.example>", "gr??er ? no"], ["MAIL FROM:<a@sender.example> SMTPUTF8", "größer \u{1f600} no"]]) {
+  const { port } = await listen(t, {
+    settle: ({ to }) =>
+      to.map((rcpt) => ({
+        rcpt,
+        ok: false,
+        temporary: false,
+        reply: { code: 550, enhanced: "5.1.1", text: "größer \u{1f600} no" },
+      })),
+  });
+  for (const [mail, said] of [
+    ["MAIL FROM:<a@sender.example>", "gr??er ? no"],
+    ["MAIL FROM:<a@sender.example> SMTPUTF8", "größer \u{1f600} no"],
+  ]) {
     const client = await rawClient(port);
     await client.reply();
     for (const command of ["EHLO x", mail!, "RCPT TO:<b@here.example>", "DATA"]) await client.say(`${command}\r\n`);
     // The client of the tests shows octets.
-    assert.equal(Buffer.from(await client.say("Subject: x\r\n\r\nx\r\n.\r\n"), "latin1").toString(), `550 5.1.1 ${said}`);
+    assert.equal(
+      Buffer.from(await client.say("Subject: x\r\n\r\nx\r\n.\r\n"), "latin1").toString(),
+      `550 5.1.1 ${said}`,
+    );
     client.socket.destroy();
   }
 });
@@ -342,8 +415,11 @@ test("close() lets a message under way get its answer, turns idle clients away a
 test("a port that is taken is a clear error", async (t) => {
   const { port } = await listen(t);
   const spool = await newSpool();
-  await assert.rejects(createSmtpListener({ host: "127.0.0.1", port, receive: async () => [], spool, clock, ids, log }), (err: Error) => {
-    assert.match(err.message, new RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use by another program`));
-    return true;
-  });
+  await assert.rejects(
+    createSmtpListener({ host: "127.0.0.1", port, receive: async () => [], spool, clock, ids, log }),
+    (err: Error) => {
+      assert.match(err.message, new RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use by another program`));
+      return true;
+    },
+  );
 });

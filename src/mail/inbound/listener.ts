@@ -54,15 +54,41 @@ export interface SmtpLimits extends ServerLimits {
 }
 
 export const DEFAULT_SERVER_LIMITS: ServerLimits = {
-  connections: 500, connectionsPerNetwork: 500, restMs: 10_000, commandMs: 5 * 60_000, dataMs: 15 * 60_000, handshakeMs: 30_000, proxyMs: 10_000, closeMs: 10_000,
-  errors: 20, patience: 5, tarpitMs: 1000, commands: 1000,
+  connections: 500,
+  connectionsPerNetwork: 500,
+  restMs: 10_000,
+  commandMs: 5 * 60_000,
+  dataMs: 15 * 60_000,
+  handshakeMs: 30_000,
+  proxyMs: 10_000,
+  closeMs: 10_000,
+  errors: 20,
+  patience: 5,
+  tarpitMs: 1000,
+  commands: 1000,
 };
 
-export const DEFAULT_SMTP_LIMITS: SmtpLimits = { ...DEFAULT_SERVER_LIMITS, messageBytes: MAX_MESSAGE_BYTES, recipients: 100, messagesPerMinute: 0 };
+export const DEFAULT_SMTP_LIMITS: SmtpLimits = {
+  ...DEFAULT_SERVER_LIMITS,
+  messageBytes: MAX_MESSAGE_BYTES,
+  recipients: 100,
+  messagesPerMinute: 0,
+};
 
 /** Listens for mail. Rejects with UserError when the port cannot be had, or a range of `proxies` is none. */
 export async function createSmtpListener(options: SmtpListenerOptions): Promise<SmtpListener> {
-  const { name = hostname(), receive, spool, clock, ids, log, checkRecipient, blockLists, filter, dsn = false } = options;
+  const {
+    name = hostname(),
+    receive,
+    spool,
+    clock,
+    ids,
+    log,
+    checkRecipient,
+    blockLists,
+    filter,
+    dsn = false,
+  } = options;
   const limits = { ...DEFAULT_SMTP_LIMITS, ...options.limits };
   const onRefused = safely(options.onRefused, log);
   const rate = createRate({ most: limits.messagesPerMinute, perMs: 60_000, clock });
@@ -70,11 +96,26 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   const listed = new WeakMap<SMTPServerSession, Promise<SmtpReply | undefined>>();
 
   const session = createSession({
-    messageBytes: limits.messageBytes, spool, log, onRefused,
+    messageBytes: limits.messageBytes,
+    spool,
+    log,
+    onRefused,
     begin({ envelope: { helo, ip, tls, to }, session }) {
       const id = ids.hex();
       const [recipient, ...others] = to;
-      return { id, prefix: receivedField({ helo, ip, by: name, protocol: protocolOf(session), id, tls, recipient: others.length === 0 ? recipient : undefined, at: new Date(clock.now()) }) };
+      return {
+        id,
+        prefix: receivedField({
+          helo,
+          ip,
+          by: name,
+          protocol: protocolOf(session),
+          id,
+          tls,
+          recipient: others.length === 0 ? recipient : undefined,
+          at: new Date(clock.now()),
+        }),
+      };
     },
     async take(source, { envelope }) {
       const { refused, source: inspected } = await inspect(envelope, source);
@@ -86,7 +127,9 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   });
 
   function checkRate({ remoteAddress }: SMTPServerSession): SmtpReply | undefined {
-    return rate.take(networkOf(remoteAddress)) ? undefined : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
+    return rate.take(networkOf(remoteAddress))
+      ? undefined
+      : { code: 451, enhanced: "4.7.1", text: "Too many messages from your network, try again later" };
   }
 
   /** Postmaster hears everybody out (RFC 5321 4.5.1), above all those who are on a list by mistake. */
@@ -101,14 +144,21 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
   }
 
   /** Ends a command with its refusal, or lets it go on. */
-  function answer(refusal: SmtpReply | undefined, envelope: Envelope, stage: "mail" | "rcpt", done: (err?: Error | null) => void) {
+  function answer(
+    refusal: SmtpReply | undefined,
+    envelope: Envelope,
+    stage: "mail" | "rcpt",
+    done: (err?: Error | null) => void,
+  ) {
     if (refusal === undefined) return done();
     onRefused(envelope, refusal, stage);
     answerWith(refusal, done);
   }
 
   return startSmtpServer({
-    ...options, name, limits,
+    ...options,
+    name,
+    limits,
     smtp: {
       size: limits.messageBytes,
       maxRecipients: limits.recipients,
@@ -134,4 +184,5 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
 }
 
 /** The words may be those of a next hop that was spoken to in UTF-8; here they are ASCII unless this session is too (RFC 6531 3.7.4.2). */
-const plain = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply => (smtputf8 ? reply : { ...reply, text: reply.text.replace(/[^ -~]/gu, "?") });
+const plain = (reply: SmtpReply, { smtputf8 }: Envelope): SmtpReply =>
+  smtputf8 ? reply : { ...reply, text: reply.text.replace(/[^ -~]/gu, "?") };

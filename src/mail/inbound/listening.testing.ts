@@ -12,7 +12,9 @@ export interface Taken {
   raw: string;
 }
 
-export interface Listening extends Partial<Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "clock">> {
+export interface Listening extends Partial<
+  Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "clock">
+> {
   limits?: Partial<SmtpLimits>;
   settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]>;
   spool?: Spool;
@@ -31,10 +33,24 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
   }
   const spool: Spool = given ?? { ...room, collect: (body, how) => room.collect(counted(body), how) };
   const listener = await createSmtpListener({
-    host: "127.0.0.1", port: 0, name: "mx.test", dsn: true, spool, clock, ids, log, limits, ...options,
+    host: "127.0.0.1",
+    port: 0,
+    name: "mx.test",
+    dsn: true,
+    spool,
+    clock,
+    ids,
+    log,
+    limits,
+    ...options,
     async receive(envelope, source) {
       const opened = source.open();
-      taken.push({ envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });
+      taken.push({
+        envelope,
+        raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString(
+          "latin1",
+        ),
+      });
       await source.discard();
       return settle?.(envelope) ?? envelope.to.map((rcpt): Settled => ({ rcpt, ok: true }));
     },

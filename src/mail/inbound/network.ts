@@ -2,4 +2,5 @@ import { networkSet, type NetworkSet } from "../../kernel/networks.ts";
 import { mailErrors } from "../errors.ts";
 
 /** Addresses and CIDR ranges. Throws UserError for a text that is neither; `setting` is where it stands. */
-export const addressSet = (ranges: readonly string[], setting: string): NetworkSet => networkSet(ranges, (range) => mailErrors.rangeInvalid({ range, setting }));
+export const addressSet = (ranges: readonly string[], setting: string): NetworkSet =>
+  networkSet(ranges, (range) => mailErrors.rangeInvalid({ range, setting }));

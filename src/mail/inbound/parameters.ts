@@ -1,6 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import type { DsnRequest, SmtpReply } from "../messages/types.ts";
-import { readMailRequest, readRecipientRequest, type MailRequest, type RecipientRequest } from "../../protocol/dsn/index.ts";
+import {
+  readMailRequest,
+  readRecipientRequest,
+  type MailRequest,
+  type RecipientRequest,
+} from "../../protocol/dsn/index.ts";
 
 /** What stands behind the path of MAIL and RCPT. */
 
@@ -23,37 +28,76 @@ export type Parameters<T> = { ok: true; asked: T } | { ok: false; reply: SmtpRep
 
 export function readMailParameters(command: Buffer, { dsn, utf8, auth }: Extensions): Parameters<MailRequest> {
   const params = parametersOf(command);
-  const known = ["SIZE", "BODY", ...(utf8 ? ["SMTPUTF8"] : []), ...(dsn ? ["RET", "ENVID"] : []), ...(auth ? ["AUTH"] : [])];
-  return unacceptable(command, params, known, params.some((param) => /^SMTPUTF8$/i.test(param))) ?? reading(readMailRequest(params));
+  const known = [
+    "SIZE",
+    "BODY",
+    ...(utf8 ? ["SMTPUTF8"] : []),
+    ...(dsn ? ["RET", "ENVID"] : []),
+    ...(auth ? ["AUTH"] : []),
+  ];
+  return (
+    unacceptable(
+      command,
+      params,
+      known,
+      params.some((param) => /^SMTPUTF8$/i.test(param)),
+    ) ?? reading(readMailRequest(params))
+  );
 }
 
 /** `utf8`: what MAIL said. */
-export function readRecipientParameters(command: Buffer, { dsn }: Extensions, utf8: boolean): Parameters<RecipientRequest> {
+export function readRecipientParameters(
+  command: Buffer,
+  { dsn }: Extensions,
+  utf8: boolean,
+): Parameters<RecipientRequest> {
   const params = parametersOf(command);
   return unacceptable(command, params, dsn ? ["NOTIFY", "ORCPT"] : [], utf8) ?? reading(readRecipientRequest(params));
 }
 
 function parametersOf(command: Buffer): string[] {
   const text = command.toString();
-  return text.slice(text.indexOf(":") + 1).trim().split(/\s+/).slice(1);
+  return text
+    .slice(text.indexOf(":") + 1)
+    .trim()
+    .split(/\s+/)
+    .slice(1);
 }
 
-function unacceptable(command: Buffer, params: string[], known: string[], utf8: boolean): { ok: false; reply: SmtpReply } | undefined {
+function unacceptable(
+  command: Buffer,
+  params: string[],
+  known: string[],
+  utf8: boolean,
+): { ok: false; reply: SmtpReply } | undefined {
   if (!isUtf8(command)) return refused(501, "5.5.2", "Error: the command is not UTF-8");
   const unknown = params.map((param) => param.split("=", 1)[0]!).find((name) => !known.includes(name.toUpperCase()));
-  if (unknown !== undefined) return refused(555, "5.5.4", `Error: parameter ${unknown.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`);
+  if (unknown !== undefined)
+    return refused(
+      555,
+      "5.5.4",
+      `Error: parameter ${unknown.replace(/[^A-Za-z0-9-]/g, "?").slice(0, 40)} is not supported`,
+    );
   // RFC 6531 3.5.
-  if (!utf8 && command.some((octet) => octet > 127)) return refused(553, "5.6.7", "Error: an address outside ASCII needs SMTPUTF8");
+  if (!utf8 && command.some((octet) => octet > 127))
+    return refused(553, "5.6.7", "Error: an address outside ASCII needs SMTPUTF8");
   return undefined;
 }
 
 const reading = <T>(read: { ok: true; value: T } | { ok: false; why: string }): Parameters<T> =>
   read.ok ? { ok: true, asked: read.value } : refused(501, "5.5.4", `Error: ${read.why}`);
 
-const refused = (code: number, enhanced: string, text: string) => ({ ok: false as const, reply: { code, enhanced, text } });
+const refused = (code: number, enhanced: string, text: string) => ({
+  ok: false as const,
+  reply: { code, enhanced, text },
+});
 
 /** For the envelope; undefined when nothing was asked. `address` gives the form that stands there. */
-export function dsnRequest({ mail, to }: Asked, recipients: readonly string[], address: (text: string) => string): DsnRequest | undefined {
+export function dsnRequest(
+  { mail, to }: Asked,
+  recipients: readonly string[],
+  address: (text: string) => string,
+): DsnRequest | undefined {
   const each = recipients.flatMap((rcpt) => {
     const asked = to.get(rcpt.toLowerCase());
     return asked === undefined || Object.keys(asked).length === 0 ? [] : [[address(rcpt), asked] as const];

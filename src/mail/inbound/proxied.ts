@@ -2,7 +2,11 @@ import type { Socket } from "node:net";
 import { readProxyHeader } from "./proxy-header.ts";
 
 /** Takes the PROXY header off the beginning of a connection; what follows it stays in the socket. Calls `done` once. The socket is destroyed when it failed. */
-export function readProxied(socket: Socket, withinMs: number, done: (err?: Error, client?: { ip: string; port: number }) => void): void {
+export function readProxied(
+  socket: Socket,
+  withinMs: number,
+  done: (err?: Error, client?: { ip: string; port: number }) => void,
+): void {
   let bytes = Buffer.alloc(0);
   const timer = setTimeout(() => finish(new Error("it did not come in time")), withinMs).unref();
 

@@ -40,7 +40,8 @@ function readV1(bytes: Buffer): ProxyHeader {
   const line = bytes.toString("latin1", 0, end);
   // What follows UNKNOWN is to be passed over.
   if (/^PROXY UNKNOWN(?: |$)/.test(line)) return { state: "whole", length };
-  const [, family, source = "", target = "", sourcePort, targetPort] = /^PROXY TCP([46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/.exec(line) ?? [];
+  const [, family, source = "", target = "", sourcePort, targetPort] =
+    /^PROXY TCP([46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/.exec(line) ?? [];
   if (family === undefined) return bad("its line is not that of version 1");
   const fits = family === "4" ? isIPv4 : isIPv6;
   if (!fits(source) || !fits(target) || source.includes("%")) return bad(`its addresses are not those of TCP${family}`);
@@ -62,7 +63,11 @@ function readV2(bytes: Buffer): ProxyHeader {
   const octets = family === 1 ? 4 : 16;
   if (length < V2_FIXED + octets * 2 + 4) return bad("its addresses are cut off");
   const source = bytes.subarray(V2_FIXED, V2_FIXED + octets);
-  return { state: "whole", length, client: { ip: family === 1 ? source.join(".") : textOf(source), port: bytes.readUInt16BE(V2_FIXED + octets * 2) } };
+  return {
+    state: "whole",
+    length,
+    client: { ip: family === 1 ? source.join(".") : textOf(source), port: bytes.readUInt16BE(V2_FIXED + octets * 2) },
+  };
 }
 
 /** The shortest form of an IPv6 address (RFC 5952), as Node itself shows peers. */

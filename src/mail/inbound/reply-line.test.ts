@@ -5,7 +5,10 @@ import { answerWith } from "./session.ts";
 
 function lineOf(code: number, text: string): string {
   let line = "";
-  answerWith({ code, enhanced: "5.7.1", text }, (err, message) => void (line = `${code} ${err?.message ?? message}\r\n`));
+  answerWith(
+    { code, enhanced: "5.7.1", text },
+    (err, message) => void (line = `${code} ${err?.message ?? message}\r\n`),
+  );
   return line;
 }
 

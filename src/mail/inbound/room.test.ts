@@ -56,7 +56,11 @@ test("nobody is sent away in the middle of being served", () => {
 });
 
 test("the room holds its bounds whatever happens", () => {
-  const step = fc.record({ what: fc.constantFrom("enter", "leave", "active", "advance"), who: fc.nat(5), busy: fc.boolean() });
+  const step = fc.record({
+    what: fc.constantFrom("enter", "leave", "active", "advance"),
+    who: fc.nat(5),
+    busy: fc.boolean(),
+  });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const { clock, room } = newRoom({ places: 5, perNetwork: 2, restMs: 3 });
@@ -85,7 +89,10 @@ test("the room holds its bounds whatever happens", () => {
 test("a rate lets so many through at once, and as many again in its time; keys are bounded", () => {
   const clock = createManualClock();
   const rate = createRate({ most: 3, perMs: 60_000, clock, keys: 2 });
-  assert.deepEqual(Array.from({ length: 5 }, () => rate.take("a")), [true, true, true, false, false]);
+  assert.deepEqual(
+    Array.from({ length: 5 }, () => rate.take("a")),
+    [true, true, true, false, false],
+  );
   assert.equal(rate.spent("a"), true);
   assert.equal(rate.spent("b"), false);
   clock.advance(20_000);
@@ -99,6 +106,9 @@ test("a rate lets so many through at once, and as many again in its time; keys a
 test("addresses and ranges; anything else is refused with its place", () => {
   assert.equal(addressSet(["192.0.2.0/24"], "smtp.proxies")("192.0.2.200"), true);
   for (const range of ["10.0.0.0/33", "proxy.example", "10.0.0.5/", "::/129", ""]) {
-    assert.throws(() => addressSet([range], "smtp.proxies"), (err: Error) => err.message === `smtp.proxies: ${range} is neither an IP address nor a range of them`);
+    assert.throws(
+      () => addressSet([range], "smtp.proxies"),
+      (err: Error) => err.message === `smtp.proxies: ${range} is neither an IP address nor a range of them`,
+    );
   }
 });

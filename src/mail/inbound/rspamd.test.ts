@@ -7,7 +7,13 @@ import { newSpool } from "../mail.testing.ts";
 import type { Envelope } from "../messages/types.ts";
 import { createRspamd } from "./rspamd.ts";
 
-const ENVELOPE: Envelope = { from: "a@sender.example", to: ["b@here.example", "c@here.example"], helo: "client.example", ip: "192.0.2.1", smtputf8: false };
+const ENVELOPE: Envelope = {
+  from: "a@sender.example",
+  to: ["b@here.example", "c@here.example"],
+  helo: "client.example",
+  ip: "192.0.2.1",
+  smtputf8: false,
+};
 
 /** Something that answers as rspamd does. */
 async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = false } = {}) {
@@ -15,11 +21,20 @@ async function rspamd(t: TestContext, answer: unknown, { status = 200, silent = 
   const server = createServer(async (request, response) => {
     const body = Buffer.concat((await request.toArray()) as Buffer[]).toString("latin1");
     asked.push({ url: request.url, headers: request.headers, body });
-    if (!silent) response.writeHead(status, { "Content-Type": "application/json" }).end(typeof answer === "string" ? answer : JSON.stringify(answer));
+    if (!silent)
+      response
+        .writeHead(status, { "Content-Type": "application/json" })
+        .end(typeof answer === "string" ? answer : JSON.stringify(answer));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => (server.closeAllConnections(), server.close()));
-  return { asked, filter: createRspamd({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, withinMs: silent ? 100 : 5000 }) };
+  return {
+    asked,
+    filter: createRspamd({
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      withinMs: silent ? 100 : 5000,
+    }),
+  };
 }
 
 const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n");
@@ -31,7 +46,10 @@ test("rspamd is told the envelope and the message", async (t) => {
   assert.equal(asked[0]!.url, "/checkv2");
   assert.equal(asked[0]!.body, MESSAGE.toString());
   const { ip, helo, from, rcpt, "queue-id": id } = asked[0]!.headers;
-  assert.deepEqual([ip, helo, from, rcpt], ["192.0.2.1", "client.example", "a@sender.example", "b@here.example, c@here.example"]);
+  assert.deepEqual(
+    [ip, helo, from, rcpt],
+    ["192.0.2.1", "client.example", "a@sender.example", "b@here.example, c@here.example"],
+  );
   assert.match(String(id), /^[0-9a-f]{32}$/);
 });
 
@@ -39,7 +57,11 @@ test("a message that is spooled is streamed; what a client says cannot break a h
   const { asked, filter } = await rspamd(t, { action: "no action" });
   const spool = await newSpool({ memoryBytes: 1024 });
   const large = Buffer.concat([MESSAGE, Buffer.alloc(300_000, `${"x".repeat(62)}\r\n`)]);
-  const source = await spool.collect((async function* () { yield large; })());
+  const source = await spool.collect(
+    (async function* () {
+      yield large;
+    })(),
+  );
   assert.ok(source.file);
   await filter.check({ ...ENVELOPE, helo: "x\r\nIP: 10.0.0.1 ü" }, source);
   assert.equal(asked[0]!.body.length, large.length);
@@ -49,10 +71,28 @@ test("a message that is spooled is streamed; what a client says cannot break a h
 
 for (const [action, answer, verdict] of [
   ["reject", {}, { action: "refuse", reply: { code: 554, enhanced: "5.7.1", text: "Message is spam" } }],
-  ["reject", { messages: { smtp_message: "Gtube\r\npattern" } }, { action: "refuse", reply: { code: 554, enhanced: "5.7.1", text: "Gtube pattern" } }],
-  ["soft reject", {}, { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Message is refused for now, try again later" } }],
+  [
+    "reject",
+    { messages: { smtp_message: "Gtube\r\npattern" } },
+    { action: "refuse", reply: { code: 554, enhanced: "5.7.1", text: "Gtube pattern" } },
+  ],
+  [
+    "soft reject",
+    {},
+    { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Message is refused for now, try again later" } },
+  ],
   ["greylist", {}, { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Greylisted, try again later" } }],
-  ["add header", { score: 7.125, required_score: 15 }, { action: "tag", fields: [{ name: "X-Spam-Flag", value: "YES" }, { name: "X-Spam-Score", value: "7.13 / 15.00" }] }],
+  [
+    "add header",
+    { score: 7.125, required_score: 15 },
+    {
+      action: "tag",
+      fields: [
+        { name: "X-Spam-Flag", value: "YES" },
+        { name: "X-Spam-Score", value: "7.13 / 15.00" },
+      ],
+    },
+  ],
   ["rewrite subject", {}, { action: "tag", fields: [{ name: "X-Spam-Flag", value: "YES" }] }],
   ["quarantine", {}, { action: "accept" }],
 ] as const) {
@@ -73,5 +113,6 @@ test("no answer that can be used is an error: another status, no JSON, no action
     await rspamd(t, { action: "x".repeat(2 * 1024 * 1024) }),
     await rspamd(t, {}, { silent: true }),
     { filter: createRspamd({ url: "http://127.0.0.1:1" }) },
-  ]) await assert.rejects(filter.check(ENVELOPE, source));
+  ])
+    await assert.rejects(filter.check(ENVELOPE, source));
 });

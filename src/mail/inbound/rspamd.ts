@@ -30,7 +30,14 @@ export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): Content
     async check(envelope, source) {
       const raw = source.open();
       try {
-        const response = await fetch(target, { method: "POST", headers: headersOf(envelope, source), body: bodyOf(raw), duplex: "half", redirect: "error", signal: AbortSignal.timeout(withinMs) });
+        const response = await fetch(target, {
+          method: "POST",
+          headers: headersOf(envelope, source),
+          body: bodyOf(raw),
+          duplex: "half",
+          redirect: "error",
+          signal: AbortSignal.timeout(withinMs),
+        });
         const text = await textOf(response);
         if (response.status !== 200) throw new Error(`rspamd answered with status ${response.status}`);
         return verdictOf(answerSchema.parse(JSON.parse(text)));
@@ -43,7 +50,9 @@ export function createRspamd({ url, withinMs = 15_000 }: RspamdOptions): Content
 }
 
 function bodyOf(body: Readable | Uint8Array): NonNullable<RequestInit["body"]> {
-  return body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : (Readable.toWeb(body) as ReadableStream<Uint8Array<ArrayBuffer>>);
+  return body instanceof Uint8Array
+    ? (body as Uint8Array<ArrayBuffer>)
+    : (Readable.toWeb(body) as ReadableStream<Uint8Array<ArrayBuffer>>);
 }
 
 /** The client chose these words, and a header takes only one line of Latin-1. */
@@ -66,8 +75,16 @@ async function textOf(response: Response): Promise<string> {
   return text;
 }
 
-function verdictOf({ action, score, required_score: required, messages }: z.output<typeof answerSchema>): FilterVerdict {
-  const said = messages?.smtp_message?.replace(/[^ -~]+/g, " ").trim().slice(0, 400);
+function verdictOf({
+  action,
+  score,
+  required_score: required,
+  messages,
+}: z.output<typeof answerSchema>): FilterVerdict {
+  const said = messages?.smtp_message
+    ?.replace(/[^ -~]+/g, " ")
+    .trim()
+    .slice(0, 400);
   switch (action) {
     case "reject":
       return refuse(554, "5.7.1", said || "Message is spam");
@@ -78,10 +95,26 @@ function verdictOf({ action, score, required_score: required, messages }: z.outp
     // The subject is the sender's, and signed; the field says the same.
     case "add header":
     case "rewrite subject":
-      return { action: "tag", fields: [{ name: "X-Spam-Flag", value: "YES" }, ...(score === undefined ? [] : [{ name: "X-Spam-Score", value: required === undefined ? score.toFixed(2) : `${score.toFixed(2)} / ${required.toFixed(2)}` }])] };
+      return {
+        action: "tag",
+        fields: [
+          { name: "X-Spam-Flag", value: "YES" },
+          ...(score === undefined
+            ? []
+            : [
+                {
+                  name: "X-Spam-Score",
+                  value: required === undefined ? score.toFixed(2) : `${score.toFixed(2)} / ${required.toFixed(2)}`,
+                },
+              ]),
+        ],
+      };
     default:
       return { action: "accept" };
   }
 }
 
-const refuse = (code: number, enhanced: string, text: string): { action: "refuse"; reply: SmtpReply } => ({ action: "refuse", reply: { code, enhanced, text } });
+const refuse = (code: number, enhanced: string, text: string): { action: "refuse"; reply: SmtpReply } => ({
+  action: "refuse",
+  reply: { code, enhanced, text },
+});

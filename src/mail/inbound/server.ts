@@ -69,7 +69,11 @@ export async function startSmtpServer(options: StrictServerOptions): Promise<Smt
 
   await new Promise<void>((resolve, reject) => {
     const failed = (err: NodeJS.ErrnoException) =>
-      reject(err.code === "EADDRINUSE" ? mailErrors.portBusy({ host, port, otherPort }, { cause: err }) : mailErrors.listenFailed({ host, port, otherPort, reason: messageOf(err) }, { cause: err }));
+      reject(
+        err.code === "EADDRINUSE"
+          ? mailErrors.portBusy({ host, port, otherPort }, { cause: err })
+          : mailErrors.listenFailed({ host, port, otherPort, reason: messageOf(err) }, { cause: err }),
+      );
     server.server.once("error", failed);
     server.listen(fd === undefined ? { host, port } : { fd }, () => {
       server.server.off("error", failed);
@@ -89,7 +93,11 @@ export async function startSmtpServer(options: StrictServerOptions): Promise<Smt
         server.closing = true;
         server.close(resolve);
         server.hangUpIdle();
-        if (server.connections.size > 0) log.info({ connections: server.connections.size, ms: limits.closeMs }, "smtp: messages under way come to their end");
+        if (server.connections.size > 0)
+          log.info(
+            { connections: server.connections.size, ms: limits.closeMs },
+            "smtp: messages under way come to their end",
+          );
       })),
   };
 }
@@ -120,11 +128,22 @@ class StrictServer extends SMTPServer {
       logger: false,
       ...smtp,
       // None of smtp-server's jokes.
-      disabledCommands: ["WIZ", "SHELL", "KILL", ...(smtp.disabledCommands ?? []), ...(tls === undefined || secure ? ["STARTTLS"] : [])],
+      disabledCommands: [
+        "WIZ",
+        "SHELL",
+        "KILL",
+        ...(smtp.disabledCommands ?? []),
+        ...(tls === undefined || secure ? ["STARTTLS"] : []),
+      ],
     });
     this.#options = options;
     this.#isProxy = addressSet(options.proxies ?? [], "smtp.proxies");
-    this.room = createRoom({ places: limits.connections, perNetwork: limits.connectionsPerNetwork, restMs: limits.restMs, clock });
+    this.room = createRoom({
+      places: limits.connections,
+      perNetwork: limits.connectionsPerNetwork,
+      restMs: limits.restMs,
+      clock,
+    });
     // smtp-server takes the certificate of a client that names none from this map, for each connection anew.
     const { onData } = this;
     this.onData = (stream, session, done) =>
@@ -132,7 +151,10 @@ class StrictServer extends SMTPServer {
         done(...answer);
         if (this.closing) setImmediate(() => this.hangUpIdle());
       });
-    if (tls !== undefined) this.secureContext = Object.assign(new Map<string, ReturnType<typeof tls.context>>(), { get: () => tls.context() });
+    if (tls !== undefined)
+      this.secureContext = Object.assign(new Map<string, ReturnType<typeof tls.context>>(), {
+        get: () => tls.context(),
+      });
   }
 
   hangUpIdle(): void {
@@ -158,11 +180,17 @@ class StrictServer extends SMTPServer {
 
   /** The first thing that is done with a socket; goes on to connect() or, with `secure`, to the TLS handshake. */
   override _handleProxy(socket: Socket, done: Parameters<SMTPServer["_handleProxy"]>[1]): void {
-    const { limits: { proxyMs }, log } = this.#options;
+    const {
+      limits: { proxyMs },
+      log,
+    } = this.#options;
     if (!this._expectsProxyHeader(socket)) return this.#admit(socket, plainAddress(socket.remoteAddress), {}, done);
     readProxied(socket, proxyMs, (err, client) => {
       if (err !== undefined) {
-        log.info({ proxy: socket.remoteAddress, reason: err.message }, "smtp: a connection of a proxy has no PROXY header; smtp.proxies names it");
+        log.info(
+          { proxy: socket.remoteAddress, reason: err.message },
+          "smtp: a connection of a proxy has no PROXY header; smtp.proxies names it",
+        );
         return done(err);
       }
       const { ip = plainAddress(socket.remoteAddress), port } = client ?? {};
@@ -170,8 +198,17 @@ class StrictServer extends SMTPServer {
     });
   }
 
-  #admit(socket: Socket, ip: string, arrival: SMTPConnectionOptions, done: Parameters<SMTPServer["_handleProxy"]>[1]): void {
-    const { limits: { handshakeMs }, secure = false, name } = this.#options;
+  #admit(
+    socket: Socket,
+    ip: string,
+    arrival: SMTPConnectionOptions,
+    done: Parameters<SMTPServer["_handleProxy"]>[1],
+  ): void {
+    const {
+      limits: { handshakeMs },
+      secure = false,
+      name,
+    } = this.#options;
     if (socket.destroyed) return done(new Error("the client is gone"));
     // Below a TLS handshake that is under way the socket must not be destroyed.
     const hangUp = () => void (this._pendingSockets.get(socket) ?? socket).destroy();
@@ -179,7 +216,10 @@ class StrictServer extends SMTPServer {
     if (typeof place === "string") {
       socket.on("error", () => {});
       // In the middle of TLS there is nothing to be said.
-      if (!secure) socket.write(`421 ${name} Too many connections${place === "full" ? "" : " from your network"}, try again later\r\n`);
+      if (!secure)
+        socket.write(
+          `421 ${name} Too many connections${place === "full" ? "" : " from your network"}, try again later\r\n`,
+        );
       socket.destroySoon();
       return done(new Error(`too many connections: ${place}`));
     }

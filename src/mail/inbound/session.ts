@@ -46,7 +46,8 @@ export function createSession({ messageBytes, begin, take, spool, log, onRefused
     } catch (err) {
       const refusal = refusalOf(err);
       // For internal errors, only the log has the cause.
-      if (data.errored === null && refusal !== err) log.error({ err, ip: envelope.ip }, "smtp: failed to accept a message");
+      if (data.errored === null && refusal !== err)
+        log.error({ err, ip: envelope.ip }, "smtp: failed to accept a message");
       await readToEnd(data);
       const reply = replyOf(refusalFor(data, messageBytes) ?? refusal);
       log.info({ ip: envelope.ip, from: envelope.from, to: envelope.to, reply }, "smtp: message rejected");
@@ -85,7 +86,13 @@ export function envelopeOf(session: SMTPServerSession): Envelope {
   const { mailFrom, rcptTo, smtpUtf8 = false } = session.envelope;
   const tls = session.tlsOptions ? `${session.tlsOptions.version} ${session.tlsOptions.name}` : undefined;
   const { asked } = session as StrictSession;
-  const dsn = asked && dsnRequest(asked, rcptTo.map(({ address }) => address), wireAddress);
+  const dsn =
+    asked &&
+    dsnRequest(
+      asked,
+      rcptTo.map(({ address }) => address),
+      wireAddress,
+    );
   return {
     from: mailFrom ? wireAddress(mailFrom.address) : "",
     to: rcptTo.map(({ address }) => wireAddress(address)),
@@ -100,7 +107,9 @@ export function envelopeOf(session: SMTPServerSession): Envelope {
 /** smtp-server shows internationalised domains in Unicode; on the wire and in rules they are A-labels. */
 export function wireAddress(address: string): string {
   const at = address.lastIndexOf("@");
-  return at === -1 ? address : `${address.slice(0, at)}@${canonicalDomain(address.slice(at + 1)) ?? address.slice(at + 1)}`;
+  return at === -1
+    ? address
+    : `${address.slice(0, at)}@${canonicalDomain(address.slice(at + 1)) ?? address.slice(at + 1)}`;
 }
 
 /** RFC 3848, RFC 6531 4.3. */
@@ -109,7 +118,10 @@ export function protocolOf(session: SMTPServerSession): string {
 }
 
 /** Tells smtp-server the reply. */
-export function answerWith({ code, enhanced, text }: SmtpReply, done: (err?: Error | null, message?: string) => void): void {
+export function answerWith(
+  { code, enhanced, text }: SmtpReply,
+  done: (err?: Error | null, message?: string) => void,
+): void {
   const line = shortened(`${enhanced} ${text}`);
   if (code < 300) done(null, line);
   else done(Object.assign(new Error(line), { responseCode: code }));

@@ -50,7 +50,9 @@ for (const [name, burst] of Object.entries({
 test("a message that does not wait for 354 is none, and its lines are no commands", async (t) => {
   const { port, taken } = await listen(t);
   const client = await greeted(port);
-  client.send("MAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nSubject: x\r\n\r\nMAIL FROM:<evil@x.example>\r\n.\r\n");
+  client.send(
+    "MAIL FROM:<a@b.example>\r\nRCPT TO:<b@here.example>\r\nDATA\r\nSubject: x\r\n\r\nMAIL FROM:<evil@x.example>\r\n.\r\n",
+  );
   assert.match(await client.reply(), /^250 2\.1\.0 /);
   assert.match(await client.reply(), /^250 2\.1\.5 /);
   assert.match(await client.reply(), /^554 5\.5\.0 .*synchronization/);
@@ -63,9 +65,20 @@ test("a message that does not wait for 354 is none, and its lines are no command
 test("what MAIL and RCPT may carry, and what they may not", async (t) => {
   const { say } = await conversation(t, { limits: { patience: 100, errors: 100 } });
   for (const [params, code] of [
-    ["SIZE=100 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=QQ314159", "250 2.1.0"], ["REQUIRETLS", "555 5.5.4"], ["X-OTHER=1", "555 5.5.4"], ["AUTH=<>", "555 5.5.4"], ["=", "555 5.5.4"],
-    ["SIZE=x", "501 5."], ["SIZE=10 SIZE=20", "501 5."], ["SIZE=99999999999999999999", "552 5.3.4"], ["BODY=BINARYMIME", "501 5."], ["SMTPUTF8=1", "501 5."],
-    ["RET=ALL", "501 5.5.4"], ["ENVID=a+b", "501 5."], [`ENVID=${"x".repeat(101)}`, "501 5.5.4"], ["RET=FULL RET=HDRS", "501 5.5.4"],
+    ["SIZE=100 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=QQ314159", "250 2.1.0"],
+    ["REQUIRETLS", "555 5.5.4"],
+    ["X-OTHER=1", "555 5.5.4"],
+    ["AUTH=<>", "555 5.5.4"],
+    ["=", "555 5.5.4"],
+    ["SIZE=x", "501 5."],
+    ["SIZE=10 SIZE=20", "501 5."],
+    ["SIZE=99999999999999999999", "552 5.3.4"],
+    ["BODY=BINARYMIME", "501 5."],
+    ["SMTPUTF8=1", "501 5."],
+    ["RET=ALL", "501 5.5.4"],
+    ["ENVID=a+b", "501 5."],
+    [`ENVID=${"x".repeat(101)}`, "501 5.5.4"],
+    ["RET=FULL RET=HDRS", "501 5.5.4"],
   ]) {
     const answer = await say(`MAIL FROM:<a@b.example> ${params}`);
     assert.ok(answer.startsWith(code!), `${params}: ${answer}`);
@@ -73,7 +86,11 @@ test("what MAIL and RCPT may carry, and what they may not", async (t) => {
   }
   await say("MAIL FROM:<a@b.example>");
   for (const [params, code] of [
-    ["NOTIFY=SUCCESS,DELAY ORCPT=rfc822;x@y.example", "250 2.1.5"], ["NOTIFY=NEVER,FAILURE", "501 5.5.4"], ["NOTIFY=SOMETIMES", "501 5.5.4"], ["ORCPT=x", "501 5.5.4"], ["SIZE=1", "555 5.5.4"],
+    ["NOTIFY=SUCCESS,DELAY ORCPT=rfc822;x@y.example", "250 2.1.5"],
+    ["NOTIFY=NEVER,FAILURE", "501 5.5.4"],
+    ["NOTIFY=SOMETIMES", "501 5.5.4"],
+    ["ORCPT=x", "501 5.5.4"],
+    ["SIZE=1", "555 5.5.4"],
   ]) {
     const answer = await say(`RCPT TO:<b@here.example> ${params}`);
     assert.ok(answer.startsWith(code!), `${params}: ${answer}`);
@@ -83,13 +100,22 @@ test("what MAIL and RCPT may carry, and what they may not", async (t) => {
 test("what a sender wants to be told is in the envelope, by recipient", async (t) => {
   const { say, taken } = await conversation(t);
   await say("MAIL FROM:<a@b.example> RET=FULL ENVID=QQ+2B1");
-  for (const rcpt of ["<one@here.example> NOTIFY=NEVER", "<TWO@bücher.example> NOTIFY=success,failure ORCPT=rfc822;first+2Btag@x.example", "<three@here.example>"]) {
+  for (const rcpt of [
+    "<one@here.example> NOTIFY=NEVER",
+    "<TWO@bücher.example> NOTIFY=success,failure ORCPT=rfc822;first+2Btag@x.example",
+    "<three@here.example>",
+  ]) {
     await say(`RCPT TO:${rcpt.replace("bücher", "xn--bcher-kva")}`);
   }
   await say("DATA");
   await say("x\r\n.");
   assert.deepEqual(taken[0]!.envelope.dsn, {
-    ret: "FULL", envid: "QQ+1", to: { "one@here.example": { notify: ["NEVER"] }, "TWO@xn--bcher-kva.example": { notify: ["SUCCESS", "FAILURE"], orcpt: "rfc822;first+tag@x.example" } },
+    ret: "FULL",
+    envid: "QQ+1",
+    to: {
+      "one@here.example": { notify: ["NEVER"] },
+      "TWO@xn--bcher-kva.example": { notify: ["SUCCESS", "FAILURE"], orcpt: "rfc822;first+tag@x.example" },
+    },
   });
   // The next transaction begins with nothing.
   await say("MAIL FROM:<a@b.example>");
@@ -105,14 +131,35 @@ test("RFC 6531: an address outside ASCII needs SMTPUTF8, and UTF-8", async (t) =
   assert.match(await say("MAIL FROM:<a@b.example>"), /^250 /);
   assert.match(await say("RCPT TO:<jürgen@here.example>"), /^553 5\.6\.7 /);
   assert.match(await say("RSET"), /^250 /);
-  assert.match(await client.say(Buffer.from("MAIL FROM:<j\xfcrgen@b.example> SMTPUTF8\r\n", "latin1")), /^501 5\.5\.2 /);
+  assert.match(
+    await client.say(Buffer.from("MAIL FROM:<j\xfcrgen@b.example> SMTPUTF8\r\n", "latin1")),
+    /^501 5\.5\.2 /,
+  );
   assert.match(await say("MAIL FROM:<jürgen@b.example> SMTPUTF8"), /^250 /);
   assert.match(await say("RCPT TO:<jürgen@here.example>"), /^250 /);
 });
 
 for (const path of [
-  "a@b.example", "<a@b.example", "a@b.example>", "<a b@c.example>", "<a@b.example>x", "<@>", "<a@>", "<@b.example>", "<a@@b.example>", "<a..b@c.example>", "<.a@b.example>",
-  "<a@b..example>", "<a@[999.0.2.1]>", "<a@[IPv6:zz]>", "<a@b.example\0>", "<a\x7f@b.example>", `<${"a".repeat(300)}@b.example>`, "<<a@b.example>>", "<a@b.example> <c@d.example>", "",
+  "a@b.example",
+  "<a@b.example",
+  "a@b.example>",
+  "<a b@c.example>",
+  "<a@b.example>x",
+  "<@>",
+  "<a@>",
+  "<@b.example>",
+  "<a@@b.example>",
+  "<a..b@c.example>",
+  "<.a@b.example>",
+  "<a@b..example>",
+  "<a@[999.0.2.1]>",
+  "<a@[IPv6:zz]>",
+  "<a@b.example\0>",
+  "<a\x7f@b.example>",
+  `<${"a".repeat(300)}@b.example>`,
+  "<<a@b.example>>",
+  "<a@b.example> <c@d.example>",
+  "",
 ]) {
   test(`no path: ${JSON.stringify(path.slice(0, 40))}`, async (t) => {
     const { say } = await conversation(t);
@@ -126,7 +173,8 @@ for (const path of [
 test("the null sender, a source route, an address literal, postmaster without a domain", async (t) => {
   const { say, taken } = await conversation(t);
   assert.match(await say("MAIL FROM:<>"), /^250 /);
-  for (const rcpt of ["<@relay.example,@other.example:b@here.example>", "<b@[192.0.2.1]>", "<Postmaster>"]) assert.match(await say(`RCPT TO:${rcpt}`), /^250 /, rcpt);
+  for (const rcpt of ["<@relay.example,@other.example:b@here.example>", "<b@[192.0.2.1]>", "<Postmaster>"])
+    assert.match(await say(`RCPT TO:${rcpt}`), /^250 /, rcpt);
   assert.match(await say("RCPT TO:<>"), /^501 5\./);
   await say("DATA");
   await say("x\r\n.");
@@ -140,22 +188,49 @@ test("every answer but those of the greeting and EHLO has an enhanced code", asy
   const { port } = await listen(t, { limits: { patience: 100, errors: 100 } });
   const answers: string[] = [];
   for (const lines of [
-    ["NOOP", "RSET", "VRFY x", "HELP", "EXPN x", "FOO", "RCPT TO:<b@here.example>", "DATA", "MAIL FROM:x", "STARTTLS", "AUTH PLAIN", "BDAT 1 LAST", "VRFY", "TURN", "ETRN x"],
-    ["MAIL FROM:<a@b.example>", "MAIL FROM:<a@b.example>", "RCPT TO:<b@here.example>", "RCPT TO:x", "DATA", "x\r\n.", "QUIT"],
-    ["GET / HTTP/1.1"], ["x".repeat(5000)],
+    [
+      "NOOP",
+      "RSET",
+      "VRFY x",
+      "HELP",
+      "EXPN x",
+      "FOO",
+      "RCPT TO:<b@here.example>",
+      "DATA",
+      "MAIL FROM:x",
+      "STARTTLS",
+      "AUTH PLAIN",
+      "BDAT 1 LAST",
+      "VRFY",
+      "TURN",
+      "ETRN x",
+    ],
+    [
+      "MAIL FROM:<a@b.example>",
+      "MAIL FROM:<a@b.example>",
+      "RCPT TO:<b@here.example>",
+      "RCPT TO:x",
+      "DATA",
+      "x\r\n.",
+      "QUIT",
+    ],
+    ["GET / HTTP/1.1"],
+    ["x".repeat(5000)],
   ]) {
     const client = await greeted(port);
     for (const line of lines) answers.push(await client.say(`${line}\r\n`));
     client.socket.destroy();
   }
-  for (const answer of answers.filter((line) => !line.startsWith("354"))) assert.match(answer, /^([245])\d\d \1\.\d{1,3}\.\d{1,3} \S/, answer);
+  for (const answer of answers.filter((line) => !line.startsWith("354")))
+    assert.match(answer, /^([245])\d\d \1\.\d{1,3}\.\d{1,3} \S/, answer);
 });
 
 test("commands out of order are refused and change nothing", async (t) => {
   const { port } = await listen(t);
   const client = await rawClient(port);
   await client.reply();
-  for (const line of ["MAIL FROM:<a@b.example>", "RCPT TO:<b@here.example>", "DATA"]) assert.match(await client.say(`${line}\r\n`), /^503 5\.5\.1 /);
+  for (const line of ["MAIL FROM:<a@b.example>", "RCPT TO:<b@here.example>", "DATA"])
+    assert.match(await client.say(`${line}\r\n`), /^503 5\.5\.1 /);
   client.socket.destroy();
   const { say, taken } = await conversation(t);
   await say("MAIL FROM:<a@b.example>");
@@ -229,7 +304,8 @@ test("a client that errs has to wait, then to leave; an accepted message makes u
 test("commands without end and without a message end the session; refusals of messages do not", async (t) => {
   const { port, listener } = await listen(t, {
     limits: { patience: 5, errors: 10, commands: 50, tarpitMs: 1 },
-    settle: ({ to }) => to.map((rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 555, enhanced: "5.7.1", text: "no" } })),
+    settle: ({ to }) =>
+      to.map((rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 555, enhanced: "5.7.1", text: "no" } })),
   });
   const idle = await greeted(port);
   idle.send("NOOP\r\n".repeat(200));
@@ -253,19 +329,31 @@ test("guessing recipients is slow", async (t) => {
   const unknown: SmtpReply = { code: 550, enhanced: "5.1.1", text: "No such recipient" };
   const { port, taken } = await listen(t, {
     limits: { patience: 3, errors: 6, tarpitMs: 1 },
-    checkRecipient: async (rcpt, { from, to }) => (assert.deepEqual([from, to], ["a@b.example", []]), rcpt.startsWith("guess") ? unknown : undefined),
+    checkRecipient: async (rcpt, { from, to }) => (
+      assert.deepEqual([from, to], ["a@b.example", []]),
+      rcpt.startsWith("guess") ? unknown : undefined
+    ),
     onRefused: ({ from, to }, { code }, stage) => void refused.push(`${stage} ${from} ${to.join()} ${code}`),
   });
   const client = await greeted(port);
   await client.say("MAIL FROM:<a@b.example>\r\n");
-  for (let i = 0; i < 6; i++) assert.equal(await client.say(`RCPT TO:<guess${i}@here.example>\r\n`), "550 5.1.1 No such recipient");
+  for (let i = 0; i < 6; i++)
+    assert.equal(await client.say(`RCPT TO:<guess${i}@here.example>\r\n`), "550 5.1.1 No such recipient");
   assert.match(await client.say("RCPT TO:<guess6@here.example>\r\n"), /^421 4\.7\.0 /);
   assert.equal(taken.length, 0);
-  assert.deepEqual(refused.slice(0, 2), ["rcpt a@b.example guess0@here.example 550", "rcpt a@b.example guess1@here.example 550"]);
+  assert.deepEqual(refused.slice(0, 2), [
+    "rcpt a@b.example guess0@here.example 550",
+    "rcpt a@b.example guess1@here.example 550",
+  ]);
 });
 
 test("a check of recipients that fails puts them off, whoever cannot be told of it", async (t) => {
-  const { say } = await conversation(t, { checkRecipient: () => Promise.reject(new Error("secret detail")), onRefused: () => { throw new Error("the log is full"); } });
+  const { say } = await conversation(t, {
+    checkRecipient: () => Promise.reject(new Error("secret detail")),
+    onRefused: () => {
+      throw new Error("the log is full");
+    },
+  });
   await say("MAIL FROM:<a@b.example>");
   assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 The message could not be processed, try again later");
 });
@@ -286,10 +374,19 @@ test("more messages in a minute than the limit are put off, whichever connection
 // ---- block lists and filters
 
 test("who is on a block list may write to postmaster only", async (t) => {
-  const listed: SmtpReply = { code: 554, enhanced: "5.7.1", text: "127.0.0.1 found on one or more RBLs (bl.example). Refer to https://bl.example/" };
-  const { say, taken } = await conversation(t, { blockLists: { find: async (ip) => (assert.equal(ip, "127.0.0.1"), listed) } });
+  const listed: SmtpReply = {
+    code: 554,
+    enhanced: "5.7.1",
+    text: "127.0.0.1 found on one or more RBLs (bl.example). Refer to https://bl.example/",
+  };
+  const { say, taken } = await conversation(t, {
+    blockLists: { find: async (ip) => (assert.equal(ip, "127.0.0.1"), listed) },
+  });
   await say("MAIL FROM:<a@b.example>");
-  assert.equal(await say("RCPT TO:<b@here.example>"), "554 5.7.1 127.0.0.1 found on one or more RBLs (bl.example). Refer to https://bl.example/");
+  assert.equal(
+    await say("RCPT TO:<b@here.example>"),
+    "554 5.7.1 127.0.0.1 found on one or more RBLs (bl.example). Refer to https://bl.example/",
+  );
   for (const rcpt of ["Postmaster", "postmaster@here.example"]) assert.match(await say(`RCPT TO:<${rcpt}>`), /^250 /);
   await say("DATA");
   assert.match(await say("x\r\n."), /^250 /);
@@ -302,8 +399,10 @@ test("a content filter refuses, puts off, or writes fields that nobody else can;
     onRefused: (_, { code }, stage) => void refused.push(`${stage} ${code}`),
     filter: {
       async check({ from }) {
-        if (from.startsWith("spam")) return { action: "refuse", reply: { code: 554, enhanced: "5.7.1", text: "Message is spam" } };
-        if (from.startsWith("grey")) return { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Greylisted, try again later" } };
+        if (from.startsWith("spam"))
+          return { action: "refuse", reply: { code: 554, enhanced: "5.7.1", text: "Message is spam" } };
+        if (from.startsWith("grey"))
+          return { action: "refuse", reply: { code: 451, enhanced: "4.7.1", text: "Greylisted, try again later" } };
         if (from.startsWith("tag")) return { action: "tag", fields: [{ name: "X-Spam-Flag", value: "YES" }] };
         if (from.startsWith("broken")) throw new Error("the filter is down");
         return { action: "accept" };
@@ -329,7 +428,8 @@ test("a content filter refuses, puts off, or writes fields that nobody else can;
 
 test("a full disk: 452, never 250; small mail still passes, and large mail again when there is room", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-spool-full-"));
-  const mounted = process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]).status === 0;
+  const mounted =
+    process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", folder]).status === 0;
   t.after(() => {
     if (mounted) spawnSync("umount", ["-l", folder]);
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -338,14 +438,23 @@ test("a full disk: 452, never 250; small mail still passes, and large mail again
   let full = true;
   const noSpace = () => Promise.reject(Object.assign(new Error("no space left on device"), { code: "ENOSPC" }));
   if (!mounted) t.diagnostic("no small disk can be mounted here: an error of the same kind stands in for it");
-  const spool = mounted ? disk : { ...disk, collect: (...args: Parameters<typeof disk.collect>) => (full ? noSpace() : disk.collect(...args)) };
+  const spool = mounted
+    ? disk
+    : { ...disk, collect: (...args: Parameters<typeof disk.collect>) => (full ? noSpace() : disk.collect(...args)) };
   const { port, taken } = await listen(t, { spool });
   const client = createTransport({ host: "127.0.0.1", port });
   t.after(() => client.close());
-  const send = (bytes: number) => client.sendMail({ envelope: { from: "a@b.example", to: "b@here.example" }, raw: Buffer.concat([Buffer.from("A: 1\r\n\r\n"), Buffer.alloc(bytes, `${"y".repeat(62)}\r\n`)]) });
+  const send = (bytes: number) =>
+    client.sendMail({
+      envelope: { from: "a@b.example", to: "b@here.example" },
+      raw: Buffer.concat([Buffer.from("A: 1\r\n\r\n"), Buffer.alloc(bytes, `${"y".repeat(62)}\r\n`)]),
+    });
   const ballast = join(folder, "ballast");
   if (mounted) writeFileSync(ballast, Buffer.alloc(1_000_000));
-  for (let i = 0; i < 3; i++) await assert.rejects(send(4_000_000), { response: "452 4.3.1 Not enough storage to take the message, try again later" });
+  for (let i = 0; i < 3; i++)
+    await assert.rejects(send(4_000_000), {
+      response: "452 4.3.1 Not enough storage to take the message, try again later",
+    });
   assert.equal(taken.length, 0);
   if (mounted) {
     await send(10_000);
@@ -362,10 +471,33 @@ test("a full disk: 452, never 250; small mail still passes, and large mail again
 test("no session whatever takes the server down, gets more out of it than one answer for each line, or brings in what nobody sent", async (t) => {
   const { port, taken, listener } = await listen(t, { limits: { patience: 1000, errors: 1000 } });
   const line = fc.constantFrom(
-    "EHLO x\r\n", "HELO x\r\n", "MAIL FROM:<a@b.example>\r\n", "MAIL FROM:<> RET=HDRS\r\n", "RCPT TO:<b@here.example>\r\n", "RCPT TO:<c@here.example> NOTIFY=NEVER\r\n", "DATA\r\n", ".\r\n", "\r\n", "RSET\r\n",
-    "NOOP\r\n", "QUIT\r\n", "AUTH PLAIN\r\n", "BDAT 5 LAST\r\n", "hello\r\n", "\n.\n", "\r.\r", "\0", "..\r\n", "STARTTLS\r\n", "VRFY\r\n", "mail from:<a@b.example>size=1\r\n",
+    "EHLO x\r\n",
+    "HELO x\r\n",
+    "MAIL FROM:<a@b.example>\r\n",
+    "MAIL FROM:<> RET=HDRS\r\n",
+    "RCPT TO:<b@here.example>\r\n",
+    "RCPT TO:<c@here.example> NOTIFY=NEVER\r\n",
+    "DATA\r\n",
+    ".\r\n",
+    "\r\n",
+    "RSET\r\n",
+    "NOOP\r\n",
+    "QUIT\r\n",
+    "AUTH PLAIN\r\n",
+    "BDAT 5 LAST\r\n",
+    "hello\r\n",
+    "\n.\n",
+    "\r.\r",
+    "\0",
+    "..\r\n",
+    "STARTTLS\r\n",
+    "VRFY\r\n",
+    "mail from:<a@b.example>size=1\r\n",
   );
-  const piece = fc.oneof({ weight: 5, arbitrary: line.map((text) => Buffer.from(text, "latin1")) }, fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)));
+  const piece = fc.oneof(
+    { weight: 5, arbitrary: line.map((text) => Buffer.from(text, "latin1")) },
+    fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
+  );
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 25 }), fc.boolean(), async (pieces, oneByOne) => {
       const client = await greeted(port);

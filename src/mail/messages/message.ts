@@ -1,4 +1,14 @@
-import { headerValue, headerValues, HEADER_LIMITS, parseAddressList, parseMessageId, parseMessageIds, readHeader, type HeaderField, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import {
+  headerValue,
+  headerValues,
+  HEADER_LIMITS,
+  parseAddressList,
+  parseMessageId,
+  parseMessageIds,
+  readHeader,
+  type HeaderField,
+  type Mailbox,
+} from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { MailSource } from "./types.ts";
 

@@ -28,10 +28,14 @@ export function withHeader(source: MailSource, headerBlock: Uint8Array): MailSou
 }
 
 /** The message with whole fields, line ends included, on top. */
-export const withFields = (source: MailSource, fields: string): MailSource => (fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock])));
+export const withFields = (source: MailSource, fields: string): MailSource =>
+  fields === "" ? source : withHeader(source, Buffer.concat([Buffer.from(fields), source.headerBlock]));
 
 /** The header section without the fields named in `drop` (lower case) and with `add` (whole fields, line ends included) on top. */
-export function changedHeader({ headerBlock }: Pick<MailSource, "headerBlock">, { drop, add }: { drop: ReadonlySet<string>; add: string }): Uint8Array {
+export function changedHeader(
+  { headerBlock }: Pick<MailSource, "headerBlock">,
+  { drop, add }: { drop: ReadonlySet<string>; add: string },
+): Uint8Array {
   const kept: Uint8Array[] = [];
   for (const [start, end] of fieldRanges(headerBlock)) {
     const line = headerBlock.subarray(start, end);
@@ -41,7 +45,10 @@ export function changedHeader({ headerBlock }: Pick<MailSource, "headerBlock">, 
 }
 
 /** The message with its header section changed so. The body stays as it is. */
-export function rewriteHeader(source: MailSource, change: { drop: ReadonlySet<string>; add: string }): () => Readable | Uint8Array {
+export function rewriteHeader(
+  source: MailSource,
+  change: { drop: ReadonlySet<string>; add: string },
+): () => Readable | Uint8Array {
   const changed = withHeader(source, changedHeader(source, change));
   return () => changed.open();
 }
@@ -60,6 +67,9 @@ const LONGEST_RUN = 900;
  */
 export function formatField(name: string, value: string): string {
   const bytes = Buffer.from(value);
-  const encoded = isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > LONGEST_RUN) ? value : encodeWord(value, "Q", 52);
+  const encoded =
+    isAscii(bytes) && !value.split(/[ \t]/).some((run) => run.length > LONGEST_RUN)
+      ? value
+      : encodeWord(value, "Q", 52);
   return `${foldLines(`${name}: ${encoded}`, 76)}\r\n`;
 }

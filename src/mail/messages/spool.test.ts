@@ -13,7 +13,10 @@ const root = await mkdtemp(join(tmpdir(), "reelpost-spool-"));
 after(() => rm(root, { recursive: true }));
 
 let folders = 0;
-function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): { spool: Spool; files: () => Promise<string[]> } {
+function newSpool(options: { maxBytes?: number; memoryBytes?: number } = {}): {
+  spool: Spool;
+  files: () => Promise<string[]>;
+} {
   const dir = join(root, `s${folders++}`);
   return { spool: createSpool({ dir, ids: randomIds, ...options }), files: () => readdir(dir).catch(() => []) };
 }
@@ -52,15 +55,20 @@ test("a small message stays in memory, a large one becomes a file that discard()
 test("whatever the cutting and the threshold, size, header and bytes are those of the message", async () => {
   const { spool, files } = newSpool({ memoryBytes: 20 });
   await fc.assert(
-    fc.asyncProperty(fc.stringMatching(/^[a:\r\n]{0,80}$/), fc.integer({ min: 1, max: 30 }), fc.constantFrom("", "P: 1\r\n"), async (text, size, prefix) => {
-      const message = Buffer.from(text);
-      const source = await spool.collect(pieces(message, size), { prefix });
-      const whole = Buffer.concat([Buffer.from(prefix), message]);
-      assert.equal(source.size, whole.length);
-      assert.deepEqual(await bytesOf(source), whole);
-      assert.deepEqual(Buffer.from(source.headerBlock), Buffer.from(spool.hold(whole).headerBlock));
-      await source.discard();
-    }),
+    fc.asyncProperty(
+      fc.stringMatching(/^[a:\r\n]{0,80}$/),
+      fc.integer({ min: 1, max: 30 }),
+      fc.constantFrom("", "P: 1\r\n"),
+      async (text, size, prefix) => {
+        const message = Buffer.from(text);
+        const source = await spool.collect(pieces(message, size), { prefix });
+        const whole = Buffer.concat([Buffer.from(prefix), message]);
+        assert.equal(source.size, whole.length);
+        assert.deepEqual(await bytesOf(source), whole);
+        assert.deepEqual(Buffer.from(source.headerBlock), Buffer.from(spool.hold(whole).headerBlock));
+        await source.discard();
+      },
+    ),
     { numRuns: 60 },
   );
   assert.deepEqual(await files(), []);
@@ -75,7 +83,8 @@ test("a message over the limit is refused while it is read, without its prefix b
       yield Buffer.alloc(50, "a\n");
     }
   }
-  const tooLarge = (err: unknown) => err instanceof UserError && err.kind === "messageTooLarge" && err.entry.smtp === 552;
+  const tooLarge = (err: unknown) =>
+    err instanceof UserError && err.kind === "messageTooLarge" && err.entry.smtp === 552;
   await assert.rejects(spool.collect(endless()), tooLarge);
   assert.equal(read, 1050);
   assert.deepEqual(await files(), []);
@@ -86,12 +95,16 @@ test("a message over the limit is refused while it is read, without its prefix b
 test("the default limit is 25 MiB and says so", () => {
   const { spool } = newSpool();
   assert.equal(spool.maxBytes, 26_214_400);
-  assert.throws(() => spool.hold(Buffer.alloc(26_214_401)), { message: "Email message size is bigger than the production size limit of 25MiB." });
+  assert.throws(() => spool.hold(Buffer.alloc(26_214_401)), {
+    message: "Email message size is bigger than the production size limit of 25MiB.",
+  });
 });
 
 test("a header section without an end is refused at 1 MiB", async () => {
   const { spool, files } = newSpool();
-  await assert.rejects(spool.collect(pieces(Buffer.alloc(1024 * 1024 + 5000, "a"), 65_536)), { message: "could not parse email: the header section is larger than 1048576 bytes" });
+  await assert.rejects(spool.collect(pieces(Buffer.alloc(1024 * 1024 + 5000, "a"), 65_536)), {
+    message: "could not parse email: the header section is larger than 1048576 bytes",
+  });
   assert.deepEqual(await files(), []);
 });
 
@@ -110,7 +123,10 @@ test("what a dead process left is cleared away", async () => {
   await mkdir(dir);
   await writeFile(join(dir, "old.eml"), "x");
   const spool = createSpool({ dir, ids: randomIds, memoryBytes: 10 });
-  const [one, two] = await Promise.all([spool.collect(pieces(Buffer.alloc(100, "\n"), 20)), spool.collect(pieces(Buffer.alloc(100, "\n"), 20))]);
+  const [one, two] = await Promise.all([
+    spool.collect(pieces(Buffer.alloc(100, "\n"), 20)),
+    spool.collect(pieces(Buffer.alloc(100, "\n"), 20)),
+  ]);
   assert.deepEqual((await readdir(dir)).sort(), [`${one.id}.eml`, `${two.id}.eml`].sort());
 });
 
@@ -142,7 +158,10 @@ test("the memory of owned chunks is freed once they are written, and of no other
     const chunks = body();
     const source = await spool.collect(Readable.from(chunks), { owned });
     assert.deepEqual(await bytesOf(source), Buffer.concat(body()));
-    assert.deepEqual(chunks.map(({ length }) => length), owned ? [8, 0, 0, 0] : [8, 4096, 4096, 4096]);
+    assert.deepEqual(
+      chunks.map(({ length }) => length),
+      owned ? [8, 0, 0, 0] : [8, 4096, 4096, 4096],
+    );
   }
 });
 

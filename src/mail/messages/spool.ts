@@ -66,7 +66,10 @@ export function createSpool({ dir, ids, maxBytes = MAX_MESSAGE_BYTES, memoryByte
     files.delete(path);
   }
 
-  async function collect(body: AsyncIterable<Uint8Array>, { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes, owned = false }: CollectOptions = {}): Promise<MailSource> {
+  async function collect(
+    body: AsyncIterable<Uint8Array>,
+    { id = ids.hex(), prefix = "", maxBytes: limit = maxBytes, owned = false }: CollectOptions = {},
+  ): Promise<MailSource> {
     const head = createHeadReader();
     const waiting = createChunks();
     let size = 0;
@@ -176,7 +179,8 @@ function createHeadReader() {
       if (found !== undefined) return;
       chunks.push(chunk);
       const end = scan.push(chunk);
-      if ((end ?? chunks.length) > HEADER_LIMITS.maxBytes + PREFIX_ROOM) throw mailErrors.cannotParse({ why: `the header section is larger than ${HEADER_LIMITS.maxBytes} bytes` });
+      if ((end ?? chunks.length) > HEADER_LIMITS.maxBytes + PREFIX_ROOM)
+        throw mailErrors.cannotParse({ why: `the header section is larger than ${HEADER_LIMITS.maxBytes} bytes` });
       if (end !== undefined) found = chunks.take(end);
     },
     /** A message without an empty line is all header. */

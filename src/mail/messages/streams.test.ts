@@ -6,13 +6,24 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { prependedStream } from "./streams.ts";
 
-const chunksOf = (...chunks: string[]) => Readable.from(chunks.map((chunk) => Buffer.from(chunk)), { objectMode: false });
+const chunksOf = (...chunks: string[]) =>
+  Readable.from(
+    chunks.map((chunk) => Buffer.from(chunk)),
+    { objectMode: false },
+  );
 
 test("reads the head, then the rest, for any chunk sizes", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.string({ maxLength: 20 }), fc.array(fc.string({ minLength: 1, maxLength: 20 }), { maxLength: 5 }), async (head, rest) => {
-      assert.equal((await buffer(prependedStream(Buffer.from(head), chunksOf(...rest)))).toString(), head + rest.join(""));
-    }),
+    fc.asyncProperty(
+      fc.string({ maxLength: 20 }),
+      fc.array(fc.string({ minLength: 1, maxLength: 20 }), { maxLength: 5 }),
+      async (head, rest) => {
+        assert.equal(
+          (await buffer(prependedStream(Buffer.from(head), chunksOf(...rest)))).toString(),
+          head + rest.join(""),
+        );
+      },
+    ),
     { numRuns: 50 },
   );
 });

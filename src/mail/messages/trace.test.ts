@@ -11,5 +11,8 @@ test("every listener hears every event, also behind one that throws", () => {
   };
   const trace = traceTo({ log: silentLog, listeners: [broken, (event) => void heard.push(event)] });
   trace({ message: "1", at: new Date(0), step: "received", detail: {} });
-  assert.deepEqual(heard.map(({ step }) => step), ["received"]);
+  assert.deepEqual(
+    heard.map(({ step }) => step),
+    ["received"],
+  );
 });

@@ -39,10 +39,18 @@ export interface SmtpReply {
 }
 
 /** The result for one recipient; mail/inbound folds them into one SMTP answer. `queued`: it is on our disk, not yet with the next hop. */
-export type Settled = { rcpt: string } & ({ ok: true; queued?: true } | { ok: false; temporary: boolean; reply: SmtpReply });
+export type Settled = { rcpt: string } & (
+  | { ok: true; queued?: true }
+  | { ok: false; temporary: boolean; reply: SmtpReply }
+);
 
 /** Where a recipient's mail goes. "report": into the statistics of the zone that the recipient's mail belongs to. */
-export type Route = { kind: "forward"; to: string[] } | { kind: "worker"; script: string } | { kind: "report" } | { kind: "drop" } | { kind: "none" };
+export type Route =
+  | { kind: "forward"; to: string[] }
+  | { kind: "worker"; script: string }
+  | { kind: "report" }
+  | { kind: "drop" }
+  | { kind: "none" };
 
 /** One step in the life of a message; logs, console and metrics all read these. */
 export interface TraceEvent {
@@ -51,7 +59,21 @@ export interface TraceEvent {
   /** Whose mail it is, and of which zone, where the step knows. */
   account?: string;
   zone?: string;
-  step: "received" | "authenticated" | "matched" | "handled" | "forwarded" | "replied" | "sent" | "rejected" | "dropped" | "queued" | "deferred" | "delivered" | "bounced" | "interrupted";
+  step:
+    | "received"
+    | "authenticated"
+    | "matched"
+    | "handled"
+    | "forwarded"
+    | "replied"
+    | "sent"
+    | "rejected"
+    | "dropped"
+    | "queued"
+    | "deferred"
+    | "delivered"
+    | "bounced"
+    | "interrupted";
   rcpt?: string;
   detail: Record<string, unknown>;
 }

@@ -38,7 +38,16 @@ const BATCH = 200;
 /** Seconds that a policy is kept. No longer: whoever stops routing here has their mail refused for as long by those who keep it. */
 const MAX_AGE = 86_400;
 
-export function createPublishedSts({ db, events, zones, log, mode, mx, webHost, reportTo }: PublishedStsOptions): PublishedSts {
+export function createPublishedSts({
+  db,
+  events,
+  zones,
+  log,
+  mode,
+  mx,
+  webHost,
+  reportTo,
+}: PublishedStsOptions): PublishedSts {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
   const policy = mode === "off" ? undefined : formatPolicy({ mode, maxAge: MAX_AGE, mx: [...mx] });
@@ -50,27 +59,41 @@ export function createPublishedSts({ db, events, zones, log, mode, mx, webHost, 
       { type: "TXT", name: `_mta-sts.${name}.`, content: recordFor(policy) },
       { type: "CNAME", name: `mta-sts.${name}.`, content: webHost },
     ]);
-    const free = await Promise.all(wanted.map(async ([text, alias]) => {
-      const there = await Promise.all([text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))));
-      // Somebody publishes a policy of their own.
-      return there.flat().every(({ managedBy }) => managedBy === OWNER);
-    }));
+    const free = await Promise.all(
+      wanted.map(async ([text, alias]) => {
+        const there = await Promise.all([text!, alias!].map((record) => managed.at(zone.id, record.name.slice(0, -1))));
+        // Somebody publishes a policy of their own.
+        return there.flat().every(({ managedBy }) => managedBy === OWNER);
+      }),
+    );
     const published = wanted.filter((_, index) => free[index]).flat();
     const reporting = names.filter((_, index) => free[index]);
-    return reporting.length === 0 || reportTo === undefined ? published : [...published, ...(await reportRecords(zone, reporting, await reportTo(zone)))];
+    return reporting.length === 0 || reportTo === undefined
+      ? published
+      : [...published, ...(await reportRecords(zone, reporting, await reportTo(zone)))];
   }
 
   /** Two records for reports are none (RFC 8460 3): one that is there already stays the only one. */
   async function reportRecords(zone: Zone, names: readonly string[], uri: string): Promise<RecordRequest[]> {
-    const free = await Promise.all(names.map(async (name) => (await managed.at(zone.id, `_smtp._tls.${name}`)).every(({ managedBy }) => managedBy === OWNER)));
-    return names.filter((_, index) => free[index]).map((name) => ({ type: "TXT", name: `_smtp._tls.${name}.`, content: `v=TLSRPTv1; rua=${uri}` }));
+    const free = await Promise.all(
+      names.map(async (name) =>
+        (await managed.at(zone.id, `_smtp._tls.${name}`)).every(({ managedBy }) => managedBy === OWNER),
+      ),
+    );
+    return names
+      .filter((_, index) => free[index])
+      .map((name) => ({ type: "TXT", name: `_smtp._tls.${name}.`, content: `v=TLSRPTv1; rua=${uri}` }));
   }
 
   async function reconcile(id: string): Promise<void> {
     const zone = await zones.find(id);
     if (zone === undefined) return;
     const wanted = await recordsFor(zone);
-    const shown = (records: { name: string; content?: string | undefined }[]) => records.map(({ name, content }) => `${name.replace(/\.$/, "")} ${content?.replaceAll('"', "")}`).sort().join("\n");
+    const shown = (records: { name: string; content?: string | undefined }[]) =>
+      records
+        .map(({ name, content }) => `${name.replace(/\.$/, "")} ${content?.replaceAll('"', "")}`)
+        .sort()
+        .join("\n");
     if (shown(await managed.list(id, OWNER)) === shown(wanted)) return;
     await managed.set(zone, { owner: OWNER, locked: true, meta: { email_routing: true }, records: wanted });
   }
@@ -79,13 +102,14 @@ export function createPublishedSts({ db, events, zones, log, mode, mx, webHost, 
     try {
       await reconcile(zone);
     } catch (err) {
-      if (err instanceof UserError) log.warn({ zone, reason: messageOf(err) }, "the MTA-STS records of a zone cannot be made");
+      if (err instanceof UserError)
+        log.warn({ zone, reason: messageOf(err) }, "the MTA-STS records of a zone cannot be made");
       else log.error({ err, zone }, "the MTA-STS records of a zone are not what they should be");
     }
   }
 
   async function sweep() {
-    for (let after: string | undefined = ""; after !== undefined; ) {
+    for (let after: string | undefined = ""; after !== undefined;) {
       const ids: string[] = await zonesKept(tables, after, BATCH);
       for (const id of ids) await safely(id);
       after = ids.length < BATCH ? undefined : ids.at(-1);
@@ -93,17 +117,22 @@ export function createPublishedSts({ db, events, zones, log, mode, mx, webHost, 
   }
 
   const routed = async (name: string) => {
-    for (const row of await namesCalled(tables, name)) if (row.enabled && (await zones.find(row.zone)) !== undefined) return true;
+    for (const row of await namesCalled(tables, name))
+      if (row.enabled && (await zones.find(row.zone)) !== undefined) return true;
     return false;
   };
 
   const unsubscribe = events.subscribe(ROUTING_CHANGED, (zone) => {
-    if (zone !== "names") void (zone === "" ? sweep() : safely(zone)).catch((err: unknown) => log.error({ err }, "MTA-STS records could not be looked at"));
+    if (zone !== "names")
+      void (zone === "" ? sweep() : safely(zone)).catch((err: unknown) =>
+        log.error({ err }, "MTA-STS records could not be looked at"),
+      );
   });
 
   return {
     sweep,
-    policyOf: async (host) => (policy !== undefined && host.startsWith(PREFIX) && (await routed(host.slice(PREFIX.length))) ? policy : undefined),
+    policyOf: async (host) =>
+      policy !== undefined && host.startsWith(PREFIX) && (await routed(host.slice(PREFIX.length))) ? policy : undefined,
     async hosts(limit) {
       if (policy === undefined) return [];
       return (await enabledNames(tables, limit)).map((name) => `${PREFIX}${name}`);

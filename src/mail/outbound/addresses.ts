@@ -9,15 +9,30 @@ export interface Destined extends ParcelRecipient {
 }
 
 /** The recipients of a message, each once, with its domain; and those that are no address. */
-export function destined({ to, dsn, fromFor }: Pick<Outbound, "to" | "dsn" | "fromFor">): { good: Destined[]; bad: Result[] } {
+export function destined({ to, dsn, fromFor }: Pick<Outbound, "to" | "dsn" | "fromFor">): {
+  good: Destined[];
+  bad: Result[];
+} {
   const good: Destined[] = [];
   const bad: Result[] = [];
   for (const rcpt of new Set(to)) {
     const mailbox = parseAddress(rcpt);
     const { notify, orcpt } = dsn?.to?.[rcpt] ?? {};
     const from = fromFor?.get(rcpt);
-    if (mailbox === undefined) bad.push({ rcpt, outcome: "permanent", reply: replyOf(mailErrors.recipientInvalid({ address: JSON.stringify(rcpt.slice(0, 100)) })) });
-    else good.push({ rcpt: mailbox.address, domain: mailbox.domain, ...(from !== undefined && { from: senderOf(from) }), ...(notify && { notify }), ...(orcpt !== undefined && { orcpt }) });
+    if (mailbox === undefined)
+      bad.push({
+        rcpt,
+        outcome: "permanent",
+        reply: replyOf(mailErrors.recipientInvalid({ address: JSON.stringify(rcpt.slice(0, 100)) })),
+      });
+    else
+      good.push({
+        rcpt: mailbox.address,
+        domain: mailbox.domain,
+        ...(from !== undefined && { from: senderOf(from) }),
+        ...(notify && { notify }),
+        ...(orcpt !== undefined && { orcpt }),
+      });
   }
   return { good: [...new Map(good.map((one) => [one.rcpt, one])).values()], bad };
 }

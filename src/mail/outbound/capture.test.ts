@@ -25,21 +25,37 @@ function open(options: Parameters<typeof createCapture>[0]) {
 
 const ID = "Abcdefghijklmnopqrstuvwxyz0123456789";
 const mail = (more: Partial<Outbound> = {}): Outbound => ({
-  messageId: `<${ID}@example.com>`, cause: "send", from: "a@example.com", to: ["b@example.com", "c@example.com"], raw: () => Buffer.from("Subject: x\r\n\r\nbody\r\n"), ...more,
+  messageId: `<${ID}@example.com>`,
+  cause: "send",
+  from: "a@example.com",
+  to: ["b@example.com", "c@example.com"],
+  raw: () => Buffer.from("Subject: x\r\n\r\nbody\r\n"),
+  ...more,
 });
 
 test("each cause has its folder, bytes and streams are written as they are", async () => {
   const dir = join(root, "causes");
   const written: Captured[] = [];
   const capture = open({ dir, onWritten: (captured) => void written.push(captured) });
-  assert.deepEqual(await capture.deliver(mail()), [{ rcpt: "b@example.com", ok: true }, { rcpt: "c@example.com", ok: true }]);
-  await capture.deliver(mail({ cause: "reply" }));
-  await capture.deliver(mail({ cause: "forward", raw: () => Readable.from([Buffer.from("one"), Buffer.from("two")], { objectMode: false }) }));
-  assert.deepEqual(written.flatMap(({ files }) => files.map(({ kind, path }) => [kind, relative(dir, path)])), [
-    ["eml", `email/${ID}.eml`],
-    ["eml", `reply/${ID}.eml`],
-    ["eml", `forward/${ID}.eml`],
+  assert.deepEqual(await capture.deliver(mail()), [
+    { rcpt: "b@example.com", ok: true },
+    { rcpt: "c@example.com", ok: true },
   ]);
+  await capture.deliver(mail({ cause: "reply" }));
+  await capture.deliver(
+    mail({
+      cause: "forward",
+      raw: () => Readable.from([Buffer.from("one"), Buffer.from("two")], { objectMode: false }),
+    }),
+  );
+  assert.deepEqual(
+    written.flatMap(({ files }) => files.map(({ kind, path }) => [kind, relative(dir, path)])),
+    [
+      ["eml", `email/${ID}.eml`],
+      ["eml", `reply/${ID}.eml`],
+      ["eml", `forward/${ID}.eml`],
+    ],
+  );
   assert.equal(await readFile(join(dir, `email/${ID}.eml`), "latin1"), "Subject: x\r\n\r\nbody\r\n");
   assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "onetwo");
   assert.deepEqual(await readdir(join(dir, "email")), [`${ID}.eml`], "no temporary file stays");
@@ -51,7 +67,9 @@ test("a spooled message is linked, not copied, where that is possible", async ()
   await writeFile(spooled, "spooled");
   const raw = () => assert.fail("there is no need to read it");
   const capture = open({ dir });
-  assert.deepEqual(await capture.deliver(mail({ cause: "forward", to: ["b@example.com"], raw, file: spooled })), [{ rcpt: "b@example.com", ok: true }]);
+  assert.deepEqual(await capture.deliver(mail({ cause: "forward", to: ["b@example.com"], raw, file: spooled })), [
+    { rcpt: "b@example.com", ok: true },
+  ]);
   await rm(spooled);
   assert.equal(await readFile(join(dir, `forward/${ID}.eml`), "latin1"), "spooled");
   // Another file system knows no such file.
@@ -65,11 +83,20 @@ test("files made ahead are used up in any number, and none stays behind", async 
   const capture = open({ dir });
   const id = (n: number) => `<${String(n).padStart(36, "0")}@example.com>`;
   for (let round = 0; round < 3; round++) {
-    await Promise.all(Array.from({ length: 40 }, (_, n) => capture.deliver(mail({ messageId: id(round * 40 + n), raw: () => Buffer.from(`message ${round * 40 + n}`) }))));
+    await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        capture.deliver(mail({ messageId: id(round * 40 + n), raw: () => Buffer.from(`message ${round * 40 + n}`) })),
+      ),
+    );
     await new Promise((resolve) => void setImmediate(resolve));
   }
-  const files = await Promise.all((await readdir(join(dir, "email"))).sort().map((name) => readFile(join(dir, "email", name), "latin1")));
-  assert.deepEqual(files, Array.from({ length: 120 }, (_, n) => `message ${n}`));
+  const files = await Promise.all(
+    (await readdir(join(dir, "email"))).sort().map((name) => readFile(join(dir, "email", name), "latin1")),
+  );
+  assert.deepEqual(
+    files,
+    Array.from({ length: 120 }, (_, n) => `message ${n}`),
+  );
   capture.close();
   while ((await readdir(dir)).includes(".spare")) await new Promise((resolve) => void setImmediate(resolve));
 });
@@ -77,21 +104,48 @@ test("files made ahead are used up in any number, and none stays behind", async 
 test("the parts of a builder message are files of their own", async () => {
   const dir = join(root, "parts");
   const written: Captured[] = [];
-  const attachment = (filename: string, content: string) => ({ filename, type: "text/plain", content: Buffer.from(content) });
-  const parts = { text: "hi", html: "<p>hi</p>", attachments: [attachment("a b.txt", "1"), attachment("A_b.txt", "2"), attachment("../../etc/passwd", "3")] };
+  const attachment = (filename: string, content: string) => ({
+    filename,
+    type: "text/plain",
+    content: Buffer.from(content),
+  });
+  const parts = {
+    text: "hi",
+    html: "<p>hi</p>",
+    attachments: [attachment("a b.txt", "1"), attachment("A_b.txt", "2"), attachment("../../etc/passwd", "3")],
+  };
   await open({ dir, onWritten: (captured) => void written.push(captured) }).deliver(mail({ parts }));
   const files = written[0]!.files.slice(1);
-  assert.deepEqual(files.map(({ path }) => relative(dir, path)), [
-    `email-text/${ID}.txt`, `email-html/${ID}.html`, `email-attachment/${ID}-a_b.txt`, `email-attachment/${ID}-2-A_b.txt`, `email-attachment/${ID}-passwd`,
+  assert.deepEqual(
+    files.map(({ path }) => relative(dir, path)),
+    [
+      `email-text/${ID}.txt`,
+      `email-html/${ID}.html`,
+      `email-attachment/${ID}-a_b.txt`,
+      `email-attachment/${ID}-2-A_b.txt`,
+      `email-attachment/${ID}-passwd`,
+    ],
+  );
+  assert.deepEqual(await Promise.all(files.map(({ path }) => readFile(path, "utf8"))), [
+    "hi",
+    "<p>hi</p>",
+    "1",
+    "2",
+    "3",
   ]);
-  assert.deepEqual(await Promise.all(files.map(({ path }) => readFile(path, "utf8"))), ["hi", "<p>hi</p>", "1", "2", "3"]);
 });
 
 test("a folder that cannot be written is a temporary failure for every recipient, not an exception", async () => {
   const dir = join(root, "readonly");
   await writeFile(dir, "a file where the folder should be");
   const settled = await open({ dir }).deliver(mail());
-  assert.deepEqual(settled.map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]), [[true, 451, "4.3.0"], [true, 451, "4.3.0"]]);
+  assert.deepEqual(
+    settled.map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]),
+    [
+      [true, 451, "4.3.0"],
+      [true, 451, "4.3.0"],
+    ],
+  );
 });
 
 test("a folder that was tidied away is made again", async () => {
@@ -112,14 +166,17 @@ test("a message that breaks off leaves no file", async () => {
     yield Buffer.from("half");
     throw new Error("gone");
   }
-  const [settled] = await open({ dir }).deliver(mail({ cause: "forward", raw: () => Readable.from(broken(), { objectMode: false }) }));
+  const [settled] = await open({ dir }).deliver(
+    mail({ cause: "forward", raw: () => Readable.from(broken(), { objectMode: false }) }),
+  );
   assert.equal(settled!.ok, false);
   assert.deepEqual(await readdir(join(dir, "forward")), []);
 });
 
 test("file names come from our identifiers, anything else is hashed", () => {
   assert.equal(fileStem(`<${ID}@example.com>`), ID);
-  for (const id of ["<../../etc@x>", "<a b@x>", "", "<short@x>", `<${"a".repeat(300)}@x>`]) assert.match(fileStem(id), /^[0-9a-f]{36}$/);
+  for (const id of ["<../../etc@x>", "<a b@x>", "", "<short@x>", `<${"a".repeat(300)}@x>`])
+    assert.match(fileStem(id), /^[0-9a-f]{36}$/);
 });
 
 test("no chosen name escapes its folder or needs quoting", () => {

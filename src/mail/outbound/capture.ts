@@ -13,13 +13,24 @@ export interface Captured {
   files: { kind: "eml" | "text" | "html" | "attachment"; path: string }[];
 }
 
-const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const satisfies Record<Outbound["cause"], string>;
+const FOLDER = { forward: "forward", reply: "reply", send: "email" } as const satisfies Record<
+  Outbound["cause"],
+  string
+>;
 
 /**
  * A transport that writes every message below `dir` and delivers none: `forward/<id>.eml`, `reply/<id>.eml`, `email/<id>.eml`, and of a
  * builder message also `email-text/<id>.txt`, `email-html/<id>.html` and `email-attachment/<id>-<filename>`.
  */
-export function createCapture({ dir, onWritten, log }: { dir: string; onWritten?: (captured: Captured) => void; log?: Pick<Log, "error"> }): Transport & { close(): void } {
+export function createCapture({
+  dir,
+  onWritten,
+  log,
+}: {
+  dir: string;
+  onWritten?: (captured: Captured) => void;
+  log?: Pick<Log, "error">;
+}): Transport & { close(): void } {
   const made = new Set<string>();
   const spares = createSpareFiles({ dir: join(dir, ".spare") });
 
@@ -42,11 +53,24 @@ export function createCapture({ dir, onWritten, log }: { dir: string; onWritten?
 
   async function writeParts(id: string, parts: NonNullable<Outbound["parts"]>): Promise<Captured["files"]> {
     const files: Captured["files"] = [];
-    if (parts.text !== undefined) files.push({ kind: "text", path: await write("email-text", `${id}.txt`, { open: () => Buffer.from(parts.text!) }) });
-    if (parts.html !== undefined) files.push({ kind: "html", path: await write("email-html", `${id}.html`, { open: () => Buffer.from(parts.html!) }) });
+    if (parts.text !== undefined)
+      files.push({
+        kind: "text",
+        path: await write("email-text", `${id}.txt`, { open: () => Buffer.from(parts.text!) }),
+      });
+    if (parts.html !== undefined)
+      files.push({
+        kind: "html",
+        path: await write("email-html", `${id}.html`, { open: () => Buffer.from(parts.html!) }),
+      });
     const taken = new Set<string>();
     for (const { filename, content } of parts.attachments) {
-      files.push({ kind: "attachment", path: await write("email-attachment", `${id}-${unused(safeFilename(filename), taken)}`, { open: () => content }) });
+      files.push({
+        kind: "attachment",
+        path: await write("email-attachment", `${id}-${unused(safeFilename(filename), taken)}`, {
+          open: () => content,
+        }),
+      });
     }
     return files;
   }
@@ -57,7 +81,13 @@ export function createCapture({ dir, onWritten, log }: { dir: string; onWritten?
       const files: Captured["files"] = [];
       try {
         const id = fileStem(mail.messageId);
-        files.push({ kind: "eml", path: await write(FOLDER[mail.cause], `${id}.eml`, { open: mail.raw, ...(mail.file !== undefined && { file: mail.file }) }) });
+        files.push({
+          kind: "eml",
+          path: await write(FOLDER[mail.cause], `${id}.eml`, {
+            open: mail.raw,
+            ...(mail.file !== undefined && { file: mail.file }),
+          }),
+        });
         if (mail.parts !== undefined) files.push(...(await writeParts(id, mail.parts)));
       } catch (err) {
         // The sender sees the reply, so only the log contains the path.

@@ -19,13 +19,26 @@ const DAY = 24 * 3_600_000;
 /** A certificate that signed itself, for `names`, good for a day either way. */
 export function selfSigned(...names: string[]): Pair {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  return pairOf(signed({ names, key: privateKey, issuer: names[0]!, issuerKey: privateKey, ca: false, until: Date.now() + DAY }), privateKey);
+  return pairOf(
+    signed({ names, key: privateKey, issuer: names[0]!, issuerKey: privateKey, ca: false, until: Date.now() + DAY }),
+    privateKey,
+  );
 }
 
 /** Somebody who issues certificates: a root, or below `by`. `sent`: whether it goes along in the chains of those it issues. */
-export function authority(name: string, { by, sent = true, ca = true }: { by?: Authority; sent?: boolean; ca?: boolean } = {}): Authority {
+export function authority(
+  name: string,
+  { by, sent = true, ca = true }: { by?: Authority; sent?: boolean; ca?: boolean } = {},
+): Authority {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const der = signed({ names: [name], key: privateKey, issuer: by?.name ?? name, issuerKey: by?.privateKey ?? privateKey, ca, until: Date.now() + DAY });
+  const der = signed({
+    names: [name],
+    key: privateKey,
+    issuer: by?.name ?? name,
+    issuerKey: by?.privateKey ?? privateKey,
+    ca,
+    until: Date.now() + DAY,
+  });
   const pair = pairOf(der, privateKey);
   return { ...pair, name, privateKey, der, chain: (sent ? pair.cert : "") + (by?.chain ?? "") };
 }
@@ -39,7 +52,10 @@ export function issuedBy(by: Authority, names: string[], { until = Date.now() + 
 
 const pairOf = (der: Buffer, key: KeyObject): Pair => ({
   key: key.export({ type: "pkcs8", format: "pem" }) as string,
-  cert: `-----BEGIN CERTIFICATE-----\n${der.toString("base64").replace(/(.{64})/g, "$1\n").trim()}\n-----END CERTIFICATE-----\n`,
+  cert: `-----BEGIN CERTIFICATE-----\n${der
+    .toString("base64")
+    .replace(/(.{64})/g, "$1\n")
+    .trim()}\n-----END CERTIFICATE-----\n`,
 });
 
 interface Wanted {
@@ -58,16 +74,34 @@ function signed({ names, key, issuer, issuerKey, ca, until }: Wanted): Buffer {
   const publicKey = createPublicKey(key).export({ type: "spki", format: "der" });
   const alternatives = sequence(...names.map((one) => der(0x82, Buffer.from(one))));
   const subjectAltName = sequence(oid(0x55, 0x1d, 0x11), der(0x04, alternatives));
-  const basicConstraints = sequence(oid(0x55, 0x1d, 0x13), der(0x01, Buffer.from([0xff])), der(0x04, sequence(...(ca ? [der(0x01, Buffer.from([0xff]))] : []))));
+  const basicConstraints = sequence(
+    oid(0x55, 0x1d, 0x13),
+    der(0x01, Buffer.from([0xff])),
+    der(0x04, sequence(...(ca ? [der(0x01, Buffer.from([0xff]))] : []))),
+  );
   const serial = der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)]));
-  const body = sequence(der(0xa0, der(0x02, Buffer.from([2]))), serial, algorithm, nameOf(issuer), validity, nameOf(names[0]!), publicKey, der(0xa3, sequence(subjectAltName, basicConstraints)));
+  const body = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    serial,
+    algorithm,
+    nameOf(issuer),
+    validity,
+    nameOf(names[0]!),
+    publicKey,
+    der(0xa3, sequence(subjectAltName, basicConstraints)),
+  );
   return sequence(body, algorithm, bitString(sign("sha256", body, issuerKey)));
 }
 
 const nameOf = (text: string) => sequence(set(sequence(oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(text)))));
 
 function der(tag: number, content: Buffer): Buffer {
-  const length = content.length < 128 ? [content.length] : content.length < 256 ? [0x81, content.length] : [0x82, content.length >> 8, content.length & 255];
+  const length =
+    content.length < 128
+      ? [content.length]
+      : content.length < 256
+        ? [0x81, content.length]
+        : [0x82, content.length >> 8, content.length & 255];
   return Buffer.concat([Buffer.from([tag, ...length]), content]);
 }
 

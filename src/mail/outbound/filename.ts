@@ -9,7 +9,11 @@ export function fileStem(messageId: string): string {
 /** What is left of a name that somebody chose when it may be nothing but a plain file name: no folders, nothing hidden, nothing to quote. */
 export function safeFilename(name: string): string {
   const base = name.slice(-200).split(/[/\\]/).pop()!;
-  const safe = base.normalize("NFKD").replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9._-]+/g, "_").replace(/\.{2,}/g, ".");
+  const safe = base
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .replace(/[^A-Za-z0-9._-]+/g, "_")
+    .replace(/\.{2,}/g, ".");
   return trim(shorten(trim(safe), 100)) || "attachment";
 }
 

@@ -24,8 +24,19 @@ const LEASE_MS = 400;
 async function openService(folder: string, port: number) {
   const db = openSqlite({ path: join(folder, "test.db") });
   const service = createOutbound({
-    db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock: systemClock, ids: randomIds, log: silentLog, name: "out.example", trace: () => {}, port,
-    resolver: resolverOf({ "a.example": { a: ["127.0.0.1"] }, "b.example": { a: ["127.0.0.1"] }, "c.example": { a: ["127.0.0.1"] } }),
+    db,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    clock: systemClock,
+    ids: randomIds,
+    log: silentLog,
+    name: "out.example",
+    trace: () => {},
+    port,
+    resolver: resolverOf({
+      "a.example": { a: ["127.0.0.1"] },
+      "b.example": { a: ["127.0.0.1"] },
+      "c.example": { a: ["127.0.0.1"] },
+    }),
     limits: { leaseMs: LEASE_MS, pollMs: 20, backoffMs: [50] },
   });
   service.start();
@@ -38,11 +49,19 @@ async function work(folder: string, port: number, run: string): Promise<never> {
   async function take(lane: number): Promise<never> {
     for (let n = 0; ; n++) {
       // Taking is far quicker than delivering: what waits is bounded, or the end of the test would be long.
-      if (n % 10 === 0) while ((await service.list({ state: "queued", limit: 100 })).items.length === 100) await new Promise((resolve) => void setTimeout(resolve, 5));
+      if (n % 10 === 0)
+        while ((await service.list({ state: "queued", limit: 100 })).items.length === 100)
+          await new Promise((resolve) => void setTimeout(resolve, 5));
       const key = `${run}-${lane}-${n}`;
       const domain = `${"abc"[n % 3]}.example`;
       const to = n % 5 === 0 ? [`${key}@${domain}`, `no-${key}@${domain}`] : [`${key}@${domain}`];
-      await service.enqueue({ messageId: `<${key}@here.example>`, cause: "send", from: "a@here.example", to, raw: () => Buffer.from(`Subject: ${key}\r\n\r\n${"body ".repeat(100)}\r\n`) });
+      await service.enqueue({
+        messageId: `<${key}@here.example>`,
+        cause: "send",
+        from: "a@here.example",
+        to,
+        raw: () => Buffer.from(`Subject: ${key}\r\n\r\n${"body ".repeat(100)}\r\n`),
+      });
       writeSync(1, `${to.join(" ")}\n`);
     }
   }
@@ -51,7 +70,9 @@ async function work(folder: string, port: number, run: string): Promise<never> {
 
 /** Runs a child until `arrived` says so; resolves with what it acknowledged. */
 async function killOn(arrived: Promise<void>, folder: string, port: number, run: string): Promise<string[]> {
-  const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(port), run], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   void arrived.then(() => child.kill("SIGKILL"));
   const rcpts: string[] = [];
@@ -64,56 +85,87 @@ async function killOn(arrived: Promise<void>, folder: string, port: number, run:
 if (process.argv[2] === "work") {
   await work(process.argv[3]!, Number(process.argv[4]), process.argv[5]!);
 } else {
-  test("killed again and again, the queue loses nothing and doubles only what was not yet written down", { timeout: 100_000 }, async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-crash-"));
-    t.after(() => rm(folder, { recursive: true, force: true }));
-    const arrived: string[] = [];
-    let count = 0;
-    let onArrival = () => {};
-    const sink = await startSink({
-      rcpt: (to) => (to.startsWith("no-") ? "550 5.1.1 no such user" : undefined),
-      data: ({ to }) => {
-        // Every seventh is put off.
-        if (++count % 7 === 0) return "451 4.3.0 later";
-        arrived.push(...to);
-        onArrival();
-        return undefined;
-      },
-    });
-    const db = openSqlite({ path: join(folder, "test.db") });
-    await migrate(db, outboundMigrations);
-    const acknowledged: string[] = [];
-    /** How often a recipient was under way when its process died. */
-    const underWay = new Map<string, number>();
-    for (const [run, more] of [40, 5, 120, 15, 80].entries()) {
-      const enough = new Promise<void>((resolve) => {
-        const wanted = arrived.length + more;
-        onArrival = () => void (arrived.length >= wanted && resolve());
+  test(
+    "killed again and again, the queue loses nothing and doubles only what was not yet written down",
+    { timeout: 100_000 },
+    async (t) => {
+      const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-crash-"));
+      t.after(() => rm(folder, { recursive: true, force: true }));
+      const arrived: string[] = [];
+      let count = 0;
+      let onArrival = () => {};
+      const sink = await startSink({
+        rcpt: (to) => (to.startsWith("no-") ? "550 5.1.1 no such user" : undefined),
+        data: ({ to }) => {
+          // Every seventh is put off.
+          if (++count % 7 === 0) return "451 4.3.0 later";
+          arrived.push(...to);
+          onArrival();
+          return undefined;
+        },
       });
-      acknowledged.push(...(await killOn(enough, folder, sink.port, String(run))));
-      const held = await db.tables<OutboundTables>().selectFrom("outbound_recipients").select("rcpt").where("state", "=", "delivering").execute();
-      for (const { rcpt } of held) underWay.set(rcpt, (underWay.get(rcpt) ?? 0) + 1);
-    }
-    await db.close();
+      const db = openSqlite({ path: join(folder, "test.db") });
+      await migrate(db, outboundMigrations);
+      const acknowledged: string[] = [];
+      /** How often a recipient was under way when its process died. */
+      const underWay = new Map<string, number>();
+      for (const [run, more] of [40, 5, 120, 15, 80].entries()) {
+        const enough = new Promise<void>((resolve) => {
+          const wanted = arrived.length + more;
+          onArrival = () => void (arrived.length >= wanted && resolve());
+        });
+        acknowledged.push(...(await killOn(enough, folder, sink.port, String(run))));
+        const held = await db
+          .tables<OutboundTables>()
+          .selectFrom("outbound_recipients")
+          .select("rcpt")
+          .where("state", "=", "delivering")
+          .execute();
+        for (const { rcpt } of held) underWay.set(rcpt, (underWay.get(rcpt) ?? 0) + 1);
+      }
+      await db.close();
 
-    const last = await openService(folder, sink.port);
-    t.after(async () => {
-      await last.service.stop();
-      await last.db.close();
-    });
-    const waiting = () => last.db.tables<OutboundTables>().selectFrom("outbound_recipients").select("id").where("finished_at", "is", null).execute();
-    while ((await waiting()).length > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
+      const last = await openService(folder, sink.port);
+      t.after(async () => {
+        await last.service.stop();
+        await last.db.close();
+      });
+      const waiting = () =>
+        last.db
+          .tables<OutboundTables>()
+          .selectFrom("outbound_recipients")
+          .select("id")
+          .where("finished_at", "is", null)
+          .execute();
+      while ((await waiting()).length > 0) await new Promise((resolve) => void setTimeout(resolve, 20));
 
-    const failed = new Set((await last.db.tables<OutboundTables>().selectFrom("outbound_recipients").select("rcpt").where("state", "=", "failed").execute()).map(({ rcpt }) => rcpt));
-    const got = new Set(arrived);
-    const lost = acknowledged.filter((rcpt) => !got.has(rcpt) && !failed.has(rcpt));
-    const copies = Map.groupBy(arrived, (rcpt) => rcpt);
-    const tooMany = [...copies].filter(([rcpt, all]) => all.length > 1 + (underWay.get(rcpt) ?? 0)).map(([rcpt, all]) => `${rcpt} ${all.length} times`);
-    t.diagnostic(`${acknowledged.length} acknowledged, ${lost.length} lost, ${arrived.length - got.size} second copies, ${underWay.size} under way at the kills, ${failed.size} failed`);
-    assert.deepEqual(lost, []);
-    assert.deepEqual(tooMany, []);
-    assert.ok([...failed].every((rcpt) => rcpt.startsWith("no-")) && acknowledged.filter((rcpt) => rcpt.startsWith("no-")).every((rcpt) => failed.has(rcpt)));
-    const list = await last.service.list({ state: "failed", limit: 1000 });
-    assert.equal(list.items.length, failed.size, "failures stay visible");
-  });
+      const failed = new Set(
+        (
+          await last.db
+            .tables<OutboundTables>()
+            .selectFrom("outbound_recipients")
+            .select("rcpt")
+            .where("state", "=", "failed")
+            .execute()
+        ).map(({ rcpt }) => rcpt),
+      );
+      const got = new Set(arrived);
+      const lost = acknowledged.filter((rcpt) => !got.has(rcpt) && !failed.has(rcpt));
+      const copies = Map.groupBy(arrived, (rcpt) => rcpt);
+      const tooMany = [...copies]
+        .filter(([rcpt, all]) => all.length > 1 + (underWay.get(rcpt) ?? 0))
+        .map(([rcpt, all]) => `${rcpt} ${all.length} times`);
+      t.diagnostic(
+        `${acknowledged.length} acknowledged, ${lost.length} lost, ${arrived.length - got.size} second copies, ${underWay.size} under way at the kills, ${failed.size} failed`,
+      );
+      assert.deepEqual(lost, []);
+      assert.deepEqual(tooMany, []);
+      assert.ok(
+        [...failed].every((rcpt) => rcpt.startsWith("no-")) &&
+          acknowledged.filter((rcpt) => rcpt.startsWith("no-")).every((rcpt) => failed.has(rcpt)),
+      );
+      const list = await last.service.list({ state: "failed", limit: 1000 });
+      assert.equal(list.items.length, failed.size, "failures stay visible");
+    },
+  );
 }

@@ -16,9 +16,18 @@ import { outboundMigrations } from "./migrations.ts";
 /** The whole room: from a message to a real next hop, and what becomes of both when that one fails. */
 
 const MINUTE = 60_000;
-const resolver = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] }, "else.example": { a: ["127.0.0.1"] }, "null.example": { mx: [[0, "."]] } });
+const resolver = resolverOf({
+  "there.example": { mx: [[10, "mx.there.example"]] },
+  "mx.there.example": { a: ["127.0.0.1"] },
+  "else.example": { a: ["127.0.0.1"] },
+  "null.example": { mx: [[0, "."]] },
+});
 
-async function open(t: TestContext, sink: Pick<Sink, "port">, { limits, ...more }: Partial<OutboundOptions> & { limits?: Partial<OutboundLimits> } = {}) {
+async function open(
+  t: TestContext,
+  sink: Pick<Sink, "port">,
+  { limits, ...more }: Partial<OutboundOptions> & { limits?: Partial<OutboundLimits> } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, outboundMigrations);
@@ -26,8 +35,18 @@ async function open(t: TestContext, sink: Pick<Sink, "port">, { limits, ...more 
   const trace: TraceEvent[] = [];
   const failed: string[] = [];
   const service = createOutbound({
-    db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock, ids: randomIds, log: silentLog, name: "out.example", resolver, port: sink.port,
-    trace: (event) => void trace.push(event), onFailed: ({ recipients }) => void failed.push(...recipients.map(({ rcpt }) => rcpt)), ...more, ...(limits && { limits }),
+    db,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    name: "out.example",
+    resolver,
+    port: sink.port,
+    trace: (event) => void trace.push(event),
+    onFailed: ({ recipients }) => void failed.push(...recipients.map(({ rcpt }) => rcpt)),
+    ...more,
+    ...(limits && { limits }),
   });
   t.after(async () => {
     await service.stop({ graceMs: 0 });
@@ -35,11 +54,22 @@ async function open(t: TestContext, sink: Pick<Sink, "port">, { limits, ...more 
     await rm(folder, { recursive: true, force: true });
   });
   service.start();
-  return { service, clock, trace, failed, steps: () => trace.map(({ step, rcpt }) => `${step} ${rcpt!.split("@")[0]}`) };
+  return {
+    service,
+    clock,
+    trace,
+    failed,
+    steps: () => trace.map(({ step, rcpt }) => `${step} ${rcpt!.split("@")[0]}`),
+  };
 }
 
 const mail = (to: string[], more: Partial<Outbound> = {}): Outbound => ({
-  messageId: randomIds.messageId("here.example"), cause: "send", from: "a@here.example", to, raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n"), ...more,
+  messageId: randomIds.messageId("here.example"),
+  cause: "send",
+  from: "a@here.example",
+  to,
+  raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n"),
+  ...more,
 });
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
@@ -67,22 +97,49 @@ test("a next hop that says later for an hour gets the message in the end, once",
   await until(async () => (await service.get(id!))!.recipients[0]!.state === "delivered");
   assert.equal(sink.mails.length, 1);
   const { detail } = trace.at(-1)!;
-  assert.deepEqual([trace.at(-1)!.step, detail["code"], detail["host"]], ["delivered", 250, `mx.there.example [127.0.0.1]:${sink.port}`]);
+  assert.deepEqual(
+    [trace.at(-1)!.step, detail["code"], detail["host"]],
+    ["delivered", 250, `mx.there.example [127.0.0.1]:${sink.port}`],
+  );
 });
 
 test("each recipient of one message ends in its own way", async (t) => {
   const answers: Record<string, string> = { no: "550 5.1.1 no such user", later: "451 4.3.0 later" };
   const sink = await startSink({ rcpt: (to) => answers[to.split("@")[0]!] });
   const { service, failed, steps } = await open(t, sink);
-  const { id } = await service.enqueue(mail(["yes@there.example", "no@there.example", "later@there.example", "no-domain@nowhere.example", "none@null.example", "plain@else.example"]));
-  await until(async () => (await service.get(id!))!.recipients.every(({ state }) => !["queued", "delivering"].includes(state)));
-  const states = Object.fromEntries((await service.get(id!))!.recipients.map(({ rcpt, state, reply }) => [rcpt.split("@")[0], `${state} ${reply!.enhanced}`]));
+  const { id } = await service.enqueue(
+    mail([
+      "yes@there.example",
+      "no@there.example",
+      "later@there.example",
+      "no-domain@nowhere.example",
+      "none@null.example",
+      "plain@else.example",
+    ]),
+  );
+  await until(async () =>
+    (await service.get(id!))!.recipients.every(({ state }) => !["queued", "delivering"].includes(state)),
+  );
+  const states = Object.fromEntries(
+    (await service.get(id!))!.recipients.map(({ rcpt, state, reply }) => [
+      rcpt.split("@")[0],
+      `${state} ${reply!.enhanced}`,
+    ]),
+  );
   assert.match(states["yes"]!, /^delivered/);
   assert.match(states["plain"]!, /^delivered/);
-  assert.deepEqual([states["no"], states["later"], states["no-domain"], states["none"]], ["failed 5.1.1", "deferred 4.3.0", "failed 5.1.2", "failed 5.1.10"]);
+  assert.deepEqual(
+    [states["no"], states["later"], states["no-domain"], states["none"]],
+    ["failed 5.1.1", "deferred 4.3.0", "failed 5.1.2", "failed 5.1.10"],
+  );
   await until(() => failed.length === 3);
   assert.deepEqual(failed.sort(), ["no-domain@nowhere.example", "no@there.example", "none@null.example"]);
-  assert.deepEqual(steps().filter((step) => !step.startsWith("queued")).sort(), ["bounced no", "bounced no-domain", "bounced none", "deferred later", "delivered plain", "delivered yes"]);
+  assert.deepEqual(
+    steps()
+      .filter((step) => !step.startsWith("queued"))
+      .sort(),
+    ["bounced no", "bounced no-domain", "bounced none", "deferred later", "delivered plain", "delivered yes"],
+  );
 });
 
 test("an answer that was lost is the one reason for a second copy", async (t) => {
@@ -124,24 +181,42 @@ test("large messages go out as they were put in, by queue and by relay", async (
   const whole = Buffer.concat([Buffer.from("Subject: large\r\n\r\n"), ...pieces]).toString("latin1");
   const { id } = await service.enqueue(mail(["b@there.example"], { raw }));
   assert.equal((await service.get(id!))!.message.size, whole.length);
-  assert.deepEqual(await service.relay.deliver(mail(["c@there.example"], { raw })), [{ rcpt: "c@there.example", ok: true }]);
+  assert.deepEqual(await service.relay.deliver(mail(["c@there.example"], { raw })), [
+    { rcpt: "c@there.example", ok: true },
+  ]);
   await until(() => sink.mails.length === 2);
   assert.ok(sink.mails.every((one) => one.raw === whole && one.args["BODY"] === "8BITMIME"));
 });
 
 test("the queue and the relay convert the header of an account's mail, but not of a forward, for a server without SMTPUTF8", async (t) => {
   const sink = await startSink({ hide8BITMIME: true, hideSMTPUTF8: true });
-  const { service, failed } = await open(t, sink, { downgrade: createDowngrade({ signer: createSigner({ clock: systemClock }), findKey: async () => undefined }) });
+  const { service, failed } = await open(t, sink, {
+    downgrade: createDowngrade({ signer: createSigner({ clock: systemClock }), findKey: async () => undefined }),
+  });
   const raw = () => Buffer.from("From: a@here.example\r\nSubject: Grüße\r\n\r\nhällo\r\n");
   const { id } = await service.enqueue(mail(["sent@there.example"], { raw }));
   await until(async () => (await service.get(id!))!.recipients[0]!.state === "delivered");
   const forward = await service.enqueue(mail(["forwarded@there.example"], { raw, cause: "forward" }));
   await until(() => failed.length > 0);
   assert.equal((await service.get(forward.id!))!.recipients[0]!.reply!.enhanced, "5.6.7");
-  const settled = await Promise.all((["reply", "forward"] as const).map((cause) => service.relay.deliver(mail([`${cause}@there.example`], { raw, cause }))));
-  assert.deepEqual(settled.flat().map((one) => (one.ok ? "ok" : one.reply.enhanced)), ["ok", "5.6.7"]);
-  assert.deepEqual(sink.mails.map(({ to }) => to[0]), ["sent@there.example", "reply@there.example"]);
-  for (const { raw: got } of sink.mails) assert.match(got, /^From: a@here\.example\r\nSubject: =\?UTF-8\?Q\?Gr=C3=BC=C3=9Fe\?=\r\n[^]*\r\n\r\nh=C3=A4llo\r\n$/);
+  const settled = await Promise.all(
+    (["reply", "forward"] as const).map((cause) =>
+      service.relay.deliver(mail([`${cause}@there.example`], { raw, cause })),
+    ),
+  );
+  assert.deepEqual(
+    settled.flat().map((one) => (one.ok ? "ok" : one.reply.enhanced)),
+    ["ok", "5.6.7"],
+  );
+  assert.deepEqual(
+    sink.mails.map(({ to }) => to[0]),
+    ["sent@there.example", "reply@there.example"],
+  );
+  for (const { raw: got } of sink.mails)
+    assert.match(
+      got,
+      /^From: a@here\.example\r\nSubject: =\?UTF-8\?Q\?Gr=C3=BC=C3=9Fe\?=\r\n[^]*\r\n\r\nh=C3=A4llo\r\n$/,
+    );
 });
 
 test("runners of other processes hear of new mail at once", async (t) => {

@@ -34,10 +34,24 @@ export interface SinkRules extends Omit<SMTPServerOptions, "onData" | "onRcptTo"
 }
 
 /** A real SMTP server that keeps what it takes. */
-export async function startSink({ address = "127.0.0.1", listenPort = 0, connect, mail, rcpt, data, ...options }: SinkRules = {}): Promise<Sink> {
+export async function startSink({
+  address = "127.0.0.1",
+  listenPort = 0,
+  connect,
+  mail,
+  rcpt,
+  data,
+  ...options
+}: SinkRules = {}): Promise<Sink> {
   const sink: Sink = { port: 0, mails: [], connections: 0, commands: 0 };
   const server = new SMTPServer({
-    authOptional: true, disabledCommands: options.key === undefined ? ["STARTTLS"] : [], disableReverseLookup: true, logger: false, hideDSN: false, hideENHANCEDSTATUSCODES: true, closeTimeout: 1,
+    authOptional: true,
+    disabledCommands: options.key === undefined ? ["STARTTLS"] : [],
+    disableReverseLookup: true,
+    logger: false,
+    hideDSN: false,
+    hideENHANCEDSTATUSCODES: true,
+    closeTimeout: 1,
     ...options,
     onConnect(_session, done) {
       sink.connections++;
@@ -51,8 +65,13 @@ export async function startSink({ address = "127.0.0.1", listenPort = 0, connect
       stream.on("end", async () => {
         const { mailFrom, rcptTo } = session.envelope;
         const kept: SinkMail = {
-          from: mailFrom === false ? "" : mailFrom.address, to: rcptTo.map((one) => one.address), raw: Buffer.concat(chunks).toString("latin1"),
-          args: { ...(mailFrom === false ? {} : mailFrom.args) }, rcptArgs: rcptTo.map((one) => ({ ...one.args })), secure: session.secure, user: session.user as string | undefined,
+          from: mailFrom === false ? "" : mailFrom.address,
+          to: rcptTo.map((one) => one.address),
+          raw: Buffer.concat(chunks).toString("latin1"),
+          args: { ...(mailFrom === false ? {} : mailFrom.args) },
+          rcptArgs: rcptTo.map((one) => ({ ...one.args })),
+          secure: session.secure,
+          user: session.user as string | undefined,
         };
         const refusal = errorOf((await data?.(kept)) || undefined);
         if (refusal === null) sink.mails.push(kept);
@@ -78,7 +97,10 @@ export type Script = (command: string, socket: Socket) => string | undefined | v
 export const HANG = "";
 
 /** A server that keeps to a script, for all that no honest one does. `greeting` "" says nothing. */
-export async function startScripted(script: Script, { greeting = "220 scripted ESMTP", address = "127.0.0.1" } = {}): Promise<{ port: number; connections: number; open: Set<Socket> }> {
+export async function startScripted(
+  script: Script,
+  { greeting = "220 scripted ESMTP", address = "127.0.0.1" } = {},
+): Promise<{ port: number; connections: number; open: Set<Socket> }> {
   const state = { port: 0, connections: 0, open: new Set<Socket>() };
   const server = createServer((socket) => {
     state.connections++;
@@ -118,11 +140,18 @@ function ordinary(command: string): string {
   return "250 2.0.0 ok";
 }
 
-type Zone = Record<string, { mx?: [priority: number, exchange: string][]; a?: string[]; aaaa?: string[]; fail?: string }>;
+type Zone = Record<
+  string,
+  { mx?: [priority: number, exchange: string][]; a?: string[]; aaaa?: string[]; fail?: string }
+>;
 
 export function resolverOf(zone: Zone): MailResolver & { queries: string[] } {
   const queries: string[] = [];
-  async function look<Value>(type: string, name: string, pick: (entry: Zone[string]) => Value[] | undefined): Promise<Value[]> {
+  async function look<Value>(
+    type: string,
+    name: string,
+    pick: (entry: Zone[string]) => Value[] | undefined,
+  ): Promise<Value[]> {
     queries.push(`${type} ${name}`);
     const entry = zone[name];
     const found = entry && pick(entry);
@@ -143,6 +172,13 @@ export const bodyOf = (text: string | Buffer): Body => {
   return { size: octets.length, eightBit: octets.some((octet) => octet > 127), utf8Header: false, open: () => octets };
 };
 
-export const parcelOf = (to: string[], text = "Subject: x\r\n\r\nhello\r\n", more: { from?: string } & { body?: Body; ret?: "FULL" | "HDRS"; envid?: string } = {}): Parcel => ({
-  from: "a@sender.example", body: bodyOf(text), ...more, to: to.map((rcpt) => ({ rcpt })),
+export const parcelOf = (
+  to: string[],
+  text = "Subject: x\r\n\r\nhello\r\n",
+  more: { from?: string } & { body?: Body; ret?: "FULL" | "HDRS"; envid?: string } = {},
+): Parcel => ({
+  from: "a@sender.example",
+  body: bodyOf(text),
+  ...more,
+  to: to.map((rcpt) => ({ rcpt })),
 });

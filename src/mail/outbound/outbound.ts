@@ -65,9 +65,20 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
-  waiting: 1_000_000, messageBytes: MAX_MESSAGE_BYTES + 256 * 1024, lanes: 50, perDestination: undefined, perMinute: undefined,
-  backoffMs: DEFAULT_BACKOFF_MS, lifetimeMs: DEFAULT_LIFETIME_MS, keepMs: { delivered: 0, failed: 7 * DAY }, rememberMs: 31 * DAY,
-  leaseMs: MINUTE, pollMs: 1000, relayMs: MINUTE, tryFirstMs: MINUTE / 3, relaysAtOnce: 100,
+  waiting: 1_000_000,
+  messageBytes: MAX_MESSAGE_BYTES + 256 * 1024,
+  lanes: 50,
+  perDestination: undefined,
+  perMinute: undefined,
+  backoffMs: DEFAULT_BACKOFF_MS,
+  lifetimeMs: DEFAULT_LIFETIME_MS,
+  keepMs: { delivered: 0, failed: 7 * DAY },
+  rememberMs: 31 * DAY,
+  leaseMs: MINUTE,
+  pollMs: 1000,
+  relayMs: MINUTE,
+  tryFirstMs: MINUTE / 3,
+  relaysAtOnce: 100,
 };
 
 /** Mail on its way out: what waits, what is sent, and the three ways to give a message away. */
@@ -104,11 +115,15 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const notePauses = (kind: Pause["kind"]) => ({
     onPause({ key: name, until, why }: BreakerPause) {
       log.warn({ [kind]: name, until: new Date(until), why }, `outbound: ${kind} paused after failures`);
-      pauses.set({ name, kind, until, why }).catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to store a pause"));
+      pauses
+        .set({ name, kind, until, why })
+        .catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to store a pause"));
     },
     onResume(name: string) {
       log.info({ [kind]: name }, `outbound: ${kind} resumed`);
-      pauses.delete([name]).catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to delete a pause"));
+      pauses
+        .delete([name])
+        .catch((err: unknown) => log.warn({ err, [kind]: name }, "outbound: failed to delete a pause"));
     },
   });
   const smtp = createCarrier({ ...options, ...notePauses("host") });
@@ -118,7 +133,17 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
   const backoff = createBackoff(limits.backoffMs);
   const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE, ...notePauses("destination") });
-  const settle = createSettle({ table: claims, queue: table, bodies, clock, log, trace, backoff, keepMs: limits.keepMs, ...(options.onFailed && { onFailed: options.onFailed }) });
+  const settle = createSettle({
+    table: claims,
+    queue: table,
+    bodies,
+    clock,
+    log,
+    trace,
+    backoff,
+    keepMs: limits.keepMs,
+    ...(options.onFailed && { onFailed: options.onFailed }),
+  });
   const relay = createRelay({ carrier, clock, trace, atOnce: limits.relaysAtOnce });
   let runner: Runner | undefined;
   let unsubscribe = () => {};
@@ -126,7 +151,8 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   let counted = { at: -Infinity, waiting: 0 };
   async function waiting() {
-    if (clock.now() - counted.at > COUNTED_FOR_MS) counted = { at: clock.now(), waiting: await table.waiting(limits.waiting) };
+    if (clock.now() - counted.at > COUNTED_FOR_MS)
+      counted = { at: clock.now(), waiting: await table.waiting(limits.waiting) };
     return counted.waiting;
   }
 
@@ -138,7 +164,8 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   function announce(destinations: string[]) {
     runner?.wake(destinations);
     // A name that is no word of the channel is found by the poll.
-    for (const destination of destinations) if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(TOPIC, destination);
+    for (const destination of destinations)
+      if (events && /^[!-~]{1,200}$/.test(destination)) events.publish(TOPIC, destination);
   }
 
   /** Looks up the hosts to resume in the DNS. The runner starts even if that fails. */
@@ -158,15 +185,28 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   /** Pauses persist across restarts, so that a restart does not retry every message to a host that is down. */
   async function restorePauses() {
     try {
-      for (const { name: key, kind, until, why } of await pauses.active(clock.now())) (kind === "host" ? smtp.breaker : breaker).restore({ key, until, why });
+      for (const { name: key, kind, until, why } of await pauses.active(clock.now()))
+        (kind === "host" ? smtp.breaker : breaker).restore({ key, until, why });
     } catch (err) {
       log.warn({ err }, "outbound: failed to restore pauses; paused hosts will be retried");
     }
   }
 
   const queue = createQueue({
-    table, bodies, clock, ids, trace, announce, pauses, resume, isFull, insert: table.insert, backoff, lifetimeMs: limits.lifetimeMs,
-    destinationOf: (domain) => (carrier.toSmartHost ? SMART_HOST : domain), finished: settle.finish,
+    table,
+    bodies,
+    clock,
+    ids,
+    trace,
+    announce,
+    pauses,
+    resume,
+    isFull,
+    insert: table.insert,
+    backoff,
+    lifetimeMs: limits.lifetimeMs,
+    destinationOf: (domain) => (carrier.toSmartHost ? SMART_HOST : domain),
+    finished: settle.finish,
   });
 
   /** Queues; a failure of ours is temporary for everyone, and nothing is half-queued. */
@@ -194,16 +234,44 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   return {
     ...queue,
-    relay: { deliver: async (mail, signal) => settledOf(mail.to, await relay(mail, { budgetMs: limits.relayMs, ...(signal && { signal }) })) },
+    relay: {
+      deliver: async (mail, signal) =>
+        settledOf(mail.to, await relay(mail, { budgetMs: limits.relayMs, ...(signal && { signal }) })),
+    },
     queue: { deliver: (mail) => enqueue(mail) },
     relayThenQueue: { deliver: relayThenQueue },
     start() {
       if (stopped) return;
       const restored = restorePauses();
       runner ??= startRunner({
-        table: claims, ready: restored, bodies, carrier, settle, breaker, clock, ids, log, leaseMs: limits.leaseMs, pollMs: limits.pollMs,
-        limits: { lanes: limits.lanes, perDestination: limits.perDestination ?? (carrier.toSmartHost ? 20 : 5), ...(limits.perMinute !== undefined && { perMinute: limits.perMinute }) },
-        housekeeping: createHousekeeping({ table: claims, queue: table, bodies, settle, clock, log, leaseMs: limits.leaseMs, rowsMs: limits.rememberMs, recovered: (found) => runner?.wake(found), forgetPauses: () => pauses.forget(clock.now()) }),
+        table: claims,
+        ready: restored,
+        bodies,
+        carrier,
+        settle,
+        breaker,
+        clock,
+        ids,
+        log,
+        leaseMs: limits.leaseMs,
+        pollMs: limits.pollMs,
+        limits: {
+          lanes: limits.lanes,
+          perDestination: limits.perDestination ?? (carrier.toSmartHost ? 20 : 5),
+          ...(limits.perMinute !== undefined && { perMinute: limits.perMinute }),
+        },
+        housekeeping: createHousekeeping({
+          table: claims,
+          queue: table,
+          bodies,
+          settle,
+          clock,
+          log,
+          leaseMs: limits.leaseMs,
+          rowsMs: limits.rememberMs,
+          recovered: (found) => runner?.wake(found),
+          forgetPauses: () => pauses.forget(clock.now()),
+        }),
       });
       const subscriptions = [
         events?.subscribe(TOPIC, (destination) => void (destination !== "" && runner?.wake([destination]))),
@@ -214,10 +282,19 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       };
     },
     waiting,
-    paused: () => [...breaker.list(), ...smtp.breaker.list()].map(({ key, until, why }) => ({ name: key, until: new Date(until), why })),
+    paused: () =>
+      [...breaker.list(), ...smtp.breaker.list()].map(({ key, until, why }) => ({
+        name: key,
+        until: new Date(until),
+        why,
+      })),
     async pausesOf(account) {
       const destinations = await table.destinationsOf(account);
-      return (await pauses.active(clock.now(), destinations)).map(({ name: destination, until, why }) => ({ destination, until: new Date(until), why }));
+      return (await pauses.active(clock.now(), destinations)).map(({ name: destination, until, why }) => ({
+        destination,
+        until: new Date(until),
+        why,
+      }));
     },
     stop: (how) => (stopped ??= stop(how)),
   };

@@ -28,7 +28,13 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
     const { good, bad } = destined(mail);
     const facts = await factsOf(mail.raw());
     const { ret, envid } = mail.dsn ?? {};
-    const parcel = { from, own: mail.cause !== "forward", body: { ...facts, open: () => mail.raw() }, ...(ret && { ret }), ...(envid !== undefined && { envid }) } satisfies Omit<Parcel, "to">;
+    const parcel = {
+      from,
+      own: mail.cause !== "forward",
+      body: { ...facts, open: () => mail.raw() },
+      ...(ret && { ret }),
+      ...(envid !== undefined && { envid }),
+    } satisfies Omit<Parcel, "to">;
     const groups = [...Map.groupBy(good, ({ domain }) => (carrier.toSmartHost ? "" : domain))];
     const results: Result[] = [...bad];
     async function lane() {
@@ -42,7 +48,12 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
   }
 
   return async (mail, { budgetMs, signal }) => {
-    if (busy >= atOnce) return mail.to.map((rcpt) => ({ rcpt, outcome: "temporary", reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later") }));
+    if (busy >= atOnce)
+      return mail.to.map((rcpt) => ({
+        rcpt,
+        outcome: "temporary",
+        reply: reply(451, "4.3.2", "Too many messages are being passed on, try again later"),
+      }));
     busy++;
     // AbortSignal.timeout() would go off for every message, long after most of them are through.
     const budget = new AbortController();
@@ -52,9 +63,21 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
       for (const { rcpt, outcome, reply: said, host, tls } of results) {
         const step = outcome === "delivered" ? "delivered" : outcome === "permanent" ? "bounced" : "deferred";
         trace({
-          message: mail.inbound?.id ?? mail.messageId, at: new Date(clock.now()), step, ...rcptOf(mail, rcpt),
-          ...(mail.account !== undefined && { account: mail.account }), ...(mail.zone !== undefined && { zone: mail.zone }),
-          detail: { ...said, messageId: mail.messageId, to: rcpt, cause: mail.cause, inSession: true, ...(host !== undefined && { host }), ...(tls !== undefined && { tls }) },
+          message: mail.inbound?.id ?? mail.messageId,
+          at: new Date(clock.now()),
+          step,
+          ...rcptOf(mail, rcpt),
+          ...(mail.account !== undefined && { account: mail.account }),
+          ...(mail.zone !== undefined && { zone: mail.zone }),
+          detail: {
+            ...said,
+            messageId: mail.messageId,
+            to: rcpt,
+            cause: mail.cause,
+            inSession: true,
+            ...(host !== undefined && { host }),
+            ...(tls !== undefined && { tls }),
+          },
         });
       }
       return results;
@@ -69,16 +92,27 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
 }
 
 /** In the order and the spelling of the caller: recipients that are one address share its result. Who has none is put off: nobody is known to have the message. */
-export const settledOf = (to: string[], results: Result[]): Settled[] => settledBy(to, results, { ok: false, temporary: true, reply: reply(451, "4.3.0", "The message could not be processed, try again later") });
+export const settledOf = (to: string[], results: Result[]): Settled[] =>
+  settledBy(to, results, {
+    ok: false,
+    temporary: true,
+    reply: reply(451, "4.3.0", "The message could not be processed, try again later"),
+  });
 
 /** The same of refusals alone: who is not among them is well. */
 export const settledBut = (to: string[], refused: Result[]): Settled[] => settledBy(to, refused, { ok: true });
 
-function settledBy(to: string[], results: Result[], otherwise: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply }): Settled[] {
+function settledBy(
+  to: string[],
+  results: Result[],
+  otherwise: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply },
+): Settled[] {
   const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
   return to.map((rcpt): Settled => {
     const found = byRcpt.get(rcpt) ?? byRcpt.get(destined({ to: [rcpt] }).good[0]?.rcpt ?? "");
     if (found === undefined) return { rcpt, ...otherwise };
-    return found.outcome === "delivered" ? { rcpt, ok: true } : { rcpt, ok: false, temporary: found.outcome === "temporary", reply: found.reply };
+    return found.outcome === "delivered"
+      ? { rcpt, ok: true }
+      : { rcpt, ok: false, temporary: found.outcome === "temporary", reply: found.reply };
   });
 }

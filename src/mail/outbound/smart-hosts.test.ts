@@ -8,30 +8,74 @@ test("smart hosts are read from URLs", () => {
   assert.deepEqual(readSmartHost("smtp://relay.example"), { host: "relay.example", port: 25 });
   assert.deepEqual(readSmartHost("smtp://10.0.0.5:2525"), { host: "10.0.0.5", port: 2525 });
   assert.deepEqual(readSmartHost("smtp://[2001:db8::1]:26/"), { host: "2001:db8::1", port: 26 });
-  assert.deepEqual(readSmartHost("smtp://me:s%40cret%3a@Relay.Example:587"), { host: "relay.example", port: 587, auth: { user: "me", pass: "s@cret:" } });
-  assert.deepEqual(readSmartHost("smtp://me:pw@relay.example"), { host: "relay.example", port: 587, auth: { user: "me", pass: "pw" } });
-  assert.deepEqual(readSmartHost("smtps://me%40x.example:pw@relay.example"), { host: "relay.example", port: 465, auth: { user: "me@x.example", pass: "pw" }, tls: "implicit" });
-  assert.deepEqual(readSmartHost("smtp://relay.example?tls=require"), { host: "relay.example", port: 25, tls: "require" });
+  assert.deepEqual(readSmartHost("smtp://me:s%40cret%3a@Relay.Example:587"), {
+    host: "relay.example",
+    port: 587,
+    auth: { user: "me", pass: "s@cret:" },
+  });
+  assert.deepEqual(readSmartHost("smtp://me:pw@relay.example"), {
+    host: "relay.example",
+    port: 587,
+    auth: { user: "me", pass: "pw" },
+  });
+  assert.deepEqual(readSmartHost("smtps://me%40x.example:pw@relay.example"), {
+    host: "relay.example",
+    port: 465,
+    auth: { user: "me@x.example", pass: "pw" },
+    tls: "implicit",
+  });
+  assert.deepEqual(readSmartHost("smtp://relay.example?tls=require"), {
+    host: "relay.example",
+    port: 25,
+    tls: "require",
+  });
   // Without an s it is STARTTLS, whatever the port.
   assert.equal(readSmartHost("smtp://relay.example:465").tls, "opportunistic");
 });
 
 test("what is none is told, and never with its password", () => {
   const bad: [string, RegExp][] = [
-    ["relay.example", /cannot be read/], ["http://relay.example", /neither smtp/], ["smtp://", /no host|cannot be read/], ["smtp://a b", /no host|cannot be read/], ["smtp://relay.example/x", /follows/],
-    ["smtp://relay.example?tls=maybe", /tls is one of/], ["smtp://relay.example?x=1", /no option x/], ["smtp://me@relay.example", /belong together/], ["smtp://me:%zz@relay.example", /hex digits/],
-    ["smtp://me:pw@relay.example?tls=none", /only over TLS/], ["smtps://relay.example?tls=none", /smtps verifies/], ["smtp://relay.example:0", /no port 0/], ["smtp://relay.example:99999", /cannot be read/],
+    ["relay.example", /cannot be read/],
+    ["http://relay.example", /neither smtp/],
+    ["smtp://", /no host|cannot be read/],
+    ["smtp://a b", /no host|cannot be read/],
+    ["smtp://relay.example/x", /follows/],
+    ["smtp://relay.example?tls=maybe", /tls is one of/],
+    ["smtp://relay.example?x=1", /no option x/],
+    ["smtp://me@relay.example", /belong together/],
+    ["smtp://me:%zz@relay.example", /hex digits/],
+    ["smtp://me:pw@relay.example?tls=none", /only over TLS/],
+    ["smtps://relay.example?tls=none", /smtps verifies/],
+    ["smtp://relay.example:0", /no port 0/],
+    ["smtp://relay.example:99999", /cannot be read/],
   ];
-  for (const [text, why] of bad) assert.throws(() => readSmartHost(text), (err) => err instanceof UserError && err.kind === "badSmartHost" && why.test(err.message) && !err.message.includes("pw@"), text);
+  for (const [text, why] of bad)
+    assert.throws(
+      () => readSmartHost(text),
+      (err) =>
+        err instanceof UserError &&
+        err.kind === "badSmartHost" &&
+        why.test(err.message) &&
+        !err.message.includes("pw@"),
+      text,
+    );
 });
 
 test("any text is read or refused", () => {
-  fc.assert(fc.property(fc.oneof(fc.string(), fc.string().map((text) => `smtp://${text}`)), (text) => {
-    try {
-      const { host, port } = readSmartHost(text);
-      assert.ok(host !== "" && port > 0 && port < 65_536);
-    } catch (err) {
-      assert.ok(err instanceof UserError, String(err));
-    }
-  }));
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.string().map((text) => `smtp://${text}`),
+      ),
+      (text) => {
+        try {
+          const { host, port } = readSmartHost(text);
+          assert.ok(host !== "" && port > 0 && port < 65_536);
+        } catch (err) {
+          assert.ok(err instanceof UserError, String(err));
+        }
+      },
+    ),
+  );
 });

@@ -17,18 +17,31 @@ export function readSmartHost(text: string): SmartHost {
   } catch {
     throw refuse("it cannot be read");
   }
-  if (url.protocol !== "smtp:" && url.protocol !== "smtps:") throw refuse("it begins with neither smtp:// nor smtps://");
+  if (url.protocol !== "smtp:" && url.protocol !== "smtps:")
+    throw refuse("it begins with neither smtp:// nor smtps://");
   if ((url.pathname !== "" && url.pathname !== "/") || url.hash !== "") throw refuse("something follows the port");
   const host = hostOf(url.hostname);
   if (host === undefined) throw refuse("it names no host");
   const auth = authOf(url, refuse);
   const implicit = url.protocol === "smtps:";
   const tls = tlsOf(url, refuse);
-  if (implicit && tls !== undefined && tls !== "verified") throw refuse("smtps verifies the certificate, and takes no other tls");
+  if (implicit && tls !== undefined && tls !== "verified")
+    throw refuse("smtps verifies the certificate, and takes no other tls");
   if (auth !== undefined && (tls === "none" || tls === "opportunistic")) throw refuse("a password goes only over TLS");
   const port = url.port === "" ? (implicit ? 465 : auth === undefined ? 25 : 587) : Number(url.port);
   if (port === 0) throw refuse("there is no port 0");
-  return { host, port, ...(auth && { auth }), ...(implicit ? { tls: "implicit" as const } : tls !== undefined ? { tls } : port === 465 ? { tls: auth === undefined ? "opportunistic" : "verified" } : {}) };
+  return {
+    host,
+    port,
+    ...(auth && { auth }),
+    ...(implicit
+      ? { tls: "implicit" as const }
+      : tls !== undefined
+        ? { tls }
+        : port === 465
+          ? { tls: auth === undefined ? "opportunistic" : "verified" }
+          : {}),
+  };
 }
 
 function hostOf(hostname: string): string | undefined {

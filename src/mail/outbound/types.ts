@@ -61,7 +61,10 @@ export interface Body {
  * Converts a message for a server without 8BITMIME or SMTPUTF8, or returns the rejection if that is impossible. `own`: a local account wrote it,
  * so its header may be changed too. Rejects when the message cannot be read.
  */
-export type Downgrade = (body: Body, server: { own: boolean; eightBitMime: boolean; smtpUtf8: boolean }) => Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }>;
+export type Downgrade = (
+  body: Body,
+  server: { own: boolean; eightBitMime: boolean; smtpUtf8: boolean },
+) => Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }>;
 
 /** One message for recipients that share a next hop. */
 export interface Parcel {

@@ -30,6 +30,8 @@ test("what a failure means for the address it happened to", () => {
 });
 
 test("words of any length are looked at in no time", () => {
-  const ms = cpuMs(() => void suppressionFor({ status: "5.0.0", code: 550, text: `${"user ".repeat(50_000)}${"x".repeat(100_000)}` }));
+  const ms = cpuMs(
+    () => void suppressionFor({ status: "5.0.0", code: 550, text: `${"user ".repeat(50_000)}${"x".repeat(100_000)}` }),
+  );
   assert.ok(ms < 1000, `${ms} ms`);
 });

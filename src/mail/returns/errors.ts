@@ -3,14 +3,40 @@ import { defineErrors } from "../../kernel/index.ts";
 /** What a peer is told that writes to a return path. */
 export const returnsErrors = defineErrors("mail-returns", {
   onlyReports: {
-    code: "E_REJECTED", http: 400, smtp: 550, enhanced: "5.7.1", message: "Only delivery reports are taken at this address",
+    code: "E_REJECTED",
+    http: 400,
+    smtp: 550,
+    enhanced: "5.7.1",
+    message: "Only delivery reports are taken at this address",
     fix: "Write to the address in the From field of the message.",
   },
   reporterUnknown: {
-    code: "E_REJECTED", http: 400, smtp: 550, enhanced: "5.7.26", message: "Feedback report rejected: its author is not authenticated",
+    code: "E_REJECTED",
+    http: 400,
+    smtp: 550,
+    enhanced: "5.7.26",
+    message: "Feedback report rejected: its author is not authenticated",
     fix: "Send it from a domain that passes DMARC with aligned SPF or DKIM (RFC 7489 3.1).",
   },
-  noSuchPath: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "No mail was sent with this return path" },
-  pathExpired: { code: "E_RECIPIENT_NOT_ALLOWED", http: 400, smtp: 550, enhanced: "5.1.1", message: "This return path is not valid any more" },
-  tooManyReports: { code: "E_RATE_LIMIT_EXCEEDED", http: 429, smtp: 450, enhanced: "4.7.1", message: "Too many reports for this address, try again later" },
+  noSuchPath: {
+    code: "E_RECIPIENT_NOT_ALLOWED",
+    http: 400,
+    smtp: 550,
+    enhanced: "5.1.1",
+    message: "No mail was sent with this return path",
+  },
+  pathExpired: {
+    code: "E_RECIPIENT_NOT_ALLOWED",
+    http: 400,
+    smtp: 550,
+    enhanced: "5.1.1",
+    message: "This return path is not valid any more",
+  },
+  tooManyReports: {
+    code: "E_RATE_LIMIT_EXCEEDED",
+    http: 429,
+    smtp: 450,
+    enhanced: "4.7.1",
+    message: "Too many reports for this address, try again later",
+  },
 });

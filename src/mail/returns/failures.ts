@@ -30,10 +30,22 @@ export type Failures = ReturnType<typeof createFailures>;
 
 /** What follows from mail that did not arrive. */
 export function createFailures({ srs, paths, table, list, clock }: FailureParts) {
-  async function suppress(account: string, email: string, reason: BounceReason | undefined, { domain, note }: { domain?: string; note?: string }): Promise<void> {
+  async function suppress(
+    account: string,
+    email: string,
+    reason: BounceReason | undefined,
+    { domain, note }: { domain?: string; note?: string },
+  ): Promise<void> {
     if (reason === undefined || list === undefined || account === "") return;
     const lasts = reason === "hard_bounce" && (await isConfirmed(account, email)) ? null : LASTS_MS[reason];
-    await list.add({ account, email, reason, expiresAt: lasts === null ? null : new Date(clock.now() + lasts), ...(domain !== undefined && { domain }), ...(note !== undefined && { note: note.slice(0, 1000) }) });
+    await list.add({
+      account,
+      email,
+      reason,
+      expiresAt: lasts === null ? null : new Date(clock.now() + lasts),
+      ...(domain !== undefined && { domain }),
+      ...(note !== undefined && { note: note.slice(0, 1000) }),
+    });
   }
 
   async function isConfirmed(account: string, email: string): Promise<boolean> {
@@ -65,7 +77,10 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   async function originalOf({ message, open }: Failure): Promise<Original | undefined> {
     if (message.size <= MAX_RETURNED) return originalIn(await open());
     const next = largeOnes.then(async () => originalIn(await open()));
-    largeOnes = next.then(() => {}, () => {});
+    largeOnes = next.then(
+      () => {},
+      () => {},
+    );
     return next;
   }
 
@@ -74,12 +89,25 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
     const { message, recipients, dsn } = failure;
     const { to, vouched, path } = await behind(message.from, message.vouched);
     const alias = message.cause === "forward" ? (path?.rcpt ?? message.inbound?.rcpt) : undefined;
-    const inbound = message.inbound === undefined ? undefined : { id: message.inbound.id, ...(alias != null && { rcpt: alias }) };
+    const inbound =
+      message.inbound === undefined ? undefined : { id: message.inbound.id, ...(alias != null && { rcpt: alias }) };
     return {
-      to, vouched, about: message.id, onlyIfAsked: path?.kind === "sent", dsn, arrived: message.createdAt,
-      account: message.account, zone: message.zone, ...(inbound && { inbound }),
+      to,
+      vouched,
+      about: message.id,
+      onlyIfAsked: path?.kind === "sent",
+      dsn,
+      arrived: message.createdAt,
+      account: message.account,
+      zone: message.zone,
+      ...(inbound && { inbound }),
       original: () => originalOf(failure),
-      recipients: recipients.map((one) => ({ ...told(one, alias), action, ...(one.notify && { notify: one.notify }), ...(one.orcpt !== undefined && { orcpt: one.orcpt }) })),
+      recipients: recipients.map((one) => ({
+        ...told(one, alias),
+        action,
+        ...(one.notify && { notify: one.notify }),
+        ...(one.orcpt !== undefined && { orcpt: one.orcpt }),
+      })),
     };
   }
 
@@ -90,7 +118,12 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
     async suppressFailed({ message, recipients }: Failure): Promise<void> {
       if (message.cause !== "send" || message.account === undefined) return;
       for (const { rcpt, state, reply } of recipients) {
-        const reason = suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text, expired: state === "expired" });
+        const reason = suppressionFor({
+          status: statusOf(reply),
+          code: reply.code,
+          text: reply.text,
+          expired: state === "expired",
+        });
         await suppress(message.account, rcpt, reason, { note: `${reply.code} ${reply.enhanced} ${reply.text}` });
       }
     },
@@ -100,16 +133,24 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
 function originalIn(bytes: Uint8Array | undefined): Original | undefined {
   if (bytes === undefined) return undefined;
   const end = createHeaderEnd().push(bytes) ?? bytes.length;
-  return { head: Buffer.from(bytes.subarray(0, Math.min(end, MAX_RETURNED))), size: bytes.length, whole: bytes.length <= MAX_RETURNED ? () => bytes : undefined };
+  return {
+    head: Buffer.from(bytes.subarray(0, Math.min(end, MAX_RETURNED))),
+    size: bytes.length,
+    whole: bytes.length <= MAX_RETURNED ? () => bytes : undefined,
+  };
 }
 
-export const statusOf = ({ code, enhanced }: SmtpReply): string => (/^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`);
+export const statusOf = ({ code, enhanced }: SmtpReply): string =>
+  /^[245]\.\d{1,3}\.\d{1,3}$/.test(enhanced) ? enhanced : `${Math.floor(code / 100)}.0.0`;
 
 /**
  * RFC 3461 6.2.4: where an address is passed on to is nobody's business but its owner's. The sender hears of the address it wrote to, and
  * the words of the next hop lose the other one.
  */
-function told({ rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "host">, alias: string | null | undefined) {
+function told(
+  { rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "host">,
+  alias: string | null | undefined,
+) {
   if (alias == null || sameAddress(alias, rcpt)) return { rcpt, reply, ...(host !== undefined && { host }) };
   return { rcpt: alias, reply: { ...reply, text: hide(reply.text, rcpt, alias) } };
 }
@@ -117,7 +158,11 @@ function told({ rcpt, reply, host }: Pick<FailedRecipient, "rcpt" | "reply" | "h
 function hide(text: string, rcpt: string, alias: string): string {
   const local = rcpt.slice(0, rcpt.lastIndexOf("@"));
   const whole = text.replace(new RegExp(escaped(rcpt), "gi"), () => alias);
-  return local.length < 3 ? whole : whole.replace(new RegExp(`(?<![\\w.])${escaped(local)}(?![\\w.])`, "gi"), () => alias.slice(0, alias.lastIndexOf("@")));
+  return local.length < 3
+    ? whole
+    : whole.replace(new RegExp(`(?<![\\w.])${escaped(local)}(?![\\w.])`, "gi"), () =>
+        alias.slice(0, alias.lastIndexOf("@")),
+      );
 }
 
 const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");

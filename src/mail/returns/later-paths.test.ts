@@ -11,7 +11,8 @@ function slowTable() {
   const kept = new Map<string, PathRow>();
   const writes: { ids: string[]; end(err?: Error): void }[] = [];
   return {
-    kept, writes,
+    kept,
+    writes,
     insertPaths: (rows: readonly PathRow[]) =>
       new Promise<void>((resolve, reject) => {
         writes.push({
@@ -33,7 +34,10 @@ test("paths of a moment are one write, nobody waits for it, and one that is aske
   for (const id of ["a", "b", "c"]) await later.add(row(id));
   assert.equal(table.writes.map(({ ids }) => ids).join(), "");
   const asked = later.path("b");
-  assert.deepEqual(table.writes.map(({ ids }) => ids), [["a", "b", "c"]]);
+  assert.deepEqual(
+    table.writes.map(({ ids }) => ids),
+    [["a", "b", "c"]],
+  );
   table.writes[0]!.end();
   assert.equal((await asked)?.id, "b");
   await later.flush();

@@ -16,7 +16,13 @@ export interface LaterPaths {
 const MOST = 500;
 const GATHER_MS = 50;
 
-export function createLaterPaths({ table, log }: { table: Pick<ReturnsTable, "insertPaths" | "path">; log: Log }): LaterPaths {
+export function createLaterPaths({
+  table,
+  log,
+}: {
+  table: Pick<ReturnsTable, "insertPaths" | "path">;
+  log: Log;
+}): LaterPaths {
   let waiting: PathRow[] = [];
   let writing: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -26,7 +32,15 @@ export function createLaterPaths({ table, log }: { table: Pick<ReturnsTable, "in
     timer = undefined;
     const rows = waiting;
     waiting = [];
-    if (rows.length > 0) writing = Promise.all([writing, table.insertPaths(rows).catch((err: unknown) => log.warn({ err, paths: rows.length }, "return paths could not be kept: what comes back to them is refused"))]);
+    if (rows.length > 0)
+      writing = Promise.all([
+        writing,
+        table
+          .insertPaths(rows)
+          .catch((err: unknown) =>
+            log.warn({ err, paths: rows.length }, "return paths could not be kept: what comes back to them is refused"),
+          ),
+      ]);
     return writing.then(() => {});
   }
 

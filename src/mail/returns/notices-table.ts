@@ -6,8 +6,12 @@ import type { MessageRow, OutboundTables, RecipientRow } from "../outbound/queue
 export const noticesMigration: Migration = {
   name: "mail-returns-002-notices",
   async up(db) {
-    await sql`create index outbound_late on outbound_recipients (created_at, id) where notify is not null and finished_at is null`.execute(db);
-    await sql`create index outbound_arrived on outbound_recipients (finished_at, id) where notify is not null and finished_at is not null`.execute(db);
+    await sql`create index outbound_late on outbound_recipients (created_at, id) where notify is not null and finished_at is null`.execute(
+      db,
+    );
+    await sql`create index outbound_arrived on outbound_recipients (finished_at, id) where notify is not null and finished_at is not null`.execute(
+      db,
+    );
   },
 };
 
@@ -24,15 +28,31 @@ export function createNoticesTable(db: Db) {
     /** What still waits and was taken before `until`, in that order from behind `after` on. */
     late: (after: Place, until: number, limit: number): Promise<RecipientRow[]> =>
       db.read(
-        recipients.where("notify", "is not", null).where("finished_at", "is", null).where("notify", "like", "%DELAY%").where("reply_code", "is not", null).where("created_at", "<=", until)
-          .where((eb) => eb(eb.refTuple("created_at", "id"), ">", eb.tuple(after.at, after.id))).orderBy("created_at").orderBy("id").limit(limit),
+        recipients
+          .where("notify", "is not", null)
+          .where("finished_at", "is", null)
+          .where("notify", "like", "%DELAY%")
+          .where("reply_code", "is not", null)
+          .where("created_at", "<=", until)
+          .where((eb) => eb(eb.refTuple("created_at", "id"), ">", eb.tuple(after.at, after.id)))
+          .orderBy("created_at")
+          .orderBy("id")
+          .limit(limit),
       ),
 
     /** What was delivered, in that order. */
     arrived: (after: Place, until: number, limit: number): Promise<RecipientRow[]> =>
       db.read(
-        recipients.where("notify", "is not", null).where("finished_at", "is not", null).where("notify", "like", "%SUCCESS%").where("state", "=", "delivered").where("finished_at", "<=", until)
-          .where((eb) => eb(eb.refTuple("finished_at", "id"), ">", eb.tuple(after.at, after.id))).orderBy("finished_at").orderBy("id").limit(limit),
+        recipients
+          .where("notify", "is not", null)
+          .where("finished_at", "is not", null)
+          .where("notify", "like", "%SUCCESS%")
+          .where("state", "=", "delivered")
+          .where("finished_at", "<=", until)
+          .where((eb) => eb(eb.refTuple("finished_at", "id"), ">", eb.tuple(after.at, after.id)))
+          .orderBy("finished_at")
+          .orderBy("id")
+          .limit(limit),
       ),
 
     async messages(ids: readonly string[]): Promise<Map<string, MessageRow>> {

@@ -13,12 +13,25 @@ export function noticesConformance(engine: TestEngine): void {
 
   describe("mail that is late", () => {
     test("is told once after four hours, where NOTIFY=DELAY asks, and no sooner", async (t) => {
-      const { outbound, returns, srs, sink, clock } = await open(t, { rules: { rcpt: (to) => (to.endsWith("@example.net") ? "450 4.2.1 try later" : undefined) } });
+      const { outbound, returns, srs, sink, clock } = await open(t, {
+        rules: { rcpt: (to) => (to.endsWith("@example.net") ? "450 4.2.1 try later" : undefined) },
+      });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
-      const wish = (notify?: DsnEvent[]): DsnRequest => ({ envid: "E1", to: { "bob@example.net": { orcpt: "rfc822;info@here.example", ...(notify && { notify }) } } });
+      const wish = (notify?: DsnEvent[]): DsnRequest => ({
+        envid: "E1",
+        to: { "bob@example.net": { orcpt: "rfc822;info@here.example", ...(notify && { notify }) } },
+      });
       for (const notify of [["DELAY", "FAILURE"] satisfies DsnEvent[], ["FAILURE"] satisfies DsnEvent[], undefined]) {
-        await outbound.enqueue({ messageId: "<x@fwd.example>", cause: "forward", from: path.address, to: ["bob@example.net"], raw: () => Buffer.from(MAIL), inbound: { id: "in1", rcpt: "info@here.example" }, dsn: wish(notify) });
+        await outbound.enqueue({
+          messageId: "<x@fwd.example>",
+          cause: "forward",
+          from: path.address,
+          to: ["bob@example.net"],
+          raw: () => Buffer.from(MAIL),
+          inbound: { id: "in1", rcpt: "info@here.example" },
+          dsn: wish(notify),
+        });
       }
       await until(async () => (await outbound.list({ state: "deferred" })).items.length === 3);
       clock.advance(4 * HOUR - 1);
@@ -27,9 +40,18 @@ export function noticesConformance(engine: TestEngine): void {
       clock.advance(1);
       for (let n = 0; n < 3; n++) await returns.sweep();
       await until(() => sink.mails.length > 0);
-      assert.deepEqual(sink.mails.map(({ from, to }) => [from, to]), [["", ["alice@example.org"]]]);
+      assert.deepEqual(
+        sink.mails.map(({ from, to }) => [from, to]),
+        [["", ["alice@example.org"]]],
+      );
       const { recipients, envelopeId } = readBounce(Buffer.from(sink.mails[0]!.raw, "latin1"))!;
-      assert.deepEqual([envelopeId, recipients], ["E1", [{ address: "info@here.example", action: "delayed", status: "4.2.1", diagnostic: "450 4.2.1 try later" }]]);
+      assert.deepEqual(
+        [envelopeId, recipients],
+        [
+          "E1",
+          [{ address: "info@here.example", action: "delayed", status: "4.2.1", diagnostic: "450 4.2.1 try later" }],
+        ],
+      );
       assert.match(sink.mails[0]!.raw, /Will-Retry-Until: Sat, 10 Jan 2026 12:00:00 \+0000/);
     });
   });
@@ -40,14 +62,29 @@ export function noticesConformance(engine: TestEngine): void {
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
       for (const notify of [["SUCCESS"], ["FAILURE"]] satisfies DsnEvent[][]) {
-        await outbound.enqueue({ messageId: "<x@fwd.example>", cause: "forward", from: path.address, to: ["bob@example.net"], raw: () => Buffer.from(MAIL), dsn: { to: { "bob@example.net": { notify } } } });
+        await outbound.enqueue({
+          messageId: "<x@fwd.example>",
+          cause: "forward",
+          from: path.address,
+          to: ["bob@example.net"],
+          raw: () => Buffer.from(MAIL),
+          dsn: { to: { "bob@example.net": { notify } } },
+        });
       }
       await drained();
       clock.advance(1000);
       for (let n = 0; n < 3; n++) await returns.sweep();
       await drained();
       const reports = sink.mails.filter(({ to }) => to[0] === "alice@example.org");
-      assert.deepEqual(reports.map(({ from, raw }) => [from, readBounce(Buffer.from(raw, "latin1"))!.recipients.map(({ address, action, status }) => `${address} ${action} ${status}`)]), [["", ["bob@example.net relayed 2.0.0"]]]);
+      assert.deepEqual(
+        reports.map(({ from, raw }) => [
+          from,
+          readBounce(Buffer.from(raw, "latin1"))!.recipients.map(
+            ({ address, action, status }) => `${address} ${action} ${status}`,
+          ),
+        ]),
+        [["", ["bob@example.net relayed 2.0.0"]]],
+      );
     });
   });
 
@@ -56,35 +93,70 @@ export function noticesConformance(engine: TestEngine): void {
       const { outbound, returns, srs, sink, clock, drained } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
-      await outbound.enqueue({ messageId: "<x@fwd.example>", cause: "forward", from: path.address, to: ["bob@example.net"], raw: () => Buffer.from(MAIL), dsn: { envid: "E1", to: { "bob@example.net": { notify: ["SUCCESS"] } } } });
+      await outbound.enqueue({
+        messageId: "<x@fwd.example>",
+        cause: "forward",
+        from: path.address,
+        to: ["bob@example.net"],
+        raw: () => Buffer.from(MAIL),
+        dsn: { envid: "E1", to: { "bob@example.net": { notify: ["SUCCESS"] } } },
+      });
       await drained();
       clock.advance(1000);
       await returns.sweep();
       await drained();
-      assert.deepEqual(sink.mails.map(({ to, args, rcptArgs }) => [to, args["ENVID"], rcptArgs[0]!["NOTIFY"]]), [[["bob@example.net"], "E1", "SUCCESS"]]);
+      assert.deepEqual(
+        sink.mails.map(({ to, args, rcptArgs }) => [to, args["ENVID"], rcptArgs[0]!["NOTIFY"]]),
+        [[["bob@example.net"], "E1", "SUCCESS"]],
+      );
     });
   });
 
   describe("a message that was taken and cannot be handled", () => {
     const failed = [{ rcpt: "info@here.example", reply: { code: 554, enhanced: "5.4.6", text: "it goes round" } }];
     const request = (from: string, more: { vouched?: boolean; dsn?: DsnRequest } = {}) => ({
-      account: "acc", inbound: { id: "in1" }, envelope: { ...envelopeOf(from, ["info@here.example"]), ...(more.dsn && { dsn: more.dsn }) }, vouched: more.vouched ?? true, recipients: failed, arrivedAt: new Date(NOON),
+      account: "acc",
+      inbound: { id: "in1" },
+      envelope: { ...envelopeOf(from, ["info@here.example"]), ...(more.dsn && { dsn: more.dsn }) },
+      vouched: more.vouched ?? true,
+      recipients: failed,
+      arrivedAt: new Date(NOON),
     });
 
     test("is reported once to a sender that is vouched for and wants to know, and to nobody else", async (t) => {
       const { returns, source, sink, drained, clock } = await open(t);
       const message = source(MAIL);
-      const bounce = (from: string, more: Parameters<typeof request>[1] = {}) => returns.bounce({ ...request(from, more), source: message });
+      const bounce = (from: string, more: Parameters<typeof request>[1] = {}) =>
+        returns.bounce({ ...request(from, more), source: message });
       assert.equal(await bounce(""), false);
       assert.equal(await bounce("alice@example.org", { vouched: false }), false);
-      assert.equal(await bounce("alice@example.org", { dsn: { to: { "info@here.example": { notify: ["NEVER"] } } } }), false);
-      assert.equal(await bounce("alice@example.org", { dsn: { ret: "FULL", envid: "E2", to: { "info@here.example": { orcpt: "rfc822;old@here.example" } } } }), true);
+      assert.equal(
+        await bounce("alice@example.org", { dsn: { to: { "info@here.example": { notify: ["NEVER"] } } } }),
+        false,
+      );
+      assert.equal(
+        await bounce("alice@example.org", {
+          dsn: { ret: "FULL", envid: "E2", to: { "info@here.example": { orcpt: "rfc822;old@here.example" } } },
+        }),
+        true,
+      );
       assert.equal(await bounce("alice@example.org"), true);
       await drained();
       assert.equal(sink.mails.length, 1);
       assert.deepEqual(readBounce(Buffer.from(sink.mails[0]!.raw, "latin1")), {
-        kind: "report", reportingMta: "mx.fwd.example", envelopeId: "E2", messageId: "<first@example.org>",
-        recipients: [{ address: "info@here.example", original: "old@here.example", action: "failed", status: "5.4.6", diagnostic: "554 5.4.6 it goes round" }],
+        kind: "report",
+        reportingMta: "mx.fwd.example",
+        envelopeId: "E2",
+        messageId: "<first@example.org>",
+        recipients: [
+          {
+            address: "info@here.example",
+            original: "old@here.example",
+            action: "failed",
+            status: "5.4.6",
+            diagnostic: "554 5.4.6 it goes round",
+          },
+        ],
       });
       assert.match(sink.mails[0]!.raw, /Arrival-Date: Mon, 5 Jan 2026/);
       assert.match(sink.mails[0]!.raw, /the body/);
@@ -93,9 +165,23 @@ export function noticesConformance(engine: TestEngine): void {
 
     test("is not forgotten when its report cannot be queued", async (t) => {
       let broken = true;
-      const { returns, source } = await open(t, { returns: { queue: { deliver: async ({ to }) => to.map((rcpt) => (broken ? { rcpt, ok: false, temporary: true, reply: { code: 452, enhanced: "4.3.1", text: "full" } } : { rcpt, ok: true })) } } });
+      const { returns, source } = await open(t, {
+        returns: {
+          queue: {
+            deliver: async ({ to }) =>
+              to.map((rcpt) =>
+                broken
+                  ? { rcpt, ok: false, temporary: true, reply: { code: 452, enhanced: "4.3.1", text: "full" } }
+                  : { rcpt, ok: true },
+              ),
+          },
+        },
+      });
       const message = source(MAIL);
-      await assert.rejects(returns.bounce({ ...request("alice@example.org"), source: message }), /could not be queued: full/);
+      await assert.rejects(
+        returns.bounce({ ...request("alice@example.org"), source: message }),
+        /could not be queued: full/,
+      );
       broken = false;
       assert.equal(await returns.bounce({ ...request("alice@example.org"), source: message }), true);
     });

@@ -37,10 +37,20 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
     for (const [id, ofIt] of Map.groupBy(rows, (row) => row.message_id)) {
       const row = messages.get(id);
       if (row === undefined) continue;
-      const failure: Failure = { message: showMessage(row), recipients: ofIt.map(recipientOf), dsn: row.dsn === null ? {} : (JSON.parse(row.dsn) as Failure["dsn"]), open: async () => undefined };
+      const failure: Failure = {
+        message: showMessage(row),
+        recipients: ofIt.map(recipientOf),
+        dsn: row.dsn === null ? {} : (JSON.parse(row.dsn) as Failure["dsn"]),
+        open: async () => undefined,
+      };
       try {
         const tale = await failures.taleOf(failure, action);
-        await report({ ...tale, recipients: tale.recipients.map((one, i) => (action === "delayed" ? { ...one, retryUntil: new Date(ofIt[i]!.expires_at) } : one)) });
+        await report({
+          ...tale,
+          recipients: tale.recipients.map((one, i) =>
+            action === "delayed" ? { ...one, retryUntil: new Date(ofIt[i]!.expires_at) } : one,
+          ),
+        });
       } catch (err) {
         // The round after the next wrap comes past it again.
         log.warn({ err, outbound: id }, "a delivery notice could not be sent yet");
@@ -48,7 +58,12 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
     }
   }
 
-  async function goOn(from: Place, action: "delayed" | "relayed", page: (after: Place) => Promise<RecipientRow[]>, atOf: (row: RecipientRow) => number): Promise<{ place: Place; ended: boolean }> {
+  async function goOn(
+    from: Place,
+    action: "delayed" | "relayed",
+    page: (after: Place) => Promise<RecipientRow[]>,
+    atOf: (row: RecipientRow) => number,
+  ): Promise<{ place: Place; ended: boolean }> {
     let place = from;
     for (let n = 0; n < PAGES; n++) {
       const rows = await page(place);
@@ -62,9 +77,19 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
 
   return async () => {
     const now = clock.now();
-    const lateNow = await goOn(late, "delayed", (after) => table.late(after, now - delayMs, PAGE), (row) => row.created_at);
+    const lateNow = await goOn(
+      late,
+      "delayed",
+      (after) => table.late(after, now - delayMs, PAGE),
+      (row) => row.created_at,
+    );
     late = lateNow.ended ? start : lateNow.place;
-    const arrivedNow = await goOn(arrived, "relayed", (after) => table.arrived(after, now, PAGE), (row) => row.finished_at!);
+    const arrivedNow = await goOn(
+      arrived,
+      "relayed",
+      (after) => table.arrived(after, now, PAGE),
+      (row) => row.finished_at!,
+    );
     // A transaction of another process may still bring one with an earlier moment.
     arrived = arrivedNow.ended ? { at: Math.min(arrivedNow.place.at, now - OVERLAP_MS), id: "" } : arrivedNow.place;
   };
@@ -73,6 +98,11 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
 const OVERLAP_MS = 10 * 60_000;
 
 const recipientOf = (row: RecipientRow): FailedRecipient => ({
-  rcpt: row.rcpt, state: "failed", reply: replyOfRow(row) ?? { code: 0, enhanced: "", text: "" }, host: row.host ?? undefined, attempts: row.attempts,
-  ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }), ...(row.orcpt !== null && { orcpt: row.orcpt }),
+  rcpt: row.rcpt,
+  state: "failed",
+  reply: replyOfRow(row) ?? { code: 0, enhanced: "", text: "" },
+  host: row.host ?? undefined,
+  attempts: row.attempts,
+  ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }),
+  ...(row.orcpt !== null && { orcpt: row.orcpt }),
 });

@@ -12,7 +12,10 @@ export interface Paths {
   make(id: string, host: string, now: number, member?: number): string;
   /** Whether it has the form of one. */
   has(address: string): boolean;
-  read(address: string, now: number): { ok: true; id: string; member?: number } | { ok: false; why: "not-a-path" | "forged" | "expired" };
+  read(
+    address: string,
+    now: number,
+  ): { ok: true; id: string; member?: number } | { ok: false; why: "not-a-path" | "forged" | "expired" };
   /** The domain of the mail that complaints to this address are about, where providers may send them here. */
   abuseDeskOf(address: string): string | undefined;
 }
@@ -47,7 +50,9 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
   return {
     hostOf: (domain) => `${label}.${canonicalDomain(domain) ?? domain.toLowerCase()}`,
     make(id, host, now, member) {
-      const day = Math.floor(now / DAY_MS).toString(36).padStart(4, "0");
+      const day = Math.floor(now / DAY_MS)
+        .toString(36)
+        .padStart(4, "0");
       const signed = [id, ...(member === undefined ? [] : [member.toString(36)]), day];
       return `rp-${signed.join("-")}-${sign(keys[0], [...signed, host])}@${host}`;
     },
@@ -57,14 +62,19 @@ export function createPaths({ keys, forwardDomain, label, maxAgeDays }: PathsOpt
       if (path === undefined) return { ok: false, why: "not-a-path" };
       const given = Buffer.from(path.signature);
       const signed = [path.id, ...(path.member === undefined ? [] : [path.member]), path.day, path.host];
-      if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, signed))))) return { ok: false, why: "forged" };
+      if (!keys.some((key) => timingSafeEqual(given, Buffer.from(sign(key, signed)))))
+        return { ok: false, why: "forged" };
       const age = Math.floor(now / DAY_MS) - Number.parseInt(path.day, 36);
       // A day ahead is a neighbour whose clock is past midnight already.
-      return age < -1 || age > maxAgeDays ? { ok: false, why: "expired" } : { ok: true, id: path.id, ...(path.member !== undefined && { member: Number.parseInt(path.member, 36) }) };
+      return age < -1 || age > maxAgeDays
+        ? { ok: false, why: "expired" }
+        : { ok: true, id: path.id, ...(path.member !== undefined && { member: Number.parseInt(path.member, 36) }) };
     },
     abuseDeskOf(address) {
       const mailbox = parseAddress(address);
-      return mailbox?.local.toLowerCase() === "abuse" && mailbox.domain.startsWith(`${label}.`) ? mailbox.domain.slice(label.length + 1) : undefined;
+      return mailbox?.local.toLowerCase() === "abuse" && mailbox.domain.startsWith(`${label}.`)
+        ? mailbox.domain.slice(label.length + 1)
+        : undefined;
     },
   };
 }

@@ -1,6 +1,12 @@
 import { isAscii } from "node:buffer";
 import type { Clock, Ids } from "../../kernel/index.ts";
-import { buildReport, REPORT_SENDER, returnedPart, type Action, type ReportedRecipient } from "../../protocol/dsn/index.ts";
+import {
+  buildReport,
+  REPORT_SENDER,
+  returnedPart,
+  type Action,
+  type ReportedRecipient,
+} from "../../protocol/dsn/index.ts";
 import { createHeaderEnd, headerValue, parseMessageId, readHeader } from "../../protocol/rfc5322/index.ts";
 import type { DkimKey, Signer } from "../authenticate/sign.ts";
 import type { DsnRequest, Outbound, SmtpReply } from "../messages/types.ts";
@@ -55,36 +61,65 @@ export const MAX_RETURNED = 64 * 1024;
 const MAX_RETURNED_HEADER = 32 * 1024;
 
 /** A signed report, ready for the queue. */
-export async function composeReport(story: Story, { name, domain, clock, ids, signer, keys }: ReportParts): Promise<Outbound> {
+export async function composeReport(
+  story: Story,
+  { name, domain, clock, ids, signer, keys }: ReportParts,
+): Promise<Outbound> {
   const { to, recipients, dsn = {}, arrived, account, zone, inbound } = story;
   const original = await story.original();
   const messageId = ids.messageId(domain);
-  const whole = original !== undefined && returnedPart(recipients[0]!.action, dsn, original.size, MAX_RETURNED) === "full" ? await original.whole?.() : undefined;
+  const whole =
+    original !== undefined && returnedPart(recipients[0]!.action, dsn, original.size, MAX_RETURNED) === "full"
+      ? await original.whole?.()
+      : undefined;
   const head = cutHeader(original?.head ?? new Uint8Array());
   const inReplyTo = messageIdOf(head);
   const { before, after } = buildReport({
-    reportingMta: name, from: `MAILER-DAEMON@${domain}`, to, messageId, date: new Date(clock.now()), boundary: `report-${ids.token(18)}`,
-    ...(dsn.envid !== undefined && { envelopeId: dsn.envid }), ...(arrived && { arrived }), ...(inReplyTo !== undefined && { inReplyTo }),
+    reportingMta: name,
+    from: `MAILER-DAEMON@${domain}`,
+    to,
+    messageId,
+    date: new Date(clock.now()),
+    boundary: `report-${ids.token(18)}`,
+    ...(dsn.envid !== undefined && { envelopeId: dsn.envid }),
+    ...(arrived && { arrived }),
+    ...(inReplyTo !== undefined && { inReplyTo }),
     recipients: recipients.map((one) => reported(one, clock.now())),
-    returned: whole === undefined ? "headers" : "full", returnedUtf8: !isAscii(head),
+    returned: whole === undefined ? "headers" : "full",
+    returnedUtf8: !isAscii(head),
   });
   const bytes = Buffer.concat([before, whole ?? head, after]);
   const headerBlock = bytes.subarray(0, createHeaderEnd().push(bytes) ?? bytes.length);
-  const signature = await signer.sign({ headerBlock, open: (start = 0) => bytes.subarray(start) }, { dkim: await keys() });
+  const signature = await signer.sign(
+    { headerBlock, open: (start = 0) => bytes.subarray(start) },
+    { dkim: await keys() },
+  );
   const signed = signature === "" ? bytes : Buffer.concat([Buffer.from(signature), bytes]);
   return {
-    messageId, cause: "reply", from: REPORT_SENDER, to: [to], raw: () => signed,
-    ...(account !== undefined && { account }), ...(zone !== undefined && { zone }), ...(inbound && { inbound }),
+    messageId,
+    cause: "reply",
+    from: REPORT_SENDER,
+    to: [to],
+    raw: () => signed,
+    ...(account !== undefined && { account }),
+    ...(zone !== undefined && { zone }),
+    ...(inbound && { inbound }),
   };
 }
 
 function reported({ rcpt, action, reply, host, orcpt, retryUntil }: Told, now: number): ReportedRecipient {
   const [, type, address] = /^([A-Za-z0-9-]+);(.+)$/s.exec(orcpt ?? "") ?? [];
   return {
-    address: rcpt, action, status: statusOf(action, reply), lastAttempt: new Date(now),
+    address: rcpt,
+    action,
+    status: statusOf(action, reply),
+    lastAttempt: new Date(now),
     // "mx1.example.com [192.0.2.1]:25": the field takes the name.
-    ...(host !== undefined && { remoteMta: host.split(" ", 1)[0]! }), ...(retryUntil && { retryUntil }),
-    ...(reply.code === 0 ? {} : { diagnostic: [reply.code, reply.enhanced, reply.text].filter((word) => word !== "").join(" ") }),
+    ...(host !== undefined && { remoteMta: host.split(" ", 1)[0]! }),
+    ...(retryUntil && { retryUntil }),
+    ...(reply.code === 0
+      ? {}
+      : { diagnostic: [reply.code, reply.enhanced, reply.text].filter((word) => word !== "").join(" ") }),
     ...(address !== undefined && { original: { type: type!, address } }),
   };
 }

@@ -45,7 +45,12 @@ export function createReporter(parts: ReporterParts): Reporter {
   /** One after the other about one message: whoever comes second, as when it took so long that it is asked for again, sees what the first has told. */
   return (tale) => {
     const turn = (turns.get(tale.about) ?? Promise.resolve()).then(() => tell(tale));
-    const over = turn.then(() => {}, () => {}).then(() => void (turns.get(tale.about) === over && turns.delete(tale.about)));
+    const over = turn
+      .then(
+        () => {},
+        () => {},
+      )
+      .then(() => void (turns.get(tale.about) === over && turns.delete(tale.about)));
     turns.set(tale.about, over);
     return turn;
   };
@@ -63,10 +68,15 @@ export function createReporter(parts: ReporterParts): Reporter {
     // One action each: the subject and the returned part go by it.
     for (const group of Map.groupBy(rest, ([, { action }]) => action).values()) {
       // Whoever asks comes again: a flood of failures is told in the end, and is no flood of reports.
-      if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender) throw new Fault(`${tale.to} has been sent ${perSender} delivery reports in this hour: the next one waits`);
+      if ((await table.count(`to ${tale.to.toLowerCase()}`, clock.now())) > perSender)
+        throw new Fault(`${tale.to} has been sent ${perSender} delivery reports in this hour: the next one waits`);
       await send({ ...tale, recipients: group.map(([, one]) => one) });
       // Behind the report, not before it: a process that dies in between tells once more, and never not at all.
-      await table.mark(group.map(([mark]) => mark), clock.now() + REMEMBER_MS, clock.now());
+      await table.mark(
+        group.map(([mark]) => mark),
+        clock.now() + REMEMBER_MS,
+        clock.now(),
+      );
     }
     return "told";
   }
@@ -76,11 +86,27 @@ export function createReporter(parts: ReporterParts): Reporter {
     const [settled] = await queue.deliver(mail);
     if (settled === undefined || settled.ok) {
       trace({
-        message: tale.inbound?.id ?? tale.about, at: new Date(clock.now()), step: "replied", ...(tale.inbound?.rcpt !== undefined && { rcpt: tale.inbound.rcpt }),
-        ...(tale.account !== undefined && { account: tale.account }), ...(tale.zone !== undefined && { zone: tale.zone }), detail: { report: tale.recipients[0]!.action, from: `MAILER-DAEMON@${parts.domain}`, to: tale.to, messageId: mail.messageId, recipients: tale.recipients.map(({ rcpt }) => rcpt) },
+        message: tale.inbound?.id ?? tale.about,
+        at: new Date(clock.now()),
+        step: "replied",
+        ...(tale.inbound?.rcpt !== undefined && { rcpt: tale.inbound.rcpt }),
+        ...(tale.account !== undefined && { account: tale.account }),
+        ...(tale.zone !== undefined && { zone: tale.zone }),
+        detail: {
+          report: tale.recipients[0]!.action,
+          from: `MAILER-DAEMON@${parts.domain}`,
+          to: tale.to,
+          messageId: mail.messageId,
+          recipients: tale.recipients.map(({ rcpt }) => rcpt),
+        },
       });
-    } else if (settled.temporary) throw new Fault(`a delivery report to ${tale.to} could not be queued: ${settled.reply.text}`);
-    else log.warn({ to: tale.to, about: tale.about, reply: settled.reply }, "a delivery report cannot be sent to this address");
+    } else if (settled.temporary)
+      throw new Fault(`a delivery report to ${tale.to} could not be queued: ${settled.reply.text}`);
+    else
+      log.warn(
+        { to: tale.to, about: tale.about, reply: settled.reply },
+        "a delivery report cannot be sent to this address",
+      );
   }
 }
 

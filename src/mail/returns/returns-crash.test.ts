@@ -32,8 +32,17 @@ async function openService(folder: string, port: number, clock: Clock, dieAt?: M
   const die = (moment: Moment) => void (dieAt === moment && process.kill(process.pid, "SIGKILL"));
   const late: { tell?: (failure: Failure) => Promise<void> } = {};
   const outbound = createOutbound({
-    db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock, ids: randomIds, log: silentLog, name: "fwd.example", trace: () => {}, port,
-    resolver: resolverOf({ "example.net": { a: ["127.0.0.1"] }, "example.org": { a: ["127.0.0.1"] } }), onFailed: (failure) => late.tell!(failure), limits: { pollMs: 20, leaseMs: 500 },
+    db,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    name: "fwd.example",
+    trace: () => {},
+    port,
+    resolver: resolverOf({ "example.net": { a: ["127.0.0.1"] }, "example.org": { a: ["127.0.0.1"] } }),
+    onFailed: (failure) => late.tell!(failure),
+    limits: { pollMs: 20, leaseMs: 500 },
   });
   const queue: Transport = {
     async deliver(mail) {
@@ -45,7 +54,18 @@ async function openService(folder: string, port: number, clock: Clock, dieAt?: M
   };
   const srs = createSrs({ domain: "fwd.example", keys: ["srs"] });
   const returns = createReturns({
-    db, queue, srs, keys: ["paths"], forwardDomain: "fwd.example", label: "rp-bounce", name: "fwd.example", signer: createSigner({ clock }), trace: () => {}, clock, ids: randomIds, log: silentLog,
+    db,
+    queue,
+    srs,
+    keys: ["paths"],
+    forwardDomain: "fwd.example",
+    label: "rp-bounce",
+    name: "fwd.example",
+    signer: createSigner({ clock }),
+    trace: () => {},
+    clock,
+    ids: randomIds,
+    log: silentLog,
   });
   late.tell = async (failure) => {
     await returns.onFailed(failure);
@@ -59,7 +79,13 @@ if (process.argv[2] === "work") {
   const { outbound, srs } = await openService(folder, Number(port), systemClock, moment);
   const path = srs.forward("alice@example.org", Date.now());
   assert.ok(path.ok);
-  await outbound.enqueue({ messageId: "<x@fwd.example>", cause: "forward", from: path.address, to: ["bob@example.net"], raw: () => Buffer.from(MAIL) });
+  await outbound.enqueue({
+    messageId: "<x@fwd.example>",
+    cause: "forward",
+    from: path.address,
+    to: ["bob@example.net"],
+    raw: () => Buffer.from(MAIL),
+  });
   outbound.start();
   setTimeout(() => process.exit(1), 20_000);
 } else {
@@ -68,11 +94,15 @@ if (process.argv[2] === "work") {
       test(`${moment}: the next one tells, and nobody is told more than once more`, async (t) => {
         const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-crash-"));
         t.after(() => rm(folder, { recursive: true, force: true }));
-        const sink = await startSink({ rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 no such user" : undefined) });
+        const sink = await startSink({
+          rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 no such user" : undefined),
+        });
         const first = openSqlite({ path: join(folder, "test.db") });
         await migrate(first, [...outboundMigrations, ...returnsMigrations]);
         await first.close();
-        const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(sink.port), moment], { stdio: ["ignore", "inherit", "inherit"] });
+        const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(sink.port), moment], {
+          stdio: ["ignore", "inherit", "inherit"],
+        });
         assert.equal((await once(child, "exit"))[1], "SIGKILL", "it died where it was told to");
 
         const clock = createManualClock(Date.now() + 6 * MINUTE);
@@ -82,7 +112,10 @@ if (process.argv[2] === "work") {
           await db.close();
         });
         const tables = db.tables<OutboundTables>();
-        const open = tables.selectFrom("outbound_recipients").select("id").where((eb) => eb.or([eb("finished_at", "is", null), eb("tell_at", "is not", null)]));
+        const open = tables
+          .selectFrom("outbound_recipients")
+          .select("id")
+          .where((eb) => eb.or([eb("finished_at", "is", null), eb("tell_at", "is not", null)]));
         assert.ok((await open.execute()).length > 0, "there is something left to do");
         outbound.start();
         // Each look of the runner is a step of its clock.
@@ -90,7 +123,11 @@ if (process.argv[2] === "work") {
           clock.advance(100);
           return (await open.execute()).length === 0;
         });
-        const reports = sink.mails.map(({ from, to, raw }) => ({ from, to, told: readBounce(Buffer.from(raw, "latin1"))?.recipients.map(({ address, action }) => `${address} ${action}`) }));
+        const reports = sink.mails.map(({ from, to, raw }) => ({
+          from,
+          to,
+          told: readBounce(Buffer.from(raw, "latin1"))?.recipients.map(({ address, action }) => `${address} ${action}`),
+        }));
         const one = { from: "", to: ["alice@example.org"], told: ["bob@example.net failed"] };
         assert.deepEqual(reports, moment === "behind" ? [one, one] : [one]);
       });

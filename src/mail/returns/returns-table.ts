@@ -38,7 +38,8 @@ export const returnsMigrations: Migration[] = [
     name: "mail-returns-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("return_paths")
+      await db.schema
+        .createTable("return_paths")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("kind", key, (column) => column.notNull())
         .addColumn("account_id", key, (column) => column.notNull())
@@ -53,12 +54,14 @@ export const returnsMigrations: Migration[] = [
         .addColumn("expires_at", "bigint", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("return_paths_expiry").on("return_paths").columns(["expires_at", "id"]).execute();
-      await db.schema.createTable("return_marks")
+      await db.schema
+        .createTable("return_marks")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("expires_at", "bigint", (column) => column.notNull())
         .execute();
       await db.schema.createIndex("return_marks_expiry").on("return_marks").columns(["expires_at", "id"]).execute();
-      await db.schema.createTable("return_counts")
+      await db.schema
+        .createTable("return_counts")
         .addColumn("name", key, (column) => column.notNull())
         .addColumn("hour", "bigint", (column) => column.notNull())
         .addColumn("count", "integer", (column) => column.notNull())
@@ -78,32 +81,51 @@ const HOUR = 3_600_000;
 export function createReturnsTable(db: Db) {
   const tables: Kysely<ReturnsTables> = db.tables<ReturnsTables>();
   const commits = createCommits(db);
-  const pathById = prepared<PathRow>((arg) => tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")));
+  const pathById = prepared<PathRow>((arg) =>
+    tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")),
+  );
   const counted = prepared<{ count: number }>((arg) =>
-    tables.insertInto("return_counts").values({ name: arg<string>("name"), hour: arg<number>("hour"), count: 1 })
-      .onConflict((conflict) => conflict.columns(["name", "hour"]).doUpdateSet((eb) => ({ count: eb("return_counts.count", "+", 1) }))).returning("count"));
+    tables
+      .insertInto("return_counts")
+      .values({ name: arg<string>("name"), hour: arg<number>("hour"), count: 1 })
+      .onConflict((conflict) =>
+        conflict.columns(["name", "hour"]).doUpdateSet((eb) => ({ count: eb("return_counts.count", "+", 1) })),
+      )
+      .returning("count"),
+  );
 
   return {
     /** Forwards make one each while their senders wait: those of one moment share a commit. */
     insertPath: (row: PathRow): Promise<unknown> => commits.write(tables.insertInto("return_paths").values(row)),
 
-    insertPaths: (rows: readonly PathRow[]): Promise<unknown> => db.write(tables.insertInto("return_paths").values([...rows])),
+    insertPaths: (rows: readonly PathRow[]): Promise<unknown> =>
+      db.write(tables.insertInto("return_paths").values([...rows])),
 
     path: async (id: string): Promise<PathRow | undefined> => (await db.read(pathById({ id })))[0],
 
     /** Of these the ones that stand. */
     async marked(ids: readonly string[]): Promise<Set<string>> {
       if (ids.length === 0) return new Set();
-      return new Set((await db.read(tables.selectFrom("return_marks").select("id").where("id", "in", ids))).map(({ id }) => id));
+      return new Set(
+        (await db.read(tables.selectFrom("return_marks").select("id").where("id", "in", ids))).map(({ id }) => id),
+      );
     },
 
-    markedUntil: async (id: string): Promise<number | undefined> => (await db.read(tables.selectFrom("return_marks").select("expires_at").where("id", "=", id)))[0]?.expires_at,
+    markedUntil: async (id: string): Promise<number | undefined> =>
+      (await db.read(tables.selectFrom("return_marks").select("expires_at").where("id", "=", id)))[0]?.expires_at,
 
     /** A mark that stands stays as it is; one that is over is renewed. */
     async mark(ids: readonly string[], expiresAt: number, now: number): Promise<void> {
       if (ids.length === 0) return;
       const rows = ids.map((id) => ({ id, expires_at: expiresAt }));
-      await db.write(tables.insertInto("return_marks").values(rows).onConflict((conflict) => conflict.column("id").doUpdateSet({ expires_at: expiresAt }).where("return_marks.expires_at", "<", now)));
+      await db.write(
+        tables
+          .insertInto("return_marks")
+          .values(rows)
+          .onConflict((conflict) =>
+            conflict.column("id").doUpdateSet({ expires_at: expiresAt }).where("return_marks.expires_at", "<", now),
+          ),
+      );
     },
 
     /** One more of `name` in this hour; how many that makes. */
@@ -113,8 +135,20 @@ export function createReturnsTable(db: Db) {
 
     /** Deletes what nobody asks for any more, a bounded number of rows. True when there may be more. */
     async sweep(now: number): Promise<boolean> {
-      const paths = tables.selectFrom("return_paths").select("id").where("expires_at", "<", now).orderBy("expires_at").orderBy("id").limit(MANY);
-      const marks = tables.selectFrom("return_marks").select("id").where("expires_at", "<", now).orderBy("expires_at").orderBy("id").limit(MANY);
+      const paths = tables
+        .selectFrom("return_paths")
+        .select("id")
+        .where("expires_at", "<", now)
+        .orderBy("expires_at")
+        .orderBy("id")
+        .limit(MANY);
+      const marks = tables
+        .selectFrom("return_marks")
+        .select("id")
+        .where("expires_at", "<", now)
+        .orderBy("expires_at")
+        .orderBy("id")
+        .limit(MANY);
       const old = [
         await db.write(tables.deleteFrom("return_paths").where("id", "in", paths)),
         await db.write(tables.deleteFrom("return_marks").where("id", "in", marks)),

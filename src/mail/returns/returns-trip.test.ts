@@ -24,11 +24,25 @@ import { envelopeOf, MAIL, until } from "./returns.testing.ts";
 import { returnsMigrations } from "./returns-table.ts";
 
 /** Every server has an address of this machine, and all of them one port: as mail finds them in the world. */
-const ADDRESSES: Record<string, string> = { "example.org": "127.0.0.1", "example.net": "127.0.0.1", "two.example": "127.0.0.2", "fwd.example": "127.0.0.3" };
-const DNS = Object.assign({}, ...Object.keys(ADDRESSES).map((name) => ({ [`${name} TXT`]: [["v=spf1 ip4:127.0.0.0/29 -all"]], ...recordOf(keyOf(name)) }))) as Record<string, unknown[]>;
+const ADDRESSES: Record<string, string> = {
+  "example.org": "127.0.0.1",
+  "example.net": "127.0.0.1",
+  "two.example": "127.0.0.2",
+  "fwd.example": "127.0.0.3",
+};
+const DNS = Object.assign(
+  {},
+  ...Object.keys(ADDRESSES).map((name) => ({
+    [`${name} TXT`]: [["v=spf1 ip4:127.0.0.0/29 -all"]],
+    ...recordOf(keyOf(name)),
+  })),
+) as Record<string, unknown[]>;
 
 /** A whole forwarder: judges, forwards by way of its queue, and takes back what comes back. */
-async function startForwarder(t: TestContext, { domain, port, routes }: { domain: string; port: number; routes: Record<string, string> }) {
+async function startForwarder(
+  t: TestContext,
+  { domain, port, routes }: { domain: string; port: number; routes: Record<string, string> },
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-trip-"));
   const [clock, ids, log, trace] = [systemClock, randomIds, silentLog, memoryTrace()];
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -36,23 +50,73 @@ async function startForwarder(t: TestContext, { domain, port, routes }: { domain
   const spool = createSpool({ dir: join(folder, "spool"), ids });
   const late: { failed?: Parameters<typeof createOutbound>[0]["onFailed"] } = {};
   const outbound = createOutbound({
-    db, objects: await openFsObjects({ folder: join(folder, "objects") }), clock, ids, log, name: domain, trace, port, resolver: resolverOf(Object.fromEntries(Object.entries(ADDRESSES).map(([name, a]) => [name, { a: [a] }]))),
+    db,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    clock,
+    ids,
+    log,
+    name: domain,
+    trace,
+    port,
+    resolver: resolverOf(Object.fromEntries(Object.entries(ADDRESSES).map(([name, a]) => [name, { a: [a] }]))),
     onFailed: (failure) => late.failed!(failure),
   });
   const [srs, signer] = [createSrs({ domain, keys: [`srs of ${domain}`] }), createSigner({ clock })];
   const key = { ...keyOf(domain), algorithm: "rsa" as const };
-  const returns = createReturns({ db, queue: outbound.queue, srs, keys: [`paths of ${domain}`], forwardDomain: domain, label: "rp-bounce", name: domain, signer, signWith: async () => [key], trace, clock, ids, log });
+  const returns = createReturns({
+    db,
+    queue: outbound.queue,
+    srs,
+    keys: [`paths of ${domain}`],
+    forwardDomain: domain,
+    label: "rp-bounce",
+    name: domain,
+    signer,
+    signWith: async () => [key],
+    trace,
+    clock,
+    ids,
+    log,
+  });
   late.failed = returns.onFailed;
   const authenticator = createAuthenticator({ resolver: tableResolver(DNS), authservId: domain, clock });
-  const forwarding = createForwarding({ transport: outbound.queue, signer, srs, spool, clock, ids, returns, loopKeys: [`loops of ${domain}`], keysOf: async () => [], serviceKey: async () => [key] });
+  const forwarding = createForwarding({
+    transport: outbound.queue,
+    signer,
+    srs,
+    spool,
+    clock,
+    ids,
+    returns,
+    loopKeys: [`loops of ${domain}`],
+    keysOf: async () => [],
+    serviceKey: async () => [key],
+  });
   const receiver = createReceiver({
-    runtime: runtimeOf({}), route: (rcpt) => (routes[rcpt] === undefined ? { kind: "none" } : { kind: "forward", to: [routes[rcpt]!] }), transport: outbound.queue, spool, trace, clock, ids, log, authenticator, forwarding, returns,
+    runtime: runtimeOf({}),
+    route: (rcpt) => (routes[rcpt] === undefined ? { kind: "none" } : { kind: "forward", to: [routes[rcpt]!] }),
+    transport: outbound.queue,
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
+    authenticator,
+    forwarding,
+    returns,
   });
   const smtp = await startSink({
-    address: ADDRESSES[domain]!, listenPort: port,
+    address: ADDRESSES[domain]!,
+    listenPort: port,
     async data({ from, to, raw }) {
-      const early = (await Promise.all(to.map((rcpt) => receiver.checkRecipient(rcpt, envelopeOf(from, to))))).find((one) => one !== undefined);
-      const { code, enhanced, text } = early ?? foldReplies(await receiver.receive({ ...envelopeOf(from, to), ip: "127.0.0.1" }, spool.hold(Buffer.from(raw, "latin1"))));
+      const early = (await Promise.all(to.map((rcpt) => receiver.checkRecipient(rcpt, envelopeOf(from, to))))).find(
+        (one) => one !== undefined,
+      );
+      const { code, enhanced, text } =
+        early ??
+        foldReplies(
+          await receiver.receive({ ...envelopeOf(from, to), ip: "127.0.0.1" }, spool.hold(Buffer.from(raw, "latin1"))),
+        );
       return code === 250 ? undefined : `${code} ${enhanced} ${text}`;
     },
   });
@@ -66,25 +130,68 @@ async function startForwarder(t: TestContext, { domain, port, routes }: { domain
   return { smtp, outbound, trace };
 }
 
-test("a bounce finds its way back through two forwarders, over real SMTP, and ends at the first sender", { timeout: 60_000 }, async (t) => {
-  const world = await startSink({ rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 <bob@example.net> no such user" : undefined) });
-  const first = await startForwarder(t, { domain: "two.example", port: world.port, routes: { "list@two.example": "info@fwd.example" } });
-  const second = await startForwarder(t, { domain: "fwd.example", port: world.port, routes: { "info@fwd.example": "bob@example.net" } });
+test(
+  "a bounce finds its way back through two forwarders, over real SMTP, and ends at the first sender",
+  { timeout: 60_000 },
+  async (t) => {
+    const world = await startSink({
+      rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 <bob@example.net> no such user" : undefined),
+    });
+    const first = await startForwarder(t, {
+      domain: "two.example",
+      port: world.port,
+      routes: { "list@two.example": "info@fwd.example" },
+    });
+    const second = await startForwarder(t, {
+      domain: "fwd.example",
+      port: world.port,
+      routes: { "info@fwd.example": "bob@example.net" },
+    });
 
-  await first.outbound.enqueue({ messageId: "<first@example.org>", cause: "send", from: "alice@example.org", to: ["list@two.example"], raw: () => Buffer.from(MAIL) });
-  await until(() => world.mails.length > 0);
+    await first.outbound.enqueue({
+      messageId: "<first@example.org>",
+      cause: "send",
+      from: "alice@example.org",
+      to: ["list@two.example"],
+      raw: () => Buffer.from(MAIL),
+    });
+    await until(() => world.mails.length > 0);
 
-  const [there] = second.smtp.mails;
-  assert.match(there!.from, /^SRS0=.+=example\.org=alice@two\.example$/);
-  // fwd.example writes SRS1 over it, is refused by the last server, and sends its report to what it forwarded for.
-  const back = first.smtp.mails.at(-1)!;
-  assert.deepEqual([back.from, back.to], ["", [there!.from]]);
-  assert.deepEqual(world.mails.map(({ from, to }) => [from, to]), [["", ["alice@example.org"]]]);
-  const bounce = readBounce(Buffer.from(world.mails[0]!.raw, "latin1"))!;
-  assert.deepEqual([bounce.reportingMta, bounce.messageId, bounce.recipients], ["fwd.example", "<first@example.org>", [{ address: "info@fwd.example", action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 <info@fwd.example> no such user" }]]);
+    const [there] = second.smtp.mails;
+    assert.match(there!.from, /^SRS0=.+=example\.org=alice@two\.example$/);
+    // fwd.example writes SRS1 over it, is refused by the last server, and sends its report to what it forwarded for.
+    const back = first.smtp.mails.at(-1)!;
+    assert.deepEqual([back.from, back.to], ["", [there!.from]]);
+    assert.deepEqual(
+      world.mails.map(({ from, to }) => [from, to]),
+      [["", ["alice@example.org"]]],
+    );
+    const bounce = readBounce(Buffer.from(world.mails[0]!.raw, "latin1"))!;
+    assert.deepEqual(
+      [bounce.reportingMta, bounce.messageId, bounce.recipients],
+      [
+        "fwd.example",
+        "<first@example.org>",
+        [
+          {
+            address: "info@fwd.example",
+            action: "failed",
+            status: "5.1.1",
+            diagnostic: "550 5.1.1 <info@fwd.example> no such user",
+          },
+        ],
+      ],
+    );
 
-  // Whoever saw the address on the way cannot write to Alice with it.
-  const [refused] = await first.outbound.relay.deliver({ messageId: "<spam@x>", cause: "send", from: "mallory@example.net", to: [there!.from], raw: () => Buffer.from(MAIL) });
-  assert.ok(refused && !refused.ok);
-  assert.match(refused.reply.text, /Only delivery reports/);
-});
+    // Whoever saw the address on the way cannot write to Alice with it.
+    const [refused] = await first.outbound.relay.deliver({
+      messageId: "<spam@x>",
+      cause: "send",
+      from: "mallory@example.net",
+      to: [there!.from],
+      raw: () => Buffer.from(MAIL),
+    });
+    assert.ok(refused && !refused.ok);
+    assert.match(refused.reply.text, /Only delivery reports/);
+  },
+);

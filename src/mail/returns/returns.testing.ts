@@ -20,13 +20,24 @@ import type { BounceList, ReturnsService } from "./types.ts";
 
 export const NOON = Date.UTC(2026, 0, 5, 12);
 export const DAY = 86_400_000;
-export const KEY = generateKeyPairSync("rsa", { modulusLength: 1024, privateKeyEncoding: { type: "pkcs8", format: "pem" }, publicKeyEncoding: { type: "spki", format: "pem" } });
+export const KEY = generateKeyPairSync("rsa", {
+  modulusLength: 1024,
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  publicKeyEncoding: { type: "spki", format: "pem" },
+});
 
 export type Entry = Parameters<BounceList["add"]>[0];
 
-export const MAIL = "From: alice@example.org\r\nTo: info@here.example\r\nMessage-ID: <first@example.org>\r\nSubject: hello\r\n\r\nthe body\r\n";
+export const MAIL =
+  "From: alice@example.org\r\nTo: info@here.example\r\nMessage-ID: <first@example.org>\r\nSubject: hello\r\n\r\nthe body\r\n";
 
-export const envelopeOf = (from: string, to: string[]): Envelope => ({ from, to, helo: "mx.example.net", ip: "192.0.2.1", smtputf8: false });
+export const envelopeOf = (from: string, to: string[]): Envelope => ({
+  from,
+  to,
+  helo: "mx.example.net",
+  ip: "192.0.2.1",
+  smtputf8: false,
+});
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const start = performance.now();
@@ -63,8 +74,19 @@ export interface RoomOptions {
 }
 
 /** A real queue, real SMTP to a sink, and what comes back. */
-export const openRoom = (engine: TestEngine) =>
-  async (t: TestContext, { rules = {}, limits = {}, outbound: more = {}, returns: others = {}, forwardDomain = "fwd.example", authenticated = true }: RoomOptions = {}): Promise<Room> => {
+export const openRoom =
+  (engine: TestEngine) =>
+  async (
+    t: TestContext,
+    {
+      rules = {},
+      limits = {},
+      outbound: more = {},
+      returns: others = {},
+      forwardDomain = "fwd.example",
+      authenticated = true,
+    }: RoomOptions = {},
+  ): Promise<Room> => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
     const stops: (() => Promise<void>)[] = [];
     t.after(async () => {
@@ -78,28 +100,72 @@ export const openRoom = (engine: TestEngine) =>
     const trace = (event: TraceEvent) => void events.push(event);
     const late: { returns?: ReturnsService } = {};
     const outbound = createOutbound({
-      db, objects: await openFsObjects({ folder }), clock, ids: randomIds, log: silentLog, name: "mx.fwd.example", trace, port: sink.port,
-      resolver: resolverOf(Object.fromEntries(["example.org", "example.net", "two.example", "fwd.example", "dead.example"].map((name) => [name, { a: ["127.0.0.1"] }]))),
-      onFailed: (failure) => late.returns!.onFailed(failure), ...more,
+      db,
+      objects: await openFsObjects({ folder }),
+      clock,
+      ids: randomIds,
+      log: silentLog,
+      name: "mx.fwd.example",
+      trace,
+      port: sink.port,
+      resolver: resolverOf(
+        Object.fromEntries(
+          ["example.org", "example.net", "two.example", "fwd.example", "dead.example"].map((name) => [
+            name,
+            { a: ["127.0.0.1"] },
+          ]),
+        ),
+      ),
+      onFailed: (failure) => late.returns!.onFailed(failure),
+      ...more,
     });
     const srs = createSrs({ domain: forwardDomain, keys: [`srs key of ${forwardDomain}`] });
-    const returns = late.returns = createReturns({
-      db, queue: outbound.queue, srs, keys: ["path key"], forwardDomain, label: "rp-bounce", name: "mx.fwd.example", signer: createSigner({ clock }),
+    const returns = (late.returns = createReturns({
+      db,
+      queue: outbound.queue,
+      srs,
+      keys: ["path key"],
+      forwardDomain,
+      label: "rp-bounce",
+      name: "mx.fwd.example",
+      signer: createSigner({ clock }),
       signWith: async () => [{ domain: forwardDomain, selector: "s1", privateKey: KEY.privateKey }],
-      list: { add: async (entry) => void entries.push(entry) }, trace, clock, ids: randomIds, log: silentLog, limits, ...others,
-    });
+      list: { add: async (entry) => void entries.push(entry) },
+      trace,
+      clock,
+      ids: randomIds,
+      log: silentLog,
+      limits,
+      ...others,
+    }));
     stops.push(() => outbound.stop({ graceMs: 0 }));
     outbound.start();
     const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds });
     const source = (text: string | Buffer) => spool.hold(Buffer.from(text as string));
     return {
-      returns, outbound, sink, clock, events, entries, srs, source,
+      returns,
+      outbound,
+      sink,
+      clock,
+      events,
+      entries,
+      srs,
+      source,
       async take(rcpt, text, from = "") {
-        const settled: Settled = await returns.take({ rcpt, envelope: envelopeOf(from, [rcpt]), source: source(text), isAuthenticated: async () => authenticated });
+        const settled: Settled = await returns.take({
+          rcpt,
+          envelope: envelopeOf(from, [rcpt]),
+          source: source(text),
+          isAuthenticated: async () => authenticated,
+        });
         return settled.ok ? "ok" : `${settled.reply.code} ${settled.reply.enhanced} ${settled.reply.text}`;
       },
       async drained() {
-        const waiting = db.tables<OutboundTables>().selectFrom("outbound_recipients").select("id").where((eb) => eb.or([eb("finished_at", "is", null), eb("tell_at", "is not", null)]));
+        const waiting = db
+          .tables<OutboundTables>()
+          .selectFrom("outbound_recipients")
+          .select("id")
+          .where((eb) => eb.or([eb("finished_at", "is", null), eb("tell_at", "is not", null)]));
         await until(async () => (await db.read(waiting)).length === 0);
       },
       steps: () => events.map(({ message, step, rcpt }) => `${message} ${step} ${rcpt ?? ""}`.trim()),
@@ -107,19 +173,90 @@ export const openRoom = (engine: TestEngine) =>
   };
 
 /** What another server says about mail that it could not deliver. */
-export const bounceOf = (rcpt: string, { status = "5.1.1", words = "550 5.1.1 No such user", id = "<bounce-1@mx.example.net>", original, action = "failed" }: { status?: string; words?: string; id?: string; original?: string; action?: string } = {}) => [
-  "From: MAILER-DAEMON@mx.example.net", "To: <>", "Subject: Undelivered Mail", `Message-ID: ${id}`, "MIME-Version: 1.0",
-  'Content-Type: multipart/report; report-type=delivery-status; boundary="b1"', "", "--b1", "Content-Type: text/plain", "", "It did not work.", "",
-  "--b1", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.example.net", "",
-  ...(original === undefined ? [] : [`Original-Recipient: rfc822; ${original}`]), `Final-Recipient: rfc822; ${rcpt}`, `Action: ${action}`, `Status: ${status}`, `Diagnostic-Code: smtp; ${words}`, "",
-  "--b1", "Content-Type: text/rfc822-headers", "", "Message-ID: <first@example.org>", "Subject: hello", "", "--b1--", "",
-].join("\r\n");
+export const bounceOf = (
+  rcpt: string,
+  {
+    status = "5.1.1",
+    words = "550 5.1.1 No such user",
+    id = "<bounce-1@mx.example.net>",
+    original,
+    action = "failed",
+  }: { status?: string; words?: string; id?: string; original?: string; action?: string } = {},
+) =>
+  [
+    "From: MAILER-DAEMON@mx.example.net",
+    "To: <>",
+    "Subject: Undelivered Mail",
+    `Message-ID: ${id}`,
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b1"',
+    "",
+    "--b1",
+    "Content-Type: text/plain",
+    "",
+    "It did not work.",
+    "",
+    "--b1",
+    "Content-Type: message/delivery-status",
+    "",
+    "Reporting-MTA: dns; mx.example.net",
+    "",
+    ...(original === undefined ? [] : [`Original-Recipient: rfc822; ${original}`]),
+    `Final-Recipient: rfc822; ${rcpt}`,
+    `Action: ${action}`,
+    `Status: ${status}`,
+    `Diagnostic-Code: smtp; ${words}`,
+    "",
+    "--b1",
+    "Content-Type: text/rfc822-headers",
+    "",
+    "Message-ID: <first@example.org>",
+    "Subject: hello",
+    "",
+    "--b1--",
+    "",
+  ].join("\r\n");
 
 /** What a provider says about mail that one of its readers calls abuse. */
-export const complaintOf = ({ type = "abuse", rcpt, mailFrom, id = "<arf-1@provider.example>", to }: { type?: string; rcpt?: string; mailFrom?: string; id?: string; to?: string } = {}) => [
-  "From: <abuse@provider.example>", "To: <abuse@here.example>", "Subject: FW: Earn money", `Message-ID: ${id}`, "MIME-Version: 1.0",
-  'Content-Type: multipart/report; report-type=feedback-report; boundary="part1"', "", "--part1", "Content-Type: text/plain; charset=us-ascii", "", "This is an email abuse report.", "",
-  "--part1", "Content-Type: message/feedback-report", "", `Feedback-Type: ${type}`, "User-Agent: SomeGenerator/1.0", "Version: 1",
-  ...(mailFrom === undefined ? [] : [`Original-Mail-From: <${mailFrom}>`]), ...(rcpt === undefined ? [] : [`Original-Rcpt-To: <${rcpt}>`]), "",
-  "--part1", "Content-Type: message/rfc822", "", "From: <news@here.example>", ...(to === undefined ? [] : [`To: <${to}>`]), "Message-ID: <sent@here.example>", "Subject: Earn money", "", "Spam Spam Spam", "", "--part1--", "",
-].join("\r\n");
+export const complaintOf = ({
+  type = "abuse",
+  rcpt,
+  mailFrom,
+  id = "<arf-1@provider.example>",
+  to,
+}: { type?: string; rcpt?: string; mailFrom?: string; id?: string; to?: string } = {}) =>
+  [
+    "From: <abuse@provider.example>",
+    "To: <abuse@here.example>",
+    "Subject: FW: Earn money",
+    `Message-ID: ${id}`,
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/report; report-type=feedback-report; boundary="part1"',
+    "",
+    "--part1",
+    "Content-Type: text/plain; charset=us-ascii",
+    "",
+    "This is an email abuse report.",
+    "",
+    "--part1",
+    "Content-Type: message/feedback-report",
+    "",
+    `Feedback-Type: ${type}`,
+    "User-Agent: SomeGenerator/1.0",
+    "Version: 1",
+    ...(mailFrom === undefined ? [] : [`Original-Mail-From: <${mailFrom}>`]),
+    ...(rcpt === undefined ? [] : [`Original-Rcpt-To: <${rcpt}>`]),
+    "",
+    "--part1",
+    "Content-Type: message/rfc822",
+    "",
+    "From: <news@here.example>",
+    ...(to === undefined ? [] : [`To: <${to}>`]),
+    "Message-ID: <sent@here.example>",
+    "Subject: Earn money",
+    "",
+    "Spam Spam Spam",
+    "",
+    "--part1--",
+    "",
+  ].join("\r\n");

@@ -53,30 +53,87 @@ export interface ReturnsLimits {
 }
 
 /** Servers try for five days, and people's own take longer: as SRS does. */
-export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = { pathDays: 21, reportsPerSender: 100, perPath: 200, delayMs: 4 * 3_600_000 };
+export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = {
+  pathDays: 21,
+  reportsPerSender: 100,
+  perPath: 200,
+  delayMs: 4 * 3_600_000,
+};
 
 const DAY_MS = 86_400_000;
 
 export function createReturns(options: ReturnsOptions): ReturnsService {
-  const { db, queue, srs, keys, forwardDomain, label, name, signer, signWith = async () => [], list, sends = async () => true, trace, clock, ids, log } = options;
+  const {
+    db,
+    queue,
+    srs,
+    keys,
+    forwardDomain,
+    label,
+    name,
+    signer,
+    signWith = async () => [],
+    list,
+    sends = async () => true,
+    trace,
+    clock,
+    ids,
+    log,
+  } = options;
   const limits = { ...DEFAULT_RETURNS_LIMITS, ...options.limits };
   const stored = createReturnsTable(db);
   const later = createLaterPaths({ table: stored, log });
   const table = { ...stored, path: later.path };
   const paths = createPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
   const failures = createFailures({ srs, paths, table, list, clock });
-  const report = createReporter({ table, queue, trace, log, clock, ids, signer, keys: signWith, name, domain: forwardDomain, perSender: limits.reportsPerSender });
-  const { refusal, take } = createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath: limits.perPath });
+  const report = createReporter({
+    table,
+    queue,
+    trace,
+    log,
+    clock,
+    ids,
+    signer,
+    keys: signWith,
+    name,
+    domain: forwardDomain,
+    perSender: limits.reportsPerSender,
+  });
+  const { refusal, take } = createTake({
+    srs,
+    paths,
+    table,
+    failures,
+    queue,
+    trace,
+    clock,
+    ids,
+    forwardDomain,
+    perPath: limits.perPath,
+  });
   const notices = createNotices({ db, failures, report, clock, log, delayMs: limits.delayMs });
 
   const newPath = ({ account, zone }: Pick<ReturnPathRequest, "account" | "zone">, now: number) => ({
-    id: pathId(ids.hex()), account_id: account ?? "", zone_id: zone ?? null, created_at: now, expires_at: now + (limits.pathDays + 1) * DAY_MS,
+    id: pathId(ids.hex()),
+    account_id: account ?? "",
+    zone_id: zone ?? null,
+    created_at: now,
+    expires_at: now + (limits.pathDays + 1) * DAY_MS,
   });
 
   async function pathFor(request: ReturnPathRequest): Promise<string> {
     const now = clock.now();
     const { inbound, sender, vouched } = request;
-    const row: PathRow = { ...newPath(request, now), kind: "forward", message_id: inbound.id, header_id: "", domain: null, sender: vouched ? sender : "", rcpt: inbound.rcpt, recipients: "[]" };
+    const row: PathRow = {
+      ...newPath(request, now),
+      kind: "forward",
+      message_id: inbound.id,
+      header_id: "",
+      domain: null,
+      sender: vouched ? sender : "",
+      rcpt: inbound.rcpt,
+      recipients: "[]",
+    };
     await (vouched ? table.insertPath(row) : later.add(row));
     return paths.make(row.id, forwardDomain, now);
   }
@@ -84,27 +141,59 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
   async function pathsFor(request: SendingPathsRequest): Promise<string[]> {
     const now = clock.now();
     const { domain, messageId, to, message = messageId, from = "" } = request;
-    const row: PathRow = { ...newPath(request, now), kind: "sent", message_id: message, header_id: messageId, domain, sender: from, rcpt: null, recipients: JSON.stringify(to) };
+    const row: PathRow = {
+      ...newPath(request, now),
+      kind: "sent",
+      message_id: message,
+      header_id: messageId,
+      domain,
+      sender: from,
+      rcpt: null,
+      recipients: JSON.stringify(to),
+    };
     await table.insertPath(row);
     return to.map((_, member) => paths.make(row.id, paths.hostOf(domain), now, member));
   }
 
-  async function bounce({ account, zone, inbound, envelope, vouched, recipients, source, arrivedAt }: BounceRequest): Promise<boolean> {
+  async function bounce({
+    account,
+    zone,
+    inbound,
+    envelope,
+    vouched,
+    recipients,
+    source,
+    arrivedAt,
+  }: BounceRequest): Promise<boolean> {
     const told = await report({
-      to: envelope.from, vouched, about: inbound.id, account, zone, inbound: { id: inbound.id, ...(recipients.length === 1 && { rcpt: recipients[0]!.rcpt }) }, arrived: arrivedAt,
+      to: envelope.from,
+      vouched,
+      about: inbound.id,
+      account,
+      zone,
+      inbound: { id: inbound.id, ...(recipients.length === 1 && { rcpt: recipients[0]!.rcpt }) },
+      arrived: arrivedAt,
       ...(envelope.dsn && { dsn: envelope.dsn }),
-      recipients: recipients.map(({ action = "failed", ...one }) => ({ ...one, action, ...envelope.dsn?.to?.[one.rcpt] })),
+      recipients: recipients.map(({ action = "failed", ...one }) => ({
+        ...one,
+        action,
+        ...envelope.dsn?.to?.[one.rcpt],
+      })),
       original: async () => ({ head: source.headerBlock, whole: () => wholeOf(source), size: source.size }),
     });
     return told === "told" || told === "before";
   }
 
   return {
-    pathFor, pathsFor,
+    pathFor,
+    pathsFor,
     isReturnPath: (rcpt) => srs.isOurs(rcpt) || paths.has(rcpt) || paths.abuseDeskOf(rcpt) !== undefined,
     async check(rcpt, { from }) {
       const sentFrom = paths.abuseDeskOf(rcpt);
-      return refusal(rcpt, from) ?? (sentFrom === undefined || (await sends(sentFrom)) ? undefined : replyOf(returnsErrors.noSuchPath()));
+      return (
+        refusal(rcpt, from) ??
+        (sentFrom === undefined || (await sends(sentFrom)) ? undefined : replyOf(returnsErrors.noSuchPath()))
+      );
     },
     async take(mail) {
       try {
@@ -121,7 +210,12 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
       await report(await failures.taleOf(failure));
     },
     noteRefused: ({ account, domain, rcpt, reply }) =>
-      failures.suppress(account, rcpt, reply.code < 500 ? undefined : suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text }), { domain, note: `${reply.code} ${reply.enhanced} ${reply.text}` }),
+      failures.suppress(
+        account,
+        rcpt,
+        reply.code < 500 ? undefined : suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text }),
+        { domain, note: `${reply.code} ${reply.enhanced} ${reply.text}` },
+      ),
     flush: later.flush,
     async sweep() {
       await notices();

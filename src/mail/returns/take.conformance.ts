@@ -9,7 +9,16 @@ const ONLY_REPORTS = "550 5.7.1 Only delivery reports are taken at this address"
 const NO_SUCH = "550 5.1.1 No mail was sent with this return path";
 const EXPIRED = "550 5.1.1 This return path is not valid any more";
 
-const sentTo = ({ returns }: Room, to: string[]) => returns.pathsFor({ account: "acc", zone: "zone", domain: "Here.Example", messageId: "<sent@here.example>", message: "m1", to, from: "app@here.example" });
+const sentTo = ({ returns }: Room, to: string[]) =>
+  returns.pathsFor({
+    account: "acc",
+    zone: "zone",
+    domain: "Here.Example",
+    messageId: "<sent@here.example>",
+    message: "m1",
+    to,
+    from: "app@here.example",
+  });
 const sent = async (room: Room): Promise<string> => (await sentTo(room, ["bob@example.net"]))[0]!;
 
 /** What comes to a return path. */
@@ -26,13 +35,26 @@ export function takeConformance(engine: TestEngine): void {
       // Relays change the case of local parts.
       assert.equal(await take(again.address.toLowerCase(), bounceOf("info@here.example")), "ok");
       await drained();
-      assert.deepEqual(sink.mails.map(({ from, to }) => [from, to.map((one) => one.toLowerCase())]), [["", [first.address.toLowerCase()]]]);
+      assert.deepEqual(
+        sink.mails.map(({ from, to }) => [from, to.map((one) => one.toLowerCase())]),
+        [["", [first.address.toLowerCase()]]],
+      );
 
-      const other = await open(t, { forwardDomain: "two.example", returns: { srs: createSrs({ domain: "two.example", keys: ["other"] }) } });
+      const other = await open(t, {
+        forwardDomain: "two.example",
+        returns: { srs: createSrs({ domain: "two.example", keys: ["other"] }) },
+      });
       assert.equal(await other.take(sink.mails[0]!.to[0]!, sink.mails[0]!.raw), "ok");
       await other.drained();
-      assert.deepEqual(other.sink.mails.map(({ from, to }) => [from, to]), [["", ["alice@example.org"]]]);
-      assert.equal(other.sink.mails[0]!.raw.replace(/^(?:Received|X-)[^]*?\r\n(?=\S)/gm, ""), bounceOf("info@here.example"), "octet for octet what the last server said");
+      assert.deepEqual(
+        other.sink.mails.map(({ from, to }) => [from, to]),
+        [["", ["alice@example.org"]]],
+      );
+      assert.equal(
+        other.sink.mails[0]!.raw.replace(/^(?:Received|X-)[^]*?\r\n(?=\S)/gm, ""),
+        bounceOf("info@here.example"),
+        "octet for octet what the last server said",
+      );
     });
 
     test("rejects a message that is not a delivery report, whatever its sender", async (t) => {
@@ -40,16 +62,23 @@ export function takeConformance(engine: TestEngine): void {
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
       const long = `${"x".repeat(60)}@example.org`;
-      const token = await returns.pathFor({ sender: long, vouched: true, inbound: { id: "in1", rcpt: "info@here.example" } });
+      const token = await returns.pathFor({
+        sender: long,
+        vouched: true,
+        inbound: { id: "in1", rcpt: "info@here.example" },
+      });
       const others = {
         "plain text": "From: x@spam.example\r\nSubject: hello\r\n\r\nBuy!\r\n",
-        "an automatic answer": "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n",
+        "an automatic answer":
+          "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n",
         "a complaint": complaintOf({ rcpt: "bob@example.net" }),
         "a report without a recipient": bounceOf("bob@example.net").replace(/Final-Recipient.*\r\n/, ""),
         "no header": "no header at all",
       };
-      for (const [what, text] of Object.entries(others)) for (const rcpt of [path.address, token]) assert.equal(await take(rcpt, text), ONLY_REPORTS, what);
-      const qmail = "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
+      for (const [what, text] of Object.entries(others))
+        for (const rcpt of [path.address, token]) assert.equal(await take(rcpt, text), ONLY_REPORTS, what);
+      const qmail =
+        "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
       for (const rcpt of [path.address, token]) assert.equal(await take(rcpt, qmail), "ok");
       await drained();
       assert.deepEqual(sink.mails.map(({ to }) => to[0]).sort(), ["alice@example.org", long]);
@@ -81,8 +110,12 @@ export function takeConformance(engine: TestEngine): void {
       assert.equal(await take(path.address.toLowerCase(), bounceOf("x@here.example")), "ok");
       assert.equal(steps().filter((step) => / dropped /.test(step)).length, 1);
       const answers: string[] = [];
-      for (let n = 0; n < 10; n++) answers.push(await take(path.address, bounceOf("x@here.example", { id: `<other-${n}@mx.example.net>` })));
-      assert.deepEqual([answers.filter((one) => one === "ok").length, new Set(answers.slice(4))], [4, new Set(["450 4.7.1 Too many reports for this address, try again later"])]);
+      for (let n = 0; n < 10; n++)
+        answers.push(await take(path.address, bounceOf("x@here.example", { id: `<other-${n}@mx.example.net>` })));
+      assert.deepEqual(
+        [answers.filter((one) => one === "ok").length, new Set(answers.slice(4))],
+        [4, new Set(["450 4.7.1 Too many reports for this address, try again later"])],
+      );
       await drained();
       assert.equal(sink.mails.length, 5);
     });
@@ -104,14 +137,32 @@ export function takeConformance(engine: TestEngine): void {
       const { returns, take, drained, sink, events } = await open(t);
       const long = `${"x".repeat(60)}@example.org`;
       const inbound = { id: "in1", rcpt: "info@here.example" };
-      const [known, unknown] = await Promise.all([true, false].map((vouched) => returns.pathFor({ account: "acc", zone: "zone", sender: long, vouched, inbound })));
+      const [known, unknown] = await Promise.all(
+        [true, false].map((vouched) =>
+          returns.pathFor({ account: "acc", zone: "zone", sender: long, vouched, inbound }),
+        ),
+      );
       assert.match(known!, /^[a-z0-9-]+@fwd\.example$/);
       assert.equal(await take(known!.toUpperCase(), bounceOf("bob@example.net")), "ok");
       assert.equal(await take(unknown!, bounceOf("bob@example.net")), "ok");
       await drained();
-      assert.deepEqual(sink.mails.map(({ from, to }) => [from, to]), [["", [long]]]);
+      assert.deepEqual(
+        sink.mails.map(({ from, to }) => [from, to]),
+        [["", [long]]],
+      );
       const bounced = events.filter(({ step, detail }) => step === "bounced" && detail["report"] === true);
-      assert.deepEqual(bounced.map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["code"], detail["enhanced"], detail["to"]]), Array.from({ length: 2 }, () => ["in1", "info@here.example", "acc", "zone", 550, "5.1.1", "bob@example.net"]));
+      assert.deepEqual(
+        bounced.map(({ message, rcpt, account, zone, detail }) => [
+          message,
+          rcpt,
+          account,
+          zone,
+          detail["code"],
+          detail["enhanced"],
+          detail["to"],
+        ]),
+        Array.from({ length: 2 }, () => ["in1", "info@here.example", "acc", "zone", 550, "5.1.1", "bob@example.net"]),
+      );
       assert.equal(await take(known!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), ONLY_REPORTS);
     });
   });
@@ -124,10 +175,27 @@ export function takeConformance(engine: TestEngine): void {
       assert.ok(path.indexOf("@") <= 64 && room.returns.isReturnPath(path));
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
-      assert.deepEqual(room.entries, [{ account: "acc", email: "bob@example.net", reason: "hard_bounce", expiresAt: new Date(NOON + 7 * DAY), domain: "Here.Example", note: "5.1.1 550 5.1.1 No such user" }]);
-      assert.deepEqual(room.events.filter(({ step }) => step === "bounced").map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["text"]]), [["m1", "bob@example.net", "acc", "zone", "550 5.1.1 No such user"]]);
+      assert.deepEqual(room.entries, [
+        {
+          account: "acc",
+          email: "bob@example.net",
+          reason: "hard_bounce",
+          expiresAt: new Date(NOON + 7 * DAY),
+          domain: "Here.Example",
+          note: "5.1.1 550 5.1.1 No such user",
+        },
+      ]);
+      assert.deepEqual(
+        room.events
+          .filter(({ step }) => step === "bounced")
+          .map(({ message, rcpt, account, zone, detail }) => [message, rcpt, account, zone, detail["text"]]),
+        [["m1", "bob@example.net", "acc", "zone", "550 5.1.1 No such user"]],
+      );
       const [handled, ...more] = room.events.filter(({ step }) => step === "handled");
-      assert.deepEqual([handled!.rcpt, handled!.account, handled!.zone, handled!.detail, more], [path, "acc", "zone", { report: true, about: "<sent@here.example>" }, []]);
+      assert.deepEqual(
+        [handled!.rcpt, handled!.account, handled!.zone, handled!.detail, more],
+        [path, "acc", "zone", { report: true, about: "<sent@here.example>" }, []],
+      );
       await room.drained();
       assert.deepEqual(room.sink.mails, []);
     });
@@ -138,7 +206,11 @@ export function takeConformance(engine: TestEngine): void {
         room.clock.advance(wait * DAY);
         assert.equal(await room.take(await sent(room), bounceOf("Bob@Example.net", { id: `<${wait}@x>` })), "ok");
       }
-      assert.deepEqual(room.entries.map(({ expiresAt }) => expiresAt === null), [false, false, true, false], "at once, a day later, nine days later, and when the first is long ago");
+      assert.deepEqual(
+        room.entries.map(({ expiresAt }) => expiresAt === null),
+        [false, false, true, false],
+        "at once, a day later, nine days later, and when the first is long ago",
+      );
     });
 
     test("is about whom the message went to, whatever its report says", async (t) => {
@@ -146,40 +218,93 @@ export function takeConformance(engine: TestEngine): void {
       const one = await sent(room);
       const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(one, bounceOf("bob@behind-his-alias.example")), "ok");
-      assert.equal(await room.take(carols!, bounceOf("c@elsewhere.example", { original: "Carol@example.net", id: "<2@x>", status: "5.2.2", words: "552 5.2.2 full" })), "ok");
-      assert.equal(await room.take(bobs!, bounceOf("behind@alias.example", { id: "<3@x>", status: "5.2.2", words: "552 5.2.2 full" })), "ok");
-      assert.deepEqual(room.entries.map(({ email, reason }) => [email, reason]), [["bob@example.net", "hard_bounce"], ["carol@example.net", "soft_bounce"], ["bob@example.net", "soft_bounce"]]);
+      assert.equal(
+        await room.take(
+          carols!,
+          bounceOf("c@elsewhere.example", {
+            original: "Carol@example.net",
+            id: "<2@x>",
+            status: "5.2.2",
+            words: "552 5.2.2 full",
+          }),
+        ),
+        "ok",
+      );
+      assert.equal(
+        await room.take(
+          bobs!,
+          bounceOf("behind@alias.example", { id: "<3@x>", status: "5.2.2", words: "552 5.2.2 full" }),
+        ),
+        "ok",
+      );
+      assert.deepEqual(
+        room.entries.map(({ email, reason }) => [email, reason]),
+        [
+          ["bob@example.net", "hard_bounce"],
+          ["carol@example.net", "soft_bounce"],
+          ["bob@example.net", "soft_bounce"],
+        ],
+      );
     });
 
     test("does not count for another recipient of the message", async (t) => {
       const room = await open(t);
       const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(bobs!, bounceOf("carol@example.net")), "ok");
-      assert.equal(await room.take(bobs!, bounceOf("x@elsewhere.example", { original: "CAROL@example.net", id: "<2@x>" })), "ok");
+      assert.equal(
+        await room.take(bobs!, bounceOf("x@elsewhere.example", { original: "CAROL@example.net", id: "<2@x>" })),
+        "ok",
+      );
       assert.deepEqual(room.entries, []);
       const [local, host] = bobs!.split("@");
-      for (const forged of [`${local!.replace(/-0-/, "-1-")}@${host}`, `${local!.replace(/-0-/, "-")}@${host}`]) assert.equal(await room.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
+      for (const forged of [`${local!.replace(/-0-/, "-1-")}@${host}`, `${local!.replace(/-0-/, "-")}@${host}`])
+        assert.equal(await room.take(forged, bounceOf("carol@example.net", { id: "<3@x>" })), NO_SUCH, forged);
     });
 
     test("that only says it is late, arrived, or was refused for what it says, suppresses nobody", async (t) => {
       const room = await open(t);
       const path = await sent(room);
-      for (const [n, [action, status, words]] of ([["delayed", "4.4.1", "no answer"], ["delivered", "2.0.0", "250 ok"], ["failed", "5.7.1", "550 5.7.1 spam"]] as const).entries()) {
-        assert.equal(await room.take(path, bounceOf("bob@example.net", { action, status, words, id: `<${n}@x>` })), "ok");
+      for (const [n, [action, status, words]] of (
+        [
+          ["delayed", "4.4.1", "no answer"],
+          ["delivered", "2.0.0", "250 ok"],
+          ["failed", "5.7.1", "550 5.7.1 spam"],
+        ] as const
+      ).entries()) {
+        assert.equal(
+          await room.take(path, bounceOf("bob@example.net", { action, status, words, id: `<${n}@x>` })),
+          "ok",
+        );
       }
       assert.deepEqual(room.entries, []);
-      assert.deepEqual(room.events.map(({ step }) => step), ["deferred", "handled", "delivered", "handled", "bounced", "handled"]);
+      assert.deepEqual(
+        room.events.map(({ step }) => step),
+        ["deferred", "handled", "delivered", "handled", "bounced", "handled"],
+      );
     });
 
     test("in words for people counts with care, and an automatic answer not at all", async (t) => {
       const room = await open(t);
       const path = await sent(room);
-      const words = "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
+      const words =
+        "From: MAILER-DAEMON@old.example\r\nSubject: failure notice\r\nMessage-ID: <q@x>\r\n\r\nHi. This is the qmail-send program.\r\n\r\n<bob@example.net>:\r\n550 sorry\r\n";
       assert.equal(await room.take(path, words), "ok");
-      assert.equal(await room.take(path, "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n"), "ok");
+      assert.equal(
+        await room.take(
+          path,
+          "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nBack on Monday.\r\n",
+        ),
+        "ok",
+      );
       assert.equal(await room.take(path, "no header at all"), "ok");
-      assert.deepEqual(room.entries.map(({ reason }) => reason), ["soft_bounce"]);
-      assert.deepEqual(room.events.map(({ step }) => step), ["bounced", "handled", "dropped", "dropped"]);
+      assert.deepEqual(
+        room.entries.map(({ reason }) => reason),
+        ["soft_bounce"],
+      );
+      assert.deepEqual(
+        room.events.map(({ step }) => step),
+        ["bounced", "handled", "dropped", "dropped"],
+      );
     });
 
     test("to a path that is guessed, old, forgotten or another domain's is refused", async (t) => {
@@ -187,13 +312,28 @@ export function takeConformance(engine: TestEngine): void {
       const path = await sent(room);
       const [local] = path.split("@");
       const flipped = path.replace(/.@/, (end) => (end === "0@" ? "1@" : "0@"));
-      for (const forged of [flipped, `${local}@rp-bounce.other.example`, `${local}@fwd.example`, path.replace(/^rp-./, (start) => (start === "rp-0" ? "rp-1" : "rp-0"))]) {
+      for (const forged of [
+        flipped,
+        `${local}@rp-bounce.other.example`,
+        `${local}@fwd.example`,
+        path.replace(/^rp-./, (start) => (start === "rp-0" ? "rp-1" : "rp-0")),
+      ]) {
         assert.ok(room.returns.isReturnPath(forged), forged);
         assert.equal((await room.returns.check(forged, { from: "" }))?.code, 550, forged);
         assert.equal(await room.take(forged, bounceOf("bob@example.net")), NO_SUCH, forged);
       }
-      for (const address of ["someone@here.example", "someone@rp-bounce.here.example", `${local}@here.example`, "rp-x@fwd.example", ""]) assert.ok(!room.returns.isReturnPath(address), address);
-      assert.equal(await room.take(path, "From: x@example.net\r\nSubject: hello\r\n\r\nBuy!\r\n", "x@example.net"), ONLY_REPORTS);
+      for (const address of [
+        "someone@here.example",
+        "someone@rp-bounce.here.example",
+        `${local}@here.example`,
+        "rp-x@fwd.example",
+        "",
+      ])
+        assert.ok(!room.returns.isReturnPath(address), address);
+      assert.equal(
+        await room.take(path, "From: x@example.net\r\nSubject: hello\r\n\r\nBuy!\r\n", "x@example.net"),
+        ONLY_REPORTS,
+      );
       room.clock.advance(23 * DAY);
       assert.equal(await room.take(path, bounceOf("bob@example.net")), EXPIRED);
       room.clock.advance(-2 * DAY);
@@ -210,11 +350,38 @@ export function takeConformance(engine: TestEngine): void {
       const room = await open(t);
       const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
-      assert.equal(await room.returns.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }), undefined);
-      assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: carols!, to: "carol@example.net" }), "fbl@provider.example"), "ok");
-      assert.deepEqual(room.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]), [["bob@example.net", "complaint", null, "Here.Example"], ["carol@example.net", "complaint", null, "Here.Example"]]);
-      assert.deepEqual(room.events.filter(({ step }) => step === "bounced").map(({ message, detail }) => [message, detail["complaint"]]), [["m1", "abuse"], ["m1", "abuse"]]);
-      assert.deepEqual(room.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt), [bobs!, "abuse@rp-bounce.here.example"]);
+      assert.equal(
+        await room.returns.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }),
+        undefined,
+      );
+      assert.equal(
+        await room.take(
+          "abuse@rp-bounce.here.example",
+          complaintOf({ mailFrom: carols!, to: "carol@example.net" }),
+          "fbl@provider.example",
+        ),
+        "ok",
+      );
+      assert.deepEqual(
+        room.entries.map(({ email, reason, expiresAt, domain }) => [email, reason, expiresAt, domain]),
+        [
+          ["bob@example.net", "complaint", null, "Here.Example"],
+          ["carol@example.net", "complaint", null, "Here.Example"],
+        ],
+      );
+      assert.deepEqual(
+        room.events
+          .filter(({ step }) => step === "bounced")
+          .map(({ message, detail }) => [message, detail["complaint"]]),
+        [
+          ["m1", "abuse"],
+          ["m1", "abuse"],
+        ],
+      );
+      assert.deepEqual(
+        room.events.filter(({ step }) => step === "handled").map(({ rcpt }) => rcpt),
+        [bobs!, "abuse@rp-bounce.here.example"],
+      );
     });
 
     test("counts only from an authenticated author, with a null sender or any other", async (t) => {
@@ -223,37 +390,69 @@ export function takeConformance(engine: TestEngine): void {
       const desk = "abuse@rp-bounce.here.example";
       for (const from of ["", "fbl@provider.example"]) {
         assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), from), NOT_AUTHENTICATED, from);
-        assert.equal(await room.take(desk, complaintOf({ mailFrom: bobs!, rcpt: "bob@example.net" }), from), NOT_AUTHENTICATED, from);
+        assert.equal(
+          await room.take(desk, complaintOf({ mailFrom: bobs!, rcpt: "bob@example.net" }), from),
+          NOT_AUTHENTICATED,
+          from,
+        );
       }
       assert.deepEqual(room.entries, []);
       assert.equal(await room.take(bobs!, bounceOf("bob@example.net")), "ok", "a bounce needs no author");
       const known = await open(t);
       const [path] = await sentTo(known, ["bob@example.net"]);
       assert.equal(await known.take(path!, complaintOf({ rcpt: "bob@example.net" })), "ok");
-      assert.deepEqual(known.entries.map(({ reason }) => reason), ["complaint"]);
+      assert.deepEqual(
+        known.entries.map(({ reason }) => reason),
+        ["complaint"],
+      );
     });
 
     test("from one recipient about another suppresses no address", async (t) => {
       const room = await open(t);
       const [bobs] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(bobs!, complaintOf({ rcpt: "carol@example.net" }), "bob@example.net"), "ok");
-      assert.equal(await room.take(bobs!, complaintOf({ to: "carol@example.net", id: "<2@x>" }), "bob@example.net"), "ok");
-      assert.equal(await room.take("abuse@rp-bounce.here.example", complaintOf({ mailFrom: bobs!, rcpt: "carol@example.net", id: "<3@x>" }), "bob@example.net"), "ok");
+      assert.equal(
+        await room.take(bobs!, complaintOf({ to: "carol@example.net", id: "<2@x>" }), "bob@example.net"),
+        "ok",
+      );
+      assert.equal(
+        await room.take(
+          "abuse@rp-bounce.here.example",
+          complaintOf({ mailFrom: bobs!, rcpt: "carol@example.net", id: "<3@x>" }),
+          "bob@example.net",
+        ),
+        "ok",
+      );
       assert.deepEqual(room.entries, []);
     });
 
     test("about mail of a domain that sends none here is refused before it is said", async (t) => {
       const { returns } = await open(t, { returns: { sends: async (domain) => domain === "here.example" } });
       const asked = async (rcpt: string) => (await returns.check(rcpt, { from: "fbl@provider.example" }))?.code;
-      assert.deepEqual([await asked("abuse@rp-bounce.here.example"), await asked("Abuse@rp-bounce.elsewhere.example")], [undefined, 550]);
+      assert.deepEqual(
+        [await asked("abuse@rp-bounce.here.example"), await asked("Abuse@rp-bounce.elsewhere.example")],
+        [undefined, 550],
+      );
     });
 
     test("of type not-spam, or without a return path of this server, suppresses no address", async (t) => {
       const room = await open(t);
       const path = await sent(room);
-      assert.equal(await room.take(path, complaintOf({ rcpt: "bob@example.net", type: "not-spam", id: "<2@x>" }), "fbl@provider.example"), "ok");
+      assert.equal(
+        await room.take(
+          path,
+          complaintOf({ rcpt: "bob@example.net", type: "not-spam", id: "<2@x>" }),
+          "fbl@provider.example",
+        ),
+        "ok",
+      );
       const desk = "abuse@rp-bounce.here.example";
-      for (const text of [complaintOf({ rcpt: "bob@example.net" }), complaintOf({ mailFrom: path.replace(/.@/, "-@") }), "Subject: help\r\n\r\nYour user spams me.\r\n"]) assert.equal(await room.take(desk, text, "x@example.net"), ONLY_REPORTS);
+      for (const text of [
+        complaintOf({ rcpt: "bob@example.net" }),
+        complaintOf({ mailFrom: path.replace(/.@/, "-@") }),
+        "Subject: help\r\n\r\nYour user spams me.\r\n",
+      ])
+        assert.equal(await room.take(desk, text, "x@example.net"), ONLY_REPORTS);
       assert.deepEqual(room.entries, []);
     });
   });

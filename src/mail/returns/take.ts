@@ -1,6 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Clock, Ids } from "../../kernel/index.ts";
-import { MAX_BOUNCE_BYTES, readBounce, readFeedback, type BouncedRecipient, type Feedback } from "../../protocol/dsn/index.ts";
+import {
+  MAX_BOUNCE_BYTES,
+  readBounce,
+  readFeedback,
+  type BouncedRecipient,
+  type Feedback,
+} from "../../protocol/dsn/index.ts";
 import { headerValue, parseMessageId, readHeader, sameAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import { replyOf } from "../errors.ts";
@@ -36,18 +42,33 @@ interface Returned {
 const KNOWN_MS = 10 * 86_400_000;
 
 /** What comes to a return path. */
-export function createTake({ srs, paths, table, failures, queue, trace, clock, ids, forwardDomain, perPath }: TakeParts) {
+export function createTake({
+  srs,
+  paths,
+  table,
+  failures,
+  queue,
+  trace,
+  clock,
+  ids,
+  forwardDomain,
+  perPath,
+}: TakeParts) {
   /** What can be told from the envelope alone. */
   function refusal(rcpt: string, from: string): SmtpReply | undefined {
     if (srs.isOurs(rcpt)) {
       // Anybody who was forwarded a message has an SRS address of its sender: it is for bounces, and no way to write to them.
       if (from !== "") return replyOf(returnsErrors.onlyReports());
       const back = srs.reverse(rcpt, clock.now());
-      return back.ok ? undefined : replyOf(back.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
+      return back.ok
+        ? undefined
+        : replyOf(back.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
     }
     if (paths.abuseDeskOf(rcpt) !== undefined) return undefined;
     const read = paths.read(rcpt, clock.now());
-    return read.ok ? undefined : replyOf(read.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
+    return read.ok
+      ? undefined
+      : replyOf(read.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
   }
 
   async function take(mail: Returned): Promise<Settled> {
@@ -59,8 +80,13 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
       tell(mail.source.id, "dropped", { why: "this report has come before" }, { rcpt });
       return { rcpt, ok: true };
     }
-    if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath) return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
-    const settled = srs.isOurs(rcpt) ? await takeSrs(mail) : paths.abuseDeskOf(rcpt) !== undefined ? await takeComplaint(mail) : await takePath(mail);
+    if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath)
+      return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
+    const settled = srs.isOurs(rcpt)
+      ? await takeSrs(mail)
+      : paths.abuseDeskOf(rcpt) !== undefined
+        ? await takeComplaint(mail)
+        : await takePath(mail);
     // Last: a process that dies before has answered nothing, and the report comes again.
     if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
     return settled;
@@ -82,7 +108,8 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
     const bounce = envelope.from === "" ? readBounce(bytes) : undefined;
     const feedback = bounce === undefined && path.kind === "sent" ? readFeedback(bytes) : undefined;
     if (feedback !== undefined) return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
-    if (bounce === undefined && (envelope.from !== "" || path.kind === "forward")) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+    if (bounce === undefined && (envelope.from !== "" || path.kind === "forward"))
+      return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
     for (const one of bounce?.recipients ?? []) await noteBounce(found, one, bounce!.kind === "guess");
     if (path.kind === "forward") return takeForwarded(rcpt, source, path);
     if (bounce !== undefined) return noted(source, rcpt, path);
@@ -98,7 +125,13 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
   }
 
   /** A complaint suppresses permanently, and every recipient of a message knows its return path: only an authenticated author counts. */
-  async function takeFeedback(rcpt: string, source: MailSource, found: FoundPath, feedback: Feedback, isAuthenticated: () => Promise<boolean>): Promise<Settled> {
+  async function takeFeedback(
+    rcpt: string,
+    source: MailSource,
+    found: FoundPath,
+    feedback: Feedback,
+    isAuthenticated: () => Promise<boolean>,
+  ): Promise<Settled> {
     if (!(await isAuthenticated())) return settledBy(rcpt, replyOf(returnsErrors.reporterUnknown()));
     await complain(found, feedback);
     return noted(source, rcpt, found.path);
@@ -119,9 +152,18 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
 
   /** A bounce on its way back to the first sender: still from nobody, so that it ends there. */
   async function passOn(rcpt: string, source: MailSource, to: string, path: PathRow | undefined): Promise<Settled> {
-    if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath) return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
+    if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath)
+      return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
     const account = path?.account_id ? { account: path.account_id } : {};
-    const [settled] = await queue.deliver({ messageId: ids.messageId(forwardDomain), cause: "forward", from: "", to: [to], raw: () => source.open(), inbound: { id: source.id, rcpt }, ...account });
+    const [settled] = await queue.deliver({
+      messageId: ids.messageId(forwardDomain),
+      cause: "forward",
+      from: "",
+      to: [to],
+      raw: () => source.open(),
+      inbound: { id: source.id, rcpt },
+      ...account,
+    });
     if (settled !== undefined && !settled.ok) return { ...settled, rcpt };
     tell(source.id, "forwarded", { to, report: true }, { rcpt, path });
     return { rcpt, ok: true };
@@ -132,7 +174,8 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
       const found = address === undefined ? undefined : await pathAt(address);
-      if (feedback !== undefined && found?.path.kind === "sent") return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
+      if (feedback !== undefined && found?.path.kind === "sent")
+        return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
     }
     return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
   }
@@ -143,25 +186,67 @@ export function createTake({ srs, paths, table, failures, queue, trace, clock, i
     const code = Number(/^\s*(\d{3})\b/.exec(one.diagnostic ?? "")?.[1] ?? 0);
     const step = one.action === "failed" ? "bounced" : one.action === "delayed" ? "deferred" : "delivered";
     const words = { ...(code === 0 ? {} : { code }), enhanced: one.status, text: one.diagnostic ?? "" };
-    tell(path.message_id, step, { ...words, report: true, to: one.address, messageId: path.header_id, ...(one.remoteMta !== undefined && { host: one.remoteMta }) }, { rcpt: path.rcpt ?? rcpt ?? one.address, path });
+    tell(
+      path.message_id,
+      step,
+      {
+        ...words,
+        report: true,
+        to: one.address,
+        messageId: path.header_id,
+        ...(one.remoteMta !== undefined && { host: one.remoteMta }),
+      },
+      { rcpt: path.rcpt ?? rcpt ?? one.address, path },
+    );
     if (path.kind !== "sent" || rcpt === undefined || one.action !== "failed") return;
-    const reason = suppressionFor({ status: one.status, ...(code === 0 ? {} : { code }), text: one.diagnostic ?? "", guessed });
-    await failures.suppress(path.account_id, rcpt, reason, { ...domainOf(path), note: `${one.status} ${one.diagnostic ?? ""}`.trim() });
+    const reason = suppressionFor({
+      status: one.status,
+      ...(code === 0 ? {} : { code }),
+      text: one.diagnostic ?? "",
+      guessed,
+    });
+    await failures.suppress(path.account_id, rcpt, reason, {
+      ...domainOf(path),
+      note: `${one.status} ${one.diagnostic ?? ""}`.trim(),
+    });
   }
 
   async function complain(found: FoundPath, feedback: Feedback): Promise<void> {
     const { path } = found;
     const rcpt = recipientOf(found, [...feedback.recipients, ...feedback.to]);
-    tell(path.message_id, "bounced", { complaint: feedback.type, report: true, messageId: path.header_id, ...(feedback.userAgent !== undefined && { host: feedback.userAgent }) }, { ...(rcpt !== undefined && { rcpt }), path });
+    tell(
+      path.message_id,
+      "bounced",
+      {
+        complaint: feedback.type,
+        report: true,
+        messageId: path.header_id,
+        ...(feedback.userAgent !== undefined && { host: feedback.userAgent }),
+      },
+      { ...(rcpt !== undefined && { rcpt }), path },
+    );
     // The opposite of a complaint, and what is said about signatures, suppress nobody (RFC 5965 7.3, RFC 6591).
     if (rcpt === undefined || feedback.type === "not-spam" || feedback.type === "auth-failure") return;
-    await failures.suppress(path.account_id, rcpt, "complaint", { ...domainOf(path), note: `feedback report: ${feedback.type}` });
+    await failures.suppress(path.account_id, rcpt, "complaint", {
+      ...domainOf(path),
+      note: `feedback report: ${feedback.type}`,
+    });
   }
 
-  function tell(message: string, step: TraceEvent["step"], detail: Record<string, unknown>, { rcpt, path }: { rcpt?: string; path?: PathRow | undefined }) {
+  function tell(
+    message: string,
+    step: TraceEvent["step"],
+    detail: Record<string, unknown>,
+    { rcpt, path }: { rcpt?: string; path?: PathRow | undefined },
+  ) {
     trace({
-      message, at: new Date(clock.now()), step, detail, ...(rcpt !== undefined && { rcpt }),
-      ...(path !== undefined && path.account_id !== "" && { account: path.account_id }), ...(path?.zone_id != null && { zone: path.zone_id }),
+      message,
+      at: new Date(clock.now()),
+      step,
+      detail,
+      ...(rcpt !== undefined && { rcpt }),
+      ...(path !== undefined && path.account_id !== "" && { account: path.account_id }),
+      ...(path?.zone_id != null && { zone: path.zone_id }),
     });
   }
 
@@ -188,13 +273,20 @@ function recipientOf({ path, member }: FoundPath, named: readonly (string | unde
 
 const domainOf = ({ domain }: PathRow) => (domain === null ? {} : { domain });
 
-const settledBy = (rcpt: string, reply: SmtpReply): Settled => ({ rcpt, ok: false, temporary: reply.code < 500, reply });
+const settledBy = (rcpt: string, reply: SmtpReply): Settled => ({
+  rcpt,
+  ok: false,
+  temporary: reply.code < 500,
+  reply,
+});
 
 /** What a report is known by when it comes again: by a server that missed our answer, or by somebody who found it. */
 function knownAs({ rcpt, source }: Returned): string | undefined {
   const reading = readHeader(source.headerBlock);
   const id = reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
-  return id === undefined ? undefined : `come ${createHash("sha256").update(`${rcpt.toLowerCase()}\0${id}`).digest("base64url")}`;
+  return id === undefined
+    ? undefined
+    : `come ${createHash("sha256").update(`${rcpt.toLowerCase()}\0${id}`).digest("base64url")}`;
 }
 
 async function beginning(source: MailSource): Promise<Uint8Array> {

@@ -69,7 +69,12 @@ export interface Returns {
    * Processes mail to a return path. `isAuthenticated`: true if its author is authenticated; called only for complaints. Rejects only with a
    * UserError that has an SMTP reply. The caller keeps ownership of the source.
    */
-  take(mail: { rcpt: string; envelope: Envelope; source: MailSource; isAuthenticated: () => Promise<boolean> }): Promise<Settled>;
+  take(mail: {
+    rcpt: string;
+    envelope: Envelope;
+    source: MailSource;
+    isAuthenticated: () => Promise<boolean>;
+  }): Promise<Settled>;
   /**
    * Tells the sender, where it may be told: it is vouched for, not null, and has not asked to hear nothing (NOTIFY). Resolves when the report
    * is on the disk (true), or nobody is to be told (false). Rejects when it cannot be kept now.
@@ -94,5 +99,12 @@ export type BounceReason = "hard_bounce" | "soft_bounce" | "complaint";
 /** The list of addresses that an account sends nothing to, as far as bounces need it. */
 export interface BounceList {
   /** Adds an entry; one that is there already and lasts longer stays. Safe to repeat. `expiresAt` null: for ever. */
-  add(entry: { account: string; email: string; reason: BounceReason; expiresAt: Date | null; domain?: string; note?: string }): Promise<void>;
+  add(entry: {
+    account: string;
+    email: string;
+    reason: BounceReason;
+    expiresAt: Date | null;
+    domain?: string;
+    note?: string;
+  }): Promise<void>;
 }

@@ -64,12 +64,29 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   const dkimKeys = createDkimKeys(options);
   const { limit, ...mail } = options.addresses;
   const addresses = createAddresses({
-    db, clock, ids, limit, mail,
+    db,
+    clock,
+    ids,
+    limit,
+    mail,
     rulesChanged(changed) {
       for (const zone of changed) tables.changed(zone);
     },
   });
-  const parts: RoutingParts = { db, clock, ids, zones, scripts, addresses, dkimKeys, hosts, verifier, limits: { ...DEFAULT_LIMITS, ...options.limits }, extended: options.extended ?? false, changed: tables.changed };
+  const parts: RoutingParts = {
+    db,
+    clock,
+    ids,
+    zones,
+    scripts,
+    addresses,
+    dkimKeys,
+    hosts,
+    verifier,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    extended: options.extended ?? false,
+    changed: tables.changed,
+  };
   const dns = createRoutingDns(parts);
   const rules = createRules(parts);
 
@@ -81,7 +98,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
 
   async function tidy() {
     const kept = db.tables<RoutingTables>();
-    for (let after: string | undefined = ""; after !== undefined; ) {
+    for (let after: string | undefined = ""; after !== undefined;) {
       const ids: string[] = await zonesKept(kept, after, TIDY_BATCH);
       for (const id of ids) if ((await zones.find(id)) === undefined) await forget(id);
       after = ids.length < TIDY_BATCH ? undefined : ids.at(-1);
@@ -90,18 +107,31 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id: some hints were lost.
-    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) => log.error({ err, zone }, "what was kept about a deleted zone is still there"));
+    (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
+      log.error({ err, zone }, "what was kept about a deleted zone is still there"),
+    );
   });
 
   return {
-    settings: createSettings(parts, dns), dns, rules, addresses, dkimKeys, tidy,
+    settings: createSettings(parts, dns),
+    dns,
+    rules,
+    addresses,
+    dkimKeys,
+    tidy,
     plan: createPlanner(parts, rules),
     async connect(zone, { enabled, worker }) {
       if (!enabled) return dns.disable(zone);
       // The worker is looked for first: when it is missing, nothing has changed.
-      if (worker !== undefined && (await scripts.get(zone.account, worker)) === undefined) throw routingErrors.unknownWorker({ worker });
+      if (worker !== undefined && (await scripts.get(zone.account, worker)) === undefined)
+        throw routingErrors.unknownWorker({ worker });
       await dns.enable(zone);
-      if (worker !== undefined) await rules.replaceCatchAll(zone, { matchers: [{ type: "all" }], actions: [{ type: "worker", value: [worker] }], enabled: true });
+      if (worker !== undefined)
+        await rules.replaceCatchAll(zone, {
+          matchers: [{ type: "all" }],
+          actions: [{ type: "worker", value: [worker] }],
+          enabled: true,
+        });
     },
     resolve: createResolve({ scripts, addresses, clock, tables, postmaster }),
     close() {

@@ -26,11 +26,30 @@ export interface RoutingDns {
   republish(zone: Zone, name?: string): Promise<void>;
 }
 
-export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limits, verifier, changed }: RoutingParts): RoutingDns {
+export function createRoutingDns({
+  db,
+  clock,
+  ids,
+  zones,
+  dkimKeys,
+  hosts,
+  limits,
+  verifier,
+  changed,
+}: RoutingParts): RoutingDns {
   const tables = db.tables<RoutingTables>();
   const { managed } = zones.records;
-  const dkimOf = (zone: Zone, name: string) => ({ zone: zone.id, account: zone.account, domain: name, use: "routing" as const });
-  const dkimRequest = (zone: Zone, name: string) => ({ ...dkimOf(zone, name), selector: hosts.dkimSelector, algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const) });
+  const dkimOf = (zone: Zone, name: string) => ({
+    zone: zone.id,
+    account: zone.account,
+    domain: name,
+    use: "routing" as const,
+  });
+  const dkimRequest = (zone: Zone, name: string) => ({
+    ...dkimOf(zone, name),
+    selector: hosts.dkimSelector,
+    algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const),
+  });
 
   const nameIn = (zone: Zone, given: string | undefined): string => {
     if (given === undefined || given === "") return zone.name;
@@ -38,7 +57,8 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
     try {
       name = normalDomain(given);
     } catch (err) {
-      if (err instanceof DnsSyntaxError) throw routingErrors.notInZone({ name: given, zone: zone.name }, { cause: err });
+      if (err instanceof DnsSyntaxError)
+        throw routingErrors.notInZone({ name: given, zone: zone.name }, { cause: err });
       throw err;
     }
     if (!isWithin(name, zone.name)) throw routingErrors.notInZone({ name, zone: zone.name });
@@ -48,7 +68,8 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
   async function checkName(zone: Zone, name: string, rows: readonly NameRow[]): Promise<void> {
     const nearest = await zones.byName(name, { enclosing: true });
     if (nearest !== undefined && nearest.id !== zone.id) throw routingErrors.ownZone({ name, other: nearest.name });
-    if (!rows.some((row) => row.name === name) && rows.length >= limits.names) throw routingErrors.tooManyDomains({ limit: limits.names });
+    if (!rows.some((row) => row.name === name) && rows.length >= limits.names)
+      throw routingErrors.tooManyDomains({ limit: limits.names });
   }
 
   /** A person's own SPF record gets our include, for a name has one (RFC 7208 4.5). Its id, where that was done. */
@@ -64,15 +85,25 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
   async function leaveSpf(zone: Zone, { name, spfRecord: id }: NameRow): Promise<void> {
     if (id === null) return;
     const record = (await managed.at(zone.id, name, ["TXT"])).find((one) => one.id === id && !one.locked);
-    if (record !== undefined) await zones.records.update(zone, id, { content: withoutInclude(textOf(record.content), hosts.spfInclude) });
+    if (record !== undefined)
+      await zones.records.update(zone, id, { content: withoutInclude(textOf(record.content), hosts.spfInclude) });
   }
 
   async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {
     const owner = ownerOf(zone, name);
     // Beside somebody else's SPF record ours would spoil both.
     const alone = spfOf(name, there).every(({ managedBy }) => managedBy === owner);
-    const records = [...mxRecords(name, hosts), ...(alone ? [spfRecord(name, hosts)] : []), ...dkimRecords(name, await dkimKeys.records(dkimOf(zone, name)))];
-    await managed.set(zone, { owner, locked: true, meta: { email_routing: true }, records: records.map((record) => ({ ...record, name: `${record.name}.` })) });
+    const records = [
+      ...mxRecords(name, hosts),
+      ...(alone ? [spfRecord(name, hosts)] : []),
+      ...dkimRecords(name, await dkimKeys.records(dkimOf(zone, name))),
+    ];
+    await managed.set(zone, {
+      owner,
+      locked: true,
+      meta: { email_routing: true },
+      records: records.map((record) => ({ ...record, name: `${record.name}.` })),
+    });
   }
 
   async function disableName(zone: Zone, row: NameRow): Promise<void> {
@@ -99,15 +130,32 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
       const rows = await namesOf(tables, zone.id);
       await checkName(zone, name, rows);
       const there = await managed.at(zone.id, name, ["MX", "TXT"]);
-      const foreign = foreignMx(name, mxRecords(name, hosts), there, ownerOf(zone, name)).sort((a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1));
-      if (foreign.length > 0) throw routingErrors.mxInTheWay({ name, records: foreign.map(({ priority, content }) => `${priority} ${content}`).join(", ") });
+      const foreign = foreignMx(name, mxRecords(name, hosts), there, ownerOf(zone, name)).sort(
+        (a, b) => a.priority! - b.priority! || (a.content < b.content ? -1 : 1),
+      );
+      if (foreign.length > 0)
+        throw routingErrors.mxInTheWay({
+          name,
+          records: foreign.map(({ priority, content }) => `${priority} ${content}`).join(", "),
+        });
       await dkimKeys.ensure(dkimRequest(zone, name));
       const before = rows.find((row) => row.name === name);
       const joined = await joinSpf(zone, there, name);
       await publish(zone, name, there);
       await db.transaction<RoutingTables, void>(async (tx) => {
         await touchZone(tx, zone, {}, clock);
-        await keepName(tx, { id: before?.id ?? ids.hex(), zone: zone.id, account: zone.account, name, enabled: true, spfRecord: joined ?? before?.spfRecord ?? null }, clock.now());
+        await keepName(
+          tx,
+          {
+            id: before?.id ?? ids.hex(),
+            zone: zone.id,
+            account: zone.account,
+            name,
+            enabled: true,
+            spfRecord: joined ?? before?.spfRecord ?? null,
+          },
+          clock.now(),
+        );
       });
       changed(zone.id, "names");
     },
@@ -131,10 +179,18 @@ export function createRoutingDns({ db, clock, ids, zones, dkimKeys, hosts, limit
     async examine(zone, name) {
       const keys = await dkimKeys.records(dkimOf(zone, name));
       const needed = neededRecords(name, hosts, keys);
-      const there = [...(await managed.at(zone.id, name, ["MX", "TXT"])), ...(await Promise.all(dkimRecords(name, keys).map((record) => managed.at(zone.id, record.name, ["TXT"])))).flat()];
+      const there = [
+        ...(await managed.at(zone.id, name, ["MX", "TXT"])),
+        ...(
+          await Promise.all(dkimRecords(name, keys).map((record) => managed.at(zone.id, record.name, ["TXT"])))
+        ).flat(),
+      ];
       const found = examine(needed, there, { spfInclude: hosts.spfInclude, owner: ownerOf(zone, name) });
       const unresolved = found.problems.length > 0 ? [] : ((await verifier?.missing(name, needed)) ?? []);
-      return { ...found, problems: [...found.problems, ...unresolved.map((missing) => ({ code: "dns.unresolved" as const, missing }))] };
+      return {
+        ...found,
+        problems: [...found.problems, ...unresolved.map((missing) => ({ code: "dns.unresolved" as const, missing }))],
+      };
     },
     async rotateDkim(zone, given) {
       const name = nameIn(zone, given);

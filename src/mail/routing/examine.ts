@@ -4,7 +4,14 @@ import { includes, isSpf, textOf } from "./spf.ts";
 import type { RoutingStatus } from "./types.ts";
 
 export interface DnsProblem {
-  code: "mx.missing" | "mx.foreign" | "spf.missing" | "spf.multiple" | "dkim.missing" | "dkim.conflict" | "dns.unresolved";
+  code:
+    | "mx.missing"
+    | "mx.foreign"
+    | "spf.missing"
+    | "spf.multiple"
+    | "dkim.missing"
+    | "dkim.conflict"
+    | "dns.unresolved";
   missing?: NeededRecord;
   existing?: NeededRecord;
 }
@@ -16,45 +23,78 @@ export interface Examined {
 }
 
 /** Holds the records of a name against what routing needs there. */
-export function examine(needed: readonly NeededRecord[], there: readonly DnsRecord[], { spfInclude, owner }: { spfInclude: string; owner: string }): Examined {
+export function examine(
+  needed: readonly NeededRecord[],
+  there: readonly DnsRecord[],
+  { spfInclude, owner }: { spfInclude: string; owner: string },
+): Examined {
   const problems = needed.flatMap((record) => {
-    if (record.type === "MX") return there.some((other) => sameMx(other, record)) ? [] : [{ code: "mx.missing" as const, missing: record }];
+    if (record.type === "MX")
+      return there.some((other) => sameMx(other, record)) ? [] : [{ code: "mx.missing" as const, missing: record }];
     return isSpf(record.content) ? [] : dkimProblems(record, there);
   });
   const [mx, spf] = [needed.find(({ type }) => type === "MX"), needed.find(({ content }) => isSpf(content))];
-  if (mx !== undefined) problems.push(...foreignMx(mx.name, needed, there, owner).map((record) => ({ code: "mx.foreign" as const, existing: shown(record) })));
+  if (mx !== undefined)
+    problems.push(
+      ...foreignMx(mx.name, needed, there, owner).map((record) => ({
+        code: "mx.foreign" as const,
+        existing: shown(record),
+      })),
+    );
   if (spf !== undefined) problems.push(...spfProblems(spf, there, spfInclude));
   return { problems, unlocked: there.some(({ managedBy, locked }) => managedBy === owner && !locked) };
 }
 
 /** MX records of the name that lead elsewhere. Those of `owner` that nobody could change led here when they were made: they are out of date, not somebody else's. */
-export const foreignMx = (name: string, needed: readonly NeededRecord[], there: readonly DnsRecord[], owner: string): DnsRecord[] =>
-  there.filter((record) => record.type === "MX" && record.name === name && !isOutdated(record, owner) && !needed.some(({ type, content }) => type === "MX" && content === record.content));
+export const foreignMx = (
+  name: string,
+  needed: readonly NeededRecord[],
+  there: readonly DnsRecord[],
+  owner: string,
+): DnsRecord[] =>
+  there.filter(
+    (record) =>
+      record.type === "MX" &&
+      record.name === name &&
+      !isOutdated(record, owner) &&
+      !needed.some(({ type, content }) => type === "MX" && content === record.content),
+  );
 
 /** Made by this owner, and never in the hands of people. */
 export const isOutdated = ({ managedBy, locked }: DnsRecord, owner: string): boolean => managedBy === owner && locked;
 
-export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] => there.filter((record) => record.type === "TXT" && record.name === name && isSpf(textOf(record.content)));
+export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] =>
+  there.filter((record) => record.type === "TXT" && record.name === name && isSpf(textOf(record.content)));
 
-const sameMx = (record: DnsRecord, wanted: NeededRecord) => record.type === "MX" && record.name === wanted.name && record.content === wanted.content && record.priority === wanted.priority;
+const sameMx = (record: DnsRecord, wanted: NeededRecord) =>
+  record.type === "MX" &&
+  record.name === wanted.name &&
+  record.content === wanted.content &&
+  record.priority === wanted.priority;
 
 // RFC 7208 4.5: with two records the check fails for good (permerror).
 function spfProblems(wanted: NeededRecord, there: readonly DnsRecord[], include: string): DnsProblem[] {
   const found = spfOf(wanted.name, there);
   if (found.length > 1) return found.map((record) => ({ code: "spf.multiple" as const, existing: shown(record) }));
-  return found.length === 1 && includes(textOf(found[0]!.content), include) ? [] : [{ code: "spf.missing", missing: wanted }];
+  return found.length === 1 && includes(textOf(found[0]!.content), include)
+    ? []
+    : [{ code: "spf.missing", missing: wanted }];
 }
 
 // RFC 6376 3.6.2.2: with two records at one selector the result is anybody's.
 function dkimProblems(wanted: NeededRecord, there: readonly DnsRecord[]): DnsProblem[] {
   const found = there.filter(({ type, name }) => type === "TXT" && name === wanted.name);
-  if (!found.some(({ content }) => textOf(content) === wanted.content)) return [{ code: "dkim.missing", missing: wanted }];
+  if (!found.some(({ content }) => textOf(content) === wanted.content))
+    return [{ code: "dkim.missing", missing: wanted }];
   return found.length > 1 ? found.map((record) => ({ code: "dkim.conflict" as const, existing: shown(record) })) : [];
 }
 
 const shown = (record: DnsRecord): NeededRecord => ({
-  type: record.type as "MX" | "TXT", name: record.name, content: record.type === "TXT" ? textOf(record.content) : record.content,
-  ...(record.priority !== null && { priority: record.priority }), ttl: 1,
+  type: record.type as "MX" | "TXT",
+  name: record.name,
+  content: record.type === "TXT" ? textOf(record.content) : record.content,
+  ...(record.priority !== null && { priority: record.priority }),
+  ttl: 1,
 });
 
 export function statusOf(enabled: boolean, { problems, unlocked }: Examined): RoutingStatus {

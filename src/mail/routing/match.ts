@@ -36,13 +36,18 @@ export interface Match {
 }
 
 /** The rule for a recipient: literal rules, then patterns, then the catch-all rule. The catch-all rule applies to the zone's own name only, not to subdomains. */
-export function matchRecipient({ zone, supportSubaddress, literal, patterns, catchAll }: MatchTable, recipient: Recipient): Match | undefined {
+export function matchRecipient(
+  { zone, supportSubaddress, literal, patterns, catchAll }: MatchTable,
+  recipient: Recipient,
+): Match | undefined {
   const exact = literal.get(keyOf(recipient));
   if (exact !== undefined) return { rule: exact, why: "literal" };
   const plain = supportSubaddress ? untagged(recipient) : undefined;
   const tagged = plain && literal.get(keyOf(plain));
   if (tagged !== undefined) return { rule: tagged, why: "subaddress" };
-  const pattern = patterns.find(({ matches }) => matches(keyOf(recipient)) || (plain !== undefined && matches(keyOf(plain))));
+  const pattern = patterns.find(
+    ({ matches }) => matches(keyOf(recipient)) || (plain !== undefined && matches(keyOf(plain))),
+  );
   if (pattern !== undefined) return { rule: pattern.rule, why: "pattern" };
   return catchAll !== undefined && recipient.domain === zone.name ? { rule: catchAll, why: "catch-all" } : undefined;
 }

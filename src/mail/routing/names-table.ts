@@ -19,24 +19,65 @@ export interface ZoneRow {
   modifiedAt: number;
 }
 
-const toName = (row: RoutingTables["email_routing_names"]): NameRow => ({ id: row.id, zone: row.zone_id, account: row.account_id, name: row.name, enabled: row.enabled === 1, spfRecord: row.spf_record });
+const toName = (row: RoutingTables["email_routing_names"]): NameRow => ({
+  id: row.id,
+  zone: row.zone_id,
+  account: row.account_id,
+  name: row.name,
+  enabled: row.enabled === 1,
+  spfRecord: row.spf_record,
+});
 
-export const namesOf = async (db: RoutingExecutor, zone: string): Promise<NameRow[]> => (await db.selectFrom("email_routing_names").selectAll().where("zone_id", "=", zone).orderBy("name").execute()).map(toName);
+export const namesOf = async (db: RoutingExecutor, zone: string): Promise<NameRow[]> =>
+  (await db.selectFrom("email_routing_names").selectAll().where("zone_id", "=", zone).orderBy("name").execute()).map(
+    toName,
+  );
 
 export const namesOfAll = async (db: RoutingExecutor, zones: readonly string[]): Promise<NameRow[]> =>
-  zones.length === 0 ? [] : (await db.selectFrom("email_routing_names").selectAll().where("zone_id", "in", zones).orderBy("name").execute()).map(toName);
+  zones.length === 0
+    ? []
+    : (
+        await db.selectFrom("email_routing_names").selectAll().where("zone_id", "in", zones).orderBy("name").execute()
+      ).map(toName);
 
 /** Names that mail is routed for, in order. */
 export const enabledNames = async (db: RoutingExecutor, limit: number): Promise<string[]> =>
-  (await db.selectFrom("email_routing_names").select("name").where("enabled", "=", 1).orderBy("name").limit(limit).execute()).map(({ name }) => name);
+  (
+    await db
+      .selectFrom("email_routing_names")
+      .select("name")
+      .where("enabled", "=", 1)
+      .orderBy("name")
+      .limit(limit)
+      .execute()
+  ).map(({ name }) => name);
 
 /** Those that have this name, of whatever zone. */
-export const namesCalled = async (db: RoutingExecutor, name: string): Promise<NameRow[]> => (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
+export const namesCalled = async (db: RoutingExecutor, name: string): Promise<NameRow[]> =>
+  (await db.selectFrom("email_routing_names").selectAll().where("name", "=", name).execute()).map(toName);
 
-export async function keepName(db: RoutingExecutor, { id, zone, account, name, enabled, spfRecord }: NameRow, now: number): Promise<void> {
-  await db.insertInto("email_routing_names")
-    .values({ id, zone_id: zone, account_id: account, name, enabled: Number(enabled), spf_record: spfRecord, created_at: now, modified_at: now })
-    .onConflict((conflict) => conflict.columns(["name", "zone_id"]).doUpdateSet({ enabled: Number(enabled), spf_record: spfRecord, modified_at: now }))
+export async function keepName(
+  db: RoutingExecutor,
+  { id, zone, account, name, enabled, spfRecord }: NameRow,
+  now: number,
+): Promise<void> {
+  await db
+    .insertInto("email_routing_names")
+    .values({
+      id,
+      zone_id: zone,
+      account_id: account,
+      name,
+      enabled: Number(enabled),
+      spf_record: spfRecord,
+      created_at: now,
+      modified_at: now,
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["name", "zone_id"])
+        .doUpdateSet({ enabled: Number(enabled), spf_record: spfRecord, modified_at: now }),
+    )
     .execute();
 }
 
@@ -45,32 +86,67 @@ export async function deleteName(db: RoutingExecutor, id: string): Promise<void>
 }
 
 const toZone = (row: RoutingTables["email_routing_zones"]): ZoneRow => ({
-  zone: row.zone_id, account: row.account_id, skipWizard: row.skip_wizard === 1, supportSubaddress: row.support_subaddress === 1, createdAt: row.created_at, modifiedAt: row.modified_at,
+  zone: row.zone_id,
+  account: row.account_id,
+  skipWizard: row.skip_wizard === 1,
+  supportSubaddress: row.support_subaddress === 1,
+  createdAt: row.created_at,
+  modifiedAt: row.modified_at,
 });
 
 export const zoneRows = async (db: RoutingExecutor, zones: readonly string[]): Promise<ZoneRow[]> =>
-  zones.length === 0 ? [] : (await db.selectFrom("email_routing_zones").selectAll().where("zone_id", "in", zones).execute()).map(toZone);
+  zones.length === 0
+    ? []
+    : (await db.selectFrom("email_routing_zones").selectAll().where("zone_id", "in", zones).execute()).map(toZone);
 
 /** Marks the settings of a zone as changed, with what is given of them. */
-export async function touchZone(db: RoutingExecutor, zone: { id: string; account: string }, change: { skipWizard?: boolean | undefined; supportSubaddress?: boolean | undefined }, clock: Pick<Clock, "now">): Promise<void> {
+export async function touchZone(
+  db: RoutingExecutor,
+  zone: { id: string; account: string },
+  change: { skipWizard?: boolean | undefined; supportSubaddress?: boolean | undefined },
+  clock: Pick<Clock, "now">,
+): Promise<void> {
   const now = clock.now();
-  await db.insertInto("email_routing_zones")
-    .values({ zone_id: zone.id, account_id: zone.account, skip_wizard: Number(change.skipWizard ?? true), support_subaddress: Number(change.supportSubaddress ?? false), created_at: now, modified_at: now })
-    .onConflict((conflict) => conflict.column("zone_id").doUpdateSet({
+  await db
+    .insertInto("email_routing_zones")
+    .values({
+      zone_id: zone.id,
+      account_id: zone.account,
+      skip_wizard: Number(change.skipWizard ?? true),
+      support_subaddress: Number(change.supportSubaddress ?? false),
+      created_at: now,
       modified_at: now,
-      ...(change.skipWizard !== undefined && { skip_wizard: Number(change.skipWizard) }),
-      ...(change.supportSubaddress !== undefined && { support_subaddress: Number(change.supportSubaddress) }),
-    }))
+    })
+    .onConflict((conflict) =>
+      conflict.column("zone_id").doUpdateSet({
+        modified_at: now,
+        ...(change.skipWizard !== undefined && { skip_wizard: Number(change.skipWizard) }),
+        ...(change.supportSubaddress !== undefined && { support_subaddress: Number(change.supportSubaddress) }),
+      }),
+    )
     .execute();
 }
 
 /** Everything about a zone that is gone. */
 export async function forgetZone(db: RoutingExecutor, zone: string): Promise<void> {
-  for (const table of ["email_routing_zones", "email_routing_names", "email_routing_rules"] as const) await db.deleteFrom(table).where("zone_id", "=", zone).execute();
+  for (const table of ["email_routing_zones", "email_routing_names", "email_routing_rules"] as const)
+    await db.deleteFrom(table).where("zone_id", "=", zone).execute();
 }
 
 /** Zones that something is kept about, in order, after this one. */
 export async function zonesKept(db: RoutingExecutor, after: string, limit: number): Promise<string[]> {
-  const kept = db.selectFrom("email_routing_zones").select("zone_id").union(db.selectFrom("email_routing_rules").select("zone_id")).union(db.selectFrom("email_routing_names").select("zone_id"));
-  return (await db.selectFrom(kept.as("kept")).select("zone_id").where("zone_id", ">", after).orderBy("zone_id").limit(limit).execute()).map(({ zone_id }) => zone_id);
+  const kept = db
+    .selectFrom("email_routing_zones")
+    .select("zone_id")
+    .union(db.selectFrom("email_routing_rules").select("zone_id"))
+    .union(db.selectFrom("email_routing_names").select("zone_id"));
+  return (
+    await db
+      .selectFrom(kept.as("kept"))
+      .select("zone_id")
+      .where("zone_id", ">", after)
+      .orderBy("zone_id")
+      .limit(limit)
+      .execute()
+  ).map(({ zone_id }) => zone_id);
 }

@@ -22,11 +22,21 @@ export interface NeededRecord {
   ttl: 1;
 }
 
-export const mxRecords = (name: string, { mx }: RoutingHosts): NeededRecord[] => mx.map(({ host, priority }) => ({ type: "MX", name, content: host, priority, ttl: 1 }));
+export const mxRecords = (name: string, { mx }: RoutingHosts): NeededRecord[] =>
+  mx.map(({ host, priority }) => ({ type: "MX", name, content: host, priority, ttl: 1 }));
 
-export const spfRecord = (name: string, { spfInclude }: RoutingHosts): NeededRecord => ({ type: "TXT", name, content: `v=spf1 include:${spfInclude} ~all`, ttl: 1 });
+export const spfRecord = (name: string, { spfInclude }: RoutingHosts): NeededRecord => ({
+  type: "TXT",
+  name,
+  content: `v=spf1 include:${spfInclude} ~all`,
+  ttl: 1,
+});
 
 export const dkimRecords = (name: string, keys: readonly DkimRecord[]): NeededRecord[] =>
   keys.map(({ selector, text }) => ({ type: "TXT", name: `${selector}._domainkey.${name}`, content: text, ttl: 1 }));
 
-export const neededRecords = (name: string, hosts: RoutingHosts, keys: readonly DkimRecord[]): NeededRecord[] => [...mxRecords(name, hosts), spfRecord(name, hosts), ...dkimRecords(name, keys)];
+export const neededRecords = (name: string, hosts: RoutingHosts, keys: readonly DkimRecord[]): NeededRecord[] => [
+  ...mxRecords(name, hosts),
+  spfRecord(name, hosts),
+  ...dkimRecords(name, keys),
+];

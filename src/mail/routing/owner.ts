@@ -5,7 +5,11 @@ import type { Zone } from "../../zones/index.ts";
 const MAX_OWNER = 100;
 
 /** As whom the zones room keeps the records that a service needs for a name. */
-export function ownerOf(zone: Pick<Zone, "name">, name: string, service: "email-routing" | "email-sending" = "email-routing"): string {
+export function ownerOf(
+  zone: Pick<Zone, "name">,
+  name: string,
+  service: "email-routing" | "email-sending" = "email-routing",
+): string {
   if (name === zone.name) return service;
   const below = name.slice(0, -zone.name.length - 1);
   const owner = `${service}/${below}`;

@@ -3,7 +3,8 @@ import { isWithin } from "../../protocol/dns/index.ts";
 import { routingErrors } from "./errors.ts";
 import type { Matcher, PatternMatcher } from "./types.ts";
 
-export const isPattern = (matcher: Matcher): matcher is PatternMatcher => matcher.type === "glob" || matcher.type === "regex";
+export const isPattern = (matcher: Matcher): matcher is PatternMatcher =>
+  matcher.type === "glob" || matcher.type === "regex";
 
 /** Maximum number of pattern rules per zone: every recipient without a literal rule is compared with each. */
 export const MAX_PATTERNS = 20;
@@ -17,16 +18,20 @@ export function compilePattern({ type, value }: PatternMatcher, zone: string): (
   try {
     compiled = RE2JS.compile(source, RE2JS.CASE_INSENSITIVE);
   } catch (err) {
-    throw invalid(`${JSON.stringify(value)} is not a regular expression in RE2 syntax: ${err instanceof Error ? err.message : String(err)}.`);
+    throw invalid(
+      `${JSON.stringify(value)} is not a regular expression in RE2 syntax: ${err instanceof Error ? err.message : String(err)}.`,
+    );
   }
-  if (compiled.programSize() > MAX_PROGRAM) throw invalid(`${JSON.stringify(value)} is too complex. Use fewer or smaller repetitions.`);
+  if (compiled.programSize() > MAX_PROGRAM)
+    throw invalid(`${JSON.stringify(value)} is too complex. Use fewer or smaller repetitions.`);
   return (address) => compiled.matches(address);
 }
 
 function globSource(glob: string, zone: string): string {
   const at = glob.lastIndexOf("@");
   const [local, domain] = [glob.slice(0, Math.max(0, at)), glob.slice(at + 1).toLowerCase()];
-  if (local === "" || /[*?]/.test(domain)) throw invalid(`A glob is a local part with * and ? and a domain without them, like sales-*@${zone}.`);
+  if (local === "" || /[*?]/.test(domain))
+    throw invalid(`A glob is a local part with * and ? and a domain without them, like sales-*@${zone}.`);
   if (local === "*") throw invalid(`${glob} matches all recipients: use the catch-all rule.`);
   if (!isWithin(domain, zone)) throw invalid(`${glob} is not in the zone ${zone}.`);
   return `${[...local].map((character) => (character === "*" ? "[^@]*" : character === "?" ? "[^@]" : RE2JS.quote(character))).join("")}@${RE2JS.quote(domain)}`;

@@ -50,7 +50,10 @@ const ORDER = ["added", "updated", "conflict", "deleted"];
  * What has to change for the rules of a worker to be those its configuration file has. Changes nothing. Throws invalidInput, unknownWorker,
  * unknownDomain.
  */
-export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules): (account: string, request: PlanRequest) => Promise<PlannedZone[]> {
+export function createPlanner(
+  { db, zones, scripts }: RoutingParts,
+  rules: Rules,
+): (account: string, request: PlanRequest) => Promise<PlannedZone[]> {
   const tables = db.tables<RoutingTables>();
 
   /** The zone of the account that mail for this domain is routed in. */
@@ -62,7 +65,10 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
     throw routingErrors.unknownDomain({ name: domain });
   }
 
-  async function wanted(account: string, { rules: literal, catchAll, hidden = [] }: PlanRequest): Promise<Map<Zone, Wanted[]>> {
+  async function wanted(
+    account: string,
+    { rules: literal, catchAll, hidden = [] }: PlanRequest,
+  ): Promise<Map<Zone, Wanted[]>> {
     const found = new Map<string, { zone: Zone; wanted: Wanted[] }>();
     const seen = new Set<string>();
     const add = (zone: Zone, one: Wanted) => {
@@ -73,7 +79,8 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
     };
     for (const { matchers, actions, enabled = true } of literal) {
       const recipient = readRecipient((matchers[0]?.value ?? "").trim());
-      if (recipient === undefined || recipient.domain === "") throw routingErrors.invalidInput({ reason: `${JSON.stringify(matchers[0]?.value ?? "")} is not an address.` });
+      if (recipient === undefined || recipient.domain === "")
+        throw routingErrors.invalidInput({ reason: `${JSON.stringify(matchers[0]?.value ?? "")} is not an address.` });
       const zone = await routedIn(account, recipient.domain, hidden);
       checkMatcher(matchers, zone.name, false);
       add(zone, { target: keyOf(recipient), catchAll: false, action: checkAction(actions), enabled });
@@ -81,12 +88,20 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
     for (const { target, rule } of catchAll) {
       const domain = /^\*@(.+)$/.exec(target.trim().toLowerCase())?.[1];
       const name = domain === undefined ? undefined : readRecipient(`any@${domain}`)?.domain;
-      if (name === undefined) throw routingErrors.invalidInput({ reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.` });
+      if (name === undefined)
+        throw routingErrors.invalidInput({
+          reason: `The target of a catch-all rule is like *@example.com, not ${JSON.stringify(target)}.`,
+        });
       const zone = await routedIn(account, name, hidden);
       // Names below the zone's own have rules for single addresses only.
       if (zone.name !== name) throw routingErrors.unknownDomain({ name: `*@${name}` });
       checkMatcher(rule.matchers, zone.name, true);
-      add(zone, { target: `*@${name}`, catchAll: true, action: checkAction(rule.actions), enabled: rule.enabled ?? true });
+      add(zone, {
+        target: `*@${name}`,
+        catchAll: true,
+        action: checkAction(rule.actions),
+        enabled: rule.enabled ?? true,
+      });
     }
     return new Map([...found.values()].map(({ zone, wanted }) => [zone, wanted]));
   }
@@ -99,17 +114,22 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
       const remote = candidates.find((rule) => rule.owner === owner) ?? candidates[0];
       if (remote === undefined || isUntouched(remote)) return { type: "added", target };
       if (remote.owner !== owner) return { type: "conflict", target, remote };
-      return sameAction(remote.action, action) && remote.enabled === enabled ? undefined : { type: "updated", target, remote };
+      return sameAction(remote.action, action) && remote.enabled === enabled
+        ? undefined
+        : { type: "updated", target, remote };
     });
     return changes.filter((change) => change !== undefined);
   }
 
   return async (account, request) => {
-    if ((await scripts.byId(account, request.owner)) === undefined) throw routingErrors.unknownWorker({ worker: request.owner });
-    if (request.rules.length + request.catchAll.length > MAX_WANTED) throw routingErrors.invalidInput({ reason: `A Worker has at most ${MAX_WANTED} addresses.` });
+    if ((await scripts.byId(account, request.owner)) === undefined)
+      throw routingErrors.unknownWorker({ worker: request.owner });
+    if (request.rules.length + request.catchAll.length > MAX_WANTED)
+      throw routingErrors.invalidInput({ reason: `A Worker has at most ${MAX_WANTED} addresses.` });
     const groups = await wanted(account, request);
     const planned = new Map<string, PlannedZone>();
-    const group = (zone: Zone) => planned.getOrInsertComputed(zone.id, () => ({ id: zone.id, name: zone.name, changes: [] }));
+    const group = (zone: Zone) =>
+      planned.getOrInsertComputed(zone.id, () => ({ id: zone.id, name: zone.name, changes: [] }));
     for (const [zone, list] of groups) group(zone).changes.push(...(await changesIn(zone, list, request.owner)));
 
     const targets = new Set([...groups.values()].flat().map(({ target }) => target));
@@ -119,7 +139,14 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
       const target = targetOf(rule.matcher) ?? `*@${zone.name}`;
       if (!targets.has(target)) group(zone).changes.push({ type: "deleted", target, remote: rule });
     }
-    const named = await Promise.all([...planned.values()].filter(({ changes }) => changes.length > 0).map(async (zone) => ({ ...zone, changes: await Promise.all(zone.changes.map((change) => withOwner(account, change))) })));
+    const named = await Promise.all(
+      [...planned.values()]
+        .filter(({ changes }) => changes.length > 0)
+        .map(async (zone) => ({
+          ...zone,
+          changes: await Promise.all(zone.changes.map((change) => withOwner(account, change))),
+        })),
+    );
     for (const { changes } of named) changes.sort((a, b) => ORDER.indexOf(a.type) - ORDER.indexOf(b.type));
     return named.sort((a, b) => (a.name < b.name ? -1 : 1));
   };
@@ -132,4 +159,5 @@ export function createPlanner({ db, zones, scripts }: RoutingParts, rules: Rules
 }
 
 /** A catch-all rule as a zone has it from the beginning: nobody's. */
-const isUntouched = ({ matcher, action, enabled, source }: Rule) => matcher.type === "all" && action.type === "drop" && !enabled && source === "api";
+const isUntouched = ({ matcher, action, enabled, source }: Rule) =>
+  matcher.type === "all" && action.type === "drop" && !enabled && source === "api";

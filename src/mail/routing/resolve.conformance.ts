@@ -13,7 +13,7 @@ export function resolveConformance(engine: TestEngine): void {
       house.scripts.add("inbox");
       const resolve = async (recipient: string) => {
         const { kind, why, ...more } = await house.routing.resolve(recipient);
-        return [kind, why, ..."to" in more ? more.to : "script" in more ? [more.script] : []].join(" ");
+        return [kind, why, ...("to" in more ? more.to : "script" in more ? [more.script] : [])].join(" ");
       };
       return { ...house, zone, resolve, rules: house.routing.rules };
     };
@@ -24,14 +24,30 @@ export function resolveConformance(engine: TestEngine): void {
       const { resolve, rules, zone, routing } = await open(t, engine);
       const { id } = await rules.create(zone, ruleFor("First.Last@example.com", forward, { name: "me" }));
       await rules.create(zone, ruleFor('"two words"@example.com', worker));
-      assert.deepEqual(await routing.resolve("first.last@example.com"), { kind: "forward", to: ["me@example.net"], why: "literal", zone: zone.id, account: ACCOUNT, rule: { id, name: "me" } });
+      assert.deepEqual(await routing.resolve("first.last@example.com"), {
+        kind: "forward",
+        to: ["me@example.net"],
+        why: "literal",
+        zone: zone.id,
+        account: ACCOUNT,
+        rule: { id, name: "me" },
+      });
       assert.equal(await resolve("FIRST.LAST@EXAMPLE.COM"), "forward literal me@example.net");
       assert.equal(await resolve('"First.Last"@example.com'), "forward literal me@example.net");
       assert.equal(await resolve("firstlast@example.com"), "none no rule");
       assert.equal(await resolve('"Two Words"@example.com'), `worker literal ${ACCOUNT}/inbox`);
       assert.equal(await resolve("first.last@sub.example.com"), "none not our domain");
       assert.equal(await resolve("first.last@example.org"), "none not our domain");
-      for (const wrong of ["", "me", "@example.com", "a@@example.com", "a@[192.0.2.1]", `${"x".repeat(300)}@example.com`, "a@example.com\r\n"]) assert.match(await resolve(wrong), /^none not (an address|our domain)$/, wrong);
+      for (const wrong of [
+        "",
+        "me",
+        "@example.com",
+        "a@@example.com",
+        "a@[192.0.2.1]",
+        `${"x".repeat(300)}@example.com`,
+        "a@example.com\r\n",
+      ])
+        assert.match(await resolve(wrong), /^none not (an address|our domain)$/, wrong);
     });
 
     test("tags: only when asked for, and a rule with the tag goes first", async (t) => {

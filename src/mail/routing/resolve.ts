@@ -25,7 +25,13 @@ const MAX_WORKERS = 2000;
  * it is accepted and dropped, which the log of messages shows. The bare `postmaster` goes to the operator's address or is dropped. abuse
  * (RFC 2142 2) goes to the operator's address where there is one: it is the operator that a complaint about spam is for.
  */
-export function createResolve({ scripts, addresses, clock, tables, postmaster }: ResolveParts): (recipient: string) => Promise<Resolution> {
+export function createResolve({
+  scripts,
+  addresses,
+  clock,
+  tables,
+  postmaster,
+}: ResolveParts): (recipient: string) => Promise<Resolution> {
   const workers = new Map<string, { there: boolean; until: number }>();
 
   async function workerThere(account: string, name: string): Promise<boolean> {
@@ -45,20 +51,28 @@ export function createResolve({ scripts, addresses, clock, tables, postmaster }:
     if (action.type === "drop") return { kind: "drop", ...about };
     if (action.type === "forward") return { kind: "forward", to: [...action.value], ...about };
     const worker = { kind: "worker" as const, script: `${account}/${action.value[0]!}`, ...about };
-    return (await workerThere(account, action.value[0]!)) ? worker : { ...worker, why: "worker missing", temporary: true };
+    return (await workerThere(account, action.value[0]!))
+      ? worker
+      : { ...worker, why: "worker missing", temporary: true };
   }
 
   async function unmatched({ local }: Recipient, table: MatchTable): Promise<Resolution> {
     const about = { zone: table.zone.id, account: table.zone.account };
-    if (local !== "postmaster" && (local !== "abuse" || postmaster === undefined)) return { kind: "none", why: "no rule", ...about };
+    if (local !== "postmaster" && (local !== "abuse" || postmaster === undefined))
+      return { kind: "none", why: "no rule", ...about };
     const to = postmaster ?? (await addresses.firstVerified(table.zone.account));
-    return to === undefined ? { kind: "drop", why: "postmaster", ...about } : { kind: "forward", to: [to], why: "postmaster", ...about };
+    return to === undefined
+      ? { kind: "drop", why: "postmaster", ...about }
+      : { kind: "forward", to: [to], why: "postmaster", ...about };
   }
 
   return async (text) => {
     const recipient = readRecipient(text);
     if (recipient === undefined) return { kind: "none", why: "not an address" };
-    if (recipient.domain === "") return postmaster === undefined ? { kind: "drop", why: "postmaster" } : { kind: "forward", to: [postmaster], why: "postmaster" };
+    if (recipient.domain === "")
+      return postmaster === undefined
+        ? { kind: "drop", why: "postmaster" }
+        : { kind: "forward", to: [postmaster], why: "postmaster" };
     const known = tables.known(recipient.domain);
     const table = known === undefined ? await tables.find(recipient.domain) : known.table;
     if (table === undefined) return { kind: "none", why: "not our domain" };

@@ -12,7 +12,11 @@ import type { RuleRequest } from "./types.ts";
 export const ACCOUNT = "a".repeat(32);
 export const OTHER_ACCOUNT = "b".repeat(32);
 export const HOSTS = {
-  mx: [{ host: "route1.mx.reelpost.example", priority: 1 }, { host: "route2.mx.reelpost.example", priority: 2 }, { host: "route3.mx.reelpost.example", priority: 3 }],
+  mx: [
+    { host: "route1.mx.reelpost.example", priority: 1 },
+    { host: "route2.mx.reelpost.example", priority: 2 },
+    { host: "route3.mx.reelpost.example", priority: 3 },
+  ],
   spfInclude: "_spf.mx.reelpost.example",
   dkimSelector: "reelpost",
 };
@@ -29,7 +33,8 @@ export function createFakeScripts() {
     },
     remove: (name: string, account = ACCOUNT) => void all.delete(`${account}/${name}`),
     get: async (account: string, name: string) => all.get(`${account}/${name}`),
-    byId: async (account: string, id: string) => [...all.values()].find((script) => script.account === account && script.id === id),
+    byId: async (account: string, id: string) =>
+      [...all.values()].find((script) => script.account === account && script.id === id),
   };
 }
 
@@ -44,7 +49,14 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
   const build = (from: Db, more: Partial<EmailRoutingOptions> = {}) =>
     createEmailRouting({
-      db: from, zones, scripts, secrets, events, clock, ids: randomIds, hosts: HOSTS,
+      db: from,
+      zones,
+      scripts,
+      secrets,
+      events,
+      clock,
+      ids: randomIds,
+      hosts: HOSTS,
       addresses: {
         link: (token) => `https://mail.example/email/verify/${token}`,
         async sendVerification(address, link) {
@@ -52,7 +64,8 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
           mails.push({ address, link, token: link.slice(link.lastIndexOf("/") + 1) });
         },
       },
-      ...options, ...more,
+      ...options,
+      ...more,
     });
   const routing = build(db);
   t.after(async () => {
@@ -62,7 +75,17 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
   });
 
   return {
-    db, another, build, clock, events, scripts, secrets, zones, routing, mails, mailer,
+    db,
+    another,
+    build,
+    clock,
+    events,
+    scripts,
+    secrets,
+    zones,
+    routing,
+    mails,
+    mailer,
     newZone: (name = "example.com", account = ACCOUNT) => zones.create({ account, name }),
     /** A destination address that has agreed. */
     async verified(email: string, account = ACCOUNT) {
@@ -72,8 +95,16 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
   };
 }
 
-export const ruleFor = (to: string, action: RuleRequest["actions"][number] = { type: "drop" }, more: Partial<RuleRequest> = {}): RuleRequest => ({ matchers: [{ type: "literal", field: "to", value: to }], actions: [action], ...more });
-export const catchAllTo = (action: RuleRequest["actions"][number], more: Partial<RuleRequest> = {}): RuleRequest => ({ matchers: [{ type: "all" }], actions: [action], ...more });
+export const ruleFor = (
+  to: string,
+  action: RuleRequest["actions"][number] = { type: "drop" },
+  more: Partial<RuleRequest> = {},
+): RuleRequest => ({ matchers: [{ type: "literal", field: "to", value: to }], actions: [action], ...more });
+export const catchAllTo = (action: RuleRequest["actions"][number], more: Partial<RuleRequest> = {}): RuleRequest => ({
+  matchers: [{ type: "all" }],
+  actions: [action],
+  ...more,
+});
 
 /** The kind of the error that a promise rejects with, and its message. */
 export async function refusal(promise: Promise<unknown>): Promise<[kind: string, message?: string]> {

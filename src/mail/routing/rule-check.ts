@@ -27,29 +27,52 @@ export const MAX_DESTINATIONS = 10;
 const refuse = (reason: string) => routingErrors.invalidInput({ reason });
 
 /** Throws invalidInput, and invalidOperation for a second catch-all rule. `zone` is the zone's name. `extended` accepts glob and regex matchers and several destinations. */
-export function checkRule(request: RuleRequest, { zone, catchAll, extended }: { zone: string; catchAll: boolean; extended: boolean }): RuleParts {
+export function checkRule(
+  request: RuleRequest,
+  { zone, catchAll, extended }: { zone: string; catchAll: boolean; extended: boolean },
+): RuleParts {
   const { name = "", enabled = true, priority = 0, source = "api", owner } = request;
   if ([...name].length > MAX_NAME) throw refuse(`The name has more than ${MAX_NAME} characters.`);
   // PostgreSQL keeps no such character, and nobody can see the others.
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f]/.test(name)) throw refuse("The name has a control character.");
-  if (!Number.isInteger(priority) || priority < 0 || priority > MAX_PRIORITY) throw refuse(`The priority is a whole number from 0 to ${MAX_PRIORITY}.`);
+  if (!Number.isInteger(priority) || priority < 0 || priority > MAX_PRIORITY)
+    throw refuse(`The priority is a whole number from 0 to ${MAX_PRIORITY}.`);
   if (source !== "api" && source !== "wrangler") throw refuse("The source is api or wrangler.");
-  if (source === "wrangler" && (owner === undefined || owner === "")) throw refuse("owner_worker_tag is required when the source is wrangler.");
-  if (owner !== undefined && owner.length > MAX_TAG) throw refuse(`owner_worker_tag has more than ${MAX_TAG} characters.`);
-  return { name, enabled, priority: catchAll ? MAX_PRIORITY : priority, matcher: checkMatcher(request.matchers, zone, catchAll, extended), action: checkAction(request.actions, extended), source, owner: source === "wrangler" ? owner! : null };
+  if (source === "wrangler" && (owner === undefined || owner === ""))
+    throw refuse("owner_worker_tag is required when the source is wrangler.");
+  if (owner !== undefined && owner.length > MAX_TAG)
+    throw refuse(`owner_worker_tag has more than ${MAX_TAG} characters.`);
+  return {
+    name,
+    enabled,
+    priority: catchAll ? MAX_PRIORITY : priority,
+    matcher: checkMatcher(request.matchers, zone, catchAll, extended),
+    action: checkAction(request.actions, extended),
+    source,
+    owner: source === "wrangler" ? owner! : null,
+  };
 }
 
-export function checkMatcher(matchers: RuleRequest["matchers"], zone: string, catchAll: boolean, extended = false): Matcher {
+export function checkMatcher(
+  matchers: RuleRequest["matchers"],
+  zone: string,
+  catchAll: boolean,
+  extended = false,
+): Matcher {
   const [matcher] = matchers;
-  if (matcher === undefined || matchers.length > 1) throw refuse(`A rule has one matcher; this has ${matchers.length}.`);
+  if (matcher === undefined || matchers.length > 1)
+    throw refuse(`A rule has one matcher; this has ${matchers.length}.`);
   const { type, field = "to", value } = matcher;
   if (type === "all") {
     if (!catchAll) throw routingErrors.invalidOperation();
     return { type };
   }
   const pattern = type === "glob" || type === "regex";
-  if (type !== "literal" && !(pattern && extended)) throw refuse(`The type of a matcher is literal or all.${pattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`);
+  if (type !== "literal" && !(pattern && extended))
+    throw refuse(
+      `The type of a matcher is literal or all.${pattern ? " Set email.extended_rules on the server to use glob and regex." : ""}`,
+    );
   if (catchAll) throw refuse("The matcher of the catch-all rule is of type all.");
   if (field !== "to") throw refuse("The field of a matcher is to.");
   if (pattern) return checkPattern({ type, field, value: (value ?? "").trim() }, zone);
@@ -57,7 +80,8 @@ export function checkMatcher(matchers: RuleRequest["matchers"], zone: string, ca
 }
 
 function checkPattern(matcher: PatternMatcher, zone: string): Matcher {
-  if (matcher.value === "" || matcher.value.length > MAX_VALUE) throw refuse(`The value of a matcher has 1 to ${MAX_VALUE} characters.`);
+  if (matcher.value === "" || matcher.value.length > MAX_VALUE)
+    throw refuse(`The value of a matcher has 1 to ${MAX_VALUE} characters.`);
   compilePattern(matcher, zone);
   return matcher;
 }
@@ -67,7 +91,8 @@ function checkRecipient(value: string | undefined, zone: string): string {
   if (text.length > MAX_VALUE) throw refuse(`The value of a matcher has at most ${MAX_VALUE} characters.`);
   if (text.startsWith("*@")) throw refuse(`${text} is no address: use the catch-all rule for all recipients.`);
   const recipient = readRecipient(text);
-  if (recipient === undefined || recipient.domain === "") throw refuse(`The value of a literal matcher is an address like user@${zone}.`);
+  if (recipient === undefined || recipient.domain === "")
+    throw refuse(`The value of a literal matcher is an address like user@${zone}.`);
   if (!isWithin(recipient.domain, zone)) throw refuse(`${text} is not an address of the zone ${zone}.`);
   return text;
 }
@@ -82,7 +107,12 @@ export function checkAction(actions: RuleRequest["actions"], extended = false): 
   }
   if (type !== "forward" && type !== "worker") throw refuse("The type of an action is forward, worker or drop.");
   if (type === "forward" && extended && value.length > 1) return { type, value: checkDestinations(value) };
-  if (value.length !== 1) throw refuse(type === "forward" ? "Forward actions must contain exactly one destination address." : "Worker actions must contain exactly one Worker name.");
+  if (value.length !== 1)
+    throw refuse(
+      type === "forward"
+        ? "Forward actions must contain exactly one destination address."
+        : "Worker actions must contain exactly one Worker name.",
+    );
   return { type, value: [type === "forward" ? checkDestination(value[0]!) : checkActionValue(value[0]!)] };
 }
 
@@ -99,8 +129,10 @@ function checkDestination(value: string): string {
 }
 
 function checkDestinations(values: readonly string[]): string[] {
-  if (values.length > MAX_DESTINATIONS) throw refuse(`A forward has at most ${MAX_DESTINATIONS} destination addresses; this has ${values.length}.`);
+  if (values.length > MAX_DESTINATIONS)
+    throw refuse(`A forward has at most ${MAX_DESTINATIONS} destination addresses; this has ${values.length}.`);
   const addresses = values.map(checkDestination);
-  if (new Set(addresses.map((address) => keyOf(readRecipient(address)!))).size < addresses.length) throw refuse("A destination address is listed twice.");
+  if (new Set(addresses.map((address) => keyOf(readRecipient(address)!))).size < addresses.length)
+    throw refuse("A destination address is listed twice.");
   return addresses;
 }

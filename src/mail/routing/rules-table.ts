@@ -10,32 +10,59 @@ import type { Action, Matcher, Rule } from "./types.ts";
 type Row = RoutingTables["email_routing_rules"];
 
 /** The normalized address of a literal matcher, for comparison with recipients. */
-export const targetOf = (matcher: Matcher): string | null => (matcher.type === "literal" ? addressKey(matcher.value) : null);
-export const destinationsOf = (action: Action): string[] => (action.type === "forward" ? action.value.map(addressKey) : []);
+export const targetOf = (matcher: Matcher): string | null =>
+  matcher.type === "literal" ? addressKey(matcher.value) : null;
+export const destinationsOf = (action: Action): string[] =>
+  action.type === "forward" ? action.value.map(addressKey) : [];
 const addressKey = (address: string) => keyOf(readRecipient(address)!);
 
 /** The catch-all rule is there from the beginning, before there is a row for it: its id follows from the zone's. */
-export const catchAllId = (zone: string): string => createHash("sha256").update(`catch-all rule of ${zone}`).digest("hex").slice(0, 32);
+export const catchAllId = (zone: string): string =>
+  createHash("sha256").update(`catch-all rule of ${zone}`).digest("hex").slice(0, 32);
 
 /** In the order in which they are looked at; the catch-all rule last, where it was ever written. */
 export async function rulesOf(db: RoutingExecutor, zone: string): Promise<Rule[]> {
-  const rows = await db.selectFrom("email_routing_rules").selectAll().where("zone_id", "=", zone).orderBy("catch_all").orderBy("priority").orderBy("created_at").orderBy("id").execute();
+  const rows = await db
+    .selectFrom("email_routing_rules")
+    .selectAll()
+    .where("zone_id", "=", zone)
+    .orderBy("catch_all")
+    .orderBy("priority")
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
   return rows.map(fromRow);
 }
 
 export async function ruleById(db: RoutingExecutor, zone: string, id: string): Promise<Rule | undefined> {
-  const row = await db.selectFrom("email_routing_rules").selectAll().where("id", "=", id).where("zone_id", "=", zone).executeTakeFirst();
+  const row = await db
+    .selectFrom("email_routing_rules")
+    .selectAll()
+    .where("id", "=", id)
+    .where("zone_id", "=", zone)
+    .executeTakeFirst();
   return row && fromRow(row);
 }
 
 export async function countRules(db: RoutingExecutor, zone: string): Promise<number> {
-  const { count } = await db.selectFrom("email_routing_rules").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("catch_all", "=", 0).executeTakeFirstOrThrow();
+  const { count } = await db
+    .selectFrom("email_routing_rules")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("zone_id", "=", zone)
+    .where("catch_all", "=", 0)
+    .executeTakeFirstOrThrow();
   return Number(count);
 }
 
 /** Counts rules with a glob or a regular expression. */
 export async function countPatterns(db: RoutingExecutor, zone: string): Promise<number> {
-  const { count } = await db.selectFrom("email_routing_rules").select(({ fn }) => fn.countAll<number>().as("count")).where("zone_id", "=", zone).where("catch_all", "=", 0).where("target", "is", null).executeTakeFirstOrThrow();
+  const { count } = await db
+    .selectFrom("email_routing_rules")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("zone_id", "=", zone)
+    .where("catch_all", "=", 0)
+    .where("target", "is", null)
+    .executeTakeFirstOrThrow();
   return Number(count);
 }
 
@@ -47,22 +74,50 @@ export interface AccountRuleQuery {
 }
 
 /** In the order in which they were made. */
-export async function rulesOfAccount(db: RoutingExecutor, account: string, { enabled, direction = "asc", hidden = [] }: AccountRuleQuery, page: PageRequest): Promise<Page<Rule>> {
-  const all = db.selectFrom("email_routing_rules").where("account_id", "=", account).$if(hidden.length > 0, (some) => some.where("zone_id", "not in", hidden));
+export async function rulesOfAccount(
+  db: RoutingExecutor,
+  account: string,
+  { enabled, direction = "asc", hidden = [] }: AccountRuleQuery,
+  page: PageRequest,
+): Promise<Page<Rule>> {
+  const all = db
+    .selectFrom("email_routing_rules")
+    .where("account_id", "=", account)
+    .$if(hidden.length > 0, (some) => some.where("zone_id", "not in", hidden));
   const those = enabled === undefined ? all : all.where("enabled", "=", Number(enabled));
   const { total } = await those.select(({ fn }) => fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
-  const rows = await those.selectAll().orderBy("created_at", direction).orderBy("id", direction).limit(page.perPage).offset(offsetOf(page)).execute();
+  const rows = await those
+    .selectAll()
+    .orderBy("created_at", direction)
+    .orderBy("id", direction)
+    .limit(page.perPage)
+    .offset(offsetOf(page))
+    .execute();
   return { items: rows.map(fromRow), total: Number(total) };
 }
 
 /** Those that a worker's configuration file has. */
 export const rulesOwnedBy = async (db: RoutingExecutor, account: string, owner: string): Promise<Rule[]> =>
-  (await db.selectFrom("email_routing_rules").selectAll().where("account_id", "=", account).where("owner", "=", owner).orderBy("zone_id").orderBy("created_at").orderBy("id").execute()).map(fromRow);
+  (
+    await db
+      .selectFrom("email_routing_rules")
+      .selectAll()
+      .where("account_id", "=", account)
+      .where("owner", "=", owner)
+      .orderBy("zone_id")
+      .orderBy("created_at")
+      .orderBy("id")
+      .execute()
+  ).map(fromRow);
 
 /** Writes a rule, new or changed. */
 export async function keepRule(db: RoutingExecutor, rule: Rule): Promise<void> {
   const { id, created_at, ...changing } = toRow(rule);
-  await db.insertInto("email_routing_rules").values({ id, created_at, ...changing }).onConflict((conflict) => conflict.column("id").doUpdateSet(changing)).execute();
+  await db
+    .insertInto("email_routing_rules")
+    .values({ id, created_at, ...changing })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet(changing))
+    .execute();
 }
 
 export async function deleteRule(db: RoutingExecutor, id: string): Promise<boolean> {
@@ -70,13 +125,29 @@ export async function deleteRule(db: RoutingExecutor, id: string): Promise<boole
 }
 
 /** What the end of a destination address, or its verification, does to the rules that forward to it. Their zones. */
-export async function switchDestination(db: RoutingExecutor, account: string, destination: string, to: "verified" | "unverified" | "deleted", now: number): Promise<string[]> {
-  const those = db.updateTable("email_routing_rules").where("account_id", "=", account).where((eb) => eb.or([eb("destination", "=", destination), contains(eb, destination)]));
+export async function switchDestination(
+  db: RoutingExecutor,
+  account: string,
+  destination: string,
+  to: "verified" | "unverified" | "deleted",
+  now: number,
+): Promise<string[]> {
+  const those = db
+    .updateTable("email_routing_rules")
+    .where("account_id", "=", account)
+    .where((eb) => eb.or([eb("destination", "=", destination), contains(eb, destination)]));
   const waits = to === "verified" ? await stillAwaiting(db, account, destination) : [];
   const changed =
-    to === "verified" ? those.set({ enabled: 1, awaiting: 0, modified_at: now }).where("awaiting", "=", 1).$if(waits.length > 0, (some) => some.where("id", "not in", waits))
-    : to === "unverified" ? those.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
-    : those.set({ enabled: 0, awaiting: 0, modified_at: now }).where(({ eb, or }) => or([eb("enabled", "=", 1), eb("awaiting", "=", 1)]));
+    to === "verified"
+      ? those
+          .set({ enabled: 1, awaiting: 0, modified_at: now })
+          .where("awaiting", "=", 1)
+          .$if(waits.length > 0, (some) => some.where("id", "not in", waits))
+      : to === "unverified"
+        ? those.set({ enabled: 0, awaiting: 1, modified_at: now }).where("enabled", "=", 1)
+        : those
+            .set({ enabled: 0, awaiting: 0, modified_at: now })
+            .where(({ eb, or }) => or([eb("enabled", "=", 1), eb("awaiting", "=", 1)]));
   return [...new Set((await changed.returning("zone_id").execute()).map(({ zone_id }) => zone_id))];
 }
 
@@ -88,7 +159,13 @@ function contains(eb: ExpressionBuilder<RoutingTables, "email_routing_rules">, d
 
 /** Ids of rules with this destination that still have another, unverified one. */
 async function stillAwaiting(db: RoutingExecutor, account: string, destination: string): Promise<string[]> {
-  const rows = await db.selectFrom("email_routing_rules").select(["id", "destinations"]).where("account_id", "=", account).where("awaiting", "=", 1).where((eb) => contains(eb, destination)).execute();
+  const rows = await db
+    .selectFrom("email_routing_rules")
+    .select(["id", "destinations"])
+    .where("account_id", "=", account)
+    .where("awaiting", "=", 1)
+    .where((eb) => contains(eb, destination))
+    .execute();
   const waits: string[] = [];
   for (const { id, destinations } of rows) {
     for (const other of linesOf(destinations)) {
@@ -108,12 +185,36 @@ function destinationColumns(action: Action): Pick<Row, "destination" | "destinat
 }
 
 const toRow = (rule: Rule): Row => ({
-  id: rule.id, zone_id: rule.zone, account_id: rule.account, catch_all: Number(rule.matcher.type === "all"), name: rule.name, enabled: Number(rule.enabled), awaiting: Number(rule.awaiting),
-  priority: rule.priority, matcher: JSON.stringify(rule.matcher), action: JSON.stringify(rule.action), target: targetOf(rule.matcher), ...destinationColumns(rule.action),
-  source: rule.source, owner: rule.owner, created_at: rule.createdAt, modified_at: rule.modifiedAt,
+  id: rule.id,
+  zone_id: rule.zone,
+  account_id: rule.account,
+  catch_all: Number(rule.matcher.type === "all"),
+  name: rule.name,
+  enabled: Number(rule.enabled),
+  awaiting: Number(rule.awaiting),
+  priority: rule.priority,
+  matcher: JSON.stringify(rule.matcher),
+  action: JSON.stringify(rule.action),
+  target: targetOf(rule.matcher),
+  ...destinationColumns(rule.action),
+  source: rule.source,
+  owner: rule.owner,
+  created_at: rule.createdAt,
+  modified_at: rule.modifiedAt,
 });
 
 const fromRow = (row: Row): Rule => ({
-  id: row.id, zone: row.zone_id, account: row.account_id, name: row.name, enabled: row.enabled === 1, awaiting: row.awaiting === 1, priority: row.priority,
-  matcher: JSON.parse(row.matcher) as Matcher, action: JSON.parse(row.action) as Action, source: row.source, owner: row.owner, createdAt: row.created_at, modifiedAt: row.modified_at,
+  id: row.id,
+  zone: row.zone_id,
+  account: row.account_id,
+  name: row.name,
+  enabled: row.enabled === 1,
+  awaiting: row.awaiting === 1,
+  priority: row.priority,
+  matcher: JSON.parse(row.matcher) as Matcher,
+  action: JSON.parse(row.action) as Action,
+  source: row.source,
+  owner: row.owner,
+  createdAt: row.created_at,
+  modifiedAt: row.modified_at,
 });

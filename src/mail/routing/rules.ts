@@ -5,7 +5,18 @@ import { routingErrors } from "./errors.ts";
 import type { RoutingParts } from "./parts.ts";
 import { isPattern, MAX_PATTERNS } from "./patterns.ts";
 import { checkRule, MAX_PRIORITY, type RuleParts } from "./rule-check.ts";
-import { catchAllId, countPatterns, countRules, deleteRule, destinationsOf, keepRule, ruleById, rulesOf, rulesOfAccount, type AccountRuleQuery } from "./rules-table.ts";
+import {
+  catchAllId,
+  countPatterns,
+  countRules,
+  deleteRule,
+  destinationsOf,
+  keepRule,
+  ruleById,
+  rulesOf,
+  rulesOfAccount,
+  type AccountRuleQuery,
+} from "./rules-table.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Rule, RuleRequest } from "./types.ts";
 
@@ -43,19 +54,35 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
 
   /** Throws unknownWorker. */
   async function checkWorkers({ account }: Zone, { action, owner }: RuleParts): Promise<void> {
-    if (owner !== null && (await scripts.byId(account, owner)) === undefined) throw routingErrors.unknownWorker({ worker: owner });
-    if (action.type === "worker" && (await scripts.get(account, action.value[0]!)) === undefined) throw routingErrors.unknownWorker({ worker: action.value[0] });
+    if (owner !== null && (await scripts.byId(account, owner)) === undefined)
+      throw routingErrors.unknownWorker({ worker: owner });
+    if (action.type === "worker" && (await scripts.get(account, action.value[0]!)) === undefined)
+      throw routingErrors.unknownWorker({ worker: action.value[0] });
   }
 
   /** Writes a rule in the place that `find` gives it. In one transaction with the look at its destination, which may be deleted at any time. */
-  async function keep(zone: Zone, request: RuleRequest, catchAll: boolean, find: (tx: RoutingExecutor) => Promise<Pick<Rule, "id" | "createdAt">>): Promise<Rule> {
+  async function keep(
+    zone: Zone,
+    request: RuleRequest,
+    catchAll: boolean,
+    find: (tx: RoutingExecutor) => Promise<Pick<Rule, "id" | "createdAt">>,
+  ): Promise<Rule> {
     const parts = checkRule(request, { zone: zone.name, catchAll, extended });
     await checkWorkers(zone, parts);
     const rule = await db.transaction<RoutingTables & AddressTables, Rule>(async (tx) => {
       const waits = await isUnverified(tx as unknown as AddressExecutor, zone.account, parts.action);
       const { id, createdAt } = await find(tx);
       if (isPattern(parts.matcher)) await checkPatternCount(tx, zone, id);
-      const kept: Rule = { ...parts, id, zone: zone.id, account: zone.account, enabled: parts.enabled && !waits, awaiting: parts.enabled && waits, createdAt, modifiedAt: clock.now() };
+      const kept: Rule = {
+        ...parts,
+        id,
+        zone: zone.id,
+        account: zone.account,
+        enabled: parts.enabled && !waits,
+        awaiting: parts.enabled && waits,
+        createdAt,
+        modifiedAt: clock.now(),
+      };
       await keepRule(tx, kept);
       return kept;
     });
@@ -71,8 +98,19 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
   }
 
   const initialCatchAll = (zone: Zone): Rule => ({
-    id: catchAllId(zone.id), zone: zone.id, account: zone.account, name: "", enabled: false, awaiting: false, priority: MAX_PRIORITY, matcher: { type: "all" }, action: { type: "drop" }, source: "api",
-    owner: null, createdAt: zone.createdAt, modifiedAt: zone.createdAt,
+    id: catchAllId(zone.id),
+    zone: zone.id,
+    account: zone.account,
+    name: "",
+    enabled: false,
+    awaiting: false,
+    priority: MAX_PRIORITY,
+    matcher: { type: "all" },
+    action: { type: "drop" },
+    source: "api",
+    owner: null,
+    createdAt: zone.createdAt,
+    modifiedAt: zone.createdAt,
   });
 
   async function catchAll(zone: Zone): Promise<Rule> {
@@ -85,7 +123,9 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
       const literal = kept.filter(({ matcher }) => matcher.type !== "all");
       if (order === "created") literal.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
       if (direction === "desc") literal.reverse();
-      const all = [...literal, kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone)].filter((rule) => enabled === undefined || rule.enabled === enabled);
+      const all = [...literal, kept.find(({ matcher }) => matcher.type === "all") ?? initialCatchAll(zone)].filter(
+        (rule) => enabled === undefined || rule.enabled === enabled,
+      );
       return { items: all.slice((page - 1) * perPage, page * perPage), total: all.length };
     },
     ofAccount: (account, query, page) => rulesOfAccount(tables, account, query, page),
@@ -110,7 +150,13 @@ export function createRules({ db, clock, ids, scripts, limits, extended, changed
       return rule;
     },
     catchAll,
-    replaceCatchAll: (zone, request) => keep(zone, request, true, async (tx) => (await ruleById(tx, zone.id, catchAllId(zone.id))) ?? initialCatchAll(zone)),
+    replaceCatchAll: (zone, request) =>
+      keep(
+        zone,
+        request,
+        true,
+        async (tx) => (await ruleById(tx, zone.id, catchAllId(zone.id))) ?? initialCatchAll(zone),
+      ),
   };
 }
 
@@ -125,4 +171,8 @@ async function isUnverified(tx: AddressExecutor, account: string, action: Action
   return unverified;
 }
 
-export const sameAction = (a: Action, b: Action): boolean => a.type === b.type && (a.type === "drop" || b.type === "drop" || (a.value.length === b.value.length && a.value.every((one, i) => one === b.value[i])));
+export const sameAction = (a: Action, b: Action): boolean =>
+  a.type === b.type &&
+  (a.type === "drop" ||
+    b.type === "drop" ||
+    (a.value.length === b.value.length && a.value.every((one, i) => one === b.value[i])));

@@ -25,14 +25,28 @@ export function createSettings({ db, clock, zones, changed }: RoutingParts, dns:
 
   async function show(zone: Zone, kept: ZoneRow | undefined, names: readonly NameRow[]): Promise<RoutingSettings> {
     const own = names.find(({ name }) => name === zone.name);
-    const status = async (name: string, enabled: boolean) => (enabled ? statusOf(true, await dns.examine(zone, name)) : statusOf(false, { problems: [], unlocked: false }));
+    const status = async (name: string, enabled: boolean) =>
+      enabled ? statusOf(true, await dns.examine(zone, name)) : statusOf(false, { problems: [], unlocked: false });
     const below = names.filter(({ name }) => name !== zone.name);
     const enabled = own?.enabled ?? false;
     return {
-      id: zone.id, account: zone.account, name: zone.name, enabled, status: await status(zone.name, enabled),
-      skipWizard: kept?.skipWizard ?? true, supportSubaddress: kept?.supportSubaddress ?? false,
-      createdAt: kept?.createdAt ?? zone.createdAt, modifiedAt: kept?.modifiedAt ?? zone.createdAt,
-      subdomains: await Promise.all(below.map(async (row): Promise<RoutedName> => ({ id: row.id, name: row.name, enabled: row.enabled, status: await status(row.name, row.enabled) }))),
+      id: zone.id,
+      account: zone.account,
+      name: zone.name,
+      enabled,
+      status: await status(zone.name, enabled),
+      skipWizard: kept?.skipWizard ?? true,
+      supportSubaddress: kept?.supportSubaddress ?? false,
+      createdAt: kept?.createdAt ?? zone.createdAt,
+      modifiedAt: kept?.modifiedAt ?? zone.createdAt,
+      subdomains: await Promise.all(
+        below.map(async (row): Promise<RoutedName> => ({
+          id: row.id,
+          name: row.name,
+          enabled: row.enabled,
+          status: await status(row.name, row.enabled),
+        })),
+      ),
     };
   }
 
@@ -49,7 +63,13 @@ export function createSettings({ db, clock, zones, changed }: RoutingParts, dns:
       const { items, total } = await zones.list({ visible: { accounts: [account], zones: [], hidden } }, page);
       const ids = items.map(({ id }) => id);
       const [kept, names] = [await zoneRows(tables, ids), await namesOfAll(tables, ids)];
-      const shown = items.map((zone) => show(zone, kept.find((row) => row.zone === zone.id), names.filter((row) => row.zone === zone.id)));
+      const shown = items.map((zone) =>
+        show(
+          zone,
+          kept.find((row) => row.zone === zone.id),
+          names.filter((row) => row.zone === zone.id),
+        ),
+      );
       return { items: await Promise.all(shown), total };
     },
   };

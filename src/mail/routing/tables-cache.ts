@@ -34,13 +34,26 @@ const MAX_FOREIGN = 5000;
 /** Where other processes write too, an entry is at most this old, should a hint of theirs be lost. */
 const MAX_AGE_MS = 30_000;
 
-export function createTablesCache({ db, events, zones, clock }: { db: Db; events: Events; zones: Pick<Zones, "find">; clock: Pick<Clock, "now"> }): TablesCache {
+export function createTablesCache({
+  db,
+  events,
+  zones,
+  clock,
+}: {
+  db: Db;
+  events: Events;
+  zones: Pick<Zones, "find">;
+  clock: Pick<Clock, "now">;
+}): TablesCache {
   const tables = db.tables<RoutingTables>();
   // Hints of other processes are believed on PostgreSQL too: a rule may act a moment late there, not a mail more than MAX_AGE_MS.
   const versions = createVersions({ events, topic: ROUTING_CHANGED, alone: true });
   /** Counts everything that was heard of: who asks after a change must not get what is being read since before it. */
   let heard = 0;
-  const subscriptions = [events.subscribe(ZONE_DELETED, () => versions.changed(NAMES)), events.subscribe(ROUTING_CHANGED, () => void heard++)];
+  const subscriptions = [
+    events.subscribe(ZONE_DELETED, () => versions.changed(NAMES)),
+    events.subscribe(ROUTING_CHANGED, () => void heard++),
+  ];
   const routed = new Map<string, Entry>();
   const foreign = new Map<string, Entry>();
   const loading = new Map<string, Promise<MatchTable | undefined>>();
@@ -56,7 +69,13 @@ export function createTablesCache({ db, events, zones, clock }: { db: Db; events
     const names = versions.of(NAMES);
     const zone = await zoneOf(domain);
     const rules = zone && versions.of(zone.id);
-    const table = zone && matchTable({ id: zone.id, account: zone.account, name: zone.name }, (await zoneRows(tables, [zone.id]))[0]?.supportSubaddress ?? false, await rulesOf(tables, zone.id));
+    const table =
+      zone &&
+      matchTable(
+        { id: zone.id, account: zone.account, name: zone.name },
+        (await zoneRows(tables, [zone.id]))[0]?.supportSubaddress ?? false,
+        await rulesOf(tables, zone.id),
+      );
     routed.delete(domain);
     foreign.delete(domain);
     const [map, max] = table === undefined ? [foreign, MAX_FOREIGN] : [routed, MAX_ROUTED];
@@ -67,7 +86,9 @@ export function createTablesCache({ db, events, zones, clock }: { db: Db; events
 
   /** Where a zone stands below another one, its own records are what the world sees: the nearest one wins. */
   async function zoneOf(domain: string) {
-    const found = await Promise.all((await namesCalled(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)));
+    const found = await Promise.all(
+      (await namesCalled(tables, domain)).filter(({ enabled }) => enabled).map(({ zone }) => zones.find(zone)),
+    );
     return found.filter((zone) => zone !== undefined).sort((a, b) => b.name.length - a.name.length)[0];
   }
 

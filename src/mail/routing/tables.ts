@@ -57,7 +57,8 @@ export const routingMigration: Migration = {
   name: "mail-002-routing",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("email_routing_zones")
+    await db.schema
+      .createTable("email_routing_zones")
       .addColumn("zone_id", key, (column) => column.primaryKey())
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("skip_wizard", "integer", (column) => column.notNull())
@@ -65,7 +66,8 @@ export const routingMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    await db.schema.createTable("email_routing_names")
+    await db.schema
+      .createTable("email_routing_names")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("account_id", key, (column) => column.notNull())
@@ -76,9 +78,19 @@ export const routingMigration: Migration = {
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
     // By name first: that is what every recipient is looked up by.
-    await db.schema.createIndex("email_routing_names_name").on("email_routing_names").columns(["name", "zone_id"]).unique().execute();
-    await db.schema.createIndex("email_routing_names_zone").on("email_routing_names").columns(["zone_id", "name"]).execute();
-    await db.schema.createTable("email_routing_rules")
+    await db.schema
+      .createIndex("email_routing_names_name")
+      .on("email_routing_names")
+      .columns(["name", "zone_id"])
+      .unique()
+      .execute();
+    await db.schema
+      .createIndex("email_routing_names_zone")
+      .on("email_routing_names")
+      .columns(["zone_id", "name"])
+      .execute();
+    await db.schema
+      .createTable("email_routing_rules")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("account_id", key, (column) => column.notNull())
@@ -96,11 +108,25 @@ export const routingMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
-    await db.schema.createIndex("email_routing_rules_zone").on("email_routing_rules").columns(["zone_id", "catch_all", "priority", "created_at", "id"]).execute();
-    await db.schema.createIndex("email_routing_rules_account").on("email_routing_rules").columns(["account_id", "created_at", "id"]).execute();
-    await sql`create index email_routing_rules_destination on email_routing_rules (account_id, destination) where destination is not null`.execute(db);
-    await sql`create index email_routing_rules_owner on email_routing_rules (account_id, owner) where owner is not null`.execute(db);
-    await sql`create unique index email_routing_rules_catch_all on email_routing_rules (zone_id) where catch_all = 1`.execute(db);
+    await db.schema
+      .createIndex("email_routing_rules_zone")
+      .on("email_routing_rules")
+      .columns(["zone_id", "catch_all", "priority", "created_at", "id"])
+      .execute();
+    await db.schema
+      .createIndex("email_routing_rules_account")
+      .on("email_routing_rules")
+      .columns(["account_id", "created_at", "id"])
+      .execute();
+    await sql`create index email_routing_rules_destination on email_routing_rules (account_id, destination) where destination is not null`.execute(
+      db,
+    );
+    await sql`create index email_routing_rules_owner on email_routing_rules (account_id, owner) where owner is not null`.execute(
+      db,
+    );
+    await sql`create unique index email_routing_rules_catch_all on email_routing_rules (zone_id) where catch_all = 1`.execute(
+      db,
+    );
   },
 };
 

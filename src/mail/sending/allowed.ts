@@ -7,14 +7,22 @@ import { recipientsOf, type Draft } from "./draft.ts";
 
 export function checkSender(binding: SendEmailBinding, from: Mailbox): void {
   if (binding.allowed_sender_addresses === undefined || includes(binding.allowed_sender_addresses, from)) return;
-  throw mailErrors.senderNotAllowed({ address: from.address, fix: `Send from one of the allowed_sender_addresses of ${binding.name}: ${binding.allowed_sender_addresses.join(", ")}.` });
+  throw mailErrors.senderNotAllowed({
+    address: from.address,
+    fix: `Send from one of the allowed_sender_addresses of ${binding.name}: ${binding.allowed_sender_addresses.join(", ")}.`,
+  });
 }
 
 /** Every recipient, whether in to, cc or bcc. */
 export function checkRecipients(binding: SendEmailBinding, recipients: Mailbox[]): void {
-  const allowed = binding.destination_address === undefined ? binding.allowed_destination_addresses : [binding.destination_address];
+  const allowed =
+    binding.destination_address === undefined ? binding.allowed_destination_addresses : [binding.destination_address];
   const refused = allowed && recipients.find((one) => !includes(allowed, one));
-  if (refused) throw mailErrors.recipientNotAllowed({ address: refused.address, fix: `${binding.name} may send to: ${allowed.join(", ")}.` });
+  if (refused)
+    throw mailErrors.recipientNotAllowed({
+      address: refused.address,
+      fix: `${binding.name} may send to: ${allowed.join(", ")}.`,
+    });
 }
 
 function includes(list: string[], mailbox: Mailbox): boolean {
@@ -34,11 +42,15 @@ export function addressed(draft: Draft, binding: SendEmailBinding): Mailbox[] {
 
 export function onlyDestination(binding: SendEmailBinding): string {
   if (binding.destination_address !== undefined) return binding.destination_address;
-  throw mailErrors.fieldMissing({ field: "to", fix: "Give at least one of to, cc and bcc, or set destination_address on the binding." });
+  throw mailErrors.fieldMissing({
+    field: "to",
+    fix: "Give at least one of to, cc and bcc, or set destination_address on the binding.",
+  });
 }
 
 export function address(text: string, field: string): Mailbox {
   const parsed = parseAddress(text);
-  if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
+  if (parsed === undefined)
+    throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
   return parsed;
 }

@@ -16,48 +16,67 @@ const MAX_ATTACHMENTS = 100;
 export function readAttachments(value: unknown, names: FieldNames): Attachment[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw mailErrors.invalidField({ field: "attachments", why: "must be an array" });
-  if (value.length > MAX_ATTACHMENTS) throw mailErrors.invalidField({ field: "attachments", why: `has ${value.length} entries, maximum is ${MAX_ATTACHMENTS}` });
+  if (value.length > MAX_ATTACHMENTS)
+    throw mailErrors.invalidField({
+      field: "attachments",
+      why: `has ${value.length} entries, maximum is ${MAX_ATTACHMENTS}`,
+    });
   return value.map((entry, i) => readAttachment(entry, `attachments[${i}]`, names));
 }
 
 function readAttachment(entry: unknown, field: string, names: FieldNames): Attachment {
-  if (typeof entry !== "object" || entry === null) throw mailErrors.invalidField({ field, why: "must be an object with content, filename and type" });
+  if (typeof entry !== "object" || entry === null)
+    throw mailErrors.invalidField({ field, why: "must be an object with content, filename and type" });
   const { content, filename, type, disposition, contentId } = entry as Record<string, unknown>;
   const attachment: Attachment = {
     filename: plainText(filename, `${field}.filename`, "Give the name the file is saved under."),
-    type: mimeType(plainText(type, `${field}.type`, "Give the MIME type, for example application/pdf."), `${field}.type`),
+    type: mimeType(
+      plainText(type, `${field}.type`, "Give the MIME type, for example application/pdf."),
+      `${field}.type`,
+    ),
     content: bytes(content, `${field}.content`, names),
     disposition: dispositionOf(disposition, `${field}.disposition`),
   };
-  if (contentId !== undefined && contentId !== null) attachment.contentId = contentIdOf(contentId, `${field}.${names.contentId}`);
+  if (contentId !== undefined && contentId !== null)
+    attachment.contentId = contentIdOf(contentId, `${field}.${names.contentId}`);
   if (attachment.disposition === "inline" && attachment.contentId === undefined) {
-    throw mailErrors.fieldMissing({ field: `${field}.${names.contentId}`, fix: "Set it to the id that the HTML references as cid:id." });
+    throw mailErrors.fieldMissing({
+      field: `${field}.${names.contentId}`,
+      fix: "Set it to the id that the HTML references as cid:id.",
+    });
   }
   return attachment;
 }
 
 function plainText(value: unknown, field: string, fix: string): string {
   if (value === undefined || value === null || value === "") throw mailErrors.fieldMissing({ field, fix });
-  if (typeof value !== "string" || value.length > 500 || /\p{Cc}/u.test(value)) throw mailErrors.invalidField({ field, why: "must be a string without control characters, 500 characters at most" });
+  if (typeof value !== "string" || value.length > 500 || /\p{Cc}/u.test(value))
+    throw mailErrors.invalidField({
+      field,
+      why: "must be a string without control characters, 500 characters at most",
+    });
   return value;
 }
 
 /** RFC 2045 5.1: two tokens; parameters are left to the composer. */
 function mimeType(value: string, field: string): string {
   const [essence] = value.split(";");
-  if (!/^[\w!#$%&'*+.^`{|}~-]+\/[\w!#$%&'*+.^`{|}~-]+$/.test(essence!.trim())) throw mailErrors.invalidField({ field, why: `is not a MIME type: ${JSON.stringify(value)}` });
+  if (!/^[\w!#$%&'*+.^`{|}~-]+\/[\w!#$%&'*+.^`{|}~-]+$/.test(essence!.trim()))
+    throw mailErrors.invalidField({ field, why: `is not a MIME type: ${JSON.stringify(value)}` });
   return value;
 }
 
 function dispositionOf(value: unknown, field: string): Attachment["disposition"] {
   if (value === undefined || value === null) return "attachment";
-  if (value !== "attachment" && value !== "inline") throw mailErrors.invalidField({ field, why: "must be 'attachment' or 'inline'" });
+  if (value !== "attachment" && value !== "inline")
+    throw mailErrors.invalidField({ field, why: "must be 'attachment' or 'inline'" });
   return value;
 }
 
 function contentIdOf(value: unknown, field: string): string {
   const id = typeof value === "string" ? value.replace(/^<|>$/g, "") : "";
-  if (!/^[^\s<>\p{Cc}]{1,200}$/u.test(id)) throw mailErrors.invalidField({ field, why: "must be a word without spaces and angle brackets" });
+  if (!/^[^\s<>\p{Cc}]{1,200}$/u.test(id))
+    throw mailErrors.invalidField({ field, why: "must be a word without spaces and angle brackets" });
   return id;
 }
 

@@ -7,11 +7,35 @@ import { readRaw } from "./raw.ts";
 import type { Sending, SendRequest } from "./types.ts";
 
 /** What `env.X.send()` does where there are accounts: what the binding allows, then the way that all mail of accounts goes. */
-export function createSendEmailBinding({ sending, spool }: { sending: Pick<Sending, "send">; spool: Spool }): SendEmailPort {
-  async function send(caller: SendEmailCaller, request: Pick<SendRequest, "from" | "to" | "draft" | "raw">): Promise<EmailSendResult> {
-    const { messageId, delivered, queued, refusals: [first] } = await sending.send({ ...request, account: accountOf(caller), via: "binding", script: caller.script } as SendRequest);
+export function createSendEmailBinding({
+  sending,
+  spool,
+}: {
+  sending: Pick<Sending, "send">;
+  spool: Spool;
+}): SendEmailPort {
+  async function send(
+    caller: SendEmailCaller,
+    request: Pick<SendRequest, "from" | "to" | "draft" | "raw">,
+  ): Promise<EmailSendResult> {
+    const {
+      messageId,
+      delivered,
+      queued,
+      refusals: [first],
+    } = await sending.send({
+      ...request,
+      account: accountOf(caller),
+      via: "binding",
+      script: caller.script,
+    } as SendRequest);
     // With one recipient reached, an error would make the worker send it again.
-    if (first !== undefined && delivered.length + queued.length === 0) throw mailErrors.deliveryFailed({ address: first.rcpt, status: first.reply.code, reply: `${first.reply.enhanced} ${first.reply.text}` });
+    if (first !== undefined && delivered.length + queued.length === 0)
+      throw mailErrors.deliveryFailed({
+        address: first.rcpt,
+        status: first.reply.code,
+        reply: `${first.reply.enhanced} ${first.reply.text}`,
+      });
     return { messageId };
   }
 

@@ -15,7 +15,13 @@ export async function compose(draft: Draft, { messageId, at }: { messageId: stri
     date: at,
     text: draft.text,
     html: draft.html,
-    attachments: draft.attachments.map(({ filename, type, content, disposition, contentId }) => ({ filename, contentType: type, content, contentDisposition: disposition, cid: contentId })),
+    attachments: draft.attachments.map(({ filename, type, content, disposition, contentId }) => ({
+      filename,
+      contentType: type,
+      content,
+      contentDisposition: disposition,
+      cid: contentId,
+    })),
     // Nothing a worker sends may make this process open a file or an address.
     disableFileAccess: true,
     disableUrlAccess: true,

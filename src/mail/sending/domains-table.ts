@@ -32,7 +32,8 @@ export const sendingMigration: Migration = {
   name: "mail-sending-001",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("email_sending_domains")
+    await db.schema
+      .createTable("email_sending_domains")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("zone_name", key, (column) => column.notNull())
@@ -45,10 +46,24 @@ export const sendingMigration: Migration = {
       .addColumn("modified_at", "bigint", (column) => column.notNull())
       .execute();
     // By name first: that is what every sender is looked up by.
-    await db.schema.createIndex("email_sending_domains_name").on("email_sending_domains").columns(["name", "zone_id"]).unique().execute();
-    await db.schema.createIndex("email_sending_domains_zone").on("email_sending_domains").columns(["zone_id", "name"]).execute();
-    await db.schema.createIndex("email_sending_domains_account").on("email_sending_domains").columns(["account_id", "zone_name", "zone_id"]).execute();
-    await db.schema.createTable("email_sending_usage")
+    await db.schema
+      .createIndex("email_sending_domains_name")
+      .on("email_sending_domains")
+      .columns(["name", "zone_id"])
+      .unique()
+      .execute();
+    await db.schema
+      .createIndex("email_sending_domains_zone")
+      .on("email_sending_domains")
+      .columns(["zone_id", "name"])
+      .execute();
+    await db.schema
+      .createIndex("email_sending_domains_account")
+      .on("email_sending_domains")
+      .columns(["account_id", "zone_name", "zone_id"])
+      .execute();
+    await db.schema
+      .createTable("email_sending_usage")
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("day", "integer", (column) => column.notNull())
       .addColumn("sent", "bigint", (column) => column.notNull())
@@ -59,17 +74,36 @@ export const sendingMigration: Migration = {
 };
 
 export const domainById = (db: SendingExecutor, zone: string, id: string): Promise<DomainRow | undefined> =>
-  db.selectFrom("email_sending_domains").selectAll().where("id", "=", id).where("zone_id", "=", zone).executeTakeFirst();
+  db
+    .selectFrom("email_sending_domains")
+    .selectAll()
+    .where("id", "=", id)
+    .where("zone_id", "=", zone)
+    .executeTakeFirst();
 
 /** Those with this name, the one that sends first: what every message asks. There is one, but for zones that are being deleted. */
 export const domainCalled = (db: SendingExecutor) =>
-  prepared<DomainRow>((arg) => db.selectFrom("email_sending_domains").selectAll().where("name", "=", arg<string>("name")).orderBy("enabled", "desc").limit(5));
+  prepared<DomainRow>((arg) =>
+    db
+      .selectFrom("email_sending_domains")
+      .selectAll()
+      .where("name", "=", arg<string>("name"))
+      .orderBy("enabled", "desc")
+      .limit(5),
+  );
 
-export const domainsOf = (db: SendingExecutor, zone: string): Promise<DomainRow[]> => db.selectFrom("email_sending_domains").selectAll().where("zone_id", "=", zone).orderBy("name").execute();
+export const domainsOf = (db: SendingExecutor, zone: string): Promise<DomainRow[]> =>
+  db.selectFrom("email_sending_domains").selectAll().where("zone_id", "=", zone).orderBy("name").execute();
 
 export async function keepDomain(db: SendingExecutor, row: DomainRow): Promise<void> {
   const { enabled, preview_enabled, drop_suppressed, modified_at } = row;
-  await db.insertInto("email_sending_domains").values(row).onConflict((conflict) => conflict.columns(["name", "zone_id"]).doUpdateSet({ enabled, preview_enabled, drop_suppressed, modified_at })).execute();
+  await db
+    .insertInto("email_sending_domains")
+    .values(row)
+    .onConflict((conflict) =>
+      conflict.columns(["name", "zone_id"]).doUpdateSet({ enabled, preview_enabled, drop_suppressed, modified_at }),
+    )
+    .execute();
 }
 
 export async function deleteDomain(db: SendingExecutor, id: string): Promise<void> {
@@ -82,34 +116,83 @@ export async function forgetSending(db: SendingExecutor, zone: string): Promise<
 
 /** Zones that something is kept about, in order, after this one. */
 export async function zonesWithSending(db: SendingExecutor, after: string, limit: number): Promise<string[]> {
-  const rows = await db.selectFrom("email_sending_domains").select("zone_id").distinct().where("zone_id", ">", after).orderBy("zone_id").limit(limit).execute();
+  const rows = await db
+    .selectFrom("email_sending_domains")
+    .select("zone_id")
+    .distinct()
+    .where("zone_id", ">", after)
+    .orderBy("zone_id")
+    .limit(limit)
+    .execute();
   return rows.map(({ zone_id }) => zone_id);
 }
 
 /** An account has some thousands of names at most: grouped when asked. */
-export async function sendingZones(db: SendingExecutor, account: string, page: PageRequest): Promise<Page<SendingZone>> {
+export async function sendingZones(
+  db: SendingExecutor,
+  account: string,
+  page: PageRequest,
+): Promise<Page<SendingZone>> {
   const those = db.selectFrom("email_sending_domains").where("account_id", "=", account).where("enabled", "=", 1);
-  const { total } = await those.select(({ fn }) => fn.count<number>("zone_id").distinct().as("total")).executeTakeFirstOrThrow();
+  const { total } = await those
+    .select(({ fn }) => fn.count<number>("zone_id").distinct().as("total"))
+    .executeTakeFirstOrThrow();
   const rows = await those
     .select(({ fn, eb }) => [
-      "zone_id", "zone_name", fn.min("created_at").as("created"), fn.max("modified_at").as("modified"),
+      "zone_id",
+      "zone_name",
+      fn.min("created_at").as("created"),
+      fn.max("modified_at").as("modified"),
       fn.max<number>(eb.case().when("name", "=", eb.ref("zone_name")).then(1).else(0).end()).as("own"),
     ])
-    .groupBy(["zone_name", "zone_id"]).orderBy("zone_name").orderBy("zone_id").limit(page.perPage).offset(offsetOf(page)).execute();
+    .groupBy(["zone_name", "zone_id"])
+    .orderBy("zone_name")
+    .orderBy("zone_id")
+    .limit(page.perPage)
+    .offset(offsetOf(page))
+    .execute();
   return {
-    items: rows.map((row) => ({ id: row.zone_id, name: row.zone_name, enabled: Number(row.own) === 1, createdAt: Number(row.created), modifiedAt: Number(row.modified) })),
+    items: rows.map((row) => ({
+      id: row.zone_id,
+      name: row.zone_name,
+      enabled: Number(row.own) === 1,
+      createdAt: Number(row.created),
+      modifiedAt: Number(row.modified),
+    })),
     total: Number(total),
   };
 }
 
 /** Counts one message more; no row where the limit is reached. */
-export const countSent = (db: SendingExecutor, account: string, day: number, limit: number): Compilable<{ sent: number }> =>
-  db.insertInto("email_sending_usage").values({ account_id: account, day, sent: 1 })
-    .onConflict((conflict) => conflict.columns(["account_id", "day"]).doUpdateSet((eb) => ({ sent: eb("email_sending_usage.sent", "+", 1) })).where("email_sending_usage.sent", "<", limit))
+export const countSent = (
+  db: SendingExecutor,
+  account: string,
+  day: number,
+  limit: number,
+): Compilable<{ sent: number }> =>
+  db
+    .insertInto("email_sending_usage")
+    .values({ account_id: account, day, sent: 1 })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["account_id", "day"])
+        .doUpdateSet((eb) => ({ sent: eb("email_sending_usage.sent", "+", 1) }))
+        .where("email_sending_usage.sent", "<", limit),
+    )
     .returning("sent");
 
 export async function sentOn(db: SendingExecutor, account: string, day: number): Promise<number> {
-  return (await db.selectFrom("email_sending_usage").select("sent").where("account_id", "=", account).where("day", "=", day).executeTakeFirst())?.sent ?? 0;
+  return (
+    (
+      await db
+        .selectFrom("email_sending_usage")
+        .select("sent")
+        .where("account_id", "=", account)
+        .where("day", "=", day)
+        .executeTakeFirst()
+    )?.sent ?? 0
+  );
 }
 
-export const forgetUsage = (db: SendingExecutor, before: number): Compilable => db.deleteFrom("email_sending_usage").where("day", "<", before);
+export const forgetUsage = (db: SendingExecutor, before: number): Compilable =>
+  db.deleteFrom("email_sending_usage").where("day", "<", before);

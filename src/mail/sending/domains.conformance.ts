@@ -10,43 +10,111 @@ export function domainsConformance(engine: TestEngine): void {
     const open = async (...args: Parameters<typeof openSending>) => {
       const house = await openSending(...args);
       const zone = await house.newZone();
-      const records = async (name: string) => (await house.zones.records.managed.at(zone.id, name)).map((record) => `${record.type} ${record.priority ?? ""} ${record.type === "TXT" ? textOf(record.content) : record.content}${record.locked ? " locked" : ""}`).sort();
+      const records = async (name: string) =>
+        (await house.zones.records.managed.at(zone.id, name))
+          .map(
+            (record) =>
+              `${record.type} ${record.priority ?? ""} ${record.type === "TXT" ? textOf(record.content) : record.content}${record.locked ? " locked" : ""}`,
+          )
+          .sort();
       const problems = async (id: string) => (await house.domains.status(zone, id)).problems.map(({ code }) => code);
       return { ...house, zone, records, problems };
     };
-    const BOUNCE = ["MX 10 mx1.reelpost.example locked", "MX 20 mx2.reelpost.example locked", "TXT  v=spf1 include:_spf.reelpost.example ~all locked"];
+    const BOUNCE = [
+      "MX 10 mx1.reelpost.example locked",
+      "MX 20 mx2.reelpost.example locked",
+      "TXT  v=spf1 include:_spf.reelpost.example ~all locked",
+    ];
     const DMARC = ["TXT  v=DMARC1; p=quarantine; locked"];
 
     test("are made with their records, locked, and go with them", async (t) => {
       const { domains, dkimKeys, zones, zone, clock, records, problems } = await open(t, engine);
       const made = await domains.create(zone, "Example.com");
       assert.deepEqual(made, {
-        id: made.id, zone: zone.id, account: ACCOUNT, name: "example.com", enabled: true, dkimSelector: "rp-bounce", returnPathDomain: "rp-bounce.example.com", previewEnabled: true, dropSuppressed: false,
-        createdAt: clock.now(), modifiedAt: clock.now(),
+        id: made.id,
+        zone: zone.id,
+        account: ACCOUNT,
+        name: "example.com",
+        enabled: true,
+        dkimSelector: "rp-bounce",
+        returnPathDomain: "rp-bounce.example.com",
+        previewEnabled: true,
+        dropSuppressed: false,
+        createdAt: clock.now(),
+        modifiedAt: clock.now(),
       });
       assert.match(made.id, /^[0-9a-f]{32}$/);
-      assert.deepEqual([await records("rp-bounce.example.com"), await records("_dmarc.example.com"), await records("example.com")], [BOUNCE, DMARC, []]);
-      assert.match((await records("rp-bounce._domainkey.example.com"))[0]!, /^TXT {2}v=DKIM1; h=sha256; k=rsa; p=[\w+/]{380,}={0,2} locked$/);
+      assert.deepEqual(
+        [await records("rp-bounce.example.com"), await records("_dmarc.example.com"), await records("example.com")],
+        [BOUNCE, DMARC, []],
+      );
+      assert.match(
+        (await records("rp-bounce._domainkey.example.com"))[0]!,
+        /^TXT {2}v=DKIM1; h=sha256; k=rsa; p=[\w+/]{380,}={0,2} locked$/,
+      );
       const { status, records: needed } = await domains.status(zone, made.id);
-      assert.deepEqual([status, needed.map(({ type, name }) => `${type} ${name}`)], ["ready", ["MX rp-bounce.example.com", "MX rp-bounce.example.com", "TXT rp-bounce.example.com", "TXT rp-bounce._domainkey.example.com", "TXT _dmarc.example.com"]]);
+      assert.deepEqual(
+        [status, needed.map(({ type, name }) => `${type} ${name}`)],
+        [
+          "ready",
+          [
+            "MX rp-bounce.example.com",
+            "MX rp-bounce.example.com",
+            "TXT rp-bounce.example.com",
+            "TXT rp-bounce._domainkey.example.com",
+            "TXT _dmarc.example.com",
+          ],
+        ],
+      );
       assert.deepEqual(await domains.needed(zone, made.id), needed);
-      assert.deepEqual([await domains.create(zone, "example.com"), await domains.get(zone, made.id), await domains.list(zone), await domains.find("example.com")], [made, made, [made], made]);
+      assert.deepEqual(
+        [
+          await domains.create(zone, "example.com"),
+          await domains.get(zone, made.id),
+          await domains.list(zone),
+          await domains.find("example.com"),
+        ],
+        [made, made, [made], made],
+      );
       assert.deepEqual(await domains.lacks(made), []);
 
-      const mx = (await zones.records.managed.at(zone.id, "rp-bounce.example.com", ["MX"])).find(({ priority }) => priority === 10);
+      const mx = (await zones.records.managed.at(zone.id, "rp-bounce.example.com", ["MX"])).find(
+        ({ priority }) => priority === 10,
+      );
       assert.equal((await refusal(zones.records.delete(zone, mx!.id)))[0], "locked");
       await zones.records.managed.lock(zone, "email-sending", false);
       assert.equal((await domains.status(zone, made.id)).status, "unlocked");
       await zones.records.delete(zone, mx!.id);
-      assert.deepEqual([(await domains.status(zone, made.id)).status, await problems(made.id)], ["misconfigured", ["mx.missing"]]);
+      assert.deepEqual(
+        [(await domains.status(zone, made.id)).status, await problems(made.id)],
+        ["misconfigured", ["mx.missing"]],
+      );
       clock.advance(60_000);
-      assert.deepEqual((await domains.lacks(made)).map(({ type, content }) => `${type} ${content}`), ["MX mx1.reelpost.example"]);
-      assert.deepEqual([(await domains.fix(zone, made.id)).status, await records("rp-bounce.example.com"), await domains.lacks(made)], ["ready", BOUNCE, []]);
+      assert.deepEqual(
+        (await domains.lacks(made)).map(({ type, content }) => `${type} ${content}`),
+        ["MX mx1.reelpost.example"],
+      );
+      assert.deepEqual(
+        [(await domains.fix(zone, made.id)).status, await records("rp-bounce.example.com"), await domains.lacks(made)],
+        ["ready", BOUNCE, []],
+      );
 
       await domains.delete(zone, made.id);
-      assert.deepEqual([await records("rp-bounce.example.com"), await records("_dmarc.example.com"), await domains.list(zone), await domains.find("example.com")], [[], [], [], undefined]);
+      assert.deepEqual(
+        [
+          await records("rp-bounce.example.com"),
+          await records("_dmarc.example.com"),
+          await domains.list(zone),
+          await domains.find("example.com"),
+        ],
+        [[], [], [], undefined],
+      );
       assert.deepEqual(await refusal(domains.get(zone, made.id)), ["noSendingDomain", "Sending subdomain not found"]);
-      assert.equal((await dkimKeys.list({ zone: zone.id, domain: "example.com", use: "sending" })).length, 1, "mail signed with the key may still be on its way");
+      assert.equal(
+        (await dkimKeys.list({ zone: zone.id, domain: "example.com", use: "sending" })).length,
+        1,
+        "mail signed with the key may still be on its way",
+      );
     });
 
     test("that mail is routed for stay known when they send no more", async (t) => {
@@ -54,15 +122,24 @@ export function domainsConformance(engine: TestEngine): void {
       routed.add("in.example.com");
       const { id } = await domains.create(zone, "in.example.com");
       await domains.delete(zone, id);
-      assert.deepEqual([(await domains.get(zone, id)).enabled, await domains.list(zone), (await domains.status(zone, id)).status], [false, [], "unconfigured"]);
-      assert.deepEqual([(await domains.fix(zone, id)).status, await records("rp-bounce.in.example.com")], ["unconfigured", []]);
+      assert.deepEqual(
+        [(await domains.get(zone, id)).enabled, await domains.list(zone), (await domains.status(zone, id)).status],
+        [false, [], "unconfigured"],
+      );
+      assert.deepEqual(
+        [(await domains.fix(zone, id)).status, await records("rp-bounce.in.example.com")],
+        ["unconfigured", []],
+      );
       assert.equal((await domains.create(zone, "in.example.com")).id, id);
       assert.deepEqual([(await domains.get(zone, id)).enabled, await problems(id)], [true, []]);
     });
 
     test("have names of their zone, and so many at most", async (t) => {
       const { domains, zones, zone, newZone } = await open(t, engine);
-      const kinds = async (name: string) => [(await refusal(domains.create(zone, name)))[0], (await refusal(domains.preview(zone, name)))[0]];
+      const kinds = async (name: string) => [
+        (await refusal(domains.create(zone, name)))[0],
+        (await refusal(domains.preview(zone, name)))[0],
+      ];
       assert.deepEqual(await kinds("example.org"), ["sendingNotInZone", "sendingNotInZone"]);
       assert.deepEqual(await kinds("no good"), ["sendingNotInZone", "sendingNotInZone"]);
       assert.deepEqual(await kinds("*.example.com"), ["wildcardNotAllowed", "wildcardNotAllowed"]);
@@ -84,26 +161,59 @@ export function domainsConformance(engine: TestEngine): void {
       clock.advance(5000);
       await domains.create(second, "another.example");
       const { items, total } = await domains.zones(ACCOUNT, { page: 1, perPage: 5 });
-      assert.deepEqual([items.map(({ name, enabled }) => [name, enabled]), total, items[1]!.id, items[0]!.createdAt], [[["another.example", true], ["example.com", false]], 2, zone.id, clock.now()]);
-      assert.deepEqual([(await domains.zones(ACCOUNT, { page: 2, perPage: 1 })).items.map(({ name }) => name), (await domains.zones(ACCOUNT, { page: 3, perPage: 1 })).items, (await domains.zones(OTHER_ACCOUNT, { page: 1, perPage: 5 })).total], [["example.com"], [], 0]);
-      assert.deepEqual((await domains.list(zone)).map(({ name }) => name), ["a.example.com", "b.example.com"]);
+      assert.deepEqual(
+        [items.map(({ name, enabled }) => [name, enabled]), total, items[1]!.id, items[0]!.createdAt],
+        [
+          [
+            ["another.example", true],
+            ["example.com", false],
+          ],
+          2,
+          zone.id,
+          clock.now(),
+        ],
+      );
+      assert.deepEqual(
+        [
+          (await domains.zones(ACCOUNT, { page: 2, perPage: 1 })).items.map(({ name }) => name),
+          (await domains.zones(ACCOUNT, { page: 3, perPage: 1 })).items,
+          (await domains.zones(OTHER_ACCOUNT, { page: 1, perPage: 5 })).total,
+        ],
+        [["example.com"], [], 0],
+      );
+      assert.deepEqual(
+        (await domains.list(zone)).map(({ name }) => name),
+        ["a.example.com", "b.example.com"],
+      );
       const { id } = (await domains.list(zone))[0]!;
       const changed = await domains.update(zone, id, { dropSuppressed: true });
-      assert.deepEqual([changed.dropSuppressed, changed.previewEnabled, await domains.get(zone, id)], [true, true, changed]);
+      assert.deepEqual(
+        [changed.dropSuppressed, changed.previewEnabled, await domains.get(zone, id)],
+        [true, true, changed],
+      );
       assert.equal((await domains.update(zone, id, { previewEnabled: false })).dropSuppressed, true);
     });
 
     test("never share a name with records of another service", async (t) => {
       const { domains, zones, zone, records } = await open(t, engine);
-      const create = (type: string, name: string, content: string, priority?: number) => zones.records.create(zone, { type, name, content, priority });
+      const create = (type: string, name: string, content: string, priority?: number) =>
+        zones.records.create(zone, { type, name, content, priority });
       const attempt = async () => {
         const [kind, message] = await refusal(domains.create(zone, "example.com"));
         return `${kind}: ${message}`;
       };
       const mx = await create("MX", "rp-bounce", "mail.example.net", 5);
       const before = await records("rp-bounce.example.com");
-      assert.equal(await attempt(), "foreignMx: rp-bounce.example.com has MX records of another mail service: 5 mail.example.net");
-      assert.deepEqual((await domains.preview(zone, "example.com")).problems.map(({ code, existing }) => [code, existing?.content]).find(([code]) => code === "mx.foreign"), ["mx.foreign", "mail.example.net"]);
+      assert.equal(
+        await attempt(),
+        "foreignMx: rp-bounce.example.com has MX records of another mail service: 5 mail.example.net",
+      );
+      assert.deepEqual(
+        (await domains.preview(zone, "example.com")).problems
+          .map(({ code, existing }) => [code, existing?.content])
+          .find(([code]) => code === "mx.foreign"),
+        ["mx.foreign", "mail.example.net"],
+      );
       assert.deepEqual(await records("rp-bounce.example.com"), before);
       await zones.records.delete(zone, mx.id);
 
@@ -115,21 +225,35 @@ export function domainsConformance(engine: TestEngine): void {
       assert.match(await attempt(), /^multipleDkim: rp-bounce\._domainkey\.example\.com has other DKIM records/);
       await zones.records.delete(zone, dkim.id);
 
-      const dmarc = [await create("TXT", "_dmarc", "v=DMARC1; p=none"), await create("TXT", "_dmarc", "v=DMARC1; p=reject")];
+      const dmarc = [
+        await create("TXT", "_dmarc", "v=DMARC1; p=none"),
+        await create("TXT", "_dmarc", "v=DMARC1; p=reject"),
+      ];
       assert.match(await attempt(), /^multipleDmarc: _dmarc\.example\.com has several DMARC records/);
       await zones.records.delete(zone, dmarc[0]!.id);
       await create("TXT", "_dmarc", "some other text");
       assert.equal(await attempt(), "nothing was refused: undefined");
-      assert.deepEqual(await records("_dmarc.example.com"), ["TXT  some other text", "TXT  v=DMARC1; p=reject"], "a person's policy stays, alone");
+      assert.deepEqual(
+        await records("_dmarc.example.com"),
+        ["TXT  some other text", "TXT  v=DMARC1; p=reject"],
+        "a person's policy stays, alone",
+      );
     });
 
     test("leave the policy of a domain to its owner, also for the names below", async (t) => {
       const { domains, zones, zone, records, problems } = await open(t, engine);
       const first = await domains.create(zone, "one.example.com");
       assert.deepEqual(await records("_dmarc.one.example.com"), DMARC);
-      await zones.records.create(zone, { type: "TXT", name: "_dmarc", content: "v=DMARC1; p=reject; rua=mailto:d@example.com" });
+      await zones.records.create(zone, {
+        type: "TXT",
+        name: "_dmarc",
+        content: "v=DMARC1; p=reject; rua=mailto:d@example.com",
+      });
       const second = await domains.create(zone, "two.example.com");
-      assert.deepEqual([await records("_dmarc.two.example.com"), await problems(second.id), await problems(first.id)], [[], [], []]);
+      assert.deepEqual(
+        [await records("_dmarc.two.example.com"), await problems(second.id), await problems(first.id)],
+        [[], [], []],
+      );
       await zones.records.create(zone, { type: "TXT", name: "_dmarc.one", content: "v=DMARC1; p=none" });
       assert.deepEqual(await problems(first.id), ["dmarc.multiple"]);
       assert.equal((await domains.fix(zone, first.id)).status, "ready");
@@ -138,32 +262,53 @@ export function domainsConformance(engine: TestEngine): void {
 
     test("an include of ours in a person's SPF record is enough", async (t) => {
       const { domains, zones, zone, records } = await open(t, engine);
-      await zones.records.create(zone, { type: "TXT", name: "rp-bounce", content: "v=spf1 ip4:192.0.2.1 include:_spf.reelpost.example -all" });
+      await zones.records.create(zone, {
+        type: "TXT",
+        name: "rp-bounce",
+        content: "v=spf1 ip4:192.0.2.1 include:_spf.reelpost.example -all",
+      });
       const { id } = await domains.create(zone, "example.com");
-      assert.deepEqual([(await domains.status(zone, id)).status, (await records("rp-bounce.example.com")).filter((line) => line.startsWith("TXT")).length], ["ready", 1]);
+      assert.deepEqual(
+        [
+          (await domains.status(zone, id)).status,
+          (await records("rp-bounce.example.com")).filter((line) => line.startsWith("TXT")).length,
+        ],
+        ["ready", 1],
+      );
     });
 
     test("a preview changes nothing", async (t) => {
       const { domains, zones, zone, records } = await open(t, engine);
       const { records: needed, problems } = await domains.preview(zone, "example.com");
-      assert.deepEqual([needed.length, problems.map(({ code }) => code)], [5, ["mx.missing", "mx.missing", "spf.missing", "dkim.missing", "dmarc.missing"]]);
+      assert.deepEqual(
+        [needed.length, problems.map(({ code }) => code)],
+        [5, ["mx.missing", "mx.missing", "spf.missing", "dkim.missing", "dmarc.missing"]],
+      );
       assert.deepEqual([await records("rp-bounce.example.com"), await domains.list(zone)], [[], []]);
       await domains.create(zone, "example.com");
       assert.deepEqual(await domains.preview(zone, "example.com"), { records: needed, problems: [] });
       await zones.records.create(zone, { type: "NS", name: "_domainkey.other", content: "ns.example.net" });
-      assert.ok((await domains.preview(zone, "other.example.com")).problems.some(({ code }) => code === "domainkey.delegated"));
+      assert.ok(
+        (await domains.preview(zone, "other.example.com")).problems.some(({ code }) => code === "domainkey.delegated"),
+      );
     });
 
     test("what resolvers do not see is missing", async (t) => {
       const unseen: string[] = [];
-      const verifier = { missing: async (_name: string, needed: readonly { name: string }[]) => needed.filter(({ name }) => unseen.includes(name)) as never };
+      const verifier = {
+        missing: async (_name: string, needed: readonly { name: string }[]) =>
+          needed.filter(({ name }) => unseen.includes(name)) as never,
+      };
       const { domains, zone, problems, clock } = await open(t, engine, { verifier });
       const made = await domains.create(zone, "example.com");
       assert.deepEqual([await problems(made.id), await domains.lacks(made)], [[], []]);
       unseen.push("rp-bounce._domainkey.example.com", "_dmarc.example.com");
       assert.deepEqual(await problems(made.id), ["dkim.missing", "dmarc.missing"]);
       clock.advance(10_000);
-      assert.deepEqual((await domains.lacks(made)).map(({ name }) => name), ["rp-bounce._domainkey.example.com"]);
+      assert.deepEqual(
+        (await domains.lacks(made)).map(({ name }) => name),
+        ["rp-bounce._domainkey.example.com"],
+      );
     });
 
     test("their keys are rotated beside those that sign", async (t) => {
@@ -172,12 +317,26 @@ export function domainsConformance(engine: TestEngine): void {
       const name = { zone: zone.id, domain: "example.com", use: "sending" as const };
       await domains.rotateDkim(zone, "example.com");
       assert.equal((await refusal(domains.rotateDkim(zone, "other.example.com")))[0], "noSendingDomain");
-      assert.deepEqual([(await records("rp-bounce._domainkey.example.com")).length, (await records("rp-bounce-2._domainkey.example.com")).length, (await dkimKeys.signers(name))[0]!.selector], [1, 1, "rp-bounce"]);
+      assert.deepEqual(
+        [
+          (await records("rp-bounce._domainkey.example.com")).length,
+          (await records("rp-bounce-2._domainkey.example.com")).length,
+          (await dkimKeys.signers(name))[0]!.selector,
+        ],
+        [1, 1, "rp-bounce"],
+      );
       await dkimKeys.promote(name);
       assert.equal((await dkimKeys.signers(name))[0]!.selector, "rp-bounce-2");
       await dkimKeys.sweep(Number.MAX_SAFE_INTEGER);
       await domains.republish(zone, "example.com");
-      assert.deepEqual([(await records("rp-bounce._domainkey.example.com")).length, (await records("rp-bounce-2._domainkey.example.com")).length, (await domains.status(zone, id)).status], [0, 1, "ready"]);
+      assert.deepEqual(
+        [
+          (await records("rp-bounce._domainkey.example.com")).length,
+          (await records("rp-bounce-2._domainkey.example.com")).length,
+          (await domains.status(zone, id)).status,
+        ],
+        [0, 1, "ready"],
+      );
     });
   });
 }

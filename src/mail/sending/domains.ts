@@ -8,7 +8,18 @@ import { spfOf } from "../routing/examine.ts";
 import type { NeededRecord } from "../routing/needed.ts";
 import { ownerOf } from "../routing/owner.ts";
 import type { RecordVerifier } from "../routing/parts.ts";
-import { deleteDomain, domainById, domainsOf, domainCalled, forgetSending, keepDomain, sendingZones, zonesWithSending, type DomainRow, type SendingTables } from "./domains-table.ts";
+import {
+  deleteDomain,
+  domainById,
+  domainsOf,
+  domainCalled,
+  forgetSending,
+  keepDomain,
+  sendingZones,
+  zonesWithSending,
+  type DomainRow,
+  type SendingTables,
+} from "./domains-table.ts";
 import { sendingErrors } from "./errors.ts";
 import { examineSending, look, neededToSend, unresolved, type Found, type SendingHosts } from "./records.ts";
 import type { SendingDnsStatus, SendingDomain, SendingDomains, SendingProblem } from "./types.ts";
@@ -34,16 +45,43 @@ const TIDY_BATCH = 500;
 const LACKS_MS = 10_000;
 const LACKS_MAX = 1000;
 
-export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, hosts, isRouted, verifier, limit = 30, log = silentLog }: SendingDomainsParts): SendingDomains {
+export function createSendingDomains({
+  db,
+  events,
+  clock,
+  ids,
+  zones,
+  dkimKeys,
+  hosts,
+  isRouted,
+  verifier,
+  limit = 30,
+  log = silentLog,
+}: SendingDomainsParts): SendingDomains {
   const tables = db.tables<SendingTables>();
   const { managed } = zones.records;
   const keysOf = (zone: Zone, name: string) => ({ zone: zone.id, domain: name, use: "sending" as const });
-  const keyRequest = (zone: Zone, name: string) => ({ ...keysOf(zone, name), account: zone.account, selector: hosts.label, algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const) });
-  const write = (work: (tx: ReturnType<typeof db.tables<SendingTables>>) => Promise<void>) => db.transaction<SendingTables, void>(work);
+  const keyRequest = (zone: Zone, name: string) => ({
+    ...keysOf(zone, name),
+    account: zone.account,
+    selector: hosts.label,
+    algorithms: hosts.dkimEd25519 === true ? (["rsa", "ed25519"] as const) : (["rsa"] as const),
+  });
+  const write = (work: (tx: ReturnType<typeof db.tables<SendingTables>>) => Promise<void>) =>
+    db.transaction<SendingTables, void>(work);
 
   const show = (row: DomainRow): SendingDomain => ({
-    id: row.id, zone: row.zone_id, account: row.account_id, name: row.name, enabled: row.enabled === 1, dkimSelector: hosts.label, returnPathDomain: `${hosts.label}.${row.name}`,
-    previewEnabled: row.preview_enabled === 1, dropSuppressed: row.drop_suppressed === 1, createdAt: row.created_at, modifiedAt: row.modified_at,
+    id: row.id,
+    zone: row.zone_id,
+    account: row.account_id,
+    name: row.name,
+    enabled: row.enabled === 1,
+    dkimSelector: hosts.label,
+    returnPathDomain: `${hosts.label}.${row.name}`,
+    previewEnabled: row.preview_enabled === 1,
+    dropSuppressed: row.drop_suppressed === 1,
+    createdAt: row.created_at,
+    modifiedAt: row.modified_at,
   });
 
   async function need(zone: Zone, id: string): Promise<DomainRow> {
@@ -58,42 +96,83 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     try {
       name = normalDomain(given);
     } catch (err) {
-      if (err instanceof DnsSyntaxError) throw sendingErrors.sendingNotInZone({ name: JSON.stringify(given.slice(0, 260)), zone: zone.name }, { cause: err });
+      if (err instanceof DnsSyntaxError)
+        throw sendingErrors.sendingNotInZone(
+          { name: JSON.stringify(given.slice(0, 260)), zone: zone.name },
+          { cause: err },
+        );
       throw err;
     }
     if (!isWithin(name, zone.name)) throw sendingErrors.sendingNotInZone({ name, zone: zone.name });
     const nearest = await zones.byName(name, { enclosing: true });
-    if (nearest !== undefined && nearest.id !== zone.id) throw sendingErrors.sendingOwnZone({ name, other: nearest.name });
+    if (nearest !== undefined && nearest.id !== zone.id)
+      throw sendingErrors.sendingOwnZone({ name, other: nearest.name });
     return name;
   }
 
-  async function state(zone: Zone, name: string): Promise<{ found: Found; records: NeededRecord[]; problems: SendingProblem[] }> {
+  async function state(
+    zone: Zone,
+    name: string,
+  ): Promise<{ found: Found; records: NeededRecord[]; problems: SendingProblem[] }> {
     const keys = await dkimKeys.records(keysOf(zone, name));
     const found = await look(managed, zone, name, keys, hosts);
     const records = neededToSend(name, hosts, keys, found);
     return { found, records, problems: examineSending(records, found, hosts) };
   }
 
-  async function publish(zone: Zone, name: string, { found, records }: Awaited<ReturnType<typeof state>>): Promise<void> {
+  async function publish(
+    zone: Zone,
+    name: string,
+    { found, records }: Awaited<ReturnType<typeof state>>,
+  ): Promise<void> {
     const owner = ownerOf(zone, name, "email-sending");
-    const theirs = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(({ managedBy }) => managedBy !== owner);
+    const theirs = [...spfOf(`${hosts.label}.${name}`, found.bounce), ...found.dmarc].filter(
+      ({ managedBy }) => managedBy !== owner,
+    );
     // Where a person has such a record there is one already; ours beside it would spoil both.
-    const ours = records.filter((record) => record.type === "MX" || !theirs.some((other) => other.name === record.name));
-    await managed.set(zone, { owner, locked: true, meta: { email_sending: true }, records: ours.map((record) => ({ ...record, name: `${record.name}.` })) });
+    const ours = records.filter(
+      (record) => record.type === "MX" || !theirs.some((other) => other.name === record.name),
+    );
+    await managed.set(zone, {
+      owner,
+      locked: true,
+      meta: { email_sending: true },
+      records: ours.map((record) => ({ ...record, name: `${record.name}.` })),
+    });
   }
 
   /** Throws what only a person can put right. */
   function refuseConflicts(problems: readonly SendingProblem[], found: Found): void {
-    const records = (among: readonly (NeededRecord | undefined)[]) => among.map((record) => (record?.priority === undefined ? record?.content : `${record.priority} ${record.content}`)).join(", ");
+    const records = (among: readonly (NeededRecord | undefined)[]) =>
+      among
+        .map((record) => (record?.priority === undefined ? record?.content : `${record.priority} ${record.content}`))
+        .join(", ");
     const foreign = problems.filter(({ code }) => code === "mx.foreign");
-    if (foreign.length > 0) throw sendingErrors.foreignMx({ name: foreign[0]!.existing!.name, records: records(foreign.map(({ existing }) => existing)) });
+    if (foreign.length > 0)
+      throw sendingErrors.foreignMx({
+        name: foreign[0]!.existing!.name,
+        records: records(foreign.map(({ existing }) => existing)),
+      });
     for (const { code, existing, multiple = [] } of problems) {
-      if (code === "spf.foreign") throw sendingErrors.multipleSpf({ name: existing!.name, records: existing!.content, include: hosts.spfInclude });
-      if (code === "spf.multiple") throw sendingErrors.multipleSpf({ name: multiple[0]!.name, records: records(multiple), include: hosts.spfInclude });
-      if (code === "dkim.conflict") throw sendingErrors.multipleDkim({ name: multiple[0]!.name, records: records(multiple) });
-      if (code === "dkim.missing" && existing !== undefined) throw sendingErrors.multipleDkim({ name: existing.name, records: existing.content });
+      if (code === "spf.foreign")
+        throw sendingErrors.multipleSpf({
+          name: existing!.name,
+          records: existing!.content,
+          include: hosts.spfInclude,
+        });
+      if (code === "spf.multiple")
+        throw sendingErrors.multipleSpf({
+          name: multiple[0]!.name,
+          records: records(multiple),
+          include: hosts.spfInclude,
+        });
+      if (code === "dkim.conflict")
+        throw sendingErrors.multipleDkim({ name: multiple[0]!.name, records: records(multiple) });
+      if (code === "dkim.missing" && existing !== undefined)
+        throw sendingErrors.multipleDkim({ name: existing.name, records: existing.content });
       // Ours beside one of theirs makes room for it.
-      if (code === "dmarc.multiple" && found.dmarc.filter(({ managedBy }) => managedBy === null).length > 1) throw sendingErrors.multipleDmarc({ name: multiple[0]!.name, records: records(multiple) });
+      if (code === "dmarc.multiple" && found.dmarc.filter(({ managedBy }) => managedBy === null).length > 1)
+        throw sendingErrors.multipleDmarc({ name: multiple[0]!.name, records: records(multiple) });
     }
   }
 
@@ -113,7 +192,11 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     const owner = ownerOf(zone, name, "email-sending");
     const ours = [...found.bounce, ...found.dkim, ...found.dmarc].filter(({ managedBy }) => managedBy === owner);
     if (enabled === 0 || ours.length === 0) return { status: "unconfigured", records, problems: all };
-    return { status: all.length > 0 ? "misconfigured" : ours.some(({ locked }) => !locked) ? "unlocked" : "ready", records, problems: all };
+    return {
+      status: all.length > 0 ? "misconfigured" : ours.some(({ locked }) => !locked) ? "unlocked" : "ready",
+      records,
+      problems: all,
+    };
   }
 
   const lacking = new Map<string, { until: number; records: readonly NeededRecord[] }>();
@@ -125,9 +208,14 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     // Its rows are on their way out. Another account may have the name by now.
     if (zone === undefined) throw mailErrors.senderDomainNotAvailable({ domain: name, why: "its zone is gone" });
     const { records, problems } = await state(zone, name);
-    const gone = problems.flatMap(({ code, missing }) => (missing === undefined || code === "dmarc.missing" ? [] : [missing]));
+    const gone = problems.flatMap(({ code, missing }) =>
+      missing === undefined || code === "dmarc.missing" ? [] : [missing],
+    );
     // The policy is advice to others; mail without one arrives all the same.
-    const unseen = gone.length > 0 ? [] : ((await verifier?.missing(name, records)) ?? []).filter((record) => !record.name.startsWith("_dmarc."));
+    const unseen =
+      gone.length > 0
+        ? []
+        : ((await verifier?.missing(name, records)) ?? []).filter((record) => !record.name.startsWith("_dmarc."));
     lacking.delete(id);
     if (lacking.size >= LACKS_MAX) lacking.delete(lacking.keys().next().value!);
     const found = gone.length > 0 ? gone : unseen;
@@ -140,7 +228,7 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
   }
 
   async function tidy(): Promise<void> {
-    for (let after: string | undefined = ""; after !== undefined; ) {
+    for (let after: string | undefined = ""; after !== undefined;) {
       const kept: string[] = await zonesWithSending(tables, after, TIDY_BATCH);
       for (const id of kept) if ((await zones.find(id)) === undefined) await write((tx) => forgetSending(tx, id));
       after = kept.length < TIDY_BATCH ? undefined : kept.at(-1);
@@ -149,7 +237,9 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
 
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id: some hints were lost.
-    (zone === "" ? tidy() : write((tx) => forgetSending(tx, zone))).catch((err: unknown) => log.error({ err, zone }, "the sending domains of a deleted zone are still there"));
+    (zone === "" ? tidy() : write((tx) => forgetSending(tx, zone))).catch((err: unknown) =>
+      log.error({ err, zone }, "the sending domains of a deleted zone are still there"),
+    );
   });
 
   const called = domainCalled(tables);
@@ -165,7 +255,19 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
       await make(zone, name);
       if (before?.enabled === 1) return show(before);
       const now = clock.now();
-      const row: DomainRow = { id: ids.hex(), zone_id: zone.id, zone_name: zone.name, account_id: zone.account, name, preview_enabled: 1, drop_suppressed: 0, created_at: now, ...before, enabled: 1, modified_at: now };
+      const row: DomainRow = {
+        id: ids.hex(),
+        zone_id: zone.id,
+        zone_name: zone.name,
+        account_id: zone.account,
+        name,
+        preview_enabled: 1,
+        drop_suppressed: 0,
+        created_at: now,
+        ...before,
+        enabled: 1,
+        modified_at: now,
+      };
       await write((tx) => keepDomain(tx, row));
       // Somebody else may have been quicker, with another id.
       return show((await enabledNamed(zone, name)) ?? row);
@@ -173,7 +275,10 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
     async update(zone, id, { previewEnabled, dropSuppressed }) {
       const before = await need(zone, id);
       const after: DomainRow = {
-        ...before, modified_at: clock.now(), ...(previewEnabled !== undefined && { preview_enabled: Number(previewEnabled) }), ...(dropSuppressed !== undefined && { drop_suppressed: Number(dropSuppressed) }),
+        ...before,
+        modified_at: clock.now(),
+        ...(previewEnabled !== undefined && { preview_enabled: Number(previewEnabled) }),
+        ...(dropSuppressed !== undefined && { drop_suppressed: Number(dropSuppressed) }),
       };
       await write((tx) => keepDomain(tx, after));
       return show(after);
@@ -182,7 +287,9 @@ export function createSendingDomains({ db, events, clock, ids, zones, dkimKeys, 
       const row = await need(zone, id);
       // No more mail first: none leaves that cannot be verified.
       const known = (await isRouted?.(zone, row.name)) === true;
-      await write((tx) => (known ? keepDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id)));
+      await write((tx) =>
+        known ? keepDomain(tx, { ...row, enabled: 0, modified_at: clock.now() }) : deleteDomain(tx, row.id),
+      );
       await managed.remove(zone, ownerOf(zone, row.name, "email-sending"));
     },
     needed: async (zone, id) => (await state(zone, (await need(zone, id)).name)).records,

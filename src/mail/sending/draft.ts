@@ -25,7 +25,11 @@ export const MAX_LISTED = 1000;
 
 /** Throws UserError with an E_* code for the first invalid field; `names` has the field names for the text. */
 export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): Draft {
-  if (typeof mail !== "object" || mail === null) throw mailErrors.invalidField({ field: "message", why: "must be an EmailMessage or an object with from, to and subject" });
+  if (typeof mail !== "object" || mail === null)
+    throw mailErrors.invalidField({
+      field: "message",
+      why: "must be an EmailMessage or an object with from, to and subject",
+    });
   const draft: Draft = {
     from: mailbox(required(mail.from, "from", "Set it to the sender address."), "from", names),
     to: mailboxes(mail.to, "to", names),
@@ -38,7 +42,8 @@ export function readDraft(mail: BuiltMail, names: FieldNames = WORKER_FIELDS): D
   if (given(mail.replyTo)) draft.replyTo = mailbox(mail.replyTo, names.replyTo, names);
   if (given(mail.text)) draft.text = body(mail.text, "text");
   if (given(mail.html)) draft.html = body(mail.html, "html");
-  if (draft.text === undefined && draft.html === undefined && draft.attachments.length === 0) throw mailErrors.fieldMissing({ field: "text", fix: "Give text, html or both." });
+  if (draft.text === undefined && draft.html === undefined && draft.attachments.length === 0)
+    throw mailErrors.fieldMissing({ field: "text", fix: "Give text, html or both." });
   return draft;
 }
 
@@ -68,14 +73,22 @@ function mailbox(value: unknown, field: string, names: FieldNames): Mailbox {
     if (parsed === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${quote(value)}` });
     return checkedName(parsed, field);
   }
-  if (typeof value !== "object" || value === null) throw mailErrors.invalidField({ field, why: `must be an address like 'user@example.com', or { ${names.address}, name }` });
+  if (typeof value !== "object" || value === null)
+    throw mailErrors.invalidField({
+      field,
+      why: `must be an address like 'user@example.com', or { ${names.address}, name }`,
+    });
   const { email, address, name } = value as { email?: unknown; address?: unknown; name?: unknown };
-  const [key, text] = email !== undefined ? ["email", email] : address !== undefined ? ["address", address] : [names.address, undefined];
+  const [key, text] =
+    email !== undefined ? ["email", email] : address !== undefined ? ["address", address] : [names.address, undefined];
   const place = `${field}.${key}`;
-  if (typeof text !== "string") throw mailErrors.fieldMissing({ field: place, fix: `An address is a string or { ${names.address}, name }.` });
+  if (typeof text !== "string")
+    throw mailErrors.fieldMissing({ field: place, fix: `An address is a string or { ${names.address}, name }.` });
   const parsed = parseAddress(text);
-  if (parsed === undefined) throw mailErrors.invalidField({ field: place, why: `is not an email address: ${quote(text)}` });
-  if (given(name) && typeof name !== "string") throw mailErrors.invalidField({ field: `${field}.name`, why: "must be a string" });
+  if (parsed === undefined)
+    throw mailErrors.invalidField({ field: place, why: `is not an email address: ${quote(text)}` });
+  if (given(name) && typeof name !== "string")
+    throw mailErrors.invalidField({ field: `${field}.name`, why: "must be a string" });
   return checkedName({ ...parsed, name: (name as string | undefined) ?? "" }, field);
 }
 
@@ -88,8 +101,13 @@ function checkedName(parsed: Mailbox, field: string): Mailbox {
 function subject(value: unknown): string {
   if (!given(value)) throw mailErrors.fieldMissing({ field: "subject", fix: "Give the message a subject." });
   if (typeof value !== "string") throw mailErrors.invalidField({ field: "subject", why: "must be a string" });
-  if (value.length > MAX_SUBJECT) throw mailErrors.invalidField({ field: "subject", why: `is longer than ${MAX_SUBJECT} characters` });
-  if (/\p{Cc}/u.test(value)) throw mailErrors.invalidField({ field: "subject", why: "must not contain line breaks or other control characters" });
+  if (value.length > MAX_SUBJECT)
+    throw mailErrors.invalidField({ field: "subject", why: `is longer than ${MAX_SUBJECT} characters` });
+  if (/\p{Cc}/u.test(value))
+    throw mailErrors.invalidField({
+      field: "subject",
+      why: "must not contain line breaks or other control characters",
+    });
   return value;
 }
 

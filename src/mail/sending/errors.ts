@@ -2,15 +2,59 @@ import { defineErrors } from "../../kernel/index.ts";
 
 /** Of sending domains and their records. Codes up to 2067 are those clients know from the hosted API; the others are ours. */
 export const sendingErrors = defineErrors("email-sending", {
-  foreignMx: { code: 2008, http: 409, permanent: true, message: "{name} has MX records of another mail service: {records}", fix: "Delete them first: bounces of sent mail arrive there. Nothing was changed." },
-  badWindow: { code: 2011, http: 422, message: "The time window is not valid: {reason}", fix: "Give start_at and end_at, RFC 3339, at most seven days apart." },
-  multipleSpf: { code: 2026, http: 409, permanent: true, message: "{name} has another SPF record: {records}", fix: "A name has one (RFC 7208 4.5). Delete the other, or let it include {include}. Nothing was changed." },
-  multipleDmarc: { code: 2027, http: 409, permanent: true, message: "{name} has several DMARC records: {records}", fix: "A name has one (RFC 7489 6.6.3). Delete the others. Nothing was changed." },
+  foreignMx: {
+    code: 2008,
+    http: 409,
+    permanent: true,
+    message: "{name} has MX records of another mail service: {records}",
+    fix: "Delete them first: bounces of sent mail arrive there. Nothing was changed.",
+  },
+  badWindow: {
+    code: 2011,
+    http: 422,
+    message: "The time window is not valid: {reason}",
+    fix: "Give start_at and end_at, RFC 3339, at most seven days apart.",
+  },
+  multipleSpf: {
+    code: 2026,
+    http: 409,
+    permanent: true,
+    message: "{name} has another SPF record: {records}",
+    fix: "A name has one (RFC 7208 4.5). Delete the other, or let it include {include}. Nothing was changed.",
+  },
+  multipleDmarc: {
+    code: 2027,
+    http: 409,
+    permanent: true,
+    message: "{name} has several DMARC records: {records}",
+    fix: "A name has one (RFC 7489 6.6.3). Delete the others. Nothing was changed.",
+  },
   noSendingDomain: { code: 2033, http: 404, message: "Sending subdomain not found" },
-  wildcardNotAllowed: { code: 2067, http: 403, message: "Wildcard Email Sending is not enabled for this account.", fix: "Enable each name that sends: {name} stands for all of them." },
+  wildcardNotAllowed: {
+    code: 2067,
+    http: 403,
+    message: "Wildcard Email Sending is not enabled for this account.",
+    fix: "Enable each name that sends: {name} stands for all of them.",
+  },
 
   sendingNotInZone: { code: 2940, http: 400, message: "{name} is not a name of the zone {zone}" },
-  multipleDkim: { code: 2941, http: 409, permanent: true, message: "{name} has other DKIM records: {records}", fix: "A selector has one (RFC 6376 3.6.2.2). Delete the others. Nothing was changed." },
-  sendingOwnZone: { code: 2942, http: 400, message: "{name} is in the zone {other}", fix: "Enable Email Sending there." },
-  tooManySendingDomains: { code: 2943, http: 400, message: "Email Sending serves at most {limit} names of a zone", fix: "Disable names that are not needed." },
+  multipleDkim: {
+    code: 2941,
+    http: 409,
+    permanent: true,
+    message: "{name} has other DKIM records: {records}",
+    fix: "A selector has one (RFC 6376 3.6.2.2). Delete the others. Nothing was changed.",
+  },
+  sendingOwnZone: {
+    code: 2942,
+    http: 400,
+    message: "{name} is in the zone {other}",
+    fix: "Enable Email Sending there.",
+  },
+  tooManySendingDomains: {
+    code: 2943,
+    http: 400,
+    message: "Email Sending serves at most {limit} names of a zone",
+    fix: "Disable names that are not needed.",
+  },
 });

@@ -11,8 +11,17 @@ export interface FieldNames {
 }
 
 export const WORKER_FIELDS: FieldNames = {
-  address: "email", replyTo: "replyTo", contentId: "contentId", content: "base64 text, an ArrayBuffer or a view of one",
+  address: "email",
+  replyTo: "replyTo",
+  contentId: "contentId",
+  content: "base64 text, an ArrayBuffer or a view of one",
   binary: ". For text or bytes as they are, pass an ArrayBuffer: new TextEncoder().encode(text)",
 };
 
-export const REST_FIELDS: FieldNames = { address: "address", replyTo: "reply_to", contentId: "content_id", content: "base64 text", binary: "" };
+export const REST_FIELDS: FieldNames = {
+  address: "address",
+  replyTo: "reply_to",
+  contentId: "content_id",
+  content: "base64 text",
+  binary: "",
+};

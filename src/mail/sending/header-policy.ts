@@ -5,16 +5,48 @@ import type { FieldNames } from "./field-names.ts";
 /** What the `headers` of a builder message may hold: an allow-list and every X- name. */
 
 const PLATFORM = new Set([
-  "date", "message-id", "mime-version", "content-type", "content-transfer-encoding", "dkim-signature", "return-path", "received", "feedback-id",
-  "tls-required", "tls-report-domain", "tls-report-submitter", "cfbl-address", "cfbl-feedback-id",
+  "date",
+  "message-id",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+  "dkim-signature",
+  "return-path",
+  "received",
+  "feedback-id",
+  "tls-required",
+  "tls-report-domain",
+  "tls-report-submitter",
+  "cfbl-address",
+  "cfbl-feedback-id",
 ]);
 
 const FIELDS = new Set(["from", "to", "cc", "bcc", "subject", "reply-to"]);
 
 const ALLOWED = new Map(
   [
-    "In-Reply-To", "References", "List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "List-Archive", "List-Help", "List-Owner", "List-Post", "List-Subscribe", "Precedence",
-    "Auto-Submitted", "Content-Language", "Keywords", "Comments", "Importance", "Priority", "Sensitivity", "Organization", "Require-Recipient-Valid-Since", "Expires", "Reply-By",
+    "In-Reply-To",
+    "References",
+    "List-Unsubscribe",
+    "List-Unsubscribe-Post",
+    "List-Id",
+    "List-Archive",
+    "List-Help",
+    "List-Owner",
+    "List-Post",
+    "List-Subscribe",
+    "Precedence",
+    "Auto-Submitted",
+    "Content-Language",
+    "Keywords",
+    "Comments",
+    "Importance",
+    "Priority",
+    "Sensitivity",
+    "Organization",
+    "Require-Recipient-Valid-Since",
+    "Expires",
+    "Reply-By",
     "Archived-At",
   ].map((name) => [name.toLowerCase(), name]),
 );
@@ -34,20 +66,29 @@ const MAX_TOTAL = 16 * 1024;
 const MAX_ALLOWLISTED = 20;
 
 /** Checks the `headers` object and returns its fields in order, allow-listed names in their usual spelling. Throws UserError with an E_HEADER* code. */
-export function checkHeaders(headers: unknown, names: Pick<FieldNames, "replyTo"> = { replyTo: "replyTo" }): [name: string, value: string][] {
+export function checkHeaders(
+  headers: unknown,
+  names: Pick<FieldNames, "replyTo"> = { replyTo: "replyTo" },
+): [name: string, value: string][] {
   if (headers === undefined || headers === null) return [];
-  if (typeof headers !== "object" || Array.isArray(headers)) throw mailErrors.invalidField({ field: "headers", why: "must be an object of header names and values" });
-  const fields = Object.entries(headers).map(([name, value]): [string, string] => [checkName(name, names), checkValue(name, value)]);
+  if (typeof headers !== "object" || Array.isArray(headers))
+    throw mailErrors.invalidField({ field: "headers", why: "must be an object of header names and values" });
+  const fields = Object.entries(headers).map(([name, value]): [string, string] => [
+    checkName(name, names),
+    checkValue(name, value),
+  ]);
   checkTotals(fields);
   checkUnsubscribe(new Map(fields.map(([name, value]) => [name.toLowerCase(), value])));
   return fields;
 }
 
 function checkName(name: string, { replyTo }: Pick<FieldNames, "replyTo">): string {
-  if (name.length > MAX_NAME) throw mailErrors.headerNameInvalid({ name: `${name.slice(0, 40)}...`, why: `exceeds ${MAX_NAME} bytes` });
+  if (name.length > MAX_NAME)
+    throw mailErrors.headerNameInvalid({ name: `${name.slice(0, 40)}...`, why: `exceeds ${MAX_NAME} bytes` });
   const lower = name.toLowerCase();
   if (lower.startsWith("x-")) {
-    if (!/^x-[a-z0-9_-]+$/.test(lower)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
+    if (!/^x-[a-z0-9_-]+$/.test(lower))
+      throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
     return name;
   }
   if (!/^[a-z0-9-]+$/.test(lower)) throw mailErrors.headerNameInvalid({ name, why: "contains invalid characters" });
@@ -64,7 +105,8 @@ function checkValue(name: string, value: unknown): string {
   if (Buffer.byteLength(value) > MAX_VALUE) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE });
   if (hasLineControl(value)) throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
   const words = WORDS[name.toLowerCase()];
-  if (words !== undefined && !words.includes(value.trim().toLowerCase())) throw mailErrors.headerValueInvalid({ name, why: `must be one of ${words.join(", ")}` });
+  if (words !== undefined && !words.includes(value.trim().toLowerCase()))
+    throw mailErrors.headerValueInvalid({ name, why: `must be one of ${words.join(", ")}` });
   return value;
 }
 
@@ -84,14 +126,27 @@ function checkTotals(fields: [string, string][]) {
 /** RFC 2369 and RFC 8058. */
 function checkUnsubscribe(fields: Map<string, string>) {
   const list = fields.get("list-unsubscribe");
-  if (list !== undefined && !isUriList(list)) throw mailErrors.headerValueInvalid({ name: "List-Unsubscribe", why: "must contain angle-bracket HTTPS or mailto URI(s)" });
+  if (list !== undefined && !isUriList(list))
+    throw mailErrors.headerValueInvalid({
+      name: "List-Unsubscribe",
+      why: "must contain angle-bracket HTTPS or mailto URI(s)",
+    });
   const post = fields.get("list-unsubscribe-post");
   if (post === undefined) return;
-  if (post !== "List-Unsubscribe=One-Click") throw mailErrors.headerValueInvalid({ name: "List-Unsubscribe-Post", why: "must be exactly 'List-Unsubscribe=One-Click'" });
-  if (!/<https:\/\//i.test(list ?? "")) throw mailErrors.headerValueInvalid({ name: "List-Unsubscribe-Post", why: "requires a List-Unsubscribe header with an HTTPS URI" });
+  if (post !== "List-Unsubscribe=One-Click")
+    throw mailErrors.headerValueInvalid({
+      name: "List-Unsubscribe-Post",
+      why: "must be exactly 'List-Unsubscribe=One-Click'",
+    });
+  if (!/<https:\/\//i.test(list ?? ""))
+    throw mailErrors.headerValueInvalid({
+      name: "List-Unsubscribe-Post",
+      why: "requires a List-Unsubscribe header with an HTTPS URI",
+    });
 }
 
-const isUriList = (value: string) => value.split(",").every((part) => /^<(?:https:\/\/|mailto:)[^<>\s]+>$/i.test(part.trim()));
+const isUriList = (value: string) =>
+  value.split(",").every((part) => /^<(?:https:\/\/|mailto:)[^<>\s]+>$/i.test(part.trim()));
 
 /** Control characters other than a tab: they would end the line or be refused on the way. */
 const hasLineControl = (value: string) => /[^\P{Cc}\t]/u.test(value);
@@ -101,8 +156,13 @@ export function checkForwardHeaders(headers: [name: string, value: string][]): [
   let total = 0;
   for (const [name, value] of headers) {
     if (!/^x-./i.test(name)) throw mailErrors.forwardHeaderNotAllowed({ name: name.slice(0, MAX_NAME) });
-    if (name.length > MAX_NAME || !isFieldName(name)) throw mailErrors.headerNameInvalid({ name: name.slice(0, MAX_NAME), why: "contains invalid characters or is too long" });
-    if (hasLineControl(value)) throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
+    if (name.length > MAX_NAME || !isFieldName(name))
+      throw mailErrors.headerNameInvalid({
+        name: name.slice(0, MAX_NAME),
+        why: "contains invalid characters or is too long",
+      });
+    if (hasLineControl(value))
+      throw mailErrors.headerValueInvalid({ name, why: "must not contain control characters" });
     const bytes = Buffer.byteLength(value);
     if (bytes > MAX_VALUE) throw mailErrors.headerValueTooLong({ name, limit: MAX_VALUE });
     total += name.length + 2 + bytes + 2;

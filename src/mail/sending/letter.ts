@@ -1,4 +1,11 @@
-import { addressKey, headerValue, headerValues, parseAddress, parseAddressList, type Mailbox } from "../../protocol/rfc5322/index.ts";
+import {
+  addressKey,
+  headerValue,
+  headerValues,
+  parseAddress,
+  parseAddressList,
+  type Mailbox,
+} from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
 import { readMessage, type Message } from "../messages/message.ts";
 import { MAX_LISTED, recipientsOf } from "./draft.ts";
@@ -23,7 +30,13 @@ export interface Letter {
 /** Throws UserError for what is wrong with it. */
 export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   if (draft !== undefined) {
-    return { others: [], author: draft.from, sender: draft.from, recipients: recipientsOf(draft).map((mailbox) => ({ text: mailbox.address, mailbox })), subject: draft.subject };
+    return {
+      others: [],
+      author: draft.from,
+      sender: draft.from,
+      recipients: recipientsOf(draft).map((mailbox) => ({ text: mailbox.address, mailbox })),
+      subject: draft.subject,
+    };
   }
   if (to.length > MAX_LISTED) throw mailErrors.tooManyRecipients({ count: to.length, limit: MAX_LISTED });
   const sender = from === "" ? undefined : mailboxOf(from, "from");
@@ -31,20 +44,38 @@ export function readLetter({ via, from, to, draft, raw }: SendRequest): Letter {
   // The binding has rules of its own; elsewhere a message may say who sends for whom.
   if (via === "binding") checkRaw(message, sender ?? mailboxOf(from, "from"));
   const author = onlyAuthor(message);
-  const recipients = new Map(to.map((text, at) => [text, mailboxOf(text, via === "rest_raw" ? `recipients[${at}]` : "to")] as const).map(([text, mailbox]) => [addressKey(mailbox), { text, mailbox }]));
-  return { author, sender, recipients: [...recipients.values()], subject: headerValue(message.fields, "subject") ?? "", others: otherSenders(message, author), message };
+  const recipients = new Map(
+    to
+      .map((text, at) => [text, mailboxOf(text, via === "rest_raw" ? `recipients[${at}]` : "to")] as const)
+      .map(([text, mailbox]) => [addressKey(mailbox), { text, mailbox }]),
+  );
+  return {
+    author,
+    sender,
+    recipients: [...recipients.values()],
+    subject: headerValue(message.fields, "subject") ?? "",
+    others: otherSenders(message, author),
+    message,
+  };
 }
 
 /** Mail clients show these fields with the author or instead of it (RFC 5322 3.6.2, 3.6.6). */
-const SENDER_FIELDS = [{ name: "sender", field: "Sender" }, { name: "resent-from", field: "Resent-From" }, { name: "resent-sender", field: "Resent-Sender" }];
+const SENDER_FIELDS = [
+  { name: "sender", field: "Sender" },
+  { name: "resent-from", field: "Resent-From" },
+  { name: "resent-sender", field: "Resent-Sender" },
+];
 
 function otherSenders({ fields }: Message, author: Mailbox): Letter["others"] {
   const found = new Map<string, Letter["others"][number]>();
   for (const { name, field } of SENDER_FIELDS) {
     for (const value of headerValues(fields, name)) {
       const mailboxes = parseAddressList(value);
-      if (mailboxes === undefined || mailboxes.length === 0) throw mailErrors.senderFieldInvalid({ field, value: JSON.stringify(value.slice(0, 100)) });
-      for (const mailbox of mailboxes) if (mailbox.domain !== author.domain && !found.has(mailbox.domain)) found.set(mailbox.domain, { field, mailbox });
+      if (mailboxes === undefined || mailboxes.length === 0)
+        throw mailErrors.senderFieldInvalid({ field, value: JSON.stringify(value.slice(0, 100)) });
+      for (const mailbox of mailboxes)
+        if (mailbox.domain !== author.domain && !found.has(mailbox.domain))
+          found.set(mailbox.domain, { field, mailbox });
     }
   }
   if (found.size > MAX_OTHERS) throw mailErrors.tooManySenders({ count: found.size, limit: MAX_OTHERS });
@@ -58,12 +89,16 @@ const MAX_OTHERS = 20;
 function onlyAuthor({ from, fields }: Message): Mailbox {
   const [author, ...others] = from;
   const places = headerValues(fields, "from").length;
-  if (author === undefined || others.length > 0 || places > 1) throw mailErrors.authorUnclear({ what: author === undefined ? "nobody" : places > 1 ? `authors in ${places} fields` : `${from.length} authors` });
+  if (author === undefined || others.length > 0 || places > 1)
+    throw mailErrors.authorUnclear({
+      what: author === undefined ? "nobody" : places > 1 ? `authors in ${places} fields` : `${from.length} authors`,
+    });
   return author;
 }
 
 function mailboxOf(text: string, field: string): Mailbox {
   const mailbox = parseAddress(text);
-  if (mailbox === undefined) throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
+  if (mailbox === undefined)
+    throw mailErrors.invalidField({ field, why: `is not an email address: ${JSON.stringify(text.slice(0, 100))}` });
   return mailbox;
 }

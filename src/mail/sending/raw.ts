@@ -9,7 +9,11 @@ import type { Spool } from "../messages/spool.ts";
 /** The rules for a message that a worker wrote itself, for send() and reply() alike. */
 
 /** Reads it to its end, line ends made CRLF. Throws UserError with the documented text; keeps nothing then. */
-export async function readRaw(spool: Spool, raw: Readable, { from, maxBytes }: { from: Mailbox; maxBytes: number }): Promise<Message> {
+export async function readRaw(
+  spool: Spool,
+  raw: Readable,
+  { from, maxBytes }: { from: Mailbox; maxBytes: number },
+): Promise<Message> {
   const source = await spool.collect(crlfLineEnds(raw), { maxBytes });
   try {
     const message = readMessage(source);
@@ -26,7 +30,8 @@ export function checkRaw(message: Message, from: Mailbox): void {
   const [author, ...others] = message.from;
   // Another author, beside it or in a second From field, would be shown by some readers and was checked by nobody.
   const only = others.length === 0 && headerValues(message.fields, "from").length === 1;
-  if (author === undefined || !only || addressKey(author) !== addressKey(from)) throw mailErrors.fromMismatch({ from: from.address });
+  if (author === undefined || !only || addressKey(author) !== addressKey(from))
+    throw mailErrors.fromMismatch({ from: from.address });
   if (headerValue(message.fields, "received") !== undefined) throw mailErrors.invalidHeaders();
 }
 
@@ -34,8 +39,13 @@ export function checkRaw(message: Message, from: Mailbox): void {
 const DROPPED = new Set(["message-id", "bcc", "return-path"]);
 
 /** The message as it goes out: with our identifier, a date, and `more` fields on top. */
-export function finishRaw(message: Message, { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] }): () => Readable | Uint8Array {
+export function finishRaw(
+  message: Message,
+  { messageId, at, more = [] }: { messageId: string; at: Date; more?: [name: string, value: string][] },
+): () => Readable | Uint8Array {
   const date: [string, string][] = headerValue(message.fields, "date") === undefined ? [["Date", rfc5322Date(at)]] : [];
-  const add = [...more, ["Message-ID", messageId] as const, ...date].map(([name, value]) => formatField(name, value)).join("");
+  const add = [...more, ["Message-ID", messageId] as const, ...date]
+    .map(([name, value]) => formatField(name, value))
+    .join("");
   return rewriteHeader(message.source, { drop: DROPPED, add });
 }

@@ -36,42 +36,86 @@ export interface Found {
 
 const isPolicy = ({ type, content }: DnsRecord) => type === "TXT" && isDmarc(textOf(content));
 
-export async function look(records: Zones["records"]["managed"], zone: Zone, name: string, keys: readonly DkimRecord[], { label }: SendingHosts): Promise<Found> {
+export async function look(
+  records: Zones["records"]["managed"],
+  zone: Zone,
+  name: string,
+  keys: readonly DkimRecord[],
+  { label }: SendingHosts,
+): Promise<Found> {
   const at = (host: string, ...types: string[]) => records.at(zone.id, host, types);
   const [bounce, dmarc, above, delegation, ...dkim] = await Promise.all([
-    at(`${label}.${name}`, "MX", "TXT"), at(`_dmarc.${name}`, "TXT"), name === zone.name ? [] : at(`_dmarc.${zone.name}`, "TXT"), at(`_domainkey.${name}`, "NS"),
+    at(`${label}.${name}`, "MX", "TXT"),
+    at(`_dmarc.${name}`, "TXT"),
+    name === zone.name ? [] : at(`_dmarc.${zone.name}`, "TXT"),
+    at(`_domainkey.${name}`, "NS"),
     ...dkimRecords(name, keys).map((record) => at(record.name, "TXT")),
   ]);
-  return { owner: ownerOf(zone, name, "email-sending"), bounce, dkim: dkim.flat(), dmarc: dmarc.filter(isPolicy), inherited: above.some((record) => record.managedBy === null && isPolicy(record)), delegated: delegation.length > 0 };
+  return {
+    owner: ownerOf(zone, name, "email-sending"),
+    bounce,
+    dkim: dkim.flat(),
+    dmarc: dmarc.filter(isPolicy),
+    inherited: above.some((record) => record.managedBy === null && isPolicy(record)),
+    delegated: delegation.length > 0,
+  };
 }
 
-export function neededToSend(name: string, hosts: SendingHosts, keys: readonly DkimRecord[], { dmarc, inherited }: Found): NeededRecord[] {
+export function neededToSend(
+  name: string,
+  hosts: SendingHosts,
+  keys: readonly DkimRecord[],
+  { dmarc, inherited }: Found,
+): NeededRecord[] {
   const bounce = `${hosts.label}.${name}`;
-  const records = [...mxRecords(bounce, { ...hosts, dkimSelector: hosts.label }), spfRecord(bounce, { ...hosts, dkimSelector: hosts.label }), ...dkimRecords(name, keys)];
+  const records = [
+    ...mxRecords(bounce, { ...hosts, dkimSelector: hosts.label }),
+    spfRecord(bounce, { ...hosts, dkimSelector: hosts.label }),
+    ...dkimRecords(name, keys),
+  ];
   // What people decided for their domain is as good as what we would.
   const theirs = dmarc.find(({ managedBy }) => managedBy === null);
   if (theirs !== undefined) return [...records, shown(theirs)];
-  return hosts.dmarc === "" || inherited ? records : [...records, { type: "TXT", name: `_dmarc.${name}`, content: hosts.dmarc, ttl: 1 }];
+  return hosts.dmarc === "" || inherited
+    ? records
+    : [...records, { type: "TXT", name: `_dmarc.${name}`, content: hosts.dmarc, ttl: 1 }];
 }
 
-export function examineSending(needed: readonly NeededRecord[], found: Found, { spfInclude }: SendingHosts): SendingProblem[] {
+export function examineSending(
+  needed: readonly NeededRecord[],
+  found: Found,
+  { spfInclude }: SendingHosts,
+): SendingProblem[] {
   const problems: SendingProblem[] = [];
   const mx = needed.filter(({ type }) => type === "MX");
   const [spf] = needed.filter(({ type, name }) => type === "TXT" && name === mx[0]!.name);
-  for (const record of mx) if (!found.bounce.some((other) => other.type === "MX" && other.content === record.content && other.priority === record.priority)) problems.push({ code: "mx.missing", missing: record });
-  for (const record of foreignMx(mx[0]!.name, mx, found.bounce, found.owner)) problems.push({ code: "mx.foreign", existing: shown(record) });
+  for (const record of mx)
+    if (
+      !found.bounce.some(
+        (other) => other.type === "MX" && other.content === record.content && other.priority === record.priority,
+      )
+    )
+      problems.push({ code: "mx.missing", missing: record });
+  for (const record of foreignMx(mx[0]!.name, mx, found.bounce, found.owner))
+    problems.push({ code: "mx.foreign", existing: shown(record) });
 
   // RFC 7208 4.5: with two records the check fails for good.
   const spfs = spfOf(spf!.name, found.bounce);
   if (spfs.length > 1) problems.push({ code: "spf.multiple", multiple: spfs.map(shown) });
   else if (spfs.length === 0) problems.push({ code: "spf.missing", missing: spf! });
-  else if (!includes(textOf(spfs[0]!.content), spfInclude)) problems.push(isOutdated(spfs[0]!, found.owner) ? { code: "spf.missing", missing: spf! } : { code: "spf.foreign", existing: shown(spfs[0]!), missing: spf! });
+  else if (!includes(textOf(spfs[0]!.content), spfInclude))
+    problems.push(
+      isOutdated(spfs[0]!, found.owner)
+        ? { code: "spf.missing", missing: spf! }
+        : { code: "spf.foreign", existing: shown(spfs[0]!), missing: spf! },
+    );
 
   // RFC 6376 3.6.2.2: with two records at one selector the result is anybody's.
   for (const record of needed.filter(({ name }) => name.includes("._domainkey."))) {
     const there = found.dkim.filter(({ name }) => name === record.name);
     if (there.length > 1) problems.push({ code: "dkim.conflict", multiple: there.map(shown) });
-    else if (there.length === 0 || textOf(there[0]!.content) !== record.content) problems.push({ code: "dkim.missing", missing: record, ...(there[0] && { existing: shown(there[0]) }) });
+    else if (there.length === 0 || textOf(there[0]!.content) !== record.content)
+      problems.push({ code: "dkim.missing", missing: record, ...(there[0] && { existing: shown(there[0]) }) });
   }
   if (found.delegated) problems.push({ code: "domainkey.delegated" });
 
@@ -83,10 +127,21 @@ export function examineSending(needed: readonly NeededRecord[], found: Found, { 
 
 /** The problem that a record is, once a resolver has not found it. */
 export function unresolved(record: NeededRecord): SendingProblem {
-  const code = record.type === "MX" ? "mx.missing" : record.name.startsWith("_dmarc.") ? "dmarc.missing" : record.name.includes("._domainkey.") ? "dkim.missing" : "spf.missing";
+  const code =
+    record.type === "MX"
+      ? "mx.missing"
+      : record.name.startsWith("_dmarc.")
+        ? "dmarc.missing"
+        : record.name.includes("._domainkey.")
+          ? "dkim.missing"
+          : "spf.missing";
   return { code, missing: record };
 }
 
 const shown = (record: DnsRecord): NeededRecord => ({
-  type: record.type as "MX" | "TXT", name: record.name, content: record.type === "TXT" ? textOf(record.content) : record.content, ...(record.priority !== null && { priority: record.priority }), ttl: 1,
+  type: record.type as "MX" | "TXT",
+  name: record.name,
+  content: record.type === "TXT" ? textOf(record.content) : record.content,
+  ...(record.priority !== null && { priority: record.priority }),
+  ttl: 1,
 });

@@ -8,19 +8,34 @@ import { clock, ids, memoryTrace, memoryTransport, newSpool } from "../mail.test
 import type { Settled } from "../messages/types.ts";
 import { createSendEmail, type SendLimits } from "./send-email.ts";
 
-async function setUp({ binding = {}, isVerified, limits, answer }: { binding?: Partial<SendEmailBinding>; isVerified?: (address: string) => boolean; limits?: Partial<SendLimits>; answer?: (rcpt: string) => Settled } = {}) {
+async function setUp({
+  binding = {},
+  isVerified,
+  limits,
+  answer,
+}: {
+  binding?: Partial<SendEmailBinding>;
+  isVerified?: (address: string) => boolean;
+  limits?: Partial<SendLimits>;
+  answer?: (rcpt: string) => Settled;
+} = {}) {
   const spool = await newSpool({ memoryBytes: 1000 });
   const [transport, trace] = [memoryTransport(answer), memoryTrace()];
   const port = createSendEmail({ transport, spool, trace, clock, ids, isVerified, limits });
   const caller = { script: "w", binding: { type: "send_email" as const, name: "EMAIL", ...binding } };
   return {
-    transport, trace, spool,
-    raw: (message: string, from = "a@here.example", to: string | null = "x@there.example") => port.sendRaw(caller, { from, to, raw: Readable.from([Buffer.from(message)], { objectMode: false }) }),
-    built: (mail: BuiltMail = {}) => port.sendBuilt(caller, { from: "a@here.example", to: "x@there.example", subject: "hi", text: "hello", ...mail }),
+    transport,
+    trace,
+    spool,
+    raw: (message: string, from = "a@here.example", to: string | null = "x@there.example") =>
+      port.sendRaw(caller, { from, to, raw: Readable.from([Buffer.from(message)], { objectMode: false }) }),
+    built: (mail: BuiltMail = {}) =>
+      port.sendBuilt(caller, { from: "a@here.example", to: "x@there.example", subject: "hi", text: "hello", ...mail }),
   };
 }
 
-const RAW = "From: An <a@here.example>\nTo: x@there.example\nMessage-ID: <mine@here.example>\nBcc: secret@x.example\n\nbody\n";
+const RAW =
+  "From: An <a@here.example>\nTo: x@there.example\nMessage-ID: <mine@here.example>\nBcc: secret@x.example\n\nbody\n";
 
 const refused = (message: string | RegExp, code: string) => (err: unknown) => {
   assert.ok(err instanceof UserError, String(err));
@@ -37,9 +52,18 @@ test("a raw message leaves with our identifier, a date, CRLF line ends and no Bc
   const { messageId } = await raw(RAW);
   assert.match(messageId, /^<[A-Za-z0-9]{36}@here\.example>$/);
   const [mail] = transport.sent;
-  assert.deepEqual({ cause: mail!.cause, from: mail!.from, to: mail!.to, messageId: mail!.messageId, script: mail!.script }, { cause: "send", from: "a@here.example", to: ["x@there.example"], messageId, script: "w" });
-  assert.equal(mail!.raw, `Message-ID: ${messageId}\r\nDate: Mon, 5 Jan 2026 07:08:09 +0000\r\nFrom: An <a@here.example>\r\nTo: x@there.example\r\n\r\nbody\r\n`);
-  assert.deepEqual(trace.events.map(({ step, detail }) => [step, detail]), [["sent", { script: "w", binding: "EMAIL", from: "a@here.example", to: ["x@there.example"], messageId }]]);
+  assert.deepEqual(
+    { cause: mail!.cause, from: mail!.from, to: mail!.to, messageId: mail!.messageId, script: mail!.script },
+    { cause: "send", from: "a@here.example", to: ["x@there.example"], messageId, script: "w" },
+  );
+  assert.equal(
+    mail!.raw,
+    `Message-ID: ${messageId}\r\nDate: Mon, 5 Jan 2026 07:08:09 +0000\r\nFrom: An <a@here.example>\r\nTo: x@there.example\r\n\r\nbody\r\n`,
+  );
+  assert.deepEqual(
+    trace.events.map(({ step, detail }) => [step, detail]),
+    [["sent", { script: "w", binding: "EMAIL", from: "a@here.example", to: ["x@there.example"], messageId }]],
+  );
 });
 
 for (const [text, message, from, to] of [
@@ -72,7 +96,10 @@ test("a binding with one destination supplies it and allows no other", async () 
   const { raw, built, transport } = await setUp({ binding: { destination_address: "Ops@There.example" } });
   await raw(RAW, undefined, null);
   await built({ to: undefined });
-  assert.deepEqual(transport.sent.map(({ to }) => to), [["Ops@there.example"], ["Ops@there.example"]]);
+  assert.deepEqual(
+    transport.sent.map(({ to }) => to),
+    [["Ops@there.example"], ["Ops@there.example"]],
+  );
   assert.match(transport.sent[1]!.raw, /^To: Ops@there\.example\r$/m);
   await raw(RAW, undefined, "ops@there.example");
   await assert.rejects(raw(RAW), refused("email to x@there.example not allowed", "E_RECIPIENT_NOT_ALLOWED"));
@@ -88,13 +115,22 @@ test("without such a binding a recipient is required", async () => {
 });
 
 test("a destination list holds for to, cc and bcc", async () => {
-  const { raw, built } = await setUp({ binding: { allowed_destination_addresses: ["x@there.example", "y@there.example"] } });
+  const { raw, built } = await setUp({
+    binding: { allowed_destination_addresses: ["x@there.example", "y@there.example"] },
+  });
   await raw(RAW);
   await built({ cc: "y@there.example", bcc: "X@THERE.example" });
   for (const field of ["to", "cc", "bcc"] as const) {
-    await assert.rejects(built({ [field]: ["y@there.example", { email: "z@there.example", name: "Z" }] }), refused("email to z@there.example not allowed", "E_RECIPIENT_NOT_ALLOWED"), field);
+    await assert.rejects(
+      built({ [field]: ["y@there.example", { email: "z@there.example", name: "Z" }] }),
+      refused("email to z@there.example not allowed", "E_RECIPIENT_NOT_ALLOWED"),
+      field,
+    );
   }
-  await assert.rejects(raw(RAW, undefined, "z@there.example"), refused("email to z@there.example not allowed", "E_RECIPIENT_NOT_ALLOWED"));
+  await assert.rejects(
+    raw(RAW, undefined, "z@there.example"),
+    refused("email to z@there.example not allowed", "E_RECIPIENT_NOT_ALLOWED"),
+  );
 });
 
 test("a sender list holds for both forms", async () => {
@@ -109,7 +145,7 @@ test("a sender list holds for both forms", async () => {
 test("a builder message: every part arrives, Bcc is in the envelope only", async () => {
   const { built, transport } = await setUp();
   const { messageId } = await built({
-    from: { email: "a@here.example", name: "Anné, \"A\"" },
+    from: { email: "a@here.example", name: 'Anné, "A"' },
     to: ["x@there.example", '"Yo, Y" <y@there.example>'],
     cc: { email: "c@there.example", name: "C" },
     bcc: ["b@there.example", "x@there.example"],
@@ -117,28 +153,67 @@ test("a builder message: every part arrives, Bcc is in the envelope only", async
     subject: "Grüße 日本",
     text: "hällo\nworld",
     html: '<p>hällo <img src="cid:logo"></p>',
-    headers: { "x-campaign-ID": "7", "list-unsubscribe": "<https://x.example/u>, <mailto:u@x.example>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click", "X-Note": "grün" },
+    headers: {
+      "x-campaign-ID": "7",
+      "list-unsubscribe": "<https://x.example/u>, <mailto:u@x.example>",
+      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+      "X-Note": "grün",
+    },
     attachments: [
       { content: "aGVsbG8=", filename: "grüße.txt", type: "text/plain", disposition: "attachment" },
-      { content: { base64: Buffer.from([0, 1, 255]).toString("base64") }, filename: "logo.png", type: "image/png", disposition: "inline", contentId: "logo" },
+      {
+        content: { base64: Buffer.from([0, 1, 255]).toString("base64") },
+        filename: "logo.png",
+        type: "image/png",
+        disposition: "inline",
+        contentId: "logo",
+      },
     ],
   });
   const [mail] = transport.sent;
-  assert.deepEqual([mail!.from, mail!.to], ["a@here.example", ["x@there.example", "y@there.example", "c@there.example", "b@there.example"]]);
+  assert.deepEqual(
+    [mail!.from, mail!.to],
+    ["a@here.example", ["x@there.example", "y@there.example", "c@there.example", "b@there.example"]],
+  );
   assert.doesNotMatch(mail!.raw, /b@there\.example|^bcc/im);
   assert.doesNotMatch(mail!.raw, /(?<!\r)\n|[^ -~\r\n]/);
-  assert.match(mail!.raw, /^x-campaign-ID: 7\r\nList-Unsubscribe: <https:\/\/x\.example\/u>, <mailto:u@x\.example>\r\n/);
+  assert.match(
+    mail!.raw,
+    /^x-campaign-ID: 7\r\nList-Unsubscribe: <https:\/\/x\.example\/u>, <mailto:u@x\.example>\r\n/,
+  );
   const parsed = await PostalMime.parse(Buffer.from(mail!.raw, "latin1"));
   assert.deepEqual(parsed.from, { name: 'Anné, "A"', address: "a@here.example" });
-  assert.deepEqual(parsed.to, [{ name: "", address: "x@there.example" }, { name: "Yo, Y", address: "y@there.example" }]);
-  assert.deepEqual([parsed.cc, parsed.replyTo], [[{ name: "C", address: "c@there.example" }], [{ name: "Support", address: "s@here.example" }]]);
-  assert.deepEqual([parsed.subject, parsed.messageId, parsed.text?.trim(), parsed.date], ["Grüße 日本", messageId, "hällo\nworld", "2026-01-05T07:08:09.000Z"]);
-  assert.match(parsed.html!, /hällo/);
-  assert.deepEqual(parsed.attachments.map((one) => [one.filename, one.mimeType, one.disposition, one.contentId, Buffer.from(one.content as ArrayBuffer).toString("hex")]), [
-    ["logo.png", "image/png", "inline", "<logo>", "0001ff"], ["grüße.txt", "text/plain", "attachment", undefined, Buffer.from("hello").toString("hex")],
+  assert.deepEqual(parsed.to, [
+    { name: "", address: "x@there.example" },
+    { name: "Yo, Y", address: "y@there.example" },
   ]);
+  assert.deepEqual(
+    [parsed.cc, parsed.replyTo],
+    [[{ name: "C", address: "c@there.example" }], [{ name: "Support", address: "s@here.example" }]],
+  );
+  assert.deepEqual(
+    [parsed.subject, parsed.messageId, parsed.text?.trim(), parsed.date],
+    ["Grüße 日本", messageId, "hällo\nworld", "2026-01-05T07:08:09.000Z"],
+  );
+  assert.match(parsed.html!, /hällo/);
+  assert.deepEqual(
+    parsed.attachments.map((one) => [
+      one.filename,
+      one.mimeType,
+      one.disposition,
+      one.contentId,
+      Buffer.from(one.content as ArrayBuffer).toString("hex"),
+    ]),
+    [
+      ["logo.png", "image/png", "inline", "<logo>", "0001ff"],
+      ["grüße.txt", "text/plain", "attachment", undefined, Buffer.from("hello").toString("hex")],
+    ],
+  );
   assert.equal(parsed.headers.find(({ key }) => key === "x-note")!.value, "=?UTF-8?Q?gr=C3=BCn?=");
-  assert.deepEqual(mail!.parts!.attachments.map(({ filename }) => filename), ["grüße.txt", "logo.png"]);
+  assert.deepEqual(
+    mail!.parts!.attachments.map(({ filename }) => filename),
+    ["grüße.txt", "logo.png"],
+  );
 });
 
 test("text alone, html alone, or an attachment alone make a message", async () => {
@@ -161,26 +236,70 @@ for (const [mail, message, code] of [
   [{ to: ["x@there.example", "bad@"] }, "'to[1]' is not an email address: \"bad@\"", "E_VALIDATION_ERROR"],
   [{ to: "x@there.example, y@there.example" }, /^'to' is not an email address/, "E_VALIDATION_ERROR"],
   [{ to: "x@there.example\r\nBcc: y@there.example" }, /^'to' is not an email address/, "E_VALIDATION_ERROR"],
-  [{ to: { email: "x@there.example", name: "X\r\nBcc: y@there.example" } }, "'to' has control characters in its name", "E_VALIDATION_ERROR"],
-  [{ subject: "x\r\nBcc: y@there.example" }, "'subject' must not contain line breaks or other control characters", "E_VALIDATION_ERROR"],
+  [
+    { to: { email: "x@there.example", name: "X\r\nBcc: y@there.example" } },
+    "'to' has control characters in its name",
+    "E_VALIDATION_ERROR",
+  ],
+  [
+    { subject: "x\r\nBcc: y@there.example" },
+    "'subject' must not contain line breaks or other control characters",
+    "E_VALIDATION_ERROR",
+  ],
   [{ subject: "x".repeat(999) }, "'subject' is longer than 998 characters", "E_VALIDATION_ERROR"],
   [{ subject: 7 }, "'subject' must be a string", "E_VALIDATION_ERROR"],
   [{ text: { path: "/etc/passwd" } }, "'text' must be a string", "E_VALIDATION_ERROR"],
   [{ html: { href: "http://127.0.0.1/" } }, "'html' must be a string", "E_VALIDATION_ERROR"],
   [{ replyTo: "x" }, "'replyTo' is not an email address: \"x\"", "E_VALIDATION_ERROR"],
-  [{ to: Array.from({ length: 51 }, (_, i) => `x${i}@there.example`) }, "51 recipients in to, cc and bcc together, maximum is 50", "E_TOO_MANY_RECIPIENTS"],
+  [
+    { to: Array.from({ length: 51 }, (_, i) => `x${i}@there.example`) },
+    "51 recipients in to, cc and bcc together, maximum is 50",
+    "E_TOO_MANY_RECIPIENTS",
+  ],
   [{ attachments: {} }, "'attachments' must be an array", "E_VALIDATION_ERROR"],
-  [{ attachments: [{ ...attachment, content: "not base64!" }] }, /^'attachments\[0\]\.content' is not base64/, "E_VALIDATION_ERROR"],
+  [
+    { attachments: [{ ...attachment, content: "not base64!" }] },
+    /^'attachments\[0\]\.content' is not base64/,
+    "E_VALIDATION_ERROR",
+  ],
   [{ attachments: [{ ...attachment, content: "aGk" + "=".repeat(5) }] }, /is not base64/, "E_VALIDATION_ERROR"],
   [{ attachments: [{ ...attachment, content: undefined }] }, "'attachments[0].content' is required", "E_FIELD_MISSING"],
-  [{ attachments: [{ ...attachment, content: { path: "/etc/passwd" } }] }, /^'attachments\[0\]\.content' must be base64 text/, "E_VALIDATION_ERROR"],
+  [
+    { attachments: [{ ...attachment, content: { path: "/etc/passwd" } }] },
+    /^'attachments\[0\]\.content' must be base64 text/,
+    "E_VALIDATION_ERROR",
+  ],
   [{ attachments: [{ ...attachment, filename: "" }] }, "'attachments[0].filename' is required", "E_FIELD_MISSING"],
-  [{ attachments: [{ ...attachment, filename: "a\r\nb" }] }, /^'attachments\[0\]\.filename' must be a string/, "E_VALIDATION_ERROR"],
-  [{ attachments: [{ ...attachment, type: "text" }] }, "'attachments[0].type' is not a MIME type: \"text\"", "E_VALIDATION_ERROR"],
-  [{ attachments: [{ ...attachment, disposition: "both" }] }, "'attachments[0].disposition' must be 'attachment' or 'inline'", "E_VALIDATION_ERROR"],
-  [{ attachments: [{ ...attachment, disposition: "inline" }] }, "'attachments[0].contentId' is required", "E_FIELD_MISSING"],
-  [{ attachments: [{ ...attachment, contentId: "a b" }] }, /^'attachments\[0\]\.contentId' must be a word/, "E_VALIDATION_ERROR"],
-  [{ headers: { "X-A": "1\r\nBcc: y@there.example" } }, "Header 'X-A' must not contain control characters.", "E_HEADER_VALUE_INVALID"],
+  [
+    { attachments: [{ ...attachment, filename: "a\r\nb" }] },
+    /^'attachments\[0\]\.filename' must be a string/,
+    "E_VALIDATION_ERROR",
+  ],
+  [
+    { attachments: [{ ...attachment, type: "text" }] },
+    "'attachments[0].type' is not a MIME type: \"text\"",
+    "E_VALIDATION_ERROR",
+  ],
+  [
+    { attachments: [{ ...attachment, disposition: "both" }] },
+    "'attachments[0].disposition' must be 'attachment' or 'inline'",
+    "E_VALIDATION_ERROR",
+  ],
+  [
+    { attachments: [{ ...attachment, disposition: "inline" }] },
+    "'attachments[0].contentId' is required",
+    "E_FIELD_MISSING",
+  ],
+  [
+    { attachments: [{ ...attachment, contentId: "a b" }] },
+    /^'attachments\[0\]\.contentId' must be a word/,
+    "E_VALIDATION_ERROR",
+  ],
+  [
+    { headers: { "X-A": "1\r\nBcc: y@there.example" } },
+    "Header 'X-A' must not contain control characters.",
+    "E_HEADER_VALUE_INVALID",
+  ],
 ] as [BuiltMail, string | RegExp, string][]) {
   test(`builder, refused: ${JSON.stringify(mail).slice(0, 70)}`, async () => {
     const { built, transport } = await setUp();
@@ -196,21 +315,35 @@ test("fifty recipients are allowed, one twice counts once", async () => {
 });
 
 test("5 MiB, and 25 MiB to verified addresses only; the limits are settings", async () => {
-  const { built, raw } = await setUp({ isVerified: (address) => address === "v@there.example", limits: { messageBytes: 20_000, verifiedMessageBytes: 50_000 } });
+  const { built, raw } = await setUp({
+    isVerified: (address) => address === "v@there.example",
+    limits: { messageBytes: 20_000, verifiedMessageBytes: 50_000 },
+  });
   const large = { text: "x".repeat(30_000) };
   await built({ ...large, to: "v@there.example" });
   await raw(RAW + large.text, undefined, "v@there.example");
-  const tooLarge = refused("Email message size is bigger than the production size limit of 0.02MiB.", "E_CONTENT_TOO_LARGE");
+  const tooLarge = refused(
+    "Email message size is bigger than the production size limit of 0.02MiB.",
+    "E_CONTENT_TOO_LARGE",
+  );
   await assert.rejects(built(large), tooLarge);
   await assert.rejects(built({ ...large, to: "v@there.example", bcc: "x@there.example" }), tooLarge);
   await assert.rejects(raw(RAW + large.text), tooLarge);
   // 18,000 bytes fit, their base64 does not.
-  await assert.rejects(built({ attachments: [{ ...attachment, content: { base64: Buffer.alloc(18_000).toString("base64") } }] }), tooLarge);
+  await assert.rejects(
+    built({ attachments: [{ ...attachment, content: { base64: Buffer.alloc(18_000).toString("base64") } }] }),
+    tooLarge,
+  );
 });
 
 test("a transport that refuses a recipient is a failed delivery", async () => {
-  const { built, raw, trace } = await setUp({ answer: (rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "nobody" } }) });
-  await assert.rejects(built(), refused("could not send email to x@there.example: 550 5.1.1 nobody", "E_DELIVERY_FAILED"));
+  const { built, raw, trace } = await setUp({
+    answer: (rcpt) => ({ rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "nobody" } }),
+  });
+  await assert.rejects(
+    built(),
+    refused("could not send email to x@there.example: 550 5.1.1 nobody", "E_DELIVERY_FAILED"),
+  );
   await assert.rejects(raw(RAW), { code: "E_DELIVERY_FAILED" });
   assert.equal(trace.events.length, 0);
 });

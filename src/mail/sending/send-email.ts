@@ -29,10 +29,22 @@ export interface SendLimits {
   recipients: number;
 }
 
-export const DEFAULT_SEND_LIMITS: SendLimits = { messageBytes: 5 * 1024 * 1024, verifiedMessageBytes: MAX_MESSAGE_BYTES, recipients: 50 };
+export const DEFAULT_SEND_LIMITS: SendLimits = {
+  messageBytes: 5 * 1024 * 1024,
+  verifiedMessageBytes: MAX_MESSAGE_BYTES,
+  recipients: 50,
+};
 
 /** What `env.X.send()` does. */
-export function createSendEmail({ transport, spool, trace, clock, ids, isVerified, limits: given }: SendEmailOptions): SendEmailPort {
+export function createSendEmail({
+  transport,
+  spool,
+  trace,
+  clock,
+  ids,
+  isVerified,
+  limits: given,
+}: SendEmailOptions): SendEmailPort {
   const limits = { ...DEFAULT_SEND_LIMITS, ...given };
 
   async function sizeLimit(recipients: Mailbox[]): Promise<number> {
@@ -44,11 +56,24 @@ export function createSendEmail({ transport, spool, trace, clock, ids, isVerifie
   async function hand(caller: SendEmailCaller, mail: Outbound): Promise<EmailSendResult> {
     const settled = await transport.deliver({ ...mail, script: caller.script });
     for (const one of settled) {
-      if (!one.ok) throw mailErrors.deliveryFailed({ address: one.rcpt, status: one.reply.code, reply: `${one.reply.enhanced} ${one.reply.text}` });
+      if (!one.ok)
+        throw mailErrors.deliveryFailed({
+          address: one.rcpt,
+          status: one.reply.code,
+          reply: `${one.reply.enhanced} ${one.reply.text}`,
+        });
     }
     trace({
-      message: ids.hex(), at: new Date(clock.now()), step: "sent",
-      detail: { script: caller.script, binding: caller.binding.name, from: mail.from, to: mail.to, messageId: mail.messageId },
+      message: ids.hex(),
+      at: new Date(clock.now()),
+      step: "sent",
+      detail: {
+        script: caller.script,
+        binding: caller.binding.name,
+        from: mail.from,
+        to: mail.to,
+        messageId: mail.messageId,
+      },
     });
     return { messageId: mail.messageId };
   }
@@ -62,7 +87,13 @@ export function createSendEmail({ transport, spool, trace, clock, ids, isVerifie
       const message = await readRaw(spool, raw, { from, maxBytes: await sizeLimit([to]) });
       try {
         const messageId = ids.messageId(from.domain);
-        return await hand(caller, { messageId, cause: "send", from: from.address, to: [to.address], raw: finishRaw(message, { messageId, at: new Date(clock.now()) }) });
+        return await hand(caller, {
+          messageId,
+          cause: "send",
+          from: from.address,
+          to: [to.address],
+          raw: finishRaw(message, { messageId, at: new Date(clock.now()) }),
+        });
       } finally {
         await message.source.discard();
       }
@@ -71,23 +102,41 @@ export function createSendEmail({ transport, spool, trace, clock, ids, isVerifie
     async sendBuilt(caller, mail) {
       const draft = readDraft(mail);
       const recipients = addressed(draft, caller.binding);
-      if (recipients.length > limits.recipients) throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
+      if (recipients.length > limits.recipients)
+        throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
       checkSender(caller.binding, draft.from);
       checkRecipients(caller.binding, recipients);
       const maxBytes = await sizeLimit(recipients);
       const messageId = ids.messageId(draft.from.domain);
       const raw = await composeWithin(draft, { maxBytes, messageId, at: new Date(clock.now()) });
-      return hand(caller, { messageId, cause: "send", from: draft.from.address, to: recipients.map((one) => one.address), raw: () => raw, parts: partsOf(draft) });
+      return hand(caller, {
+        messageId,
+        cause: "send",
+        from: draft.from.address,
+        to: recipients.map((one) => one.address),
+        raw: () => raw,
+        parts: partsOf(draft),
+      });
     },
   };
 }
 
 /** Refuses before the work of encoding where the parts alone are too large. */
-export async function composeWithin(draft: Draft, { maxBytes, ...options }: { maxBytes: number; messageId: string; at: Date }): Promise<Buffer> {
-  const parts = Buffer.byteLength(draft.text ?? "") + Buffer.byteLength(draft.html ?? "") + draft.attachments.reduce((sum, { content }) => sum + content.length, 0);
+export async function composeWithin(
+  draft: Draft,
+  { maxBytes, ...options }: { maxBytes: number; messageId: string; at: Date },
+): Promise<Buffer> {
+  const parts =
+    Buffer.byteLength(draft.text ?? "") +
+    Buffer.byteLength(draft.html ?? "") +
+    draft.attachments.reduce((sum, { content }) => sum + content.length, 0);
   const raw = parts > maxBytes ? undefined : await compose(draft, options);
   if (raw === undefined || raw.length > maxBytes) throw mailErrors.messageTooLarge({ limit: mebibytes(maxBytes) });
   return raw;
 }
 
-export const partsOf = ({ text, html, attachments }: Draft): NonNullable<Outbound["parts"]> => ({ text, html, attachments });
+export const partsOf = ({ text, html, attachments }: Draft): NonNullable<Outbound["parts"]> => ({
+  text,
+  html,
+  attachments,
+});

@@ -12,7 +12,10 @@ export interface SendText {
 }
 
 /** Sends a message that came as text. Throws what `send` throws. */
-export async function sendText({ sending, spool }: { sending: Pick<Sending, "send">; spool: Pick<Spool, "collect"> }, { account, from, to, text }: SendText): Promise<SendResult> {
+export async function sendText(
+  { sending, spool }: { sending: Pick<Sending, "send">; spool: Pick<Spool, "collect"> },
+  { account, from, to, text }: SendText,
+): Promise<SendResult> {
   const source = await spool.collect(crlfLineEnds(Readable.from([Buffer.from(text)])), { maxBytes: MAX_MESSAGE_BYTES });
   try {
     return await sending.send({ account, via: "rest_raw", from, to, raw: source });

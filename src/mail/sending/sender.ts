@@ -26,18 +26,28 @@ export interface SenderDomain {
  * mail only from a sending domain whose DNS records exist. `field`: the header field with the address, if not From. Throws
  * senderDomainNotAvailable, sendingDisabled.
  */
-export async function senderDomain({ domains, zones, isRouted }: SenderParts, account: string, { domain }: Mailbox, allVerified: () => Promise<boolean>, field?: string): Promise<SenderDomain> {
+export async function senderDomain(
+  { domains, zones, isRouted }: SenderParts,
+  account: string,
+  { domain }: Mailbox,
+  allVerified: () => Promise<boolean>,
+  field?: string,
+): Promise<SenderDomain> {
   const where = field === undefined ? "" : ` (field ${field})`;
   const found = await domains.find(domain);
   const own = found?.account === account ? found : undefined;
   if (own?.enabled === true) {
     const [missing] = await domains.lacks(own);
     if (missing === undefined) return { zone: own.zone, name: domain, use: "sending", sending: own };
-    throw mailErrors.senderDomainNotAvailable({ domain, why: `the ${missing.type} record of ${missing.name} is missing${where}` });
+    throw mailErrors.senderDomainNotAvailable({
+      domain,
+      why: `the ${missing.type} record of ${missing.name} is missing${where}`,
+    });
   }
   if (isRouted !== undefined && (await allVerified())) {
     const zone = await zones.byName(domain, { enclosing: true });
-    if (zone?.account === account && (await isRouted(zone, domain))) return { zone: zone.id, name: domain, use: "routing", sending: undefined };
+    if (zone?.account === account && (await isRouted(zone, domain)))
+      return { zone: zone.id, name: domain, use: "routing", sending: undefined };
   }
   if (own !== undefined) throw mailErrors.sendingDisabled({ domain });
   throw mailErrors.senderDomainNotAvailable({ domain, why: `Email Sending is not enabled for that domain${where}` });

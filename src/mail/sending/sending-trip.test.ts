@@ -22,7 +22,10 @@ import { ACCOUNT, draftOf, messageOf, openSending } from "./sending.testing.ts";
 
 /** From whoever sends to a real next hop and back: queue, return paths, suppressions, and signatures as others check them. */
 
-const resolver = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] } });
+const resolver = resolverOf({
+  "there.example": { mx: [[10, "mx.there.example"]] },
+  "mx.there.example": { a: ["127.0.0.1"] },
+});
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const start = performance.now();
@@ -38,8 +41,13 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
   let outbound!: OutboundService;
   let returns!: ReturnsService;
   const house = await openSending(t, engine, {
-    transport: { deliver: (mail) => outbound.relayThenQueue.deliver(mail) }, queue: { deliver: (mail) => outbound.queue.deliver(mail) },
-    returns: { pathFor: (request) => returns.pathFor(request), pathsFor: (request) => returns.pathsFor(request), noteRefused: (refusal) => returns.noteRefused(refusal) },
+    transport: { deliver: (mail) => outbound.relayThenQueue.deliver(mail) },
+    queue: { deliver: (mail) => outbound.queue.deliver(mail) },
+    returns: {
+      pathFor: (request) => returns.pathFor(request),
+      pathsFor: (request) => returns.pathsFor(request),
+      noteRefused: (refusal) => returns.noteRefused(refusal),
+    },
     async beforeClose() {
       await outbound.stop({ graceMs: 0 });
       await rm(folder, { recursive: true, force: true });
@@ -47,38 +55,91 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
   });
   const { db, clock, trace, suppressions, spool } = house;
   outbound = createOutbound({
-    db, objects: await openFsObjects({ folder }), clock, ids: randomIds, log: silentLog, name: "out.example", resolver, port: sink.port, trace, onFailed: (failure) => returns.onFailed(failure),
+    db,
+    objects: await openFsObjects({ folder }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    name: "out.example",
+    resolver,
+    port: sink.port,
+    trace,
+    onFailed: (failure) => returns.onFailed(failure),
   });
   returns = createReturns({
-    db, queue: outbound.queue, srs: createSrs({ domain: "fwd.example", keys: ["srs key"] }), keys: ["path key"], forwardDomain: "fwd.example", label: "rp-bounce", name: "mx.example", signer: createSigner({ clock }),
-    list: suppressions, trace, clock, ids: randomIds, log: silentLog,
+    db,
+    queue: outbound.queue,
+    srs: createSrs({ domain: "fwd.example", keys: ["srs key"] }),
+    keys: ["path key"],
+    forwardDomain: "fwd.example",
+    label: "rp-bounce",
+    name: "mx.example",
+    signer: createSigner({ clock }),
+    list: suppressions,
+    trace,
+    clock,
+    ids: randomIds,
+    log: silentLog,
   });
   outbound.start();
   const zone = await house.newZone();
   await house.domains.create(zone, "example.com");
   const dns = async () => {
     const found: Record<string, string[][]> = {};
-    for (const { type, name, content } of await house.zones.records.managed.list(zone.id, "email-sending")) if (type === "TXT") found[`${name} TXT`] = [[textOf(content)]];
+    for (const { type, name, content } of await house.zones.records.managed.list(zone.id, "email-sending"))
+      if (type === "TXT") found[`${name} TXT`] = [[textOf(content)]];
     return found;
   };
-  const send = (to: string[], more: Record<string, unknown> = {}) => house.sending.send({ account: ACCOUNT, via: "rest", from: "", to: [], draft: draftOf({ to, ...more }) });
-  const listed = async () => (await suppressions.list(ACCOUNT, {}, { perPage: 10 })).items.map(({ email, reason }) => `${email} ${reason}`);
-  return { ...house, sink, outbound, returns, zone, dns, send, listed, source: (text: string) => spool.hold(Buffer.from(text)) };
+  const send = (to: string[], more: Record<string, unknown> = {}) =>
+    house.sending.send({ account: ACCOUNT, via: "rest", from: "", to: [], draft: draftOf({ to, ...more }) });
+  const listed = async () =>
+    (await suppressions.list(ACCOUNT, {}, { perPage: 10 })).items.map(({ email, reason }) => `${email} ${reason}`);
+  return {
+    ...house,
+    sink,
+    outbound,
+    returns,
+    zone,
+    dns,
+    send,
+    listed,
+    source: (text: string) => spool.hold(Buffer.from(text)),
+  };
 }
 
 async function assertSigned(raw: string, dns: Record<string, string[][]>): Promise<void> {
-  const resolve = async (name: string) => dns[`${name} TXT`] ?? Promise.reject(Object.assign(new Error("none"), { code: "ENOTFOUND" }));
+  const resolve = async (name: string) =>
+    dns[`${name} TXT`] ?? Promise.reject(Object.assign(new Error("none"), { code: "ENOTFOUND" }));
   const { results } = await dkimVerify(Buffer.from(raw, "latin1"), { resolver: resolve });
-  assert.deepEqual(results.map(({ status, signingDomain, selector }) => [status.result, signingDomain, selector]), [["pass", "example.com", "rp-bounce"]]);
+  assert.deepEqual(
+    results.map(({ status, signingDomain, selector }) => [status.result, signingDomain, selector]),
+    [["pass", "example.com", "rp-bounce"]],
+  );
   if (hasDkimpy) assert.deepEqual((await verifyWithDkimpy(raw, dns)).dkim, [true]);
 }
 
 onEveryDatabase((engine) => {
   test("a message arrives signed, under a return path of its own; who refuses it for good is not written to again", async (t) => {
-    const { send, sink, dns, listed } = await open(t, engine, { rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined) });
-    const attachments = [{ content: Buffer.alloc(3000, "0123").toString("base64"), filename: "grüße.txt", type: "text/plain", disposition: "attachment" }];
-    const result = await send(["user@there.example", "gone@there.example"], { subject: "Grüße", html: "<p>ä</p>", attachments });
-    assert.deepEqual([result.delivered, result.permanentBounces, result.queued], [["user@there.example"], ["gone@there.example"], []]);
+    const { send, sink, dns, listed } = await open(t, engine, {
+      rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
+    });
+    const attachments = [
+      {
+        content: Buffer.alloc(3000, "0123").toString("base64"),
+        filename: "grüße.txt",
+        type: "text/plain",
+        disposition: "attachment",
+      },
+    ];
+    const result = await send(["user@there.example", "gone@there.example"], {
+      subject: "Grüße",
+      html: "<p>ä</p>",
+      attachments,
+    });
+    assert.deepEqual(
+      [result.delivered, result.permanentBounces, result.queued],
+      [["user@there.example"], ["gone@there.example"], []],
+    );
     const [mail] = sink.mails;
     assert.match(mail!.from, /^rp-[0-9a-f]{20}-0-[0-9a-z]{4}-[0-9a-v]{10}@rp-bounce\.example\.com$/);
     assert.deepEqual(mail!.to, ["user@there.example"]);
@@ -89,9 +150,14 @@ onEveryDatabase((engine) => {
 
   test("what the next hop puts off is queued and arrives later, as it was signed; what never arrives teaches too", async (t) => {
     let later = true;
-    const { send, sink, dns, clock, listed } = await open(t, engine, { rcpt: (to) => (later ? "451 4.7.1 later" : to.startsWith("gone") ? "550 5.1.1 no such user" : undefined) });
+    const { send, sink, dns, clock, listed } = await open(t, engine, {
+      rcpt: (to) => (later ? "451 4.7.1 later" : to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
+    });
     const result = await send(["user@there.example", "gone@there.example"]);
-    assert.deepEqual([result.delivered, result.queued, sink.mails.length], [[], ["user@there.example", "gone@there.example"], 0]);
+    assert.deepEqual(
+      [result.delivered, result.queued, sink.mails.length],
+      [[], ["user@there.example", "gone@there.example"], 0],
+    );
     later = false;
     clock.advance(10 * 60_000);
     await until(() => sink.mails.length === 1);
@@ -105,21 +171,53 @@ onEveryDatabase((engine) => {
     await send(["user@there.example"]);
     const path = sink.mails[0]!.from;
     const report = [
-      "From: MAILER-DAEMON@there.example", `To: ${path}`, "Subject: failed", 'Content-Type: multipart/report; report-type=delivery-status; boundary="b"', "MIME-Version: 1.0", "",
-      "--b", "Content-Type: text/plain", "", "It failed.", "--b", "Content-Type: message/delivery-status", "", "Reporting-MTA: dns; mx.there.example", "",
-      "Final-Recipient: rfc822; user@there.example", "Action: failed", "Status: 5.1.1", "Diagnostic-Code: smtp; 550 5.1.1 no such user", "", "--b--", "",
+      "From: MAILER-DAEMON@there.example",
+      `To: ${path}`,
+      "Subject: failed",
+      'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+      "MIME-Version: 1.0",
+      "",
+      "--b",
+      "Content-Type: text/plain",
+      "",
+      "It failed.",
+      "--b",
+      "Content-Type: message/delivery-status",
+      "",
+      "Reporting-MTA: dns; mx.there.example",
+      "",
+      "Final-Recipient: rfc822; user@there.example",
+      "Action: failed",
+      "Status: 5.1.1",
+      "Diagnostic-Code: smtp; 550 5.1.1 no such user",
+      "",
+      "--b--",
+      "",
     ].join("\r\n");
     assert.equal(returns.isReturnPath(path), true);
-    const settled = await returns.take({ rcpt: path, envelope: { from: "", to: [path], helo: "mx.there.example", ip: "192.0.2.1", smtputf8: false }, source: source(report), isAuthenticated: async () => false });
+    const settled = await returns.take({
+      rcpt: path,
+      envelope: { from: "", to: [path], helo: "mx.there.example", ip: "192.0.2.1", smtputf8: false },
+      source: source(report),
+      isAuthenticated: async () => false,
+    });
     assert.deepEqual([settled.ok, await listed()], [true, ["user@there.example hard_bounce"]]);
   });
 
   test("each recipient gets a unique return path, in the session and from the queue", async (t) => {
     const everyone = ["one@there.example", "two@there.example", "three@there.example"];
     let later = false;
-    const { send, sending, sink, clock, source } = await open(t, engine, { rcpt: () => (later ? "451 4.7.1 greylisted" : undefined) });
+    const { send, sending, sink, clock, source } = await open(t, engine, {
+      rcpt: () => (later ? "451 4.7.1 greylisted" : undefined),
+    });
     await send(everyone);
-    await sending.send({ account: ACCOUNT, via: "smtp", from: "app@example.com", to: everyone, raw: source(messageOf()) });
+    await sending.send({
+      account: ACCOUNT,
+      via: "smtp",
+      from: "app@example.com",
+      to: everyone,
+      raw: source(messageOf()),
+    });
     await until(() => sink.mails.length === 6);
     later = true;
     const { queued } = await send(everyone);
@@ -127,15 +225,30 @@ onEveryDatabase((engine) => {
     later = false;
     clock.advance(10 * 60_000);
     await until(() => sink.mails.length === 9);
-    assert.deepEqual(sink.mails.map(({ to }) => to.length), Array.from({ length: 9 }, () => 1));
-    assert.deepEqual(sink.mails.slice(0, 3).map(({ to }) => to[0]).sort(), everyone.toSorted());
+    assert.deepEqual(
+      sink.mails.map(({ to }) => to.length),
+      Array.from({ length: 9 }, () => 1),
+    );
+    assert.deepEqual(
+      sink.mails
+        .slice(0, 3)
+        .map(({ to }) => to[0])
+        .sort(),
+      everyone.toSorted(),
+    );
     assert.equal(new Set(sink.mails.map(({ from }) => from)).size, 9);
     assert.equal(sink.connections <= 3, true, "in one connection");
   });
 
   test("a submitted message is safe when it is answered, and arrives signed", async (t) => {
     const { sending, sink, dns, source, trace } = await open(t, engine);
-    const { messageId, queued } = await sending.send({ account: ACCOUNT, via: "smtp", from: "app@example.com", to: ["user@there.example"], raw: source(messageOf()) });
+    const { messageId, queued } = await sending.send({
+      account: ACCOUNT,
+      via: "smtp",
+      from: "app@example.com",
+      to: ["user@there.example"],
+      raw: source(messageOf()),
+    });
     assert.deepEqual(queued, ["user@there.example"]);
     await until(() => sink.mails.length === 1);
     await assertSigned(sink.mails[0]!.raw, await dns());
@@ -144,24 +257,53 @@ onEveryDatabase((engine) => {
   });
 
   test("a worker's send() keeps to its binding and goes the same way", async (t) => {
-    const { sending, spool, sink, dns } = await open(t, engine, { rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined) });
+    const { sending, spool, sink, dns } = await open(t, engine, {
+      rcpt: (to) => (to.startsWith("gone") ? "550 5.1.1 no such user" : undefined),
+    });
     const port = createSendEmailBinding({ sending, spool });
-    const caller = (binding: Partial<SendEmailBinding> = {}) => ({ account: ACCOUNT, script: "news", binding: { type: "send_email" as const, name: "MAIL", ...binding } });
+    const caller = (binding: Partial<SendEmailBinding> = {}) => ({
+      account: ACCOUNT,
+      script: "news",
+      binding: { type: "send_email" as const, name: "MAIL", ...binding },
+    });
     const built = { from: { email: "app@example.com", name: "App" }, subject: "s", text: "t" };
     const { messageId } = await port.sendBuilt(caller({ destination_address: "user@there.example" }), built);
     await assertSigned(sink.mails[0]!.raw, await dns());
-    assert.deepEqual([sink.mails[0]!.raw.includes(`Message-ID: ${messageId}\r\n`), sink.mails[0]!.to], [true, ["user@there.example"]]);
-    await port.sendRaw(caller(), { from: "app@example.com", to: "user@there.example", raw: Readable.from([Buffer.from(messageOf().replaceAll("\r\n", "\n"))]) });
+    assert.deepEqual(
+      [sink.mails[0]!.raw.includes(`Message-ID: ${messageId}\r\n`), sink.mails[0]!.to],
+      [true, ["user@there.example"]],
+    );
+    await port.sendRaw(caller(), {
+      from: "app@example.com",
+      to: "user@there.example",
+      raw: Readable.from([Buffer.from(messageOf().replaceAll("\r\n", "\n"))]),
+    });
     await assertSigned(sink.mails[1]!.raw, await dns());
     for (const [binding, mail, code] of [
-      [{ allowed_destination_addresses: ["boss@there.example"] }, { ...built, to: "user@there.example" }, "E_RECIPIENT_NOT_ALLOWED"],
-      [{ allowed_sender_addresses: ["news@example.com"] }, { ...built, to: "user@there.example" }, "E_SENDER_NOT_VERIFIED"],
+      [
+        { allowed_destination_addresses: ["boss@there.example"] },
+        { ...built, to: "user@there.example" },
+        "E_RECIPIENT_NOT_ALLOWED",
+      ],
+      [
+        { allowed_sender_addresses: ["news@example.com"] },
+        { ...built, to: "user@there.example" },
+        "E_SENDER_NOT_VERIFIED",
+      ],
       [{}, built, "E_FIELD_MISSING"],
       [{}, { ...built, from: "a@nowhere.example", to: "user@there.example" }, "E_SENDER_DOMAIN_NOT_AVAILABLE"],
       [{}, { ...built, to: "gone@there.example" }, "E_DELIVERY_FAILED"],
       [{}, { ...built, to: ["user@there.example", "gone@there.example"] }, "E_RECIPIENT_SUPPRESSED"],
-    ] as const) await assert.rejects(port.sendBuilt(caller(binding as Partial<SendEmailBinding>), mail), { code }, code);
-    await assert.rejects(port.sendRaw(caller(), { from: "app@example.com", to: "user@there.example", raw: Readable.from([Buffer.from(messageOf({ From: "other@example.com" }))]) }), { message: "From: header does not match mail from" });
+    ] as const)
+      await assert.rejects(port.sendBuilt(caller(binding as Partial<SendEmailBinding>), mail), { code }, code);
+    await assert.rejects(
+      port.sendRaw(caller(), {
+        from: "app@example.com",
+        to: "user@there.example",
+        raw: Readable.from([Buffer.from(messageOf({ From: "other@example.com" }))]),
+      }),
+      { message: "From: header does not match mail from" },
+    );
     assert.equal(sink.mails.length, 2);
   });
 });

@@ -18,7 +18,10 @@ import { createSending, type SendingParts } from "./sending.ts";
 export const ACCOUNT = "a".repeat(32);
 export const OTHER_ACCOUNT = "b".repeat(32);
 export const HOSTS = {
-  mx: [{ host: "mx1.reelpost.example", priority: 10 }, { host: "mx2.reelpost.example", priority: 20 }],
+  mx: [
+    { host: "mx1.reelpost.example", priority: 10 },
+    { host: "mx2.reelpost.example", priority: 20 },
+  ],
   spfInclude: "_spf.reelpost.example",
   label: "rp-bounce",
   dmarc: "v=DMARC1; p=quarantine;",
@@ -34,25 +37,58 @@ export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
 }
 
 /** Domains, suppressions and the way mail takes, in a new database. `routed` holds the names that mail is routed for, `verified` the addresses that agreed. */
-export async function openSending(t: TestContext, engine: TestEngine, { verifier, answer, beforeClose, ...parts }: SendingHouse = {}) {
+export async function openSending(
+  t: TestContext,
+  engine: TestEngine,
+  { verifier, answer, beforeClose, ...parts }: SendingHouse = {},
+) {
   t.after(async () => beforeClose?.());
   const { db } = await engine.open(t, [...zonesMigrations, ...mailMigrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
   const events = createLocalEvents({ log: silentLog });
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
-  const dkimKeys = createDkimKeys({ db, secrets: createSecrets({ keys: [randomBytes(32)] }), events, clock, ids: randomIds });
+  const dkimKeys = createDkimKeys({
+    db,
+    secrets: createSecrets({ keys: [randomBytes(32)] }),
+    events,
+    clock,
+    ids: randomIds,
+  });
   const routed = new Set<string>();
   const verified = new Set<string>();
   const isRouted = async (_zone: Zone, name: string) => routed.has(name);
-  const domains = createSendingDomains({ db, events, clock, ids: randomIds, zones, dkimKeys, hosts: HOSTS, isRouted, ...(verifier && { verifier }) });
+  const domains = createSendingDomains({
+    db,
+    events,
+    clock,
+    ids: randomIds,
+    zones,
+    dkimKeys,
+    hosts: HOSTS,
+    isRouted,
+    ...(verifier && { verifier }),
+  });
   const suppressions = createSuppressions({ db, clock, ids: randomIds });
   const transport = memoryTransport(answer);
   const queue = memoryTransport((rcpt) => ({ rcpt, ok: true, queued: true }));
   const trace = memoryTrace();
   const spool = await newSpool();
   const sending = createSending({
-    db, clock, ids: randomIds, trace, spool, transport, queue, signer: createSigner({ clock }), dkimKeys, suppressions, domains, zones, isRouted,
-    isVerified: async (_account, address) => verified.has(address), ...parts,
+    db,
+    clock,
+    ids: randomIds,
+    trace,
+    spool,
+    transport,
+    queue,
+    signer: createSigner({ clock }),
+    dkimKeys,
+    suppressions,
+    domains,
+    zones,
+    isRouted,
+    isVerified: async (_account, address) => verified.has(address),
+    ...parts,
   });
   t.after(async () => {
     domains.close();
@@ -60,14 +96,47 @@ export async function openSending(t: TestContext, engine: TestEngine, { verifier
     zones.close();
     await events.close();
   });
-  return { db, clock, events, zones, dkimKeys, domains, suppressions, sending, transport, queue, trace, spool, routed, verified, newZone: (name = "example.com", account = ACCOUNT) => zones.create({ account, name }) };
+  return {
+    db,
+    clock,
+    events,
+    zones,
+    dkimKeys,
+    domains,
+    suppressions,
+    sending,
+    transport,
+    queue,
+    trace,
+    spool,
+    routed,
+    verified,
+    newZone: (name = "example.com", account = ACCOUNT) => zones.create({ account, name }),
+  };
 }
 
-export const draftOf = (more: Record<string, unknown> = {}) => readDraft({ from: "app@example.com", to: "user@there.example", subject: "Hello", text: "Hi", ...more });
+export const draftOf = (more: Record<string, unknown> = {}) =>
+  readDraft({ from: "app@example.com", to: "user@there.example", subject: "Hello", text: "Hi", ...more });
 
 /** A message as a program submits it. */
 export const messageOf = (fields: Record<string, string> = {}, body = "Hi\r\n") =>
-  `${Object.entries({ From: "App <app@example.com>", To: "user@there.example", Subject: "Hello", "Message-ID": "<own@example.com>", ...fields }).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n${body}`;
+  `${Object.entries({
+    From: "App <app@example.com>",
+    To: "user@there.example",
+    Subject: "Hello",
+    "Message-ID": "<own@example.com>",
+    ...fields,
+  })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("")}\r\n${body}`;
 
 /** A queue in which nothing finds room. */
-export const fullQueue: Transport = { deliver: async ({ to }) => to.map((rcpt) => ({ rcpt, ok: false, temporary: true, reply: { code: 452, enhanced: "4.3.1", text: "Too much mail waits to be sent, try again later" } })) };
+export const fullQueue: Transport = {
+  deliver: async ({ to }) =>
+    to.map((rcpt) => ({
+      rcpt,
+      ok: false,
+      temporary: true,
+      reply: { code: 452, enhanced: "4.3.1", text: "Too much mail waits to be sent, try again later" },
+    })),
+};

@@ -49,14 +49,28 @@ export interface SendingLimits extends SendLimits {
  * Of a message that is whole already. Our own take the place of Message-ID and DKIM-Signature: another identifier would break a signature that
  * was there. Bcc: RFC 5322 3.6.3. The others are written by those who pass mail on, not by those who send it.
  */
-const DROPPED = new Set(["message-id", "dkim-signature", "bcc", "return-path", "feedback-id", "arc-seal", "arc-message-signature", "arc-authentication-results", "cfbl-address", "cfbl-feedback-id", "tls-report-domain", "tls-report-submitter"]);
+const DROPPED = new Set([
+  "message-id",
+  "dkim-signature",
+  "bcc",
+  "return-path",
+  "feedback-id",
+  "arc-seal",
+  "arc-message-signature",
+  "arc-authentication-results",
+  "cfbl-address",
+  "cfbl-feedback-id",
+  "tls-report-domain",
+  "tls-report-submitter",
+]);
 
 /** Refusals of an account that the log keeps in a minute: whoever tries for ever is not to fill the disk. */
 const REFUSALS = 60;
 const MINUTE_MS = 60_000;
 
 export function createSending(parts: SendingParts): Sending {
-  const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, returns, isVerified, keep } = parts;
+  const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, returns, isVerified, keep } =
+    parts;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
   const minutes = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
   const refusals = createQuota({ clock, limit: REFUSALS, perMs: MINUTE_MS });
@@ -65,38 +79,74 @@ export function createSending(parts: SendingParts): Sending {
   async function send(request: SendRequest): Promise<SendResult> {
     const letter = readLetter(request);
     const { recipients, author } = letter;
-    if (recipients.length === 0) throw mailErrors.fieldMissing({ field: request.via === "rest_raw" ? "recipients" : "to", fix: "Add at least one recipient." });
-    if (recipients.length > limits.recipients) throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
+    if (recipients.length === 0)
+      throw mailErrors.fieldMissing({
+        field: request.via === "rest_raw" ? "recipients" : "to",
+        fix: "Add at least one recipient.",
+      });
+    if (recipients.length > limits.recipients)
+      throw mailErrors.tooManyRecipients({ count: recipients.length, limit: limits.recipients });
     const messageId = ids.messageId(author.domain);
     try {
       return await sendLetter(request, letter, messageId);
     } catch (err) {
-      if (err instanceof UserError) tellRefused(request, letter, messageId, err, recipients.map(({ text }) => text));
+      if (err instanceof UserError)
+        tellRefused(
+          request,
+          letter,
+          messageId,
+          err,
+          recipients.map(({ text }) => text),
+        );
       throw err;
     }
   }
 
   /** For the log of the account; `to` are those who get nothing. */
-  function tellRefused({ account, via, script }: SendRequest, { author, sender, subject }: Letter, messageId: string, refusal: UserError, to: string[]): void {
+  function tellRefused(
+    { account, via, script }: SendRequest,
+    { author, sender, subject }: Letter,
+    messageId: string,
+    refusal: UserError,
+    to: string[],
+  ): void {
     if (refusals.take(account) > 0) return;
     const { code, enhanced } = refusal.entry.smtp === undefined ? { code: 550, enhanced: "5.6.0" } : replyOf(refusal);
     trace({
-      message: messageId, at: new Date(clock.now()), account, step: "rejected",
-      detail: { via, from: (sender ?? author).address, to, messageId, subject, code, enhanced, text: refusal.message, ...(script !== undefined && { script }) },
+      message: messageId,
+      at: new Date(clock.now()),
+      account,
+      step: "rejected",
+      detail: {
+        via,
+        from: (sender ?? author).address,
+        to,
+        messageId,
+        subject,
+        code,
+        enhanced,
+        text: refusal.message,
+        ...(script !== undefined && { script }),
+      },
     });
   }
 
   async function sendLetter(request: SendRequest, letter: Letter, messageId: string): Promise<SendResult> {
     const { recipients, author, sender } = letter;
     const { account } = request;
-    const allVerified = once(async () => (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean));
+    const allVerified = once(async () =>
+      (await Promise.all(recipients.map(({ mailbox }) => isVerified(account, mailbox.address)))).every(Boolean),
+    );
     const from = await senderDomain(parts, account, author, allVerified);
-    if (sender !== undefined && sender.domain !== author.domain) await senderDomain(parts, account, sender, allVerified);
+    if (sender !== undefined && sender.domain !== author.domain)
+      await senderDomain(parts, account, sender, allVerified);
     for (const { field, mailbox } of letter.others) await senderDomain(parts, account, mailbox, allVerified, field);
     if (request.raw !== undefined) await checkSize(request.raw, allVerified);
     const { left, suppressed } = await unsuppressed(request, letter, from);
-    if (suppressed.length > 0) tellRefused(request, letter, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
-    if (left.length === 0) return { messageId, delivered: [], queued: [], permanentBounces: [], refusals: [], suppressed };
+    if (suppressed.length > 0)
+      tellRefused(request, letter, messageId, mailErrors.recipientSuppressed({ address: suppressed[0] }), suppressed);
+    if (left.length === 0)
+      return { messageId, delivered: [], queued: [], permanentBounces: [], refusals: [], suppressed };
     const wait = minutes.take(account);
     if (wait > 0) throw mailErrors.sendingTooFast({ limit: limits.perMinute, retryAfter: wait });
     const source = await sourceOf(request, letter, messageId);
@@ -115,17 +165,35 @@ export function createSending(parts: SendingParts): Sending {
   }
 
   /** A submitted message goes to those it may go to (RFC 5321 has no way to refuse some after DATA); a call is refused as a whole, unless its domain wants otherwise. */
-  async function unsuppressed({ account, via }: SendRequest, { recipients, author }: Letter, { sending }: SenderDomain) {
-    const found = new Set(await suppressions.among(account, author.domain, recipients.map(({ mailbox }) => mailbox.address)));
+  async function unsuppressed(
+    { account, via }: SendRequest,
+    { recipients, author }: Letter,
+    { sending }: SenderDomain,
+  ) {
+    const found = new Set(
+      await suppressions.among(
+        account,
+        author.domain,
+        recipients.map(({ mailbox }) => mailbox.address),
+      ),
+    );
     const left = recipients.filter(({ mailbox }) => !found.has(mailbox.address));
     const suppressed = recipients.filter(({ mailbox }) => found.has(mailbox.address)).map(({ text }) => text);
-    if (suppressed.length > 0 && via !== "smtp" && sending?.dropSuppressed !== true) throw mailErrors.recipientSuppressed({ address: suppressed[0], addresses: suppressed });
+    if (suppressed.length > 0 && via !== "smtp" && sending?.dropSuppressed !== true)
+      throw mailErrors.recipientSuppressed({ address: suppressed[0], addresses: suppressed });
     return { left, suppressed };
   }
 
   async function sourceOf({ draft, raw }: SendRequest, { message }: Letter, messageId: string): Promise<MailSource> {
     const at = new Date(clock.now());
-    if (draft !== undefined) return spool.hold(await composeWithin(draft, { maxBytes: Math.max(limits.messageBytes, limits.verifiedMessageBytes), messageId, at }));
+    if (draft !== undefined)
+      return spool.hold(
+        await composeWithin(draft, {
+          maxBytes: Math.max(limits.messageBytes, limits.verifiedMessageBytes),
+          messageId,
+          at,
+        }),
+      );
     const date = headerValue(message!.fields, "date") === undefined ? formatField("Date", rfc5322Date(at)) : "";
     return withHeader(raw!, changedHeader(raw!, { drop: DROPPED, add: formatField("Message-ID", messageId) + date }));
   }
@@ -138,42 +206,96 @@ export function createSending(parts: SendingParts): Sending {
     source: MailSource;
   }
 
-  async function hand({ account, via, script, draft, dsn }: SendRequest, { letter: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing): Promise<Settled[]> {
+  async function hand(
+    { account, via, script, draft, dsn }: SendRequest,
+    { letter: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing,
+  ): Promise<Settled[]> {
     const to = left.map(({ mailbox }) => mailbox.address);
     const keys = await dkimKeys.signers({ zone, domain: name, use });
     const whole = withFields(source, await signer.sign(source, { dkim: keys }));
-    const paths = sender === undefined ? { from: "" } : await returnPaths({ account, zone, name, use, messageId, to, sender: sender.address });
+    const paths =
+      sender === undefined
+        ? { from: "" }
+        : await returnPaths({ account, zone, name, use, messageId, to, sender: sender.address });
     if (sending?.previewEnabled === true) await keep?.({ account, zone, messageId, source: whole });
     trace({
-      message: messageId, at: new Date(clock.now()), account, zone, step: "sent",
-      detail: { via, from: (sender ?? author).address, to, messageId, subject, size: whole.size, ...(script !== undefined && { script }) },
+      message: messageId,
+      at: new Date(clock.now()),
+      account,
+      zone,
+      step: "sent",
+      detail: {
+        via,
+        from: (sender ?? author).address,
+        to,
+        messageId,
+        subject,
+        size: whole.size,
+        ...(script !== undefined && { script }),
+      },
     });
     const mail: Outbound = {
-      messageId, cause: "send", ...paths, to, raw: () => whole.open(), account, zone, vouched: true,
-      ...(script !== undefined && { script }), ...(dsn && { dsn }), ...(draft && { parts: partsOf(draft) }),
+      messageId,
+      cause: "send",
+      ...paths,
+      to,
+      raw: () => whole.open(),
+      account,
+      zone,
+      vouched: true,
+      ...(script !== undefined && { script }),
+      ...(dsn && { dsn }),
+      ...(draft && { parts: partsOf(draft) }),
     };
     return (via === "smtp" ? queue : transport).deliver(mail);
   }
 
-  async function returnPaths({ use, account, zone, name, messageId, to, sender }: Pick<SenderDomain, "use" | "zone" | "name"> & { account: string; messageId: string; to: string[]; sender: string }): Promise<Pick<Outbound, "from" | "fromFor">> {
+  async function returnPaths({
+    use,
+    account,
+    zone,
+    name,
+    messageId,
+    to,
+    sender,
+  }: Pick<SenderDomain, "use" | "zone" | "name"> & {
+    account: string;
+    messageId: string;
+    to: string[];
+    sender: string;
+  }): Promise<Pick<Outbound, "from" | "fromFor">> {
     if (returns === undefined) return { from: sender };
     // The name has no records for bounces of its own: they come to ours, and go on to the sender.
-    if (use !== "sending") return { from: await returns.pathFor({ account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } }) };
+    if (use !== "sending")
+      return {
+        from: await returns.pathFor({ account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } }),
+      };
     const paths = await returns.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
     return { from: paths[0]!, ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, paths[at]!])) }) };
   }
 
-  async function sorted({ account }: SendRequest, { name }: SenderDomain, left: Letter["recipients"], settled: Settled[]): Promise<Omit<SendResult, "messageId" | "suppressed">> {
+  async function sorted(
+    { account }: SendRequest,
+    { name }: SenderDomain,
+    left: Letter["recipients"],
+    settled: Settled[],
+  ): Promise<Omit<SendResult, "messageId" | "suppressed">> {
     const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
     const textsOf = (those: Settled[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
     const refused = settled.filter((one) => !one.ok);
     // Not even the queue would have it: the caller still has the message, and may come again.
     if (refused.length === settled.length && refused.every(({ temporary }) => temporary)) {
       const [{ rcpt, reply }] = refused as [(typeof refused)[number]];
-      throw mailErrors.deliveryFailed({ address: rcpt, status: reply.code, reply: `${reply.enhanced} ${reply.text}`, answer: reply });
+      throw mailErrors.deliveryFailed({
+        address: rcpt,
+        status: reply.code,
+        reply: `${reply.enhanced} ${reply.text}`,
+        answer: reply,
+      });
     }
     // The next refusal is another chance to note it; an error now would have the caller send the whole message again.
-    for (const { rcpt, reply, temporary } of refused) if (!temporary) await returns?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
+    for (const { rcpt, reply, temporary } of refused)
+      if (!temporary) await returns?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
     return {
       delivered: textsOf(settled.filter((one) => one.ok && one.queued !== true)),
       queued: textsOf(settled.filter((one) => one.ok && one.queued === true)),

@@ -87,7 +87,17 @@ export interface SendingZone {
 }
 
 export interface SendingProblem {
-  code: "mx.missing" | "mx.foreign" | "spf.missing" | "spf.foreign" | "spf.multiple" | "dkim.missing" | "dkim.conflict" | "dmarc.missing" | "dmarc.multiple" | "domainkey.delegated";
+  code:
+    | "mx.missing"
+    | "mx.foreign"
+    | "spf.missing"
+    | "spf.foreign"
+    | "spf.multiple"
+    | "dkim.missing"
+    | "dkim.conflict"
+    | "dmarc.missing"
+    | "dmarc.multiple"
+    | "domainkey.delegated";
   missing?: NeededRecord;
   existing?: NeededRecord;
   multiple?: NeededRecord[];
@@ -117,7 +127,11 @@ export interface SendingDomains {
    */
   create(zone: Zone, name: string): Promise<SendingDomain>;
   /** Throws noSendingDomain. */
-  update(zone: Zone, id: string, change: { previewEnabled?: boolean | undefined; dropSuppressed?: boolean | undefined }): Promise<SendingDomain>;
+  update(
+    zone: Zone,
+    id: string,
+    change: { previewEnabled?: boolean | undefined; dropSuppressed?: boolean | undefined },
+  ): Promise<SendingDomain>;
   /** Removes the records. Throws noSendingDomain. */
   delete(zone: Zone, id: string): Promise<void>;
   /** What the name needs. Throws noSendingDomain. */

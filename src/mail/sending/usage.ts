@@ -26,7 +26,11 @@ export function createUsage({ db, clock, limit }: { db: Db; clock: Pick<Clock, "
       if (limit === 0) return;
       const day = today();
       const { rows } = await db.write(countSent(tables, account, day, limit));
-      if (rows.length === 0) throw mailErrors.dailyLimitReached({ limit, retryAfter: Math.max(1, Math.ceil((endOf(day) - clock.now()) / 1000)) });
+      if (rows.length === 0)
+        throw mailErrors.dailyLimitReached({
+          limit,
+          retryAfter: Math.max(1, Math.ceil((endOf(day) - clock.now()) / 1000)),
+        });
     },
     async of(account) {
       if (limit === 0) return { quota: null, usage: null };

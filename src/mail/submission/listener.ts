@@ -43,16 +43,39 @@ export interface SubmissionLimits extends ServerLimits {
 }
 
 export const DEFAULT_SUBMISSION_LIMITS: SubmissionLimits = {
-  ...DEFAULT_SERVER_LIMITS, connectionsPerNetwork: 50, commandMs: 5 * 60_000, dataMs: 300_000, authMs: 30_000, messageBytes: 5_242_880, recipients: 50, failures: 20,
+  ...DEFAULT_SERVER_LIMITS,
+  connectionsPerNetwork: 50,
+  commandMs: 5 * 60_000,
+  dataMs: 300_000,
+  authMs: 30_000,
+  messageBytes: 5_242_880,
+  recipients: 50,
+  failures: 20,
 };
 
 const USER = "api_token";
 
-const DENIED: SmtpReply = { code: 550, enhanced: "5.7.1", text: "Sender denied: mail is sent from an address, not from the null sender" };
-const TOO_MANY_FAILURES: SmtpReply = { code: 421, enhanced: "4.7.0", text: "Too many failed attempts to authenticate, try again later" };
-const UNKNOWN: SmtpReply = { code: 535, enhanced: "5.7.8", text: `Authentication credentials invalid: the user is ${USER}, the password an API token that may send mail` };
+const DENIED: SmtpReply = {
+  code: 550,
+  enhanced: "5.7.1",
+  text: "Sender denied: mail is sent from an address, not from the null sender",
+};
+const TOO_MANY_FAILURES: SmtpReply = {
+  code: 421,
+  enhanced: "4.7.0",
+  text: "Too many failed attempts to authenticate, try again later",
+};
+const UNKNOWN: SmtpReply = {
+  code: 535,
+  enhanced: "5.7.8",
+  text: `Authentication credentials invalid: the user is ${USER}, the password an API token that may send mail`,
+};
 /** 421 closes the session. The client reconnects, and a client with an invalid token gets the reason when it authenticates. */
-const NO_LONGER: SmtpReply = { code: 421, enhanced: "4.7.0", text: "Authentication is no longer valid: the API token was revoked, changed or has expired, closing connection" };
+const NO_LONGER: SmtpReply = {
+  code: 421,
+  enhanced: "4.7.0",
+  text: "Authentication is no longer valid: the API token was revoked, changed or has expired, closing connection",
+};
 const NOT_NOW: SmtpReply = { code: 454, enhanced: "4.7.0", text: "Temporary authentication failure, try again later" };
 
 /** State of an authenticated session. */
@@ -65,14 +88,19 @@ interface User<Submitter> {
 const userOf = <Submitter>(session: SMTPServerSession) => session.user as unknown as User<Submitter>;
 
 /** Listens for mail to send: TLS from the first octet, AUTH PLAIN and LOGIN. Rejects with UserError when the port cannot be had. */
-export async function createSubmissionListener<Submitter>(options: SubmissionListenerOptions<Submitter>): Promise<SmtpListener> {
+export async function createSubmissionListener<Submitter>(
+  options: SubmissionListenerOptions<Submitter>,
+): Promise<SmtpListener> {
   const { name = hostname(), authenticate, checkSender, submit, spool, clock, ids, log } = options;
   const limits = { ...DEFAULT_SUBMISSION_LIMITS, ...options.limits };
   const onRefused = safely(options.onRefused, log);
   const failures = createRate({ most: limits.failures, perMs: 10 * 60_000, clock });
 
   const session = createSession({
-    messageBytes: limits.messageBytes, spool, log, onRefused,
+    messageBytes: limits.messageBytes,
+    spool,
+    log,
+    onRefused,
     // The message goes on as the client wrote it: where its author sat is nobody's business.
     begin: () => ({ id: ids.hex(), prefix: "" }),
     take: (source, { envelope, session }) => submit(userOf<Submitter>(session).submitter, envelope, source),
@@ -85,7 +113,11 @@ export async function createSubmissionListener<Submitter>(options: SubmissionLis
       throw err;
     });
 
-  async function login(username: string | undefined, token: string | undefined | null, ip: string): Promise<{ user: User<Submitter> } | { refusal: SmtpReply }> {
+  async function login(
+    username: string | undefined,
+    token: string | undefined | null,
+    ip: string,
+  ): Promise<{ user: User<Submitter> } | { refusal: SmtpReply }> {
     const network = networkOf(ip);
     if (failures.spent(network)) return { refusal: TOO_MANY_FAILURES };
     try {
@@ -115,7 +147,11 @@ export async function createSubmissionListener<Submitter>(options: SubmissionLis
   }
 
   return startSmtpServer({
-    ...options, name, limits, secure: true, otherPort: "`submission.port` 0 in the settings",
+    ...options,
+    name,
+    limits,
+    secure: true,
+    otherPort: "`submission.port` 0 in the settings",
     smtp: {
       size: limits.messageBytes,
       maxRecipients: limits.recipients,

@@ -21,17 +21,35 @@ interface Sent {
   raw: string;
 }
 
-type Changes = Partial<Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRefused" | "proxies">> & { limits?: Partial<SubmissionLimits>; answer?: (envelope: Envelope) => SmtpReply };
+type Changes = Partial<
+  Pick<SubmissionListenerOptions<string>, "authenticate" | "checkSender" | "onRefused" | "proxies">
+> & { limits?: Partial<SubmissionLimits>; answer?: (envelope: Envelope) => SmtpReply };
 
-async function listen(t: TestContext, { answer = () => ({ code: 250, enhanced: "2.0.0", text: "Ok <id@sender.example>" }), ...changes }: Changes = {}) {
+async function listen(
+  t: TestContext,
+  { answer = () => ({ code: 250, enhanced: "2.0.0", text: "Ok <id@sender.example>" }), ...changes }: Changes = {},
+) {
   const sent: Sent[] = [];
   const spool = await newSpool();
   const listener = await createSubmissionListener<string>({
-    host: "127.0.0.1", port: 0, name: "mx.test", tls: { context: () => context }, spool, clock, ids, log,
+    host: "127.0.0.1",
+    port: 0,
+    name: "mx.test",
+    tls: { context: () => context },
+    spool,
+    clock,
+    ids,
+    log,
     authenticate: async (token) => (token === TOKEN ? "somebody" : undefined),
     async submit(submitter, envelope, source) {
       const opened = source.open();
-      sent.push({ submitter, envelope, raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString("latin1") });
+      sent.push({
+        submitter,
+        envelope,
+        raw: Buffer.from(opened instanceof Readable ? Buffer.concat(await opened.toArray()) : opened).toString(
+          "latin1",
+        ),
+      });
       await source.discard();
       return answer(envelope);
     },
@@ -43,19 +61,35 @@ async function listen(t: TestContext, { answer = () => ({ code: 250, enhanced: "
 }
 
 const transport = (port: number, auth?: { user: string; pass: string }) =>
-  createTransport({ host: "127.0.0.1", port, secure: true, name: "client.example", tls: { rejectUnauthorized: false }, ...(auth && { auth }) });
+  createTransport({
+    host: "127.0.0.1",
+    port,
+    secure: true,
+    name: "client.example",
+    tls: { rejectUnauthorized: false },
+    ...(auth && { auth }),
+  });
 
-const MAIL = { envelope: { from: "a@sender.example", to: ["b@here.example", "c@here.example"] }, raw: "From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n" };
+const MAIL = {
+  envelope: { from: "a@sender.example", to: ["b@here.example", "c@here.example"] },
+  raw: "From: a@sender.example\r\nSubject: hi\r\n\r\nbody\r\n",
+};
 
 /** A client that says exactly what it is told, inside TLS. */
 async function tlsClient(port: number, over?: Socket) {
-  const socket: TLSSocket = connect({ ...(over ? { socket: over } : { host: "127.0.0.1", port }), rejectUnauthorized: false });
+  const socket: TLSSocket = connect({
+    ...(over ? { socket: over } : { host: "127.0.0.1", port }),
+    rejectUnauthorized: false,
+  });
   await once(socket, "secureConnect");
   socket.setEncoding("latin1");
   let text = "";
   let ended = false;
   let wake = () => {};
-  socket.on("data", (more: string) => ((text += more), wake())).on("close", () => ((ended = true), wake())).on("error", () => {});
+  socket
+    .on("data", (more: string) => ((text += more), wake()))
+    .on("close", () => ((ended = true), wake()))
+    .on("error", () => {});
   async function reply(): Promise<string> {
     for (;;) {
       const [found] = /^(?:\d{3}-.*\r\n)*\d{3} .*\r\n/.exec(text) ?? [];
@@ -75,14 +109,32 @@ const plain = (user: string, token: string) => `AUTH PLAIN ${Buffer.from(`\0${us
 for (const method of ["PLAIN", "LOGIN"]) {
   test(`nodemailer submits with AUTH ${method}; the message is what it wrote, and nobody learns from where`, async (t) => {
     const { port, sent } = await listen(t);
-    const client = createTransport({ host: "127.0.0.1", port, secure: true, authMethod: method, name: "client.example", tls: { rejectUnauthorized: false }, auth: { user: "api_token", pass: TOKEN } });
+    const client = createTransport({
+      host: "127.0.0.1",
+      port,
+      secure: true,
+      authMethod: method,
+      name: "client.example",
+      tls: { rejectUnauthorized: false },
+      auth: { user: "api_token", pass: TOKEN },
+    });
     const info = await client.sendMail(MAIL);
     client.close();
     assert.equal(info.response, "250 2.0.0 Ok <id@sender.example>");
     const [{ submitter, envelope, raw }] = sent as [Sent];
     assert.equal(submitter, "somebody");
     assert.match(envelope.tls!, /^TLSv1\.[23] /);
-    assert.deepEqual({ ...envelope, tls: "" }, { from: "a@sender.example", to: ["b@here.example", "c@here.example"], helo: "client.example", ip: "127.0.0.1", tls: "", smtputf8: false });
+    assert.deepEqual(
+      { ...envelope, tls: "" },
+      {
+        from: "a@sender.example",
+        to: ["b@here.example", "c@here.example"],
+        helo: "client.example",
+        ip: "127.0.0.1",
+        tls: "",
+        smtputf8: false,
+      },
+    );
     assert.equal(raw, MAIL.raw);
   });
 }
@@ -92,7 +144,13 @@ test("what is on offer, and what is asked for before anything is taken", async (
   const client = await tlsClient(port);
   assert.equal(await client.reply(), "220 mx.test ESMTP");
   assert.match(await client.say("MAIL FROM:<a@sender.example>"), /^503 5\.5\.1 /);
-  assert.deepEqual((await client.say("EHLO client.example")).split("\r\n"), ["250-mx.test greets [127.0.0.1]", "250-8BITMIME", "250-ENHANCEDSTATUSCODES", "250-AUTH PLAIN LOGIN", "250 SIZE 5242880"]);
+  assert.deepEqual((await client.say("EHLO client.example")).split("\r\n"), [
+    "250-mx.test greets [127.0.0.1]",
+    "250-8BITMIME",
+    "250-ENHANCEDSTATUSCODES",
+    "250-AUTH PLAIN LOGIN",
+    "250 SIZE 5242880",
+  ]);
   assert.equal(await client.say("MAIL FROM:<a@sender.example>"), "530 5.7.0 Authentication required");
   assert.match(await client.say("STARTTLS"), /^500 5\./);
   assert.match(await client.say("AUTH CRAM-MD5"), /^504 5\./);
@@ -100,7 +158,10 @@ test("what is on offer, and what is asked for before anything is taken", async (
   assert.match(await client.say(plain("api_token", TOKEN)), /^235 2\.7\.0 /);
   assert.match(await client.say("EHLO client.example"), /^250-(?![^]*AUTH)/);
   assert.match(await client.say("MAIL FROM:<a@sender.example> SIZE=5242881"), /^552 5\.3\.4 /);
-  assert.equal(await client.say("MAIL FROM:<>"), "550 5.7.1 Sender denied: mail is sent from an address, not from the null sender");
+  assert.equal(
+    await client.say("MAIL FROM:<>"),
+    "550 5.7.1 Sender denied: mail is sent from an address, not from the null sender",
+  );
   assert.match(await client.say("MAIL FROM:<a@sender.example> AUTH=<> SIZE=1000"), /^250 2\.1\.0 /);
   assert.match(await client.say("RCPT TO:<b@here.example>"), /^250 2\.1\.5 /);
   assert.match(await client.say("RCPT TO:<b@here.example> NOTIFY=NEVER"), /^555 5\.5\.4 /);
@@ -109,7 +170,10 @@ test("what is on offer, and what is asked for before anything is taken", async (
 
 test("the user is api_token, whoever's the token is; a wrong one is 535, a failure of ours 454", async (t) => {
   const { port } = await listen(t, {
-    authenticate: (token) => (token === "broken" ? Promise.reject(new Error("secret detail")) : Promise.resolve(token === TOKEN ? "somebody" : undefined)),
+    authenticate: (token) =>
+      token === "broken"
+        ? Promise.reject(new Error("secret detail"))
+        : Promise.resolve(token === TOKEN ? "somebody" : undefined),
     limits: { patience: 100 },
   });
   const client = await tlsClient(port);
@@ -118,15 +182,22 @@ test("the user is api_token, whoever's the token is; a wrong one is 535, a failu
   assert.match(await client.say(plain("somebody", TOKEN)), /^535 5\.7\.8 /);
   assert.match(await client.say(plain("api_token", "wrong")), /^535 5\.7\.8 /);
   assert.match(await client.say(plain("api_token", "")), /^535 5\.7\.8 /);
-  assert.equal(await client.say(plain("api_token", "broken")), "454 4.7.0 Temporary authentication failure, try again later");
+  assert.equal(
+    await client.say(plain("api_token", "broken")),
+    "454 4.7.0 Temporary authentication failure, try again later",
+  );
   assert.match(await client.say(plain("api_token", TOKEN)), /^235 2\.7\.0 /);
   client.socket.destroy();
 });
 
 test("who guesses is turned away, with the right token too, until time has passed", async (t) => {
   const asked: string[] = [];
-  const { port } = await listen(t, { authenticate: async (token) => (asked.push(token), token === TOKEN ? "somebody" : undefined), limits: { failures: 3 } });
-  for (let i = 0; i < 3; i++) await assert.rejects(transport(port, { user: "api_token", pass: `guess ${i}` }).verify(), { responseCode: 535 });
+  const { port } = await listen(t, {
+    authenticate: async (token) => (asked.push(token), token === TOKEN ? "somebody" : undefined),
+    limits: { failures: 3 },
+  });
+  for (let i = 0; i < 3; i++)
+    await assert.rejects(transport(port, { user: "api_token", pass: `guess ${i}` }).verify(), { responseCode: 535 });
   await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 421 });
   assert.equal(asked.length, 3, "the fourth was not even looked up");
   clock.advance(10 * 60_000);
@@ -173,7 +244,10 @@ test("more than 5 MiB are refused after they are read", async (t) => {
 test("a sender that is not one's own is told at MAIL; what submitting answers is the answer", async (t) => {
   const refused: string[] = [];
   const { port, sent } = await listen(t, {
-    checkSender: async (submitter, from) => (from.endsWith("@sender.example") ? undefined : { code: 550, enhanced: "5.7.1", text: `${submitter} may not send mail from ${from}` }),
+    checkSender: async (submitter, from) =>
+      from.endsWith("@sender.example")
+        ? undefined
+        : { code: 550, enhanced: "5.7.1", text: `${submitter} may not send mail from ${from}` },
     answer: ({ to }) => {
       if (to.length === 1) throw mailErrors.storageFull();
       return { code: 554, enhanced: "5.7.1", text: "No" };
@@ -181,9 +255,14 @@ test("a sender that is not one's own is told at MAIL; what submitting answers is
     onRefused: (envelope, reply, stage) => void refused.push(`${stage} ${envelope.from} ${reply.code}`),
   });
   const client = transport(port, { user: "api_token", pass: TOKEN });
-  await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "x@other.example", to: "b@here.example" } }), { responseCode: 550, response: "550 5.7.1 somebody may not send mail from x@other.example" });
+  await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "x@other.example", to: "b@here.example" } }), {
+    responseCode: 550,
+    response: "550 5.7.1 somebody may not send mail from x@other.example",
+  });
   await assert.rejects(client.sendMail(MAIL), { response: "554 5.7.1 No" });
-  await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "a@sender.example", to: "b@here.example" } }), { response: "452 4.3.1 Not enough storage to take the message, try again later" });
+  await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "a@sender.example", to: "b@here.example" } }), {
+    response: "452 4.3.1 Not enough storage to take the message, try again later",
+  });
   assert.equal(sent.length, 2);
   assert.deepEqual(refused, ["mail x@other.example 550", "data a@sender.example 452"]);
 });
@@ -215,7 +294,9 @@ test("closes a session at the next MAIL after its token is revoked, without coun
 });
 
 test("rejects a token that is not allowed from the client's address like an unknown one", async (t) => {
-  const errors = defineErrors("x", { wrongAddress: { code: 9109, http: 403, message: "Cannot use the access token from location" } });
+  const errors = defineErrors("x", {
+    wrongAddress: { code: 9109, http: 403, message: "Cannot use the access token from location" },
+  });
   const { port } = await listen(t, { authenticate: () => Promise.reject(errors.wrongAddress()) });
   await assert.rejects(transport(port, { user: "api_token", pass: TOKEN }).verify(), { responseCode: 535 });
 });
@@ -245,7 +326,11 @@ test("a TLS handshake that does not come to its end ends", async (t) => {
 
 test("behind a proxy: the header in the clear, TLS at once behind it, limits and tokens by the client's own address", async (t) => {
   const asked: string[] = [];
-  const { port } = await listen(t, { proxies: ["127.0.0.1"], authenticate: async (_, ip) => (asked.push(ip), undefined), limits: { failures: 1 } });
+  const { port } = await listen(t, {
+    proxies: ["127.0.0.1"],
+    authenticate: async (_, ip) => (asked.push(ip), undefined),
+    limits: { failures: 1 },
+  });
   const answers: string[] = [];
   for (const ip of ["192.0.2.7", "192.0.2.7", "192.0.2.8"]) {
     const plainly = await rawClient(port);

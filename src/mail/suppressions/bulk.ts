@@ -2,7 +2,13 @@ import { UserError, type Clock } from "../../kernel/index.ts";
 import { createQuota } from "../quota.ts";
 import { suppressionErrors } from "./errors.ts";
 import { isReadOnly, scopeOf } from "./shown.ts";
-import { deleteSuppressions, insertSuppressions, suppressionsAt, type SuppressionExecutor, type SuppressionRow } from "./suppressions-table.ts";
+import {
+  deleteSuppressions,
+  insertSuppressions,
+  suppressionsAt,
+  type SuppressionExecutor,
+  type SuppressionRow,
+} from "./suppressions-table.ts";
 import type { BulkItem, BulkResult, SuppressionRequest, Suppressions } from "./types.ts";
 
 interface BulkParts {
@@ -41,27 +47,65 @@ export function createBulk({ clock, rowOf, isOver, transaction }: BulkParts): Su
         items.push({ index, status: "invalid", error: err.message });
       }
     }
-    const kept = wanted.size === 0 ? new Map<string, SuppressionRow>() : await transaction((tx) => keepAll(tx, account, [...wanted.values()].map(({ row }) => row)));
-    for (const [place, { row, indexes: [first, ...again] }] of wanted) {
+    const kept =
+      wanted.size === 0
+        ? new Map<string, SuppressionRow>()
+        : await transaction((tx) =>
+            keepAll(
+              tx,
+              account,
+              [...wanted.values()].map(({ row }) => row),
+            ),
+          );
+    for (const [
+      place,
+      {
+        row,
+        indexes: [first, ...again],
+      },
+    ] of wanted) {
       const there = kept.get(place);
       const told = { email: row.email, id: (there ?? row).id, scope: scopeOf(row) };
-      if (there !== undefined && isReadOnly(there)) items.push({ index: first!, email: row.email, status: "error", error: suppressionErrors.readOnlySuppression().message });
+      if (there !== undefined && isReadOnly(there))
+        items.push({
+          index: first!,
+          email: row.email,
+          status: "error",
+          error: suppressionErrors.readOnlySuppression().message,
+        });
       else items.push({ index: first!, ...told, status: there === undefined ? "processed" : "skipped" });
       for (const index of again) items.push({ index, ...told, status: "skipped" });
     }
     const deduplicated = [...wanted.values()].reduce((sum, { indexes }) => sum + indexes.length - 1, 0);
-    return resultOf(items.sort((a, b) => a.index - b.index), deduplicated);
+    return resultOf(
+      items.sort((a, b) => a.index - b.index),
+      deduplicated,
+    );
   };
 
   /** Inserts what is not there; answers what was, by its place. */
-  async function keepAll(tx: SuppressionExecutor, account: string, rows: SuppressionRow[]): Promise<Map<string, SuppressionRow>> {
+  async function keepAll(
+    tx: SuppressionExecutor,
+    account: string,
+    rows: SuppressionRow[],
+  ): Promise<Map<string, SuppressionRow>> {
     const there = new Map<string, SuppressionRow>();
     for (let at = 0; at < rows.length; at += AT_ONCE) {
       const some = rows.slice(at, at + AT_ONCE);
-      const found = await suppressionsAt(tx, account, some.map(({ address }) => address));
-      await deleteSuppressions(tx, found.filter(isOver).map(({ id }) => id));
+      const found = await suppressionsAt(
+        tx,
+        account,
+        some.map(({ address }) => address),
+      );
+      await deleteSuppressions(
+        tx,
+        found.filter(isOver).map(({ id }) => id),
+      );
       for (const row of found) if (!isOver(row)) there.set(placeOf(row), row);
-      await insertSuppressions(tx, some.filter((row) => !there.has(placeOf(row))));
+      await insertSuppressions(
+        tx,
+        some.filter((row) => !there.has(placeOf(row))),
+      );
     }
     return there;
   }
@@ -71,5 +115,13 @@ const placeOf = ({ address, scope }: SuppressionRow) => `${scope} ${address}`;
 
 function resultOf(items: BulkItem[], deduplicated: number): BulkResult {
   const count = (status: BulkItem["status"]) => items.filter((item) => item.status === status).length;
-  return { total: items.length, processed: count("processed"), invalid: count("invalid"), errors: count("error"), skipped: count("skipped"), deduplicated, items };
+  return {
+    total: items.length,
+    processed: count("processed"),
+    invalid: count("invalid"),
+    errors: count("error"),
+    skipped: count("skipped"),
+    deduplicated,
+    items,
+  };
 }

@@ -11,8 +11,17 @@ export interface Cursor {
 
 const text = z.string().max(320);
 const schema = z.strictObject({
-  filter: z.strictObject({ address: text.optional(), prefix: text.optional(), reason: z.enum(SUPPRESSION_REASONS).optional(), scope: text.optional(), scoped: z.boolean().optional() }),
-  after: z.union([z.strictObject({ createdAt: z.number().int(), id: text }), z.strictObject({ address: text, scope: text })]),
+  filter: z.strictObject({
+    address: text.optional(),
+    prefix: text.optional(),
+    reason: z.enum(SUPPRESSION_REASONS).optional(),
+    scope: text.optional(),
+    scoped: z.boolean().optional(),
+  }),
+  after: z.union([
+    z.strictObject({ createdAt: z.number().int(), id: text }),
+    z.strictObject({ address: text, scope: text }),
+  ]),
 });
 
 export const writeCursor = (cursor: Cursor): string => Buffer.from(JSON.stringify(cursor)).toString("base64url");

@@ -4,7 +4,16 @@ import type { Suppression } from "./types.ts";
 export const isReadOnly = ({ reason }: Pick<SuppressionRow, "reason">): boolean => reason === "policy";
 
 export const show = (row: SuppressionRow): Suppression => ({
-  id: row.id, account: row.account_id, email: row.email, scope: scopeOf(row), reason: row.reason, note: row.note, readOnly: isReadOnly(row), createdAt: row.created_at, expiresAt: row.expires_at,
+  id: row.id,
+  account: row.account_id,
+  email: row.email,
+  scope: scopeOf(row),
+  reason: row.reason,
+  note: row.note,
+  readOnly: isReadOnly(row),
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
 });
 
-export const scopeOf = ({ scope }: Pick<SuppressionRow, "scope">): Suppression["scope"] => (scope === "" ? { type: "account" } : { type: "sending_domain", value: scope });
+export const scopeOf = ({ scope }: Pick<SuppressionRow, "scope">): Suppression["scope"] =>
+  scope === "" ? { type: "account" } : { type: "sending_domain", value: scope };

@@ -29,7 +29,8 @@ export const suppressionsMigration: Migration = {
   name: "mail-suppressions-001",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("email_suppressions")
+    await db.schema
+      .createTable("email_suppressions")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("address", key, (column) => column.notNull())
@@ -42,26 +43,77 @@ export const suppressionsMigration: Migration = {
       .addColumn("created_at", "bigint", (column) => column.notNull())
       .addColumn("expires_at", "bigint")
       .execute();
-    await db.schema.createIndex("email_suppressions_address").on("email_suppressions").columns(["account_id", "address", "scope"]).unique().execute();
-    await db.schema.createIndex("email_suppressions_created").on("email_suppressions").columns(["account_id", "created_at", "id"]).execute();
-    await db.schema.createIndex("email_suppressions_reason").on("email_suppressions").columns(["account_id", "reason", "created_at", "id"]).execute();
-    await db.schema.createIndex("email_suppressions_scope").on("email_suppressions").columns(["account_id", "scope", "created_at", "id"]).execute();
-    await sql`create index email_suppressions_expires on email_suppressions (expires_at, id) where expires_at is not null`.execute(db);
-    await sql`create index email_suppressions_complaints on email_suppressions (account_id, origin, noted_at) where reason = 'complaint'`.execute(db);
+    await db.schema
+      .createIndex("email_suppressions_address")
+      .on("email_suppressions")
+      .columns(["account_id", "address", "scope"])
+      .unique()
+      .execute();
+    await db.schema
+      .createIndex("email_suppressions_created")
+      .on("email_suppressions")
+      .columns(["account_id", "created_at", "id"])
+      .execute();
+    await db.schema
+      .createIndex("email_suppressions_reason")
+      .on("email_suppressions")
+      .columns(["account_id", "reason", "created_at", "id"])
+      .execute();
+    await db.schema
+      .createIndex("email_suppressions_scope")
+      .on("email_suppressions")
+      .columns(["account_id", "scope", "created_at", "id"])
+      .execute();
+    await sql`create index email_suppressions_expires on email_suppressions (expires_at, id) where expires_at is not null`.execute(
+      db,
+    );
+    await sql`create index email_suppressions_complaints on email_suppressions (account_id, origin, noted_at) where reason = 'complaint'`.execute(
+      db,
+    );
   },
 };
 
-export const suppressionById = (db: SuppressionExecutor, account: string, id: string): Promise<SuppressionRow | undefined> =>
-  db.selectFrom("email_suppressions").selectAll().where("id", "=", id).where("account_id", "=", account).executeTakeFirst();
+export const suppressionById = (
+  db: SuppressionExecutor,
+  account: string,
+  id: string,
+): Promise<SuppressionRow | undefined> =>
+  db
+    .selectFrom("email_suppressions")
+    .selectAll()
+    .where("id", "=", id)
+    .where("account_id", "=", account)
+    .executeTakeFirst();
 
 /** Those of the addresses, of whatever scope, expired or not. */
-export const suppressionsAt = (db: SuppressionExecutor, account: string, addresses: readonly string[]): Promise<SuppressionRow[]> =>
-  db.selectFrom("email_suppressions").selectAll().where("account_id", "=", account).where("address", "in", addresses).execute();
+export const suppressionsAt = (
+  db: SuppressionExecutor,
+  account: string,
+  addresses: readonly string[],
+): Promise<SuppressionRow[]> =>
+  db
+    .selectFrom("email_suppressions")
+    .selectAll()
+    .where("account_id", "=", account)
+    .where("address", "in", addresses)
+    .execute();
 
 /** Those of the addresses that must not be written to from this domain. */
-export async function suppressedAt(db: SuppressionExecutor, account: string, addresses: readonly string[], domain: string, now: number): Promise<string[]> {
-  const rows = await db.selectFrom("email_suppressions").select("address").where("account_id", "=", account).where("address", "in", addresses).where("scope", "in", ["", domain])
-    .where((eb) => active(eb, now)).execute();
+export async function suppressedAt(
+  db: SuppressionExecutor,
+  account: string,
+  addresses: readonly string[],
+  domain: string,
+  now: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom("email_suppressions")
+    .select("address")
+    .where("account_id", "=", account)
+    .where("address", "in", addresses)
+    .where("scope", "in", ["", domain])
+    .where((eb) => active(eb, now))
+    .execute();
   return rows.map(({ address }) => address);
 }
 
@@ -78,34 +130,62 @@ export interface SuppressionFilter {
 /** Where a page ends: of a list by time, or by address where a prefix is looked for. */
 export type Position = { createdAt: number; id: string } | { address: string; scope: string };
 
-export async function listSuppressions(db: SuppressionExecutor, account: string, filter: SuppressionFilter, { after, limit, now }: { after?: Position | undefined; limit: number; now: number }): Promise<SuppressionRow[]> {
-  let query = db.selectFrom("email_suppressions").selectAll().where("account_id", "=", account).where((eb) => active(eb, now));
+export async function listSuppressions(
+  db: SuppressionExecutor,
+  account: string,
+  filter: SuppressionFilter,
+  { after, limit, now }: { after?: Position | undefined; limit: number; now: number },
+): Promise<SuppressionRow[]> {
+  let query = db
+    .selectFrom("email_suppressions")
+    .selectAll()
+    .where("account_id", "=", account)
+    .where((eb) => active(eb, now));
   const { address, prefix, reason, scope, scoped } = filter;
   if (address !== undefined) query = query.where("address", "=", address);
   if (reason !== undefined) query = query.where("reason", "=", reason);
   if (scope !== undefined) query = query.where("scope", "=", scope);
   if (scoped === true) query = query.where("scope", "!=", "");
   // "A" is what follows "@" in the order of octets.
-  if (prefix !== undefined) query = query.where("address", ">=", prefix).where("address", "<", `${prefix.slice(0, -1)}A`);
-  if (after !== undefined) query = query.where((eb) => ("address" in after ? behind(eb, ["address", after.address], ["scope", after.scope], ">") : behind(eb, ["created_at", after.createdAt], ["id", after.id], "<")));
-  const sorted = prefix === undefined ? query.orderBy("created_at", "desc").orderBy("id", "desc") : query.orderBy("address").orderBy("scope");
+  if (prefix !== undefined)
+    query = query.where("address", ">=", prefix).where("address", "<", `${prefix.slice(0, -1)}A`);
+  if (after !== undefined)
+    query = query.where((eb) =>
+      "address" in after
+        ? behind(eb, ["address", after.address], ["scope", after.scope], ">")
+        : behind(eb, ["created_at", after.createdAt], ["id", after.id], "<"),
+    );
+  const sorted =
+    prefix === undefined
+      ? query.orderBy("created_at", "desc").orderBy("id", "desc")
+      : query.orderBy("address").orderBy("scope");
   return sorted.limit(limit).execute();
 }
 
 type Columns = ExpressionBuilder<SuppressionTables, "email_suppressions">;
 type Key = keyof SuppressionRow;
 
-const active = (eb: Columns, now: number): Expression<SqlBool> => eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]);
+const active = (eb: Columns, now: number): Expression<SqlBool> =>
+  eb.or([eb("expires_at", "is", null), eb("expires_at", ">", now)]);
 
 /** Written so that both engines begin at the place in the index. */
-const behind = (eb: Columns, [first, a]: [Key, string | number], [second, b]: [Key, string | number], than: "<" | ">"): Expression<SqlBool> =>
+const behind = (
+  eb: Columns,
+  [first, a]: [Key, string | number],
+  [second, b]: [Key, string | number],
+  than: "<" | ">",
+): Expression<SqlBool> =>
   eb.and([eb(first, than === "<" ? "<=" : ">=", a), eb.or([eb(first, than, a), eb(second, than, b)])]);
 
 export async function insertSuppressions(db: SuppressionExecutor, rows: readonly SuppressionRow[]): Promise<void> {
   if (rows.length > 0) await db.insertInto("email_suppressions").values(rows).execute();
 }
 
-export async function updateSuppression(db: SuppressionExecutor, id: string, change: Partial<SuppressionRow>): Promise<void> {
+export async function updateSuppression(
+  db: SuppressionExecutor,
+  id: string,
+  change: Partial<SuppressionRow>,
+): Promise<void> {
   await db.updateTable("email_suppressions").set(change).where("id", "=", id).execute();
 }
 
@@ -113,14 +193,33 @@ export async function deleteSuppressions(db: SuppressionExecutor, ids: readonly 
   if (ids.length > 0) await db.deleteFrom("email_suppressions").where("id", "in", ids).execute();
 }
 
-export async function countComplaints(db: SuppressionExecutor, account: string, origin: string, from: number, to: number): Promise<number> {
-  const { count } = await db.selectFrom("email_suppressions").select(({ fn }) => fn.countAll<number>().as("count"))
-    .where("account_id", "=", account).where("origin", "=", origin).where("reason", "=", "complaint").where("noted_at", ">=", from).where("noted_at", "<", to).executeTakeFirstOrThrow();
+export async function countComplaints(
+  db: SuppressionExecutor,
+  account: string,
+  origin: string,
+  from: number,
+  to: number,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom("email_suppressions")
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("account_id", "=", account)
+    .where("origin", "=", origin)
+    .where("reason", "=", "complaint")
+    .where("noted_at", ">=", from)
+    .where("noted_at", "<", to)
+    .executeTakeFirstOrThrow();
   return Number(count);
 }
 
 export async function sweepSuppressions(db: SuppressionExecutor, now: number, limit: number): Promise<number> {
-  const over = db.selectFrom("email_suppressions").select("id").where("expires_at", "<=", now).orderBy("expires_at").orderBy("id").limit(limit);
+  const over = db
+    .selectFrom("email_suppressions")
+    .select("id")
+    .where("expires_at", "<=", now)
+    .orderBy("expires_at")
+    .orderBy("id")
+    .limit(limit);
   const { numDeletedRows } = await db.deleteFrom("email_suppressions").where("id", "in", over).executeTakeFirst();
   return Number(numDeletedRows);
 }

@@ -7,8 +7,20 @@ import { readCursor, writeCursor } from "./cursor.ts";
 import { suppressionErrors } from "./errors.ts";
 import { isReadOnly, show } from "./shown.ts";
 import {
-  countComplaints, deleteSuppressions, insertSuppressions, listSuppressions, suppressedAt, suppressionById, suppressionsAt, sweepSuppressions, updateSuppression,
-  type Position, type SuppressionExecutor, type SuppressionFilter, type SuppressionRow, type SuppressionTables,
+  countComplaints,
+  deleteSuppressions,
+  insertSuppressions,
+  listSuppressions,
+  suppressedAt,
+  suppressionById,
+  suppressionsAt,
+  sweepSuppressions,
+  updateSuppression,
+  type Position,
+  type SuppressionExecutor,
+  type SuppressionFilter,
+  type SuppressionRow,
+  type SuppressionTables,
 } from "./suppressions-table.ts";
 import type { Suppression, SuppressionQuery, SuppressionReason, SuppressionRequest, Suppressions } from "./types.ts";
 
@@ -21,7 +33,13 @@ export interface SuppressionsParts {
 const MAX_NOTE = 1000;
 const SWEEP_BATCH = 500;
 /** The graver, the more it says about the mailbox. */
-const GRAVITY: Record<SuppressionReason, number> = { soft_bounce: 0, hard_bounce: 1, manual: 2, complaint: 3, policy: 4 };
+const GRAVITY: Record<SuppressionReason, number> = {
+  soft_bounce: 0,
+  hard_bounce: 1,
+  manual: 2,
+  complaint: 3,
+  policy: 4,
+};
 
 export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppressions {
   const tables = db.tables<SuppressionTables>();
@@ -48,11 +66,21 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
   function rowOf(account: string, { email: given, expiresAt = null, note, scope }: SuppressionRequest): SuppressionRow {
     const email = given.trim();
     const address = addressOf(email);
-    if (address === undefined) throw suppressionErrors.badSuppressionAddress({ address: JSON.stringify(email.slice(0, 100)) });
+    if (address === undefined)
+      throw suppressionErrors.badSuppressionAddress({ address: JSON.stringify(email.slice(0, 100)) });
     const now = clock.now();
     return {
-      id: ids.uuid(), account_id: account, address, email, scope: scope?.type === "sending_domain" ? domainOf(scope.value) : "", reason: "manual", note: noteOf(note), origin: null,
-      noted_at: now, created_at: now, expires_at: checkExpiry(expiresAt),
+      id: ids.uuid(),
+      account_id: account,
+      address,
+      email,
+      scope: scope?.type === "sending_domain" ? domainOf(scope.value) : "",
+      reason: "manual",
+      note: noteOf(note),
+      origin: null,
+      noted_at: now,
+      created_at: now,
+      expires_at: checkExpiry(expiresAt),
     };
   }
 
@@ -81,8 +109,15 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
       const rows = await listSuppressions(tables, account, filter, { after, limit: perPage + 1, now: clock.now() });
       const shown = rows.slice(0, perPage);
       const last = rows.length > perPage ? shown.at(-1) : undefined;
-      const place = (row: SuppressionRow): Position => (filter.prefix === undefined ? { createdAt: row.created_at, id: row.id } : { address: row.address, scope: row.scope });
-      return { items: shown.map(show), perPage, next: last === undefined ? null : writeCursor({ filter, after: place(last) }) };
+      const place = (row: SuppressionRow): Position =>
+        filter.prefix === undefined
+          ? { createdAt: row.created_at, id: row.id }
+          : { address: row.address, scope: row.scope };
+      return {
+        items: shown.map(show),
+        perPage,
+        next: last === undefined ? null : writeCursor({ filter, after: place(last) }),
+      };
     },
     get: async (account, id) => show(await need(tables, account, id)),
     async create(account, request) {
@@ -92,7 +127,10 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
       return show(kept);
     },
     async update(account, id, { expiresAt, note }) {
-      const change = { ...(expiresAt !== undefined && { expires_at: checkExpiry(expiresAt) }), ...(note !== undefined && { note: noteOf(note) }) };
+      const change = {
+        ...(expiresAt !== undefined && { expires_at: checkExpiry(expiresAt) }),
+        ...(note !== undefined && { note: noteOf(note) }),
+      };
       return db.transaction<SuppressionTables, Suppression>(async (tx) => {
         const before = await needOwn(tx, account, id);
         if (Object.keys(change).length > 0) await updateSuppression(tx, id, change);
@@ -114,12 +152,26 @@ export function createSuppressions({ db, clock, ids }: SuppressionsParts): Suppr
       const told = { note: note === undefined ? null : note.slice(0, MAX_NOTE), origin: domain ?? null, noted_at: now };
       await twice(async (tx) => {
         const there = (await suppressionsAt(tx, account, [address])).find(({ scope }) => scope === "");
-        if (there === undefined || isOver(there)) return keep(tx, { id: ids.uuid(), account_id: account, address, email, scope: "", reason, created_at: now, expires_at: until, ...told });
+        if (there === undefined || isOver(there))
+          return keep(tx, {
+            id: ids.uuid(),
+            account_id: account,
+            address,
+            email,
+            scope: "",
+            reason,
+            created_at: now,
+            expires_at: until,
+            ...told,
+          });
         const graver = GRAVITY[reason] > GRAVITY[there.reason];
         return updateSuppression(tx, there.id, {
-          expires_at: until === null || there.expires_at === null ? null : Math.max(until, there.expires_at), ...(graver && { reason }),
+          expires_at: until === null || there.expires_at === null ? null : Math.max(until, there.expires_at),
+          ...(graver && { reason }),
           // What a person wrote stays.
-          ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason] ? told : { origin: told.origin ?? there.origin, noted_at: now }),
+          ...(there.reason !== "manual" && GRAVITY[reason] >= GRAVITY[there.reason]
+            ? told
+            : { origin: told.origin ?? there.origin, noted_at: now }),
         });
       });
     },
@@ -144,7 +196,8 @@ function domainOf(value: string): string {
   try {
     return normalDomain(value);
   } catch (err) {
-    if (err instanceof DnsSyntaxError) throw suppressionErrors.badScope({ value: JSON.stringify(value.slice(0, 100)) }, { cause: err });
+    if (err instanceof DnsSyntaxError)
+      throw suppressionErrors.badScope({ value: JSON.stringify(value.slice(0, 100)) }, { cause: err });
     throw err;
   }
 }
@@ -158,17 +211,25 @@ function noteOf(note: string | undefined): string | null {
 
 /** Throws badSearch, badSuppressionAddress, badScope. */
 function filterOf({ email, search, reason, scopeType, scopeValue }: SuppressionQuery): SuppressionFilter {
-  const filter: SuppressionFilter = { reason, ...(scopeType === "account" && { scope: "" }), ...(scopeType === "sending_domain" && scopeValue === undefined && { scoped: true }) };
+  const filter: SuppressionFilter = {
+    reason,
+    ...(scopeType === "account" && { scope: "" }),
+    ...(scopeType === "sending_domain" && scopeValue === undefined && { scoped: true }),
+  };
   if (scopeValue !== undefined && scopeType !== "account") filter.scope = domainOf(scopeValue);
   if (email !== undefined) {
     filter.address = addressOf(email);
-    if (filter.address === undefined) throw suppressionErrors.badSuppressionAddress({ address: JSON.stringify(email.slice(0, 100)) });
+    if (filter.address === undefined)
+      throw suppressionErrors.badSuppressionAddress({ address: JSON.stringify(email.slice(0, 100)) });
   }
   if (search === undefined) return filter;
   const user = search.endsWith("@") ? addressOf(`${search}a.example`) : undefined;
   const address = search.endsWith("@") ? undefined : addressOf(search);
-  if (user === undefined && address === undefined) throw suppressionErrors.badSearch({ search: JSON.stringify(search.slice(0, 100)) });
+  if (user === undefined && address === undefined)
+    throw suppressionErrors.badSearch({ search: JSON.stringify(search.slice(0, 100)) });
   if (user !== undefined) return { ...filter, prefix: user.slice(0, user.lastIndexOf("@") + 1) };
   // Two addresses at once: none is both.
-  return filter.address !== undefined && filter.address !== address ? { ...filter, address: "" } : { ...filter, address };
+  return filter.address !== undefined && filter.address !== address
+    ? { ...filter, address: "" }
+    : { ...filter, address };
 }

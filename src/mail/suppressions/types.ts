@@ -71,13 +71,21 @@ export interface BulkResult {
 /** Addresses that an account does not write to. */
 export interface Suppressions {
   /** Newest first; with `search` of a user, by address. Those that have expired are not there any more. Throws badCursor, badSearch. */
-  list(account: string, query: SuppressionQuery, page: { cursor?: string | undefined; perPage: number }): Promise<SuppressionPage>;
+  list(
+    account: string,
+    query: SuppressionQuery,
+    page: { cursor?: string | undefined; perPage: number },
+  ): Promise<SuppressionPage>;
   /** Throws noSuppression. */
   get(account: string, id: string): Promise<Suppression>;
   /** One that is there already and may be changed is answered as it is. Throws badSuppressionAddress, badExpiry, noteTooLong, badScope, readOnlySuppression. */
   create(account: string, request: SuppressionRequest): Promise<Suppression>;
   /** Absent things stay; an empty note is none. Throws noSuppression, readOnlySuppression, badExpiry, noteTooLong. */
-  update(account: string, id: string, change: { expiresAt?: number | null | undefined; note?: string | undefined }): Promise<Suppression>;
+  update(
+    account: string,
+    id: string,
+    change: { expiresAt?: number | null | undefined; note?: string | undefined },
+  ): Promise<Suppression>;
   /** Throws noSuppression, readOnlySuppression. */
   delete(account: string, id: string): Promise<Suppression>;
   /** Each by itself, some known to be `invalid` already; at most 1000. Throws tooManyItems, tooManyImports (10 in a minute). */

@@ -8,7 +8,7 @@ const MAX_SIDE = 16_384;
 
 /** Largest frame size, in pixels, of the sequence header in a decoder configuration record (av1C). Undefined without a sequence header. Throws H264Error if it is malformed. */
 export function readAv1Size(record: Buffer): { width: number; height: number } | undefined {
-  for (let at = FIXED; at < record.length; ) {
+  for (let at = FIXED; at < record.length;) {
     const head = record[at]!;
     at += (head & 4) === 0 ? 1 : 2;
     const size = (head & 2) === 0 ? { value: record.length - at, length: 0 } : readLeb128(record, at);

@@ -56,31 +56,58 @@ export function writeLiveMpd({ growing, duration, minBuffer, periods }: LiveMpd)
       xmlns: "urn:mpeg:dash:schema:mpd:2011",
       profiles: "urn:mpeg:dash:profile:isoff-live:2011",
       type: growing === undefined ? "static" : "dynamic",
-      ...(growing === undefined ? { mediaPresentationDuration: duration === undefined ? undefined : isoDuration(duration) } : {
-        availabilityStartTime: at(growing.availabilityStart), publishTime: at(growing.now), minimumUpdatePeriod: isoDuration(growing.updateEvery),
-        timeShiftBufferDepth: isoDuration(growing.depth), suggestedPresentationDelay: isoDuration(growing.delay),
-      }),
+      ...(growing === undefined
+        ? { mediaPresentationDuration: duration === undefined ? undefined : isoDuration(duration) }
+        : {
+            availabilityStartTime: at(growing.availabilityStart),
+            publishTime: at(growing.now),
+            minimumUpdatePeriod: isoDuration(growing.updateEvery),
+            timeShiftBufferDepth: isoDuration(growing.depth),
+            suggestedPresentationDelay: isoDuration(growing.delay),
+          }),
       minBufferTime: isoDuration(minBuffer),
     },
     children: [
       ...periods.map(period),
       // 5.8.4.11: players' clocks are wrong now and then, and they would look for segments that are not there yet.
-      ...(growing === undefined ? [] : [{ name: "UTCTiming", attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: at(growing.now) } }]),
+      ...(growing === undefined
+        ? []
+        : [
+            { name: "UTCTiming", attributes: { schemeIdUri: "urn:mpeg:dash:utc:direct:2014", value: at(growing.now) } },
+          ]),
     ],
   });
 }
 
 function period({ id, start, duration, sets }: LivePeriod): XmlElement {
-  return { name: "Period", attributes: { id, start: isoDuration(start), duration: duration === undefined ? undefined : isoDuration(duration) }, children: sets.map((set, index) => (set.kind === "text" ? textSet(set, 100 + index) : mediaSet(set))) };
+  return {
+    name: "Period",
+    attributes: { id, start: isoDuration(start), duration: duration === undefined ? undefined : isoDuration(duration) },
+    children: sets.map((set, index) => (set.kind === "text" ? textSet(set, 100 + index) : mediaSet(set))),
+  };
 }
 
-function mediaSet({ kind, id, timescale, offset, initialization, media, firstNumber, segments, representations }: LiveMediaSet): XmlElement {
+function mediaSet({
+  kind,
+  id,
+  timescale,
+  offset,
+  initialization,
+  media,
+  firstNumber,
+  segments,
+  representations,
+}: LiveMediaSet): XmlElement {
   return {
     name: "AdaptationSet",
     attributes: { id, contentType: kind, mimeType: `${kind}/mp4`, segmentAlignment: true, startWithSAP: 1 },
     children: [
       roleElement("main"),
-      { name: "SegmentTemplate", attributes: { timescale, presentationTimeOffset: offset, initialization, media, startNumber: firstNumber }, children: [{ name: "SegmentTimeline", children: timelineElements(segments) }] },
+      {
+        name: "SegmentTemplate",
+        attributes: { timescale, presentationTimeOffset: offset, initialization, media, startNumber: firstNumber },
+        children: [{ name: "SegmentTimeline", children: timelineElements(segments) }],
+      },
       ...representations.map((one) => representationElement(one)),
     ],
   };

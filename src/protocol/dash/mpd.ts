@@ -63,21 +63,41 @@ export function writeMpd({ duration, minBuffer, sets }: Mpd): string {
       mediaPresentationDuration: isoDuration(duration),
       minBufferTime: isoDuration(minBuffer),
     },
-    children: [{ name: "Period", attributes: { id: "0", start: "PT0S" }, children: sets.map((set, index) => (set.kind === "text" ? textSet(set, index) : mediaSet(set, index))) }],
+    children: [
+      {
+        name: "Period",
+        attributes: { id: "0", start: "PT0S" },
+        children: sets.map((set, index) => (set.kind === "text" ? textSet(set, index) : mediaSet(set, index))),
+      },
+    ],
   });
 }
 
-function mediaSet({ kind, language, label, role, timeline, initialization, media, representations }: MediaSet, id: number): XmlElement {
-  const largest = (of: (one: Representation) => number | undefined) => (kind === "video" ? Math.max(...representations.map((one) => of(one) ?? 0)) : undefined);
+function mediaSet(
+  { kind, language, label, role, timeline, initialization, media, representations }: MediaSet,
+  id: number,
+): XmlElement {
+  const largest = (of: (one: Representation) => number | undefined) =>
+    kind === "video" ? Math.max(...representations.map((one) => of(one) ?? 0)) : undefined;
   return {
     name: "AdaptationSet",
     attributes: {
-      id, contentType: kind, lang: language, mimeType: `${kind}/mp4`, maxWidth: largest((one) => one.width), maxHeight: largest((one) => one.height),
-      segmentAlignment: representations.every(({ boundaries }) => boundaries === undefined), startWithSAP: 1,
+      id,
+      contentType: kind,
+      lang: language,
+      mimeType: `${kind}/mp4`,
+      maxWidth: largest((one) => one.width),
+      maxHeight: largest((one) => one.height),
+      segmentAlignment: representations.every(({ boundaries }) => boundaries === undefined),
+      startWithSAP: 1,
     },
     children: [
-      ...(label === undefined ? [] : [{ name: "Label", children: [label] }]), roleElement(role), template(timeline, initialization, media),
-      ...representations.map((one) => representationElement(one, one.boundaries && [explicitTemplate(one.boundaries, initialization, media)])),
+      ...(label === undefined ? [] : [{ name: "Label", children: [label] }]),
+      roleElement(role),
+      template(timeline, initialization, media),
+      ...representations.map((one) =>
+        representationElement(one, one.boundaries && [explicitTemplate(one.boundaries, initialization, media)]),
+      ),
     ],
   };
 }
@@ -86,20 +106,36 @@ export function textSet({ id, language, label, uri }: TextSet, index: number): X
   return {
     name: "AdaptationSet",
     attributes: { id: index, contentType: "text", lang: language, mimeType: "text/vtt" },
-    children: [{ name: "Label", children: [label] }, roleElement("subtitle"), { name: "Representation", attributes: { id, bandwidth: 256 }, children: [{ name: "BaseURL", children: [uri] }] }],
+    children: [
+      { name: "Label", children: [label] },
+      roleElement("subtitle"),
+      { name: "Representation", attributes: { id, bandwidth: 256 }, children: [{ name: "BaseURL", children: [uri] }] },
+    ],
   };
 }
 
-export const roleElement = (value: string): XmlElement => ({ name: "Role", attributes: { schemeIdUri: "urn:mpeg:dash:role:2011", value } });
+export const roleElement = (value: string): XmlElement => ({
+  name: "Role",
+  attributes: { schemeIdUri: "urn:mpeg:dash:role:2011", value },
+});
 
 /** 5.3.9.6: `r` is how often a segment is repeated, so one segment has none. */
-function template({ timescale, segmentDuration, total }: SegmentTimeline, initialization: string, media: string): XmlElement {
+function template(
+  { timescale, segmentDuration, total }: SegmentTimeline,
+  initialization: string,
+  media: string,
+): XmlElement {
   const whole = Math.floor(total / segmentDuration);
   const rest = total - whole * segmentDuration;
   const children: XmlElement[] = [];
-  if (whole > 0) children.push({ name: "S", attributes: { t: 0, d: segmentDuration, r: whole > 1 ? whole - 1 : undefined } });
+  if (whole > 0)
+    children.push({ name: "S", attributes: { t: 0, d: segmentDuration, r: whole > 1 ? whole - 1 : undefined } });
   if (rest > 0) children.push({ name: "S", attributes: { t: whole === 0 ? 0 : undefined, d: rest } });
-  return { name: "SegmentTemplate", attributes: { timescale, initialization, media, startNumber: 0 }, children: [{ name: "SegmentTimeline", children }] };
+  return {
+    name: "SegmentTemplate",
+    attributes: { timescale, initialization, media, startNumber: 0 },
+    children: [{ name: "SegmentTimeline", children }],
+  };
 }
 
 const MICROSECONDS = 1_000_000;
@@ -107,19 +143,44 @@ const MICROSECONDS = 1_000_000;
 /** SegmentTimeline of unequal segments. Rounds boundaries, not durations, so that rounding errors do not accumulate. */
 function explicitTemplate(boundaries: readonly number[], initialization: string, media: string): XmlElement {
   const ticks = boundaries.map((seconds) => Math.round(seconds * MICROSECONDS));
-  const children = ticks.slice(0, -1).map((t, n): XmlElement => ({ name: "S", attributes: { t: n === 0 ? t : undefined, d: ticks[n + 1]! - t } }));
-  return { name: "SegmentTemplate", attributes: { timescale: MICROSECONDS, initialization, media, startNumber: 0 }, children: [{ name: "SegmentTimeline", children }] };
+  const children = ticks
+    .slice(0, -1)
+    .map((t, n): XmlElement => ({ name: "S", attributes: { t: n === 0 ? t : undefined, d: ticks[n + 1]! - t } }));
+  return {
+    name: "SegmentTemplate",
+    attributes: { timescale: MICROSECONDS, initialization, media, startNumber: 0 },
+    children: [{ name: "SegmentTimeline", children }],
+  };
 }
 
-export function representationElement({ id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation, template: XmlElement[] = []): XmlElement {
+export function representationElement(
+  { id, codecs, bandwidth, width, height, frameRate, channels, sampleRate }: Representation,
+  template: XmlElement[] = [],
+): XmlElement {
   return {
     name: "Representation",
     attributes: {
-      id, codecs, bandwidth: Math.ceil(bandwidth), width, height, frameRate: frameRate && (frameRate.den === 1 ? frameRate.num : `${frameRate.num}/${frameRate.den}`),
-      sar: width === undefined ? undefined : "1:1", audioSamplingRate: sampleRate,
+      id,
+      codecs,
+      bandwidth: Math.ceil(bandwidth),
+      width,
+      height,
+      frameRate: frameRate && (frameRate.den === 1 ? frameRate.num : `${frameRate.num}/${frameRate.den}`),
+      sar: width === undefined ? undefined : "1:1",
+      audioSamplingRate: sampleRate,
     },
     // Element order of the schema (5.3.7.3).
-    children: [...(channels === undefined ? [] : [{ name: "AudioChannelConfiguration", attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels } }]), ...template],
+    children: [
+      ...(channels === undefined
+        ? []
+        : [
+            {
+              name: "AudioChannelConfiguration",
+              attributes: { schemeIdUri: "urn:mpeg:dash:23003:3:audio_channel_configuration:2011", value: channels },
+            },
+          ]),
+      ...template,
+    ],
   };
 }
 

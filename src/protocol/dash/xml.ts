@@ -9,12 +9,21 @@ export interface XmlElement {
 export const writeXml = (root: XmlElement): string => `<?xml version="1.0" encoding="UTF-8"?>\n${write(root, "")}\n`;
 
 function write({ name, attributes = {}, children = [] }: XmlElement, indent: string): string {
-  const said = Object.entries(attributes).map(([key, value]) => (value === undefined ? "" : ` ${key}="${escape(String(value))}"`)).join("");
+  const said = Object.entries(attributes)
+    .map(([key, value]) => (value === undefined ? "" : ` ${key}="${escape(String(value))}"`))
+    .join("");
   if (children.length === 0) return `${indent}<${name}${said}/>`;
-  if (children.every((child) => typeof child === "string")) return `${indent}<${name}${said}>${children.map(escape).join("")}</${name}>`;
-  const inner = children.map((child) => (typeof child === "string" ? `${indent}  ${escape(child)}` : write(child, `${indent}  `)));
+  if (children.every((child) => typeof child === "string"))
+    return `${indent}<${name}${said}>${children.map(escape).join("")}</${name}>`;
+  const inner = children.map((child) =>
+    typeof child === "string" ? `${indent}  ${escape(child)}` : write(child, `${indent}  `),
+  );
   return `${indent}<${name}${said}>\n${inner.join("\n")}\n${indent}</${name}>`;
 }
 
 /** Control characters are not allowed at all (XML 1.0 2.2), not even as references; lone surrogates neither. */
-const escape = (text: string) => text.toWellFormed().replace(/(?![\t\n\r])\p{Cc}|[\ufffe\uffff]/gu, "").replace(/[&<>"\t\n\r]/g, (char) => `&#${char.charCodeAt(0)};`);
+const escape = (text: string) =>
+  text
+    .toWellFormed()
+    .replace(/(?![\t\n\r])\p{Cc}|[\ufffe\uffff]/gu, "")
+    .replace(/[&<>"\t\n\r]/g, (char) => `&#${char.charCodeAt(0)};`);

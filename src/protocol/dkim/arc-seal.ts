@@ -1,5 +1,13 @@
 import { relaxedField } from "./relaxed.ts";
-import { algorithmOf, foldValue, messageSignature, SIGNED_FIELDS, signData, type Signed, type SigningKey } from "./signature.ts";
+import {
+  algorithmOf,
+  foldValue,
+  messageSignature,
+  SIGNED_FIELDS,
+  signData,
+  type Signed,
+  type SigningKey,
+} from "./signature.ts";
 
 /** RFC 8617 4.2.1. */
 export const MAX_ARC_SETS = 50;
@@ -18,7 +26,11 @@ export interface Sealing {
  * The three fields of a new ARC set, the seal on top (RFC 8617 5.1). Undefined where none may be added: the chain is full, or has been
  * given up already with cv=fail (5.1 step 2). The fields are the message as it goes out, without this set.
  */
-export async function arcSet(signed: Omit<Signed, "oversigned" | "names">, key: SigningKey, { chain, results }: Sealing): Promise<string | undefined> {
+export async function arcSet(
+  signed: Omit<Signed, "oversigned" | "names">,
+  key: SigningKey,
+  { chain, results }: Sealing,
+): Promise<string | undefined> {
   const sets = arcFields(signed.fields);
   const instance = Math.max(0, ...sets.keys()) + 1;
   if (instance > MAX_ARC_SETS) return undefined;
@@ -27,11 +39,17 @@ export async function arcSet(signed: Omit<Signed, "oversigned" | "names">, key: 
   // Fields of a chain that were nothing to whoever judged it are a broken chain to the next one.
   const cv = chain === "none" && instance > 1 ? "fail" : chain;
   const resultsField = `ARC-Authentication-Results: i=${instance}; ${results}\r\n`;
-  const message = await messageSignature("ARC-Message-Signature", `i=${instance}`, { ...signed, names: SEALED_FIELDS, oversigned: [] }, key);
+  const message = await messageSignature(
+    "ARC-Message-Signature",
+    `i=${instance}`,
+    { ...signed, names: SEALED_FIELDS, oversigned: [] },
+    key,
+  );
   const head = `ARC-Seal: i=${instance}; a=${algorithmOf(key.key)}; t=${signed.time}; cv=${cv};\r\n\td=${key.domain}; s=${key.selector};\r\n\tb=`;
   // 5.1.2: a seal over a failed chain covers its own set alone.
   const before = cv === "pass" ? chainFields(sets) : [];
-  const data = [...before, resultsField, message].map((field) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
+  const data =
+    [...before, resultsField, message].map((field) => `${relaxedField(field)}\r\n`).join("") + relaxedField(head);
   return `${head}${foldValue(await signData(key.key, data))}\r\n${message}${resultsField}`;
 }
 
@@ -44,20 +62,27 @@ function arcFields(fields: readonly string[]): Map<number, string[]> {
   for (const field of fields) {
     if (!ORDER.includes(kindOf(field))) continue;
     const instance = Number(tag(field, "i"));
-    if (Number.isInteger(instance) && instance >= 1 && instance <= 99) sets.getOrInsertComputed(instance, () => []).push(field);
+    if (Number.isInteger(instance) && instance >= 1 && instance <= 99)
+      sets.getOrInsertComputed(instance, () => []).push(field);
   }
   return sets;
 }
 
 /** 5.1.1: by instance, in each set results, signature, seal. */
 const chainFields = (sets: Map<number, string[]>): string[] =>
-  [...sets].sort(([a], [b]) => a - b).flatMap(([, fields]) => fields.toSorted((a, b) => ORDER.indexOf(kindOf(a)) - ORDER.indexOf(kindOf(b))));
+  [...sets]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, fields]) => fields.toSorted((a, b) => ORDER.indexOf(kindOf(a)) - ORDER.indexOf(kindOf(b))));
 
 /** The value of a tag; of the results field only "i" is one. */
 function tag(field: string, name: string): string | undefined {
   for (const part of field.slice(field.indexOf(":") + 1).split(";")) {
     const equals = part.indexOf("=");
-    if (equals !== -1 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).replace(/\([^()]*\)/g, "").trim();
+    if (equals !== -1 && part.slice(0, equals).trim() === name)
+      return part
+        .slice(equals + 1)
+        .replace(/\([^()]*\)/g, "")
+        .trim();
   }
   return undefined;
 }

@@ -13,8 +13,18 @@ const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const ed25519 = generateKeyPairSync("ed25519");
 
 const KEYS: Record<string, SigningKey & { record: string }> = {
-  rsa: { domain: "a.example", selector: "r", key: rsa.privateKey, record: `v=DKIM1; k=rsa; p=${spki(rsa.publicKey).toString("base64")}` },
-  ed: { domain: "b.example", selector: "e", key: ed25519.privateKey, record: `v=DKIM1; k=ed25519; p=${spki(ed25519.publicKey).subarray(-32).toString("base64")}` },
+  rsa: {
+    domain: "a.example",
+    selector: "r",
+    key: rsa.privateKey,
+    record: `v=DKIM1; k=rsa; p=${spki(rsa.publicKey).toString("base64")}`,
+  },
+  ed: {
+    domain: "b.example",
+    selector: "e",
+    key: ed25519.privateKey,
+    record: `v=DKIM1; k=ed25519; p=${spki(ed25519.publicKey).subarray(-32).toString("base64")}`,
+  },
 };
 
 function spki(key: KeyObject): Buffer {
@@ -27,7 +37,8 @@ async function resolver(name: string): Promise<string[][]> {
   return [[key.record]];
 }
 
-const fieldsOf = (header: string) => [...fieldRanges(Buffer.from(header, "latin1"))].map(([start, end]) => header.slice(start, end));
+const fieldsOf = (header: string) =>
+  [...fieldRanges(Buffer.from(header, "latin1"))].map(([start, end]) => header.slice(start, end));
 
 function hashOf(body: string, cut = body.length): string {
   const hash = createBodyHash();
@@ -37,14 +48,18 @@ function hashOf(body: string, cut = body.length): string {
 }
 
 const signedOf = (header: string, body: string) => ({ fields: fieldsOf(header), bodyHash: hashOf(body), time: NOW });
-const verify = async (message: string) => (await dkimVerify(Buffer.from(message, "latin1"), { resolver, strict: true })).results.map(({ status }) => status.result);
+const verify = async (message: string) =>
+  (await dkimVerify(Buffer.from(message, "latin1"), { resolver, strict: true })).results.map(
+    ({ status }) => status.result,
+  );
 
 async function chainOf(message: string): Promise<string> {
   const { arc: data } = await dkimVerify(Buffer.from(message, "latin1"), { resolver, strict: true });
   return (await arc(data as never, { resolver, strict: true })).status.result;
 }
 
-const HEADER = "From: A <a@a.example>\r\nTo: b@b.example,\r\n\tc@c.example\r\nSubject:  hello   world \r\nList-Unsubscribe: <https://a.example/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n";
+const HEADER =
+  "From: A <a@a.example>\r\nTo: b@b.example,\r\n\tc@c.example\r\nSubject:  hello   world \r\nList-Unsubscribe: <https://a.example/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n";
 
 test("RFC 6376 3.4.5: the canonical forms of the standard's example", () => {
   assert.equal(relaxedField("A: X\r\n"), "a:X");
@@ -57,14 +72,21 @@ test("RFC 6376 3.4.5: the canonical forms of the standard's example", () => {
 
 test("the body hash does not depend on how the body is cut, and others find the same", async () => {
   const piece = fc.constantFrom(" ", "\t", "\r\n", "a", "xyz", "  ", " \r\n", "\r", ".", "é");
-  await fc.assert(fc.asyncProperty(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 1, max: 7 }), async (pieces, cut) => {
-    // A lone CR ends nothing here; a line feed of its own never gets this far.
-    const body = pieces.join("");
-    const whole = hashOf(body);
-    assert.equal(hashOf(body, cut), whole);
-    if (/\r(?!\n)/.test(body)) return;
-    assert.deepEqual(await verify((await dkimSignature(signedOf(HEADER, body), KEYS.ed!)) + HEADER + "\r\n" + body), ["pass"], JSON.stringify(body));
-  }), { numRuns: 200 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece, { maxLength: 40 }), fc.integer({ min: 1, max: 7 }), async (pieces, cut) => {
+      // A lone CR ends nothing here; a line feed of its own never gets this far.
+      const body = pieces.join("");
+      const whole = hashOf(body);
+      assert.equal(hashOf(body, cut), whole);
+      if (/\r(?!\n)/.test(body)) return;
+      assert.deepEqual(
+        await verify((await dkimSignature(signedOf(HEADER, body), KEYS.ed!)) + HEADER + "\r\n" + body),
+        ["pass"],
+        JSON.stringify(body),
+      );
+    }),
+    { numRuns: 200 },
+  );
 });
 
 test("two signatures, RSA and Ed25519, hold under strict verification", async () => {
@@ -86,18 +108,32 @@ test("a second From, or another way to unsubscribe, breaks the signature", async
 });
 
 test("any header survives folding and canonicalisation as others do it", async () => {
-  const value = fc.array(fc.constantFrom("a", "b:c", ";", "\t", "  ", "\r\n ", "\r\n\t", "é", "=?", "x".repeat(60)), { maxLength: 12 }).map((parts) => parts.join("").replace(/\r\n[ \t]*(?=\r\n|$)/g, ""));
-  await fc.assert(fc.asyncProperty(value, value, async (subject, to) => {
-    const header = `Subject:${subject}\r\nTo :${to}\r\nFrom: a@a.example\r\nTo: again${to}\r\n`;
-    assert.deepEqual(await verify(`${await dkimSignature(signedOf(header, "x"), KEYS.ed!)}${header}\r\nx`), ["pass"], JSON.stringify(header));
-  }), { numRuns: 100 });
+  const value = fc
+    .array(fc.constantFrom("a", "b:c", ";", "\t", "  ", "\r\n ", "\r\n\t", "é", "=?", "x".repeat(60)), {
+      maxLength: 12,
+    })
+    .map((parts) => parts.join("").replace(/\r\n[ \t]*(?=\r\n|$)/g, ""));
+  await fc.assert(
+    fc.asyncProperty(value, value, async (subject, to) => {
+      const header = `Subject:${subject}\r\nTo :${to}\r\nFrom: a@a.example\r\nTo: again${to}\r\n`;
+      assert.deepEqual(
+        await verify(`${await dkimSignature(signedOf(header, "x"), KEYS.ed!)}${header}\r\nx`),
+        ["pass"],
+        JSON.stringify(header),
+      );
+    }),
+    { numRuns: 100 },
+  );
 });
 
 test("ARC sets follow one another and verify; a changed message does not", async () => {
   const body = "Hello\r\n";
   let header = (await dkimSignature(signedOf(HEADER, body), KEYS.rsa!)) + HEADER;
   for (const [at, key] of [KEYS.rsa!, KEYS.ed!, KEYS.rsa!].entries()) {
-    const set = await arcSet(signedOf(header, body), key, { chain: at === 0 ? "none" : "pass", results: `mx${at}.example;\r\n\tspf=pass smtp.mailfrom=a@a.example` });
+    const set = await arcSet(signedOf(header, body), key, {
+      chain: at === 0 ? "none" : "pass",
+      results: `mx${at}.example;\r\n\tspf=pass smtp.mailfrom=a@a.example`,
+    });
     header = set + header;
     assert.equal(await chainOf(`${header}\r\n${body}`), "pass", `set ${at + 1}`);
   }
@@ -108,7 +144,8 @@ test("ARC sets follow one another and verify; a changed message does not", async
 
 test("RFC 8617 5.1: a failed chain is closed once, a full one is left alone", async () => {
   const sealing = { results: "mx.example; none" };
-  const sealed = (header: string, chain: "none" | "pass" | "fail") => arcSet(signedOf(header, "x"), KEYS.ed!, { ...sealing, chain });
+  const sealed = (header: string, chain: "none" | "pass" | "fail") =>
+    arcSet(signedOf(header, "x"), KEYS.ed!, { ...sealing, chain });
   const first = (await sealed(HEADER, "none"))!;
   const closed = (await sealed(first + HEADER, "fail"))!;
   assert.match(closed, /^ARC-Seal: i=2;[^;]*;[^;]*; cv=fail;/);

@@ -5,8 +5,14 @@ import { createHash } from "node:crypto";
 /** A header field, its line ends included or not, as `name:value` without a line end (3.4.2). */
 export function relaxedField(field: string): string {
   const colon = field.indexOf(":");
-  const value = field.slice(colon + 1).replace(/\r?\n/g, "").replace(/[ \t]+/g, " ");
-  return `${field.slice(0, colon).replace(/[ \t\r\n]+/g, "").toLowerCase()}:${value.replace(/^ | $/g, "")}`;
+  const value = field
+    .slice(colon + 1)
+    .replace(/\r?\n/g, "")
+    .replace(/[ \t]+/g, " ");
+  return `${field
+    .slice(0, colon)
+    .replace(/[ \t\r\n]+/g, "")
+    .toLowerCase()}:${value.replace(/^ | $/g, "")}`;
 }
 
 export interface BodyHash {
@@ -28,7 +34,8 @@ export function createBodyHash(): BodyHash {
 
   function emit(bytes: Uint8Array, end: number) {
     if (end === 0) return;
-    for (; breaks > 0; breaks -= Math.min(breaks, MANY)) hash.update(breaks >= MANY ? MANY_BREAKS : "\r\n".repeat(breaks));
+    for (; breaks > 0; breaks -= Math.min(breaks, MANY))
+      hash.update(breaks >= MANY ? MANY_BREAKS : "\r\n".repeat(breaks));
     hash.update(end === bytes.length ? bytes : bytes.subarray(0, end));
     empty = false;
   }
@@ -41,7 +48,8 @@ export function createBodyHash(): BodyHash {
     if (space && bytes.length > 0) bytes = Buffer.concat([SPACE_BYTE, bytes]);
     if (bytes.length > 0) space = false;
     const text = bytes.toString("latin1");
-    if (/\t|  | \r\n/.test(text)) bytes = Buffer.from(text.replace(/[ \t]+/g, " ").replaceAll(" \r\n", "\r\n"), "latin1");
+    if (/\t|  | \r\n/.test(text))
+      bytes = Buffer.from(text.replace(/[ \t]+/g, " ").replaceAll(" \r\n", "\r\n"), "latin1");
     let end = bytes.length;
     if (end > 0 && bytes[end - 1] === SPACE) {
       space = true;

@@ -17,10 +17,37 @@ export interface SigningKey {
  * fields change on the way and stay out.
  */
 export const SIGNED_FIELDS: readonly string[] = [
-  "from", "sender", "reply-to", "to", "cc", "subject", "date", "message-id", "in-reply-to", "references", "mime-version", "content-type",
-  "content-transfer-encoding", "content-id", "content-description", "resent-from", "resent-sender", "resent-to", "resent-cc", "resent-date",
-  "resent-message-id", "list-id", "list-help", "list-unsubscribe", "list-unsubscribe-post", "list-subscribe", "list-post", "list-owner",
-  "list-archive", "auto-submitted", "feedback-id",
+  "from",
+  "sender",
+  "reply-to",
+  "to",
+  "cc",
+  "subject",
+  "date",
+  "message-id",
+  "in-reply-to",
+  "references",
+  "mime-version",
+  "content-type",
+  "content-transfer-encoding",
+  "content-id",
+  "content-description",
+  "resent-from",
+  "resent-sender",
+  "resent-to",
+  "resent-cc",
+  "resent-date",
+  "resent-message-id",
+  "list-id",
+  "list-help",
+  "list-unsubscribe",
+  "list-unsubscribe-post",
+  "list-subscribe",
+  "list-post",
+  "list-owner",
+  "list-archive",
+  "auto-submitted",
+  "feedback-id",
 ];
 
 /** Of a field that is there many times the lowest ones are covered. */
@@ -47,7 +74,12 @@ export function dkimSignature(signed: Signed, key: SigningKey): Promise<string> 
 }
 
 /** DKIM-Signature and ARC-Message-Signature are made alike (RFC 8617 4.1.2). `first` is the tag that tells them apart. */
-export async function messageSignature(name: string, first: string, { fields, bodyHash, names = SIGNED_FIELDS, oversigned = ["from"], time, expires }: Signed, key: SigningKey): Promise<string> {
+export async function messageSignature(
+  name: string,
+  first: string,
+  { fields, bodyHash, names = SIGNED_FIELDS, oversigned = ["from"], time, expires }: Signed,
+  key: SigningKey,
+): Promise<string> {
   const covered = coveredFields(fields, names);
   const list = [...covered.map(([field]) => field), ...oversigned.filter((field) => names.includes(field))];
   const head =
@@ -64,15 +96,23 @@ function coveredFields(fields: readonly string[], names: readonly string[]): [na
     const name = field.slice(0, field.indexOf(":")).trim().toLowerCase();
     if (names.includes(name)) byName.getOrInsertComputed(name, () => []).push(field);
   }
-  return names.flatMap((name) => (byName.get(name) ?? []).toReversed().slice(0, MAX_OF_ONE).map((field): [string, string] => [name, field]));
+  return names.flatMap((name) =>
+    (byName.get(name) ?? [])
+      .toReversed()
+      .slice(0, MAX_OF_ONE)
+      .map((field): [string, string] => [name, field]),
+  );
 }
 
-export const algorithmOf = (key: KeyObject): string => (key.asymmetricKeyType === "ed25519" ? "ed25519-sha256" : "rsa-sha256");
+export const algorithmOf = (key: KeyObject): string =>
+  key.asymmetricKeyType === "ed25519" ? "ed25519-sha256" : "rsa-sha256";
 
 /** `data` as Latin-1 text. RFC 8463 3: Ed25519 signs the hash. */
 export async function signData(key: KeyObject, data: string): Promise<string> {
   const bytes = Buffer.from(data, "latin1");
-  const signature = await (key.asymmetricKeyType === "ed25519" ? sign(null, createHash("sha256").update(bytes).digest(), key) : sign("sha256", bytes, key));
+  const signature = await (key.asymmetricKeyType === "ed25519"
+    ? sign(null, createHash("sha256").update(bytes).digest(), key)
+    : sign("sha256", bytes, key));
   return signature.toString("base64");
 }
 

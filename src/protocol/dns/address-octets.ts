@@ -4,7 +4,11 @@ import { isIPv4 } from "node:net";
 export function addressOctets(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
   // `::` stands for as many groups as are missing; an IPv4 tail for two.
-  const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (tail) => addressOctets(tail).toString("hex").replace(/^(.{4})/, "$1:"));
+  const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (tail) =>
+    addressOctets(tail)
+      .toString("hex")
+      .replace(/^(.{4})/, "$1:"),
+  );
   const [head = "", tail] = text.split("::");
   const groups = (part: string) => (part === "" ? [] : part.split(":"));
   const before = groups(head);

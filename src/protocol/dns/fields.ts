@@ -6,7 +6,21 @@ import { normalParams, presentParams } from "./service-params.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import type { Token } from "./tokens.ts";
 
-export type FieldKind = "u8" | "u16" | "ipv4" | "ipv6" | "host" | "hostOrRoot" | "string" | "text" | "tag" | "hex" | "base64" | "strings" | "params" | "location";
+export type FieldKind =
+  | "u8"
+  | "u16"
+  | "ipv4"
+  | "ipv6"
+  | "host"
+  | "hostOrRoot"
+  | "string"
+  | "text"
+  | "tag"
+  | "hex"
+  | "base64"
+  | "strings"
+  | "params"
+  | "location";
 export type FieldValue = number | string | string[] | Location;
 
 export interface Field {
@@ -37,9 +51,19 @@ export const FIELDS: Record<FieldKind, Field> = {
   tag: { width: 1, read: one, check: checkTag, present: plain },
   hex: { width: undefined, read: joined, check: checkHex, present: plain },
   base64: { width: undefined, read: joined, check: checkBase64, present: plain },
-  strings: { width: undefined, read: (tokens) => tokens.map(({ text }) => text), check: checkStrings, present: (value) => (value as string[]).map(quote).join(" ") },
+  strings: {
+    width: undefined,
+    read: (tokens) => tokens.map(({ text }) => text),
+    check: checkStrings,
+    present: (value) => (value as string[]).map(quote).join(" "),
+  },
   params: { width: undefined, read: presentParams, check: normalParams, present: plain },
-  location: { width: undefined, read: readLocation, check: checkLocation, present: (value) => presentLocation(value as Location) },
+  location: {
+    width: undefined,
+    read: readLocation,
+    check: checkLocation,
+    present: (value) => presentLocation(value as Location),
+  },
 };
 
 function integer(max: number): Field {
@@ -47,7 +71,8 @@ function integer(max: number): Field {
     width: 1,
     read: (tokens) => (/^\d{1,6}$/.test(one(tokens)) ? Number(one(tokens)) : one(tokens)),
     check(value) {
-      if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > max) throw new DnsSyntaxError(`it must be a whole number from 0 to ${max}`);
+      if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > max)
+        throw new DnsSyntaxError(`it must be a whole number from 0 to ${max}`);
       return value;
     },
     present: plain,
@@ -83,7 +108,8 @@ function checkIpv4(value: unknown): string {
 
 /** In the form of RFC 5952, so that one address has one text. */
 function checkIpv6(value: unknown): string {
-  if (typeof value !== "string" || !isIPv6(value) || value.includes("%")) throw new DnsSyntaxError("it is no IPv6 address");
+  if (typeof value !== "string" || !isIPv6(value) || value.includes("%"))
+    throw new DnsSyntaxError("it is no IPv6 address");
   return new URL(`http://[${value}]`).hostname.slice(1, -1);
 }
 
@@ -106,13 +132,15 @@ const MAX_BLOB = 16_384;
 function checkBase64(value: unknown): string {
   const given = text(value).replace(/[ \t]/g, "");
   const bytes = Buffer.from(given, "base64");
-  if (bytes.length === 0 || bytes.toString("base64").replace(/=+$/, "") !== given.replace(/=+$/, "")) throw new DnsSyntaxError("it must be base64");
+  if (bytes.length === 0 || bytes.toString("base64").replace(/=+$/, "") !== given.replace(/=+$/, ""))
+    throw new DnsSyntaxError("it must be base64");
   if (bytes.length > MAX_BLOB) throw new DnsSyntaxError(`it is longer than ${MAX_BLOB} octets`);
   return bytes.toString("base64");
 }
 
 /** Strings beyond 255 octets are parted. */
 function checkStrings(value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0 || !value.every((octets) => typeof octets === "string")) throw new DnsSyntaxError("at least one character-string is needed");
+  if (!Array.isArray(value) || value.length === 0 || !value.every((octets) => typeof octets === "string"))
+    throw new DnsSyntaxError("at least one character-string is needed");
   return value.flatMap((octets) => chunk(octets));
 }

@@ -4,10 +4,27 @@ export { octetsOf, quote } from "./octets.ts";
 export { checkData, MAX_TXT_OCTETS, presentData, readData, RecordDataError, type RecordData } from "./record-data.ts";
 export { type Edns, type Query, readQuery } from "./query.ts";
 export { isRecordType, layoutOf, RECORD_TYPES, type RecordType, typeNumber } from "./record-types.ts";
-export { bareReply, RCODE, type RecordSet, type Reply, UDP_PAYLOAD, udpLimit, writeBareHeader, writeReply } from "./reply.ts";
+export {
+  bareReply,
+  RCODE,
+  type RecordSet,
+  type Reply,
+  UDP_PAYLOAD,
+  udpLimit,
+  writeBareHeader,
+  writeReply,
+} from "./reply.ts";
 export { DnsSyntaxError } from "./syntax-error.ts";
 export { words, type Token } from "./tokens.ts";
-export { readTsigKey, signMessage, TSIG_ALGORITHMS, type TsigAlgorithm, type TsigKey, type TsigVerdict, verifyReply } from "./tsig.ts";
+export {
+  readTsigKey,
+  signMessage,
+  TSIG_ALGORITHMS,
+  type TsigAlgorithm,
+  type TsigKey,
+  type TsigVerdict,
+  verifyReply,
+} from "./tsig.ts";
 export { type Prerequisite, RCODE_NAMES, type Update, type UpdateStep, writeUpdate } from "./update.ts";
 export { dataFromWire } from "./wire-data.ts";
 export { dataToWire, writeData } from "./wire-data-write.ts";

@@ -22,27 +22,44 @@ const MAX_LENGTH = 90_000_000;
 
 /** RFC 1876 3: what may be left out, and what stands for it. */
 const RANGES = {
-  lat_degrees: [0, 90, 0], lat_minutes: [0, 59, 0, 0], lat_seconds: [0, 59.999, 3, 0],
-  long_degrees: [0, 180, 0], long_minutes: [0, 59, 0, 0], long_seconds: [0, 59.999, 3, 0],
-  altitude: [-100_000, 42_849_672.95, 2], size: [0, MAX_LENGTH, 2, 1], precision_horz: [0, MAX_LENGTH, 2, 10_000], precision_vert: [0, MAX_LENGTH, 2, 10],
+  lat_degrees: [0, 90, 0],
+  lat_minutes: [0, 59, 0, 0],
+  lat_seconds: [0, 59.999, 3, 0],
+  long_degrees: [0, 180, 0],
+  long_minutes: [0, 59, 0, 0],
+  long_seconds: [0, 59.999, 3, 0],
+  altitude: [-100_000, 42_849_672.95, 2],
+  size: [0, MAX_LENGTH, 2, 1],
+  precision_horz: [0, MAX_LENGTH, 2, 10_000],
+  precision_vert: [0, MAX_LENGTH, 2, 10],
 } as const satisfies Record<string, Range>;
 
 export function checkLocation(value: unknown): Location {
   if (typeof value !== "object" || value === null) throw new DnsSyntaxError("it must be an object");
   const given = value as Record<string, unknown>;
-  const numbers = Object.fromEntries(Object.entries(RANGES).map(([name, range]) => [name, checkNumber(name, given[name], range)])) as unknown as Location;
+  const numbers = Object.fromEntries(
+    Object.entries(RANGES).map(([name, range]) => [name, checkNumber(name, given[name], range)]),
+  ) as unknown as Location;
   return {
-    lat_degrees: numbers.lat_degrees, lat_minutes: numbers.lat_minutes, lat_seconds: numbers.lat_seconds,
+    lat_degrees: numbers.lat_degrees,
+    lat_minutes: numbers.lat_minutes,
+    lat_seconds: numbers.lat_seconds,
     lat_direction: direction("lat_direction", given.lat_direction, "N", "S"),
-    long_degrees: numbers.long_degrees, long_minutes: numbers.long_minutes, long_seconds: numbers.long_seconds,
+    long_degrees: numbers.long_degrees,
+    long_minutes: numbers.long_minutes,
+    long_seconds: numbers.long_seconds,
     long_direction: direction("long_direction", given.long_direction, "E", "W"),
-    altitude: numbers.altitude, size: numbers.size, precision_horz: numbers.precision_horz, precision_vert: numbers.precision_vert,
+    altitude: numbers.altitude,
+    size: numbers.size,
+    precision_horz: numbers.precision_horz,
+    precision_vert: numbers.precision_vert,
   };
 }
 
 function checkNumber(name: string, value: unknown, [min, max, decimals, fallback]: Range): number {
   if (value === undefined && fallback !== undefined) return fallback;
-  if (typeof value !== "number" || !(value >= min && value <= max)) throw new DnsSyntaxError(`${name} must be a number from ${min} to ${max}`);
+  if (typeof value !== "number" || !(value >= min && value <= max))
+    throw new DnsSyntaxError(`${name} must be a number from ${min} to ${max}`);
   if (decimals === 0 && !Number.isInteger(value)) throw new DnsSyntaxError(`${name} must be a whole number`);
   // Plus zero, so that -0 is 0.
   return Number(value.toFixed(decimals)) + 0;
@@ -72,15 +89,26 @@ export function readLocation(tokens: Token[]): Partial<Location> {
   const latitude = angle(/^[NS]$/i);
   const longitude = angle(/^[EW]$/i);
   const [altitude, size, horizontal, vertical] = [length(), length(), length(), length()];
-  if (left.length > 0) throw new DnsSyntaxError(`nothing is expected after the vertical precision, found ${JSON.stringify(left[0])}`);
+  if (left.length > 0)
+    throw new DnsSyntaxError(`nothing is expected after the vertical precision, found ${JSON.stringify(left[0])}`);
   return defined({
-    lat_degrees: latitude.parts[0], lat_minutes: latitude.parts[1], lat_seconds: latitude.parts[2], lat_direction: latitude.letter,
-    long_degrees: longitude.parts[0], long_minutes: longitude.parts[1], long_seconds: longitude.parts[2], long_direction: longitude.letter,
-    altitude, size, precision_horz: horizontal, precision_vert: vertical,
+    lat_degrees: latitude.parts[0],
+    lat_minutes: latitude.parts[1],
+    lat_seconds: latitude.parts[2],
+    lat_direction: latitude.letter,
+    long_degrees: longitude.parts[0],
+    long_minutes: longitude.parts[1],
+    long_seconds: longitude.parts[2],
+    long_direction: longitude.letter,
+    altitude,
+    size,
+    precision_horz: horizontal,
+    precision_vert: vertical,
   });
 }
 
-const defined = (values: Record<string, unknown>) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+const defined = (values: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 
 function decimal(text: string): number {
   if (!/^-?\d{1,12}(\.\d{1,6})?$/.test(text)) throw new DnsSyntaxError(`${JSON.stringify(text)} is no number`);

@@ -18,7 +18,10 @@ export function normalName(text: string): string {
     if (label === "*" && index === 0) continue;
     if (label === "") throw new DnsSyntaxError("a label of the name is empty");
     if (label.length > 63) throw new DnsSyntaxError("a label of the name is longer than 63 octets");
-    if (!LABEL.test(label)) throw new DnsSyntaxError(`the label ${JSON.stringify(label)} of the name may hold letters, digits, "-" and "_" only`);
+    if (!LABEL.test(label))
+      throw new DnsSyntaxError(
+        `the label ${JSON.stringify(label)} of the name may hold letters, digits, "-" and "_" only`,
+      );
   }
   const name = labels.join(".");
   if (name.length > MAX_NAME) throw new DnsSyntaxError(`the name is longer than ${MAX_NAME} octets`);
@@ -29,7 +32,8 @@ export function normalName(text: string): string {
 function toALabel(label: string): string {
   if (/^[\x21-\x7e]*$/.test(label)) return label.toLowerCase();
   const ascii = domainToASCII(label);
-  if (ascii === "" || ascii.includes(".")) throw new DnsSyntaxError(`the label ${JSON.stringify(label)} is no internationalised domain label (RFC 5891)`);
+  if (ascii === "" || ascii.includes("."))
+    throw new DnsSyntaxError(`the label ${JSON.stringify(label)} is no internationalised domain label (RFC 5891)`);
   return ascii;
 }
 
@@ -47,8 +51,10 @@ export function normalDomain(text: string): string {
   const name = normalName(text.trim());
   const labels = name.split(".");
   if (labels.length < 2) throw new DnsSyntaxError("it is a top-level domain");
-  if (!labels.every((label) => HOST_LABEL.test(label))) throw new DnsSyntaxError("it may hold letters, digits and hyphens only");
-  if (!/^([a-z]{2,}|xn--[a-z0-9-]+)$/.test(labels.at(-1)!)) throw new DnsSyntaxError(`no top-level domain is called ${JSON.stringify(labels.at(-1))}`);
+  if (!labels.every((label) => HOST_LABEL.test(label)))
+    throw new DnsSyntaxError("it may hold letters, digits and hyphens only");
+  if (!/^([a-z]{2,}|xn--[a-z0-9-]+)$/.test(labels.at(-1)!))
+    throw new DnsSyntaxError(`no top-level domain is called ${JSON.stringify(labels.at(-1))}`);
   return name;
 }
 

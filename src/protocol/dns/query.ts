@@ -32,10 +32,19 @@ export function readQuery(message: Buffer, header: Header = readHeader(message)!
   const [questions, answers, authority, additional] = header.counts;
   // RFC 9619 4: exactly one.
   if (questions !== 1) throw new MalformedMessage("a query asks one question");
-  if (answers + authority + additional > MAX_RECORDS) throw new MalformedMessage(`a query has at most ${MAX_RECORDS} records`);
+  if (answers + authority + additional > MAX_RECORDS)
+    throw new MalformedMessage(`a query has at most ${MAX_RECORDS} records`);
   const { name, end } = readPlainName(message, HEADER_OCTETS);
   if (end + 4 > message.length) throw new MalformedMessage("the message ends within the question");
-  const query: Query = { header, name, type: message.readUInt16BE(end), class: message.readUInt16BE(end + 2), question: message.subarray(HEADER_OCTETS, end + 4), edns: undefined, signed: false };
+  const query: Query = {
+    header,
+    name,
+    type: message.readUInt16BE(end),
+    class: message.readUInt16BE(end + 2),
+    question: message.subarray(HEADER_OCTETS, end + 4),
+    edns: undefined,
+    signed: false,
+  };
   let at = end + 4;
   for (let index = 0; index < answers + authority + additional; index++) {
     const record = readRecord(message, at);
@@ -43,7 +52,8 @@ export function readQuery(message: Buffer, header: Header = readHeader(message)!
     if (index < answers + authority) continue;
     if (record.type === OPT) {
       // RFC 6891 6.1.1: one, owned by the root.
-      if (query.edns !== undefined || record.nameEnd !== record.start + 1) throw new MalformedMessage("OPT is there twice, or not at the root");
+      if (query.edns !== undefined || record.nameEnd !== record.start + 1)
+        throw new MalformedMessage("OPT is there twice, or not at the root");
       query.edns = { payload: record.class, version: (record.ttl >> 16) & 255, ok: (record.ttl & 0x8000) !== 0 };
     } else if (record.type === TSIG) {
       query.signed = true;

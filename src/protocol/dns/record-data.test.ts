@@ -29,11 +29,19 @@ describe("record data", () => {
     ["TXT", '""'],
     ["SRV", "10 5 8806 example.com"],
     ["SRV", "0 0 0 ."],
-    ["CAA", '0 ISSUE "letsencrypt.org; validationmethods=dns-01"', '0 issue "letsencrypt.org; validationmethods=dns-01"'],
+    [
+      "CAA",
+      '0 ISSUE "letsencrypt.org; validationmethods=dns-01"',
+      '0 issue "letsencrypt.org; validationmethods=dns-01"',
+    ],
     ["CERT", "9 1 8 TUlJ Q0Y=", "9 1 8 TUlJQ0Y="],
     ["DNSKEY", "257 3 13 mdsswUyr3DPW132mOi8V9xESWE8jTo0dxCjjnopKl+GqJxpVXckHAeF+KkxLbxILfDLUT0rAK9iUzy1L53eKGQ=="],
     ["DS", `60485 5 1 ${"2B".repeat(20)}`, `60485 5 1 ${"2b".repeat(20)}`],
-    ["HTTPS", '1 . alpn=h3,h2 ipv4hint=127.0.0.1 ipv6hint="::1"', '1 . alpn="h3,h2" ipv4hint="127.0.0.1" ipv6hint="::1"'],
+    [
+      "HTTPS",
+      '1 . alpn=h3,h2 ipv4hint=127.0.0.1 ipv6hint="::1"',
+      '1 . alpn="h3,h2" ipv4hint="127.0.0.1" ipv6hint="::1"',
+    ],
     ["SVCB", "0 svc.example.net"],
     ["SVCB", '16 foo.example.org alpn="f\\\\\\\\oo\\\\,bar,h2" key667="hello\\210qoo"'],
     ["LOC", "37 46 46 N 122 23 35 W 0m 100m 0m 0m"],
@@ -54,7 +62,8 @@ describe("record data", () => {
     });
   }
 
-  test("every type is among the forms", () => assert.deepEqual([...new Set(forms.map(([type]) => type))].sort(), [...RECORD_TYPES].sort()));
+  test("every type is among the forms", () =>
+    assert.deepEqual([...new Set(forms.map(([type]) => type))].sort(), [...RECORD_TYPES].sort()));
 
   test("names end with a dot where a master file needs it", () => {
     assert.equal(presentData("MX", read("MX", "10 mail.example.net"), { absolute: true }), "10 mail.example.net.");
@@ -63,7 +72,10 @@ describe("record data", () => {
 
   test("a long text is parted at 255 octets", () => {
     const { strings } = checkData("TXT", { strings: ["x".repeat(600)] });
-    assert.deepEqual((strings as string[]).map(({ length }) => length), [255, 255, 90]);
+    assert.deepEqual(
+      (strings as string[]).map(({ length }) => length),
+      [255, 255, 90],
+    );
   });
 
   const wrong: [RecordType, string, string][] = [
@@ -103,57 +115,92 @@ describe("record data", () => {
   ];
   for (const [type, text, field] of wrong) {
     test(`refuses ${type} ${text.slice(0, 50)}`, () => {
-      assert.throws(() => read(type, text), (err) => {
-        assert.ok(err instanceof RecordDataError, String(err));
-        assert.equal(err.field, field);
-        return true;
-      });
+      assert.throws(
+        () => read(type, text),
+        (err) => {
+          assert.ok(err instanceof RecordDataError, String(err));
+          assert.equal(err.field, field);
+          return true;
+        },
+      );
     });
   }
 
   test("what is presented is read as the same data, relative names and all", () => {
-    fc.assert(fc.property(recordOf(), ({ type, data }) => {
-      assert.deepEqual(read(type, presentData(type, data)), data);
-      assert.deepEqual(readData(type, words(presentData(type, data, { absolute: true })), { apex, origin: "other.example" }), data);
-      assert.deepEqual(checkData(type, data), data);
-    }), { numRuns: 500 });
+    fc.assert(
+      fc.property(recordOf(), ({ type, data }) => {
+        assert.deepEqual(read(type, presentData(type, data)), data);
+        assert.deepEqual(
+          readData(type, words(presentData(type, data, { absolute: true })), { apex, origin: "other.example" }),
+          data,
+        );
+        assert.deepEqual(checkData(type, data), data);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("any text is data or a DnsSyntaxError", () => {
-    fc.assert(fc.property(fc.constantFrom(...RECORD_TYPES), fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.array(fc.constantFrom("10", "1", '"', "\\", "a.b", ".", "\\#", "=", "::1", "N")).map((parts) => parts.join(" "))), (type, text) => {
-      let data: RecordData;
-      try {
-        data = read(type, text);
-      } catch (err) {
-        assert.ok(err instanceof Error && (err.name === "DnsSyntaxError"), String(err));
-        return;
-      }
-      assert.deepEqual(read(type, presentData(type, data)), data);
-    }), { numRuns: 1000 });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...RECORD_TYPES),
+        fc.oneof(
+          fc.string(),
+          fc.string({ unit: "binary" }),
+          fc
+            .array(fc.constantFrom("10", "1", '"', "\\", "a.b", ".", "\\#", "=", "::1", "N"))
+            .map((parts) => parts.join(" ")),
+        ),
+        (type, text) => {
+          let data: RecordData;
+          try {
+            data = read(type, text);
+          } catch (err) {
+            assert.ok(err instanceof Error && err.name === "DnsSyntaxError", String(err));
+            return;
+          }
+          assert.deepEqual(read(type, presentData(type, data)), data);
+        },
+      ),
+      { numRuns: 1000 },
+    );
   });
 });
 
 describe("data in octets", () => {
   test("is read", () => {
     assert.deepEqual(dataFromWire("A", Buffer.from("c0000201", "hex")), { address: "192.0.2.1" });
-    assert.deepEqual(dataFromWire("AAAA", Buffer.from("20010db8000000000000000000000001", "hex")), { address: "2001:db8::1" });
-    assert.deepEqual(dataFromWire("MX", Buffer.from("000a046d61696c0765786d61706c6500", "hex")), { priority: 10, target: "mail.exmaple" });
+    assert.deepEqual(dataFromWire("AAAA", Buffer.from("20010db8000000000000000000000001", "hex")), {
+      address: "2001:db8::1",
+    });
+    assert.deepEqual(dataFromWire("MX", Buffer.from("000a046d61696c0765786d61706c6500", "hex")), {
+      priority: 10,
+      target: "mail.exmaple",
+    });
     assert.deepEqual(dataFromWire("TXT", Buffer.from("0161026263", "hex")), { strings: ["a", "bc"] });
-    assert.deepEqual(dataFromWire("CAA", Buffer.from("000569737375656578", "hex")), { flags: 0, tag: "issue", value: "ex" });
+    assert.deepEqual(dataFromWire("CAA", Buffer.from("000569737375656578", "hex")), {
+      flags: 0,
+      tag: "issue",
+      value: "ex",
+    });
   });
 
   test("that end early or late are refused", () => {
-    for (const hex of ["c00002", "c000020100", ""]) assert.throws(() => dataFromWire("A", Buffer.from(hex, "hex")), { name: "DnsSyntaxError" }, hex);
+    for (const hex of ["c00002", "c000020100", ""])
+      assert.throws(() => dataFromWire("A", Buffer.from(hex, "hex")), { name: "DnsSyntaxError" }, hex);
     assert.throws(() => dataFromWire("MX", Buffer.from("000ac00c", "hex")), { name: "DnsSyntaxError" });
   });
 
   test("never breaks", () => {
-    fc.assert(fc.property(fc.constantFrom(...RECORD_TYPES), fc.uint8Array({ maxLength: 60 }), (type, bytes) => {
-      try {
-        assert.ok(isRecordType(type) && dataFromWire(type, Buffer.from(bytes)));
-      } catch (err) {
-        assert.equal((err as Error).name, "DnsSyntaxError", String(err));
-      }
-    }), { numRuns: 1000 });
+    fc.assert(
+      fc.property(fc.constantFrom(...RECORD_TYPES), fc.uint8Array({ maxLength: 60 }), (type, bytes) => {
+        try {
+          assert.ok(isRecordType(type) && dataFromWire(type, Buffer.from(bytes)));
+        } catch (err) {
+          assert.equal((err as Error).name, "DnsSyntaxError", String(err));
+        }
+      }),
+      { numRuns: 1000 },
+    );
   });
 });

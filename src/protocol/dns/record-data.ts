@@ -35,7 +35,11 @@ export function checkData(type: RecordType, given: Record<string, unknown>): Rec
 }
 
 /** Reads the presentation of data (RFC 1035 5.1). Names without a dot at the end are relative where `origin` says to what, else absolute; `@` is `apex`. */
-export function readData(type: RecordType, tokens: Token[], { apex, origin }: { apex: string; origin?: string }): RecordData {
+export function readData(
+  type: RecordType,
+  tokens: Token[],
+  { apex, origin }: { apex: string; origin?: string },
+): RecordData {
   const layout = layoutOf(type);
   const hostOf = (token: Token) => absoluteName(token, apex, origin);
   const raw: Record<string, unknown> = {};
@@ -47,19 +51,27 @@ export function readData(type: RecordType, tokens: Token[], { apex, origin }: { 
     raw[name] = inField(name, () => read(taken, hostOf));
     at += taken.length;
   }
-  if (at < tokens.length) throw new RecordDataError(layout.at(-1)![0], `nothing is expected after it, found ${JSON.stringify(tokens[at]!.text)}`);
+  if (at < tokens.length)
+    throw new RecordDataError(
+      layout.at(-1)![0],
+      `nothing is expected after it, found ${JSON.stringify(tokens[at]!.text)}`,
+    );
   return checkData(type, type === "LOC" ? (raw.location as Record<string, unknown>) : raw);
 }
 
 /** The presentation of data that checkData made. `absolute` ends names with a dot, as master files need it. */
 export function presentData(type: RecordType, data: RecordData, { absolute = false } = {}): string {
   if (type === "LOC") return FIELDS.location.present(data as unknown as Location, absolute);
-  return layoutOf(type).map(([name, kind]) => FIELDS[kind].present(data[name]!, absolute)).filter((part) => part !== "").join(" ");
+  return layoutOf(type)
+    .map(([name, kind]) => FIELDS[kind].present(data[name]!, absolute))
+    .filter((part) => part !== "")
+    .join(" ");
 }
 
 /** A name as written in a master file: `@`, absolute, or relative to the origin. */
 export function absoluteName({ text, quoted, escaped }: Token, apex: string, origin?: string): string {
-  if (escaped) throw new DnsSyntaxError(`names with escaped characters are not supported, found ${JSON.stringify(text)}`);
+  if (escaped)
+    throw new DnsSyntaxError(`names with escaped characters are not supported, found ${JSON.stringify(text)}`);
   // Names may stand in UTF-8; a word holds its octets.
   const name = Buffer.from(text, "latin1").toString("utf8");
   if (name === "@" && !quoted) return `${origin ?? apex}.`;
@@ -71,7 +83,8 @@ function inField<Result>(field: string, work: () => Result): Result {
   try {
     return work();
   } catch (err) {
-    if (err instanceof DnsSyntaxError && !(err instanceof RecordDataError)) throw new RecordDataError(field, err.message);
+    if (err instanceof DnsSyntaxError && !(err instanceof RecordDataError))
+      throw new RecordDataError(field, err.message);
     throw err;
   }
 }
@@ -88,18 +101,25 @@ function checkTogether(type: RecordType, data: RecordData): void {
   const digest = DIGESTS[type];
   const needed = digest?.octets[data[digest.by] as number];
   if (digest !== undefined && needed !== undefined && (data[digest.in] as string).length !== 2 * needed) {
-    throw new RecordDataError(digest.in, `with ${digest.by} ${data[digest.by] as number} it must be ${needed} octets long`);
+    throw new RecordDataError(
+      digest.in,
+      `with ${digest.by} ${data[digest.by] as number} it must be ${needed} octets long`,
+    );
   }
   if (type === "DNSKEY" && data.protocol !== 3) throw new RecordDataError("protocol", "it must be 3 (RFC 4034 2.1.2)");
   // RFC 9460 2.4.2
-  if ((type === "HTTPS" || type === "SVCB") && data.priority === 0 && data.value !== "") throw new RecordDataError("value", "priority 0 is an alias, which takes no service parameters");
+  if ((type === "HTTPS" || type === "SVCB") && data.priority === 0 && data.value !== "")
+    throw new RecordDataError("value", "priority 0 is an alias, which takes no service parameters");
   // RFC 7505 3
-  if (type === "MX" && data.target === "." && data.priority !== 0) throw new RecordDataError("priority", "a null MX has priority 0");
+  if (type === "MX" && data.target === "." && data.priority !== 0)
+    throw new RecordDataError("priority", "a null MX has priority 0");
   if (type === "URI" && data.target === "") throw new RecordDataError("target", "it is empty");
-  if (type === "NAPTR" && data.regex !== "" && data.replacement !== ".") throw new RecordDataError("replacement", 'it must be "." where there is a regex (RFC 3403 4.1)');
+  if (type === "NAPTR" && data.regex !== "" && data.replacement !== ".")
+    throw new RecordDataError("replacement", 'it must be "." where there is a regex (RFC 3403 4.1)');
   if (type === "TXT") {
     const octets = (data.strings as string[]).reduce((sum, { length }) => sum + length + 1, 0);
-    if (octets > MAX_TXT_OCTETS) throw new RecordDataError("strings", `it takes ${octets} octets, at most ${MAX_TXT_OCTETS} are allowed`);
+    if (octets > MAX_TXT_OCTETS)
+      throw new RecordDataError("strings", `it takes ${octets} octets, at most ${MAX_TXT_OCTETS} are allowed`);
   }
 }
 
@@ -108,9 +128,14 @@ export function readOpaque(tokens: Token[]): Buffer | undefined {
   const [mark, length, ...rest] = tokens;
   if (mark === undefined || mark.text !== "#" || !mark.escaped || mark.quoted) return undefined;
   const hex = rest.map(({ text }) => text).join("");
-  if (!/^\d{1,5}$/.test(length?.text ?? "") || !/^([0-9a-fA-F]{2})*$/.test(hex) || hex.length !== 2 * Number(length!.text)) {
-    throw new DnsSyntaxError("\\# is followed by the number of octets and as many pairs of hexadecimal digits (RFC 3597 5)");
+  if (
+    !/^\d{1,5}$/.test(length?.text ?? "") ||
+    !/^([0-9a-fA-F]{2})*$/.test(hex) ||
+    hex.length !== 2 * Number(length!.text)
+  ) {
+    throw new DnsSyntaxError(
+      "\\# is followed by the number of octets and as many pairs of hexadecimal digits (RFC 3597 5)",
+    );
   }
   return Buffer.from(hex, "hex");
 }
-

@@ -3,7 +3,16 @@ import { HEADER_OCTETS, type Header } from "./wire-reader.ts";
 import { createWireWriter, MessageFull, type WireWriter } from "./wire-writer.ts";
 
 /** RFC 1035 4.1.1, RFC 2136 2.2, RFC 6891 6.1.3. */
-export const RCODE = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, notAuth: 9, badVersion: 16 } as const;
+export const RCODE = {
+  noError: 0,
+  formErr: 1,
+  servFail: 2,
+  nxDomain: 3,
+  notImp: 4,
+  refused: 5,
+  notAuth: 9,
+  badVersion: 16,
+} as const;
 
 /** All records of one name and type. */
 export interface RecordSet {
@@ -27,7 +36,14 @@ export interface Reply {
   reason?: { code: number; text: string };
 }
 
-export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({ rcode, authoritative: false, answer: [], authority: [], additional: [], ...(reason && { reason }) });
+export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({
+  rcode,
+  authoritative: false,
+  answer: [],
+  authority: [],
+  additional: [],
+  ...(reason && { reason }),
+});
 
 /** What we take over UDP, and send at most: no fragments (RFC 9715). */
 export const UDP_PAYLOAD = 1232;
@@ -40,12 +56,14 @@ const RESPONSE = 0x8000;
 const EDE = 15;
 
 /** How long a reply over UDP may be. */
-export const udpLimit = ({ edns }: Query): number => (edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD)));
+export const udpLimit = ({ edns }: Query): number =>
+  edns === undefined ? PLAIN_PAYLOAD : Math.max(PLAIN_PAYLOAD, Math.min(edns.payload, UDP_PAYLOAD));
 
 /** A reply of at most `limit` octets; with TC and without records when they do not fit. */
 export function writeReply(query: Query, reply: Reply, limit: number): Buffer {
   const out = createWireWriter();
-  const opt = query.edns === undefined ? 0 : 11 + (reply.reason === undefined ? 0 : 6 + Buffer.byteLength(reply.reason.text));
+  const opt =
+    query.edns === undefined ? 0 : 11 + (reply.reason === undefined ? 0 : 6 + Buffer.byteLength(reply.reason.text));
   const room = limit - opt;
   out.u16(query.header.id);
   out.u16(RESPONSE | (reply.authoritative ? AA : 0) | (query.header.flags & RD) | (reply.rcode & 15));

@@ -3,7 +3,18 @@ import { words } from "./tokens.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
 /** RFC 9460 14.3.2, and the keys registered since. */
-const KEYS = ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint", "dohpath", "ohttp", "tls-supported-groups"];
+const KEYS = [
+  "mandatory",
+  "alpn",
+  "no-default-alpn",
+  "port",
+  "ipv4hint",
+  "ech",
+  "ipv6hint",
+  "dohpath",
+  "ohttp",
+  "tls-supported-groups",
+];
 
 const keyNumber = (key: string): number => (/^key\d+$/.test(key) ? Number(key.slice(3)) : KEYS.indexOf(key));
 
@@ -11,7 +22,9 @@ const keyNumber = (key: string): number => (/^key\d+$/.test(key) ? Number(key.sl
 export function writeParams(params: string, out: WireWriter): void {
   const parsed = words(params).map(({ text }) => {
     const at = text.indexOf("=");
-    return at === -1 ? { key: keyNumber(text), value: "" } : { key: keyNumber(text.slice(0, at)), value: text.slice(at + 1) };
+    return at === -1
+      ? { key: keyNumber(text), value: "" }
+      : { key: keyNumber(text.slice(0, at)), value: text.slice(at + 1) };
   });
   for (const { key, value } of parsed.sort((a, b) => a.key - b.key)) {
     out.u16(key);
@@ -25,7 +38,11 @@ function valueOctets(name: string | undefined, value: string): Buffer {
   const out = createWireWriter();
   switch (name) {
     case "mandatory":
-      for (const key of value.split(",").map(keyNumber).sort((a, b) => a - b)) out.u16(key);
+      for (const key of value
+        .split(",")
+        .map(keyNumber)
+        .sort((a, b) => a - b))
+        out.u16(key);
       break;
     case "alpn":
       for (const item of listItems(value)) {
@@ -34,11 +51,21 @@ function valueOctets(name: string | undefined, value: string): Buffer {
         out.bytes(octets);
       }
       break;
-    case "port": out.u16(Number(value)); break;
-    case "ipv4hint": case "ipv6hint": for (const address of value.split(",")) out.bytes(addressOctets(address)); break;
-    case "ech": out.bytes(Buffer.from(value, "base64")); break;
-    case "tls-supported-groups": for (const group of value.split(",")) out.u16(Number(group) & 0xffff); break;
-    default: out.bytes(Buffer.from(value, "latin1"));
+    case "port":
+      out.u16(Number(value));
+      break;
+    case "ipv4hint":
+    case "ipv6hint":
+      for (const address of value.split(",")) out.bytes(addressOctets(address));
+      break;
+    case "ech":
+      out.bytes(Buffer.from(value, "base64"));
+      break;
+    case "tls-supported-groups":
+      for (const group of value.split(",")) out.u16(Number(group) & 0xffff);
+      break;
+    default:
+      out.bytes(Buffer.from(value, "latin1"));
   }
   return out.finish();
 }

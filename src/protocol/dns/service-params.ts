@@ -3,7 +3,8 @@ import { quote } from "./octets.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
 import { words, type Token } from "./tokens.ts";
 
-const KEY = /^(mandatory|alpn|no-default-alpn|port|ipv4hint|ech|ipv6hint|dohpath|ohttp|tls-supported-groups|key\d{1,5})$/;
+const KEY =
+  /^(mandatory|alpn|no-default-alpn|port|ipv4hint|ech|ipv6hint|dohpath|ohttp|tls-supported-groups|key\d{1,5})$/;
 
 /** Service parameters of HTTPS and SVCB (RFC 9460 2.1) in one spelling: each key once, values in quotes. */
 export function normalParams(value: unknown): string {
@@ -14,14 +15,19 @@ export function normalParams(value: unknown): string {
 
 export function presentParams(tokens: Token[]): string {
   const seen = new Set<string>();
-  return tokens.map(({ text }) => {
-    const [key, value] = split(text);
-    if (!KEY.test(key)) throw new DnsSyntaxError(`${JSON.stringify(key)} is no service parameter: unregistered ones are written keyNNNNN`);
-    if (seen.has(key)) throw new DnsSyntaxError(`the service parameter ${key} is given twice`);
-    seen.add(key);
-    checkValue(key, value);
-    return value === undefined ? key : `${key}=${quote(value)}`;
-  }).join(" ");
+  return tokens
+    .map(({ text }) => {
+      const [key, value] = split(text);
+      if (!KEY.test(key))
+        throw new DnsSyntaxError(
+          `${JSON.stringify(key)} is no service parameter: unregistered ones are written keyNNNNN`,
+        );
+      if (seen.has(key)) throw new DnsSyntaxError(`the service parameter ${key} is given twice`);
+      seen.add(key);
+      checkValue(key, value);
+      return value === undefined ? key : `${key}=${quote(value)}`;
+    })
+    .join(" ");
 }
 
 function split(text: string): [string, string | undefined] {
@@ -33,9 +39,11 @@ function checkValue(key: string, value: string | undefined): void {
   const list = value?.split(",") ?? [];
   const wrong = (need: string) => new DnsSyntaxError(`the service parameter ${key} needs ${need}`);
   if (key === "no-default-alpn" && value !== undefined) throw wrong("no value");
-  if (key === "port" && !(value !== undefined && /^\d{1,5}$/.test(value) && Number(value) <= 65_535)) throw wrong("a port from 0 to 65535");
+  if (key === "port" && !(value !== undefined && /^\d{1,5}$/.test(value) && Number(value) <= 65_535))
+    throw wrong("a port from 0 to 65535");
   if (key === "ipv4hint" && !(list.length > 0 && list.every(isIPv4))) throw wrong("IPv4 addresses, joined by commas");
   if (key === "ipv6hint" && !(list.length > 0 && list.every(isIPv6))) throw wrong("IPv6 addresses, joined by commas");
-  if ((key === "alpn" || key === "mandatory") && !(list.length > 0 && list.every((item) => item !== ""))) throw wrong("names, joined by commas");
+  if ((key === "alpn" || key === "mandatory") && !(list.length > 0 && list.every((item) => item !== "")))
+    throw wrong("names, joined by commas");
   if (key === "ech" && !(value !== undefined && /^[A-Za-z0-9+/]+={0,2}$/.test(value))) throw wrong("base64");
 }

@@ -27,7 +27,7 @@ export function* entries(text: string): Generator<Entry> {
   let depth = 0;
   let opened = 0;
   let entry: Entry = { line, blank: false, tokens: [], comment: "" };
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const char = text[at]!;
     if (char === "\n" || (char === "\r" && text[at + 1] === "\n")) {
       at += char === "\n" ? 1 : 2;
@@ -62,9 +62,10 @@ export function* entries(text: string): Generator<Entry> {
 /** The words of record data on its own. Semicolons and parentheses are ordinary characters: there are no lines here. */
 export function words(text: string): Token[] {
   // oxlint-disable-next-line no-control-regex
-  if (/[\0-\x08\x0a-\x1f\x7f]/.test(text)) throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(text))
+    throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
   const found: Token[] = [];
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     if (text[at] === " " || text[at] === "\t") {
       at++;
       continue;

@@ -6,17 +6,31 @@ import { signMessage, type TsigKey, verifyReply } from "./tsig.ts";
 const key: TsigKey = { name: "key.example", algorithm: "hmac-sha256", secret: Buffer.from("secret") };
 const NOW = Date.UTC(2026, 1, 1);
 const u16 = (value: number) => Buffer.from([value >> 8, value & 255]);
-const name = (text: string) => Buffer.concat([...text.split(".").map((label) => Buffer.from([label.length, ...Buffer.from(label)])), Buffer.of(0)]);
+const name = (text: string) =>
+  Buffer.concat([...text.split(".").map((label) => Buffer.from([label.length, ...Buffer.from(label)])), Buffer.of(0)]);
 const time48 = (seconds: number) => Buffer.from(seconds.toString(16).padStart(12, "0"), "hex");
 
 /** A message with only a header, with the id of the request. */
 const empty = Buffer.concat([u16(7), u16(0xa800), Buffer.alloc(8)]);
 
 /** A reply signed over the request's MAC with its length, the message and the TSIG variables (RFC 8945 4.3). */
-function signedReply(requestMac: Buffer, { seconds = NOW / 1000, fudge = 300, error = 0, secret = key.secret, id = 7 } = {}): Buffer {
+function signedReply(
+  requestMac: Buffer,
+  { seconds = NOW / 1000, fudge = 300, error = 0, secret = key.secret, id = 7 } = {},
+): Buffer {
   const head = [time48(seconds), u16(fudge)];
-  const variables = Buffer.concat([name(key.name), u16(255), Buffer.alloc(4), name(key.algorithm), ...head, u16(error), u16(0)]);
-  const mac = createHmac("sha256", secret).update(Buffer.concat([u16(requestMac.length), requestMac, empty, variables])).digest();
+  const variables = Buffer.concat([
+    name(key.name),
+    u16(255),
+    Buffer.alloc(4),
+    name(key.algorithm),
+    ...head,
+    u16(error),
+    u16(0),
+  ]);
+  const mac = createHmac("sha256", secret)
+    .update(Buffer.concat([u16(requestMac.length), requestMac, empty, variables]))
+    .digest();
   const data = Buffer.concat([name(key.algorithm), ...head, u16(mac.length), mac, u16(id), u16(error), u16(0)]);
   const record = Buffer.concat([name(key.name), u16(250), u16(255), Buffer.alloc(4), u16(data.length), data]);
   const message = Buffer.concat([empty, record]);
@@ -29,8 +43,10 @@ const verdict = (reply: Buffer, now = NOW) => verifyReply(reply, key, mac, now);
 
 test("accepts a reply within its fudge and rejects it one second later (RFC 8945 5.2.3)", () => {
   assert.equal(verdict(signedReply(mac)), "good");
-  for (const seconds of [300, -300]) assert.equal(verdict(signedReply(mac), NOW + seconds * 1000), "good", String(seconds));
-  for (const seconds of [301, -301]) assert.equal(verdict(signedReply(mac), NOW + seconds * 1000), "badTime", String(seconds));
+  for (const seconds of [300, -300])
+    assert.equal(verdict(signedReply(mac), NOW + seconds * 1000), "good", String(seconds));
+  for (const seconds of [301, -301])
+    assert.equal(verdict(signedReply(mac), NOW + seconds * 1000), "badTime", String(seconds));
 });
 
 test("rejects a reply to another request, with another key or with a changed message as forged", () => {

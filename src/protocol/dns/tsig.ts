@@ -17,7 +17,8 @@ export interface TsigKey {
 export function readTsigKey(text: string): TsigKey | undefined {
   const [algorithm, name, secret, ...more] = text.split(":");
   const known = TSIG_ALGORITHMS.find((one) => one === algorithm?.toLowerCase());
-  if (known === undefined || !name || !secret || more.length > 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(secret)) return undefined;
+  if (known === undefined || !name || !secret || more.length > 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(secret))
+    return undefined;
   return { name: name.toLowerCase().replace(/\.$/, ""), algorithm: known, secret: Buffer.from(secret, "base64") };
 }
 
@@ -27,7 +28,11 @@ export type TsigVerdict = "good" | "unsigned" | "forged" | "badSignature" | "bad
 const TSIG = 250;
 const ANY = 255;
 const FUDGE_S = 300;
-const COMPLAINTS = new Map<number, TsigVerdict>([[16, "badSignature"], [17, "badKey"], [18, "badTime"]]);
+const COMPLAINTS = new Map<number, TsigVerdict>([
+  [16, "badSignature"],
+  [17, "badKey"],
+  [18, "badTime"],
+]);
 
 /** `message` with the signature as its last record. `mac` is needed to verify the reply. `now`: epoch milliseconds. */
 export function signMessage(message: Buffer, key: TsigKey, now: number): { signed: Buffer; mac: Buffer } {
@@ -71,7 +76,8 @@ export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now
   return Math.abs(tsig.time - Math.floor(now / 1000)) > tsig.fudge ? "badTime" : "good";
 }
 
-const macOf = ({ algorithm, secret }: TsigKey, parts: Buffer[]) => parts.reduce((hmac, part) => hmac.update(part), createHmac(algorithm.slice("hmac-".length), secret)).digest();
+const macOf = ({ algorithm, secret }: TsigKey, parts: Buffer[]) =>
+  parts.reduce((hmac, part) => hmac.update(part), createHmac(algorithm.slice("hmac-".length), secret)).digest();
 
 /** RFC 8945 4.3.3. */
 function variables(key: TsigKey, time: number, error: number, other: Buffer): Buffer {
@@ -109,7 +115,11 @@ function readTsig({ data }: RawRecord) {
   const macLength = data.readUInt16BE(at + 8);
   const rest = at + 10 + macLength;
   return {
-    time: data.readUIntBE(at, 6), fudge: data.readUInt16BE(at + 6), mac: data.subarray(at + 10, rest),
-    originalId: data.readUInt16BE(rest), error: data.readUInt16BE(rest + 2), other: data.subarray(rest + 6, rest + 6 + data.readUInt16BE(rest + 4)),
+    time: data.readUIntBE(at, 6),
+    fudge: data.readUInt16BE(at + 6),
+    mac: data.subarray(at + 10, rest),
+    originalId: data.readUInt16BE(rest),
+    error: data.readUInt16BE(rest + 2),
+    other: data.subarray(rest + 6, rest + 6 + data.readUInt16BE(rest + 4)),
   };
 }

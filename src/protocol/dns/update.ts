@@ -38,7 +38,9 @@ export function writeUpdate({ id, zone, prerequisites, steps }: Update): Buffer 
   out.u16(typeNumber("SOA"));
   out.u16(CLASS.in);
   for (const one of prerequisites) {
-    if (one.kind === "set") for (const data of one.data) record(out, one.name, typeNumber(one.type), CLASS.in, 0, () => writeData(one.type, data, out));
+    if (one.kind === "set")
+      for (const data of one.data)
+        record(out, one.name, typeNumber(one.type), CLASS.in, 0, () => writeData(one.type, data, out));
     else record(out, one.name, one.kind === "nameFree" ? ANY_TYPE : typeNumber(one.type), CLASS.none, 0);
   }
   for (const step of steps) {
@@ -49,7 +51,14 @@ export function writeUpdate({ id, zone, prerequisites, steps }: Update): Buffer 
   return out.finish();
 }
 
-function record(out: WireWriter, name: string, type: number, classOf: number, ttl: number, data: () => void = () => {}): void {
+function record(
+  out: WireWriter,
+  name: string,
+  type: number,
+  classOf: number,
+  ttl: number,
+  data: () => void = () => {},
+): void {
   out.name(name, false);
   out.u16(type);
   out.u16(classOf);
@@ -58,5 +67,17 @@ function record(out: WireWriter, name: string, type: number, classOf: number, tt
 }
 
 /** RFC 1035 4.1.1, RFC 2136 2.2. */
-export const RCODE_NAMES = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH", "NOTZONE"] as const;
+export const RCODE_NAMES = [
+  "NOERROR",
+  "FORMERR",
+  "SERVFAIL",
+  "NXDOMAIN",
+  "NOTIMP",
+  "REFUSED",
+  "YXDOMAIN",
+  "YXRRSET",
+  "NXRRSET",
+  "NOTAUTH",
+  "NOTZONE",
+] as const;
 export type RcodeName = (typeof RCODE_NAMES)[number];

@@ -10,16 +10,25 @@ import { dataToWire } from "./wire-data-write.ts";
 import { dataFromWire } from "./wire-data.ts";
 import { createWireWriter } from "./wire-writer.ts";
 
-const wire = (type: RecordType, text: string) => dataToWire(type, readData(type, words(text), { apex: "example.com" })).toString("hex");
+const wire = (type: RecordType, text: string) =>
+  dataToWire(type, readData(type, words(text), { apex: "example.com" })).toString("hex");
 
 describe("record data as octets", () => {
   test("is read back as the same data", () => {
     const types = RECORD_TYPES.filter((type) => !["LOC", "HTTPS", "SVCB"].includes(type));
-    fc.assert(fc.property(recordOf(types), ({ type, data }) => assert.deepEqual(dataFromWire(type, dataToWire(type, data)), data)), { numRuns: 500 });
+    fc.assert(
+      fc.property(recordOf(types), ({ type, data }) =>
+        assert.deepEqual(dataFromWire(type, dataToWire(type, data)), data),
+      ),
+      { numRuns: 500 },
+    );
   });
 
   test("of LOC, HTTPS and SVCB can be written whatever it is", () => {
-    fc.assert(fc.property(recordOf(["LOC", "HTTPS", "SVCB"]), ({ type, data }) => void dataToWire(type, data)), { numRuns: 300 });
+    fc.assert(
+      fc.property(recordOf(["LOC", "HTTPS", "SVCB"]), ({ type, data }) => void dataToWire(type, data)),
+      { numRuns: 300 },
+    );
   });
 
   // RFC 9460 appendix D.
@@ -28,20 +37,41 @@ describe("record data as octets", () => {
     ["SVCB", "1 .", "000100"],
     ["SVCB", "16 foo.example.com port=53", "001003666f6f076578616d706c6503636f6d00000300020035"],
     ["SVCB", "1 foo.example.com key667=hello", "000103666f6f076578616d706c6503636f6d00029b000568656c6c6f"],
-    ["SVCB", '1 foo.example.com key667="hello\\210qoo"', "000103666f6f076578616d706c6503636f6d00029b000968656c6c6fd2716f6f"],
-    ["SVCB", '1 foo.example.com ipv6hint="2001:db8::1,2001:db8::53:1"', "000103666f6f076578616d706c6503636f6d000006002020010db800000000000000000000000120010db8000000000000000000530001"],
-    ["SVCB", '16 foo.example.org alpn="h2,h3-19" mandatory="ipv4hint,alpn" ipv4hint="192.0.2.1"', "001003666f6f076578616d706c65036f7267000000000400010004000100090268320568332d313900040004c0000201"],
-    ["SVCB", '16 foo.example.org alpn="f\\\\\\\\oo\\\\,bar,h2"', "001003666f6f076578616d706c65036f7267000001000c08665c6f6f2c626172026832"],
+    [
+      "SVCB",
+      '1 foo.example.com key667="hello\\210qoo"',
+      "000103666f6f076578616d706c6503636f6d00029b000968656c6c6fd2716f6f",
+    ],
+    [
+      "SVCB",
+      '1 foo.example.com ipv6hint="2001:db8::1,2001:db8::53:1"',
+      "000103666f6f076578616d706c6503636f6d000006002020010db800000000000000000000000120010db8000000000000000000530001",
+    ],
+    [
+      "SVCB",
+      '16 foo.example.org alpn="h2,h3-19" mandatory="ipv4hint,alpn" ipv4hint="192.0.2.1"',
+      "001003666f6f076578616d706c65036f7267000000000400010004000100090268320568332d313900040004c0000201",
+    ],
+    [
+      "SVCB",
+      '16 foo.example.org alpn="f\\\\\\\\oo\\\\,bar,h2"',
+      "001003666f6f076578616d706c65036f7267000001000c08665c6f6f2c626172026832",
+    ],
     // RFC 1876 2, reckoned by hand: 2^31 +/- thousandths of a second of arc, 10,000,000 - 2400 cm, 3 * 10^3 cm.
     ["LOC", "42 21 54 N 71 06 18 W -24m 30m", "0033161389172dd070be15f000988d20"],
   ];
   for (const [type, text, expected] of vectors) test(`${type} ${text}`, () => assert.equal(wire(type, text), expected));
 
   test("addresses", () => {
-    fc.assert(fc.property(fc.ipV6(), (address) => {
-      const octets = addressOctets(address);
-      assert.equal(new URL(`http://[${octets.toString("hex").match(/.{4}/g)!.join(":")}]`).hostname, new URL(`http://[${address}]`).hostname);
-    }));
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        const octets = addressOctets(address);
+        assert.equal(
+          new URL(`http://[${octets.toString("hex").match(/.{4}/g)!.join(":")}]`).hostname,
+          new URL(`http://[${address}]`).hostname,
+        );
+      }),
+    );
     assert.deepEqual([...addressOctets("192.0.2.255")], [192, 0, 2, 255]);
   });
 });

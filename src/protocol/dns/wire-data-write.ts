@@ -16,17 +16,41 @@ export function writeData(type: RecordType, data: RecordData, out: WireWriter): 
   for (const [field, kind] of layoutOf(type)) {
     const value = data[field]!;
     switch (kind) {
-      case "u8": out.u8(value as number); break;
-      case "u16": out.u16(value as number); break;
-      case "ipv4": case "ipv6": out.bytes(addressOctets(value as string)); break;
-      case "host": case "hostOrRoot": out.name(value as string, compress); break;
-      case "string": case "tag": writeString(value as string, out); break;
-      case "text": out.bytes(Buffer.from(value as string, "latin1")); break;
-      case "hex": out.bytes(Buffer.from(value as string, "hex")); break;
-      case "base64": out.bytes(Buffer.from(value as string, "base64")); break;
-      case "strings": for (const string of value as string[]) writeString(string, out); break;
-      case "params": writeParams(value as string, out); break;
-      case "location": break;
+      case "u8":
+        out.u8(value as number);
+        break;
+      case "u16":
+        out.u16(value as number);
+        break;
+      case "ipv4":
+      case "ipv6":
+        out.bytes(addressOctets(value as string));
+        break;
+      case "host":
+      case "hostOrRoot":
+        out.name(value as string, compress);
+        break;
+      case "string":
+      case "tag":
+        writeString(value as string, out);
+        break;
+      case "text":
+        out.bytes(Buffer.from(value as string, "latin1"));
+        break;
+      case "hex":
+        out.bytes(Buffer.from(value as string, "hex"));
+        break;
+      case "base64":
+        out.bytes(Buffer.from(value as string, "base64"));
+        break;
+      case "strings":
+        for (const string of value as string[]) writeString(string, out);
+        break;
+      case "params":
+        writeParams(value as string, out);
+        break;
+      case "location":
+        break;
     }
   }
 }

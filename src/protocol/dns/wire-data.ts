@@ -7,7 +7,8 @@ import { DnsSyntaxError } from "./syntax-error.ts";
  * everybody writes in words. Throws DnsSyntaxError.
  */
 export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
-  if (type === "LOC" || type === "HTTPS" || type === "SVCB") throw new DnsSyntaxError(`data of ${type} is not read from octets: write it in words`);
+  if (type === "LOC" || type === "HTTPS" || type === "SVCB")
+    throw new DnsSyntaxError(`data of ${type} is not read from octets: write it in words`);
   let at = 0;
   const take = (length: number) => {
     if (at + length > bytes.length) throw new DnsSyntaxError("the octets end too early");
@@ -34,14 +35,18 @@ export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
     u16: () => take(2).readUInt16BE(),
     ipv4: () => take(4).join("."),
     ipv6: () => take(16).toString("hex").match(/.{4}/g)!.join(":"),
-    host: name, hostOrRoot: name,
-    string, tag: string,
+    host: name,
+    hostOrRoot: name,
+    string,
+    tag: string,
     text: () => rest().toString("latin1"),
     hex: () => rest().toString("hex"),
     base64: () => rest().toString("base64"),
     strings,
   };
-  const raw = Object.fromEntries(layoutOf(type).map(([field, kind]) => [field, readers[kind as keyof typeof readers]()]));
+  const raw = Object.fromEntries(
+    layoutOf(type).map(([field, kind]) => [field, readers[kind as keyof typeof readers]()]),
+  );
   if (at < bytes.length) throw new DnsSyntaxError(`${bytes.length - at} octets are left over`);
   return checkData(type, raw);
 }

@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MalformedMessage, readPlainName } from "./wire-reader.ts";
 
-const wire = (...lengths: number[]) => Buffer.concat([...lengths.map((length) => Buffer.concat([Buffer.of(length), Buffer.alloc(length, "a")])), Buffer.of(0)]);
+const wire = (...lengths: number[]) =>
+  Buffer.concat([
+    ...lengths.map((length) => Buffer.concat([Buffer.of(length), Buffer.alloc(length, "a")])),
+    Buffer.of(0),
+  ]);
 
 test("limits a name to 255 octets including length octets and root (RFC 1035 2.3.4)", () => {
   const longest = wire(63, 63, 63, 61);

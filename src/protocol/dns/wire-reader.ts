@@ -20,7 +20,11 @@ export function readHeader(message: Buffer): Header | undefined {
   if (message.length < HEADER_OCTETS) return undefined;
   const flags = message.readUInt16BE(2);
   return {
-    id: message.readUInt16BE(0), flags, response: (flags & 0x8000) !== 0, opcode: (flags >> 11) & 15, rcode: flags & 15,
+    id: message.readUInt16BE(0),
+    flags,
+    response: (flags & 0x8000) !== 0,
+    opcode: (flags >> 11) & 15,
+    rcode: flags & 15,
     counts: [message.readUInt16BE(4), message.readUInt16BE(6), message.readUInt16BE(8), message.readUInt16BE(10)],
   };
 }
@@ -46,7 +50,9 @@ export function readPlainName(message: Buffer, offset: number): { name: string; 
 
 const labelText = (label: string) => {
   const lower = label.toLowerCase();
-  return /^[a-z0-9_*/-]*$/.test(lower) ? lower : asciiLower(label).replace(/[^a-z0-9_*/-]/g, (char) => `\\${String(char.charCodeAt(0)).padStart(3, "0")}`);
+  return /^[a-z0-9_*/-]*$/.test(lower)
+    ? lower
+    : asciiLower(label).replace(/[^a-z0-9_*/-]/g, (char) => `\\${String(char.charCodeAt(0)).padStart(3, "0")}`);
 };
 
 // String.toLowerCase also changes letters beyond ASCII, which DNS tells apart (RFC 4343 3).
@@ -54,7 +60,7 @@ const asciiLower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.t
 
 /** Where a name ends, compressed or not. */
 export function skipName(message: Buffer, offset: number): number {
-  for (let at = offset; ; ) {
+  for (let at = offset; ;) {
     const length = octet(message, at);
     if (length === 0) return at + 1;
     if (length >= 0xc0) {
@@ -84,8 +90,13 @@ export function readRecord(message: Buffer, start: number): RawRecord {
   const end = nameEnd + 10 + message.readUInt16BE(nameEnd + 8);
   if (end > message.length) throw new MalformedMessage("the message ends within the data of a record");
   return {
-    start, nameEnd, type: message.readUInt16BE(nameEnd), class: message.readUInt16BE(nameEnd + 2), ttl: message.readUInt32BE(nameEnd + 4),
-    data: message.subarray(nameEnd + 10, end), end,
+    start,
+    nameEnd,
+    type: message.readUInt16BE(nameEnd),
+    class: message.readUInt16BE(nameEnd + 2),
+    ttl: message.readUInt32BE(nameEnd + 4),
+    data: message.subarray(nameEnd + 10, end),
+    end,
   };
 }
 

@@ -37,7 +37,8 @@ export function createWireWriter(): WireWriter {
     const at = length;
     length += octets;
     if (length > MAX_MESSAGE) throw new MessageFull(`a DNS message holds at most ${MAX_MESSAGE} octets`);
-    if (length > buffer.length) buffer = Buffer.concat([buffer.subarray(0, at)], Math.min(MAX_MESSAGE, Math.max(2 * buffer.length, length)));
+    if (length > buffer.length)
+      buffer = Buffer.concat([buffer.subarray(0, at)], Math.min(MAX_MESSAGE, Math.max(2 * buffer.length, length)));
     return at;
   }
 
@@ -79,7 +80,7 @@ export function createWireWriter(): WireWriter {
     },
     remember(name, offset) {
       let at = offset;
-      for (let rest = name; rest !== "" && at <= MAX_POINTER; ) {
+      for (let rest = name; rest !== "" && at <= MAX_POINTER;) {
         names.set(rest, at);
         // Its labels may be written otherwise there, but each is as long as the octet before it says.
         at += 1 + buffer[at]!;

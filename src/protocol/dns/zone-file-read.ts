@@ -62,7 +62,8 @@ export function readZoneFile(text: string, { origin, maxRecords = 200_000, maxPr
   return { records, problems };
 }
 
-const describe = (thrown: unknown) => (thrown instanceof RecordDataError ? `${thrown.field}: ${thrown.message}` : messageOf(thrown));
+const describe = (thrown: unknown) =>
+  thrown instanceof RecordDataError ? `${thrown.field}: ${thrown.message}` : messageOf(thrown);
 
 interface State {
   apex: string;
@@ -78,22 +79,32 @@ const isDirective = ({ blank, tokens }: Entry) => !blank && !tokens[0]!.quoted &
 
 function obey({ tokens: [word, value, extra] }: Entry, state: State): void {
   const directive = word!.text.toUpperCase();
-  if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE")) throw new DnsSyntaxError(`${directive} takes one value`);
+  if (value === undefined || (extra !== undefined && directive !== "$INCLUDE" && directive !== "$GENERATE"))
+    throw new DnsSyntaxError(`${directive} takes one value`);
   if (directive === "$ORIGIN") state.origin = normalName(absoluteName(value, state.apex, state.origin));
   else if (directive === "$TTL") state.defaultTtl = needTtl(value.text);
-  else if (directive === "$INCLUDE") throw new DnsSyntaxError("$INCLUDE is not supported: put the records of that file in its place");
-  else if (directive === "$GENERATE") throw new DnsSyntaxError("$GENERATE is not supported: write the records it stands for");
+  else if (directive === "$INCLUDE")
+    throw new DnsSyntaxError("$INCLUDE is not supported: put the records of that file in its place");
+  else if (directive === "$GENERATE")
+    throw new DnsSyntaxError("$GENERATE is not supported: write the records it stands for");
   else throw new DnsSyntaxError(`there is no directive ${directive}`);
 }
 
 function readRecord({ line, blank, tokens, comment }: Entry, state: State): ZoneFileRecord {
   let at = 0;
   if (!blank) state.owner = normalName(absoluteName(tokens[at++]!, state.apex, state.origin));
-  if (state.owner === undefined) throw new DnsSyntaxError("the first record has no owner name: the line begins with white space");
+  if (state.owner === undefined)
+    throw new DnsSyntaxError("the first record has no owner name: the line begins with white space");
   const { ttl: stated, type, end } = readHead(tokens, at);
   if (stated !== undefined) state.lastTtl = stated;
   const rest = tokens.slice(end);
-  const record: ZoneFileRecord = { line, name: state.owner, ttl: stated ?? state.defaultTtl ?? state.lastTtl, type, comment };
+  const record: ZoneFileRecord = {
+    line,
+    name: state.owner,
+    ttl: stated ?? state.defaultTtl ?? state.lastTtl,
+    type,
+    comment,
+  };
   if (type === "SOA") return soa(record, rest, state);
   const opaque = readOpaque(rest);
   if (!isRecordType(type)) return { ...record, ...(opaque !== undefined && { opaque }) };
@@ -107,7 +118,8 @@ function readHead(tokens: Token[], from: number): { ttl: number | undefined; typ
   for (let at = from; at < tokens.length; at++) {
     const word = tokens[at]!.text.toUpperCase();
     if (word === "IN" && !inClass) inClass = true;
-    else if (["CH", "HS", "CS"].includes(word) || /^CLASS\d+$/.test(word) && word !== "CLASS1") throw new DnsSyntaxError(`class ${word} is not supported, only IN is`);
+    else if (["CH", "HS", "CS"].includes(word) || (/^CLASS\d+$/.test(word) && word !== "CLASS1"))
+      throw new DnsSyntaxError(`class ${word} is not supported, only IN is`);
     else if (word === "CLASS1" && !inClass) inClass = true;
     else if (ttl === undefined && isTtl(word)) ttl = needTtl(word);
     else if (isTypeWord(word)) return { ttl, type: typeWord(word), end: at + 1 };
@@ -133,7 +145,9 @@ const MAX_TTL = 2 ** 31 - 1;
 function needTtl(text: string): number {
   const word = text.toUpperCase();
   if (!isTtl(word)) throw new DnsSyntaxError(`a TTL is expected, found ${JSON.stringify(text)}`);
-  const seconds = /^\d+$/.test(word) ? Number(word) : [...word.matchAll(/(\d+)([SMHDW])/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
+  const seconds = /^\d+$/.test(word)
+    ? Number(word)
+    : [...word.matchAll(/(\d+)([SMHDW])/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
   if (seconds > MAX_TTL) throw new DnsSyntaxError(`the TTL ${text} is larger than ${MAX_TTL}`);
   return seconds;
 }

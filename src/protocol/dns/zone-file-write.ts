@@ -9,10 +9,12 @@ export interface WritableRecord {
 }
 
 /** One line of a master file, with everything absolute, so that no line depends on another. */
-export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string => line(record, record.type, presentData(record.type, record.data, { absolute: true }));
+export const zoneFileLine = (record: WritableRecord & { type: RecordType; data: RecordData }): string =>
+  line(record, record.type, presentData(record.type, record.data, { absolute: true }));
 
 /** The same for a type without a layout (RFC 3597 5). */
-export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string => line(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
+export const opaqueLine = (record: WritableRecord & { type: string; opaque: Buffer }): string =>
+  line(record, record.type, `\\# ${record.opaque.length} ${record.opaque.toString("hex")}`.trimEnd());
 
 export interface StartOfAuthority {
   nameServer: string;
@@ -24,7 +26,11 @@ export const SOA_TIMES = { ttl: 3600, refresh: 10_000, retry: 2400, expire: 604_
 
 /** The zone's own record; times as most registries recommend them (RIPE 203). */
 export const soaLine = (zone: string, { nameServer, serial }: StartOfAuthority): string =>
-  line({ name: zone, ttl: SOA_TIMES.ttl }, "SOA", `${nameServer}. hostmaster.${zone}. ${serial} ${SOA_TIMES.refresh} ${SOA_TIMES.retry} ${SOA_TIMES.expire} ${SOA_TIMES.minimum}`);
+  line(
+    { name: zone, ttl: SOA_TIMES.ttl },
+    "SOA",
+    `${nameServer}. hostmaster.${zone}. ${serial} ${SOA_TIMES.refresh} ${SOA_TIMES.retry} ${SOA_TIMES.expire} ${SOA_TIMES.minimum}`,
+  );
 
 function line({ name, ttl, comment }: WritableRecord, type: string, data: string): string {
   const remark = comment?.replace(/[\r\n]+/g, " ").trim() ?? "";

@@ -11,12 +11,18 @@ const read = (text: string) => readZoneFile(text, { origin: "example.com" });
 const shown = (text: string) => {
   const { records, problems } = read(text);
   assert.deepEqual(problems, []);
-  return records.map(({ name, ttl, type, data, opaque }) => [name, ttl, type, data && isRecordType(type) ? presentData(type, data) : (opaque?.toString("hex") ?? null)]);
+  return records.map(({ name, ttl, type, data, opaque }) => [
+    name,
+    ttl,
+    type,
+    data && isRecordType(type) ? presentData(type, data) : (opaque?.toString("hex") ?? null),
+  ]);
 };
 
 describe("a master file", () => {
   test("of every spelling RFC 1035 knows", () => {
-    assert.deepEqual(shown(`
+    assert.deepEqual(
+      shown(`
 $TTL 1h30m
 $ORIGIN example.com.
 @   IN  SOA  ns1 host\\.master ( 2024010101 ; serial
@@ -36,29 +42,40 @@ host A 192.0.2.3
 $ORIGIN .
 absolute.example.com A 192.0.2.4
 other.example.com. CLASS1 TYPE1 192.0.2.5
-`), [
-      ["example.com", 5400, "SOA", null],
-      ["example.com", 5400, "NS", "ns1.example.com"],
-      ["example.com", 5400, "NS", "ns2.example.net"],
-      ["example.com", 5400, "MX", "10 mail.example.com"],
-      ["ns1.example.com", 300, "A", "192.0.2.1"],
-      ["ns1.example.com", 400, "AAAA", "2001:db8::1"],
-      ["www.example.com", 5400, "CNAME", "example.com"],
-      ["*.w.example.com", 5400, "A", "192.0.2.9"],
-      ["txt.example.com", 5400, "TXT", '"one ; no comment" "two" "three (3)"'],
-      ["host.sub.example.com", 5400, "A", "192.0.2.3"],
-      ["absolute.example.com", 5400, "A", "192.0.2.4"],
-      ["other.example.com", 5400, "A", "192.0.2.5"],
-    ]);
+`),
+      [
+        ["example.com", 5400, "SOA", null],
+        ["example.com", 5400, "NS", "ns1.example.com"],
+        ["example.com", 5400, "NS", "ns2.example.net"],
+        ["example.com", 5400, "MX", "10 mail.example.com"],
+        ["ns1.example.com", 300, "A", "192.0.2.1"],
+        ["ns1.example.com", 400, "AAAA", "2001:db8::1"],
+        ["www.example.com", 5400, "CNAME", "example.com"],
+        ["*.w.example.com", 5400, "A", "192.0.2.9"],
+        ["txt.example.com", 5400, "TXT", '"one ; no comment" "two" "three (3)"'],
+        ["host.sub.example.com", 5400, "A", "192.0.2.3"],
+        ["absolute.example.com", 5400, "A", "192.0.2.4"],
+        ["other.example.com", 5400, "A", "192.0.2.5"],
+      ],
+    );
   });
 
   test("without $TTL: the TTL stated last holds on, the minimum of SOA before that", () => {
-    assert.deepEqual(shown("a A 192.0.2.1\n").map(([, ttl]) => ttl), [undefined]);
-    assert.deepEqual(shown("@ SOA ns1 root 1 2 3 4 900\na A 192.0.2.1\nb 60 A 192.0.2.1\nc A 192.0.2.1\n").map(([, ttl]) => ttl), [900, 900, 60, 60]);
+    assert.deepEqual(
+      shown("a A 192.0.2.1\n").map(([, ttl]) => ttl),
+      [undefined],
+    );
+    assert.deepEqual(
+      shown("@ SOA ns1 root 1 2 3 4 900\na A 192.0.2.1\nb 60 A 192.0.2.1\nc A 192.0.2.1\n").map(([, ttl]) => ttl),
+      [900, 900, 60, 60],
+    );
   });
 
   test("line ends of Windows, a byte order mark, tabs, no last line end, comments alone", () => {
-    assert.deepEqual(shown("\uFEFF; head\r\na\t60\tIN\tA\t192.0.2.1 ; c\r\n\r\n   ; more\r\nb A 192.0.2.2"), [["a.example.com", 60, "A", "192.0.2.1"], ["b.example.com", 60, "A", "192.0.2.2"]]);
+    assert.deepEqual(shown("\uFEFF; head\r\na\t60\tIN\tA\t192.0.2.1 ; c\r\n\r\n   ; more\r\nb A 192.0.2.2"), [
+      ["a.example.com", 60, "A", "192.0.2.1"],
+      ["b.example.com", 60, "A", "192.0.2.2"],
+    ]);
     assert.equal(read("a A 192.0.2.1 ; ünder ; all\n").records[0]!.comment, "ünder ; all");
   });
 
@@ -86,8 +103,14 @@ h
 i TXT "open
 j A 192.0.2.7
 `);
-    assert.deepEqual(records.map(({ name }) => name), ["a.example.com"]);
-    assert.deepEqual(problems.map(({ line }) => line), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
+    assert.deepEqual(
+      records.map(({ name }) => name),
+      ["a.example.com"],
+    );
+    assert.deepEqual(
+      problems.map(({ line }) => line),
+      [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
+    );
     assert.match(problems[0]!.message, /no IPv4 address/);
     assert.match(problems.at(-1)!.message, /not closed/);
   });
@@ -95,7 +118,10 @@ j A 192.0.2.7
   test("parentheses that do not match", () => {
     assert.deepEqual(read("a TXT ( x\n b\n").problems, [{ line: 1, message: "a parenthesis is not closed" }]);
     assert.equal(read("a TXT x )\n").problems[0]!.line, 1);
-    assert.deepEqual(read("  A 192.0.2.1\n").problems.map(({ line }) => line), [1]);
+    assert.deepEqual(
+      read("  A 192.0.2.1\n").problems.map(({ line }) => line),
+      [1],
+    );
   });
 
   test("limits", () => {
@@ -106,27 +132,75 @@ j A 192.0.2.7
   });
 
   test("what is written is read as the same records", () => {
-    const entry = fc.record({ record: recordOf(), name: hostName, ttl: fc.integer({ min: 1, max: 86_400 }), comment: fc.string({ maxLength: 40 }).map((text) => text.replace(/\s+/g, " ").trim()) });
-    fc.assert(fc.property(fc.array(entry, { maxLength: 5 }), (list) => {
-      const text = soaLine("example.com", { nameServer: "ns1.example.net", serial: 7 }) + list.map(({ record, ...rest }) => zoneFileLine({ ...record, ...rest })).join("");
-      const { records, problems } = read(text);
-      assert.deepEqual(problems, []);
-      assert.deepEqual(
-        records.slice(1).map(({ name, ttl, type, data, comment }) => ({ name, ttl, type, data, comment })),
-        list.map(({ record, name, ttl, comment }) => ({ name, ttl, type: record.type, data: record.data, comment })),
-      );
-    }), { numRuns: 300 });
+    const entry = fc.record({
+      record: recordOf(),
+      name: hostName,
+      ttl: fc.integer({ min: 1, max: 86_400 }),
+      comment: fc.string({ maxLength: 40 }).map((text) => text.replace(/\s+/g, " ").trim()),
+    });
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 5 }), (list) => {
+        const text =
+          soaLine("example.com", { nameServer: "ns1.example.net", serial: 7 }) +
+          list.map(({ record, ...rest }) => zoneFileLine({ ...record, ...rest })).join("");
+        const { records, problems } = read(text);
+        assert.deepEqual(problems, []);
+        assert.deepEqual(
+          records.slice(1).map(({ name, ttl, type, data, comment }) => ({ name, ttl, type, data, comment })),
+          list.map(({ record, name, ttl, comment }) => ({ name, ttl, type: record.type, data: record.data, comment })),
+        );
+      }),
+      { numRuns: 300 },
+    );
   });
 
   test("unknown types are written as they are read", () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
-      const opaque = Buffer.from(bytes);
-      assert.deepEqual(read(opaqueLine({ name: "x.example.com", ttl: 60, type: "TYPE65280", opaque })).records[0]!.opaque, opaque);
-    }));
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+        const opaque = Buffer.from(bytes);
+        assert.deepEqual(
+          read(opaqueLine({ name: "x.example.com", ttl: 60, type: "TYPE65280", opaque })).records[0]!.opaque,
+          opaque,
+        );
+      }),
+    );
   });
 
   test("never throws", () => {
-    const piece = fc.constantFrom("a", " ", "\n", "IN", "A", "192.0.2.1", "(", ")", '"', ";", "\\", "\\#", "$TTL", "$ORIGIN", "@", ".", "60", "TXT", "SOA", "\t", "é", "\r\n", "\\300");
-    fc.assert(fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.array(piece, { maxLength: 30 }).map((parts) => parts.join(" "))), (text) => void read(text)), { numRuns: 2000 });
+    const piece = fc.constantFrom(
+      "a",
+      " ",
+      "\n",
+      "IN",
+      "A",
+      "192.0.2.1",
+      "(",
+      ")",
+      '"',
+      ";",
+      "\\",
+      "\\#",
+      "$TTL",
+      "$ORIGIN",
+      "@",
+      ".",
+      "60",
+      "TXT",
+      "SOA",
+      "\t",
+      "é",
+      "\r\n",
+      "\\300",
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.array(piece, { maxLength: 30 }).map((parts) => parts.join(" ")),
+        ),
+        (text) => void read(text),
+      ),
+      { numRuns: 2000 },
+    );
   });
 });

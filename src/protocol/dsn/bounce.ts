@@ -1,4 +1,11 @@
-import { headerValue, headerValues, parseAddress, parseMessageId, readHeader, type HeaderField } from "../rfc5322/index.ts";
+import {
+  headerValue,
+  headerValues,
+  parseAddress,
+  parseMessageId,
+  readHeader,
+  type HeaderField,
+} from "../rfc5322/index.ts";
 import { guessBounce } from "./guess.ts";
 import { readParts, type Part } from "./mime-parts.ts";
 import type { Action } from "./report.ts";
@@ -40,7 +47,9 @@ const GROUP_LIMITS = { maxBytes: 16 * 1024, maxFields: 100 };
 export function readBounce(message: Uint8Array): Bounce | undefined {
   const bytes = Buffer.from(message.buffer, message.byteOffset, Math.min(message.length, MAX_BOUNCE_BYTES));
   const { fields, leaves } = readParts(bytes);
-  const status = leaves.find(({ type }) => type === "message/delivery-status" || type === "message/global-delivery-status");
+  const status = leaves.find(
+    ({ type }) => type === "message/delivery-status" || type === "message/global-delivery-status",
+  );
   const report = status && readStatus(status.body);
   if (report === undefined) return guessBounce(fields, leaves);
   const messageId = returnedMessageId(leaves);
@@ -68,7 +77,8 @@ function groupsOf(body: Buffer): HeaderField[][] {
 }
 
 function readRecipient(fields: HeaderField[]): BouncedRecipient | undefined {
-  const address = addressOf(headerValue(fields, "final-recipient")) ?? addressOf(headerValue(fields, "original-recipient"));
+  const address =
+    addressOf(headerValue(fields, "final-recipient")) ?? addressOf(headerValue(fields, "original-recipient"));
   const status = /\b([245]\.\d{1,3}\.\d{1,3})\b/.exec(headerValue(fields, "status") ?? "")?.[1];
   const action = actionOf(headerValue(fields, "action"), status);
   if (address === undefined || action === undefined) return undefined;
@@ -85,14 +95,23 @@ function readRecipient(fields: HeaderField[]): BouncedRecipient | undefined {
   };
 }
 
-const CLASS_STATUS: Record<Action, string> = { failed: "5.0.0", delayed: "4.0.0", delivered: "2.0.0", relayed: "2.0.0", expanded: "2.0.0" };
+const CLASS_STATUS: Record<Action, string> = {
+  failed: "5.0.0",
+  delayed: "4.0.0",
+  delivered: "2.0.0",
+  relayed: "2.0.0",
+  expanded: "2.0.0",
+};
 const ACTIONS = Object.keys(CLASS_STATUS) as Action[];
 
 /** Some write comments behind the word, "failure" for "failed", or nothing at all. */
 function actionOf(value: string | undefined, status: string | undefined): Action | undefined {
   const word = /^[a-z]+/.exec(value?.trim().toLowerCase() ?? "")?.[0];
   if (word === "failure") return "failed";
-  return ACTIONS.find((action) => action === word) ?? ({ "5": "failed", "4": "delayed", "2": "delivered" } as const)[status?.[0] ?? ""];
+  return (
+    ACTIONS.find((action) => action === word) ??
+    ({ "5": "failed", "4": "delayed", "2": "delivered" } as const)[status?.[0] ?? ""]
+  );
 }
 
 /** `rfc822; a@b`, `utf-8; \x{E4}@b`, `a@b`, with or without brackets. */
@@ -102,7 +121,8 @@ function addressOf(value: string | undefined): string | undefined {
   return parseAddress(text)?.address;
 }
 
-const afterType = (value: string) => /^[A-Za-z0-9-]+[ \t]*;[ \t]*(.*)$/s.exec(value.trim())?.[1]?.trim() ?? value.trim();
+const afterType = (value: string) =>
+  /^[A-Za-z0-9-]+[ \t]*;[ \t]*(.*)$/s.exec(value.trim())?.[1]?.trim() ?? value.trim();
 
 const RETURNED = new Set(["message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"]);
 
@@ -110,6 +130,9 @@ function returnedMessageId(parts: Part[]): string | undefined {
   const returned = parts.find(({ type }) => RETURNED.has(type));
   if (returned === undefined) return undefined;
   const end = returned.body.indexOf("\r\n\r\n");
-  const reading = readHeader(returned.body.subarray(0, Math.min(end === -1 ? returned.body.length : end, 64 * 1024)), { maxBytes: 64 * 1024, maxFields: 2000 });
+  const reading = readHeader(returned.body.subarray(0, Math.min(end === -1 ? returned.body.length : end, 64 * 1024)), {
+    maxBytes: 64 * 1024,
+    maxFields: 2000,
+  });
   return reading.ok ? parseMessageId(headerValue(reading.fields, "message-id") ?? "") : undefined;
 }

@@ -5,7 +5,14 @@ import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { headerValue, readHeader } from "../rfc5322/index.ts";
 import { isTold, returnedPart } from "./asked.ts";
 import { MAX_BOUNCE_BYTES, readBounce } from "./bounce.ts";
-import { formatMailRequest, formatRecipientRequest, readMailRequest, readRecipientRequest, type DsnEvent, type RecipientRequest } from "./params.ts";
+import {
+  formatMailRequest,
+  formatRecipientRequest,
+  readMailRequest,
+  readRecipientRequest,
+  type DsnEvent,
+  type RecipientRequest,
+} from "./params.ts";
 import { buildReport, type Action, type Report } from "./report.ts";
 import { decodeUtf8Address, decodeXtext, encodeUtf8Address, encodeXtext } from "./xtext.ts";
 
@@ -19,7 +26,15 @@ const report = (changes: Partial<Report> = {}): Report => ({
   messageId: "<report@fwd.example>",
   date: AT,
   boundary: "b0undary",
-  recipients: [{ address: "bob@example.net", action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 No such user", remoteMta: "mx.example.net" }],
+  recipients: [
+    {
+      address: "bob@example.net",
+      action: "failed",
+      status: "5.1.1",
+      diagnostic: "550 5.1.1 No such user",
+      remoteMta: "mx.example.net",
+    },
+  ],
   returned: "headers",
   ...changes,
 });
@@ -30,22 +45,39 @@ const whole = (of: Report, original: string | Uint8Array = ORIGINAL) => {
 };
 
 test("a report is read back with everything it told", () => {
-  const built = whole(report({
-    envelopeId: "QQ+314 159",
-    arrived: AT,
-    inReplyTo: "<first@example.org>",
-    recipients: [
-      { address: "bob@example.net", original: { type: "rfc822", address: "info@fwd.example" }, action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 No such user", remoteMta: "mx.example.net", lastAttempt: AT },
-      { address: "käthe@example.net", action: "delayed", status: "4.4.1", retryUntil: AT },
-    ],
-  }));
+  const built = whole(
+    report({
+      envelopeId: "QQ+314 159",
+      arrived: AT,
+      inReplyTo: "<first@example.org>",
+      recipients: [
+        {
+          address: "bob@example.net",
+          original: { type: "rfc822", address: "info@fwd.example" },
+          action: "failed",
+          status: "5.1.1",
+          diagnostic: "550 5.1.1 No such user",
+          remoteMta: "mx.example.net",
+          lastAttempt: AT,
+        },
+        { address: "käthe@example.net", action: "delayed", status: "4.4.1", retryUntil: AT },
+      ],
+    }),
+  );
   assert.deepEqual(readBounce(built), {
     kind: "report",
     reportingMta: "mx.fwd.example",
     envelopeId: "QQ+314 159",
     messageId: "<first@example.org>",
     recipients: [
-      { address: "bob@example.net", original: "info@fwd.example", action: "failed", status: "5.1.1", diagnostic: "550 5.1.1 No such user", remoteMta: "mx.example.net" },
+      {
+        address: "bob@example.net",
+        original: "info@fwd.example",
+        action: "failed",
+        status: "5.1.1",
+        diagnostic: "550 5.1.1 No such user",
+        remoteMta: "mx.example.net",
+      },
       { address: "käthe@example.net", action: "delayed", status: "4.4.1" },
     ],
   });
@@ -65,7 +97,10 @@ test("RFC 3464 2, RFC 3834 5: the header of a report", () => {
 });
 
 test("the returned part: headers or all of it, in the type that fits its octets (RFC 6533)", () => {
-  const typeOf = (changes: Partial<Report>) => /boundary|Content-Type: ((?:message|text)\/(?:rfc822|global)[a-z0-9-]*)/.exec(buildReport(report(changes)).before.toString().split("--b0undary").at(-1)!)?.[1];
+  const typeOf = (changes: Partial<Report>) =>
+    /boundary|Content-Type: ((?:message|text)\/(?:rfc822|global)[a-z0-9-]*)/.exec(
+      buildReport(report(changes)).before.toString().split("--b0undary").at(-1)!,
+    )?.[1];
   assert.equal(typeOf({}), "text/rfc822-headers");
   assert.equal(typeOf({ returned: "full" }), "message/rfc822");
   assert.equal(typeOf({ returnedUtf8: true }), "message/global-headers");
@@ -73,18 +108,31 @@ test("the returned part: headers or all of it, in the type that fits its octets 
 });
 
 test("the words of strangers end no line and open no part", () => {
-  const words = fc.oneof(fc.string({ unit: "binary", maxLength: 60 }), fc.constant("550 no\r\n\r\n--b0undary--\r\nX: y"), fc.constant("x".repeat(5000)));
-  fc.assert(fc.property(words, words, words, (diagnostic, remoteMta, envelopeId) => {
-    const built = whole(report({ envelopeId, recipients: [{ address: "bob@example.net", action: "failed", status: "5.1.1", diagnostic, remoteMta }] }));
-    const bounce = readBounce(built)!;
-    assert.equal(bounce.recipients.length, 1);
-    assert.equal(bounce.messageId, "<first@example.org>");
-    for (const line of built.toString("latin1").split("\r\n")) assert.ok(line.length <= 998 && !/[\r\n]/.test(line));
-  }), { numRuns: 50 });
+  const words = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 60 }),
+    fc.constant("550 no\r\n\r\n--b0undary--\r\nX: y"),
+    fc.constant("x".repeat(5000)),
+  );
+  fc.assert(
+    fc.property(words, words, words, (diagnostic, remoteMta, envelopeId) => {
+      const built = whole(
+        report({
+          envelopeId,
+          recipients: [{ address: "bob@example.net", action: "failed", status: "5.1.1", diagnostic, remoteMta }],
+        }),
+      );
+      const bounce = readBounce(built)!;
+      assert.equal(bounce.recipients.length, 1);
+      assert.equal(bounce.messageId, "<first@example.org>");
+      for (const line of built.toString("latin1").split("\r\n")) assert.ok(line.length <= 998 && !/[\r\n]/.test(line));
+    }),
+    { numRuns: 50 },
+  );
 });
 
 test("RFC 3461 5.2, RFC 5321 4.5.5: who is told", () => {
-  const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) => isTold("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
+  const told = (notify: RecipientRequest["notify"], action: Action, delays?: boolean) =>
+    isTold("a@b.example", action, notify === undefined ? {} : { notify }, delays === undefined ? {} : { delays });
   assert.equal(told(undefined, "failed"), true);
   assert.equal(told(undefined, "delayed"), true);
   assert.equal(told(undefined, "delayed", false), false);
@@ -93,7 +141,8 @@ test("RFC 3461 5.2, RFC 5321 4.5.5: who is told", () => {
   assert.equal(told(["SUCCESS"], "failed"), false);
   assert.equal(told(["SUCCESS"], "relayed"), true);
   assert.equal(told(["DELAY"], "delayed", false), true);
-  for (const action of ["failed", "delayed", "delivered"] as const) assert.equal(isTold("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
+  for (const action of ["failed", "delayed", "delivered"] as const)
+    assert.equal(isTold("", action, { notify: ["FAILURE", "DELAY", "SUCCESS"] }), false);
 });
 
 test("RFC 3461 4.3: all of a message goes back only when that was asked for and it failed", () => {
@@ -104,21 +153,54 @@ test("RFC 3461 4.3: all of a message goes back only when that was asked for and 
 });
 
 test("what a client asks for goes on to the next server as it was", () => {
-  const address = fc.string({ unit: "grapheme", minLength: 1, maxLength: 30 }).filter((text) => !/\p{Cc}|[\s\ud800-\udfff\\]/u.test(text));
-  const notify = fc.oneof(fc.constant<DsnEvent[]>(["NEVER"]), fc.subarray<DsnEvent>(["SUCCESS", "FAILURE", "DELAY"], { minLength: 1 }));
-  fc.assert(fc.property(notify, address, fc.constantFrom("rfc822", "utf-8"), fc.constantFrom("FULL", "HDRS"), fc.stringMatching(/^[\x20-\x7e]{1,30}$/), (wanted, text, type, ret, envid) => {
-    const recipient = { notify: wanted, orcpt: `${type};${text}` };
-    assert.deepEqual(readRecipientRequest(formatRecipientRequest(recipient)), { ok: true, value: recipient });
-    const mail = { ret, envid } as const;
-    assert.deepEqual(readMailRequest([...formatMailRequest(mail), "SIZE=5", "SMTPUTF8"]), { ok: true, value: mail });
-  }));
+  const address = fc
+    .string({ unit: "grapheme", minLength: 1, maxLength: 30 })
+    .filter((text) => !/\p{Cc}|[\s\ud800-\udfff\\]/u.test(text));
+  const notify = fc.oneof(
+    fc.constant<DsnEvent[]>(["NEVER"]),
+    fc.subarray<DsnEvent>(["SUCCESS", "FAILURE", "DELAY"], { minLength: 1 }),
+  );
+  fc.assert(
+    fc.property(
+      notify,
+      address,
+      fc.constantFrom("rfc822", "utf-8"),
+      fc.constantFrom("FULL", "HDRS"),
+      fc.stringMatching(/^[\x20-\x7e]{1,30}$/),
+      (wanted, text, type, ret, envid) => {
+        const recipient = { notify: wanted, orcpt: `${type};${text}` };
+        assert.deepEqual(readRecipientRequest(formatRecipientRequest(recipient)), { ok: true, value: recipient });
+        const mail = { ret, envid } as const;
+        assert.deepEqual(readMailRequest([...formatMailRequest(mail), "SIZE=5", "SMTPUTF8"]), {
+          ok: true,
+          value: mail,
+        });
+      },
+    ),
+  );
 });
 
 test("parameters that mean nothing are refused with the reason", () => {
-  for (const params of [["RET=ALL"], ["RET"], ["ENVID="], ["ENVID=a+b"], ["ENVID=a=b"], [`ENVID=${"x".repeat(101)}`], ["RET=FULL", "ret=hdrs"]]) {
+  for (const params of [
+    ["RET=ALL"],
+    ["RET"],
+    ["ENVID="],
+    ["ENVID=a+b"],
+    ["ENVID=a=b"],
+    [`ENVID=${"x".repeat(101)}`],
+    ["RET=FULL", "ret=hdrs"],
+  ]) {
     assert.equal(readMailRequest(params).ok, false, params.join());
   }
-  for (const params of [["NOTIFY=NEVER,SUCCESS"], ["NOTIFY="], ["NOTIFY=SOMETIMES"], ["ORCPT=a@b"], ["ORCPT=rfc822;"], ["ORCPT=rfc822;a+0Ab"], [`ORCPT=rfc822;${"x".repeat(500)}`]]) {
+  for (const params of [
+    ["NOTIFY=NEVER,SUCCESS"],
+    ["NOTIFY="],
+    ["NOTIFY=SOMETIMES"],
+    ["ORCPT=a@b"],
+    ["ORCPT=rfc822;"],
+    ["ORCPT=rfc822;a+0Ab"],
+    [`ORCPT=rfc822;${"x".repeat(500)}`],
+  ]) {
     assert.equal(readRecipientRequest(params).ok, false, params.join());
   }
   assert.deepEqual(readRecipientRequest(["notify=delay,Failure,delay", "ORCPT=RFC822;bob+2Btag@example.net"]), {
@@ -128,49 +210,116 @@ test("parameters that mean nothing are refused with the reason", () => {
 });
 
 test("xtext holds any text", () => {
-  fc.assert(fc.property(fc.string({ unit: "grapheme" }).filter((text) => text.isWellFormed()), (text) => {
-    assert.equal(decodeXtext(encodeXtext(text)), text);
-    assert.equal(decodeUtf8Address(encodeUtf8Address(text)), text);
-  }));
+  fc.assert(
+    fc.property(
+      fc.string({ unit: "grapheme" }).filter((text) => text.isWellFormed()),
+      (text) => {
+        assert.equal(decodeXtext(encodeXtext(text)), text);
+        assert.equal(decodeUtf8Address(encodeUtf8Address(text)), text);
+      },
+    ),
+  );
 });
 
 test("reports as other servers write them", () => {
   const exchange = [
-    "From: postmaster@corp.example", "Subject: Undeliverable: hi", "MIME-Version: 1.0", 'Content-Type: multipart/mixed; boundary="out er"', "",
-    "--out er", "Content-Type: multipart/report; report-type=delivery-status;", "\tboundary=in_ner", "", "--in_ner", "Content-Type: text/html", "", "<p>no</p>",
-    "--in_ner", "Content-Type: message/delivery-status", "Content-Transfer-Encoding: quoted-printable", "",
-    "Reporting-MTA: dns;ex.corp.example", "", "", "Original-Recipient: rfc822;<b=", "ob@corp.example>", "Final-Recipient: RFC822; bob@corp.example", "Action: failed (bad)", "Status: 5.=", "1.10 (x)",
-    "Diagnostic-Code: smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound", "--in_ner", "Content-Type: message/rfc822", "", "Message-ID: <m1@x.example>", "", "body", "--in_ner--", "--out er--", "",
+    "From: postmaster@corp.example",
+    "Subject: Undeliverable: hi",
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/mixed; boundary="out er"',
+    "",
+    "--out er",
+    "Content-Type: multipart/report; report-type=delivery-status;",
+    "\tboundary=in_ner",
+    "",
+    "--in_ner",
+    "Content-Type: text/html",
+    "",
+    "<p>no</p>",
+    "--in_ner",
+    "Content-Type: message/delivery-status",
+    "Content-Transfer-Encoding: quoted-printable",
+    "",
+    "Reporting-MTA: dns;ex.corp.example",
+    "",
+    "",
+    "Original-Recipient: rfc822;<b=",
+    "ob@corp.example>",
+    "Final-Recipient: RFC822; bob@corp.example",
+    "Action: failed (bad)",
+    "Status: 5.=",
+    "1.10 (x)",
+    "Diagnostic-Code: smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound",
+    "--in_ner",
+    "Content-Type: message/rfc822",
+    "",
+    "Message-ID: <m1@x.example>",
+    "",
+    "body",
+    "--in_ner--",
+    "--out er--",
+    "",
   ].join("\r\n");
   assert.deepEqual(readBounce(Buffer.from(exchange)), {
-    kind: "report", reportingMta: "ex.corp.example", messageId: "<m1@x.example>",
-    recipients: [{ address: "bob@corp.example", action: "failed", status: "5.1.10", diagnostic: "550 5.1.10 RESOLVER.ADR.RecipientNotFound" }],
+    kind: "report",
+    reportingMta: "ex.corp.example",
+    messageId: "<m1@x.example>",
+    recipients: [
+      {
+        address: "bob@corp.example",
+        action: "failed",
+        status: "5.1.10",
+        diagnostic: "550 5.1.10 RESOLVER.ADR.RecipientNotFound",
+      },
+    ],
   });
-  const base64 = Buffer.from("Reporting-MTA: dns; a.example\n\nFinal-Recipient: rfc822; bob@a.example\nStatus: 4.2.2\n").toString("base64");
+  const base64 = Buffer.from(
+    "Reporting-MTA: dns; a.example\n\nFinal-Recipient: rfc822; bob@a.example\nStatus: 4.2.2\n",
+  ).toString("base64");
   const coded = `Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\nContent-Transfer-Encoding: base64\r\n\r\n${base64}\r\n--x--\r\n`;
-  assert.deepEqual(readBounce(Buffer.from(coded))?.recipients, [{ address: "bob@a.example", action: "delayed", status: "4.2.2" }]);
+  assert.deepEqual(readBounce(Buffer.from(coded))?.recipients, [
+    { address: "bob@a.example", action: "delayed", status: "4.2.2" },
+  ]);
 });
 
 test("bounces in words for people are guessed at", () => {
-  const qmail = "From: MAILER-DAEMON@q.example\r\nSubject: failure notice\r\n\r\nHi. This is the qmail-send program at q.example.\r\n\r\n<bob@q.example>:\r\nSorry, no mailbox here by that name. (#5.1.1)\r\n\r\n--- Below this line is a copy of the message.\r\n\r\nMessage-ID: <m2@x.example>\r\nTo: <carol@q.example>\r\n550\r\n";
+  const qmail =
+    "From: MAILER-DAEMON@q.example\r\nSubject: failure notice\r\n\r\nHi. This is the qmail-send program at q.example.\r\n\r\n<bob@q.example>:\r\nSorry, no mailbox here by that name. (#5.1.1)\r\n\r\n--- Below this line is a copy of the message.\r\n\r\nMessage-ID: <m2@x.example>\r\nTo: <carol@q.example>\r\n550\r\n";
   assert.deepEqual(readBounce(Buffer.from(qmail)), {
-    kind: "guess", messageId: "<m2@x.example>",
-    recipients: [{ address: "bob@q.example", action: "failed", status: "5.1.1", diagnostic: "Sorry, no mailbox here by that name. (#5.1.1)" }],
+    kind: "guess",
+    messageId: "<m2@x.example>",
+    recipients: [
+      {
+        address: "bob@q.example",
+        action: "failed",
+        status: "5.1.1",
+        diagnostic: "Sorry, no mailbox here by that name. (#5.1.1)",
+      },
+    ],
   });
-  const exim = "X-Failed-Recipients: bob@e.example,\r\n carol@e.example\r\nFrom: Mail Delivery System <Mailer-Daemon@e.example>\r\n\r\n  bob@e.example\r\n    SMTP error from remote mail server: 552 mailbox full\r\n\r\nask postmaster@e.example\r\n";
+  const exim =
+    "X-Failed-Recipients: bob@e.example,\r\n carol@e.example\r\nFrom: Mail Delivery System <Mailer-Daemon@e.example>\r\n\r\n  bob@e.example\r\n    SMTP error from remote mail server: 552 mailbox full\r\n\r\nask postmaster@e.example\r\n";
   assert.deepEqual(readBounce(Buffer.from(exim))?.recipients, [
-    { address: "bob@e.example", action: "failed", status: "5.2.2", diagnostic: "SMTP error from remote mail server: 552 mailbox full" },
+    {
+      address: "bob@e.example",
+      action: "failed",
+      status: "5.2.2",
+      diagnostic: "SMTP error from remote mail server: 552 mailbox full",
+    },
     { address: "carol@e.example", action: "failed", status: "5.0.0" },
   ]);
 });
 
 test("what is no bounce is none", () => {
   for (const text of [
-    "", "\r\n", "Subject: hello\r\n\r\n<bob@example.net>:\r\n550 5.1.1 no such user\r\n",
+    "",
+    "\r\n",
+    "Subject: hello\r\n\r\n<bob@example.net>:\r\n550 5.1.1 no such user\r\n",
     "From: postmaster@a.example\r\nSubject: hello\r\n\r\nPlease write to bob@example.net about room 550 today.\r\n",
     "From: bob@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n",
     "Content-Type: multipart/report; boundary=x\r\n\r\n--x\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; a\r\n\r\n--x--",
-  ]) assert.equal(readBounce(Buffer.from(text)), undefined, text);
+  ])
+    assert.equal(readBounce(Buffer.from(text)), undefined, text);
 });
 
 test("hostile input costs little and breaks nothing", () => {
@@ -190,7 +339,23 @@ test("hostile input costs little and breaks nothing", () => {
     assert.ok(ms < 2000, `${text.slice(0, 60)}: ${ms} ms`);
     assert.ok((bounce?.recipients.length ?? 0) <= 100);
   }
-  const part = fc.constantFrom("--x\r\n", "--x--\r\n", "Content-Type: message/delivery-status\r\n", "\r\n", "Final-Recipient: rfc822; a@b.example\r\n", "Status: 5.0.0\r\n", "From: mailer-daemon@x.example\r\n", "Content-Transfer-Encoding: base64\r\n", "<a@b.example>: 550 no\r\n", "Content-Type: multipart/report; boundary=x\r\n");
-  fc.assert(fc.property(fc.array(fc.oneof(part, fc.string({ unit: "binary", maxLength: 20 })), { maxLength: 30 }), (pieces) => void readBounce(Buffer.from(pieces.join("")))));
+  const part = fc.constantFrom(
+    "--x\r\n",
+    "--x--\r\n",
+    "Content-Type: message/delivery-status\r\n",
+    "\r\n",
+    "Final-Recipient: rfc822; a@b.example\r\n",
+    "Status: 5.0.0\r\n",
+    "From: mailer-daemon@x.example\r\n",
+    "Content-Transfer-Encoding: base64\r\n",
+    "<a@b.example>: 550 no\r\n",
+    "Content-Type: multipart/report; boundary=x\r\n",
+  );
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(part, fc.string({ unit: "binary", maxLength: 20 })), { maxLength: 30 }),
+      (pieces) => void readBounce(Buffer.from(pieces.join(""))),
+    ),
+  );
   assert.ok(MAX_BOUNCE_BYTES > 0);
 });

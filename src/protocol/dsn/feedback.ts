@@ -1,4 +1,12 @@
-import { headerValue, headerValues, parseAddress, parseAddressList, parseMessageId, readHeader, type HeaderField } from "../rfc5322/index.ts";
+import {
+  headerValue,
+  headerValues,
+  parseAddress,
+  parseAddressList,
+  parseMessageId,
+  readHeader,
+  type HeaderField,
+} from "../rfc5322/index.ts";
 import { MAX_BOUNCE_BYTES } from "./bounce.ts";
 import { readParts, type Part } from "./mime-parts.ts";
 
@@ -39,7 +47,9 @@ export function readFeedback(message: Uint8Array): Feedback | undefined {
     type,
     ...(userAgent ? { userAgent } : {}),
     ...(mailFrom === undefined ? {} : { mailFrom }),
-    recipients: headerValues(told, "original-rcpt-to").flatMap((value) => pathOf(value) ?? []).slice(0, MAX_RECIPIENTS),
+    recipients: headerValues(told, "original-rcpt-to")
+      .flatMap((value) => pathOf(value) ?? [])
+      .slice(0, MAX_RECIPIENTS),
     ...about,
   };
 }
@@ -49,7 +59,9 @@ function aboutReturned(leaves: Part[]): Pick<Feedback, "messageId" | "returnPath
   const fields = part === undefined ? [] : fieldsOf(part.body);
   const messageId = parseMessageId(headerValue(fields, "message-id") ?? "");
   const returnPath = pathOf(headerValue(fields, "return-path"));
-  const to = (parseAddressList((headerValue(fields, "to") ?? "").slice(0, 10_000)) ?? []).slice(0, MAX_RECIPIENTS).map(({ address }) => address);
+  const to = (parseAddressList((headerValue(fields, "to") ?? "").slice(0, 10_000)) ?? [])
+    .slice(0, MAX_RECIPIENTS)
+    .map(({ address }) => address);
   return { ...(messageId === undefined ? {} : { messageId }), ...(returnPath === undefined ? {} : { returnPath }), to };
 }
 

@@ -1,4 +1,11 @@
-import { headerValue, headerValues, parseAddress, parseAddressList, parseMessageId, type HeaderField } from "../rfc5322/index.ts";
+import {
+  headerValue,
+  headerValues,
+  parseAddress,
+  parseAddressList,
+  parseMessageId,
+  type HeaderField,
+} from "../rfc5322/index.ts";
 import type { Bounce, BouncedRecipient } from "./bounce.ts";
 import type { Part } from "./mime-parts.ts";
 
@@ -16,7 +23,10 @@ const NEAR_LINES = 4;
 export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | undefined {
   if (!looksLikeBounce(fields)) return undefined;
   const body = (leaves.find(({ type }) => type === "text/plain") ?? leaves[0])?.body ?? Buffer.alloc(0);
-  const lines = body.toString("latin1", 0, MAX_TEXT).split(/\r?\n/, MAX_LINES).map((line) => line.slice(0, MAX_LINE));
+  const lines = body
+    .toString("latin1", 0, MAX_TEXT)
+    .split(/\r?\n/, MAX_LINES)
+    .map((line) => line.slice(0, MAX_LINE));
   const cut = lines.findIndex((line) => COPY_BELOW.test(line));
   const told = cut === -1 ? lines : lines.slice(0, cut);
   const recipients = failedRecipients(fields, told);
@@ -27,13 +37,18 @@ export function guessBounce(fields: HeaderField[], leaves: Part[]): Bounce | und
 }
 
 const SERVER_NAMES = /^(?:mailer-daemon|postmaster|mail-daemon|maildaemon|mdaemon)$/i;
-const BOUNCE_SUBJECTS = /\b(?:undeliver(?:able|ed)|delivery (?:status notification|failure|has failed|failed)|failure notice|returned mail|mail delivery (?:failed|subsystem|error)|could not be delivered|delivery error|nondeliverable)\b/i;
+const BOUNCE_SUBJECTS =
+  /\b(?:undeliver(?:able|ed)|delivery (?:status notification|failure|has failed|failed)|failure notice|returned mail|mail delivery (?:failed|subsystem|error)|could not be delivered|delivery error|nondeliverable)\b/i;
 const COPY_BELOW = /^-{2,}\s*(?:below this line is a copy|this is a copy of|original message|the following message)/i;
 
 function looksLikeBounce(fields: HeaderField[]): boolean {
   if (headerValue(fields, "x-failed-recipients") !== undefined) return true;
   // Autoreplies come from the null sender too.
-  if (/^auto-generated\b/i.test(headerValue(fields, "auto-submitted") ?? "") && headerValue(fields, "x-autoreply") !== undefined) return false;
+  if (
+    /^auto-generated\b/i.test(headerValue(fields, "auto-submitted") ?? "") &&
+    headerValue(fields, "x-autoreply") !== undefined
+  )
+    return false;
   const [from] = parseAddressList(headerValue(fields, "from") ?? "") ?? [];
   const subject = (headerValue(fields, "subject") ?? "").slice(0, MAX_LINE);
   return (from !== undefined && SERVER_NAMES.test(from.local)) || BOUNCE_SUBJECTS.test(subject);
@@ -41,7 +56,9 @@ function looksLikeBounce(fields: HeaderField[]): boolean {
 
 function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipient[] {
   // Exim and Google name them in a field.
-  const named = headerValues(fields, "x-failed-recipients").flatMap((value) => parseAddressList(value.slice(0, 10_000)) ?? []).map(({ address }) => address);
+  const named = headerValues(fields, "x-failed-recipients")
+    .flatMap((value) => parseAddressList(value.slice(0, 10_000)) ?? [])
+    .map(({ address }) => address);
   const found = new Map<string, BouncedRecipient>();
   for (const [at, line] of lines.entries()) {
     const address = addressIn(line);
@@ -49,18 +66,25 @@ function failedRecipients(fields: HeaderField[], lines: string[]): BouncedRecipi
     const reason = reasonNear(lines, at);
     if (reason !== undefined && found.size < MAX_GUESSED) found.set(address, { address, ...reason });
   }
-  for (const address of named.slice(0, MAX_GUESSED)) if (!found.has(address)) found.set(address, { address, action: "failed", status: "5.0.0" });
+  for (const address of named.slice(0, MAX_GUESSED))
+    if (!found.has(address)) found.set(address, { address, action: "failed", status: "5.0.0" });
   return [...found.values()].slice(0, MAX_GUESSED);
 }
 
 /** A line that is about one address: `<a@b>:`, `a@b`, `  a@b: ...`; not one that mentions it in passing. */
 function addressIn(line: string): string | undefined {
-  const [, bracketed, bare] = /^[ \t>*]{0,8}(?:<([^<>\s]{3,254})>|([^<>\s:;,()]{3,254}@[A-Za-z0-9.-]{1,253}))[ \t]*(?::|$|\(|;|\s-\s)/.exec(line) ?? [];
+  const [, bracketed, bare] =
+    /^[ \t>*]{0,8}(?:<([^<>\s]{3,254})>|([^<>\s:;,()]{3,254}@[A-Za-z0-9.-]{1,253}))[ \t]*(?::|$|\(|;|\s-\s)/.exec(
+      line,
+    ) ?? [];
   return parseAddress(bracketed ?? bare ?? "")?.address;
 }
 
 /** The first answer of a server at or below the line, before the next address. */
-function reasonNear(lines: string[], at: number): Pick<BouncedRecipient, "action" | "status" | "diagnostic"> | undefined {
+function reasonNear(
+  lines: string[],
+  at: number,
+): Pick<BouncedRecipient, "action" | "status" | "diagnostic"> | undefined {
   for (let i = at; i < Math.min(lines.length, at + NEAR_LINES + 1); i++) {
     const line = lines[i]!;
     if (i > at && addressIn(line) !== undefined) return undefined;
@@ -68,13 +92,17 @@ function reasonNear(lines: string[], at: number): Pick<BouncedRecipient, "action
     const code = /(?:^|[\s:(])([45]\d\d)(?=[\s\-:)]|$)/.exec(line)?.[1];
     const hint = HINTS.find(([words]) => words.test(line))?.[1];
     const status = enhanced ?? hint ?? (code === undefined ? undefined : `${code[0]}.0.0`);
-    if (status !== undefined) return { action: status.startsWith("4") ? "delayed" : "failed", status, diagnostic: line.trim() };
+    if (status !== undefined)
+      return { action: status.startsWith("4") ? "delayed" : "failed", status, diagnostic: line.trim() };
   }
   return undefined;
 }
 
 const HINTS: [RegExp, string][] = [
-  [/\b(?:user|recipient|mailbox|address) (?:unknown|not found|does not exist|unavailable)\b|\bno such (?:user|mailbox|recipient|address)\b|\bunknown (?:user|recipient)\b|\bunrouteable address\b|\bno mailbox here\b/i, "5.1.1"],
+  [
+    /\b(?:user|recipient|mailbox|address) (?:unknown|not found|does not exist|unavailable)\b|\bno such (?:user|mailbox|recipient|address)\b|\bunknown (?:user|recipient)\b|\bunrouteable address\b|\bno mailbox here\b/i,
+    "5.1.1",
+  ],
   [/\b(?:mailbox|quota) (?:is )?(?:full|exceeded)\b|\bover ?quota\b/i, "5.2.2"],
   [/\b(?:host|domain) (?:unknown|not found)\b|\bcouldn't find any host\b/i, "5.1.2"],
 ];

@@ -23,7 +23,9 @@ export function readParts(message: Buffer): { fields: HeaderField[]; leaves: Par
 function walk(bytes: Buffer, leaves: Part[], depth: number): void {
   if (leaves.length >= MAX_PARTS) return;
   const part = splitPart(bytes);
-  const boundary = part.type.startsWith("multipart/") ? boundaryOf(headerValue(part.fields, "content-type") ?? "") : undefined;
+  const boundary = part.type.startsWith("multipart/")
+    ? boundaryOf(headerValue(part.fields, "content-type") ?? "")
+    : undefined;
   if (boundary === undefined || depth >= MAX_DEPTH) return void leaves.push({ ...part, body: decoded(part) });
   for (const inner of pieces(part.body, boundary)) walk(inner, leaves, depth + 1);
 }
@@ -42,11 +44,16 @@ function pieces(body: Buffer, boundary: string): Buffer[] {
   const found: Buffer[] = [];
   const delimiter = Buffer.from(`--${boundary}`, "latin1");
   let from = -1;
-  for (let at = body.indexOf(delimiter); at !== -1 && found.length < MAX_PARTS; at = body.indexOf(delimiter, at + delimiter.length)) {
+  for (
+    let at = body.indexOf(delimiter);
+    at !== -1 && found.length < MAX_PARTS;
+    at = body.indexOf(delimiter, at + delimiter.length)
+  ) {
     if (at > 0 && body[at - 1] !== 0x0a) continue;
     if (from !== -1) found.push(body.subarray(from, Math.max(from, body[at - 2] === 0x0d ? at - 2 : at - 1)));
     const lineEnd = body.indexOf(0x0a, at);
-    if (lineEnd === -1 || body.toString("latin1", at + delimiter.length, at + delimiter.length + 2) === "--") return found;
+    if (lineEnd === -1 || body.toString("latin1", at + delimiter.length, at + delimiter.length + 2) === "--")
+      return found;
     from = lineEnd + 1;
   }
   if (from !== -1 && found.length < MAX_PARTS) found.push(body.subarray(from));
@@ -57,6 +64,9 @@ function decoded({ fields, body }: Part): Buffer {
   const encoding = headerValue(fields, "content-transfer-encoding")?.trim().toLowerCase();
   if (encoding === "base64") return Buffer.from(body.toString("latin1"), "base64");
   if (encoding !== "quoted-printable") return body;
-  const text = body.toString("latin1").replace(/=[ \t]*\r?\n/g, "").replace(/=([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  const text = body
+    .toString("latin1")
+    .replace(/=[ \t]*\r?\n/g, "")
+    .replace(/=([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
   return Buffer.from(text, "latin1");
 }

@@ -74,32 +74,49 @@ export function readRecipientRequest(params: readonly string[]): Reading<Recipie
 /** Takes an ORCPT of ours apart: what Original-Recipient of a report says. */
 export function originalRecipient(orcpt: string): OriginalRecipient | undefined {
   const semicolon = orcpt.indexOf(";");
-  return semicolon < 1 || semicolon === orcpt.length - 1 ? undefined : { type: orcpt.slice(0, semicolon), address: orcpt.slice(semicolon + 1) };
+  return semicolon < 1 || semicolon === orcpt.length - 1
+    ? undefined
+    : { type: orcpt.slice(0, semicolon), address: orcpt.slice(semicolon + 1) };
 }
 
 function readOriginal(orcpt: string): OriginalRecipient | undefined {
   const [, type, text] = /^([A-Za-z0-9-]{1,64});(.+)$/.exec(orcpt) ?? [];
   if (type === undefined || text === undefined) return undefined;
   // RFC 6533 3: the utf-8 type has an encoding of its own, and raw UTF-8 where the session has SMTPUTF8.
-  if (type.toLowerCase() === "utf-8") return /\p{Cc}|\s/u.test(text) ? undefined : { type: "utf-8", address: decodeUtf8Address(decodeXtext(text) ?? text) };
+  if (type.toLowerCase() === "utf-8")
+    return /\p{Cc}|\s/u.test(text)
+      ? undefined
+      : { type: "utf-8", address: decodeUtf8Address(decodeXtext(text) ?? text) };
   const address = decodeXtext(text);
-  return address === undefined || address === "" || /\p{Cc}/u.test(address) ? undefined : { type: type.toLowerCase(), address };
+  return address === undefined || address === "" || /\p{Cc}/u.test(address)
+    ? undefined
+    : { type: type.toLowerCase(), address };
 }
 
 /** The same wishes for the next server, which must have announced DSN. */
 export function formatMailRequest({ ret, envid }: MailRequest): string[] {
-  return [...(ret === undefined ? [] : [`RET=${ret}`]), ...(envid === undefined ? [] : [`ENVID=${encodeXtext(envid)}`])];
+  return [
+    ...(ret === undefined ? [] : [`RET=${ret}`]),
+    ...(envid === undefined ? [] : [`ENVID=${encodeXtext(envid)}`]),
+  ];
 }
 
 export function formatRecipientRequest({ notify, orcpt }: RecipientRequest): string[] {
   const original = orcpt === undefined ? undefined : originalRecipient(orcpt);
   return [
     ...(notify === undefined || notify.length === 0 ? [] : [`NOTIFY=${notify.join(",")}`]),
-    ...(original === undefined ? [] : [`ORCPT=${original.type};${original.type === "utf-8" ? encodeUtf8Address(original.address) : encodeXtext(original.address)}`]),
+    ...(original === undefined
+      ? []
+      : [
+          `ORCPT=${original.type};${original.type === "utf-8" ? encodeUtf8Address(original.address) : encodeXtext(original.address)}`,
+        ]),
   ];
 }
 
-function valuesOf<Name extends string>(params: readonly string[], names: readonly Name[]): Reading<Partial<Record<Name, string>>> {
+function valuesOf<Name extends string>(
+  params: readonly string[],
+  names: readonly Name[],
+): Reading<Partial<Record<Name, string>>> {
   const value: Partial<Record<Name, string>> = {};
   for (const param of params) {
     const equals = param.indexOf("=");

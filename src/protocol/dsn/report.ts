@@ -109,9 +109,11 @@ function explain({ recipients, reportingMta }: Report): string {
   for (const { address, action, status, diagnostic, retryUntil } of recipients.slice(0, MAX_EXPLAINED)) {
     lines.push(`<${clean(address)}>: ${EXPLAINED[action]} (${clean(status)})`);
     if (diagnostic !== undefined) lines.push(`    ${clean(diagnostic)}`);
-    if (action === "delayed" && retryUntil !== undefined) lines.push(`    It will be tried until ${rfc5322Date(retryUntil)}. You need not send it again.`);
+    if (action === "delayed" && retryUntil !== undefined)
+      lines.push(`    It will be tried until ${rfc5322Date(retryUntil)}. You need not send it again.`);
   }
-  if (recipients.length > MAX_EXPLAINED) lines.push(`... and ${recipients.length - MAX_EXPLAINED} more, listed in the next part.`);
+  if (recipients.length > MAX_EXPLAINED)
+    lines.push(`... and ${recipients.length - MAX_EXPLAINED} more, listed in the next part.`);
   return [...lines, ""].join("\r\n");
 }
 
@@ -135,7 +137,16 @@ function messageFields({ envelopeId, reportingMta, arrived }: Report): string[] 
 }
 
 /** RFC 3464 2.3. */
-function recipientFields({ address, original, action, status, diagnostic, remoteMta, lastAttempt, retryUntil }: ReportedRecipient): string[] {
+function recipientFields({
+  address,
+  original,
+  action,
+  status,
+  diagnostic,
+  remoteMta,
+  lastAttempt,
+  retryUntil,
+}: ReportedRecipient): string[] {
   return [
     ...(original === undefined ? [] : [`Original-Recipient: ${addressField(original.address, original.type)}`]),
     `Final-Recipient: ${addressField(address, "rfc822")}`,
@@ -151,16 +162,25 @@ function recipientFields({ address, original, action, status, diagnostic, remote
 
 /** RFC 6533 3: this part stays ASCII. */
 function addressField(address: string, type: string): string {
-  return isAscii(Buffer.from(address)) && type !== "utf-8" ? `${ascii(type)}; ${ascii(address)}` : `utf-8; ${encodeUtf8Address(clean(address))}`;
+  return isAscii(Buffer.from(address)) && type !== "utf-8"
+    ? `${ascii(type)}; ${ascii(address)}`
+    : `utf-8; ${encodeUtf8Address(clean(address))}`;
 }
 
 function returnedHeader({ returned, returnedUtf8 = false }: Report): string[] {
   const plain = returned === "full" ? "message/rfc822" : "text/rfc822-headers";
   const global = returned === "full" ? "message/global" : "message/global-headers";
-  return [`Content-Type: ${returnedUtf8 ? global : plain}`, ...(returned === "full" || returnedUtf8 ? ["Content-Transfer-Encoding: 8bit"] : [])];
+  return [
+    `Content-Type: ${returnedUtf8 ? global : plain}`,
+    ...(returned === "full" || returnedUtf8 ? ["Content-Transfer-Encoding: 8bit"] : []),
+  ];
 }
 
 /** Words of strangers: nothing in them ends a line or makes one too long (RFC 5322 2.1.1). */
-const clean = (text: string) => text.replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim().slice(0, MAX_WORDS);
+const clean = (text: string) =>
+  text
+    .replace(/[\p{Cc}\u2028\u2029]+/gu, " ")
+    .trim()
+    .slice(0, MAX_WORDS);
 const ascii = (text: string) => clean(text).replace(/[^ -~]/gu, "?");
 const MAX_WORDS = 900;

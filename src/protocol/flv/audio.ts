@@ -16,7 +16,20 @@ export type FlvAudio =
 const OTHER = { kind: "other" } as const;
 /** FLV 10.1, E.4.2.1; 9 begins an extended header (Enhanced RTMP v2). */
 const FORMAT = { mp3: 2, extended: 9, aac: 10, mp3Of8kHz: 14 } as const;
-const OLD_CODECS = ["PCM", "ADPCM", "", "PCM", "Nellymoser of 16 kHz", "Nellymoser of 8 kHz", "Nellymoser", "G.711 A-law", "G.711 mu-law", "", "", "Speex"];
+const OLD_CODECS = [
+  "PCM",
+  "ADPCM",
+  "",
+  "PCM",
+  "Nellymoser of 16 kHz",
+  "Nellymoser of 8 kHz",
+  "Nellymoser",
+  "G.711 A-law",
+  "G.711 mu-law",
+  "",
+  "",
+  "Speex",
+];
 const FOUR_CC: Record<string, FlvAudioCodec> = { mp4a: "aac", Opus: "opus", ".mp3": "mp3" };
 /** Stereo, 16 bits, 44 kHz: what AAC always says of itself, whatever it is (E.4.2.1). */
 const QUALITY = 0x0f;
@@ -43,17 +56,27 @@ function readExtended(bytes: Buffer): FlvAudio {
   return found.type === PACKET.sequenceStart ? configOf(codec, found.body) : frame(codec, found.body);
 }
 
-const configOf = (codec: FlvAudioCodec, config: Buffer): FlvAudio => (config.length === 0 ? OTHER : { kind: "config", codec, config });
-const frame = (codec: FlvAudioCodec, data: Buffer): FlvAudio => (data.length === 0 ? OTHER : { kind: "frame", codec, data });
+const configOf = (codec: FlvAudioCodec, config: Buffer): FlvAudio =>
+  config.length === 0 ? OTHER : { kind: "config", codec, config };
+const frame = (codec: FlvAudioCodec, data: Buffer): FlvAudio =>
+  data.length === 0 ? OTHER : { kind: "frame", codec, data };
 
 /** AAC and MP3 as they have always been sent, Opus by its FourCC. Undefined: the codec has nothing of the kind. */
 export function writeAudioConfig(codec: FlvAudioCodec, config: Buffer): Buffer | undefined {
   if (codec === "mp3" || config.length === 0) return undefined;
-  return Buffer.concat([codec === "aac" ? Buffer.from([(FORMAT.aac << 4) | QUALITY, 0]) : extended(PACKET.sequenceStart), config]);
+  return Buffer.concat([
+    codec === "aac" ? Buffer.from([(FORMAT.aac << 4) | QUALITY, 0]) : extended(PACKET.sequenceStart),
+    config,
+  ]);
 }
 
 /** What stands before the data of a frame: the same octets always. */
 export const frameHead = (codec: FlvAudioCodec): Buffer => FRAME_HEAD[codec];
 
-const extended = (type: number) => Buffer.concat([Buffer.from([(FORMAT.extended << 4) | type]), Buffer.from("Opus", "latin1")]);
-const FRAME_HEAD = { aac: Buffer.from([(FORMAT.aac << 4) | QUALITY, 1]), mp3: Buffer.from([(FORMAT.mp3 << 4) | QUALITY]), opus: extended(PACKET.codedFrames) };
+const extended = (type: number) =>
+  Buffer.concat([Buffer.from([(FORMAT.extended << 4) | type]), Buffer.from("Opus", "latin1")]);
+const FRAME_HEAD = {
+  aac: Buffer.from([(FORMAT.aac << 4) | QUALITY, 1]),
+  mp3: Buffer.from([(FORMAT.mp3 << 4) | QUALITY]),
+  opus: extended(PACKET.codedFrames),
+};

@@ -7,7 +7,14 @@ export interface EnhancedBody {
   body: Buffer;
 }
 
-export const PACKET = { sequenceStart: 0, codedFrames: 1, sequenceEnd: 2, codedFramesX: 3, multitrack: { audio: 5, video: 6 }, modEx: 7 } as const;
+export const PACKET = {
+  sequenceStart: 0,
+  codedFrames: 1,
+  sequenceEnd: 2,
+  codedFramesX: 3,
+  multitrack: { audio: 5, video: 6 },
+  modEx: 7,
+} as const;
 const TRACKS = { one: 0, many: 1, manyCodecs: 2 } as const;
 
 /**

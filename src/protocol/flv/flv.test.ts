@@ -1,38 +1,83 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { FlvError, flvHeader, frameHead, pictureHead, readAudio, readTags, readVideo, soundOfAac, soundOfMp3, soundOfOpus, writeAudioConfig, writeTag, writeVideoConfig } from "./index.ts";
+import {
+  FlvError,
+  flvHeader,
+  frameHead,
+  pictureHead,
+  readAudio,
+  readTags,
+  readVideo,
+  soundOfAac,
+  soundOfMp3,
+  soundOfOpus,
+  writeAudioConfig,
+  writeTag,
+  writeVideoConfig,
+} from "./index.ts";
 
 const octets = fc.uint8Array({ minLength: 1, maxLength: 60 }).map((bytes) => Buffer.from(bytes));
 
 test("pictures and configurations of every codec come out as they were written", () => {
-  fc.assert(fc.property(fc.constantFrom("h264" as const, "hevc" as const, "av1" as const, "vp8" as const, "vp9" as const), fc.boolean(), fc.integer({ min: -0x800000, max: 0x7fffff }), octets, (codec, key, composition, data) => {
-    assert.deepEqual(readVideo(writeVideoConfig(codec, data)), { kind: "config", codec, config: data });
-    const shown = codec === "h264" || codec === "hevc" ? composition : 0;
-    assert.deepEqual(readVideo(Buffer.concat([pictureHead(codec, { key, composition }), data])), { kind: "picture", codec, key, composition: shown, data });
-  }));
+  fc.assert(
+    fc.property(
+      fc.constantFrom("h264" as const, "hevc" as const, "av1" as const, "vp8" as const, "vp9" as const),
+      fc.boolean(),
+      fc.integer({ min: -0x800000, max: 0x7fffff }),
+      octets,
+      (codec, key, composition, data) => {
+        assert.deepEqual(readVideo(writeVideoConfig(codec, data)), { kind: "config", codec, config: data });
+        const shown = codec === "h264" || codec === "hevc" ? composition : 0;
+        assert.deepEqual(readVideo(Buffer.concat([pictureHead(codec, { key, composition }), data])), {
+          kind: "picture",
+          codec,
+          key,
+          composition: shown,
+          data,
+        });
+      },
+    ),
+  );
 });
 
 test("sound of every codec comes out as it was written", () => {
-  fc.assert(fc.property(fc.constantFrom("aac" as const, "opus" as const, "mp3" as const), octets, (codec, data) => {
-    assert.deepEqual(readAudio(Buffer.concat([frameHead(codec), data])), { kind: "frame", codec, data });
-    const config = writeAudioConfig(codec, data);
-    if (codec === "mp3") assert.equal(config, undefined);
-    else assert.deepEqual(readAudio(config!), { kind: "config", codec, config: data });
-  }));
+  fc.assert(
+    fc.property(fc.constantFrom("aac" as const, "opus" as const, "mp3" as const), octets, (codec, data) => {
+      assert.deepEqual(readAudio(Buffer.concat([frameHead(codec), data])), { kind: "frame", codec, data });
+      const config = writeAudioConfig(codec, data);
+      if (codec === "mp3") assert.equal(config, undefined);
+      else assert.deepEqual(readAudio(config!), { kind: "config", codec, config: data });
+    }),
+  );
 });
 
 test("garbage is read or refused, and never anything else", () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 60 }), fc.constantFrom(readAudio, readVideo, (bytes: Buffer) => [...readTags(bytes)], soundOfAac, soundOfMp3, soundOfOpus), (bytes, read) => {
-    try {
-      read(Buffer.from(bytes));
-    } catch (err) {
-      assert.ok(err instanceof FlvError);
-    }
-  }), { numRuns: 2000 });
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 60 }),
+      fc.constantFrom(
+        readAudio,
+        readVideo,
+        (bytes: Buffer) => [...readTags(bytes)],
+        soundOfAac,
+        soundOfMp3,
+        soundOfOpus,
+      ),
+      (bytes, read) => {
+        try {
+          read(Buffer.from(bytes));
+        } catch (err) {
+          assert.ok(err instanceof FlvError);
+        }
+      },
+    ),
+    { numRuns: 2000 },
+  );
 });
 
-const bytes = (...parts: (number | string)[]) => Buffer.concat(parts.map((part) => (typeof part === "number" ? Buffer.from([part]) : Buffer.from(part, "latin1"))));
+const bytes = (...parts: (number | string)[]) =>
+  Buffer.concat(parts.map((part) => (typeof part === "number" ? Buffer.from([part]) : Buffer.from(part, "latin1"))));
 const data = Buffer.from("data");
 
 test("extended headers: without a composition time, with modifiers, and of the first of several tracks", () => {
@@ -55,7 +100,8 @@ test("what is known by name and not handled is told by its name", () => {
   assert.deepEqual(readVideo(bytes(0x91, "vvc1", "x")), { kind: "unknown", codec: "vvc1" });
   assert.deepEqual(readAudio(bytes(0xb0, "x")), { kind: "unknown", codec: "Speex" });
   assert.deepEqual(readAudio(bytes(0x91, "ac-3", "x")), { kind: "unknown", codec: "ac-3" });
-  for (const nothing of [bytes(), bytes(0x17, 2, 0, 0, 0), bytes(0x57, 0), bytes(0xd1, 0)]) assert.deepEqual(readVideo(nothing), { kind: "other" });
+  for (const nothing of [bytes(), bytes(0x17, 2, 0, 0, 0), bytes(0x57, 0), bytes(0xd1, 0)])
+    assert.deepEqual(readVideo(nothing), { kind: "other" });
 });
 
 test("rates and channels of sound", () => {
@@ -71,7 +117,13 @@ test("rates and channels of sound", () => {
 });
 
 test("tags of a file, with times over 2^24", () => {
-  const tags = [{ type: 9, time: 0xfedcba98, data: Buffer.from("picture") }, { type: 8, time: 7, data: Buffer.alloc(0) }];
+  const tags = [
+    { type: 9, time: 0xfedcba98, data: Buffer.from("picture") },
+    { type: 8, time: 7, data: Buffer.alloc(0) },
+  ];
   assert.deepEqual([...readTags(Buffer.concat(tags.map(writeTag)))], tags);
-  assert.deepEqual([flvHeader({ video: true, audio: true }).toString("latin1", 0, 5), flvHeader({ video: true, audio: false })[4]], ["FLV\x01\x05", 1]);
+  assert.deepEqual(
+    [flvHeader({ video: true, audio: true }).toString("latin1", 0, 5), flvHeader({ video: true, audio: false })[4]],
+    ["FLV\x01\x05", 1],
+  );
 });

@@ -26,7 +26,11 @@ export function soundOfAac(config: Buffer): Sound | undefined {
 }
 
 /** By version: 1, 2, and 2.5 for the lowest rates. */
-const MP3_RATES: Record<number, number[]> = { 3: [44_100, 48_000, 32_000], 2: [22_050, 24_000, 16_000], 0: [11_025, 12_000, 8000] };
+const MP3_RATES: Record<number, number[]> = {
+  3: [44_100, 48_000, 32_000],
+  2: [22_050, 24_000, 16_000],
+  0: [11_025, 12_000, 8000],
+};
 const MONO = 3;
 
 /** Of the header of an MPEG audio frame (ISO 11172-3, 2.4.1.3); undefined where it is none. */
@@ -37,4 +41,7 @@ export function soundOfMp3(frame: Buffer): Sound | undefined {
 }
 
 /** Of an OpusHead (RFC 7845, 5.1). Opus is 48 kHz whatever it was made of. */
-export const soundOfOpus = (head: Buffer): Sound => ({ sampleRate: 48_000, channels: head.length > 9 && head.toString("latin1", 0, 8) === "OpusHead" ? Math.max(1, head[9]!) : 2 });
+export const soundOfOpus = (head: Buffer): Sound => ({
+  sampleRate: 48_000,
+  channels: head.length > 9 && head.toString("latin1", 0, 8) === "OpusHead" ? Math.max(1, head[9]!) : 2,
+});

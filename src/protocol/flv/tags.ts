@@ -11,7 +11,8 @@ export interface FlvTag {
 const TAG_HEADER = 11;
 const BEHIND = 4;
 /** Header of a file (E.2), and the size of the tag before the first. Readers wait for what it announces, and for nothing else. */
-export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }): Buffer => Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
+export const flvHeader = ({ video, audio }: { video: boolean; audio: boolean }): Buffer =>
+  Buffer.from([0x46, 0x4c, 0x56, 1, (audio ? 4 : 0) | (video ? 1 : 0), 0, 0, 0, 9, 0, 0, 0, 0]);
 
 export function writeTag({ type, time, data }: FlvTag): Buffer {
   const bytes = Buffer.allocUnsafe(TAG_HEADER + data.length + BEHIND);
@@ -28,12 +29,16 @@ export function writeTag({ type, time, data }: FlvTag): Buffer {
 
 /** Tags side by side, as in a file behind its header, or in an aggregate message of RTMP (7.1.6 there). Throws FlvError for one that is cut off. */
 export function* readTags(bytes: Buffer): Iterable<FlvTag> {
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     if (at + TAG_HEADER > bytes.length) throw new FlvError("a tag is cut off in its header");
     const from = at + TAG_HEADER;
     const to = from + bytes.readUIntBE(at + 1, 3);
     if (to > bytes.length) throw new FlvError("a tag is cut off");
-    yield { type: bytes[at]! & 31, time: (bytes.readUIntBE(at + 4, 3) | (bytes[at + 7]! << 24)) >>> 0, data: bytes.subarray(from, to) };
+    yield {
+      type: bytes[at]! & 31,
+      time: (bytes.readUIntBE(at + 4, 3) | (bytes[at + 7]! << 24)) >>> 0,
+      data: bytes.subarray(from, to),
+    };
     at = to + BEHIND;
   }
 }

@@ -6,7 +6,13 @@ export type FlvVideoCodec = "h264" | "hevc" | "av1" | "vp8" | "vp9";
 /** The body of a video message or tag. */
 export type FlvVideo =
   | { kind: "config"; codec: FlvVideoCodec; /** avcC, hvcC, av1C or vpcC, without a box header. */ config: Buffer }
-  | { kind: "picture"; codec: FlvVideoCodec; key: boolean; /** Milliseconds from decoding to showing; may be negative. */ composition: number; data: Buffer }
+  | {
+      kind: "picture";
+      codec: FlvVideoCodec;
+      key: boolean;
+      /** Milliseconds from decoding to showing; may be negative. */ composition: number;
+      data: Buffer;
+    }
   /** Of a codec that nothing is done with. */
   | { kind: "unknown"; codec: string }
   /** Ends of sequences, commands, metadata, further tracks. */
@@ -16,7 +22,14 @@ const FRAME = { key: 1, inter: 2, generatedKey: 4, command: 5 } as const;
 const OTHER = { kind: "other" } as const;
 /** FLV 10.1, E.4.3.1; 12 is what encoders in China have used for HEVC. */
 const NUMBERED: Record<number, FlvVideoCodec> = { 7: "h264", 12: "hevc" };
-const OLD_CODECS: Record<number, string> = { 2: "Sorenson H.263", 3: "Screen Video", 4: "VP6", 5: "VP6 with alpha", 6: "Screen Video 2", 13: "codec 13 (AV1 is sent with an extended header)" };
+const OLD_CODECS: Record<number, string> = {
+  2: "Sorenson H.263",
+  3: "Screen Video",
+  4: "VP6",
+  5: "VP6 with alpha",
+  6: "Screen Video 2",
+  13: "codec 13 (AV1 is sent with an extended header)",
+};
 const FOUR_CC: Record<string, FlvVideoCodec> = { avc1: "h264", hvc1: "hevc", av01: "av1", vp08: "vp8", vp09: "vp9" };
 const FOUR_CC_OF = { h264: "avc1", hevc: "hvc1", av1: "av01", vp8: "vp08", vp9: "vp09" } as const;
 const AVC = 7;
@@ -48,17 +61,23 @@ function readExtended(type: number, frame: number, bytes: Buffer): FlvVideo {
   return picture(codec, frame, found.body.readIntBE(0, 3), found.body.subarray(3));
 }
 
-const configOf = (codec: FlvVideoCodec, config: Buffer): FlvVideo => (config.length === 0 ? OTHER : { kind: "config", codec, config });
+const configOf = (codec: FlvVideoCodec, config: Buffer): FlvVideo =>
+  config.length === 0 ? OTHER : { kind: "config", codec, config };
 
 const picture = (codec: FlvVideoCodec, frame: number, composition: number, data: Buffer): FlvVideo =>
-  data.length === 0 ? OTHER : { kind: "picture", codec, key: frame === FRAME.key || frame === FRAME.generatedKey, composition, data };
+  data.length === 0
+    ? OTHER
+    : { kind: "picture", codec, key: frame === FRAME.key || frame === FRAME.generatedKey, composition, data };
 
 /** For messages to people. */
 export const printable = (fourCc: string): string => fourCc.replace(/[^\x20-\x7e]/g, "?");
 
 /** H.264 as it has always been sent, which everybody reads; other codecs by their FourCC (Enhanced RTMP). */
 export function writeVideoConfig(codec: FlvVideoCodec, config: Buffer): Buffer {
-  const head = codec === "h264" ? Buffer.from([(FRAME.key << 4) | AVC, 0, 0, 0, 0]) : extended(FRAME.key, PACKET.sequenceStart, codec);
+  const head =
+    codec === "h264"
+      ? Buffer.from([(FRAME.key << 4) | AVC, 0, 0, 0, 0])
+      : extended(FRAME.key, PACKET.sequenceStart, codec);
   return Buffer.concat([head, config]);
 }
 
@@ -67,7 +86,10 @@ export function pictureHead(codec: FlvVideoCodec, { key, composition }: { key: b
   const frame = key ? FRAME.key : FRAME.inter;
   if (codec === "h264") return Buffer.from([(frame << 4) | AVC, 1, composition >> 16, composition >> 8, composition]);
   const type = extended(frame, PACKET.codedFrames, codec);
-  return WITH_COMPOSITION.has(codec) ? Buffer.concat([type, Buffer.from([composition >> 16, composition >> 8, composition])]) : type;
+  return WITH_COMPOSITION.has(codec)
+    ? Buffer.concat([type, Buffer.from([composition >> 16, composition >> 8, composition])])
+    : type;
 }
 
-const extended = (frame: number, type: number, codec: FlvVideoCodec) => Buffer.concat([Buffer.from([0x80 | (frame << 4) | type]), Buffer.from(FOUR_CC_OF[codec], "latin1")]);
+const extended = (frame: number, type: number, codec: FlvVideoCodec) =>
+  Buffer.concat([Buffer.from([0x80 | (frame << 4) | type]), Buffer.from(FOUR_CC_OF[codec], "latin1")]);

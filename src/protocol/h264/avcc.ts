@@ -15,7 +15,8 @@ const WITH_CHROMA = new Set([100, 110, 122, 144]);
 /** For packets with lengths of four octets. Throws H264Error where the first of `sps` is broken. */
 export function writeAvcConfig(sps: readonly Buffer[], pps: readonly Buffer[]): Buffer {
   const [first] = sps;
-  if (first === undefined || pps.length === 0 || sps.length > 31 || pps.length > 255) throw new H264Error("there is no parameter set, or there are too many");
+  if (first === undefined || pps.length === 0 || sps.length > 31 || pps.length > 255)
+    throw new H264Error("there is no parameter set, or there are too many");
   const { profile } = readSps(first);
   const head = Buffer.from([1, first[1]!, first[2]!, first[3]!, 0xff, 0xe0 | sps.length]);
   // 4:2:0 with 8 bits, as all of these are that a browser or a camera sends live.

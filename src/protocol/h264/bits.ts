@@ -30,7 +30,8 @@ export function createBitReader(bytes: Buffer): BitReader {
   }
 
   return {
-    bits, ue,
+    bits,
+    ue,
     flag: () => bits(1) === 1,
     se() {
       const code = ue();

@@ -2,20 +2,68 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
-import { H264Error, joinLengths, NAL, nalType, readAvcConfig, readSps, splitAnnexB, splitLengths, writeAvcConfig } from "./index.ts";
+import {
+  H264Error,
+  joinLengths,
+  NAL,
+  nalType,
+  readAvcConfig,
+  readSps,
+  splitAnnexB,
+  splitLengths,
+  writeAvcConfig,
+} from "./index.ts";
 
 /** What x264 writes with these options: NAL units of some pictures. */
 async function encoded(size: string, ...options: string[]): Promise<Buffer[]> {
-  return splitAnnexB(await runFfmpeg(["-f", "lavfi", "-i", `testsrc2=size=${size}:rate=25:duration=0.4`, "-c:v", "libx264", "-preset", "ultrafast", ...options, "-f", "h264", "-"]));
+  return splitAnnexB(
+    await runFfmpeg([
+      "-f",
+      "lavfi",
+      "-i",
+      `testsrc2=size=${size}:rate=25:duration=0.4`,
+      "-c:v",
+      "libx264",
+      "-preset",
+      "ultrafast",
+      ...options,
+      "-f",
+      "h264",
+      "-",
+    ]),
+  );
 }
 const sets = (nals: readonly Buffer[], type: number) => nals.filter((nal) => nalType(nal) === type);
 
 describe("parameter sets of real encoders", needsFfmpeg, () => {
   for (const [size, options, expected] of [
-    ["320x180", ["-pix_fmt", "yuv420p", "-profile:v", "baseline"], { profile: 66, width: 320, height: 180, reordered: 0 }],
-    ["1920x1080", ["-pix_fmt", "yuv420p", "-preset", "veryfast", "-bf", "2", "-b_strategy", "0"], { profile: 100, width: 1920, height: 1080, reordered: 2 }],
-    ["322x182", ["-pix_fmt", "yuv420p", "-preset", "veryfast", "-profile:v", "main", "-bf", "0"], { profile: 77, width: 322, height: 182, reordered: 0 }],
-    ["320x180", ["-pix_fmt", "yuv420p", "-flags", "+ildct+ilme", "-x264-params", "tff=1:nal-hrd=cbr:bitrate=500:vbv-maxrate=500:vbv-bufsize=500:cqm=jvt"], { width: 320, height: 180 }],
+    [
+      "320x180",
+      ["-pix_fmt", "yuv420p", "-profile:v", "baseline"],
+      { profile: 66, width: 320, height: 180, reordered: 0 },
+    ],
+    [
+      "1920x1080",
+      ["-pix_fmt", "yuv420p", "-preset", "veryfast", "-bf", "2", "-b_strategy", "0"],
+      { profile: 100, width: 1920, height: 1080, reordered: 2 },
+    ],
+    [
+      "322x182",
+      ["-pix_fmt", "yuv420p", "-preset", "veryfast", "-profile:v", "main", "-bf", "0"],
+      { profile: 77, width: 322, height: 182, reordered: 0 },
+    ],
+    [
+      "320x180",
+      [
+        "-pix_fmt",
+        "yuv420p",
+        "-flags",
+        "+ildct+ilme",
+        "-x264-params",
+        "tff=1:nal-hrd=cbr:bitrate=500:vbv-maxrate=500:vbv-bufsize=500:cqm=jvt",
+      ],
+      { width: 320, height: 180 },
+    ],
     ["322x182", ["-pix_fmt", "yuv444p"], { profile: 244, width: 322, height: 182 }],
     ["322x182", ["-pix_fmt", "yuv422p10le"], { profile: 122, width: 322, height: 182 }],
     ["318x182", ["-pix_fmt", "gray"], { profile: 100, width: 318, height: 182 }],
@@ -38,16 +86,22 @@ describe("parameter sets of real encoders", needsFfmpeg, () => {
 
   test("a parameter set that is cut off or changed is refused, or read as something else: it never hangs and never fails otherwise", async () => {
     const [sps] = sets(await encoded("320x180", "-pix_fmt", "yuv420p"), NAL.sps);
-    fc.assert(fc.property(fc.nat(sps!.length), fc.array(fc.tuple(fc.nat(sps!.length - 1), fc.nat(255)), { maxLength: 4 }), (end, changes) => {
-      const broken = Buffer.from(sps!);
-      for (const [at, octet] of changes) broken[at] = octet;
-      try {
-        const { width, height } = readSps(broken.subarray(0, end));
-        assert.ok(width > 0 && height > 0);
-      } catch (err) {
-        assert.ok(err instanceof H264Error, String(err));
-      }
-    }));
+    fc.assert(
+      fc.property(
+        fc.nat(sps!.length),
+        fc.array(fc.tuple(fc.nat(sps!.length - 1), fc.nat(255)), { maxLength: 4 }),
+        (end, changes) => {
+          const broken = Buffer.from(sps!);
+          for (const [at, octet] of changes) broken[at] = octet;
+          try {
+            const { width, height } = readSps(broken.subarray(0, end));
+            assert.ok(width > 0 && height > 0);
+          } catch (err) {
+            assert.ok(err instanceof H264Error, String(err));
+          }
+        },
+      ),
+    );
   });
 });
 
@@ -58,11 +112,16 @@ test("what is cut off among lengths is left out", () => {
 });
 
 test("start codes of three and four octets part a byte stream", () => {
-  assert.deepEqual(splitAnnexB(Buffer.from([0, 0, 0, 1, 9, 16, 0, 0, 0, 1, 7, 1, 0, 0, 1, 8, 2, 0, 0])), [Buffer.from([9, 16]), Buffer.from([7, 1]), Buffer.from([8, 2])]);
+  assert.deepEqual(splitAnnexB(Buffer.from([0, 0, 0, 1, 9, 16, 0, 0, 0, 1, 7, 1, 0, 0, 1, 8, 2, 0, 0])), [
+    Buffer.from([9, 16]),
+    Buffer.from([7, 1]),
+    Buffer.from([8, 2]),
+  ]);
   assert.deepEqual(splitAnnexB(Buffer.from([1, 2, 3])), []);
 });
 
 test("a record that is cut off anywhere is refused", () => {
   const record = Buffer.from("0142c01effe1000467 42c01e01000368ce3c80".replaceAll(" ", ""), "hex");
-  for (let end = 0; end < record.length - 1; end++) assert.throws(() => readAvcConfig(record.subarray(0, end)), H264Error);
+  for (let end = 0; end < record.length - 1; end++)
+    assert.throws(() => readAvcConfig(record.subarray(0, end)), H264Error);
 });

@@ -1,12 +1,22 @@
 /** Types of NAL units (ITU-T H.264, table 7-1) that somebody asks for. */
-export const NAL = { slice: 1, idr: 5, sei: 6, sps: 7, pps: 8, delimiter: 9, endOfSequence: 10, endOfStream: 11, filler: 12 } as const;
+export const NAL = {
+  slice: 1,
+  idr: 5,
+  sei: 6,
+  sps: 7,
+  pps: 8,
+  delimiter: 9,
+  endOfSequence: 10,
+  endOfStream: 11,
+  filler: 12,
+} as const;
 
 export const nalType = (nal: Buffer): number => nal[0]! & 31;
 
 /** NAL units with a length of `lengthSize` octets before each (ISO 14496-15, 5.3.4.2.1). Stops at what is cut off. */
 export function splitLengths(data: Buffer, lengthSize = 4): Buffer[] {
   const nals: Buffer[] = [];
-  for (let at = 0; at + lengthSize < data.length; ) {
+  for (let at = 0; at + lengthSize < data.length;) {
     const length = data.readUIntBE(at, lengthSize);
     at += lengthSize;
     if (at + length > data.length) break;
@@ -32,7 +42,7 @@ const START = Buffer.from([0, 0, 1]);
 /** NAL units of a byte stream (annex B), without start codes and without the zeros after them. */
 export function splitAnnexB(bytes: Buffer): Buffer[] {
   const nals: Buffer[] = [];
-  for (let at = bytes.indexOf(START); at !== -1; ) {
+  for (let at = bytes.indexOf(START); at !== -1;) {
     const next = bytes.indexOf(START, at + 3);
     let end = next === -1 ? bytes.length : next;
     while (end > at + 3 && bytes[end - 1] === 0) end--;

@@ -43,7 +43,8 @@ export function readSps(nal: Buffer): Sps {
   // 6-19 to 6-22: cropping is counted in samples of colour, and in fields by two.
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = units * 16 * rows - (top + bottom) * (chroma === 1 ? 2 : 1) * rows;
-  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST) throw new H264Error(`pictures of ${width} by ${height} pixels`);
+  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST)
+    throw new H264Error(`pictures of ${width} by ${height} pixels`);
   return { profile, compatibility, level, width, height, reordered: profile === BASELINE ? 0 : readReordered(bits) };
 }
 
@@ -54,7 +55,8 @@ function readChroma(bits: BitReader): number {
   bits.ue();
   bits.ue();
   bits.flag();
-  if (bits.flag()) for (let i = 0; i < (chroma === 3 ? 12 : 8); i++) if (bits.flag()) skipScaling(bits, i < 6 ? 16 : 64);
+  if (bits.flag())
+    for (let i = 0; i < (chroma === 3 ? 12 : 8); i++) if (bits.flag()) skipScaling(bits, i < 6 ? 16 : 64);
   return separate ? 0 : chroma;
 }
 

@@ -6,7 +6,24 @@ import { H264Error, splitAnnexB } from "../h264/index.ts";
 import { HEVC_NAL, hevcNalType, isHevcKey, readHevcConfig, readHevcSps, writeHevcConfig } from "./index.ts";
 
 async function encoded(size: string, ...options: string[]): Promise<Buffer[]> {
-  return splitAnnexB(await runFfmpeg(["-f", "lavfi", "-i", `testsrc2=size=${size}:rate=25:duration=0.2`, "-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none", ...options, "-f", "hevc", "-"]));
+  return splitAnnexB(
+    await runFfmpeg([
+      "-f",
+      "lavfi",
+      "-i",
+      `testsrc2=size=${size}:rate=25:duration=0.2`,
+      "-c:v",
+      "libx265",
+      "-preset",
+      "ultrafast",
+      "-x265-params",
+      "log-level=none",
+      ...options,
+      "-f",
+      "hevc",
+      "-",
+    ]),
+  );
 }
 const sets = (nals: readonly Buffer[], type: number) => nals.filter((nal) => hevcNalType(nal) === type);
 
@@ -22,7 +39,24 @@ test("parameter sets tell the size, and become the record that ffmpeg writes", n
     assert.deepEqual({ width, height, chroma, lumaBits, chromaBits }, expected);
     const record = writeHevcConfig(vps, sps, pps);
     assert.deepEqual(readHevcConfig(record), [...vps, ...sps, ...pps]);
-    const mp4 = await runFfmpeg(["-f", "lavfi", "-i", `testsrc2=size=${size}:rate=25:duration=0.2`, "-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none", ...options, "-f", "mp4", "-movflags", "empty_moov+frag_keyframe", "-"]);
+    const mp4 = await runFfmpeg([
+      "-f",
+      "lavfi",
+      "-i",
+      `testsrc2=size=${size}:rate=25:duration=0.2`,
+      "-c:v",
+      "libx265",
+      "-preset",
+      "ultrafast",
+      "-x265-params",
+      "log-level=none",
+      ...options,
+      "-f",
+      "mp4",
+      "-movflags",
+      "empty_moov+frag_keyframe",
+      "-",
+    ]);
     const at = mp4.indexOf("hvcC", 0, "latin1") + 4;
     const theirs = mp4.subarray(at, at + mp4.readUInt32BE(at - 8) - 8);
     // Version, profile, tier, level; colours and depths. ffmpeg's has the SEI of x265 too.
@@ -36,14 +70,24 @@ test("what is cut off or changed is refused, or read as something else", needsFf
   const nals = await encoded("320x180");
   const [sps] = sets(nals, HEVC_NAL.sps);
   const record = writeHevcConfig(sets(nals, HEVC_NAL.vps), [sps!], sets(nals, HEVC_NAL.pps));
-  fc.assert(fc.property(fc.nat(sps!.length), fc.nat(record.length - 1), fc.array(fc.tuple(fc.nat(1000), fc.nat(255)), { maxLength: 4 }), (end, until, changes) => {
-    for (const [bytes, read] of [[Buffer.from(sps!.subarray(0, end)), readHevcSps], [Buffer.from(record.subarray(0, until)), readHevcConfig]] as const) {
-      for (const [at, octet] of changes) if (at < bytes.length) bytes[at] = octet;
-      try {
-        read(bytes);
-      } catch (err) {
-        assert.ok(err instanceof H264Error, String(err));
-      }
-    }
-  }));
+  fc.assert(
+    fc.property(
+      fc.nat(sps!.length),
+      fc.nat(record.length - 1),
+      fc.array(fc.tuple(fc.nat(1000), fc.nat(255)), { maxLength: 4 }),
+      (end, until, changes) => {
+        for (const [bytes, read] of [
+          [Buffer.from(sps!.subarray(0, end)), readHevcSps],
+          [Buffer.from(record.subarray(0, until)), readHevcConfig],
+        ] as const) {
+          for (const [at, octet] of changes) if (at < bytes.length) bytes[at] = octet;
+          try {
+            read(bytes);
+          } catch (err) {
+            assert.ok(err instanceof H264Error, String(err));
+          }
+        }
+      },
+    ),
+  );
 });

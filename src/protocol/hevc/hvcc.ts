@@ -12,8 +12,28 @@ export function writeHevcConfig(vps: readonly Buffer[], sps: readonly Buffer[], 
   const head = Buffer.alloc(FIXED);
   head[0] = 1;
   general.copy(head, 1);
-  head.set([0xf0, 0, 0xfc, 0xfc | chroma, 0xf8 | (lumaBits - 8), 0xf8 | (chromaBits - 8), 0, 0, (layers << 3) | (nested ? 4 : 0) | 3, 3], 13);
-  const arrays = ([[HEVC_NAL.vps, vps], [HEVC_NAL.sps, sps], [HEVC_NAL.pps, pps]] as const).flatMap(([type, nals]) => {
+  head.set(
+    [
+      0xf0,
+      0,
+      0xfc,
+      0xfc | chroma,
+      0xf8 | (lumaBits - 8),
+      0xf8 | (chromaBits - 8),
+      0,
+      0,
+      (layers << 3) | (nested ? 4 : 0) | 3,
+      3,
+    ],
+    13,
+  );
+  const arrays = (
+    [
+      [HEVC_NAL.vps, vps],
+      [HEVC_NAL.sps, sps],
+      [HEVC_NAL.pps, pps],
+    ] as const
+  ).flatMap(([type, nals]) => {
     const count = Buffer.from([0x80 | type, nals.length >> 8, nals.length & 255]);
     return [count, ...nals.flatMap((nal) => [Buffer.from([nal.length >> 8, nal.length & 255]), nal])];
   });

@@ -1,5 +1,13 @@
 /** Types of NAL units (ITU-T H.265, table 7-1) that somebody asks for. */
-export const HEVC_NAL = { vps: 32, sps: 33, pps: 34, delimiter: 35, endOfSequence: 36, endOfStream: 37, filler: 38 } as const;
+export const HEVC_NAL = {
+  vps: 32,
+  sps: 33,
+  pps: 34,
+  delimiter: 35,
+  endOfSequence: 36,
+  endOfStream: 37,
+  filler: 38,
+} as const;
 
 export const hevcNalType = (nal: Buffer): number => (nal[0]! >> 1) & 63;
 

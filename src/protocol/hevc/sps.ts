@@ -22,7 +22,8 @@ const BEFORE = 3;
 
 /** `nal` with its header. Throws H264Error. */
 export function readHevcSps(nal: Buffer): HevcSps {
-  if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps) throw new H264Error("this is no sequence parameter set of HEVC");
+  if (nal.length < 2 || hevcNalType(nal) !== HEVC_NAL.sps)
+    throw new H264Error("this is no sequence parameter set of HEVC");
   const plain = withoutEmulation(nal);
   const bits = createBitReader(plain.subarray(2));
   bits.bits(4);
@@ -39,10 +40,20 @@ export function readHevcSps(nal: Buffer): HevcSps {
   // 7.4.3.2.1: cropping is counted in samples of colour.
   const width = across - (left + right) * (chroma === 1 || chroma === 2 ? 2 : 1);
   const height = down - (top + bottom) * (chroma === 1 ? 2 : 1);
-  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST) throw new H264Error(`pictures of ${width} by ${height} pixels`);
+  if (width < 1 || height < 1 || width > LONGEST || height > LONGEST)
+    throw new H264Error(`pictures of ${width} by ${height} pixels`);
   const [lumaBits, chromaBits] = [bits.ue() + 8, bits.ue() + 8];
   if (lumaBits > 16 || chromaBits > 16) throw new H264Error(`samples of ${lumaBits} and ${chromaBits} bits`);
-  return { general: Buffer.from(plain.subarray(BEFORE, BEFORE + 12)), layers: sublayers + 1, nested, chroma, lumaBits, chromaBits, width, height };
+  return {
+    general: Buffer.from(plain.subarray(BEFORE, BEFORE + 12)),
+    layers: sublayers + 1,
+    nested,
+    chroma,
+    lumaBits,
+    chromaBits,
+    width,
+    height,
+  };
 }
 
 function skipSublayers(bits: ReturnType<typeof createBitReader>, count: number): void {

@@ -16,7 +16,14 @@ test("a short last segment counts only together with the previous one", () => {
 });
 
 test("measures contiguous segments up to 1.5 target durations", () => {
-  const bits = bitRatesOf([segment(4, 100), segment(0.5, 100), segment(0.5, 4000), segment(0.5, 4000), segment(0.5, 4000), segment(0.5, 100)]);
+  const bits = bitRatesOf([
+    segment(4, 100),
+    segment(0.5, 100),
+    segment(0.5, 4000),
+    segment(0.5, 4000),
+    segment(0.5, 4000),
+    segment(0.5, 100),
+  ]);
   assert.equal(bits.peak, (8 * 12_100) / 2);
 });
 
@@ -26,8 +33,15 @@ test("uses the average as peak for less than half a target duration", () => {
 });
 
 test("the average is never above the peak", () => {
-  fc.assert(fc.property(fc.array(fc.record({ duration: fc.double({ min: 0.02, max: 12, noNaN: true }), size: fc.nat(10_000_000) }), { maxLength: 40 }), (segments) => {
-    const { peak, average } = bitRatesOf(segments);
-    assert.ok(Number.isFinite(peak) && average <= peak);
-  }));
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ duration: fc.double({ min: 0.02, max: 12, noNaN: true }), size: fc.nat(10_000_000) }), {
+        maxLength: 40,
+      }),
+      (segments) => {
+        const { peak, average } = bitRatesOf(segments);
+        assert.ok(Number.isFinite(peak) && average <= peak);
+      },
+    ),
+  );
 });

@@ -62,7 +62,18 @@ export interface HlsPart {
 }
 
 export function writeLivePlaylist(playlist: LivePlaylist): string {
-  const { targetDuration, mediaSequence, discontinuitySequence, ended, lowLatency, canSkipUntil, skipped = 0, start, segments, open } = playlist;
+  const {
+    targetDuration,
+    mediaSequence,
+    discontinuitySequence,
+    ended,
+    lowLatency,
+    canSkipUntil,
+    skipped = 0,
+    start,
+    segments,
+    open,
+  } = playlist;
   const lines = [
     "#EXTM3U",
     `#EXT-X-VERSION:${versionOf(playlist)}`,
@@ -71,14 +82,18 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
     `#EXT-X-MEDIA-SEQUENCE:${mediaSequence}`,
     ...(discontinuitySequence > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}`] : []),
     "#EXT-X-INDEPENDENT-SEGMENTS",
-    ...(start === undefined ? [] : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": seconds(start), PRECISE: "YES" })}`]),
+    ...(start === undefined
+      ? []
+      : [`#EXT-X-START:${attributeList({ "TIME-OFFSET": seconds(start), PRECISE: "YES" })}`]),
     ...(skipped > 0 ? [`#EXT-X-SKIP:${attributeList({ "SKIPPED-SEGMENTS": skipped })}`] : []),
   ];
   // Tags of skipped segments hold for what follows them as if they stood here.
-  let init = skipped > 0 ? segments.slice(0, skipped).findLast((segment) => segment.init !== undefined)?.init : undefined;
+  let init =
+    skipped > 0 ? segments.slice(0, skipped).findLast((segment) => segment.init !== undefined)?.init : undefined;
   const head = (segment: Omit<LiveHlsSegment, "uri" | "duration" | "gap">) => {
     if (segment.discontinuity === true) lines.push("#EXT-X-DISCONTINUITY");
-    if (segment.init !== undefined && segment.init !== init) lines.push(`#EXT-X-MAP:${attributeList({ URI: { quoted: segment.init } })}`);
+    if (segment.init !== undefined && segment.init !== init)
+      lines.push(`#EXT-X-MAP:${attributeList({ URI: { quoted: segment.init } })}`);
     init = segment.init ?? init;
     if (segment.at !== undefined) lines.push(`#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.at).toISOString()}`);
     for (const part of segment.parts ?? []) lines.push(`#EXT-X-PART:${partAttributes(part)}`);
@@ -90,8 +105,12 @@ export function writeLivePlaylist(playlist: LivePlaylist): string {
   }
   if (open !== undefined && ended === undefined) head(open);
   if (ended !== undefined) lines.push("#EXT-X-ENDLIST");
-  else if (lowLatency?.hint !== undefined) lines.push(`#EXT-X-PRELOAD-HINT:${attributeList({ TYPE: "PART", URI: { quoted: lowLatency.hint } })}`);
-  for (const { uri, lastSequence, lastPart } of (ended === undefined && lowLatency?.reports) || []) lines.push(`#EXT-X-RENDITION-REPORT:${attributeList({ URI: { quoted: uri }, "LAST-MSN": lastSequence, "LAST-PART": lastPart })}`);
+  else if (lowLatency?.hint !== undefined)
+    lines.push(`#EXT-X-PRELOAD-HINT:${attributeList({ TYPE: "PART", URI: { quoted: lowLatency.hint } })}`);
+  for (const { uri, lastSequence, lastPart } of (ended === undefined && lowLatency?.reports) || [])
+    lines.push(
+      `#EXT-X-RENDITION-REPORT:${attributeList({ URI: { quoted: uri }, "LAST-MSN": lastSequence, "LAST-PART": lastPart })}`,
+    );
   return `${lines.join("\n")}\n`;
 }
 
@@ -108,10 +127,16 @@ function serverControl(lowLatency: LowLatency | undefined, canSkipUntil: number 
     "PART-HOLD-BACK": lowLatency && seconds(lowLatency.partHoldBack),
   };
   const said = attributeList(control);
-  return [...(said === "" ? [] : [`#EXT-X-SERVER-CONTROL:${said}`]), ...(lowLatency === undefined ? [] : [`#EXT-X-PART-INF:${attributeList({ "PART-TARGET": seconds(lowLatency.partTarget) })}`])];
+  return [
+    ...(said === "" ? [] : [`#EXT-X-SERVER-CONTROL:${said}`]),
+    ...(lowLatency === undefined
+      ? []
+      : [`#EXT-X-PART-INF:${attributeList({ "PART-TARGET": seconds(lowLatency.partTarget) })}`]),
+  ];
 }
 
-const partAttributes = ({ uri, duration, independent }: HlsPart) => attributeList({ DURATION: seconds(duration), URI: { quoted: uri }, INDEPENDENT: independent ? "YES" : undefined });
+const partAttributes = ({ uri, duration, independent }: HlsPart) =>
+  attributeList({ DURATION: seconds(duration), URI: { quoted: uri }, INDEPENDENT: independent ? "YES" : undefined });
 
 /** To a microsecond; at least three digits behind the point, as older players expect. */
 const seconds = (value: number) => value.toFixed(6).replace(/0{1,3}$/, "");

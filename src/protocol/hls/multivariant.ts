@@ -43,7 +43,16 @@ export function writeMultivariant({ variants, renditions = [] }: MultivariantPla
   return `${lines.join("\n")}\n`;
 }
 
-function renditionAttributes({ type, group, name, language, uri, default: isDefault, autoselect, channels }: HlsRendition): string {
+function renditionAttributes({
+  type,
+  group,
+  name,
+  language,
+  uri,
+  default: isDefault,
+  autoselect,
+  channels,
+}: HlsRendition): string {
   return attributeList({
     TYPE: type,
     "GROUP-ID": { quoted: group },
@@ -58,7 +67,15 @@ function renditionAttributes({ type, group, name, language, uri, default: isDefa
   });
 }
 
-function variantAttributes({ bandwidth, averageBandwidth, codecs, resolution, frameRate, audio, subtitles }: HlsVariant): string {
+function variantAttributes({
+  bandwidth,
+  averageBandwidth,
+  codecs,
+  resolution,
+  frameRate,
+  audio,
+  subtitles,
+}: HlsVariant): string {
   return attributeList({
     BANDWIDTH: Math.ceil(bandwidth),
     "AVERAGE-BANDWIDTH": averageBandwidth === undefined ? undefined : Math.ceil(averageBandwidth),

@@ -14,11 +14,36 @@ export type MatroskaTrack = {
 } & ({ kind: "video"; width: number; height: number } | { kind: "audio"; sampleRate: number; channels: number });
 
 const ID = {
-  ebml: 0x1a45dfa3, version: 0x4286, readVersion: 0x42f7, maxId: 0x42f2, maxSize: 0x42f3, docType: 0x4282, docVersion: 0x4287, docReadVersion: 0x4285,
-  segment: 0x18538067, info: 0x1549a966, scale: 0x2ad7b1, muxer: 0x4d80, writer: 0x5741,
-  tracks: 0x1654ae6b, track: 0xae, number: 0xd7, uid: 0x73c5, type: 0x83, lacing: 0x9c, codec: 0x86, private: 0x63a2,
-  video: 0xe0, width: 0xb0, height: 0xba, audio: 0xe1, rate: 0xb5, channels: 0x9f,
-  cluster: 0x1f43b675, time: 0xe7, block: 0xa3,
+  ebml: 0x1a45dfa3,
+  version: 0x4286,
+  readVersion: 0x42f7,
+  maxId: 0x42f2,
+  maxSize: 0x42f3,
+  docType: 0x4282,
+  docVersion: 0x4287,
+  docReadVersion: 0x4285,
+  segment: 0x18538067,
+  info: 0x1549a966,
+  scale: 0x2ad7b1,
+  muxer: 0x4d80,
+  writer: 0x5741,
+  tracks: 0x1654ae6b,
+  track: 0xae,
+  number: 0xd7,
+  uid: 0x73c5,
+  type: 0x83,
+  lacing: 0x9c,
+  codec: 0x86,
+  private: 0x63a2,
+  video: 0xe0,
+  width: 0xb0,
+  height: 0xba,
+  audio: 0xe1,
+  rate: 0xb5,
+  channels: 0x9f,
+  cluster: 0x1f43b675,
+  time: 0xe7,
+  block: 0xa3,
 };
 /** A length that is not known, in eight octets (RFC 8794, 6.2). */
 const UNKNOWN = Buffer.from("01ffffffffffffff", "hex");
@@ -40,7 +65,8 @@ function sizeOf(size: number): Buffer {
   return bytes;
 }
 
-const element = (id: number, ...inside: Uint8Array[]): Buffer => Buffer.concat([idOf(id), sizeOf(inside.reduce((sum, { length }) => sum + length, 0)), ...inside]);
+const element = (id: number, ...inside: Uint8Array[]): Buffer =>
+  Buffer.concat([idOf(id), sizeOf(inside.reduce((sum, { length }) => sum + length, 0)), ...inside]);
 
 function uint(id: number, value: number): Buffer {
   const bytes = Buffer.alloc(8);
@@ -57,26 +83,52 @@ function float(id: number, value: number): Buffer {
 }
 
 function trackEntry(track: MatroskaTrack, number: number): Buffer {
-  const media = track.kind === "video"
-    ? element(ID.video, uint(ID.width, track.width), uint(ID.height, track.height))
-    : element(ID.audio, float(ID.rate, track.sampleRate), uint(ID.channels, track.channels));
+  const media =
+    track.kind === "video"
+      ? element(ID.video, uint(ID.width, track.width), uint(ID.height, track.height))
+      : element(ID.audio, float(ID.rate, track.sampleRate), uint(ID.channels, track.channels));
   const config = track.config.length > 0 ? [element(ID.private, track.config)] : [];
-  return element(ID.track, uint(ID.number, number), uint(ID.uid, number), uint(ID.type, track.kind === "video" ? 1 : 2), uint(ID.lacing, 0), text(ID.codec, track.codec), ...config, media);
+  return element(
+    ID.track,
+    uint(ID.number, number),
+    uint(ID.uid, number),
+    uint(ID.type, track.kind === "video" ? 1 : 2),
+    uint(ID.lacing, 0),
+    text(ID.codec, track.codec),
+    ...config,
+    media,
+  );
 }
 
 /** At most 126 tracks: their numbers stand in one octet. */
 export function createMatroskaWriter(tracks: readonly MatroskaTrack[]): MatroskaWriter {
   return {
-    header: () => Buffer.concat([
-      element(ID.ebml, uint(ID.version, 1), uint(ID.readVersion, 1), uint(ID.maxId, 4), uint(ID.maxSize, 8), text(ID.docType, "matroska"), uint(ID.docVersion, 4), uint(ID.docReadVersion, 2)),
-      idOf(ID.segment), UNKNOWN,
-      element(ID.info, uint(ID.scale, SCALE), text(ID.muxer, "reelpost"), text(ID.writer, "reelpost")),
-      element(ID.tracks, ...tracks.map((track, i) => trackEntry(track, i + 1))),
-    ]),
+    header: () =>
+      Buffer.concat([
+        element(
+          ID.ebml,
+          uint(ID.version, 1),
+          uint(ID.readVersion, 1),
+          uint(ID.maxId, 4),
+          uint(ID.maxSize, 8),
+          text(ID.docType, "matroska"),
+          uint(ID.docVersion, 4),
+          uint(ID.docReadVersion, 2),
+        ),
+        idOf(ID.segment),
+        UNKNOWN,
+        element(ID.info, uint(ID.scale, SCALE), text(ID.muxer, "reelpost"), text(ID.writer, "reelpost")),
+        element(ID.tracks, ...tracks.map((track, i) => trackEntry(track, i + 1))),
+      ]),
     // A cluster each: times inside of one are of sixteen bits, which is little in microseconds. Its length is known, so that a reader hands the block on as soon as it is there.
     block(track, time, key, data) {
       const head = Buffer.from([0x80 | track, 0, 0, key ? KEY : 0]);
-      const blockHead = Buffer.concat([uint(ID.time, Math.max(0, Math.round(time))), idOf(ID.block), sizeOf(head.length + data.length), head]);
+      const blockHead = Buffer.concat([
+        uint(ID.time, Math.max(0, Math.round(time))),
+        idOf(ID.block),
+        sizeOf(head.length + data.length),
+        head,
+      ]);
       return [Buffer.concat([idOf(ID.cluster), sizeOf(blockHead.length + data.length), blockHead]), data];
     },
   };

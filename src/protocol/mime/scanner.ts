@@ -87,25 +87,43 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
     const block = Buffer.concat(lines);
     const reading = readHeader(block, HEADER_LIMITS);
     if (!reading.ok) throw new MimeLimitError(reading.why);
-    if (entities >= MIME_LIMITS.entities) throw new MimeLimitError(`the message has more than ${MIME_LIMITS.entities} parts`);
+    if (entities >= MIME_LIMITS.entities)
+      throw new MimeLimitError(`the message has more than ${MIME_LIMITS.entities} parts`);
     const { fields } = reading;
     const [type, encoding] = [mediaTypeOf(fields), transferEncodingOf(fields)];
     // RFC 2045 6.4: a composite type must not be encoded; clients do not decode one that is.
     const plain = encoding === "7bit" || encoding === "8bit" || encoding === "binary";
-    const boundary = plain && type.startsWith("multipart/") ? boundaryOf(fields.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "") : undefined;
+    const boundary =
+      plain && type.startsWith("multipart/")
+        ? boundaryOf(fields.find(([name]) => name.toLowerCase() === "content-type")?.[1] ?? "")
+        : undefined;
     const kind = boundary !== undefined ? "multipart" : plain && type === "message/rfc822" ? "message" : "leaf";
     const sealed = levels.at(-1)?.sealed ?? false;
-    events.entity({ index: entities++, kind, type, encoding, fields, header: block, blank: Buffer.from(blank), sealed, depth: levels.length });
+    events.entity({
+      index: entities++,
+      kind,
+      type,
+      encoding,
+      fields,
+      header: block,
+      blank: Buffer.from(blank),
+      sealed,
+      depth: levels.length,
+    });
     eol = NONE;
     lineStart = true;
-    if (kind !== "leaf" && levels.length + nested >= MIME_LIMITS.depth) throw new MimeLimitError(`the parts of the message are nested deeper than ${MIME_LIMITS.depth} levels`);
+    if (kind !== "leaf" && levels.length + nested >= MIME_LIMITS.depth)
+      throw new MimeLimitError(`the parts of the message are nested deeper than ${MIME_LIMITS.depth} levels`);
     if (kind === "leaf") mode = "content";
     else if (kind === "message") {
       nested++;
       beginHeader();
     } else {
       mode = "frame";
-      levels.push({ delimiter: `--${boundary}`, sealed: sealed || type === "multipart/signed" || type === "multipart/encrypted" });
+      levels.push({
+        delimiter: `--${boundary}`,
+        sealed: sealed || type === "multipart/signed" || type === "multipart/encrypted",
+      });
     }
   }
 
@@ -151,7 +169,10 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   /** Reads one header line; undefined while it is incomplete. */
   function headerLine(bytes: Buffer, at: number): number | undefined {
     const lf = bytes.indexOf(LF, at);
-    if (headerBytes + (lf === -1 ? bytes.length : lf) - at > MIME_LIMITS.headerBytes) throw new MimeLimitError(`a part of the message has a header section larger than ${MIME_LIMITS.headerBytes} octets`);
+    if (headerBytes + (lf === -1 ? bytes.length : lf) - at > MIME_LIMITS.headerBytes)
+      throw new MimeLimitError(
+        `a part of the message has a header section larger than ${MIME_LIMITS.headerBytes} octets`,
+      );
     if (lf === -1) return undefined;
     const line = bytes.subarray(at, lf + 1);
     if (isDelimiter(line)) return lf + 1;
@@ -180,7 +201,7 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
   }
 
   function read(bytes: Buffer) {
-    for (let at: number | undefined = 0; at < bytes.length; ) {
+    for (let at: number | undefined = 0; at < bytes.length;) {
       const next: number | undefined = mode === "header" ? headerLine(bytes, at) : lineOrText(bytes, at);
       if (next === undefined) {
         rest = Buffer.from(bytes.subarray(at));
@@ -192,7 +213,10 @@ export function createMimeScanner(header: Uint8Array, events: MimeEvents): MimeS
 
   return {
     push(chunk) {
-      const bytes = rest.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength) : Buffer.concat([rest, chunk]);
+      const bytes =
+        rest.length === 0
+          ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+          : Buffer.concat([rest, chunk]);
       rest = NONE;
       read(bytes);
     },

@@ -35,7 +35,8 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
   let preamble: { depth: number; eightBit: boolean } | undefined;
 
   function endPreamble(depth: number) {
-    if (preamble?.eightBit === true && depth <= preamble.depth) throw new Unencodable("a multipart of it with 8-bit data has no part that its boundary begins");
+    if (preamble?.eightBit === true && depth <= preamble.depth)
+      throw new Unencodable("a multipart of it with 8-bit data has no part that its boundary begins");
     preamble = undefined;
   }
 
@@ -43,12 +44,14 @@ export async function planSevenBit(header: Uint8Array, body: Chunks): Promise<Se
     if (current === undefined) return;
     if (eightBit) actions[current.index] = encodingFor(current);
     // The label is part of what is signed.
-    else if (!current.sealed && (current.encoding === "8bit" || current.encoding === "binary")) actions[current.index] = "relabel";
+    else if (!current.sealed && (current.encoding === "8bit" || current.encoding === "binary"))
+      actions[current.index] = "relabel";
   }
 
   const events: MimeEvents = {
     entity(entity) {
-      if (entity.index > 0 && !isAscii(entity.header)) throw new Unencodable("the header section of a part contains 8-bit data");
+      if (entity.index > 0 && !isAscii(entity.header))
+        throw new Unencodable("the header section of a part contains 8-bit data");
       endPreamble(entity.depth);
       if (entity.kind === "multipart") preamble = { depth: entity.depth, eightBit: false };
       actions[entity.index] = "keep";
@@ -101,24 +104,36 @@ function decodes(decoder: InstanceType<typeof TextDecoder>, bytes?: Uint8Array):
 function encodingFor({ type, encoding, sealed }: Entity): Action {
   if (sealed) throw new Unencodable(SEALED);
   // RFC 2045 6.4: clients would not find the parts of an encoded multipart.
-  if (type.startsWith("multipart/")) throw new Unencodable("a multipart contains 8-bit data and has no readable boundary");
-  if (encoding !== "7bit" && encoding !== "8bit" && encoding !== "binary") throw new Unencodable(`a part contains 8-bit data although its encoding is ${encoding}`);
+  if (type.startsWith("multipart/"))
+    throw new Unencodable("a multipart contains 8-bit data and has no readable boundary");
+  if (encoding !== "7bit" && encoding !== "8bit" && encoding !== "binary")
+    throw new Unencodable(`a part contains 8-bit data although its encoding is ${encoding}`);
   // RFC 2046 5.2, RFC 3464 2.1: only 7bit is allowed; RFC 6532 3.7 permits other encodings for message/global.
-  if (type.startsWith("message/") && !type.startsWith("message/global")) throw new Unencodable(`a part of type ${type} contains 8-bit data and must not be encoded`);
+  if (type.startsWith("message/") && !type.startsWith("message/global"))
+    throw new Unencodable(`a part of type ${type} contains 8-bit data and must not be encoded`);
   return type.startsWith("text/") && encoding !== "binary" ? "quoted-printable" : "base64";
 }
 
 /** The header section of the message with converted MIME fields; all other fields stay unchanged. */
-export function sevenBitHeader(header: Uint8Array, { actions: [action = "keep"], charset }: SevenBitPlan, fields: Pick<Entity, "fields">["fields"]): Buffer {
+export function sevenBitHeader(
+  header: Uint8Array,
+  { actions: [action = "keep"], charset }: SevenBitPlan,
+  fields: Pick<Entity, "fields">["fields"],
+): Buffer {
   const encoded = withEncoding(header, action);
   if (action === "keep" || headerValue(fields, "mime-version") !== undefined) return encoded;
   // Clients do not decode a message without MIME-Version (RFC 2045 4). The charset is a guess (RFC 1428 3).
-  const type = headerValue(fields, "content-type") === undefined ? `Content-Type: text/plain; charset=${charset}\r\n` : "";
+  const type =
+    headerValue(fields, "content-type") === undefined ? `Content-Type: text/plain; charset=${charset}\r\n` : "";
   return Buffer.concat([encoded, Buffer.from(`MIME-Version: 1.0\r\n${type}`)]);
 }
 
 /** The matching body, starting with the empty line. */
-export async function* sevenBitBody(header: Uint8Array, body: Chunks, { actions }: SevenBitPlan): AsyncGenerator<Uint8Array> {
+export async function* sevenBitBody(
+  header: Uint8Array,
+  body: Chunks,
+  { actions }: SevenBitPlan,
+): AsyncGenerator<Uint8Array> {
   let out: Uint8Array[] = [];
   let encoder: Encoder | undefined;
   let current = 0;
@@ -126,7 +141,8 @@ export async function* sevenBitBody(header: Uint8Array, body: Chunks, { actions 
     entity({ index, header: section, blank }) {
       current = index;
       const action = actions[index] ?? "keep";
-      encoder = action === "quoted-printable" ? createQuotedPrintable() : action === "base64" ? createBase64() : undefined;
+      encoder =
+        action === "quoted-printable" ? createQuotedPrintable() : action === "base64" ? createBase64() : undefined;
       if (index > 0) out.push(withEncoding(section, action));
       out.push(blank);
     },
@@ -139,7 +155,8 @@ export async function* sevenBitBody(header: Uint8Array, body: Chunks, { actions 
       encoder = undefined;
     },
     // Preamble and epilogue are not displayed (RFC 2046 5.1.1), so 8-bit octets may be replaced.
-    frame: (bytes) => void out.push(isAscii(bytes) ? bytes : Buffer.from(bytes).map((octet) => (octet > 127 ? QUESTION_MARK : octet))),
+    frame: (bytes) =>
+      void out.push(isAscii(bytes) ? bytes : Buffer.from(bytes).map((octet) => (octet > 127 ? QUESTION_MARK : octet))),
   };
   const scanner = createMimeScanner(header, events);
   for await (const chunk of body) {
@@ -168,7 +185,12 @@ function withEncoding(header: Uint8Array, action: Action): Buffer {
   let there = false;
   for (const [start, end] of fieldRanges(header)) {
     const line = header.subarray(start, end);
-    if (!/^content-transfer-encoding[ \t]*:/i.test(Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 64)).toString("latin1"))) fields.push(line);
+    if (
+      !/^content-transfer-encoding[ \t]*:/i.test(
+        Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, 64)).toString("latin1"),
+      )
+    )
+      fields.push(line);
     else if (!there) {
       fields.push(field);
       there = true;

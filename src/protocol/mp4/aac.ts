@@ -63,7 +63,9 @@ function specificConfig(bytes: Buffer): Buffer | undefined {
   if ((flags & 0x40) !== 0) at += 1 + (es[at] ?? 0);
   if ((flags & 0x20) !== 0) at += 2;
   const config = descriptor(es.subarray(at), DECODER_CONFIG);
-  return config === undefined || config.length < 13 || config[0] !== MPEG4_AUDIO ? undefined : descriptor(config.subarray(13), DECODER_SPECIFIC);
+  return config === undefined || config.length < 13 || config[0] !== MPEG4_AUDIO
+    ? undefined
+    : descriptor(config.subarray(13), DECODER_SPECIFIC);
 }
 
 /** The body of the first descriptor, which has to have this tag. Sizes have seven bits an octet. */

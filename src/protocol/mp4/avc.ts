@@ -29,20 +29,27 @@ export function readAvc(description: Buffer): AvcDescription | undefined {
   if (description.length < VISUAL_ENTRY) throw new Mp4Error("the sample description avc1 is cut off");
   const inside = boxesIn(description, VISUAL_ENTRY, description.length);
   const avcC = inside.find(({ type }) => type === "avcC");
-  if (avcC === undefined || avcC.end - avcC.body < 7) throw new Mp4Error("the sample description has no decoder configuration (avcC)");
+  if (avcC === undefined || avcC.end - avcC.body < 7)
+    throw new Mp4Error("the sample description has no decoder configuration (avcC)");
   const [, profile, compatibility, level] = description.subarray(avcC.body, avcC.body + 4);
   const codecs = `avc1.${[profile!, compatibility!, level!].map((octet) => octet.toString(16).padStart(2, "0")).join("")}`;
   return {
-    width: description.readUInt16BE(32), height: description.readUInt16BE(34), codecs, plain: PLAIN_PROFILES.has(profile!),
+    width: description.readUInt16BE(32),
+    height: description.readUInt16BE(34),
+    codecs,
+    plain: PLAIN_PROFILES.has(profile!),
     entry: cleaned(description, inside),
   };
 }
 
 /** Without the boxes that somebody may have put into it besides. */
 function cleaned(description: Buffer, inside: readonly Box[]): Buffer {
-  const parts = inside.filter(({ type }) => KEPT.includes(type)).map(({ start, end }) => description.subarray(start, end));
+  const parts = inside
+    .filter(({ type }) => KEPT.includes(type))
+    .map(({ start, end }) => description.subarray(start, end));
   const entry = Buffer.concat([description.subarray(0, VISUAL_ENTRY), ...parts]);
-  if (entry.length > MOST_KEPT) throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MOST_KEPT} are handled`);
+  if (entry.length > MOST_KEPT)
+    throw new Mp4Error(`a sample description has ${entry.length} octets, at most ${MOST_KEPT} are handled`);
   entry.writeUInt32BE(entry.length, 0);
   // 8.5.2: which data reference; there is one only in what is written of this.
   entry.writeUInt16BE(1, 14);

@@ -23,7 +23,8 @@ export function boxAt(bytes: Buffer, at: number, limit: number): Box {
   if (body > limit || body > bytes.length) throw new Mp4Error(`box ${printable(type)} is cut off in its header`);
   // Size 0 goes on to the end of what it lies in; size 1 stands for 64 bits after the type.
   const size = short === 1 ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? limit - at : short;
-  if (size < body - at || at + size > limit) throw new Mp4Error(`box ${printable(type)} has a size of ${size} where ${limit - at} octets are left`);
+  if (size < body - at || at + size > limit)
+    throw new Mp4Error(`box ${printable(type)} has a size of ${size} where ${limit - at} octets are left`);
   return { type, start: at, body, end: at + size };
 }
 
@@ -31,7 +32,7 @@ export function boxAt(bytes: Buffer, at: number, limit: number): Box {
 export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
   const boxes: Box[] = [];
   // Some writers of QuickTime files end a list of boxes with 32 bits of zero.
-  for (let at = from; at + 8 <= to; ) {
+  for (let at = from; at + 8 <= to;) {
     if (boxes.length >= MOST_BOXES) throw new Mp4Error(`there are more than ${MOST_BOXES} boxes in one place`);
     const box = boxAt(bytes, at, to);
     boxes.push(box);
@@ -41,7 +42,8 @@ export function boxesIn(bytes: Buffer, from: number, to: number): Box[] {
 }
 
 /** The first box of this type inside another one. */
-export const findBox = (bytes: Buffer, { body, end }: Pick<Box, "body" | "end">, type: string): Box | undefined => boxesIn(bytes, body, end).find((box) => box.type === type);
+export const findBox = (bytes: Buffer, { body, end }: Pick<Box, "body" | "end">, type: string): Box | undefined =>
+  boxesIn(bytes, body, end).find((box) => box.type === type);
 
 export function needBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: string): Box {
   const box = findBox(bytes, inside, type);
@@ -50,7 +52,8 @@ export function needBox(bytes: Buffer, inside: Pick<Box, "body" | "end">, type: 
 }
 
 /** Walks along a path of types. */
-export const needPath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box => types.reduce<Pick<Box, "body" | "end">>((box, type) => needBox(bytes, box, type), inside) as Box;
+export const needPath = (bytes: Buffer, inside: Pick<Box, "body" | "end">, ...types: string[]): Box =>
+  types.reduce<Pick<Box, "body" | "end">>((box, type) => needBox(bytes, box, type), inside) as Box;
 
 /** Version, flags and the place after them of a full box (4.2); `needs` octets must follow. */
 export function fullBox(bytes: Buffer, box: Box, needs = 0): { version: number; flags: number; at: number } {
@@ -59,11 +62,19 @@ export function fullBox(bytes: Buffer, box: Box, needs = 0): { version: number; 
 }
 
 /** A full box that is a count and so many entries of `width` octets: none may lie outside of it. */
-export function entriesOf(bytes: Buffer, box: Box, width: number, header = 0): { version: number; count: number; at: number } {
+export function entriesOf(
+  bytes: Buffer,
+  box: Box,
+  width: number,
+  header = 0,
+): { version: number; count: number; at: number } {
   const { version, at } = fullBox(bytes, box, header + 4);
   const count = bytes.readUInt32BE(at + header);
   const first = at + header + 4;
-  if (count * width > box.end - first) throw new Mp4Error(`box ${printable(box.type)} announces ${count} entries and has room for ${Math.floor((box.end - first) / width)}`);
+  if (count * width > box.end - first)
+    throw new Mp4Error(
+      `box ${printable(box.type)} announces ${count} entries and has room for ${Math.floor((box.end - first) / width)}`,
+    );
   return { version, count, at: first };
 }
 

@@ -6,12 +6,34 @@ import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { clip, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
-import { aacEntry, av1Entry, avcEntry, hevcEntry, Mp4Error, readAac, readAacConfig, readAvc, writeInit } from "./index.ts";
+import {
+  aacEntry,
+  av1Entry,
+  avcEntry,
+  hevcEntry,
+  Mp4Error,
+  readAac,
+  readAacConfig,
+  readAvc,
+  writeInit,
+} from "./index.ts";
 import { boxesIn } from "./boxes.ts";
 
 /** The configuration box that ffmpeg wrote into a file. */
 async function recordOf(path: string, name: string): Promise<Buffer> {
-  const bytes = await runFfmpeg(["-i", path, "-c", "copy", "-movflags", "empty_moov+frag_keyframe", "-t", "0.1", "-f", "mp4", "-"]);
+  const bytes = await runFfmpeg([
+    "-i",
+    path,
+    "-c",
+    "copy",
+    "-movflags",
+    "empty_moov+frag_keyframe",
+    "-t",
+    "0.1",
+    "-f",
+    "mp4",
+    "-",
+  ]);
   const at = bytes.indexOf(name, 0, "latin1");
   return bytes.subarray(at + 4, at - 4 + bytes.readUInt32BE(at - 4));
 }
@@ -22,8 +44,22 @@ async function probed(t: { after(fn: () => void): void }, entry: Buffer): Promis
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, "init.mp4");
   const sound = entry.toString("latin1", 4, 8) === "mp4a";
-  await writeFile(path, writeInit({ id: 1, handler: sound ? "soun" : "vide", timescale: 90_000, width: sound ? 0 : 320, height: sound ? 0 : 180, description: entry }));
-  return (JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as { streams: [Record<string, string>] }).streams[0];
+  await writeFile(
+    path,
+    writeInit({
+      id: 1,
+      handler: sound ? "soun" : "vide",
+      timescale: 90_000,
+      width: sound ? 0 : 320,
+      height: sound ? 0 : 180,
+      description: entry,
+    }),
+  );
+  return (
+    JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as {
+      streams: [Record<string, string>];
+    }
+  ).streams[0];
 }
 
 test("avc1 of a configuration record is what a reader finds in a file", needsFfmpeg, async (t) => {
@@ -31,17 +67,39 @@ test("avc1 of a configuration record is what a reader finds in a file", needsFfm
   const { entry, codecs } = avcEntry(record, 320, 180);
   const read = readAvc(entry)!;
   assert.deepEqual([read.codecs, read.width, read.height], [codecs, 320, 180]);
-  assert.deepEqual(boxesIn(entry, 86, entry.length).map(({ type }) => type), ["avcC"]);
+  assert.deepEqual(
+    boxesIn(entry, 86, entry.length).map(({ type }) => type),
+    ["avcC"],
+  );
   const { codec_name, width } = await probed(t, entry);
   assert.deepEqual([codec_name, width], ["h264", 320]);
 });
 
 test("hvc1 and av01 are read by ffmpeg, under their names of RFC 6381", needsFfmpeg, async (t) => {
-  const hevc = await clip({ seconds: 1, video: ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none", "-pix_fmt", "yuv420p", "-tag:v", "hvc1"], audio: false });
+  const hevc = await clip({
+    seconds: 1,
+    video: [
+      "-c:v",
+      "libx265",
+      "-preset",
+      "ultrafast",
+      "-x265-params",
+      "log-level=none",
+      "-pix_fmt",
+      "yuv420p",
+      "-tag:v",
+      "hvc1",
+    ],
+    audio: false,
+  });
   const ofHevc = hevcEntry(await recordOf(hevc, "hvcC"), 320, 180);
   assert.equal(ofHevc.codecs, "hvc1.1.6.L60.90");
   assert.equal((await probed(t, ofHevc.entry))["codec_name"], "hevc");
-  const av1 = await clip({ seconds: 1, video: ["-c:v", "libsvtav1", "-preset", "10", "-pix_fmt", "yuv420p"], audio: false });
+  const av1 = await clip({
+    seconds: 1,
+    video: ["-c:v", "libsvtav1", "-preset", "10", "-pix_fmt", "yuv420p"],
+    audio: false,
+  });
   const ofAv1 = av1Entry(await recordOf(av1, "av1C"), 320, 180);
   assert.match(ofAv1.codecs, /^av01\.0\.0\dM\.08$/);
   assert.equal((await probed(t, ofAv1.entry))["codec_name"], "av1");
@@ -49,7 +107,10 @@ test("hvc1 and av01 are read by ffmpeg, under their names of RFC 6381", needsFfm
 
 test("mp4a of an AudioSpecificConfig is what a reader finds", needsFfmpeg, async (t) => {
   const { entry, codecs, ...config } = aacEntry(Buffer.from("1210", "hex"));
-  assert.deepEqual({ codecs, ...config }, { codecs: "mp4a.40.2", kind: 2, sampleRate: 44_100, channels: 2, frame: 1024 });
+  assert.deepEqual(
+    { codecs, ...config },
+    { codecs: "mp4a.40.2", kind: 2, sampleRate: 44_100, channels: 2, frame: 1024 },
+  );
   assert.equal(readAac(entry)!.sampleRate, 44_100);
   const stream = await probed(t, entry);
   assert.deepEqual([stream["codec_name"], stream["sample_rate"], stream["channels"]], ["aac", "44100", 2]);
@@ -57,22 +118,39 @@ test("mp4a of an AudioSpecificConfig is what a reader finds", needsFfmpeg, async
 
 test("configurations of high efficiency, of other rates and of short frames", () => {
   // 24 kHz that is heard as 48 kHz; 48 kHz by its number; frames of 960 samples.
-  assert.deepEqual(readAacConfig(Buffer.from("2b118800", "hex")), { kind: 5, sampleRate: 24_000, channels: 2, frame: 1024 });
-  assert.deepEqual(readAacConfig(Buffer.from("17805dc010", "hex")), { kind: 2, sampleRate: 48_000, channels: 2, frame: 1024 });
+  assert.deepEqual(readAacConfig(Buffer.from("2b118800", "hex")), {
+    kind: 5,
+    sampleRate: 24_000,
+    channels: 2,
+    frame: 1024,
+  });
+  assert.deepEqual(readAacConfig(Buffer.from("17805dc010", "hex")), {
+    kind: 2,
+    sampleRate: 48_000,
+    channels: 2,
+    frame: 1024,
+  });
   assert.equal(readAacConfig(Buffer.from("1194", "hex")).frame, 960);
 });
 
 test("records that are cut off, or anything else, are refused and nothing else happens", () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (octets) => {
-    const record = Buffer.from(octets);
-    for (const make of [() => avcEntry(record, 2, 2), () => hevcEntry(record, 2, 2), () => av1Entry(record, 2, 2), () => aacEntry(record)]) {
-      try {
-        assert.ok(make().codecs.length > 4);
-      } catch (err) {
-        assert.ok(err instanceof Mp4Error, String(err));
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 40 }), (octets) => {
+      const record = Buffer.from(octets);
+      for (const make of [
+        () => avcEntry(record, 2, 2),
+        () => hevcEntry(record, 2, 2),
+        () => av1Entry(record, 2, 2),
+        () => aacEntry(record),
+      ]) {
+        try {
+          assert.ok(make().codecs.length > 4);
+        } catch (err) {
+          assert.ok(err instanceof Mp4Error, String(err));
+        }
       }
-    }
-  }));
+    }),
+  );
 });
 
 test("av01 contains profile, level, tier and bit depth (AV1-ISOBMFF 5)", () => {

@@ -11,7 +11,8 @@ export interface SampleEntry {
 
 const hex = (octet: number) => octet.toString(16).padStart(2, "0");
 const need = (record: Buffer, least: number, name: string) => {
-  if (record.length < least) throw new Mp4Error(`the configuration record ${name} has ${record.length} octets, at least ${least} belong there`);
+  if (record.length < least)
+    throw new Mp4Error(`the configuration record ${name} has ${record.length} octets, at least ${least} belong there`);
 };
 
 /** `avc1` of an AVCDecoderConfigurationRecord (ISO 14496-15, 5.3.3.1), for samples whose NAL units have a length of four octets before them. Throws Mp4Error. */
@@ -19,7 +20,10 @@ export function avcEntry(record: Buffer, width: number, height: number): SampleE
   need(record, 7, "avcC");
   const config = Buffer.from(record);
   config[4]! |= 3;
-  return { codecs: `avc1.${hex(record[1]!)}${hex(record[2]!)}${hex(record[3]!)}`, entry: visual("avc1", width, height, "avcC", config) };
+  return {
+    codecs: `avc1.${hex(record[1]!)}${hex(record[2]!)}${hex(record[3]!)}`,
+    entry: visual("avc1", width, height, "avcC", config),
+  };
 }
 
 /** `hvc1` of an HEVCDecoderConfigurationRecord (ISO 14496-15, 8.3.3.1; its name: annex E.3), for lengths of four octets too. Throws Mp4Error. */
@@ -34,7 +38,16 @@ export function hevcEntry(record: Buffer, width: number, height: number): Sample
   const constraints = [...record.subarray(6, 12)];
   while (constraints.at(-1) === 0) constraints.pop();
   const level = `${(record[1]! & 32) === 0 ? "L" : "H"}${record[12]!}`;
-  return { codecs: ["hvc1", profile, flags.toString(16).toUpperCase(), level, ...constraints.map((octet) => octet.toString(16).toUpperCase())].join("."), entry: visual("hvc1", width, height, "hvcC", config) };
+  return {
+    codecs: [
+      "hvc1",
+      profile,
+      flags.toString(16).toUpperCase(),
+      level,
+      ...constraints.map((octet) => octet.toString(16).toUpperCase()),
+    ].join("."),
+    entry: visual("hvc1", width, height, "hvcC", config),
+  };
 }
 
 /** `av01` of an AV1CodecConfigurationRecord (AV1 Codec ISO Media File Format Binding, 2.3.3 and 5). Throws Mp4Error. */
@@ -48,7 +61,20 @@ export function av1Entry(record: Buffer, width: number, height: number): SampleE
 
 /** ISO 14496-12, 12.1.3. */
 function visual(type: string, width: number, height: number, name: string, config: Buffer): Buffer {
-  return flat(box(type, zeros(6), u16(1), zeros(16), u16(width, height), u32(0x48_0000, 0x48_0000, 0), u16(1), zeros(32), u16(24, 0xffff), box(name, config)));
+  return flat(
+    box(
+      type,
+      zeros(6),
+      u16(1),
+      zeros(16),
+      u16(width, height),
+      u32(0x48_0000, 0x48_0000, 0),
+      u16(1),
+      zeros(32),
+      u16(24, 0xffff),
+      box(name, config),
+    ),
+  );
 }
 
 /** What an AudioSpecificConfig says (ISO 14496-3, 1.6.2.1). */
@@ -85,7 +111,8 @@ export function readAacConfig(config: Buffer): AacConfig {
   const rate = () => {
     const index = bits(4);
     const sampleRate = index === EXPLICIT_RATE ? bits(24) : RATES[index];
-    if (sampleRate === undefined || sampleRate === 0) throw new Mp4Error("an AudioSpecificConfig names no sampling rate");
+    if (sampleRate === undefined || sampleRate === 0)
+      throw new Mp4Error("an AudioSpecificConfig names no sampling rate");
     return sampleRate;
   };
   const kind = object();
@@ -112,5 +139,9 @@ export function aacEntry(config: Buffer): SampleEntry & AacConfig {
   const decoder = descriptor(4, Buffer.from([0x40, 0x15]), zeros(11), descriptor(5, config));
   const esds = box("esds", u32(0), descriptor(3, Buffer.from([0, 1, 0]), decoder, descriptor(6, Buffer.from([2]))));
   const rate = read.sampleRate > 0xffff ? 0 : read.sampleRate;
-  return { ...read, codecs: `mp4a.40.${read.kind}`, entry: flat(box("mp4a", zeros(6), u16(1), zeros(8), u16(read.channels || 2, 16, 0, 0, rate, 0), esds)) };
+  return {
+    ...read,
+    codecs: `mp4a.40.${read.kind}`,
+    entry: flat(box("mp4a", zeros(6), u16(1), zeros(8), u16(read.channels || 2, 16, 0, 0, rate, 0), esds)),
+  };
 }

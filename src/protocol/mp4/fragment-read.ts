@@ -24,10 +24,11 @@ const MOST_HEADER = 16 * 1024 * 1024;
 /** The fragments of a segment, by their heads only. Throws Mp4Error. */
 export async function readFragments(read: ReadAt, size: number): Promise<Fragment[]> {
   const head = await read(0, Math.min(size, FIRST_READ));
-  const bytesAt = async (at: number, length: number) => (at + length <= head.length ? head.subarray(at, at + length) : read(at, length));
+  const bytesAt = async (at: number, length: number) =>
+    at + length <= head.length ? head.subarray(at, at + length) : read(at, length);
   const fragments: Fragment[] = [];
   let pending: { moof: Buffer; at: number } | undefined;
-  for (let at = 0; at + 8 <= size; ) {
+  for (let at = 0; at + 8 <= size;) {
     const box = boxAt(await bytesAt(at, Math.min(16, size - at)), 0, size - at);
     if (box.type === "moof") {
       if (box.end > MOST_HEADER) throw new Mp4Error(`a fragment's head has ${box.end} octets`);
@@ -36,7 +37,8 @@ export async function readFragments(read: ReadAt, size: number): Promise<Fragmen
     if (box.type === "mdat" && pending !== undefined) {
       if (fragments.length >= MOST_FRAGMENTS) throw new Mp4Error(`a segment has more than ${MOST_FRAGMENTS} fragments`);
       const fragment = readFragment(pending.moof, pending.at);
-      if (fragment.dataStart < at + box.body || fragment.dataStart + fragment.dataSize > at + box.end) throw new Mp4Error("the samples of a fragment lie outside of its data");
+      if (fragment.dataStart < at + box.body || fragment.dataStart + fragment.dataSize > at + box.end)
+        throw new Mp4Error("the samples of a fragment lie outside of its data");
       fragments.push(fragment);
       pending = undefined;
     }
@@ -53,7 +55,8 @@ function readFragment(bytes: Buffer, start: number): Fragment {
   const defaults = readDefaults(bytes, needBox(bytes, traf, "tfhd"));
   const runs = boxesIn(bytes, traf.body, traf.end).filter(({ type }) => type === "trun");
   const [run] = runs;
-  if (run === undefined || runs.length > 1) throw new Mp4Error(`a fragment has ${runs.length} runs of samples where there is to be one`);
+  if (run === undefined || runs.length > 1)
+    throw new Mp4Error(`a fragment has ${runs.length} runs of samples where there is to be one`);
   return { time: readTime(bytes, traf), ...readRun(bytes, run, defaults, start) };
 }
 
@@ -89,10 +92,12 @@ function readRun(bytes: Buffer, trun: Box, defaults: Defaults, start: number): O
   const count = bytes.readUInt32BE(at);
   const width = 4 * [0x100, 0x200, 0x400, 0x800].filter((flag) => (flags & flag) !== 0).length;
   let place = at + 4 + ((flags & 1) !== 0 ? 4 : 0) + ((flags & 4) !== 0 ? 4 : 0);
-  if (count > MOST_SAMPLES || place + count * width > trun.end) throw new Mp4Error(`a run announces ${count} samples and has no room for them`);
+  if (count > MOST_SAMPLES || place + count * width > trun.end)
+    throw new Mp4Error(`a run announces ${count} samples and has no room for them`);
   if ((flags & 1) === 0) throw new Mp4Error("a run does not say where its data begins");
   const firstFlags = (flags & 4) !== 0 ? bytes.readUInt32BE(at + 8) : undefined;
-  const next = (flag: number, otherwise: number) => ((flags & flag) === 0 ? otherwise : bytes.readUInt32BE((place += 4) - 4));
+  const next = (flag: number, otherwise: number) =>
+    (flags & flag) === 0 ? otherwise : bytes.readUInt32BE((place += 4) - 4);
   const durations = new Uint32Array(count);
   const sizes = new Uint32Array(count);
   const shifts = new Int32Array(count);

@@ -17,29 +17,64 @@ const RUN = { dataOffset: 0x1, duration: 0x100, size: 0x200, flags: 0x400, shift
 
 /** An initialisation segment of one track (ISO 23000-19, 7.3.1): everything but samples. */
 export function writeInit(track: TrackHeader): Buffer {
-  const empty = [fullBox("stts", 0, 0, u32(0)), fullBox("stsc", 0, 0, u32(0)), fullBox("stsz", 0, 0, u32(0, 0)), fullBox("stco", 0, 0, u32(0))];
+  const empty = [
+    fullBox("stts", 0, 0, u32(0)),
+    fullBox("stsc", 0, 0, u32(0)),
+    fullBox("stsz", 0, 0, u32(0, 0)),
+    fullBox("stco", 0, 0, u32(0)),
+  ];
   const trex = fullBox("trex", 0, 0, u32(track.id, 1, 0, 0, 0));
   const { delay = 0 } = track;
   // 8.6.6.1: an edit of duration 0 extends to all following fragments.
   const edits = delay > 0 ? { edits: editListBox([0, delay]) } : {};
-  const moov = box("moov", movieHeader(0, track.id + 1), trackBox(track, { duration: 0, mediaDuration: 0, ...edits, tables: empty }), box("mvex", trex));
+  const moov = box(
+    "moov",
+    movieHeader(0, track.id + 1),
+    trackBox(track, { duration: 0, mediaDuration: 0, ...edits, tables: empty }),
+    box("mvex", trex),
+  );
   // ISO 23000-19, 7.7.3: cmf2 allows negative composition offsets but no edit list, cmfc the reverse.
   return flat(fileType("iso6", 0, "iso6", delay > 0 ? "cmfc" : "cmf2", "mp41"), moov);
 }
 
 /** Size in octets of the header that `writeFragment` returns. `mixed`: both sync and non-sync samples; `shifted`: composition offsets other than 0. */
-export function fragmentHeadSize({ count, mixed, shifted, bytes }: { count: number; mixed: boolean; shifted: boolean; bytes: number }): number {
+export function fragmentHeadSize({
+  count,
+  mixed,
+  shifted,
+  bytes,
+}: {
+  count: number;
+  mixed: boolean;
+  shifted: boolean;
+  bytes: number;
+}): number {
   // moof, mfhd, traf, tfhd, tfdt, trun.
   return 8 + 16 + 8 + 20 + 20 + 20 + 4 * count * (2 + Number(mixed) + Number(shifted)) + mediaHeader(bytes).length;
 }
 
 /** What stands before the samples of a segment: the box moof and the header of mdat. `time`: decoding time of the first one; `sequence` from 1. */
-export function writeFragment({ track, sequence, time, samples }: { track: number; sequence: number; time: number; samples: readonly FragmentSample[] }): Buffer {
+export function writeFragment({
+  track,
+  sequence,
+  time,
+  samples,
+}: {
+  track: number;
+  sequence: number;
+  time: number;
+  samples: readonly FragmentSample[];
+}): Buffer {
   const mixed = samples.some(({ sync }) => sync !== samples[0]?.sync);
   const shifted = samples.some(({ shift }) => shift !== 0);
   const flags = RUN.dataOffset | RUN.duration | RUN.size | (mixed ? RUN.flags : 0) | (shifted ? RUN.shift : 0);
   const mfhd = fullBox("mfhd", 0, 0, u32(sequence));
-  const tfhd = fullBox("tfhd", 0, DEFAULT_BASE_IS_MOOF | HAS_DEFAULT_FLAGS, u32(track, samples[0]?.sync === true ? SYNC : NOT_SYNC));
+  const tfhd = fullBox(
+    "tfhd",
+    0,
+    DEFAULT_BASE_IS_MOOF | HAS_DEFAULT_FLAGS,
+    u32(track, samples[0]?.sync === true ? SYNC : NOT_SYNC),
+  );
   const tfdt = fullBox("tfdt", 1, 0, u64(time));
   const entries: number[] = [];
   let size = 0;
@@ -50,6 +85,7 @@ export function writeFragment({ track, sequence, time, samples }: { track: numbe
     if (shifted) entries.push(sample.shift);
   }
   const header = mediaHeader(size);
-  const moof = (dataOffset: number) => box("moof", mfhd, box("traf", tfhd, tfdt, fullBox("trun", 1, flags, u32(samples.length, dataOffset, ...entries))));
+  const moof = (dataOffset: number) =>
+    box("moof", mfhd, box("traf", tfhd, tfdt, fullBox("trun", 1, flags, u32(samples.length, dataOffset, ...entries))));
   return Buffer.concat([...moof(moof(0).size + header.length).pieces, header]);
 }

@@ -6,14 +6,31 @@ import type { TrackHeader } from "./write-track.ts";
 /** The one track of an initialisation segment, as it is to be written into a file. Throws Mp4Error. */
 export async function readInit(init: Buffer): Promise<Omit<TrackHeader, "id">> {
   const { movie } = await locateMovie(async (start, length) => init.subarray(start, start + length), init.length);
-  const { tracks: [track, ...more] } = readMovie(movie);
+  const {
+    tracks: [track, ...more],
+  } = readMovie(movie);
   if (track === undefined || more.length > 0) throw new Mp4Error("an initialisation segment has to have one track");
-  const { handler, timescale, language, edits: [edit], descriptions: [description, ...others] } = track;
+  const {
+    handler,
+    timescale,
+    language,
+    edits: [edit],
+    descriptions: [description, ...others],
+  } = track;
   if (handler !== "vide" && handler !== "soun") throw new Mp4Error(`an initialisation segment is of ${handler}`);
-  if (description === undefined || others.length > 0) throw new Mp4Error("an initialisation segment has to have one sample description");
+  if (description === undefined || others.length > 0)
+    throw new Mp4Error("an initialisation segment has to have one sample description");
   const delay = (edit?.mediaTime ?? 0) > 0 ? { delay: edit!.mediaTime } : {};
   if (handler === "soun") return { handler, timescale, language, description, width: 0, height: 0, ...delay };
   if (description.length < 36) throw new Mp4Error("a sample description is cut off");
   // ISO 14496-12, 12.1.3: every visual sample entry has its size in this place.
-  return { handler, timescale, language, description, width: description.readUInt16BE(32), height: description.readUInt16BE(34), ...delay };
+  return {
+    handler,
+    timescale,
+    language,
+    description,
+    width: description.readUInt16BE(32),
+    height: description.readUInt16BE(34),
+    ...delay,
+  };
 }

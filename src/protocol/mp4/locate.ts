@@ -23,9 +23,14 @@ const FIRST_READ = 64 * 1024;
 const MOST_TOP_BOXES = 512;
 
 /** Finds the index of a file by its headers, wherever it lies, and reads nothing else. Throws Mp4Error. */
-export async function locateMovie(read: ReadAt, size: number, { maxMovieBytes = DEFAULT_MAX_MOVIE, mayBeCutOff = false }: LocateOptions = {}): Promise<Located> {
+export async function locateMovie(
+  read: ReadAt,
+  size: number,
+  { maxMovieBytes = DEFAULT_MAX_MOVIE, mayBeCutOff = false }: LocateOptions = {},
+): Promise<Located> {
   const head = await read(0, Math.min(size, FIRST_READ));
-  const headerAt = async (at: number) => (at + 16 <= head.length ? head.subarray(at, at + 16) : read(at, Math.min(16, size - at)));
+  const headerAt = async (at: number) =>
+    at + 16 <= head.length ? head.subarray(at, at + 16) : read(at, Math.min(16, size - at));
   let movie: Buffer | undefined;
   let fragmented = false;
   let at = 0;
@@ -39,7 +44,8 @@ export async function locateMovie(read: ReadAt, size: number, { maxMovieBytes = 
     if (box.type === "moof") fragmented = true;
     if (box.type === "moov") {
       if (movie !== undefined) throw new Mp4Error("the file has two indexes");
-      if (box.size > maxMovieBytes) throw new Mp4Error(`the index has ${box.size} octets, at most ${maxMovieBytes} are read`);
+      if (box.size > maxMovieBytes)
+        throw new Mp4Error(`the index has ${box.size} octets, at most ${maxMovieBytes} are read`);
       movie = at + box.size <= head.length ? head.subarray(at, at + box.size) : await read(at, box.size);
       if (movie.length !== box.size) throw new Mp4Error("the index is cut off");
     }

@@ -46,8 +46,13 @@ export function readMovie(bytes: Buffer): Movie {
   if (moov?.type !== "moov") throw new Mp4Error("this is no index (moov)");
   const inside = boxesIn(bytes, moov.body, moov.end);
   const tracks = inside.filter(({ type }) => type === "trak");
-  if (tracks.length > MOST_TRACKS) throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MOST_TRACKS} are handled`);
-  return { timescale: readTimes(bytes, needBox(bytes, moov, "mvhd")).timescale, extends: inside.some(({ type }) => type === "mvex"), tracks: tracks.map((trak) => readTrack(bytes, trak)) };
+  if (tracks.length > MOST_TRACKS)
+    throw new Mp4Error(`there are ${tracks.length} tracks, at most ${MOST_TRACKS} are handled`);
+  return {
+    timescale: readTimes(bytes, needBox(bytes, moov, "mvhd")).timescale,
+    extends: inside.some(({ type }) => type === "mvex"),
+    tracks: tracks.map((trak) => readTrack(bytes, trak)),
+  };
 }
 
 function readTrack(bytes: Buffer, trak: Box): Track {

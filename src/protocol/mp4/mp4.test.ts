@@ -1,14 +1,59 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import * as fc from "fast-check";
-import { createSampleLog, fragmentHeadSize, locateMovie, Mp4Error, placementOf, readFragments, readInit, readMovie, walkSamples, writeFragment, writeInit, writeMovie, type Chunk, type FragmentSample, type ReadAt, type TrackHeader, type WrittenTrack } from "./index.ts";
+import {
+  createSampleLog,
+  fragmentHeadSize,
+  locateMovie,
+  Mp4Error,
+  placementOf,
+  readFragments,
+  readInit,
+  readMovie,
+  walkSamples,
+  writeFragment,
+  writeInit,
+  writeMovie,
+  type Chunk,
+  type FragmentSample,
+  type ReadAt,
+  type TrackHeader,
+  type WrittenTrack,
+} from "./index.ts";
 import { ascii, box, flat, u16, u32, zeros } from "./write.ts";
 
-const entry = (width = 640, height = 360) => flat(box("avc1", zeros(6), u16(1), zeros(16), u16(width, height), zeros(50), box("avcC", Buffer.from("0164001fffe1000067", "hex"))));
-const header: TrackHeader = { id: 1, handler: "vide", timescale: 90_000, width: 640, height: 360, language: "deu", description: entry() };
-const readerOf = (bytes: Buffer): ReadAt => async (start, length) => bytes.subarray(start, start + length);
+const entry = (width = 640, height = 360) =>
+  flat(
+    box(
+      "avc1",
+      zeros(6),
+      u16(1),
+      zeros(16),
+      u16(width, height),
+      zeros(50),
+      box("avcC", Buffer.from("0164001fffe1000067", "hex")),
+    ),
+  );
+const header: TrackHeader = {
+  id: 1,
+  handler: "vide",
+  timescale: 90_000,
+  width: 640,
+  height: 360,
+  language: "deu",
+  description: entry(),
+};
+const readerOf =
+  (bytes: Buffer): ReadAt =>
+  async (start, length) =>
+    bytes.subarray(start, start + length);
 
-const sample: fc.Arbitrary<FragmentSample> = fc.record({ duration: fc.integer({ min: 1, max: 9000 }), size: fc.nat(300), shift: fc.integer({ min: -9000, max: 9000 }), sync: fc.boolean() });
+const sample: fc.Arbitrary<FragmentSample> = fc.record({
+  duration: fc.integer({ min: 1, max: 9000 }),
+  size: fc.nat(300),
+  shift: fc.integer({ min: -9000, max: 9000 }),
+  sync: fc.boolean(),
+});
 const segments = fc.array(fc.array(sample, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 8 });
 
 function segmentOf(samples: readonly FragmentSample[], time: number, sequence: number): Buffer {
@@ -55,51 +100,67 @@ async function readBack(bytes: Buffer) {
 
 describe("a file that is written", () => {
   test("has the samples of its segments, in their places and at their times", async () => {
-    await fc.assert(fc.asyncProperty(segments, fc.nat(200_000), async (parts, start) => {
-      const { bytes } = await fileOf(parts, start);
-      const { movie, track, samples } = await readBack(bytes);
-      const given = parts.flat();
-      assert.deepEqual(samples.map(({ duration, size, sync }) => ({ duration, size, sync })), given.map(({ duration, size, sync }) => ({ duration, size, sync })));
-      const placement = placementOf(track, movie)!;
-      let time = start;
-      for (const [i, one] of given.entries()) {
-        // Edits are in milliseconds.
-        const shown = samples[i]!.time + samples[i]!.shift - placement.offset;
-        const from = Math.min(...shownTimes(given, start));
-        assert.ok(from < 0 || Math.abs(shown - (time + one.shift)) <= 90, `sample ${i} is shown at ${shown}, not at ${time + one.shift}`);
-        time += one.duration;
-      }
-      let offset = bytes.length - given.reduce((sum, { size }) => sum + size, 0);
-      for (const found of samples) {
-        assert.equal(found.offset, offset);
-        offset += found.size;
-      }
-      assert.deepEqual([track.timescale, track.handler, track.language], [90_000, "vide", "deu"]);
-    }), { numRuns: 200 });
+    await fc.assert(
+      fc.asyncProperty(segments, fc.nat(200_000), async (parts, start) => {
+        const { bytes } = await fileOf(parts, start);
+        const { movie, track, samples } = await readBack(bytes);
+        const given = parts.flat();
+        assert.deepEqual(
+          samples.map(({ duration, size, sync }) => ({ duration, size, sync })),
+          given.map(({ duration, size, sync }) => ({ duration, size, sync })),
+        );
+        const placement = placementOf(track, movie)!;
+        let time = start;
+        for (const [i, one] of given.entries()) {
+          // Edits are in milliseconds.
+          const shown = samples[i]!.time + samples[i]!.shift - placement.offset;
+          const from = Math.min(...shownTimes(given, start));
+          assert.ok(
+            from < 0 || Math.abs(shown - (time + one.shift)) <= 90,
+            `sample ${i} is shown at ${shown}, not at ${time + one.shift}`,
+          );
+          time += one.duration;
+        }
+        let offset = bytes.length - given.reduce((sum, { size }) => sum + size, 0);
+        for (const found of samples) {
+          assert.equal(found.offset, offset);
+          offset += found.size;
+        }
+        assert.deepEqual([track.timescale, track.handler, track.language], [90_000, "vide", "deu"]);
+      }),
+      { numRuns: 200 },
+    );
   });
 
   test("a place in the midst of the samples can be come back to", async () => {
-    await fc.assert(fc.asyncProperty(segments, fc.nat(), async (parts, at) => {
-      const { bytes } = await fileOf(parts);
-      const { track, samples } = await readBack(bytes);
-      const index = at % samples.length;
-      const tables = track.samples();
-      const walk = walkSamples(tables)!;
-      for (let i = 0; i < index; i++) walk.next();
-      const again = walkSamples(tables, walk.mark())!;
-      for (let i = index; i < samples.length; i++, again.next()) {
-        const { duration, size, shift, sync, offset, time } = again;
-        assert.deepEqual({ duration, size, shift, sync, offset, time }, samples[i]);
-      }
-    }), { numRuns: 100 });
+    await fc.assert(
+      fc.asyncProperty(segments, fc.nat(), async (parts, at) => {
+        const { bytes } = await fileOf(parts);
+        const { track, samples } = await readBack(bytes);
+        const index = at % samples.length;
+        const tables = track.samples();
+        const walk = walkSamples(tables)!;
+        for (let i = 0; i < index; i++) walk.next();
+        const again = walkSamples(tables, walk.mark())!;
+        for (let i = index; i < samples.length; i++, again.next()) {
+          const { duration, size, shift, sync, offset, time } = again;
+          assert.deepEqual({ duration, size, shift, sync, offset, time }, samples[i]);
+        }
+      }),
+      { numRuns: 100 },
+    );
   });
 
   test("beyond 4 GiB its offsets and its data have 64 bits", async () => {
-    const { track } = await fileOf([[{ duration: 3000, size: 10, shift: 0, sync: true }], [{ duration: 3000, size: 10, shift: 0, sync: false }]]);
+    const { track } = await fileOf([
+      [{ duration: 3000, size: 10, shift: 0, sync: true }],
+      [{ duration: 3000, size: 10, shift: 0, sync: false }],
+    ]);
     const far: WrittenTrack = { ...track, chunks: [track.chunks[0]!, { offset: 5e9, count: 1 }] };
     const head = Buffer.concat(writeMovie([far], 5e9 + 10, "isom"));
     assert.equal(head.includes("co64"), true);
-    const read: ReadAt = async (start, length) => (start < head.length ? head.subarray(start, start + length) : Buffer.alloc(length));
+    const read: ReadAt = async (start, length) =>
+      start < head.length ? head.subarray(start, start + length) : Buffer.alloc(length);
     const { movie } = await locateMovie(read, head.length + 5e9 + 10);
     const walk = walkSamples(readMovie(movie).tracks[0]!.samples())!;
     assert.equal(walk.offset, head.length);
@@ -110,21 +171,55 @@ describe("a file that is written", () => {
   test("what is missing between two segments is the last picture's to fill; what overlaps is refused", async () => {
     const log = createSampleLog();
     const at = async (time: number) => {
-      const segment = segmentOf([{ duration: 10, size: 1, shift: 0, sync: true }, { duration: 10, size: 1, shift: 0, sync: true }], time, 1);
+      const segment = segmentOf(
+        [
+          { duration: 10, size: 1, shift: 0, sync: true },
+          { duration: 10, size: 1, shift: 0, sync: true },
+        ],
+        time,
+        1,
+      );
       return (await readFragments(readerOf(segment), segment.length))[0]!;
     };
     log.add(await at(100));
     log.add(await at(125));
     assert.deepEqual([...log.durations()], [1, 10, 1, 15, 2, 10]);
     assert.equal(log.start, 100);
-    assert.throws(() => log.add({ ...log, time: 130, count: 1, durations: Uint32Array.of(1), sizes: Uint32Array.of(1), shifts: Int32Array.of(0), syncs: Uint8Array.of(1), dataStart: 0, dataSize: 1 }), Mp4Error);
+    assert.throws(
+      () =>
+        log.add({
+          ...log,
+          time: 130,
+          count: 1,
+          durations: Uint32Array.of(1),
+          sizes: Uint32Array.of(1),
+          shifts: Int32Array.of(0),
+          syncs: Uint8Array.of(1),
+          dataStart: 0,
+          dataSize: 1,
+        }),
+      Mp4Error,
+    );
   });
 
   test("fragmentHeadSize equals the size of the written head", () => {
-    for (const [count, sync, shift] of [[1, () => true, 0], [7, (i: number) => i === 0, 0], [7, (i: number) => i === 0, 5], [7, () => true, 0]] as const) {
-      const samples = Array.from({ length: count }, (_, i): FragmentSample => ({ duration: 10, size: 3, shift, sync: sync(i) }));
+    for (const [count, sync, shift] of [
+      [1, () => true, 0],
+      [7, (i: number) => i === 0, 0],
+      [7, (i: number) => i === 0, 5],
+      [7, () => true, 0],
+    ] as const) {
+      const samples = Array.from({ length: count }, (_, i): FragmentSample => ({
+        duration: 10,
+        size: 3,
+        shift,
+        sync: sync(i),
+      }));
       const mixed = samples.some((sample) => sample.sync !== samples[0]!.sync);
-      assert.equal(fragmentHeadSize({ count, mixed, shifted: shift !== 0, bytes: 3 * count }), writeFragment({ track: 1, sequence: 1, time: 0, samples }).length);
+      assert.equal(
+        fragmentHeadSize({ count, mixed, shifted: shift !== 0, bytes: 3 * count }),
+        writeFragment({ track: 1, sequence: 1, time: 0, samples }).length,
+      );
     }
   });
 
@@ -150,43 +245,69 @@ describe("a file that is written", () => {
 });
 
 describe("hostile bytes", () => {
-  const places = fc.array(fc.record({ at: fc.nat(5000), octet: fc.integer({ min: 0, max: 255 }) }), { minLength: 1, maxLength: 6 });
+  const places = fc.array(fc.record({ at: fc.nat(5000), octet: fc.integer({ min: 0, max: 255 }) }), {
+    minLength: 1,
+    maxLength: 6,
+  });
   /** Values that lie: in the places where sizes and counts stand. */
-  const words = fc.array(fc.record({ at: fc.nat(1200), word: fc.constantFrom(0, 1, 7, 8, 9, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x00ff_ffff) }), { minLength: 1, maxLength: 3 });
-  const parts: FragmentSample[][] = [1, 2, 3].map((n) => Array.from({ length: 5 }, (_, i) => ({ duration: 3000 + n, size: 20 * i, shift: i * 100, sync: i === 0 })));
+  const words = fc.array(
+    fc.record({
+      at: fc.nat(1200),
+      word: fc.constantFrom(0, 1, 7, 8, 9, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x00ff_ffff),
+    }),
+    { minLength: 1, maxLength: 3 },
+  );
+  const parts: FragmentSample[][] = [1, 2, 3].map((n) =>
+    Array.from({ length: 5 }, (_, i) => ({ duration: 3000 + n, size: 20 * i, shift: i * 100, sync: i === 0 })),
+  );
 
   test("end in a Mp4Error or in samples, and soon", async () => {
     const { bytes } = await fileOf(parts);
-    await fc.assert(fc.asyncProperty(places, words, fc.option(fc.nat(2000)), async (changes, lies, cut) => {
-      const broken = Buffer.from(bytes.subarray(0, cut === null ? undefined : cut));
-      for (const { at, octet } of changes) if (at < broken.length) broken[at] = octet;
-      for (const { at, word } of lies) if (at + 4 <= broken.length) broken.writeUInt32BE(word, at);
-      try {
-        await readBack(broken);
-      } catch (err) {
-        if (!(err instanceof Mp4Error)) throw err;
-      }
-    }), { numRuns: 3000 });
+    await fc.assert(
+      fc.asyncProperty(places, words, fc.option(fc.nat(2000)), async (changes, lies, cut) => {
+        const broken = Buffer.from(bytes.subarray(0, cut === null ? undefined : cut));
+        for (const { at, octet } of changes) if (at < broken.length) broken[at] = octet;
+        for (const { at, word } of lies) if (at + 4 <= broken.length) broken.writeUInt32BE(word, at);
+        try {
+          await readBack(broken);
+        } catch (err) {
+          if (!(err instanceof Mp4Error)) throw err;
+        }
+      }),
+      { numRuns: 3000 },
+    );
   });
 
   test("in the heads of segments as well", async () => {
     const segment = segmentOf(parts[0]!, 5, 1);
-    await fc.assert(fc.asyncProperty(places, words, async (changes, lies) => {
-      const broken = Buffer.from(segment);
-      for (const { at, octet } of changes) broken[at % broken.length] = octet;
-      for (const { at, word } of lies) if (at % 200 < broken.length - 4) broken.writeUInt32BE(word, at % 200);
-      await readFragments(readerOf(broken), broken.length).catch((err: unknown) => assert.ok(err instanceof Mp4Error, String(err)));
-    }), { numRuns: 3000 });
+    await fc.assert(
+      fc.asyncProperty(places, words, async (changes, lies) => {
+        const broken = Buffer.from(segment);
+        for (const { at, octet } of changes) broken[at % broken.length] = octet;
+        for (const { at, word } of lies) if (at % 200 < broken.length - 4) broken.writeUInt32BE(word, at % 200);
+        await readFragments(readerOf(broken), broken.length).catch((err: unknown) =>
+          assert.ok(err instanceof Mp4Error, String(err)),
+        );
+      }),
+      { numRuns: 3000 },
+    );
   });
 
   for (const [what, bytes, says] of [
     ["nothing", Buffer.alloc(0), /no index/],
     ["text", ascii("this is no video, it is a text that somebody has renamed"), /size of/],
     ["an index that is too large", Buffer.concat([u32(0x7fff_ffff), ascii("moov"), zeros(100)]), /size of/],
-    ["many empty boxes", Buffer.concat(Array.from({ length: 2000 }, () => Buffer.concat([u32(8), ascii("free")]))), /more than/],
+    [
+      "many empty boxes",
+      Buffer.concat(Array.from({ length: 2000 }, () => Buffer.concat([u32(8), ascii("free")]))),
+      /more than/,
+    ],
   ] as const) {
     test(what, async () => {
-      await assert.rejects(locateMovie(readerOf(bytes), bytes.length), (err) => err instanceof Mp4Error && says.test(err.message));
+      await assert.rejects(
+        locateMovie(readerOf(bytes), bytes.length),
+        (err) => err instanceof Mp4Error && says.test(err.message),
+      );
     });
   }
 

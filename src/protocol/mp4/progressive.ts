@@ -23,7 +23,10 @@ const LARGEST_32 = 0xffff_ffff;
  * `kind`: "M4A " tells players that there is sound only. `mediaBytes`: octets of media data.
  */
 export function writeMovie(tracks: readonly WrittenTrack[], mediaBytes: number, kind: "isom" | "M4A "): Uint8Array[] {
-  const type = kind === "isom" ? fileType("isom", 0x200, "isom", "iso2", "avc1", "mp41") : fileType("M4A ", 0x200, "M4A ", "isom", "iso2");
+  const type =
+    kind === "isom"
+      ? fileType("isom", 0x200, "isom", "iso2", "avc1", "mp41")
+      : fileType("M4A ", 0x200, "M4A ", "isom", "iso2");
   const header = mediaHeader(mediaBytes);
   const layOut = (width: 4 | 8) => {
     // The offsets depend on the size of the index they stand in: their place is made first, and filled in when it is known.
@@ -46,12 +49,15 @@ function fillOffsets(bytes: Buffer, chunks: readonly Chunk[], first: number, wid
 
 function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8): Parts {
   const durations = tracks.map(shownMs);
-  const boxes = tracks.map((track, i) => trak(track, durations[i]!, fullBox(width === 8 ? "co64" : "stco", 0, 0, u32(track.chunks.length), offsets[i]!)));
+  const boxes = tracks.map((track, i) =>
+    trak(track, durations[i]!, fullBox(width === 8 ? "co64" : "stco", 0, 0, u32(track.chunks.length), offsets[i]!)),
+  );
   return box("moov", movieHeader(Math.max(0, ...durations), tracks.length + 1), ...boxes);
 }
 
 /** From the beginning of the movie to the end of the track. */
-const shownMs = ({ header, samples }: WrittenTrack) => Math.round((samples.shown().to / header.timescale) * MILLISECONDS);
+const shownMs = ({ header, samples }: WrittenTrack) =>
+  Math.round((samples.shown().to / header.timescale) * MILLISECONDS);
 
 function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: Parts): Parts {
   // Every picture is shown after it is decoded, as old players want it; the edit list takes the delay back.
@@ -61,7 +67,12 @@ function trak({ header, samples, chunks }: WrittenTrack, duration: number, offse
   if (samples.shifted) tables.push(fullBox("ctts", 0, 0, ...runs(samples.shifts(), delay)));
   tables.push(fullBox("stsc", 0, 0, ...list(chunkRuns(chunks), 3)));
   tables.push(fullBox("stsz", 0, 0, u32(0), ...list(samples.sizes())));
-  return trackBox(header, { duration, mediaDuration: samples.end - samples.start, edits: editList(header, samples, duration, delay), tables: [...tables, offsets] });
+  return trackBox(header, {
+    duration,
+    mediaDuration: samples.end - samples.start,
+    edits: editList(header, samples, duration, delay),
+    tables: [...tables, offsets],
+  });
 }
 
 /** The first sample counts as decoded at 0: what the track begins later is an empty edit. */

@@ -64,12 +64,14 @@ export function createSampleLog(): SampleLog {
     shifts: () => new Int32Array(shifts.all().buffer),
     syncs: syncs.all,
     add(fragment) {
-      if (sizes.length() + fragment.count > MOST_SAMPLES) throw new Mp4Error(`there are more than ${MOST_SAMPLES} samples`);
+      if (sizes.length() + fragment.count > MOST_SAMPLES)
+        throw new Mp4Error(`there are more than ${MOST_SAMPLES} samples`);
       if (fragment.count === 0) return;
       if (log.count === 0) start = end = fragment.time;
       // The time of a fragment is the truth: what is missing before it is the last sample's to fill.
       if (fragment.time > end) durations.stretchLast(fragment.time - end);
-      if (fragment.time < end) throw new Mp4Error(`a fragment begins at ${fragment.time}, before the end of the one before it, ${end}`);
+      if (fragment.time < end)
+        throw new Mp4Error(`a fragment begins at ${fragment.time}, before the end of the one before it, ${end}`);
       let time = fragment.time;
       for (let i = 0; i < fragment.count; i++) {
         const shift = fragment.shifts[i]!;

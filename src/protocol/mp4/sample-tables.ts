@@ -49,7 +49,8 @@ function readChunks(bytes: Buffer, stbl: Box): Float64Array {
   if (stco !== undefined) return Float64Array.from(words(bytes, stco, 1));
   const { count, at } = entriesOf(bytes, needBox(bytes, stbl, "co64"), 8);
   const chunks = new Float64Array(count);
-  for (let i = 0; i < count; i++) chunks[i] = bytes.readUInt32BE(at + 8 * i) * 4_294_967_296 + bytes.readUInt32BE(at + 8 * i + 4);
+  for (let i = 0; i < count; i++)
+    chunks[i] = bytes.readUInt32BE(at + 8 * i) * 4_294_967_296 + bytes.readUInt32BE(at + 8 * i + 4);
   return chunks;
 }
 

@@ -42,7 +42,13 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
   let { chunk, chunkLeft, chunkRun, durationRun, durationLeft, shiftRun, shiftLeft, syncAt } = from;
 
   const walk: SampleWalk = {
-    index: from.index, time: from.time, offset: from.offset, duration: 0, shift: 0, size: 0, sync: false,
+    index: from.index,
+    time: from.time,
+    offset: from.offset,
+    duration: 0,
+    shift: 0,
+    size: 0,
+    sync: false,
     next() {
       if (walk.index + 1 >= count) return false;
       chunkLeft--;
@@ -55,7 +61,19 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
       settle();
       return true;
     },
-    mark: () => ({ index: walk.index, time: walk.time, offset: walk.offset, chunk, chunkLeft, chunkRun, durationRun, durationLeft, shiftRun, shiftLeft, syncAt }),
+    mark: () => ({
+      index: walk.index,
+      time: walk.time,
+      offset: walk.offset,
+      chunk,
+      chunkLeft,
+      chunkRun,
+      durationRun,
+      durationLeft,
+      shiftRun,
+      shiftLeft,
+      syncAt,
+    }),
   };
 
   function settle() {
@@ -91,4 +109,16 @@ export function walkSamples(tables: SampleTables, from: SampleMark = START): Sam
   return walk;
 }
 
-const START: SampleMark = { index: 0, time: 0, offset: 0, chunk: -1, chunkLeft: 0, chunkRun: -1, durationRun: -1, durationLeft: 0, shiftRun: -1, shiftLeft: 0, syncAt: 0 };
+const START: SampleMark = {
+  index: 0,
+  time: 0,
+  offset: 0,
+  chunk: -1,
+  chunkLeft: 0,
+  chunkRun: -1,
+  durationRun: -1,
+  durationLeft: 0,
+  shiftRun: -1,
+  shiftLeft: 0,
+  syncAt: 0,
+};

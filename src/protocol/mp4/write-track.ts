@@ -24,21 +24,59 @@ const ENABLED_IN_MOVIE = 3;
 
 /** ISO 14496-12, 8.2.2; `duration` in milliseconds. Version 1: ten hours fit 32 bits, yet who knows. */
 export const movieHeader = (duration: number, nextTrack: number): Parts =>
-  fullBox("mvhd", 1, 0, zeros(16), u32(1000), u64(duration), u32(0x10000), u16(0x100, 0), zeros(8), u32(...IDENTITY), zeros(24), u32(nextTrack));
+  fullBox(
+    "mvhd",
+    1,
+    0,
+    zeros(16),
+    u32(1000),
+    u64(duration),
+    u32(0x10000),
+    u16(0x100, 0),
+    zeros(8),
+    u32(...IDENTITY),
+    zeros(24),
+    u32(nextTrack),
+  );
 
 /** ISO 14496-12, 8.6.6. `edits`: pairs of duration in milliseconds and media time in ticks, -1 for an empty edit. */
-export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): Parts => fullBox("elst", 0, 0, u32(edits.length), ...edits.map(([duration, mediaTime]) => u32(duration, mediaTime, 0x10000)));
+export const editListBox = (...edits: (readonly [duration: number, mediaTime: number])[]): Parts =>
+  fullBox("elst", 0, 0, u32(edits.length), ...edits.map(([duration, mediaTime]) => u32(duration, mediaTime, 0x10000)));
 
 /** `duration` in milliseconds, `mediaDuration` in ticks of the track. */
-export function trackBox(track: TrackHeader, { duration, mediaDuration, edits, tables }: { duration: number; mediaDuration: number; edits?: Parts; tables: Parts[] }): Parts {
+export function trackBox(
+  track: TrackHeader,
+  {
+    duration,
+    mediaDuration,
+    edits,
+    tables,
+  }: { duration: number; mediaDuration: number; edits?: Parts; tables: Parts[] },
+): Parts {
   const { id, handler, timescale, width, height, language = "und", description } = track;
   const sound = handler === "soun";
-  const tkhd = fullBox("tkhd", 1, ENABLED_IN_MOVIE, zeros(16), u32(id, 0), u64(duration), zeros(8), u16(0, sound ? 1 : 0, sound ? 0x100 : 0, 0), u32(...IDENTITY), u32(width * 65_536, height * 65_536));
+  const tkhd = fullBox(
+    "tkhd",
+    1,
+    ENABLED_IN_MOVIE,
+    zeros(16),
+    u32(id, 0),
+    u64(duration),
+    zeros(8),
+    u16(0, sound ? 1 : 0, sound ? 0x100 : 0, 0),
+    u32(...IDENTITY),
+    u32(width * 65_536, height * 65_536),
+  );
   const packed = [...language].reduce((bits, letter) => bits * 32 + (letter.charCodeAt(0) - 0x60), 0);
   const mdhd = fullBox("mdhd", 1, 0, zeros(16), u32(timescale), u64(mediaDuration), u16(packed, 0));
   const hdlr = fullBox("hdlr", 0, 0, zeros(4), ascii(handler), zeros(12), ascii(sound ? "Sound\0" : "Video\0"));
   const media = sound ? fullBox("smhd", 0, 0, zeros(4)) : fullBox("vmhd", 0, 1, zeros(8));
   const dinf = box("dinf", fullBox("dref", 0, 0, u32(1), fullBox("url ", 0, 1)));
   const stsd = fullBox("stsd", 0, 0, u32(1), description);
-  return box("trak", tkhd, ...(edits === undefined ? [] : [box("edts", edits)]), box("mdia", mdhd, hdlr, box("minf", media, dinf, box("stbl", stsd, ...tables))));
+  return box(
+    "trak",
+    tkhd,
+    ...(edits === undefined ? [] : [box("edts", edits)]),
+    box("mdia", mdhd, hdlr, box("minf", media, dinf, box("stbl", stsd, ...tables))),
+  );
 }

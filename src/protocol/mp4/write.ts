@@ -11,7 +11,8 @@ export function box(type: string, ...inside: (Uint8Array | Parts)[]): Parts {
   return { size, pieces: [Buffer.concat([u32(size), ascii(type)]), ...pieces] };
 }
 
-export const fullBox = (type: string, version: number, flags: number, ...inside: (Uint8Array | Parts)[]): Parts => box(type, u32(version * 0x100_0000 + flags), ...inside);
+export const fullBox = (type: string, version: number, flags: number, ...inside: (Uint8Array | Parts)[]): Parts =>
+  box(type, u32(version * 0x100_0000 + flags), ...inside);
 
 export const flat = (...parts: Parts[]): Buffer => Buffer.concat(parts.flatMap(({ pieces }) => pieces));
 
@@ -39,7 +40,10 @@ export const zeros = (count: number): Buffer => Buffer.alloc(count);
 
 /** Header of a box mdat with `size` octets in it: wide where 32 bits do not tell it. */
 export function mediaHeader(size: number): Buffer {
-  return size + 8 < 0x1_0000_0000 ? Buffer.concat([u32(size + 8), ascii("mdat")]) : Buffer.concat([u32(1), ascii("mdat"), u64(size + 16)]);
+  return size + 8 < 0x1_0000_0000
+    ? Buffer.concat([u32(size + 8), ascii("mdat")])
+    : Buffer.concat([u32(1), ascii("mdat"), u64(size + 16)]);
 }
 
-export const fileType = (major: string, minor: number, ...compatible: string[]): Parts => box("ftyp", ascii(major), u32(minor), ...compatible.map(ascii));
+export const fileType = (major: string, minor: number, ...compatible: string[]): Parts =>
+  box("ftyp", ascii(major), u32(minor), ...compatible.map(ascii));

@@ -34,7 +34,16 @@ function frameAt(bytes: Buffer, at: number): { frame: AdtsFrame; end: number } |
   if (at + size > bytes.length) return "incomplete";
   const config = Buffer.alloc(2);
   config.writeUInt16BE((type << 11) | (rate << 7) | (channels << 3));
-  return { frame: { data: bytes.subarray(at + header, at + size), config, sampleRate, channels: CHANNELS[channels]!, samples: 1024 }, end: at + size };
+  return {
+    frame: {
+      data: bytes.subarray(at + header, at + size),
+      config,
+      sampleRate,
+      channels: CHANNELS[channels]!,
+      samples: 1024,
+    },
+    end: at + size,
+  };
 }
 
 /** The header before a frame of so many octets; of the configuration only what there is room for: object types up to 4 and rates of the table. Undefined: it does not fit. */
@@ -46,5 +55,13 @@ export function adtsHeader(config: Buffer, octets: number): Buffer | undefined {
   // Those that add to low complexity (SBR, PS) are heard by decoders that know of them without being told.
   const profile = type === 5 || type === 29 ? 1 : type - 1;
   if (profile < 0 || profile > 3 || RATES[rate] === undefined || channels > 7 || size > 0x1fff) return undefined;
-  return Buffer.from([0xff, 0xf1, (profile << 6) | (rate << 2) | (channels >> 2), ((channels & 3) << 6) | (size >> 11), (size >> 3) & 255, ((size & 7) << 5) | 31, 0xfc]);
+  return Buffer.from([
+    0xff,
+    0xf1,
+    (profile << 6) | (rate << 2) | (channels >> 2),
+    ((channels & 3) << 6) | (size >> 11),
+    (size >> 3) & 255,
+    ((size & 7) << 5) | 31,
+    0xfc,
+  ]);
 }

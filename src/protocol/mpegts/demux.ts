@@ -67,7 +67,9 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     told = text;
     finishAll();
     gatherings.clear();
-    for (const stream of streams) if (stream.codec !== "data") gatherings.set(stream.pid, { stream, parts: [], size: 0, wanted: 0, counter: undefined, broken: true });
+    for (const stream of streams)
+      if (stream.codec !== "data")
+        gatherings.set(stream.pid, { stream, parts: [], size: 0, wanted: 0, counter: undefined, broken: true });
     tell(streams);
   }
 
@@ -129,7 +131,8 @@ export function createTsDemuxer({ streams: tell, unit }: TsHandlers): TsDemuxer 
     if (pid === 0) return association(payload, begins);
     if (pid === mapPid) return map(payload, begins);
     const gathering = gatherings.get(pid);
-    if (gathering !== undefined) gather(gathering, payload, begins, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
+    if (gathering !== undefined)
+      gather(gathering, payload, begins, control & 15, adaptation > 1 && (bytes[5]! & 0x80) !== 0);
   }
 
   return {

@@ -9,7 +9,10 @@ export interface MpegAudioFrame {
 }
 
 /** Kilobits per second by the index in the header: version 1, and versions 2 and 2.5. */
-const BITRATES = [[0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320], [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]] as const;
+const BITRATES = [
+  [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+] as const;
 const RATES = [44_100, 48_000, 32_000];
 const HEADER = 4;
 const MOST_REST = 4 * 1024;
@@ -38,7 +41,12 @@ export function createMpegAudioReader(): { read(bytes: Buffer, pts: number): (Mp
 
 function frameAt(bytes: Buffer, at: number): MpegAudioFrame | "incomplete" | "other" | undefined {
   const header = bytes.readUInt32BE(at);
-  const [version, layer, bitrate, rate] = [(header >>> 19) & 3, (header >>> 17) & 3, (header >>> 12) & 15, (header >>> 10) & 3];
+  const [version, layer, bitrate, rate] = [
+    (header >>> 19) & 3,
+    (header >>> 17) & 3,
+    (header >>> 12) & 15,
+    (header >>> 10) & 3,
+  ];
   if (header >>> 21 !== 0x7ff || version === 1 || layer === 0 || rate === 3) return undefined;
   if (layer !== 1) return "other";
   const lower = version !== 3;
@@ -47,5 +55,10 @@ function frameAt(bytes: Buffer, at: number): MpegAudioFrame | "incomplete" | "ot
   const sampleRate = RATES[rate]! / (version === 3 ? 1 : version === 2 ? 2 : 4);
   const size = Math.floor(((lower ? 72 : 144) * kilobits * 1000) / sampleRate) + ((header >>> 9) & 1);
   if (at + size > bytes.length) return "incomplete";
-  return { data: bytes.subarray(at, at + size), sampleRate, channels: (header >>> 6) % 4 === 3 ? 1 : 2, samples: lower ? 576 : 1152 };
+  return {
+    data: bytes.subarray(at, at + size),
+    sampleRate,
+    channels: (header >>> 6) % 4 === 3 ? 1 : 2,
+    samples: lower ? 576 : 1152,
+  };
 }

@@ -70,7 +70,11 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
 
   return {
     streams(codecs) {
-      streams = codecs.map(({ kind, codec, channels }) => ({ pid: PIDS[kind], codec, ...(channels !== undefined && { channels }) }));
+      streams = codecs.map(({ kind, codec, channels }) => ({
+        pid: PIDS[kind],
+        codec,
+        ...(channels !== undefined && { channels }),
+      }));
       version = (version + 1) & 31;
       tablesAt = undefined;
     },
@@ -79,10 +83,17 @@ export function createTsMuxer(write: (packets: Buffer) => void): TsMuxer {
       const stream = streams.find((candidate) => candidate.pid === pid);
       if (stream === undefined) return;
       const isClock = pid === clockPid();
-      const due = tablesAt === undefined || dts - tablesAt >= TABLES_EVERY || dts < tablesAt || (key && kind === "video");
+      const due =
+        tablesAt === undefined || dts - tablesAt >= TABLES_EVERY || dts < tablesAt || (key && kind === "video");
       if (due) tablesAt = dts;
-      const pes = writePes(stream.codec === "opus" ? PRIVATE_STREAM : STREAM_IDS[kind], { pts: pts + BEGIN, dts: dts + BEGIN, data });
-      write(Buffer.concat([...(due ? tables() : []), packets(pid, pes, isClock ? dts + BEGIN - AHEAD : undefined, key)]));
+      const pes = writePes(stream.codec === "opus" ? PRIVATE_STREAM : STREAM_IDS[kind], {
+        pts: pts + BEGIN,
+        dts: dts + BEGIN,
+        data,
+      });
+      write(
+        Buffer.concat([...(due ? tables() : []), packets(pid, pes, isClock ? dts + BEGIN - AHEAD : undefined, key)]),
+      );
     },
   };
 }
@@ -104,7 +115,8 @@ function adaptation(clock: number | undefined, key: boolean): Buffer {
 function filled(field: Buffer, left: number): Buffer {
   const spare = TS_PACKET - 4 - field.length - left;
   if (spare <= 0) return field;
-  if (field.length === 0) return spare === 1 ? Buffer.from([0]) : Buffer.concat([Buffer.from([spare - 1, 0]), Buffer.alloc(spare - 2, 0xff)]);
+  if (field.length === 0)
+    return spare === 1 ? Buffer.from([0]) : Buffer.concat([Buffer.from([spare - 1, 0]), Buffer.alloc(spare - 2, 0xff)]);
   const longer = Buffer.concat([field, Buffer.alloc(spare, 0xff)]);
   longer[0] = longer.length - 1;
   return longer;

@@ -10,7 +10,7 @@ const MARK = 0x3ff;
 /** The packets of one PES packet. Stops at what is broken. */
 export function readOpus(bytes: Buffer): OpusPacket[] {
   const packets: OpusPacket[] = [];
-  for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === MARK; ) {
+  for (let at = 0; at + 3 <= bytes.length && bytes.readUInt16BE(at) >> 5 === MARK;) {
     const flags = bytes[at + 1]!;
     at += 2;
     let size = 0;
@@ -38,7 +38,12 @@ export function opusHeader(octets: number): Buffer {
 export function opusSamples(packet: Buffer): number {
   const first = packet[0] ?? 0;
   const config = first >> 3;
-  const frame = config < 12 ? [480, 960, 1920, 2880][config & 3]! : config < 16 ? [480, 960][config & 1]! : [120, 240, 480, 960][config & 3]!;
+  const frame =
+    config < 12
+      ? [480, 960, 1920, 2880][config & 3]!
+      : config < 16
+        ? [480, 960][config & 1]!
+        : [120, 240, 480, 960][config & 3]!;
   const code = first & 3;
   return frame * (code === 0 ? 1 : code === 3 ? (packet[1] ?? 0) & 63 : 2);
 }

@@ -25,7 +25,9 @@ export function pesSize(bytes: Buffer): number | undefined {
 }
 
 function readTime(bytes: Buffer, at: number): number {
-  return ((bytes[at]! >> 1) & 7) * 2 ** 30 + (bytes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (bytes.readUInt16BE(at + 3) >> 1);
+  return (
+    ((bytes[at]! >> 1) & 7) * 2 ** 30 + (bytes.readUInt16BE(at + 1) >> 1) * 2 ** 15 + (bytes.readUInt16BE(at + 3) >> 1)
+  );
 }
 
 const WRAP = 2 ** 33;
@@ -59,7 +61,7 @@ export function createUnwrap(): (time: number) => number {
   return (time) => {
     if (last === undefined) last = time;
     else {
-      const ahead = ((((time - last) % WRAP) + WRAP) % WRAP);
+      const ahead = (((time - last) % WRAP) + WRAP) % WRAP;
       last += ahead < WRAP / 2 ? ahead : ahead - WRAP;
     }
     return last;

@@ -14,7 +14,11 @@ export interface SoundSyntax<Frame> {
 }
 
 /** Takes packets that may end within a frame, and their times. Octets that are none are skipped. */
-export function createSoundFrames<Frame>({ header, mostRest, frameAt }: SoundSyntax<Frame>): (bytes: Buffer, pts: number) => (Frame & Timed)[] {
+export function createSoundFrames<Frame>({
+  header,
+  mostRest,
+  frameAt,
+}: SoundSyntax<Frame>): (bytes: Buffer, pts: number) => (Frame & Timed)[] {
   let rest: Buffer = Buffer.alloc(0);
   /** For the frame that has begun in `rest`. */
   let restPts: number | undefined;

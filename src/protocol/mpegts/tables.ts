@@ -49,18 +49,35 @@ export function createSections(take: (section: Buffer) => void): (payload: Buffe
 /** The PID of the map of the first program in an association table; undefined: there is none. */
 export function readAssociation(section: Buffer): number | undefined {
   if (section[0] !== PAT) return undefined;
-  for (let at = 8; at + 4 <= section.length - 4; at += 4) if (section.readUInt16BE(at) !== 0) return section.readUInt16BE(at + 2) & 0x1fff;
+  for (let at = 8; at + 4 <= section.length - 4; at += 4)
+    if (section.readUInt16BE(at) !== 0) return section.readUInt16BE(at + 2) & 0x1fff;
   return undefined;
 }
 
 const TYPES: Record<number, readonly [TsCodec, string]> = {
-  0x01: ["other video", "MPEG-1 video"], 0x02: ["other video", "MPEG-2 video"], 0x03: ["mp3", "MPEG audio"], 0x04: ["mp3", "MPEG audio"],
-  0x0f: ["aac", "AAC"], 0x10: ["other video", "MPEG-4 part 2"], 0x11: ["other audio", "AAC in LATM"], 0x1b: ["h264", "H.264"], 0x24: ["hevc", "HEVC"],
-  0x33: ["other video", "VVC"], 0x81: ["other audio", "AC-3"], 0x82: ["other audio", "DTS"], 0x87: ["other audio", "E-AC-3"], 0xea: ["other video", "VC-1"],
+  0x01: ["other video", "MPEG-1 video"],
+  0x02: ["other video", "MPEG-2 video"],
+  0x03: ["mp3", "MPEG audio"],
+  0x04: ["mp3", "MPEG audio"],
+  0x0f: ["aac", "AAC"],
+  0x10: ["other video", "MPEG-4 part 2"],
+  0x11: ["other audio", "AAC in LATM"],
+  0x1b: ["h264", "H.264"],
+  0x24: ["hevc", "HEVC"],
+  0x33: ["other video", "VVC"],
+  0x81: ["other audio", "AC-3"],
+  0x82: ["other audio", "DTS"],
+  0x87: ["other audio", "E-AC-3"],
+  0xea: ["other video", "VC-1"],
 };
 const PRIVATE = 0x06;
 const REGISTERED: Record<string, readonly [TsCodec, string]> = {
-  Opus: ["opus", "Opus"], HEVC: ["hevc", "HEVC"], AV01: ["other video", "AV1"], "AC-3": ["other audio", "AC-3"], "EAC3": ["other audio", "E-AC-3"], "BSSD": ["other audio", "SMPTE 302M"],
+  Opus: ["opus", "Opus"],
+  HEVC: ["hevc", "HEVC"],
+  AV01: ["other video", "AV1"],
+  "AC-3": ["other audio", "AC-3"],
+  EAC3: ["other audio", "E-AC-3"],
+  BSSD: ["other audio", "SMPTE 302M"],
 };
 const DESCRIPTOR = { registration: 5, ac3: 0x6a, eac3: 0x7a, extension: 0x7f } as const;
 
@@ -69,10 +86,13 @@ export function readMap(section: Buffer): TsStream[] | undefined {
   if (section[0] !== PMT || section.length < 16) return undefined;
   const streams: TsStream[] = [];
   const end = section.length - 4;
-  for (let at = 12 + (section.readUInt16BE(10) & 0x0fff); at + 5 <= end; ) {
+  for (let at = 12 + (section.readUInt16BE(10) & 0x0fff); at + 5 <= end;) {
     const behind = at + 5 + (section.readUInt16BE(at + 3) & 0x0fff);
     if (behind > end) break;
-    streams.push({ pid: section.readUInt16BE(at + 1) & 0x1fff, ...kindOf(section[at]!, section.subarray(at + 5, behind)) });
+    streams.push({
+      pid: section.readUInt16BE(at + 1) & 0x1fff,
+      ...kindOf(section[at]!, section.subarray(at + 5, behind)),
+    });
     at = behind;
   }
   return streams;
@@ -84,7 +104,8 @@ function kindOf(type: number, descriptors: Buffer): Omit<TsStream, "pid"> {
   for (let at = 0; at + 2 <= descriptors.length; at += 2 + descriptors[at + 1]!) {
     const body = descriptors.subarray(at + 2, at + 2 + descriptors[at + 1]!);
     const tag = descriptors[at];
-    if (type === PRIVATE && tag === DESCRIPTOR.registration) [codec, name] = REGISTERED[body.toString("latin1", 0, 4)] ?? [codec, name];
+    if (type === PRIVATE && tag === DESCRIPTOR.registration)
+      [codec, name] = REGISTERED[body.toString("latin1", 0, 4)] ?? [codec, name];
     if (type === PRIVATE && tag === DESCRIPTOR.ac3) [codec, name] = ["other audio", "AC-3"];
     if (type === PRIVATE && tag === DESCRIPTOR.eac3) [codec, name] = ["other audio", "E-AC-3"];
     // What ETSI calls user defined, and what is done with Opus: a code that is the number of channels up to 8.
@@ -94,11 +115,16 @@ function kindOf(type: number, descriptors: Buffer): Omit<TsStream, "pid"> {
 }
 
 const WRITTEN: Partial<Record<TsCodec, readonly [type: number, descriptors: readonly number[]]>> = {
-  h264: [0x1b, []], hevc: [0x24, []], aac: [0x0f, []], mp3: [0x03, []], opus: [PRIVATE, [5, 4, 0x4f, 0x70, 0x75, 0x73]],
+  h264: [0x1b, []],
+  hevc: [0x24, []],
+  aac: [0x0f, []],
+  mp3: [0x03, []],
+  opus: [PRIVATE, [5, 4, 0x4f, 0x70, 0x75, 0x73]],
 };
 const PROGRAM = 1;
 
-export const writeAssociation = (mapPid: number, version: number): Buffer => section(PAT, 1, version, Buffer.from([PROGRAM >> 8, PROGRAM & 255, 0xe0 | (mapPid >> 8), mapPid & 255]));
+export const writeAssociation = (mapPid: number, version: number): Buffer =>
+  section(PAT, 1, version, Buffer.from([PROGRAM >> 8, PROGRAM & 255, 0xe0 | (mapPid >> 8), mapPid & 255]));
 
 export function writeMap(streams: readonly Omit<TsStream, "name">[], clockPid: number, version: number): Buffer {
   const entries = streams.flatMap(({ pid, codec, channels = 2 }) => {

@@ -11,12 +11,18 @@ const read = (text: string): StsPolicy => {
 };
 
 test("RFC 8461 3.2: the example of the standard", () => {
-  const text = "version: STSv1\r\nmode: enforce\r\nmx: mail.example.com\r\nmx: *.example.net\r\nmx: backupmx.example.com\r\nmax_age: 604800\r\n";
-  assert.deepEqual(read(text), { mode: "enforce", maxAge: 604_800, mx: ["mail.example.com", "*.example.net", "backupmx.example.com"] });
+  const text =
+    "version: STSv1\r\nmode: enforce\r\nmx: mail.example.com\r\nmx: *.example.net\r\nmx: backupmx.example.com\r\nmax_age: 604800\r\n";
+  assert.deepEqual(read(text), {
+    mode: "enforce",
+    maxAge: 604_800,
+    mx: ["mail.example.com", "*.example.net", "backupmx.example.com"],
+  });
 });
 
 test("order, bare line feeds, unknown keys, blank ends and a second value of a key do no harm", () => {
-  const text = "max_age:86400\nx-new: anything at all\nmx:MAIL.Example.COM.\nmode: testing  \nversion: STSv1\nmode: none\n\n";
+  const text =
+    "max_age:86400\nx-new: anything at all\nmx:MAIL.Example.COM.\nmode: testing  \nversion: STSv1\nmode: none\n\n";
   assert.deepEqual(read(text), { mode: "testing", maxAge: 86_400, mx: ["mail.example.com"] });
   assert.deepEqual(read("version: STSv1\nmode: none\nmax_age: 0"), { mode: "none", maxAge: 0, mx: [] });
   assert.equal(read("version: STSv1\nmode: none\nmax_age: 9999999999").maxAge, 31_557_600);
@@ -64,28 +70,53 @@ test("RFC 8461 4.1: a wildcard stands for one label, never for none or two", () 
 test("what is written is read back", () => {
   const host = fc.stringMatching(/^[a-z][a-z0-9]{0,8}(\.[a-z][a-z0-9]{0,5}){1,3}$/);
   const pattern = fc.tuple(fc.boolean(), host).map(([wild, name]) => (wild ? `*.${name}` : name));
-  fc.assert(fc.property(fc.constantFrom("enforce", "testing", "none"), fc.nat(31_557_600), fc.array(pattern, { minLength: 1, maxLength: 5 }), (mode, maxAge, mx) => {
-    const policy = { mode, maxAge, mx } as StsPolicy;
-    const text = formatPolicy(policy);
-    assert.deepEqual(read(text), policy);
-    assert.equal(policyIdOf([recordFor(text)]), policyIdOf(["v=spf1 -all", recordFor(text)]));
-    for (const host of mx) assert.equal(allowsMx(policy, host.replace("*", "any")), true);
-  }));
+  fc.assert(
+    fc.property(
+      fc.constantFrom("enforce", "testing", "none"),
+      fc.nat(31_557_600),
+      fc.array(pattern, { minLength: 1, maxLength: 5 }),
+      (mode, maxAge, mx) => {
+        const policy = { mode, maxAge, mx } as StsPolicy;
+        const text = formatPolicy(policy);
+        assert.deepEqual(read(text), policy);
+        assert.equal(policyIdOf([recordFor(text)]), policyIdOf(["v=spf1 -all", recordFor(text)]));
+        for (const host of mx) assert.equal(allowsMx(policy, host.replace("*", "any")), true);
+      },
+    ),
+  );
 });
 
 test("RFC 8461 3.1: the id of a TXT record", () => {
   assert.equal(policyIdOf(["v=STSv1; id=20160831085700Z;"]), "20160831085700Z");
   assert.equal(policyIdOf(["v=spf1 -all", "v=STSv1;id=1"]), "1");
   assert.equal(policyIdOf(["v=STSv1 ; ext=some:value ; id=a ; id=b"]), "a");
-  for (const records of [[], ["v=STSv1;"], ["v=stsv1; id=1;"], ["v=STSv1; id=1;", "v=STSv1; id=2;"], ["v=STSv1; id=1_2;"], ["v=STSv1; id=;"], ["v=STSv1; id=1;;"], [`v=STSv1; id=${"1".repeat(33)};`], ["v=STSv1; =x; id=1"]]) {
+  for (const records of [
+    [],
+    ["v=STSv1;"],
+    ["v=stsv1; id=1;"],
+    ["v=STSv1; id=1;", "v=STSv1; id=2;"],
+    ["v=STSv1; id=1_2;"],
+    ["v=STSv1; id=;"],
+    ["v=STSv1; id=1;;"],
+    [`v=STSv1; id=${"1".repeat(33)};`],
+    ["v=STSv1; =x; id=1"],
+  ]) {
     assert.equal(policyIdOf(records), undefined, JSON.stringify(records));
   }
 });
 
 test("any text can be read", () => {
-  fc.assert(fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.string().map((text) => `version: STSv1\nmode: enforce\nmx: ${text}\nmax_age: 1`)), (text) => {
-    readPolicy(text);
-    policyIdOf([text, `v=STSv1; ${text}`]);
-    allowsMx({ mx: ["*.example.net"] }, text);
-  }));
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: "binary" }),
+        fc.string().map((text) => `version: STSv1\nmode: enforce\nmx: ${text}\nmax_age: 1`),
+      ),
+      (text) => {
+        readPolicy(text);
+        policyIdOf([text, `v=STSv1; ${text}`]);
+        allowsMx({ mx: ["*.example.net"] }, text);
+      },
+    ),
+  );
 });

@@ -41,7 +41,8 @@ export function readPolicy(text: string): StsReading {
 function judge(values: Map<string, string>, mx: string[]): StsReading {
   if (values.get("version") !== "STSv1") return refused("version is not STSv1");
   const mode = values.get("mode");
-  if (mode !== "enforce" && mode !== "testing" && mode !== "none") return refused("mode is none of enforce, testing, none");
+  if (mode !== "enforce" && mode !== "testing" && mode !== "none")
+    return refused("mode is none of enforce, testing, none");
   const age = values.get("max_age") ?? "";
   if (!/^\d{1,10}$/.test(age)) return refused("max_age is not a number of seconds");
   // 3.2: "at least one mx" in every mode but none.
@@ -67,4 +68,6 @@ export function allowsMx({ mx }: Pick<StsPolicy, "mx">, host: string): boolean {
 
 /** The policy file for our own zones. */
 export const formatPolicy = ({ mode, maxAge, mx }: StsPolicy): string =>
-  ["version: STSv1", `mode: ${mode}`, ...mx.map((host) => `mx: ${host}`), `max_age: ${maxAge}`].map((line) => `${line}\r\n`).join("");
+  ["version: STSv1", `mode: ${mode}`, ...mx.map((host) => `mx: ${host}`), `max_age: ${maxAge}`]
+    .map((line) => `${line}\r\n`)
+    .join("");

@@ -15,7 +15,10 @@ const MAX_RECORD = 4096;
 
 function readId(record: string): string | undefined {
   // *WSP ";" *WSP divides; one may stand at the end.
-  const fields = record.split(";").map((field) => field.replace(/^[ \t]+|[ \t]+$/g, "")).slice(1);
+  const fields = record
+    .split(";")
+    .map((field) => field.replace(/^[ \t]+|[ \t]+$/g, ""))
+    .slice(1);
   if (fields.at(-1) === "") fields.pop();
   const values = fields.map((field) => /^([A-Za-z0-9][A-Za-z0-9_.-]{0,31})=([\x21-\x3a\x3c\x3e-\x7e]+)$/.exec(field));
   if (values.includes(null)) return undefined;
@@ -25,4 +28,5 @@ function readId(record: string): string | undefined {
 }
 
 /** The TXT record for a policy of ours: the same text always has the same id, so that processes need not agree on one. */
-export const recordFor = (policyText: string): string => `v=STSv1; id=${createHash("sha256").update(policyText).digest("hex").slice(0, 32)};`;
+export const recordFor = (policyText: string): string =>
+  `v=STSv1; id=${createHash("sha256").update(policyText).digest("hex").slice(0, 32)};`;

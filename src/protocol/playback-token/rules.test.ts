@@ -3,7 +3,8 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { compileRules, parseRules, type AccessRule } from "./rules.ts";
 
-const judge = (rules: AccessRule[], ip: string, country?: string) => compileRules(rules)({ ip, country: () => country });
+const judge = (rules: AccessRule[], ip: string, country?: string) =>
+  compileRules(rules)({ ip, country: () => country });
 const bad = (value: unknown): string => {
   const reading = parseRules(value);
   assert.ok(!reading.ok, JSON.stringify(value));
@@ -40,29 +41,65 @@ test("a range holds its own family only, and IPv4 in IPv6 clothing is IPv4", () 
 
 test("addresses match the ranges that hold them, as arithmetic says", () => {
   const number = (n: number) => [n >>> 24, (n >>> 16) & 255, (n >>> 8) & 255, n & 255].join(".");
-  fc.assert(fc.property(fc.integer({ min: 0, max: 0xffffffff }), fc.integer({ min: 0, max: 0xffffffff }), fc.integer({ min: 0, max: 32 }), fc.nat(31), (a, b, prefix, flip) => {
-    const range: AccessRule[] = [{ type: "ip.src", action: "block", ip: [`${number(a)}/${prefix}`] }];
-    const near = (a ^ (1 << flip)) >>> 0;
-    for (const viewer of [a, b, near]) {
-      const same = prefix === 0 || a >>> (32 - prefix) === viewer >>> (32 - prefix);
-      assert.equal(judge(range, number(viewer)), same ? "block" : "allow", `${number(viewer)} in ${number(a)}/${prefix}`);
-    }
-  }));
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 0xffffffff }),
+      fc.integer({ min: 0, max: 0xffffffff }),
+      fc.integer({ min: 0, max: 32 }),
+      fc.nat(31),
+      (a, b, prefix, flip) => {
+        const range: AccessRule[] = [{ type: "ip.src", action: "block", ip: [`${number(a)}/${prefix}`] }];
+        const near = (a ^ (1 << flip)) >>> 0;
+        for (const viewer of [a, b, near]) {
+          const same = prefix === 0 || a >>> (32 - prefix) === viewer >>> (32 - prefix);
+          assert.equal(
+            judge(range, number(viewer)),
+            same ? "block" : "allow",
+            `${number(viewer)} in ${number(a)}/${prefix}`,
+          );
+        }
+      },
+    ),
+  );
 });
 
 test("a country that is not known is in no list", () => {
   assert.equal(judge([{ type: "ip.geoip.country", action: "block", country: ["US"] }], "10.0.0.1"), "allow");
-  assert.equal(judge([{ type: "ip.geoip.country", action: "allow", country: ["US"] }, { type: "any", action: "block" }], "10.0.0.1"), "block");
+  assert.equal(
+    judge(
+      [
+        { type: "ip.geoip.country", action: "allow", country: ["US"] },
+        { type: "any", action: "block" },
+      ],
+      "10.0.0.1",
+    ),
+    "block",
+  );
 });
 
 test("nobody's country is looked up without a rule that asks for it", () => {
   const country = () => assert.fail("it was asked for");
-  assert.equal(compileRules([{ type: "any", action: "block" }, { type: "ip.geoip.country", action: "allow", country: ["US"] }])({ ip: "10.0.0.1", country }), "block");
+  assert.equal(
+    compileRules([
+      { type: "any", action: "block" },
+      { type: "ip.geoip.country", action: "allow", country: ["US"] },
+    ])({ ip: "10.0.0.1", country }),
+    "block",
+  );
 });
 
 test("rules that cannot be read are refused, with the one that is wrong", () => {
-  const reading = parseRules([{ type: "ip.geoip.country", action: "allow", country: ["de", "T1"] }, { type: "ip.src", action: "block", ip: "10.0.0.1" }]);
-  assert.deepEqual(reading, { ok: true, rules: [{ type: "ip.geoip.country", action: "allow", country: ["DE", "T1"] }, { type: "ip.src", action: "block", ip: ["10.0.0.1"] }] });
+  const reading = parseRules([
+    { type: "ip.geoip.country", action: "allow", country: ["de", "T1"] },
+    { type: "ip.src", action: "block", ip: "10.0.0.1" },
+  ]);
+  assert.deepEqual(reading, {
+    ok: true,
+    rules: [
+      { type: "ip.geoip.country", action: "allow", country: ["DE", "T1"] },
+      { type: "ip.src", action: "block", ip: ["10.0.0.1"] },
+    ],
+  });
   assert.deepEqual(parseRules(undefined), { ok: true, rules: [] });
   assert.deepEqual(parseRules(null), { ok: true, rules: [] });
   assert.match(bad({}), /no list/);
@@ -72,14 +109,39 @@ test("rules that cannot be read are refused, with the one that is wrong", () => 
   assert.match(bad([{ type: "ip", action: "block" }]), /\.type/);
   assert.match(bad([{ type: "ip.src", action: "block" }]), /\.ip is no list/);
   assert.match(bad([{ type: "ip.src", action: "block", ip: [] }]), /\.ip is no list/);
-  for (const ip of ["10.0.0.0/33", "10.0.0", "::/129", "example.com", "", "10.0.0.1/", "10.0.0.1/8/8", "fe80::1%eth0"]) assert.match(bad([{ type: "ip.src", action: "block", ip: ["10.0.0.1", ip] }]), /\.ip\[1\] is neither/, ip);
-  for (const country of ["USA", "U", "", "1A", "U$", 5]) assert.match(bad([{ type: "ip.geoip.country", action: "block", country: [country] }]), /\.country/);
+  for (const ip of ["10.0.0.0/33", "10.0.0", "::/129", "example.com", "", "10.0.0.1/", "10.0.0.1/8/8", "fe80::1%eth0"])
+    assert.match(bad([{ type: "ip.src", action: "block", ip: ["10.0.0.1", ip] }]), /\.ip\[1\] is neither/, ip);
+  for (const country of ["USA", "U", "", "1A", "U$", 5])
+    assert.match(bad([{ type: "ip.geoip.country", action: "block", country: [country] }]), /\.country/);
 });
 
 test("whatever comes, rules are read or refused, and those that are read can be asked", () => {
-  fc.assert(fc.property(fc.array(fc.record({ type: fc.constantFrom("any", "ip.src", "ip.geoip.country", "x"), action: fc.constantFrom("allow", "block"), ip: fc.oneof(fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.ipV4().map((ip) => `${ip}/9`), fc.ipV6().map((ip) => `::ffff:${ip}`))), fc.anything()), country: fc.anything() })), fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (value, ip) => {
-    const reading = parseRules(value);
-    if (reading.ok) assert.match(judge(reading.rules, ip, "DE"), /^(allow|block)$/);
-    else assert.ok(reading.why.length < 200);
-  }));
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({
+          type: fc.constantFrom("any", "ip.src", "ip.geoip.country", "x"),
+          action: fc.constantFrom("allow", "block"),
+          ip: fc.oneof(
+            fc.array(
+              fc.oneof(
+                fc.ipV4(),
+                fc.ipV6(),
+                fc.ipV4().map((ip) => `${ip}/9`),
+                fc.ipV6().map((ip) => `::ffff:${ip}`),
+              ),
+            ),
+            fc.anything(),
+          ),
+          country: fc.anything(),
+        }),
+      ),
+      fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()),
+      (value, ip) => {
+        const reading = parseRules(value);
+        if (reading.ok) assert.match(judge(reading.rules, ip, "DE"), /^(allow|block)$/);
+        else assert.ok(reading.why.length < 200);
+      },
+    ),
+  );
 });

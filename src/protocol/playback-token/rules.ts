@@ -21,7 +21,8 @@ export type RulesReading = { ok: true; rules: AccessRule[] } | { ok: false; why:
 export function parseRules(value: unknown): RulesReading {
   if (value === undefined || value === null) return { ok: true, rules: [] };
   if (!Array.isArray(value)) return { ok: false, why: "accessRules is no list" };
-  if (value.length > MAX_RULES) return { ok: false, why: `accessRules has ${value.length} rules, at most ${MAX_RULES} are allowed` };
+  if (value.length > MAX_RULES)
+    return { ok: false, why: `accessRules has ${value.length} rules, at most ${MAX_RULES} are allowed` };
   const rules: AccessRule[] = [];
   for (const [i, each] of value.entries()) {
     const rule = parseRule(each);
@@ -47,7 +48,9 @@ function parseRule(value: unknown): AccessRule | string {
     const given = texts(country);
     if (given === undefined) return ".country is no list of country codes";
     const bad = given.findIndex((each) => !/^[a-z][a-z0-9]$/i.test(each));
-    return bad < 0 ? { type, action, country: given.map((each) => each.toUpperCase()) } : `.country[${bad}] is no country code of two letters`;
+    return bad < 0
+      ? { type, action, country: given.map((each) => each.toUpperCase()) }
+      : `.country[${bad}] is no country code of two letters`;
   }
   return ".type is none of any, ip.src, ip.geoip.country";
 }
@@ -90,8 +93,14 @@ function matcherOf({ type, country, ip }: AccessRule): (viewer: RuleViewer) => b
 function addressMatcher(ranges: readonly string[]): NetworkSet {
   const impossible = (range: string) => new TypeError(`not a range: ${range}`);
   const own = ranges.map(unclothed);
-  const four = networkSet(own.filter((range) => !range.includes(":")), impossible);
-  const six = networkSet(own.filter((range) => range.includes(":")), impossible);
+  const four = networkSet(
+    own.filter((range) => !range.includes(":")),
+    impossible,
+  );
+  const six = networkSet(
+    own.filter((range) => range.includes(":")),
+    impossible,
+  );
   return (ip) => (isIPv6(plainAddress(ip)) ? six(ip) : four(ip));
 }
 

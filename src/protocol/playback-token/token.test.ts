@@ -3,7 +3,15 @@ import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import type { AccessRule } from "./rules.ts";
-import { isSignedBy, looksLikeToken, numericDate, readToken, refusedByTime, signToken, type PlaybackToken } from "./token.ts";
+import {
+  isSignedBy,
+  looksLikeToken,
+  numericDate,
+  readToken,
+  refusedByTime,
+  signToken,
+  type PlaybackToken,
+} from "./token.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const other = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -12,7 +20,8 @@ const SUB = "a".repeat(32);
 const NOW = 1_800_000_000;
 const plain = { sub: SUB, exp: NOW + 60 };
 
-const part = (value: unknown) => Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+const part = (value: unknown) =>
+  Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
 function tokenOf(claims: unknown, header: unknown = { alg: "RS256", kid: KID }, key = privateKey): string {
   const signed = `${part(header)}.${part(claims)}`;
   return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
@@ -29,29 +38,51 @@ function why(text: string): string {
 }
 
 test("what is signed is read again as it was, and any change of a character spoils it", () => {
-  const rules: AccessRule[] = [{ type: "any", action: "block" }, { type: "ip.src", action: "allow", ip: ["10.0.0.0/8", "2001:db8::1"] }, { type: "ip.geoip.country", action: "block", country: ["DE"] }];
-  fc.assert(fc.property(fc.nat(4e9), fc.nat(4e9), fc.boolean(), fc.boolean(), fc.subarray(rules), fc.nat(), fc.nat(63), (exp, nbf, downloadable, original, some, place, letter) => {
-    const text = signToken({ kid: KID, sub: SUB, exp, nbf, downloadable, original, rules: some }, privateKey);
-    const token = read(text);
-    assert.deepEqual(token.claims, { kid: KID, sub: SUB, exp, nbf, downloadable, original });
-    assert.deepEqual(token.rules, some);
-    assert.ok(isSignedBy(token, publicKey));
-    assert.ok(!isSignedBy(token, other.publicKey));
-    const at = place % text.lastIndexOf(".");
-    const changed = text.slice(0, at) + "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[letter] + text.slice(at + 1);
-    if (changed === text) return;
-    const reading = readToken(changed);
-    assert.ok(!reading.ok || !isSignedBy(reading.token, publicKey));
-  }), { numRuns: 150 });
+  const rules: AccessRule[] = [
+    { type: "any", action: "block" },
+    { type: "ip.src", action: "allow", ip: ["10.0.0.0/8", "2001:db8::1"] },
+    { type: "ip.geoip.country", action: "block", country: ["DE"] },
+  ];
+  fc.assert(
+    fc.property(
+      fc.nat(4e9),
+      fc.nat(4e9),
+      fc.boolean(),
+      fc.boolean(),
+      fc.subarray(rules),
+      fc.nat(),
+      fc.nat(63),
+      (exp, nbf, downloadable, original, some, place, letter) => {
+        const text = signToken({ kid: KID, sub: SUB, exp, nbf, downloadable, original, rules: some }, privateKey);
+        const token = read(text);
+        assert.deepEqual(token.claims, { kid: KID, sub: SUB, exp, nbf, downloadable, original });
+        assert.deepEqual(token.rules, some);
+        assert.ok(isSignedBy(token, publicKey));
+        assert.ok(!isSignedBy(token, other.publicKey));
+        const at = place % text.lastIndexOf(".");
+        const changed =
+          text.slice(0, at) +
+          "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[letter] +
+          text.slice(at + 1);
+        if (changed === text) return;
+        const reading = readToken(changed);
+        assert.ok(!reading.ok || !isSignedBy(reading.token, publicKey));
+      },
+    ),
+    { numRuns: 150 },
+  );
 });
 
 test("only RS256 is a signature: none, HS256 with the public key as its secret, and other families are refused", () => {
   assert.match(why(`${part({ alg: "none", kid: KID })}.${part(plain)}.${part("x")}`), /not RS256/);
   assert.match(why(`${part({ alg: "none", kid: KID })}.${part(plain)}.`), /three parts/);
   const signed = `${part({ alg: "HS256", kid: KID })}.${part(plain)}`;
-  const forged = createHmac("sha256", publicKey.export({ type: "spki", format: "pem" })).update(signed).digest("base64url");
+  const forged = createHmac("sha256", publicKey.export({ type: "spki", format: "pem" }))
+    .update(signed)
+    .digest("base64url");
   assert.match(why(`${signed}.${forged}`), /not RS256/);
-  for (const alg of ["rs256", "RS384", "PS256", "ES256", "", undefined, null, ["RS256"]]) assert.match(why(tokenOf(plain, { alg, kid: KID })), /not RS256/);
+  for (const alg of ["rs256", "RS384", "PS256", "ES256", "", undefined, null, ["RS256"]])
+    assert.match(why(tokenOf(plain, { alg, kid: KID })), /not RS256/);
   assert.match(why(tokenOf(plain, { alg: "RS256", kid: KID, crit: ["exp"] })), /crit/);
   const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
   assert.ok(!isSignedBy(read(tokenOf(plain)), ec.publicKey));
@@ -63,7 +94,8 @@ test("the key is named in the header, in the claims, or in both alike", () => {
   assert.equal(read(tokenOf({ ...plain, kid: KID })).claims.kid, KID);
   assert.match(why(tokenOf({ ...plain, kid: "c".repeat(32) })), /different keys/);
   assert.match(why(tokenOf(plain, { alg: "RS256" })), /names no key/);
-  for (const kid of [1, "", "k".repeat(65), {}, true]) assert.match(why(tokenOf(plain, { alg: "RS256", kid })), /names no key/);
+  for (const kid of [1, "", "k".repeat(65), {}, true])
+    assert.match(why(tokenOf(plain, { alg: "RS256", kid })), /names no key/);
 });
 
 test("a token that names no video, or has no end, is refused", () => {
@@ -74,7 +106,21 @@ test("a token that names no video, or has no end, is refused", () => {
 test("times are numbers, or numbers written as text", () => {
   const { claims } = read(tokenOf({ sub: SUB, exp: "1800000060", nbf: "1799999000", iat: 1_799_999_000.5 }));
   assert.deepEqual([claims.exp, claims.nbf, claims.iat], [1_800_000_060, 1_799_999_000, 1_799_999_000.5]);
-  for (const bad of ["", " 5", "5 ", "1e9", "0x10", "-5", -5, true, [], {}, "99999999999999999999", "NaN", "tomorrow"]) {
+  for (const bad of [
+    "",
+    " 5",
+    "5 ",
+    "1e9",
+    "0x10",
+    "-5",
+    -5,
+    true,
+    [],
+    {},
+    "99999999999999999999",
+    "NaN",
+    "tomorrow",
+  ]) {
     assert.equal(numericDate(bad), undefined, JSON.stringify(bad));
     assert.match(why(tokenOf({ ...plain, nbf: bad })), /nbf is no number/);
   }
@@ -82,7 +128,16 @@ test("times are numbers, or numbers written as text", () => {
 
 test("what is no token at all is told apart from a uid, and from nonsense of its form", () => {
   assert.ok(!looksLikeToken(SUB));
-  for (const text of ["a.b", "a.b.c.d", "..", "a..c", "a b.c.d", `${part("[]")}.${part(plain)}.AA`, `${part("{")}.${part(plain)}.AA`, `${part({ alg: "RS256", kid: KID })}.${part("7")}.AA`]) {
+  for (const text of [
+    "a.b",
+    "a.b.c.d",
+    "..",
+    "a..c",
+    "a b.c.d",
+    `${part("[]")}.${part(plain)}.AA`,
+    `${part("{")}.${part(plain)}.AA`,
+    `${part({ alg: "RS256", kid: KID })}.${part("7")}.AA`,
+  ]) {
     assert.ok(looksLikeToken(text));
     why(text);
   }
@@ -91,20 +146,35 @@ test("what is no token at all is told apart from a uid, and from nonsense of its
 });
 
 test("whatever comes, reading it gives a token or a reason", () => {
-  fc.assert(fc.property(fc.oneof(fc.string(), fc.json(), fc.base64String()), fc.json(), fc.string(), (head, body, tail) => {
-    const reading = readToken(`${part(head)}.${part(body)}.${part(tail)}`);
-    if (!reading.ok) assert.ok(reading.why.length > 0 && reading.why.length < 200);
-  }));
-  fc.assert(fc.property(fc.record({ sub: fc.anything(), exp: fc.anything(), nbf: fc.anything(), accessRules: fc.anything(), flags: fc.anything(), downloadable: fc.anything() }), (claims) => {
-    let text;
-    try {
-      text = tokenOf(claims);
-    } catch {
-      return; // No JSON can be made of it.
-    }
-    const reading = readToken(text);
-    if (reading.ok) assert.equal(typeof reading.token.claims.exp, "number");
-  }), { numRuns: 100 });
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json(), fc.base64String()), fc.json(), fc.string(), (head, body, tail) => {
+      const reading = readToken(`${part(head)}.${part(body)}.${part(tail)}`);
+      if (!reading.ok) assert.ok(reading.why.length > 0 && reading.why.length < 200);
+    }),
+  );
+  fc.assert(
+    fc.property(
+      fc.record({
+        sub: fc.anything(),
+        exp: fc.anything(),
+        nbf: fc.anything(),
+        accessRules: fc.anything(),
+        flags: fc.anything(),
+        downloadable: fc.anything(),
+      }),
+      (claims) => {
+        let text;
+        try {
+          text = tokenOf(claims);
+        } catch {
+          return; // No JSON can be made of it.
+        }
+        const reading = readToken(text);
+        if (reading.ok) assert.equal(typeof reading.token.claims.exp, "number");
+      },
+    ),
+    { numRuns: 100 },
+  );
 });
 
 test("only true is true", () => {
@@ -114,7 +184,8 @@ test("only true is true", () => {
   }
   const { claims } = read(tokenOf({ ...plain, downloadable: true, flags: { original: true } }));
   assert.deepEqual([claims.downloadable, claims.original], [true, true]);
-  for (const flags of [null, 5, "original", []]) assert.equal(read(tokenOf({ ...plain, flags })).claims.original, false);
+  for (const flags of [null, 5, "original", []])
+    assert.equal(read(tokenOf({ ...plain, flags })).claims.original, false);
 });
 
 test("a token holds from nbf to exp, give or take what clocks differ by, and not longer than it may", () => {

@@ -42,7 +42,8 @@ export const looksLikeToken = (text: string): boolean => text.includes(".");
 export function readToken(text: string): TokenReading {
   if (text.length > MAX_LENGTH) return refuse(`it has more than ${MAX_LENGTH} characters`);
   const [, head, body, signature] = COMPACT.exec(text) ?? [];
-  if (head === undefined || body === undefined || signature === undefined) return refuse("it is not three parts of base64url with dots between them");
+  if (head === undefined || body === undefined || signature === undefined)
+    return refuse("it is not three parts of base64url with dots between them");
   const header = readObject(head);
   const claims = readObject(body);
   if (header === undefined || claims === undefined) return refuse("its header or its claims are no JSON object");
@@ -54,20 +55,39 @@ export function readToken(text: string): TokenReading {
   const rules = parseRules(claims["accessRules"]);
   if (!rules.ok) return refuse(rules.why);
   const told = readClaims(claims, kid.kid);
-  return told.ok ? { ok: true, token: { claims: told.claims, rules: rules.rules, signed: `${head}.${body}`, signature: Buffer.from(signature, "base64url") } } : told;
+  return told.ok
+    ? {
+        ok: true,
+        token: {
+          claims: told.claims,
+          rules: rules.rules,
+          signed: `${head}.${body}`,
+          signature: Buffer.from(signature, "base64url"),
+        },
+      }
+    : told;
 }
 
 function keyOf(header: unknown, claim: unknown): { ok: true; kid: string } | { ok: false; why: string } {
   const kid = header ?? claim;
   if (typeof kid !== "string" || kid === "" || kid.length > 64) return refuse("it names no key (kid)");
-  return claim !== undefined && claim !== null && claim !== kid ? refuse("its header and its claims name different keys (kid)") : { ok: true, kid };
+  return claim !== undefined && claim !== null && claim !== kid
+    ? refuse("its header and its claims name different keys (kid)")
+    : { ok: true, kid };
 }
 
-function readClaims(claims: Record<string, unknown>, kid: string): { ok: true; claims: PlaybackClaims } | { ok: false; why: string } {
+function readClaims(
+  claims: Record<string, unknown>,
+  kid: string,
+): { ok: true; claims: PlaybackClaims } | { ok: false; why: string } {
   const { sub, exp, nbf, iat } = claims;
   if (typeof sub !== "string" || sub === "") return refuse("it names no video (sub)");
   const times: Pick<PlaybackClaims, "exp" | "nbf" | "iat"> = { exp: 0 };
-  for (const [name, value] of [["exp", exp], ["nbf", nbf], ["iat", iat]] as const) {
+  for (const [name, value] of [
+    ["exp", exp],
+    ["nbf", nbf],
+    ["iat", iat],
+  ] as const) {
     if (value === undefined || value === null) {
       if (name === "exp") return refuse("it has no end (exp)");
       continue;
@@ -92,7 +112,9 @@ export function numericDate(value: unknown): number | undefined {
 function readObject(part: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(part, "base64url")));
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
   } catch {
     return undefined;
   }
@@ -110,7 +132,11 @@ export interface TimeRules {
 }
 
 /** Why a token is not good at this time. */
-export function refusedByTime({ exp, nbf, iat }: Pick<PlaybackClaims, "exp" | "nbf" | "iat">, now: number, { skew, maxLife }: TimeRules): string | undefined {
+export function refusedByTime(
+  { exp, nbf, iat }: Pick<PlaybackClaims, "exp" | "nbf" | "iat">,
+  now: number,
+  { skew, maxLife }: TimeRules,
+): string | undefined {
   if (now >= exp + skew) return "it has expired (exp)";
   if (nbf !== undefined && now < nbf - skew) return "it is not valid yet (nbf)";
   if (maxLife === 0) return undefined;
@@ -129,8 +155,19 @@ export interface NewToken {
 }
 
 /** Numbers are written as numbers, and what is not said is left out. */
-export function signToken({ kid, sub, exp, nbf, downloadable = false, original = false, rules = [] }: NewToken, key: KeyObject): string {
-  const claims = { sub, kid, exp, nbf, ...(downloadable && { downloadable }), ...(rules.length > 0 && { accessRules: rules }), ...(original && { flags: { original } }) };
+export function signToken(
+  { kid, sub, exp, nbf, downloadable = false, original = false, rules = [] }: NewToken,
+  key: KeyObject,
+): string {
+  const claims = {
+    sub,
+    kid,
+    exp,
+    nbf,
+    ...(downloadable && { downloadable }),
+    ...(rules.length > 0 && { accessRules: rules }),
+    ...(original && { flags: { original } }),
+  };
   const signed = `${encode({ alg: "RS256", kid })}.${encode(claims)}`;
   return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
 }

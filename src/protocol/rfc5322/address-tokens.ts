@@ -14,7 +14,7 @@ const MAX_COMMENT_DEPTH = 50;
 export function tokenize(text: string): Token[] | undefined {
   const tokens: Token[] = [];
   let spaced = false;
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const char = text[at]!;
     if (SPACE.has(char)) {
       spaced = true;
@@ -37,7 +37,11 @@ export function tokenize(text: string): Token[] | undefined {
   return tokens;
 }
 
-function readToken(text: string, at: number, char: string): { kind: Token["kind"]; text: string; end: number } | undefined {
+function readToken(
+  text: string,
+  at: number,
+  char: string,
+): { kind: Token["kind"]; text: string; end: number } | undefined {
   if (char === '"') return readQuoted(text, at);
   if (char === "[") return readLiteral(text, at);
   if (SPECIALS.has(char)) return { kind: char as Token["kind"], text: char, end: at + 1 };
@@ -49,7 +53,8 @@ function readToken(text: string, at: number, char: string): { kind: Token["kind"
 const NOT_IN_ATOMS = new Set([...'()<>[]:;@\\,."'].map((char) => char.charCodeAt(0)));
 
 /** Everything printable that is no special; RFC 6532 adds all of UTF-8 beyond ASCII, of which the C1 controls have no use. */
-const isAtomChar = (code: number) => code > 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f) && !NOT_IN_ATOMS.has(code);
+const isAtomChar = (code: number) =>
+  code > 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f) && !NOT_IN_ATOMS.has(code);
 
 function readQuoted(text: string, open: number): { kind: "quoted"; text: string; end: number } | undefined {
   let value = "";

@@ -4,7 +4,8 @@ import * as fc from "fast-check";
 import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { addressKey, domainOf, parseAddress, parseAddressList, parseMailbox, sameAddress } from "./address.ts";
 
-const list = (text: string) => parseAddressList(text)?.map(({ name, address }) => (name === "" ? address : `${name}|${address}`));
+const list = (text: string) =>
+  parseAddressList(text)?.map(({ name, address }) => (name === "" ? address : `${name}|${address}`));
 
 for (const [text, expected] of Object.entries({
   "a@b.example": ["a@b.example"],
@@ -36,21 +37,66 @@ for (const [text, expected] of Object.entries({
 }
 
 for (const text of [
-  "a", "a@", "@b", "a@b@c", "a b@c.example", "a.@b.example", ".a@b.example", "a..b@c.example", "a@b..example", "a@.b", "a@b.", "a@-b.example", "a@b-.example",
-  "<a@b.example", "a@b.example>", "Ann a@b.example", "a@b.example c@d.example", '"open@b.example', "(open a@b.example", "a@[192.0.2.1", "a@[nonsense]", "Team: a@b.example",
-  "A: B: a@b.example;;", "a@b.example;", ": a@b.example;", "a\\b@c.example", "a@b c.example", 'a@"b".example', "a\0@b.example", '"a\nb"@c.example', '""@b.example',
-  `${"a".repeat(250)}@b.example`, `a@${"b".repeat(64)}.example`, "(".repeat(200) + ")".repeat(200) + "a@b.example",
+  "a",
+  "a@",
+  "@b",
+  "a@b@c",
+  "a b@c.example",
+  "a.@b.example",
+  ".a@b.example",
+  "a..b@c.example",
+  "a@b..example",
+  "a@.b",
+  "a@b.",
+  "a@-b.example",
+  "a@b-.example",
+  "<a@b.example",
+  "a@b.example>",
+  "Ann a@b.example",
+  "a@b.example c@d.example",
+  '"open@b.example',
+  "(open a@b.example",
+  "a@[192.0.2.1",
+  "a@[nonsense]",
+  "Team: a@b.example",
+  "A: B: a@b.example;;",
+  "a@b.example;",
+  ": a@b.example;",
+  "a\\b@c.example",
+  "a@b c.example",
+  'a@"b".example',
+  "a\0@b.example",
+  '"a\nb"@c.example',
+  '""@b.example',
+  `${"a".repeat(250)}@b.example`,
+  `a@${"b".repeat(64)}.example`,
+  "(".repeat(200) + ")".repeat(200) + "a@b.example",
 ]) {
   test(`refuses ${JSON.stringify(text.slice(0, 40))}`, () => assert.equal(parseAddressList(text), undefined));
 }
 
 test("a bare address has nothing around it", () => {
   assert.equal(parseAddress("A@B.example")?.address, "A@b.example");
-  for (const text of ["<a@b.example>", "Ann <a@b.example>", " a@b.example", "a@b.example ", "a@b.example (x)", "a @b.example", "a@b.example,", ""]) assert.equal(parseAddress(text), undefined, text);
+  for (const text of [
+    "<a@b.example>",
+    "Ann <a@b.example>",
+    " a@b.example",
+    "a@b.example ",
+    "a@b.example (x)",
+    "a @b.example",
+    "a@b.example,",
+    "",
+  ])
+    assert.equal(parseAddress(text), undefined, text);
 });
 
 test("one mailbox is one mailbox", () => {
-  assert.deepEqual(parseMailbox('"Ann" <a@b.example>'), { name: "Ann", address: "a@b.example", local: "a", domain: "b.example" });
+  assert.deepEqual(parseMailbox('"Ann" <a@b.example>'), {
+    name: "Ann",
+    address: "a@b.example",
+    local: "a",
+    domain: "b.example",
+  });
   assert.equal(parseMailbox("a@b.example, c@d.example"), undefined);
   assert.equal(parseMailbox(""), undefined);
 });
@@ -64,7 +110,9 @@ test("spellings of one address compare equal", () => {
 });
 
 test("what was written comes back", () => {
-  const local = fc.string({ minLength: 1, maxLength: 20 }).filter((text) => !/\p{Cc}/u.test(text) && text.isWellFormed());
+  const local = fc
+    .string({ minLength: 1, maxLength: 20 })
+    .filter((text) => !/\p{Cc}/u.test(text) && text.isWellFormed());
   const name = fc.stringMatching(/^([!-~]([ -~]{0,20}[!-~])?)?$/);
   const domain = fc.stringMatching(/^[a-z][a-z0-9]{0,10}(\.[a-z]{2,5}){1,2}$/);
   const quote = (text: string) => `"${text.replace(/["\\]/g, "\\$&")}"`;
@@ -72,7 +120,10 @@ test("what was written comes back", () => {
     fc.property(fc.array(fc.record({ name, local, domain }), { maxLength: 5 }), (mailboxes) => {
       const text = mailboxes.map((m) => `${quote(m.name)} <${quote(m.local)}@${m.domain}>`).join(", ");
       const parsed = parseAddressList(text);
-      assert.deepEqual(parsed?.map(({ name, local, domain }) => ({ name, local, domain })), mailboxes.map((m) => ({ ...m, name: m.name.trim() })));
+      assert.deepEqual(
+        parsed?.map(({ name, local, domain }) => ({ name, local, domain })),
+        mailboxes.map((m) => ({ ...m, name: m.name.trim() })),
+      );
       // The canonical form is a fixed point.
       for (const mailbox of parsed!) assert.equal(addressKey(parseAddress(mailbox.address)!), addressKey(mailbox));
     }),
@@ -85,7 +136,26 @@ test("any text is read without an exception", () => {
 });
 
 test("hostile texts of 200 KB take the time of 200 KB", () => {
-  for (const piece of ['"', "\\", "(", "()", "<", "@", ",", ";", ":", ".", "[", "a", "a ", "a.", "a:", '"a', "a@b,", "\r\n "]) {
+  for (const piece of [
+    '"',
+    "\\",
+    "(",
+    "()",
+    "<",
+    "@",
+    ",",
+    ";",
+    ":",
+    ".",
+    "[",
+    "a",
+    "a ",
+    "a.",
+    "a:",
+    '"a',
+    "a@b,",
+    "\r\n ",
+  ]) {
     const text = piece.repeat(Math.floor(200_000 / piece.length));
     const ms = cpuMs(() => {
       parseAddressList(text);

@@ -20,7 +20,7 @@ export function parseAddressList(text: string): Mailbox[] | undefined {
   if (!tokens) return undefined;
   const found: Mailbox[] = [];
   let inGroup = false;
-  for (let at = 0; at < tokens.length; ) {
+  for (let at = 0; at < tokens.length;) {
     const stop = words(tokens, at);
     const kind = tokens[stop]?.kind;
     if (kind === ":") {
@@ -57,7 +57,8 @@ export function parseAddress(text: string): Mailbox | undefined {
 }
 
 /** What two spellings of one address share. Domains are caseless (RFC 5321 2.4), and so is every local part in practice. */
-export const addressKey = ({ local, domain }: Pick<Mailbox, "local" | "domain">): string => `${local.toLowerCase()}@${domain.toLowerCase()}`;
+export const addressKey = ({ local, domain }: Pick<Mailbox, "local" | "domain">): string =>
+  `${local.toLowerCase()}@${domain.toLowerCase()}`;
 
 export function sameAddress(a: string, b: string): boolean {
   const [left, right] = [parseMailbox(a), parseMailbox(b)];
@@ -118,7 +119,11 @@ function dotted(tokens: Token[]): string | undefined {
   return joined ? tokens.map((token) => token.text).join("") : undefined;
 }
 
-const phrase = (tokens: Token[]) => tokens.map((token, i) => (token.spaced && i > 0 ? " " : "") + token.text).join("").trim();
+const phrase = (tokens: Token[]) =>
+  tokens
+    .map((token, i) => (token.spaced && i > 0 ? " " : "") + token.text)
+    .join("")
+    .trim();
 
 /** RFC 5321 4.5.3.1.3: a path has 256 octets, the angle brackets among them. */
 const MAX_ADDRESS = 254;
@@ -140,7 +145,8 @@ function quoteLocal(local: string): string {
 
 /** Lower case, A-labels, every label of letters, digits, hyphens and underscores; an address literal as it stands. */
 export function canonicalDomain(domain: string): string | undefined {
-  if (domain.startsWith("[")) return /^\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-f:.]{2,45})\]$/i.test(domain) ? domain : undefined;
+  if (domain.startsWith("["))
+    return /^\[(?:\d{1,3}(?:\.\d{1,3}){3}|IPv6:[0-9a-f:.]{2,45})\]$/i.test(domain) ? domain : undefined;
   // oxlint-disable-next-line no-control-regex -- the ASCII range.
   const ascii = /^[\x00-\x7f]*$/.test(domain) ? domain.toLowerCase() : domainToASCII(domain);
   if (ascii === "" || ascii.length > 253) return undefined;

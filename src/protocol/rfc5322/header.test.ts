@@ -19,16 +19,29 @@ test("fields keep order and case, values are unfolded and trimmed", () => {
 });
 
 test("bare LF line ends are read like CRLF", () => {
-  assert.deepEqual(fieldsOf("A: 1\nB: 2\n\t3\n"), [["A", "1"], ["B", "2\t3"]]);
+  assert.deepEqual(fieldsOf("A: 1\nB: 2\n\t3\n"), [
+    ["A", "1"],
+    ["B", "2\t3"],
+  ]);
 });
 
 test("a line that is no field is left out with its continuation, the next field is not lost", () => {
-  assert.deepEqual(fieldsOf("no colon here\r\n and more\r\n: empty name\r\nbad name: x\r\nÜ: y\r\nGood: 1"), [["Good", "1"]]);
+  assert.deepEqual(fieldsOf("no colon here\r\n and more\r\n: empty name\r\nbad name: x\r\nÜ: y\r\nGood: 1"), [
+    ["Good", "1"],
+  ]);
 });
 
 test("UTF-8 is read as UTF-8, other octets as Latin-1, each field for itself", () => {
-  const block = Buffer.concat([Buffer.from("A: grün\r\n"), Buffer.from("B: gr\xfcn\r\n", "latin1"), Buffer.from("C: 日本\r\n")]);
-  assert.deepEqual(fieldsOf(block), [["A", "grün"], ["B", "grün"], ["C", "日本"]]);
+  const block = Buffer.concat([
+    Buffer.from("A: grün\r\n"),
+    Buffer.from("B: gr\xfcn\r\n", "latin1"),
+    Buffer.from("C: 日本\r\n"),
+  ]);
+  assert.deepEqual(fieldsOf(block), [
+    ["A", "grün"],
+    ["B", "grün"],
+    ["C", "日本"],
+  ]);
 });
 
 test("NUL and stray CR become a space, so that no consumer trips over them", () => {
@@ -46,8 +59,14 @@ test("limits are refused by name: 10,000 fields pass, one more does not", () => 
   const block = Buffer.from("X-A: 1\r\n".repeat(10_000));
   const reading = readHeader(block);
   assert.ok(reading.ok && reading.fields.length === 10_000);
-  assert.deepEqual(readHeader(Buffer.concat([block, Buffer.from("X: 1\r\n")])), { ok: false, why: "the header section has more than 10000 fields" });
-  assert.deepEqual(readHeader(Buffer.alloc(1024 * 1024 + 1, "a")), { ok: false, why: "the header section is larger than 1048576 bytes" });
+  assert.deepEqual(readHeader(Buffer.concat([block, Buffer.from("X: 1\r\n")])), {
+    ok: false,
+    why: "the header section has more than 10000 fields",
+  });
+  assert.deepEqual(readHeader(Buffer.alloc(1024 * 1024 + 1, "a")), {
+    ok: false,
+    why: "the header section is larger than 1048576 bytes",
+  });
 });
 
 test("hostile blocks of a megabyte take the time of a megabyte", () => {
@@ -92,6 +111,7 @@ test("the header section ends at the first empty line, however the message is cu
     ["", undefined],
     ["A: \r\r\n\r\n", 6],
   ] as const) {
-    for (let size = 1; size <= text.length; size++) assert.equal(end(text, size), expected, `${JSON.stringify(text)} by ${size}`);
+    for (let size = 1; size <= text.length; size++)
+      assert.equal(end(text, size), expected, `${JSON.stringify(text)} by ${size}`);
   }
 });

@@ -22,13 +22,15 @@ export type HeaderReading = { ok: true; fields: HeaderField[] } | { ok: false; w
  * trimmed. A line that is not a field is left out together with its continuation lines; NUL and stray CR in a value become a space.
  */
 export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMITS): HeaderReading {
-  if (block.length > limits.maxBytes) return { ok: false, why: `the header section is larger than ${limits.maxBytes} bytes` };
+  if (block.length > limits.maxBytes)
+    return { ok: false, why: `the header section is larger than ${limits.maxBytes} bytes` };
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);
   const decode = decoderFor(bytes);
   const fields: HeaderField[] = [];
   let count = 0;
   for (const [start, end] of fieldRanges(bytes)) {
-    if (++count > limits.maxFields) return { ok: false, why: `the header section has more than ${limits.maxFields} fields` };
+    if (++count > limits.maxFields)
+      return { ok: false, why: `the header section has more than ${limits.maxFields} fields` };
     const field = readField(decode(start, end));
     if (field) fields.push(field);
   }
@@ -37,7 +39,7 @@ export function readHeader(block: Uint8Array, limits: HeaderLimits = HEADER_LIMI
 
 /** Where each field of a header block begins and ends, its line end and continuation lines included. */
 export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: number]> {
-  for (let at = 0; at < block.length; ) {
+  for (let at = 0; at < block.length;) {
     const end = endOfField(block, at);
     yield [at, end];
     at = end;
@@ -45,17 +47,21 @@ export function* fieldRanges(block: Uint8Array): Generator<[start: number, end: 
 }
 
 /** The first value of a field, by its name without regard to case (RFC 5322 1.2.2). */
-export const headerValue = (fields: HeaderField[], name: string): string | undefined => fields.find(([other]) => isField(other, name))?.[1];
+export const headerValue = (fields: HeaderField[], name: string): string | undefined =>
+  fields.find(([other]) => isField(other, name))?.[1];
 
-export const headerValues = (fields: HeaderField[], name: string): string[] => fields.filter(([other]) => isField(other, name)).map(([, value]) => value);
+export const headerValues = (fields: HeaderField[], name: string): string[] =>
+  fields.filter(([other]) => isField(other, name)).map(([, value]) => value);
 
-const isField = (name: string, wanted: string) => name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase();
+const isField = (name: string, wanted: string) =>
+  name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase();
 
 /** RFC 6532 allows UTF-8; what is not UTF-8 is most likely Latin-1 from an old sender, decided field by field. */
 function decoderFor(bytes: Buffer): (from: number, to: number) => string {
   if (isAscii(bytes)) return (from, to) => bytes.toString("latin1", from, to);
   if (isUtf8(bytes)) return (from, to) => bytes.toString("utf8", from, to);
-  return (from, to) => (isUtf8(bytes.subarray(from, to)) ? bytes.toString("utf8", from, to) : bytes.toString("latin1", from, to));
+  return (from, to) =>
+    isUtf8(bytes.subarray(from, to)) ? bytes.toString("utf8", from, to) : bytes.toString("latin1", from, to);
 }
 
 const LF = 0x0a;
@@ -64,7 +70,7 @@ const TAB = 0x09;
 
 /** A field ends at the first line end that no white space follows (RFC 5322 2.2.3). */
 function endOfField(bytes: Uint8Array, from: number): number {
-  for (let at = from; ; ) {
+  for (let at = from; ;) {
     const lf = bytes.indexOf(LF, at);
     if (lf === -1) return bytes.length;
     at = lf + 1;
@@ -78,7 +84,14 @@ function readField(text: string): HeaderField | undefined {
   // RFC 5322 4.5.8 lets old mail put white space between name and colon.
   const name = text.slice(0, colon).trimEnd();
   if (!isFieldName(name)) return undefined;
-  return [name, text.slice(colon + 1).replace(/\r?\n/g, "").replace(/[\r\0]/g, " ").trim()];
+  return [
+    name,
+    text
+      .slice(colon + 1)
+      .replace(/\r?\n/g, "")
+      .replace(/[\r\0]/g, " ")
+      .trim(),
+  ];
 }
 
 /** RFC 5322 3.6.8: printable ASCII without the colon. */

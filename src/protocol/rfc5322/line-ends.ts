@@ -6,11 +6,16 @@ export async function* crlfLineEnds(body: AsyncIterable<Uint8Array>): AsyncGener
   let heldCr = false;
   for await (const chunk of body) {
     if (chunk.length === 0) continue;
-    const bytes: Buffer = heldCr ? Buffer.concat([CR_BYTE, chunk]) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    const bytes: Buffer = heldCr
+      ? Buffer.concat([CR_BYTE, chunk])
+      : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     // A final CR waits for what follows it.
     heldCr = bytes[bytes.length - 1] === CR;
     const whole = heldCr ? bytes.subarray(0, -1) : bytes;
-    if (whole.length > 0) yield hasLoneLineEnd(whole) ? Buffer.from(whole.toString("latin1").replace(/\r\n?|\n/g, "\r\n"), "latin1") : whole;
+    if (whole.length > 0)
+      yield hasLoneLineEnd(whole)
+        ? Buffer.from(whole.toString("latin1").replace(/\r\n?|\n/g, "\r\n"), "latin1")
+        : whole;
   }
   if (heldCr) yield Buffer.from("\r\n");
 }

@@ -11,23 +11,30 @@ test("identifiers are read in order, phrases between them are skipped", () => {
 });
 
 test("what is no identifier is not taken for one", () => {
-  for (const value of ["", "a@b", "<>", "< >", "<a@b", "a@b>", "<a\0@b>"]) assert.deepEqual(parseMessageIds(value), [], JSON.stringify(value));
+  for (const value of ["", "a@b", "<>", "< >", "<a@b", "a@b>", "<a\0@b>"])
+    assert.deepEqual(parseMessageIds(value), [], JSON.stringify(value));
   assert.deepEqual(parseMessageIds("<<a@b>"), ["<a@b>"]);
 });
 
 test("a Message-ID may lack its brackets, not its content", () => {
   assert.equal(parseMessageId(" <a@b> "), "<a@b>");
   assert.equal(parseMessageId("a@b"), "<a@b>");
-  for (const value of ["", "   ", "two words", "<>"]) assert.equal(parseMessageId(value), undefined, JSON.stringify(value));
+  for (const value of ["", "   ", "two words", "<>"])
+    assert.equal(parseMessageId(value), undefined, JSON.stringify(value));
 });
 
 test("identifiers without brackets inside come back as written, from any text without an exception", () => {
   fc.assert(
     fc.property(fc.array(fc.stringMatching(/^[!-;=?-~]{1,20}$/), { maxLength: 10 }), (ids) => {
-      assert.deepEqual(parseMessageIds(ids.map((id) => `<${id}>`).join(" ")), ids.map((id) => `<${id}>`));
+      assert.deepEqual(
+        parseMessageIds(ids.map((id) => `<${id}>`).join(" ")),
+        ids.map((id) => `<${id}>`),
+      );
     }),
   );
-  fc.assert(fc.property(fc.stringMatching(/^[<>a @\0]{0,60}$/), (text) => void [parseMessageIds(text), parseMessageId(text)]));
+  fc.assert(
+    fc.property(fc.stringMatching(/^[<>a @\0]{0,60}$/), (text) => void [parseMessageIds(text), parseMessageId(text)]),
+  );
 });
 
 test("hostile values of a megabyte take the time of a megabyte", () => {

@@ -6,7 +6,7 @@
  */
 export function parseMessageIds(value: string): string[] {
   const ids: string[] = [];
-  for (let at = value.indexOf("<"); at !== -1; ) {
+  for (let at = value.indexOf("<"); at !== -1;) {
     const end = value.indexOf(">", at);
     if (end === -1) break;
     // A stray "<" before the real one: the identifier begins at the last of them.

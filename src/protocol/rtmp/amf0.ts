@@ -7,7 +7,23 @@ export interface AmfObject {
 }
 
 /** AMF 0 specification, 2.1. */
-const MARKER = { number: 0, boolean: 1, string: 2, object: 3, null: 5, undefined: 6, reference: 7, ecmaArray: 8, objectEnd: 9, strictArray: 10, date: 11, longString: 12, unsupported: 13, xml: 15, typedObject: 16 } as const;
+const MARKER = {
+  number: 0,
+  boolean: 1,
+  string: 2,
+  object: 3,
+  null: 5,
+  undefined: 6,
+  reference: 7,
+  ecmaArray: 8,
+  objectEnd: 9,
+  strictArray: 10,
+  date: 11,
+  longString: 12,
+  unsupported: 13,
+  xml: 15,
+  typedObject: 16,
+} as const;
 /** Objects in objects: clients send three or four. */
 const DEEPEST = 16;
 
@@ -153,4 +169,5 @@ export function writeAmf0(...values: AmfValue[]): Buffer {
 }
 
 /** Of objects that came from the other side: undefined for anything else. */
-export const amfObject = (value: AmfValue): AmfObject | undefined => (typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date) ? value : undefined);
+export const amfObject = (value: AmfValue): AmfObject | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date) ? value : undefined;

@@ -93,9 +93,19 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
   const u24 = (from: number) => (bytes[from]! << 16) | (bytes[from + 1]! << 8) | bytes[from + 2]!;
 
   function open(id: number, format: number): ChunkStream {
-    if (format !== 0 && format !== 1) throw new RtmpViolation("the first chunk of a chunk stream refers to one before it");
+    if (format !== 0 && format !== 1)
+      throw new RtmpViolation("the first chunk of a chunk stream refers to one before it");
     if (streams.size >= MOST_STREAMS) throw new RtmpViolation(`there are more than ${MOST_STREAMS} chunk streams`);
-    const made: ChunkStream = { time: 0, delta: 0, length: 0, type: 0, stream: 0, extended: false, data: undefined, filled: 0 };
+    const made: ChunkStream = {
+      time: 0,
+      delta: 0,
+      length: 0,
+      type: 0,
+      stream: 0,
+      extended: false,
+      data: undefined,
+      filled: 0,
+    };
     streams.set(id, made);
     return made;
   }
@@ -104,7 +114,8 @@ export function createChunkReader({ most }: { most: number }): ChunkReader {
     drop(stream);
     // Type 3 after type 0 repeats its timestamp as a difference (5.3.1.2.4).
     stream.time = format === 0 ? stream.delta : (stream.time + stream.delta) >>> 0;
-    if (stream.length > most - held) throw new RtmpViolation(`a message has ${stream.length} octets, ${most} are taken at once`);
+    if (stream.length > most - held)
+      throw new RtmpViolation(`a message has ${stream.length} octets, ${most} are taken at once`);
     held += stream.length;
     stream.data = Buffer.allocUnsafe(stream.length);
   }

@@ -10,7 +10,12 @@ const SMALL = 2048;
  * not be sent may be left out. In pieces, to be written one after the other: large payload is not copied. `chunkStream` is one of 2 to 63; `head` is what
  * the payload begins with, before `data`.
  */
-export function encodeMessage(chunkStream: number, message: RtmpMessage, chunkSize: number, head: Buffer = NOTHING): Buffer[] {
+export function encodeMessage(
+  chunkStream: number,
+  message: RtmpMessage,
+  chunkSize: number,
+  head: Buffer = NOTHING,
+): Buffer[] {
   const { time, data } = message;
   const length = head.length + data.length;
   // Most are one chunk, made with as few buffers as can be.
@@ -22,7 +27,8 @@ export function encodeMessage(chunkStream: number, message: RtmpMessage, chunkSi
     return [first];
   }
   // Heads have some octets; a chunk that ends inside of one is no chunk that anybody asks for.
-  if (head.length >= chunkSize) return encodeMessage(chunkStream, { ...message, data: Buffer.concat([head, data]) }, chunkSize);
+  if (head.length >= chunkSize)
+    return encodeMessage(chunkStream, { ...message, data: Buffer.concat([head, data]) }, chunkSize);
 
   const extended = time >= EXTENDED;
   const next = Buffer.allocUnsafe(extended ? 5 : 1);
@@ -30,12 +36,18 @@ export function encodeMessage(chunkStream: number, message: RtmpMessage, chunkSi
   // What 5.3.1.3 says, and what all readers take.
   if (extended) next.writeUInt32BE(time, 1);
   const parts = [firstOctets(chunkStream, message, head, 0), data.subarray(0, chunkSize - head.length)];
-  for (let from = chunkSize - head.length; from < data.length; from += chunkSize) parts.push(next, data.subarray(from, from + chunkSize));
+  for (let from = chunkSize - head.length; from < data.length; from += chunkSize)
+    parts.push(next, data.subarray(from, from + chunkSize));
   return length <= SMALL ? [Buffer.concat(parts)] : parts;
 }
 
 /** The header of the first chunk, `head`, and `room` octets for more. */
-function firstOctets(chunkStream: number, { type, stream, time, data }: RtmpMessage, head: Buffer, room: number): Buffer {
+function firstOctets(
+  chunkStream: number,
+  { type, stream, time, data }: RtmpMessage,
+  head: Buffer,
+  room: number,
+): Buffer {
   const extended = time >= EXTENDED;
   const size = extended ? 16 : 12;
   const bytes = Buffer.allocUnsafe(size + head.length + room);

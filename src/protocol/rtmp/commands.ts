@@ -21,10 +21,16 @@ export function readCommand({ type, data }: RtmpMessage): RtmpCommand | undefine
   return { name, transaction: typeof transaction === "number" ? transaction : 0, object: amfObject(object), args };
 }
 
-export const writeCommand = (name: string, transaction: number, object: AmfObject | null, ...args: AmfValue[]): Buffer => writeAmf0(name, transaction, object, ...args);
+export const writeCommand = (
+  name: string,
+  transaction: number,
+  object: AmfObject | null,
+  ...args: AmfValue[]
+): Buffer => writeAmf0(name, transaction, object, ...args);
 
 /** 7.2.2: what became of a stream, in a word for programs ("NetStream.Publish.Start") and a sentence for people. */
-export const writeStatus = (level: "status" | "error", code: string, description: string): Buffer => writeCommand("onStatus", 0, null, { level, code, description });
+export const writeStatus = (level: "status" | "error", code: string, description: string): Buffer =>
+  writeCommand("onStatus", 0, null, { level, code, description });
 
 /** What onStatus, _result and _error carry; empty texts where they do not. */
 export function readStatus({ args }: RtmpCommand): { level: string; code: string; description: string } {

@@ -35,7 +35,8 @@ export function createHandshake(role: "server" | "client"): Handshake {
     push(bytes) {
       // A copy in any case: what came may be written over by what comes next.
       held = Buffer.concat([held, bytes]);
-      if (held.length > 0 && held[0] !== VERSION) throw new RtmpViolation(`it begins with ${held[0]}, and RTMP with ${VERSION}`);
+      if (held.length > 0 && held[0] !== VERSION)
+        throw new RtmpViolation(`it begins with ${held[0]}, and RTMP with ${VERSION}`);
       // It is held up to C2 at most, so that this is small: nothing may follow before the other side has our answer, but what does follow is kept.
       const send = !answered && held.length > SIZE ? { send: answer(held.subarray(1, 1 + SIZE)) } : {};
       if (held.length < 1 + 2 * SIZE) return send;

@@ -10,8 +10,19 @@ export interface RtmpMessage {
 
 /** 5.4, 6.2, 7.1 */
 export const MESSAGE = {
-  setChunkSize: 1, abort: 2, acknowledgement: 3, userControl: 4, windowSize: 5, peerBandwidth: 6,
-  audio: 8, video: 9, dataAmf3: 15, commandAmf3: 17, data: 18, command: 20, aggregate: 22,
+  setChunkSize: 1,
+  abort: 2,
+  acknowledgement: 3,
+  userControl: 4,
+  windowSize: 5,
+  peerBandwidth: 6,
+  audio: 8,
+  video: 9,
+  dataAmf3: 15,
+  commandAmf3: 17,
+  data: 18,
+  command: 20,
+  aggregate: 22,
 } as const;
 
 /** 7.1.7 */

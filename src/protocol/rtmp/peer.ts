@@ -47,7 +47,8 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
   let received = 0;
   let acknowledged = 0;
 
-  const control = (type: number, data: Buffer) => write(encodeMessage(CHUNK_STREAM.control, { type, stream: 0, time: 0, data }, chunkSize));
+  const control = (type: number, data: Buffer) =>
+    write(encodeMessage(CHUNK_STREAM.control, { type, stream: 0, time: 0, data }, chunkSize));
 
   function greet(bytes: Buffer): Buffer | undefined {
     const { send, rest } = handshake.push(bytes);
@@ -70,7 +71,8 @@ export function createRtmpPeer({ role, most, write }: RtmpPeerOptions): RtmpPeer
         window = number(data);
         return true;
       case MESSAGE.userControl:
-        if (data.length >= 6 && data.readUInt16BE(0) === USER_CONTROL.pingRequest) control(MESSAGE.userControl, userControl(USER_CONTROL.pingResponse, data.readUInt32BE(2)));
+        if (data.length >= 6 && data.readUInt16BE(0) === USER_CONTROL.pingRequest)
+          control(MESSAGE.userControl, userControl(USER_CONTROL.pingResponse, data.readUInt32BE(2)));
         return true;
       case MESSAGE.acknowledgement:
       case MESSAGE.peerBandwidth:

@@ -1,7 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { type AmfValue, createChunkReader, createHandshake, createRtmpPeer, encodeMessage, MESSAGE, readAmf0, readCommand, readMetadata, readStatus, type RtmpMessage, RtmpViolation, u32, USER_CONTROL, userControl, writeAmf0, writeCommand, writeStatus } from "./index.ts";
+import {
+  type AmfValue,
+  createChunkReader,
+  createHandshake,
+  createRtmpPeer,
+  encodeMessage,
+  MESSAGE,
+  readAmf0,
+  readCommand,
+  readMetadata,
+  readStatus,
+  type RtmpMessage,
+  RtmpViolation,
+  u32,
+  USER_CONTROL,
+  userControl,
+  writeAmf0,
+  writeCommand,
+  writeStatus,
+} from "./index.ts";
 
 /** The bytes, cut at the given places. */
 function* cut(bytes: Buffer, cuts: readonly number[]): Iterable<Buffer> {
@@ -16,57 +35,92 @@ const isViolation = (err: unknown) => err instanceof RtmpViolation;
 const message = fc.record({
   type: fc.constantFrom(8, 9, 18, 20),
   stream: fc.integer({ min: 0, max: 0xffffffff }),
-  time: fc.oneof(fc.integer({ min: 0, max: 0xffffffff }), fc.constantFrom(0, 0xfffffe, 0xffffff, 0x1000000, 0xffffffff)),
-  data: fc.oneof(fc.uint8Array({ maxLength: 700 }), fc.constant(Buffer.alloc(2500, 7))).map((octets) => Buffer.from(octets)),
+  time: fc.oneof(
+    fc.integer({ min: 0, max: 0xffffffff }),
+    fc.constantFrom(0, 0xfffffe, 0xffffff, 0x1000000, 0xffffffff),
+  ),
+  data: fc
+    .oneof(fc.uint8Array({ maxLength: 700 }), fc.constant(Buffer.alloc(2500, 7)))
+    .map((octets) => Buffer.from(octets)),
 });
 
 test("messages come out as they were written, whatever the size of chunks and wherever the bytes are cut", () => {
-  fc.assert(fc.property(fc.array(fc.tuple(fc.integer({ min: 2, max: 63 }), message), { maxLength: 8 }), fc.integer({ min: 1, max: 300 }), fc.array(fc.nat(), { maxLength: 12 }), fc.uint8Array({ maxLength: 8 }), (messages, size, cuts, given) => {
-    const reader = createChunkReader({ most: 30_000 });
-    reader.setChunkSize(size);
-    const head = Buffer.from(given);
-    const wire = Buffer.concat(messages.map(([id, one]) => encoded(id, one, size, head)));
-    const read: RtmpMessage[] = [];
-    for (const bytes of cut(wire, cuts)) read.push(...reader.push(bytes));
-    assert.deepEqual(read.map(plain), messages.map(([, one]) => plain({ ...one, data: Buffer.concat([head, one.data]) })));
-  }));
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.integer({ min: 2, max: 63 }), message), { maxLength: 8 }),
+      fc.integer({ min: 1, max: 300 }),
+      fc.array(fc.nat(), { maxLength: 12 }),
+      fc.uint8Array({ maxLength: 8 }),
+      (messages, size, cuts, given) => {
+        const reader = createChunkReader({ most: 30_000 });
+        reader.setChunkSize(size);
+        const head = Buffer.from(given);
+        const wire = Buffer.concat(messages.map(([id, one]) => encoded(id, one, size, head)));
+        const read: RtmpMessage[] = [];
+        for (const bytes of cut(wire, cuts)) read.push(...reader.push(bytes));
+        assert.deepEqual(
+          read.map(plain),
+          messages.map(([, one]) => plain({ ...one, data: Buffer.concat([head, one.data]) })),
+        );
+      },
+    ),
+  );
 });
 
 test("all that comes may come in the same memory, written over each time", () => {
-  fc.assert(fc.property(fc.array(message, { minLength: 1, maxLength: 6 }), fc.array(fc.nat(), { maxLength: 12 }), (messages, cuts) => {
-    const client: Buffer[] = [];
-    const answers: Buffer[] = [];
-    const sender = createRtmpPeer({ role: "client", most: 10_000, write: (pieces) => void client.push(...pieces) });
-    const server = createRtmpPeer({ role: "server", most: 30_000, write: (pieces) => void answers.push(...pieces) });
-    sender.opening();
-    // C2 is not looked at.
-    client.push(Buffer.alloc(1536));
-    for (const one of messages) sender.send(4, { ...one, type: MESSAGE.video });
-    const memory = Buffer.alloc(client.reduce((octets, { length }) => octets + length, 0));
-    const read: RtmpMessage[] = [];
-    for (const piece of cut(Buffer.concat(client), cuts)) {
-      piece.copy(memory);
-      for (const one of server.push(memory.subarray(0, piece.length))) read.push(one);
-      memory.fill(0xaa);
-    }
-    assert.deepEqual(Buffer.concat(answers).subarray(1 + 1536), client[0]!.subarray(1));
-    assert.deepEqual(read.map(plain), messages.map((one) => plain({ ...one, type: MESSAGE.video })));
-  }), { numRuns: 50 });
+  fc.assert(
+    fc.property(
+      fc.array(message, { minLength: 1, maxLength: 6 }),
+      fc.array(fc.nat(), { maxLength: 12 }),
+      (messages, cuts) => {
+        const client: Buffer[] = [];
+        const answers: Buffer[] = [];
+        const sender = createRtmpPeer({ role: "client", most: 10_000, write: (pieces) => void client.push(...pieces) });
+        const server = createRtmpPeer({
+          role: "server",
+          most: 30_000,
+          write: (pieces) => void answers.push(...pieces),
+        });
+        sender.opening();
+        // C2 is not looked at.
+        client.push(Buffer.alloc(1536));
+        for (const one of messages) sender.send(4, { ...one, type: MESSAGE.video });
+        const memory = Buffer.alloc(client.reduce((octets, { length }) => octets + length, 0));
+        const read: RtmpMessage[] = [];
+        for (const piece of cut(Buffer.concat(client), cuts)) {
+          piece.copy(memory);
+          for (const one of server.push(memory.subarray(0, piece.length))) read.push(one);
+          memory.fill(0xaa);
+        }
+        assert.deepEqual(Buffer.concat(answers).subarray(1 + 1536), client[0]!.subarray(1));
+        assert.deepEqual(
+          read.map(plain),
+          messages.map((one) => plain({ ...one, type: MESSAGE.video })),
+        );
+      },
+    ),
+    { numRuns: 50 },
+  );
 });
 
 test("garbage is read or refused, and never anything else", () => {
-  fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
-    const reader = createChunkReader({ most: 1000 });
-    try {
-      for (const piece of pieces) for (const { data } of reader.push(Buffer.from(piece))) assert.ok(data.length <= 1000);
-    } catch (err) {
-      if (!(err instanceof RtmpViolation)) throw err;
-    }
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 6 }), (pieces) => {
+      const reader = createChunkReader({ most: 1000 });
+      try {
+        for (const piece of pieces)
+          for (const { data } of reader.push(Buffer.from(piece))) assert.ok(data.length <= 1000);
+      } catch (err) {
+        if (!(err instanceof RtmpViolation)) throw err;
+      }
+    }),
+    { numRuns: 500 },
+  );
 });
 
 /** A chunk of which everything is said by the test. */
-const chunk = (format: number, id: number, head: number[], data: number[]) => Buffer.from([(format << 6) | id, ...head, ...data]);
+const chunk = (format: number, id: number, head: number[], data: number[]) =>
+  Buffer.from([(format << 6) | id, ...head, ...data]);
 
 test("shorter headers go on from what was said before (5.3.1.2)", () => {
   const reader = createChunkReader({ most: 100 });
@@ -79,7 +133,17 @@ test("shorter headers go on from what was said before (5.3.1.2)", () => {
     chunk(0, 6, [0, 0, 20, 0, 0, 1, 9, 1, 0, 0, 0], [5]),
     chunk(3, 6, [], [6]),
   ]);
-  assert.deepEqual([...reader.push(wire)].map(({ type, time, data }) => [type, time, ...data]), [[8, 40, 1], [8, 50, 2, 2], [8, 57, 3, 3], [8, 64, 4, 4], [9, 20, 5], [9, 40, 6]]);
+  assert.deepEqual(
+    [...reader.push(wire)].map(({ type, time, data }) => [type, time, ...data]),
+    [
+      [8, 40, 1],
+      [8, 50, 2, 2],
+      [8, 57, 3, 3],
+      [8, 64, 4, 4],
+      [9, 20, 5],
+      [9, 40, 6],
+    ],
+  );
 });
 
 test("chunks of messages alternate; ids of two and three octets, and timestamps that are left out of later chunks, are read", () => {
@@ -91,15 +155,32 @@ test("chunks of messages alternate; ids of two and three octets, and timestamps 
     Buffer.from([0xc0, 6, 3, 4]),
     Buffer.from([0xc1, 0, 1, 8]),
   ]);
-  assert.deepEqual([...reader.push(wire)].map(({ type, time, data }) => [type, time, ...data]), [[9, 0x01000000, 1, 2, 3, 4], [8, 5, 7, 7, 8]]);
+  assert.deepEqual(
+    [...reader.push(wire)].map(({ type, time, data }) => [type, time, ...data]),
+    [
+      [9, 0x01000000, 1, 2, 3, 4],
+      [8, 5, 7, 7, 8],
+    ],
+  );
 });
 
 test("more than is taken at once is refused at its header, in one message or in several", () => {
-  assert.throws(() => [...createChunkReader({ most: 10 }).push(encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128))], isViolation);
-  const halves = [4, 5].map((id) => encoded(id, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200) }, 128).subarray(0, 12 + 128));
+  assert.throws(
+    () => [
+      ...createChunkReader({ most: 10 }).push(encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(11) }, 128)),
+    ],
+    isViolation,
+  );
+  const halves = [4, 5].map((id) =>
+    encoded(id, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200) }, 128).subarray(0, 12 + 128),
+  );
   assert.throws(() => [...createChunkReader({ most: 300 }).push(Buffer.concat(halves))], isViolation);
   assert.throws(() => [...createChunkReader({ most: 300 }).push(Buffer.from([0xc4]))], /refers to one before/);
-  const many = Buffer.concat(Array.from({ length: 65 }, (_, i) => encoded(2, { type: 8, stream: 1, time: 0, data: Buffer.alloc(0) }, 128).fill(i < 62 ? 2 + i : 0, 0, 1)));
+  const many = Buffer.concat(
+    Array.from({ length: 65 }, (_, i) =>
+      encoded(2, { type: 8, stream: 1, time: 0, data: Buffer.alloc(0) }, 128).fill(i < 62 ? 2 + i : 0, 0, 1),
+    ),
+  );
   assert.equal([...createChunkReader({ most: 300 }).push(many.subarray(0, 12 * 62))].length, 62);
 });
 
@@ -108,38 +189,60 @@ test("an abort forgets what is there of a message", () => {
   const whole = encoded(4, { type: 8, stream: 1, time: 0, data: Buffer.alloc(200, 1) }, 128);
   assert.deepEqual([...reader.push(whole.subarray(0, 140))], []);
   reader.abort(4);
-  assert.deepEqual([...reader.push(encoded(4, { type: 8, stream: 1, time: 3, data: Buffer.from([9]) }, 128))].map(({ data }) => [...data]), [[9]]);
+  assert.deepEqual(
+    [...reader.push(encoded(4, { type: 8, stream: 1, time: 3, data: Buffer.from([9]) }, 128))].map(({ data }) => [
+      ...data,
+    ]),
+    [[9]],
+  );
 });
 
 const amf: fc.Arbitrary<AmfValue> = fc.letrec<{ value: AmfValue }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small", maxDepth: 5 },
-    fc.double({ noNaN: true }), fc.boolean(), fc.string({ unit: "grapheme" }), fc.constant(null), fc.constant(undefined), fc.date({ noInvalidDate: true }),
+    fc.double({ noNaN: true }),
+    fc.boolean(),
+    fc.string({ unit: "grapheme" }),
+    fc.constant(null),
+    fc.constant(undefined),
+    fc.date({ noInvalidDate: true }),
     fc.array(tie("value"), { maxLength: 4 }),
-    fc.dictionary(fc.string({ minLength: 1 }), tie("value"), { maxKeys: 4, noNullPrototype: false }).map((object) => Object.assign(Object.create(null) as object, object) as AmfValue),
+    fc
+      .dictionary(fc.string({ minLength: 1 }), tie("value"), { maxKeys: 4, noNullPrototype: false })
+      .map((object) => Object.assign(Object.create(null) as object, object) as AmfValue),
   ),
 })).value;
 
 test("values of AMF 0 come out as they were written", () => {
-  fc.assert(fc.property(fc.array(amf, { maxLength: 5 }), (values) => assert.deepEqual(readAmf0(writeAmf0(...values)), values)));
+  fc.assert(
+    fc.property(fc.array(amf, { maxLength: 5 }), (values) => assert.deepEqual(readAmf0(writeAmf0(...values)), values)),
+  );
   const long = "x".repeat(70_000);
   assert.deepEqual(readAmf0(writeAmf0(long)), [long]);
 });
 
 test("what is no AMF 0 is refused, and does not cost more than it weighs", () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
-    try {
-      readAmf0(Buffer.from(octets));
-    } catch (err) {
-      assert.ok(isViolation(err));
-    }
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
+      try {
+        readAmf0(Buffer.from(octets));
+      } catch (err) {
+        assert.ok(isViolation(err));
+      }
+    }),
+    { numRuns: 500 },
+  );
   assert.throws(() => readAmf0(Buffer.from([10, 0xff, 0xff, 0xff, 0xff])), isViolation);
-  assert.throws(() => readAmf0(Buffer.concat(Array.from({ length: 2000 }, () => Buffer.from([10, 0, 0, 0, 1])))), /nested/);
+  assert.throws(
+    () => readAmf0(Buffer.concat(Array.from({ length: 2000 }, () => Buffer.from([10, 0, 0, 0, 1])))),
+    /nested/,
+  );
 });
 
 test("a name such as __proto__ is one like any other", () => {
-  const [object] = readAmf0(Buffer.concat([Buffer.from([3, 0, 9]), Buffer.from("__proto__"), writeAmf0({ x: 1 }), Buffer.from([0, 0, 9])])) as [Record<string, unknown>];
+  const [object] = readAmf0(
+    Buffer.concat([Buffer.from([3, 0, 9]), Buffer.from("__proto__"), writeAmf0({ x: 1 }), Buffer.from([0, 0, 9])]),
+  ) as [Record<string, unknown>];
   assert.deepEqual(Object.keys(object), ["__proto__"]);
   assert.equal((object as { x?: unknown }).x, undefined);
 });
@@ -147,12 +250,22 @@ test("a name such as __proto__ is one like any other", () => {
 test("commands, statuses and metadata are read as they are sent", () => {
   const as = (type: number, data: Buffer): RtmpMessage => ({ type, stream: 0, time: 0, data });
   const connect = readCommand(as(MESSAGE.command, writeCommand("connect", 1, { app: "live" }, "more")))!;
-  assert.deepEqual([connect.name, connect.transaction, connect.object!["app"], connect.args], ["connect", 1, "live", ["more"]]);
-  assert.equal(readCommand(as(MESSAGE.commandAmf3, Buffer.concat([Buffer.from([0]), writeCommand("connect", 1, null)])))!.object, undefined);
+  assert.deepEqual(
+    [connect.name, connect.transaction, connect.object!["app"], connect.args],
+    ["connect", 1, "live", ["more"]],
+  );
+  assert.equal(
+    readCommand(as(MESSAGE.commandAmf3, Buffer.concat([Buffer.from([0]), writeCommand("connect", 1, null)])))!.object,
+    undefined,
+  );
   assert.equal(readCommand(as(MESSAGE.audio, Buffer.alloc(3))), undefined);
   assert.throws(() => readCommand(as(MESSAGE.command, writeAmf0(1))), isViolation);
-  assert.deepEqual(readStatus(readCommand(as(MESSAGE.command, writeStatus("error", "NetStream.Publish.BadName", "no")))!), { level: "error", code: "NetStream.Publish.BadName", description: "no" });
-  for (const words of [["@setDataFrame", "onMetaData"], ["onMetaData"]]) assert.equal(readMetadata(as(MESSAGE.data, writeAmf0(...words, { width: 320 })))!["width"], 320);
+  assert.deepEqual(
+    readStatus(readCommand(as(MESSAGE.command, writeStatus("error", "NetStream.Publish.BadName", "no")))!),
+    { level: "error", code: "NetStream.Publish.BadName", description: "no" },
+  );
+  for (const words of [["@setDataFrame", "onMetaData"], ["onMetaData"]])
+    assert.equal(readMetadata(as(MESSAGE.data, writeAmf0(...words, { width: 320 })))!["width"], 320);
   assert.equal(readMetadata(as(MESSAGE.data, writeAmf0("onTextData", {}))), undefined);
 });
 
@@ -162,23 +275,34 @@ test("the first octet decides whether a handshake begins", () => {
 });
 
 test("two sides greet each other, acknowledge, answer pings and take chunk sizes, wherever the bytes are cut", () => {
-  fc.assert(fc.property(fc.array(fc.nat(), { maxLength: 10 }), (cuts) => {
-    const wires = { server: [] as Buffer[], client: [] as Buffer[] };
-    const peers = { server: createRtmpPeer({ role: "server", most: 100_000, write: (pieces) => void wires.client.push(...pieces) }), client: createRtmpPeer({ role: "client", most: 100_000, write: (pieces) => void wires.server.push(...pieces) }) };
-    const got: RtmpMessage[] = [];
-    const run = () => {
-      while (wires.server.length + wires.client.length > 0) {
-        for (const side of ["server", "client"] as const) for (const piece of cut(Buffer.concat(wires[side].splice(0)), cuts)) for (const one of peers[side].push(piece)) got.push(one);
-      }
-    };
-    peers.client.opening();
-    run();
-    assert.ok(peers.server.greeted && peers.client.greeted);
-    peers.server.control(MESSAGE.windowSize, u32(500));
-    peers.server.control(MESSAGE.userControl, userControl(USER_CONTROL.pingRequest, 77));
-    peers.server.setChunkSize(5000);
-    peers.server.send(6, { type: MESSAGE.video, stream: 1, time: 5, data: Buffer.alloc(20_000, 3) });
-    run();
-    assert.deepEqual(got.map(({ data }) => data.length), [20_000]);
-  }), { numRuns: 50 });
+  fc.assert(
+    fc.property(fc.array(fc.nat(), { maxLength: 10 }), (cuts) => {
+      const wires = { server: [] as Buffer[], client: [] as Buffer[] };
+      const peers = {
+        server: createRtmpPeer({ role: "server", most: 100_000, write: (pieces) => void wires.client.push(...pieces) }),
+        client: createRtmpPeer({ role: "client", most: 100_000, write: (pieces) => void wires.server.push(...pieces) }),
+      };
+      const got: RtmpMessage[] = [];
+      const run = () => {
+        while (wires.server.length + wires.client.length > 0) {
+          for (const side of ["server", "client"] as const)
+            for (const piece of cut(Buffer.concat(wires[side].splice(0)), cuts))
+              for (const one of peers[side].push(piece)) got.push(one);
+        }
+      };
+      peers.client.opening();
+      run();
+      assert.ok(peers.server.greeted && peers.client.greeted);
+      peers.server.control(MESSAGE.windowSize, u32(500));
+      peers.server.control(MESSAGE.userControl, userControl(USER_CONTROL.pingRequest, 77));
+      peers.server.setChunkSize(5000);
+      peers.server.send(6, { type: MESSAGE.video, stream: 1, time: 5, data: Buffer.alloc(20_000, 3) });
+      run();
+      assert.deepEqual(
+        got.map(({ data }) => data.length),
+        [20_000],
+      );
+    }),
+    { numRuns: 50 },
+  );
 });

@@ -6,7 +6,12 @@ export function opusSamples(packet: Buffer): number {
   const toc = packet[0];
   if (toc === undefined) return 0;
   const config = toc >> 3;
-  const frame = config < 12 ? [480, 960, 1920, 2880][config & 3]! : config < 16 ? [480, 960][config & 1]! : [120, 240, 480, 960][config & 3]!;
+  const frame =
+    config < 12
+      ? [480, 960, 1920, 2880][config & 3]!
+      : config < 16
+        ? [480, 960][config & 1]!
+        : [120, 240, 480, 960][config & 3]!;
   const code = toc & 3;
   const frames = code === 0 ? 1 : code < 3 ? 2 : (packet[1] ?? 0) & 63;
   const samples = frame * frames;

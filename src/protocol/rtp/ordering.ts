@@ -50,7 +50,8 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
     out[before]!.missing = missing;
   }
 
-  const tooLate = (now: number) => waiting.size > most || [...waiting.values()].some(({ since }) => now - since > waitMs);
+  const tooLate = (now: number) =>
+    waiting.size > most || [...waiting.values()].some(({ since }) => now - since > waitMs);
 
   return {
     push(part, now) {
@@ -76,7 +77,8 @@ export function createOrdering({ waitMs, most }: { waitMs: number; most: number 
     missing() {
       const out: number[] = [];
       if (waiting.size === 0) return out;
-      for (let number = next!, last = Math.max(...waiting.keys()); number < last && out.length < most; number++) if (!waiting.has(number)) out.push(number & 0xffff);
+      for (let number = next!, last = Math.max(...waiting.keys()); number < last && out.length < most; number++)
+        if (!waiting.has(number)) out.push(number & 0xffff);
       return out;
     },
   };

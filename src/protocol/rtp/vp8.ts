@@ -14,7 +14,12 @@ export function packVp8(frame: Buffer, most: number, picture: number): Buffer[] 
   const size = Math.ceil(frame.length / Math.max(1, Math.ceil(frame.length / room)));
   for (let at = 0; at < frame.length; at += size) {
     const piece = frame.subarray(at, at + size);
-    const head = Buffer.from([EXTENDED | (at === 0 ? STARTS : 0), HAS_PICTURE, LONG_PICTURE | ((picture >> 8) & 127), picture & 255]);
+    const head = Buffer.from([
+      EXTENDED | (at === 0 ? STARTS : 0),
+      HAS_PICTURE,
+      LONG_PICTURE | ((picture >> 8) & 127),
+      picture & 255,
+    ]);
     payloads.push(Buffer.concat([head, piece]));
   }
   return payloads;

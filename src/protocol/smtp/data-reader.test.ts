@@ -23,9 +23,12 @@ function read(wire: string, cuts: number[] = []) {
   return { content, rest, stray: reader.stray };
 }
 
-
 test("the end of data is CRLF.CRLF; what follows it is handed back", () => {
-  assert.deepEqual(read("Subject: x\r\n\r\nhello\r\n.\r\nQUIT\r\n"), { content: "Subject: x\r\n\r\nhello\r\n", rest: "QUIT\r\n", stray: undefined });
+  assert.deepEqual(read("Subject: x\r\n\r\nhello\r\n.\r\nQUIT\r\n"), {
+    content: "Subject: x\r\n\r\nhello\r\n",
+    rest: "QUIT\r\n",
+    stray: undefined,
+  });
 });
 
 test("a message may be empty", () => {
@@ -95,8 +98,26 @@ test("a stray CR or LF is never taken for content without notice", () => {
 });
 
 test("commands end in CRLF", () => {
-  for (const commands of ["", "NOOP\r\nRSET\r\n", "NOOP\r", "NO", "\r\n", "DATA\r\nbody\nbody\rbody", "NOOP\r\ndata \r\n\n"]) assert.equal(hasStrayLineEnd(commands), false, JSON.stringify(commands));
-  for (const commands of ["NOOP\nRSET\r\n", "NOOP\rRSET\r\n", "\nNOOP\r\n", "\r\r\n", "NOOP\n", "DATA\n", "NOOP\nDATA\r\n", "DATA x\r\nNOOP\n"]) {
+  for (const commands of [
+    "",
+    "NOOP\r\nRSET\r\n",
+    "NOOP\r",
+    "NO",
+    "\r\n",
+    "DATA\r\nbody\nbody\rbody",
+    "NOOP\r\ndata \r\n\n",
+  ])
+    assert.equal(hasStrayLineEnd(commands), false, JSON.stringify(commands));
+  for (const commands of [
+    "NOOP\nRSET\r\n",
+    "NOOP\rRSET\r\n",
+    "\nNOOP\r\n",
+    "\r\r\n",
+    "NOOP\n",
+    "DATA\n",
+    "NOOP\nDATA\r\n",
+    "DATA x\r\nNOOP\n",
+  ]) {
     assert.equal(hasStrayLineEnd(commands), true, JSON.stringify(commands));
   }
 });
@@ -106,9 +127,9 @@ test("a megabyte of stuffed dots is read in the time of a megabyte", () => {
   const reader = createDataReader();
   let length = 0;
   const ms = cpuMs(() => {
-    for (let at = 0; at < wire.length; at += 65_536) length += reader.push(wire.subarray(at, at + 65_536)).content.length;
+    for (let at = 0; at < wire.length; at += 65_536)
+      length += reader.push(wire.subarray(at, at + 65_536)).content.length;
   });
   assert.equal(length, 3 * 1024 * 1024);
   assert.ok(ms < 2000, `4 MB in ${ms} ms`);
 });
-

@@ -26,7 +26,9 @@ export interface Srs {
  * `too-long`: the rewritten local part would have more than 64 octets (RFC 5321 4.5.3.1.1); `not-plain`: its local part cannot stand inside
  * another one (quotes, letters beyond ASCII, an address literal). In both cases a stored token in place of the address does the same work.
  */
-export type SrsForward = { ok: true; address: string } | { ok: false; why: "too-long" | "not-plain" | "not-an-address" };
+export type SrsForward =
+  | { ok: true; address: string }
+  | { ok: false; why: "too-long" | "not-plain" | "not-an-address" };
 
 export type SrsReverse = { ok: true; address: string } | { ok: false; why: "not-srs" | "forged" | "expired" };
 
@@ -56,12 +58,15 @@ const SRS1 = /^SRS1[=+-]([^=]{2,32})=([^=]{1,253})=([=+-].+)$/i;
 
 export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }: SrsOptions): Srs {
   const ours = domain.toLowerCase();
-  if (keys.length === 0 || keys.some((key) => key === "")) throw new TypeError("SRS needs at least one key, and none of them empty");
+  if (keys.length === 0 || keys.some((key) => key === ""))
+    throw new TypeError("SRS needs at least one key, and none of them empty");
   if (signatureLength < 4 || signatureLength > 32) throw new TypeError("an SRS signature has 4 to 32 letters");
 
   function split(address: string): { local: string; domain: string } | undefined {
     const at = address.lastIndexOf("@");
-    return at > 0 && address.slice(at + 1).toLowerCase() === ours && address.length <= MAX_PATH ? { local: address.slice(0, at), domain: ours } : undefined;
+    return at > 0 && address.slice(at + 1).toLowerCase() === ours && address.length <= MAX_PATH
+      ? { local: address.slice(0, at), domain: ours }
+      : undefined;
   }
 
   function rewritten(local: string, from: string, now: number): string {
@@ -69,7 +74,8 @@ export function createSrs({ domain, keys, maxAgeDays = 21, signatureLength = 8 }
     // A third forwarder keeps the first one and cuts the second one out: the way back stays two hops long.
     if (again) return `SRS1=${sign(keys[0], [again[2]!, again[3]!], signatureLength)}=${again[2]}=${again[3]}`;
     const rest = SRS0_REST.exec(local)?.[1];
-    if (rest !== undefined && SRS0.test(local)) return `SRS1=${sign(keys[0], [from, rest], signatureLength)}=${from}=${rest}`;
+    if (rest !== undefined && SRS0.test(local))
+      return `SRS1=${sign(keys[0], [from, rest], signatureLength)}=${from}=${rest}`;
     const day = dayStamp(now);
     return `SRS0=${sign(keys[0], [day, from, local], signatureLength)}=${day}=${from}=${local}`;
   }

@@ -2,7 +2,16 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:dgram";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, test } from "node:test";
-import { EXTENSION, FLAG, type Handshake, HANDSHAKE_TYPE, readAbilities, SRT_MAGIC, writeHandshake, writeText } from "./handshake.ts";
+import {
+  EXTENSION,
+  FLAG,
+  type Handshake,
+  HANDSHAKE_TYPE,
+  readAbilities,
+  SRT_MAGIC,
+  writeHandshake,
+  writeText,
+} from "./handshake.ts";
 import { SRT_REJECTION } from "./index.ts";
 import { CONTROL, readLosses, writeControl, writeData } from "./packets.ts";
 import { abilities, asking, openCallers, until } from "./srt.testing.ts";
@@ -13,23 +22,52 @@ describe("callers", () => {
     const { shake, connect, send, answers } = open();
     const induction = await shake(asking({ version: 4, type: HANDSHAKE_TYPE.induction }));
     assert.deepEqual([induction.version, induction.extensionField, induction.socket], [5, SRT_MAGIC, 77]);
-    send(writeControl({ type: CONTROL.handshake, timestamp: 0, to: 0, body: writeHandshake(asking({ cookie: (induction.cookie ^ 1) >>> 0, extensions: [abilities()] })) }));
+    send(
+      writeControl({
+        type: CONTROL.handshake,
+        timestamp: 0,
+        to: 0,
+        body: writeHandshake(asking({ cookie: (induction.cookie ^ 1) >>> 0, extensions: [abilities()] })),
+      }),
+    );
     const answer = await connect({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("yes") }] });
     assert.deepEqual([answer.type, answer.sequence, listener.connections()], [HANDSHAKE_TYPE.conclusion, 1234, 1]);
     const response = readAbilities(answer.extensions[0]!.body)!;
     // The longer of what both want.
-    assert.deepEqual([response.receiverDelay, response.senderDelay, response.flags & FLAG.marksResent], [300, 120, FLAG.marksResent]);
+    assert.deepEqual(
+      [response.receiverDelay, response.senderDelay, response.flags & FLAG.marksResent],
+      [300, 120, FLAG.marksResent],
+    );
     // Its answer was lost: it is the same again, and nobody else.
     assert.equal((await connect({ extensions: [abilities()] })).socket, answer.socket);
-    const data = (n: number, text: string) => writeData({ sequence: 1234 + n, key: "none", resent: false, message: n + 1, timestamp: 0, to: answer.socket, payload: Buffer.from(text) });
-    for (const [n, text] of [[0, "a"], [2, "c"], [1, "b"], [1, "b"], [3, "d"]] as const) send(data(n, text));
+    const data = (n: number, text: string) =>
+      writeData({
+        sequence: 1234 + n,
+        key: "none",
+        resent: false,
+        message: n + 1,
+        timestamp: 0,
+        to: answer.socket,
+        payload: Buffer.from(text),
+      });
+    for (const [n, text] of [
+      [0, "a"],
+      [2, "c"],
+      [1, "b"],
+      [1, "b"],
+      [3, "d"],
+    ] as const)
+      send(data(n, text));
     await until(() => events.includes("d"));
     // The missing one is asked for; what is heard and what is answered are two ways.
     await until(() => answers.some(({ type, body }) => type === CONTROL.nak && readLosses(body)[0]![0] === 1235));
     // As long as nobody says that it came.
-    const acknowledgements = () => answers.filter(({ type, body }) => type === CONTROL.ack && body.readUInt32BE(0) === 1238);
+    const acknowledgements = () =>
+      answers.filter(({ type, body }) => type === CONTROL.ack && body.readUInt32BE(0) === 1238);
     await until(() => acknowledgements().length >= 3);
-    send(writeControl({ type: CONTROL.ackAck, info: acknowledgements().at(-1)!.info, timestamp: 0, to: answer.socket }));
+    send(
+      writeControl({ type: CONTROL.ackAck, info: acknowledgements().at(-1)!.info, timestamp: 0, to: answer.socket }),
+    );
     // Somebody else, who has found out the number of the socket.
     const other = open();
     await other.shake(asking({ version: 4, type: HANDSHAKE_TYPE.induction }));
@@ -41,7 +79,14 @@ describe("callers", () => {
     await until(() => listener.connections() === 0);
     assert.deepEqual(events, ["in", "a", "b", "c", "d", "lost 1", "f", "clean"]);
     // A conclusion that was long on its way begins nothing.
-    send(writeControl({ type: CONTROL.handshake, timestamp: 0, to: 0, body: writeHandshake(asking({ cookie: induction.cookie, extensions: [abilities()] })) }));
+    send(
+      writeControl({
+        type: CONTROL.handshake,
+        timestamp: 0,
+        to: 0,
+        body: writeHandshake(asking({ cookie: induction.cookie, extensions: [abilities()] })),
+      }),
+    );
     assert.equal((await open().connect({ socket: 78, extensions: [abilities()] })).type, HANDSHAKE_TYPE.conclusion);
     assert.equal(listener.connections(), 1);
   });
@@ -50,14 +95,21 @@ describe("callers", () => {
     const { events, open } = await openCallers(t);
     const streamId = (text: string) => ({ type: EXTENSION.streamId, body: writeText(text) });
     let socket = 100;
-    const refused = async (...given: Handshake["extensions"]) => (await open().connect({ socket: socket++, extensions: given })).type;
+    const refused = async (...given: Handshake["extensions"]) =>
+      (await open().connect({ socket: socket++, extensions: given })).type;
     assert.equal(await refused(abilities(), streamId("no")), SRT_REJECTION.unauthorized);
     assert.equal(await refused(streamId("yes")), SRT_REJECTION.version);
     assert.equal(await refused(abilities(0, 0x010200)), SRT_REJECTION.version);
     assert.equal(await refused(abilities(FLAG.stream)), SRT_REJECTION.messageApi);
-    assert.equal(await refused(abilities(), { type: EXTENSION.congestion, body: writeText("file") }), SRT_REJECTION.congestion);
+    assert.equal(
+      await refused(abilities(), { type: EXTENSION.congestion, body: writeText("file") }),
+      SRT_REJECTION.congestion,
+    );
     assert.equal(await refused(abilities(), { type: EXTENSION.filter, body: writeText("fec") }), SRT_REJECTION.filter);
-    assert.equal(await refused(abilities(), { type: EXTENSION.keyRequest, body: Buffer.alloc(56) }), SRT_REJECTION.unsecured);
+    assert.equal(
+      await refused(abilities(), { type: EXTENSION.keyRequest, body: Buffer.alloc(56) }),
+      SRT_REJECTION.unsecured,
+    );
     assert.equal(await refused(abilities(), streamId("x".repeat(600))), SRT_REJECTION.badRequest);
     assert.deepEqual(events, []);
     for (let i = 0; i < 2; i++) assert.equal(await refused(abilities()), HANDSHAKE_TYPE.conclusion);
@@ -84,7 +136,12 @@ describe("callers", () => {
     subscribe("udp.socket", onSocket);
     const { events, open } = await openCallers(t);
     unsubscribe("udp.socket", onSocket);
-    const induction = writeControl({ type: CONTROL.handshake, timestamp: 0, to: 0, body: writeHandshake(asking({ version: 4, type: HANDSHAKE_TYPE.induction })) });
+    const induction = writeControl({
+      type: CONTROL.handshake,
+      timestamp: 0,
+      to: 0,
+      body: writeHandshake(asking({ version: 4, type: HANDSHAKE_TYPE.induction })),
+    });
     // No system lets a socket have it; whoever makes datagrams by hand has it.
     socket!.emit("message", induction, { address: "127.0.0.1", family: "IPv4", port: 0, size: induction.length });
     assert.equal((await open().connect({ extensions: [abilities()] })).type, HANDSHAKE_TYPE.conclusion);
@@ -96,12 +153,36 @@ describe("callers", () => {
       throw new Error(word);
     };
     const { listener, events, open } = await openCallers(t, {
-      door: async ({ streamId }) => ({ passphrase: "", enter: async () => () => ({ data: () => streamId === "data" && fail("data"), lost: () => fail("lost"), ended: (clean) => void events.push(`${streamId} ${clean}`) }) }),
+      door: async ({ streamId }) => ({
+        passphrase: "",
+        enter: async () => () => ({
+          data: () => streamId === "data" && fail("data"),
+          lost: () => fail("lost"),
+          ended: (clean) => void events.push(`${streamId} ${clean}`),
+        }),
+      }),
     });
-    for (const [socket, streamId, first] of [[100, "data", 0], [101, "lost", 1]] as const) {
+    for (const [socket, streamId, first] of [
+      [100, "data", 0],
+      [101, "lost", 1],
+    ] as const) {
       const { connect, send, answers } = open();
-      const { socket: to } = await connect({ socket, extensions: [abilities(), { type: EXTENSION.streamId, body: writeText(streamId) }] });
-      for (const n of [first, first + 2]) send(writeData({ sequence: 1234 + n, key: "none", resent: false, message: 1, timestamp: 0, to, payload: Buffer.from("x") }));
+      const { socket: to } = await connect({
+        socket,
+        extensions: [abilities(), { type: EXTENSION.streamId, body: writeText(streamId) }],
+      });
+      for (const n of [first, first + 2])
+        send(
+          writeData({
+            sequence: 1234 + n,
+            key: "none",
+            resent: false,
+            message: 1,
+            timestamp: 0,
+            to,
+            payload: Buffer.from("x"),
+          }),
+        );
       await until(() => answers.some(({ type }) => type === CONTROL.shutdown));
     }
     assert.deepEqual(events, ["Error: data", "data false", "Error: lost", "lost false"]);
@@ -109,7 +190,15 @@ describe("callers", () => {
   });
 
   test("are told when the listener goes, and when its directory fails", async (t) => {
-    const { listener, events, open } = await openCallers(t, { door: ({ streamId }) => (streamId === "" ? Promise.reject(new Error("no database")) : Promise.resolve({ passphrase: "", enter: async () => () => ({ data() {}, lost() {}, ended: (clean) => void events.push(`ended ${clean}`) }) })) });
+    const { listener, events, open } = await openCallers(t, {
+      door: ({ streamId }) =>
+        streamId === ""
+          ? Promise.reject(new Error("no database"))
+          : Promise.resolve({
+              passphrase: "",
+              enter: async () => () => ({ data() {}, lost() {}, ended: (clean) => void events.push(`ended ${clean}`) }),
+            }),
+    });
     assert.equal((await open().connect({ extensions: [abilities()] })).type, SRT_REJECTION.serverError);
     const { connect, answers } = open();
     await connect({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("yes") }] });

@@ -1,5 +1,13 @@
 import type { SrtKeys } from "./keys.ts";
-import { CONTROL, type ControlPacket, type DataPacket, readLosses, writeControl, writeData, writeLosses } from "./packets.ts";
+import {
+  CONTROL,
+  type ControlPacket,
+  type DataPacket,
+  readLosses,
+  writeControl,
+  writeData,
+  writeLosses,
+} from "./packets.ts";
 import { createReceiver } from "./receiver.ts";
 import { EXTENSION } from "./handshake.ts";
 import { createSender } from "./sender.ts";
@@ -65,7 +73,19 @@ const ACK_WORDS = 7;
 /** What is not acknowledged in this time is not wanted any more. */
 const keptFor = (latencyMs: number) => Math.max(1000, latencyMs * 1.25) + 20;
 
-export function createConnection({ address, peer, sequence, window, latencyMs, marksResent, keys, now, transmit, onClose, onError }: ConnectionParts): OpenConnection {
+export function createConnection({
+  address,
+  peer,
+  sequence,
+  window,
+  latencyMs,
+  marksResent,
+  keys,
+  now,
+  transmit,
+  onClose,
+  onError,
+}: ConnectionParts): OpenConnection {
   const began = now();
   let handlers: SrtHandlers | undefined;
   let over = false;
@@ -104,7 +124,17 @@ export function createConnection({ address, peer, sequence, window, latencyMs, m
       const sealed = keys === undefined ? payload : keys.crypt(keys.name, sequence, payload);
       if (sealed === undefined) return;
       said = now();
-      transmit(writeData({ sequence, key: keys?.name ?? "none", resent: resent && marksResent, message, timestamp: stamp(sentAt), to: peer, payload: sealed }));
+      transmit(
+        writeData({
+          sequence,
+          key: keys?.name ?? "none",
+          resent: resent && marksResent,
+          message,
+          timestamp: stamp(sentAt),
+          to: peer,
+          payload: sealed,
+        }),
+      );
     },
     dropped([first, last], message) {
       const body = Buffer.alloc(8);
@@ -176,7 +206,15 @@ export function createConnection({ address, peer, sequence, window, latencyMs, m
     acks.set(ackNumber, at);
     if (acks.size > MOST_ACKS) acks.delete(acks.keys().next().value!);
     const body = Buffer.alloc(ACK_WORDS * 4);
-    const words = [expected, roundTrip * 1000, variance * 1000, receiver.room(), rate.perSecond, rate.perSecond, rate.octetsPerSecond];
+    const words = [
+      expected,
+      roundTrip * 1000,
+      variance * 1000,
+      receiver.room(),
+      rate.perSecond,
+      rate.perSecond,
+      rate.octetsPerSecond,
+    ];
     for (const [i, word] of words.entries()) body.writeUInt32BE(Math.min(2 ** 31 - 1, Math.round(word)), i * 4);
     control(CONTROL.ack, { info: ackNumber, body });
   }
@@ -185,7 +223,13 @@ export function createConnection({ address, peer, sequence, window, latencyMs, m
     const seconds = (at - rate.at) / 1000;
     if (seconds < 1) return;
     const { packets, octets } = receiver.came();
-    rate = { at, packets, octets, perSecond: (packets - rate.packets) / seconds, octetsPerSecond: (octets - rate.octets) / seconds };
+    rate = {
+      at,
+      packets,
+      octets,
+      perSecond: (packets - rate.packets) / seconds,
+      octetsPerSecond: (octets - rate.octets) / seconds,
+    };
   }
 
   function confirm(number: number, at: number) {
@@ -222,7 +266,8 @@ export function createConnection({ address, peer, sequence, window, latencyMs, m
       case CONTROL.ackAck:
         return confirm(packet.info, at);
       case CONTROL.dropRequest:
-        if (packet.body.length >= 8) receiver.giveUp([packet.body.readUInt32BE(0) & 0x7fff_ffff, packet.body.readUInt32BE(4) & 0x7fff_ffff]);
+        if (packet.body.length >= 8)
+          receiver.giveUp([packet.body.readUInt32BE(0) & 0x7fff_ffff, packet.body.readUInt32BE(4) & 0x7fff_ffff]);
         return;
       case CONTROL.user:
         if (packet.subtype === EXTENSION.keyRequest) takeKeys(packet.body);

@@ -26,11 +26,29 @@ export interface SrtExtension {
 export const HANDSHAKE_TYPE = { induction: 1, conclusion: 0xffff_ffff } as const;
 export const SRT_MAGIC = 0x4a17;
 /** Types of extensions (3.2.1). */
-export const EXTENSION = { request: 1, response: 2, keyRequest: 3, keyResponse: 4, streamId: 5, congestion: 6, filter: 7, group: 8 } as const;
+export const EXTENSION = {
+  request: 1,
+  response: 2,
+  keyRequest: 3,
+  keyResponse: 4,
+  streamId: 5,
+  congestion: 6,
+  filter: 7,
+  group: 8,
+} as const;
 /** Kinds, in `extensionField`. */
 export const EXTENSION_FIELD = { handshake: 1, key: 2, config: 4 } as const;
 /** What both sides of a live connection do (3.2.1.1). */
-export const FLAG = { sendsInTime: 1, receivesInTime: 2, encrypts: 4, dropsLate: 8, repeatsLosses: 16, marksResent: 32, stream: 64, filters: 128 } as const;
+export const FLAG = {
+  sendsInTime: 1,
+  receivesInTime: 2,
+  encrypts: 4,
+  dropsLate: 8,
+  repeatsLosses: 16,
+  marksResent: 32,
+  stream: 64,
+  filters: 128,
+} as const;
 
 const FIXED = 48;
 const MOST_EXTENSIONS = 16;
@@ -39,34 +57,46 @@ const MOST_EXTENSIONS = 16;
 export function readHandshake({ type, body }: ControlPacket): Handshake | undefined {
   if (type !== CONTROL.handshake || body.length < FIXED) return undefined;
   const extensions: SrtExtension[] = [];
-  for (let at = FIXED; at + 4 <= body.length && extensions.length < MOST_EXTENSIONS; ) {
+  for (let at = FIXED; at + 4 <= body.length && extensions.length < MOST_EXTENSIONS;) {
     const end = at + 4 + body.readUInt16BE(at + 2) * 4;
     if (end > body.length) break;
     extensions.push({ type: body.readUInt16BE(at), body: body.subarray(at + 4, end) });
     at = end;
   }
   return {
-    version: body.readUInt32BE(0), encryption: body.readUInt16BE(4), extensionField: body.readUInt16BE(6), sequence: body.readUInt32BE(8) & 0x7fff_ffff,
-    mtu: body.readUInt32BE(12), window: body.readUInt32BE(16), type: body.readUInt32BE(20), socket: body.readUInt32BE(24), cookie: body.readUInt32BE(28),
-    address: body.subarray(32, FIXED), extensions,
+    version: body.readUInt32BE(0),
+    encryption: body.readUInt16BE(4),
+    extensionField: body.readUInt16BE(6),
+    sequence: body.readUInt32BE(8) & 0x7fff_ffff,
+    mtu: body.readUInt32BE(12),
+    window: body.readUInt32BE(16),
+    type: body.readUInt32BE(20),
+    socket: body.readUInt32BE(24),
+    cookie: body.readUInt32BE(28),
+    address: body.subarray(32, FIXED),
+    extensions,
   };
 }
 
 /** The bodies of extensions have to be of whole words. */
 export function writeHandshake(handshake: Handshake): Buffer {
-  const { version, encryption, extensionField, sequence, mtu, window, type, socket, cookie, address, extensions } = handshake;
+  const { version, encryption, extensionField, sequence, mtu, window, type, socket, cookie, address, extensions } =
+    handshake;
   const fixed = Buffer.alloc(FIXED);
   fixed.writeUInt32BE(version, 0);
   fixed.writeUInt16BE(encryption, 4);
   fixed.writeUInt16BE(extensionField, 6);
   for (const [i, word] of [sequence, mtu, window, type, socket, cookie].entries()) fixed.writeUInt32BE(word, 8 + 4 * i);
   address.copy(fixed, 32, 0, 16);
-  return Buffer.concat([fixed, ...extensions.flatMap(({ type, body }) => {
-    const head = Buffer.alloc(4);
-    head.writeUInt16BE(type, 0);
-    head.writeUInt16BE(body.length / 4, 2);
-    return [head, body];
-  })]);
+  return Buffer.concat([
+    fixed,
+    ...extensions.flatMap(({ type, body }) => {
+      const head = Buffer.alloc(4);
+      head.writeUInt16BE(type, 0);
+      head.writeUInt16BE(body.length / 4, 2);
+      return [head, body];
+    }),
+  ]);
 }
 
 /** The extension HSREQ or HSRSP (3.2.1.1): version as 0x010500, milliseconds of delay. */
@@ -79,7 +109,12 @@ export interface SrtAbilities {
 
 export function readAbilities(body: Buffer): SrtAbilities | undefined {
   if (body.length < 12) return undefined;
-  return { version: body.readUInt32BE(0), flags: body.readUInt32BE(4), receiverDelay: body.readUInt16BE(8), senderDelay: body.readUInt16BE(10) };
+  return {
+    version: body.readUInt32BE(0),
+    flags: body.readUInt32BE(4),
+    receiverDelay: body.readUInt16BE(8),
+    senderDelay: body.readUInt16BE(10),
+  };
 }
 
 export function writeAbilities({ version, flags, receiverDelay, senderDelay }: SrtAbilities): Buffer {

@@ -38,7 +38,15 @@ function readKeyMessage(message: Buffer): KeyMessage | undefined {
   if (message.length < 32 || !timingSafeEqual(message.subarray(0, 3), BEGINNING)) return undefined;
   const names = [...NAMES[message[3]! & 3]!];
   const [saltSize, size] = [message[14]! * 4, message[15]! * 4];
-  if (names.length === 0 || message[8] !== AES_CTR || message[9] !== 0 || message[10] !== FOR_SRT || saltSize !== 16 || !SIZES.includes(size)) return undefined;
+  if (
+    names.length === 0 ||
+    message[8] !== AES_CTR ||
+    message[9] !== 0 ||
+    message[10] !== FOR_SRT ||
+    saltSize !== 16 ||
+    !SIZES.includes(size)
+  )
+    return undefined;
   if (message.length !== 32 + 8 + names.length * size) return undefined;
   return { names, salt: Buffer.from(message.subarray(16, 32)), size, wrapped: message.subarray(32) };
 }

@@ -62,7 +62,14 @@ const SOCKET_BUFFER = 4 * 1024 * 1024;
  * Callers of SRT (draft-sharabayko-srt-01) at one UDP port, in live mode, handshake version 5. What is known of a caller before its cookie came back
  * is nothing, so that forged addresses cost nothing.
  */
-export async function listenSrt({ host, port, door, most, latencyMs = 120, onError }: SrtListenerOptions): Promise<SrtListener> {
+export async function listenSrt({
+  host,
+  port,
+  door,
+  most,
+  latencyMs = 120,
+  onError,
+}: SrtListenerOptions): Promise<SrtListener> {
   const udp = createSocket({ type: host.includes(":") ? "udp6" : "udp4" });
   const secret = randomBytes(16);
   /** By our socket id; and by who they are, for conclusions that come twice. */
@@ -85,7 +92,11 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
       if (--sending === 0) onSent();
     });
   };
-  const cookieOf = (from: RemoteInfo, minute: number) => createHmac("sha256", secret).update(`${placeOf(from)} ${minute}`).digest().readUInt32BE(0);
+  const cookieOf = (from: RemoteInfo, minute: number) =>
+    createHmac("sha256", secret)
+      .update(`${placeOf(from)} ${minute}`)
+      .digest()
+      .readUInt32BE(0);
 
   /** `socket`: the caller's. */
   function reply(handshake: Handshake, to: RemoteInfo, socket = handshake.socket): Buffer {
@@ -98,11 +109,23 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     reply({ ...handshake, type: SRT_REJECTION[why], extensionField: 0, encryption: 0, extensions: [] }, from);
   }
 
-  const isCrowded = (network: string) => [...pending.values()].filter((other) => other === network).length >= MOST_PENDING_OF_NETWORK;
+  const isCrowded = (network: string) =>
+    [...pending.values()].filter((other) => other === network).length >= MOST_PENDING_OF_NETWORK;
 
   function onHandshake(handshake: Handshake, from: RemoteInfo) {
     const minute = Math.floor(Date.now() / COOKIE_MS);
-    if (handshake.type === HANDSHAKE_TYPE.induction) return void reply({ ...handshake, version: 5, encryption: 0, extensionField: SRT_MAGIC, cookie: cookieOf(from, minute), extensions: [] }, from);
+    if (handshake.type === HANDSHAKE_TYPE.induction)
+      return void reply(
+        {
+          ...handshake,
+          version: 5,
+          encryption: 0,
+          extensionField: SRT_MAGIC,
+          cookie: cookieOf(from, minute),
+          extensions: [],
+        },
+        from,
+      );
     if (handshake.type !== HANDSHAKE_TYPE.conclusion) return;
     if (handshake.cookie !== cookieOf(from, minute) && handshake.cookie !== cookieOf(from, minute - 1)) return;
     const caller = `${placeOf(from)} ${handshake.socket}`;
@@ -114,10 +137,12 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     if (pending.size >= MOST_PENDING || isCrowded(network)) return refuse(handshake, from, "backlog");
     if (open.size >= most) return refuse(handshake, from, "resource");
     pending.set(caller, network);
-    void conclude(handshake, from, caller).catch((err: unknown) => {
-      onError(err);
-      refuse(handshake, from, "serverError");
-    }).finally(() => pending.delete(caller));
+    void conclude(handshake, from, caller)
+      .catch((err: unknown) => {
+        onError(err);
+        refuse(handshake, from, "serverError");
+      })
+      .finally(() => pending.delete(caller));
   }
 
   async function conclude(handshake: Handshake, from: RemoteInfo, caller: string) {
@@ -138,14 +163,26 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
     letIn(handshake, from, caller, asked, keys, begin);
   }
 
-  function letIn(handshake: Handshake, from: RemoteInfo, caller: string, asked: Wanted, keys: SrtKeys | undefined, begin: (connection: SrtConnection) => SrtHandlers) {
+  function letIn(
+    handshake: Handshake,
+    from: RemoteInfo,
+    caller: string,
+    asked: Wanted,
+    keys: SrtKeys | undefined,
+    begin: (connection: SrtConnection) => SrtHandlers,
+  ) {
     let id = 0;
     do id = randomInt(1, 2 ** 30);
     while (open.has(id));
     const latency = agree(asked.abilities, latencyMs);
     const connection = createConnection({
-      address: from.address, peer: handshake.socket, sequence: handshake.sequence, window: Math.max(32, Math.min(WINDOW, handshake.window)),
-      latencyMs: Math.max(latency.receiver, latency.sender), marksResent: (asked.abilities.flags & FLAG.marksResent) !== 0, keys,
+      address: from.address,
+      peer: handshake.socket,
+      sequence: handshake.sequence,
+      window: Math.max(32, Math.min(WINDOW, handshake.window)),
+      latencyMs: Math.max(latency.receiver, latency.sender),
+      marksResent: (asked.abilities.flags & FLAG.marksResent) !== 0,
+      keys,
       now: () => performance.now(),
       transmit: (bytes) => send(bytes, from),
       onError,
@@ -160,7 +197,19 @@ export async function listenSrt({ host, port, door, most, latencyMs = 120, onErr
       },
     });
     const { field, extensions } = answerTo(asked, latency);
-    const answer = reply({ ...handshake, encryption: keys === undefined ? 0 : keys.size / 8, extensionField: field, mtu: Math.min(handshake.mtu, LARGEST), window: WINDOW, socket: id, extensions }, from, handshake.socket);
+    const answer = reply(
+      {
+        ...handshake,
+        encryption: keys === undefined ? 0 : keys.size / 8,
+        extensionField: field,
+        mtu: Math.min(handshake.mtu, LARGEST),
+        window: WINDOW,
+        socket: id,
+        extensions,
+      },
+      from,
+      handshake.socket,
+    );
     open.set(id, { connection, from: placeOf(from), answer, caller });
     callers.set(caller, id);
     if (timer === undefined) {

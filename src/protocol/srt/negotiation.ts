@@ -1,4 +1,14 @@
-import { EXTENSION, EXTENSION_FIELD, FLAG, type Handshake, readAbilities, readText, type SrtAbilities, type SrtExtension, writeAbilities } from "./handshake.ts";
+import {
+  EXTENSION,
+  EXTENSION_FIELD,
+  FLAG,
+  type Handshake,
+  readAbilities,
+  readText,
+  type SrtAbilities,
+  type SrtExtension,
+  writeAbilities,
+} from "./handshake.ts";
 import type { SrtRejection } from "./rejections.ts";
 
 /** What a caller asks for in its conclusion. */
@@ -29,7 +39,11 @@ export function readWanted({ version, extensions }: Handshake): Wanted | SrtReje
   if (find(EXTENSION.group) !== undefined) return "group";
   const streamId = find(EXTENSION.streamId);
   if (streamId !== undefined && streamId.body.length > LONGEST_STREAM_ID) return "badRequest";
-  return { streamId: streamId === undefined ? "" : readText(streamId.body), abilities, keys: find(EXTENSION.keyRequest)?.body };
+  return {
+    streamId: streamId === undefined ? "" : readText(streamId.body),
+    abilities,
+    keys: find(EXTENSION.keyRequest)?.body,
+  };
 }
 
 /** The longer of what each of the two sides wants (section 4.4), in one direction and the other. */
@@ -39,10 +53,25 @@ export function agree(asked: SrtAbilities, latencyMs: number): { receiver: numbe
 }
 
 /** The extensions of the answer to a conclusion. */
-export function answerTo({ abilities, keys }: Wanted, latency: { receiver: number; sender: number }): { field: number; extensions: SrtExtension[] } {
-  const flags = FLAG.sendsInTime | FLAG.receivesInTime | FLAG.encrypts | FLAG.dropsLate | FLAG.repeatsLosses | (abilities.flags & FLAG.marksResent);
-  const response = { type: EXTENSION.response, body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }) };
+export function answerTo(
+  { abilities, keys }: Wanted,
+  latency: { receiver: number; sender: number },
+): { field: number; extensions: SrtExtension[] } {
+  const flags =
+    FLAG.sendsInTime |
+    FLAG.receivesInTime |
+    FLAG.encrypts |
+    FLAG.dropsLate |
+    FLAG.repeatsLosses |
+    (abilities.flags & FLAG.marksResent);
+  const response = {
+    type: EXTENSION.response,
+    body: writeAbilities({ version: OUR_VERSION, flags, receiverDelay: latency.receiver, senderDelay: latency.sender }),
+  };
   if (keys === undefined) return { field: EXTENSION_FIELD.handshake, extensions: [response] };
   // That they were understood is said by repeating them.
-  return { field: EXTENSION_FIELD.handshake | EXTENSION_FIELD.key, extensions: [response, { type: EXTENSION.keyResponse, body: keys }] };
+  return {
+    field: EXTENSION_FIELD.handshake | EXTENSION_FIELD.key,
+    extensions: [response, { type: EXTENSION.keyResponse, body: keys }],
+  };
 }

@@ -31,7 +31,17 @@ export interface ControlPacket {
 }
 
 /** Types of control packets (3.2). */
-export const CONTROL = { handshake: 0, keepAlive: 1, ack: 2, nak: 3, shutdown: 5, ackAck: 6, dropRequest: 7, peerError: 8, user: 0x7fff } as const;
+export const CONTROL = {
+  handshake: 0,
+  keepAlive: 1,
+  ack: 2,
+  nak: 3,
+  shutdown: 5,
+  ackAck: 6,
+  dropRequest: 7,
+  peerError: 8,
+  user: 0x7fff,
+} as const;
 
 const KEYS: readonly (SrtKeyName | undefined)[] = ["none", "even", "odd", undefined];
 
@@ -42,14 +52,40 @@ export function readPacket(bytes: Buffer): DataPacket | ControlPacket | undefine
   const second = bytes.readUInt32BE(4);
   const timestamp = bytes.readUInt32BE(8);
   const to = bytes.readUInt32BE(12);
-  if (first >= 0x8000_0000) return { kind: "control", type: (first >>> 16) & 0x7fff, subtype: first & 0xffff, info: second, timestamp, to, body: bytes.subarray(HEADER) };
+  if (first >= 0x8000_0000)
+    return {
+      kind: "control",
+      type: (first >>> 16) & 0x7fff,
+      subtype: first & 0xffff,
+      info: second,
+      timestamp,
+      to,
+      body: bytes.subarray(HEADER),
+    };
   const key = KEYS[(second >>> 27) & 3];
   // Both bits of the key are for control packets (3.1). Messages of several packets do not occur in live mode.
   if (key === undefined || second >>> 30 !== 3) return undefined;
-  return { kind: "data", sequence: first, key, resent: (second & 0x0400_0000) !== 0, message: second & 0x03ff_ffff, timestamp, to, payload: bytes.subarray(HEADER) };
+  return {
+    kind: "data",
+    sequence: first,
+    key,
+    resent: (second & 0x0400_0000) !== 0,
+    message: second & 0x03ff_ffff,
+    timestamp,
+    to,
+    payload: bytes.subarray(HEADER),
+  };
 }
 
-export function writeData({ sequence, key, resent, message, timestamp, to, payload }: Omit<DataPacket, "kind">): Buffer {
+export function writeData({
+  sequence,
+  key,
+  resent,
+  message,
+  timestamp,
+  to,
+  payload,
+}: Omit<DataPacket, "kind">): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER + payload.length);
   bytes.writeUInt32BE(sequence, 0);
   bytes.writeUInt32BE(((3 << 30) | (KEYS.indexOf(key) << 27) | (resent ? 1 << 26 : 0) | message) >>> 0, 4);
@@ -59,7 +95,14 @@ export function writeData({ sequence, key, resent, message, timestamp, to, paylo
   return bytes;
 }
 
-export function writeControl({ type, subtype = 0, info = 0, timestamp, to, body = EMPTY }: Pick<ControlPacket, "type" | "timestamp" | "to"> & Partial<ControlPacket>): Buffer {
+export function writeControl({
+  type,
+  subtype = 0,
+  info = 0,
+  timestamp,
+  to,
+  body = EMPTY,
+}: Pick<ControlPacket, "type" | "timestamp" | "to"> & Partial<ControlPacket>): Buffer {
   const bytes = Buffer.allocUnsafe(HEADER + body.length);
   bytes.writeUInt32BE((0x8000_0000 | (type << 16) | subtype) >>> 0, 0);
   bytes.writeUInt32BE(info >>> 0, 4);
@@ -77,7 +120,9 @@ const MOST_WORDS = 360;
 export type LossRange = readonly [first: number, last: number];
 
 export function writeLosses(ranges: readonly LossRange[]): Buffer {
-  const words = ranges.slice(0, MOST_WORDS / 2).flatMap(([first, last]) => (first === last ? [first] : [(first | 0x8000_0000) >>> 0, last]));
+  const words = ranges
+    .slice(0, MOST_WORDS / 2)
+    .flatMap(([first, last]) => (first === last ? [first] : [(first | 0x8000_0000) >>> 0, last]));
   const body = Buffer.allocUnsafe(words.length * 4);
   for (const [i, word] of words.entries()) body.writeUInt32BE(word, i * 4);
   return body;

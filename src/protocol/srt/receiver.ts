@@ -60,7 +60,7 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
   /** What is missing in front of something that is there. */
   function gaps(): LossRange[] {
     const ranges: LossRange[] = [];
-    for (let at = expected; at !== end; ) {
+    for (let at = expected; at !== end;) {
       if (held.has(at)) {
         at = nextSequence(at);
         continue;
@@ -111,7 +111,8 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
     },
     tick(now, roundTrip) {
       if (held.size === 0) return;
-      for (let next = firstHeld(); next !== undefined && now - next.at >= latencyMs; next = firstHeld()) skipTo(next.sequence);
+      for (let next = firstHeld(); next !== undefined && now - next.at >= latencyMs; next = firstHeld())
+        skipTo(next.sequence);
       if (held.size === 0 || now - asked < Math.max(ASK_MS, roundTrip)) return;
       asked = now;
       ask(gaps());
@@ -120,7 +121,8 @@ export function createReceiver({ first, latencyMs, deliver, lost, ask }: Receive
       // Only what is missing at the front: further on it will be missed when its time has come.
       if (distance(expected, from) > 0 || distance(expected, to) < 0 || distance(to, end) <= 0) return;
       // What did come of the range goes out, in its order.
-      for (let next = firstHeld(); next !== undefined && distance(next.sequence, to) >= 0; next = firstHeld()) skipTo(next.sequence);
+      for (let next = firstHeld(); next !== undefined && distance(next.sequence, to) >= 0; next = firstHeld())
+        skipTo(next.sequence);
       skipTo(nextSequence(to));
     },
     flush,

@@ -88,8 +88,12 @@ export function createSender({ first, window, keepMs, transmit, dropped }: Sende
     missing(ranges, now, roundTrip) {
       let looked = 0;
       for (const [from, to] of ranges) {
-        const [begin, end] = [distance(oldest, from) < 0 ? oldest : from, distance(to, next) > 0 ? to : plusSequence(next, -1)];
-        if (distance(from, oldest) > 0 && distance(from, to) >= 0) dropped([from, distance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
+        const [begin, end] = [
+          distance(oldest, from) < 0 ? oldest : from,
+          distance(to, next) > 0 ? to : plusSequence(next, -1),
+        ];
+        if (distance(from, oldest) > 0 && distance(from, to) >= 0)
+          dropped([from, distance(to, oldest) > 0 ? to : plusSequence(oldest, -1)], 0);
         for (let at = begin; distance(at, end) >= 0 && looked < MOST_LOOKED; at = nextSequence(at)) {
           looked++;
           const packet = sent.get(at);

@@ -16,31 +16,63 @@ const octets = (max: number) => fc.uint8Array({ maxLength: max }).map((bytes) =>
 
 test("numbers go on past their end", () => {
   assert.deepEqual([nextSequence(2 ** 31 - 1), plusSequence(0, -1), nextMessage(0x03ff_ffff)], [0, 2 ** 31 - 1, 1]);
-  fc.assert(fc.property(sequence, fc.integer({ min: -(2 ** 29), max: 2 ** 29 }), (from, by) => assert.equal(distance(from, plusSequence(from, by)), by)));
+  fc.assert(
+    fc.property(sequence, fc.integer({ min: -(2 ** 29), max: 2 ** 29 }), (from, by) =>
+      assert.equal(distance(from, plusSequence(from, by)), by),
+    ),
+  );
 });
 
 test("packets are read as they were written, and anything else harms nothing", () => {
-  fc.assert(fc.property(sequence, fc.constantFrom("none" as const, "even" as const, "odd" as const), fc.boolean(), fc.integer({ min: 0, max: 2 ** 26 - 1 }), fc.nat(2 ** 32 - 1), octets(1456), (sequence, key, resent, message, timestamp, payload) => {
-    assert.deepEqual(readPacket(writeData({ sequence, key, resent, message, timestamp, to: 7, payload })), { kind: "data", sequence, key, resent, message, timestamp, to: 7, payload });
-  }));
-  fc.assert(fc.property(fc.array(fc.tuple(sequence, fc.nat(100)), { maxLength: 100 }), (given) => {
-    const ranges = given.map(([from, more]) => [from, plusSequence(from, more)] as const);
-    assert.deepEqual(readLosses(writeLosses(ranges)), ranges);
-  }));
-  fc.assert(fc.property(octets(1600), (bytes) => {
-    const packet = readPacket(bytes);
-    if (packet?.kind !== "control") return;
-    readLosses(packet.body);
-    const handshake = readHandshake({ ...packet, type: CONTROL.handshake });
-    for (const { body } of handshake?.extensions ?? []) {
-      readText(body);
-      readAbilities(body);
-    }
-  }));
+  fc.assert(
+    fc.property(
+      sequence,
+      fc.constantFrom("none" as const, "even" as const, "odd" as const),
+      fc.boolean(),
+      fc.integer({ min: 0, max: 2 ** 26 - 1 }),
+      fc.nat(2 ** 32 - 1),
+      octets(1456),
+      (sequence, key, resent, message, timestamp, payload) => {
+        assert.deepEqual(readPacket(writeData({ sequence, key, resent, message, timestamp, to: 7, payload })), {
+          kind: "data",
+          sequence,
+          key,
+          resent,
+          message,
+          timestamp,
+          to: 7,
+          payload,
+        });
+      },
+    ),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(sequence, fc.nat(100)), { maxLength: 100 }), (given) => {
+      const ranges = given.map(([from, more]) => [from, plusSequence(from, more)] as const);
+      assert.deepEqual(readLosses(writeLosses(ranges)), ranges);
+    }),
+  );
+  fc.assert(
+    fc.property(octets(1600), (bytes) => {
+      const packet = readPacket(bytes);
+      if (packet?.kind !== "control") return;
+      readLosses(packet.body);
+      const handshake = readHandshake({ ...packet, type: CONTROL.handshake });
+      for (const { body } of handshake?.extensions ?? []) {
+        readText(body);
+        readAbilities(body);
+      }
+    }),
+  );
 });
 
 test("handshakes are read as they were written", () => {
-  fc.assert(fc.property(fc.string({ maxLength: 128 }).filter((text) => !text.includes("\0") && text.isWellFormed()), (text) => assert.equal(readText(writeText(text)), text)));
+  fc.assert(
+    fc.property(
+      fc.string({ maxLength: 128 }).filter((text) => !text.includes("\0") && text.isWellFormed()),
+      (text) => assert.equal(readText(writeText(text)), text),
+    ),
+  );
   // As libsrt sends "#!::m" (words whose octets stand the wrong way round).
   assert.equal(readText(Buffer.from("3a3a21230000006d", "hex")), "#!::m");
   const given = asking({ extensions: [abilities(), { type: EXTENSION.streamId, body: writeText("abc") }] });
@@ -52,7 +84,12 @@ function keyMessage(passphrase: string, keys: Buffer[], which: 1 | 2 | 3, salt: 
   const size = keys[0]!.length;
   const kek = pbkdf2Sync(passphrase, salt.subarray(8), 2048, size, "sha1");
   const cipher = createCipheriv(`id-aes${size * 8}-wrap`, kek, Buffer.alloc(8, 0xa6));
-  return Buffer.concat([Buffer.from([0x12, 0x20, 0x29, which, 0, 0, 0, 0, 2, 0, 2, 0, 0, 0, 4, size / 4]), salt, cipher.update(Buffer.concat(keys)), cipher.final()]);
+  return Buffer.concat([
+    Buffer.from([0x12, 0x20, 0x29, which, 0, 0, 0, 0, 2, 0, 2, 0, 0, 0, 4, size / 4]),
+    salt,
+    cipher.update(Buffer.concat(keys)),
+    cipher.final(),
+  ]);
 }
 
 test("keys are opened with the right passphrase, used, and replaced while it runs", async () => {
@@ -74,15 +111,23 @@ test("keys are opened with the right passphrase, used, and replaced while it run
     assert.equal(keys.refresh(keyMessage("right", [first, second], 3, salt)), true);
     assert.equal(keys.crypt("odd", 1, keys.crypt("odd", 1, sealed)!)?.equals(sealed), true);
   }
-  await fc.assert(fc.asyncProperty(fc.nat(55), fc.nat(255), async (at, octet) => {
-    const message = keyMessage("right", [randomBytes(16)], 1, salt);
-    message[at] = octet;
-    await openKeys(message, "right");
-  }), { numRuns: 50 });
+  await fc.assert(
+    fc.asyncProperty(fc.nat(55), fc.nat(255), async (at, octet) => {
+      const message = keyMessage("right", [randomBytes(16)], 1, salt);
+      message[at] = octet;
+      await openKeys(message, "right");
+    }),
+    { numRuns: 50 },
+  );
 });
 
 /** A sender and a receiver with a line between them that loses, delays and turns things round. Time is what the test says. */
-function line(options: { first: number; latencyMs: number; loss: (n: number) => boolean; delay: (n: number) => number }) {
+function line(options: {
+  first: number;
+  latencyMs: number;
+  loss: (n: number) => boolean;
+  delay: (n: number) => number;
+}) {
   const { first, latencyMs, loss, delay } = options;
   let now = 0;
   let n = 0;
@@ -95,13 +140,16 @@ function line(options: { first: number; latencyMs: number; loss: (n: number) => 
   let lost = 0;
   let resent = 0;
   const receiver = createReceiver({
-    first, latencyMs,
+    first,
+    latencyMs,
     deliver: (payload) => void got.push(payload.readUInt32BE(0)),
     lost: (packets) => void (lost += packets),
     ask: (ranges) => send(() => sender.missing(readLosses(writeLosses(ranges)), now, 40)),
   });
   const sender = createSender({
-    first, window: WINDOW, keepMs: latencyMs * 2,
+    first,
+    window: WINDOW,
+    keepMs: latencyMs * 2,
     transmit(packet) {
       if (packet.resent) resent++;
       send(() => receiver.take(packet.sequence, packet.payload, now));
@@ -110,33 +158,60 @@ function line(options: { first: number; latencyMs: number; loss: (n: number) => 
   });
   const step = () => {
     now += 10;
-    for (const packet of underway.splice(0).filter((packet) => packet.at > now || (packet.arrive(), false))) underway.push(packet);
+    for (const packet of underway.splice(0).filter((packet) => packet.at > now || (packet.arrive(), false)))
+      underway.push(packet);
     receiver.tick(now, 40);
     send(() => sender.acknowledged(receiver.expected()));
     sender.tick(now);
   };
-  return { got, lost: () => lost, resent: () => resent, step, sender, receiver, send: (i: number) => (sender.send(Buffer.from([i >>> 24, i >>> 16, i >>> 8, i]), now)) };
+  return {
+    got,
+    lost: () => lost,
+    resent: () => resent,
+    step,
+    sender,
+    receiver,
+    send: (i: number) => sender.send(Buffer.from([i >>> 24, i >>> 16, i >>> 8, i]), now),
+  };
 }
 
 test("what is lost is sent again, and everything arrives in order", () => {
-  fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 99 }), { minLength: 50, maxLength: 50 }), fc.constantFrom(0, 2 ** 31 - 50, 123_456), (dice, first) => {
-    const way = line({ first, latencyMs: 2000, loss: (n) => dice[n % 50]! < 15 && n % 3 !== 0, delay: (n) => 10 + dice[(n * 7) % 50]! / 3 });
-    for (let i = 0; i < 300; i++) {
-      way.send(i);
-      if (i % 3 === 0) way.step();
-    }
-    // Something has to come behind it for the last to be missed.
-    for (let i = 300; i < 700; i++) {
-      if (i % 5 === 0) way.send(i);
-      way.step();
-    }
-    assert.deepEqual([way.got.slice(0, 300), way.lost()], [Array.from({ length: 300 }, (_, i) => i), 0]);
-  }), { numRuns: 60 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 0, max: 99 }), { minLength: 50, maxLength: 50 }),
+      fc.constantFrom(0, 2 ** 31 - 50, 123_456),
+      (dice, first) => {
+        const way = line({
+          first,
+          latencyMs: 2000,
+          loss: (n) => dice[n % 50]! < 15 && n % 3 !== 0,
+          delay: (n) => 10 + dice[(n * 7) % 50]! / 3,
+        });
+        for (let i = 0; i < 300; i++) {
+          way.send(i);
+          if (i % 3 === 0) way.step();
+        }
+        // Something has to come behind it for the last to be missed.
+        for (let i = 300; i < 700; i++) {
+          if (i % 5 === 0) way.send(i);
+          way.step();
+        }
+        assert.deepEqual([way.got.slice(0, 300), way.lost()], [Array.from({ length: 300 }, (_, i) => i), 0]);
+      },
+    ),
+    { numRuns: 60 },
+  );
 });
 
 test("a packet that comes twice while others are missing does not put off their end", () => {
   const got: string[] = [];
-  const receiver = createReceiver({ first: 1, latencyMs: 100, deliver: (payload) => void got.push(String(payload)), lost: () => {}, ask: () => {} });
+  const receiver = createReceiver({
+    first: 1,
+    latencyMs: 100,
+    deliver: (payload) => void got.push(String(payload)),
+    lost: () => {},
+    ask: () => {},
+  });
   receiver.take(2, Buffer.from("two"), 0);
   receiver.take(2, Buffer.from("again"), 90);
   receiver.tick(100, 10);
@@ -146,10 +221,16 @@ test("a packet that comes twice while others are missing does not put off their 
 test("what is missing is asked for at once, and again each round trip, 20 ms at least", () => {
   const asked: number[] = [];
   let now = 1000;
-  const receiver = createReceiver({ first: 1, latencyMs: 10_000, deliver: () => {}, lost: () => {}, ask: (ranges) => {
-    assert.deepEqual(ranges, [[1, 1]]);
-    asked.push(now);
-  } });
+  const receiver = createReceiver({
+    first: 1,
+    latencyMs: 10_000,
+    deliver: () => {},
+    lost: () => {},
+    ask: (ranges) => {
+      assert.deepEqual(ranges, [[1, 1]]);
+      asked.push(now);
+    },
+  });
   receiver.take(2, Buffer.from("two"), now);
   for (now = 1001; now <= 1100; now++) receiver.tick(now, 5);
   assert.deepEqual(asked.slice(0, 4), [1000, 1001, 1021, 1041]);
@@ -159,7 +240,13 @@ test("what is missing is asked for at once, and again each round trip, 20 ms at 
 
 test("what cannot be had is given up after the latency, and counted", () => {
   const way = line({ first: 2 ** 31 - 3, latencyMs: 100, loss: (n) => n === 6, delay: () => 10 });
-  const gone = createReceiver({ first: 10, latencyMs: 100, deliver: () => {}, lost: (packets) => assert.equal(packets, 3), ask: () => {} });
+  const gone = createReceiver({
+    first: 10,
+    latencyMs: 100,
+    deliver: () => {},
+    lost: (packets) => assert.equal(packets, 3),
+    ask: () => {},
+  });
   gone.take(13, Buffer.alloc(4), 0);
   gone.tick(99, 10);
   assert.equal(gone.expected(), 10);
@@ -173,23 +260,45 @@ test("what cannot be had is given up after the latency, and counted", () => {
 });
 
 test("nothing that arrives makes the receiver hold more than its window", () => {
-  const givenUp = fc.option(fc.tuple(fc.integer({ min: -9000, max: 100 }), fc.integer({ min: -100, max: 9000 })), { nil: undefined });
-  fc.assert(fc.property(sequence, fc.array(fc.tuple(fc.oneof(fc.integer({ min: -20_000, max: 20_000 }), fc.integer({ min: 1, max: 3 })), fc.nat(3), givenUp), { maxLength: 300 }), (first, steps) => {
-    let at = first;
-    let delivered = 0;
-    let lost = 0;
-    const receiver = createReceiver({ first, latencyMs: 50, deliver: () => void delivered++, lost: (packets) => void (lost += packets), ask: (ranges) => assert.ok(ranges.length > 0 && ranges.every(([from, to]) => distance(from, to) >= 0)) });
-    for (const [i, [jump, ticks, gone]] of steps.entries()) {
-      at = plusSequence(at, jump);
-      receiver.take(at, Buffer.alloc(1), i * 10);
-      if (gone !== undefined) receiver.giveUp([plusSequence(at, gone[0]), plusSequence(at, gone[1])]);
-      for (let n = 0; n < ticks; n++) receiver.tick(i * 10 + n, 20);
-      assert.ok(receiver.room() >= 0);
-    }
-    receiver.flush();
-    assert.equal(receiver.room(), WINDOW);
-    assert.equal(distance(first, receiver.expected()), (delivered + lost) % 2 ** 31);
-  }), { numRuns: 200 });
+  const givenUp = fc.option(fc.tuple(fc.integer({ min: -9000, max: 100 }), fc.integer({ min: -100, max: 9000 })), {
+    nil: undefined,
+  });
+  fc.assert(
+    fc.property(
+      sequence,
+      fc.array(
+        fc.tuple(
+          fc.oneof(fc.integer({ min: -20_000, max: 20_000 }), fc.integer({ min: 1, max: 3 })),
+          fc.nat(3),
+          givenUp,
+        ),
+        { maxLength: 300 },
+      ),
+      (first, steps) => {
+        let at = first;
+        let delivered = 0;
+        let lost = 0;
+        const receiver = createReceiver({
+          first,
+          latencyMs: 50,
+          deliver: () => void delivered++,
+          lost: (packets) => void (lost += packets),
+          ask: (ranges) => assert.ok(ranges.length > 0 && ranges.every(([from, to]) => distance(from, to) >= 0)),
+        });
+        for (const [i, [jump, ticks, gone]] of steps.entries()) {
+          at = plusSequence(at, jump);
+          receiver.take(at, Buffer.alloc(1), i * 10);
+          if (gone !== undefined) receiver.giveUp([plusSequence(at, gone[0]), plusSequence(at, gone[1])]);
+          for (let n = 0; n < ticks; n++) receiver.tick(i * 10 + n, 20);
+          assert.ok(receiver.room() >= 0);
+        }
+        receiver.flush();
+        assert.equal(receiver.room(), WINDOW);
+        assert.equal(distance(first, receiver.expected()), (delivered + lost) % 2 ** 31);
+      },
+    ),
+    { numRuns: 200 },
+  );
 });
 
 test("what came of a range that is given up goes out, however often it is done", () => {
@@ -197,13 +306,39 @@ test("what came of a range that is given up goes out, however often it is done",
   let lost = 0;
   let octetsOut = 0;
   let now = 0;
-  const connection = createConnection({ address: "192.0.2.1", peer: 1, sequence: 0, window: 64, latencyMs: 120, marksResent: true, keys: undefined, now: () => now, transmit: (bytes) => void (octetsOut += bytes.length), onClose: () => assert.fail("it is over"), onError: (err) => assert.fail(String(err)) });
-  connection.attach({ data: (payload) => void got.push(payload.readUInt32BE(0)), lost: (packets) => void (lost += packets), ended: () => {} });
+  const connection = createConnection({
+    address: "192.0.2.1",
+    peer: 1,
+    sequence: 0,
+    window: 64,
+    latencyMs: 120,
+    marksResent: true,
+    keys: undefined,
+    now: () => now,
+    transmit: (bytes) => void (octetsOut += bytes.length),
+    onClose: () => assert.fail("it is over"),
+    onError: (err) => assert.fail(String(err)),
+  });
+  connection.attach({
+    data: (payload) => void got.push(payload.readUInt32BE(0)),
+    lost: (packets) => void (lost += packets),
+    ended: () => {},
+  });
   for (let begin = 0; begin < 40_000; begin += 8000) {
     for (let n = begin + 1; n <= begin + 8000; n++) {
       const payload = Buffer.alloc(4);
       payload.writeUInt32BE(n);
-      if (n % 8000 !== 0) connection.handle({ kind: "data", sequence: n, key: "none", resent: false, message: 1, timestamp: 0, to: 1, payload });
+      if (n % 8000 !== 0)
+        connection.handle({
+          kind: "data",
+          sequence: n,
+          key: "none",
+          resent: false,
+          message: 1,
+          timestamp: 0,
+          to: 1,
+          payload,
+        });
     }
     const body = Buffer.alloc(8);
     body.writeUInt32BE(begin, 0);
@@ -223,31 +358,58 @@ test("what came of a range that is given up goes out, however often it is done",
 
 test("nothing that a caller sends once it was let in does harm", () => {
   const types = fc.constantFrom(...Object.values(CONTROL), 99);
-  const words = fc.array(fc.oneof(fc.nat(2 ** 32 - 1), fc.integer({ min: 900, max: 1300 }), fc.constant(0x8000_0000 + 1000)), { maxLength: 360 });
-  fc.assert(fc.property(fc.array(fc.tuple(types, fc.nat(5), words, fc.nat(3)), { maxLength: 30 }), (packets) => {
-    let now = 0;
-    let octetsOut = 0;
-    const ends: boolean[] = [];
-    const connection = createConnection({ address: "192.0.2.1", peer: 1, sequence: 1000, window: 64, latencyMs: 120, marksResent: true, keys: undefined, now: () => now, transmit: (bytes) => void (octetsOut += bytes.length), onClose: () => {}, onError: (err) => assert.fail(String(err)) });
-    connection.attach({ data: () => {}, lost: (n) => assert.ok(n > 0), ended: (clean) => void ends.push(clean) });
-    for (const [type, subtype, numbers, ticks] of packets) {
-      const body = Buffer.alloc(numbers.length * 4);
-      for (const [i, word] of numbers.entries()) body.writeUInt32BE(word, i * 4);
-      connection.send(Buffer.alloc(1316));
-      connection.handle({ kind: "control", type, subtype, info: numbers[0] ?? 0, timestamp: 0, to: 1, body });
-      connection.handle({ kind: "data", sequence: (numbers[0] ?? 1000) % 2 ** 31, key: "none", resent: false, message: 1, timestamp: 0, to: 1, payload: body });
-      for (let i = 0; i < ticks; i++) {
-        now += 10;
-        connection.tick();
+  const words = fc.array(
+    fc.oneof(fc.nat(2 ** 32 - 1), fc.integer({ min: 900, max: 1300 }), fc.constant(0x8000_0000 + 1000)),
+    { maxLength: 360 },
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(types, fc.nat(5), words, fc.nat(3)), { maxLength: 30 }), (packets) => {
+      let now = 0;
+      let octetsOut = 0;
+      const ends: boolean[] = [];
+      const connection = createConnection({
+        address: "192.0.2.1",
+        peer: 1,
+        sequence: 1000,
+        window: 64,
+        latencyMs: 120,
+        marksResent: true,
+        keys: undefined,
+        now: () => now,
+        transmit: (bytes) => void (octetsOut += bytes.length),
+        onClose: () => {},
+        onError: (err) => assert.fail(String(err)),
+      });
+      connection.attach({ data: () => {}, lost: (n) => assert.ok(n > 0), ended: (clean) => void ends.push(clean) });
+      for (const [type, subtype, numbers, ticks] of packets) {
+        const body = Buffer.alloc(numbers.length * 4);
+        for (const [i, word] of numbers.entries()) body.writeUInt32BE(word, i * 4);
+        connection.send(Buffer.alloc(1316));
+        connection.handle({ kind: "control", type, subtype, info: numbers[0] ?? 0, timestamp: 0, to: 1, body });
+        connection.handle({
+          kind: "data",
+          sequence: (numbers[0] ?? 1000) % 2 ** 31,
+          key: "none",
+          resent: false,
+          message: 1,
+          timestamp: 0,
+          to: 1,
+          payload: body,
+        });
+        for (let i = 0; i < ticks; i++) {
+          now += 10;
+          connection.tick();
+        }
       }
-    }
-    now += 6000;
-    connection.tick();
-    assert.equal(ends.length, 1);
-    const before = octetsOut;
-    connection.send(Buffer.alloc(1316));
-    connection.tick();
-    connection.close();
-    assert.equal(octetsOut, before);
-  }), { numRuns: 150 });
+      now += 6000;
+      connection.tick();
+      assert.equal(ends.length, 1);
+      const before = octetsOut;
+      connection.send(Buffer.alloc(1316));
+      connection.tick();
+      connection.close();
+      assert.equal(octetsOut, before);
+    }),
+    { numRuns: 150 },
+  );
 });

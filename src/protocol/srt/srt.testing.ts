@@ -1,21 +1,58 @@
 import { createSocket } from "node:dgram";
 import type { TestContext } from "node:test";
-import { EXTENSION, FLAG, type Handshake, HANDSHAKE_TYPE, readHandshake, writeAbilities, writeHandshake } from "./handshake.ts";
+import {
+  EXTENSION,
+  FLAG,
+  type Handshake,
+  HANDSHAKE_TYPE,
+  readHandshake,
+  writeAbilities,
+  writeHandshake,
+} from "./handshake.ts";
 import { listenSrt, type SrtListenerOptions } from "./index.ts";
 import { CONTROL, type ControlPacket, readPacket, writeControl } from "./packets.ts";
 
-export const asking = (rest: Partial<Handshake> = {}): Handshake => ({ version: 5, encryption: 0, extensionField: 5, sequence: 1234, mtu: 1500, window: 8192, type: HANDSHAKE_TYPE.conclusion, socket: 77, cookie: 0, address: Buffer.alloc(16), extensions: [], ...rest });
-export const abilities = (flags = FLAG.sendsInTime | FLAG.marksResent, version = 0x010500) => ({ type: EXTENSION.request, body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }) });
+export const asking = (rest: Partial<Handshake> = {}): Handshake => ({
+  version: 5,
+  encryption: 0,
+  extensionField: 5,
+  sequence: 1234,
+  mtu: 1500,
+  window: 8192,
+  type: HANDSHAKE_TYPE.conclusion,
+  socket: 77,
+  cookie: 0,
+  address: Buffer.alloc(16),
+  extensions: [],
+  ...rest,
+});
+export const abilities = (flags = FLAG.sendsInTime | FLAG.marksResent, version = 0x010500) => ({
+  type: EXTENSION.request,
+  body: writeAbilities({ version, flags, receiverDelay: 0, senderDelay: 300 }),
+});
 
 /** Says what a test wants to a listener, packet by packet. */
 export async function openCallers(t: TestContext, options: Partial<SrtListenerOptions> = {}) {
   const events: string[] = [];
   const listener = await listenSrt({
-    host: "127.0.0.1", port: 0, most: 2, onError: (err) => void events.push(String(err)),
-    door: async ({ streamId }) => (streamId === "no" ? "unauthorized" : {
-      passphrase: "",
-      enter: async () => () => (events.push("in"), { data: (payload) => void events.push(payload.toString()), lost: (n) => void events.push(`lost ${n}`), ended: (clean) => void events.push(clean ? "clean" : "broken") }),
-    }),
+    host: "127.0.0.1",
+    port: 0,
+    most: 2,
+    onError: (err) => void events.push(String(err)),
+    door: async ({ streamId }) =>
+      streamId === "no"
+        ? "unauthorized"
+        : {
+            passphrase: "",
+            enter: async () => () => (
+              events.push("in"),
+              {
+                data: (payload) => void events.push(payload.toString()),
+                lost: (n) => void events.push(`lost ${n}`),
+                ended: (clean) => void events.push(clean ? "clean" : "broken"),
+              }
+            ),
+          },
     ...options,
   });
   t.after(() => listener.close());
@@ -36,7 +73,13 @@ export async function openCallers(t: TestContext, options: Partial<SrtListenerOp
       return readHandshake(answers.slice(before).find(({ type }) => type === CONTROL.handshake)!)!;
     };
     const connect = async (given: Partial<Handshake>) => {
-      const { cookie } = await shake(asking({ version: 4, type: HANDSHAKE_TYPE.induction, ...(given.socket !== undefined && { socket: given.socket }) }));
+      const { cookie } = await shake(
+        asking({
+          version: 4,
+          type: HANDSHAKE_TYPE.induction,
+          ...(given.socket !== undefined && { socket: given.socket }),
+        }),
+      );
       return shake(asking({ cookie, ...given }));
     };
     return { send, shake, connect, answers };
@@ -45,7 +88,7 @@ export async function openCallers(t: TestContext, options: Partial<SrtListenerOp
 }
 
 export async function until(condition: () => boolean): Promise<void> {
-  for (const late = performance.now() + 60_000; !condition(); ) {
+  for (const late = performance.now() + 60_000; !condition();) {
     if (performance.now() > late) throw new Error("waited a minute");
     await new Promise((resolve) => setTimeout(resolve, 5));
   }

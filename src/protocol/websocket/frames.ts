@@ -67,12 +67,20 @@ function headSizeOf(bytes: Buffer): number {
 
 function readHead(bytes: Buffer, size: number, maxPayload: number): Head {
   const [first, second] = bytes as unknown as [number, number];
-  const head = { fin: (first & 0x80) !== 0, opcode: first & 0x0f, masked: (second & 0x80) !== 0, size, length: lengthOf(bytes) };
+  const head = {
+    fin: (first & 0x80) !== 0,
+    opcode: first & 0x0f,
+    masked: (second & 0x80) !== 0,
+    size,
+    length: lengthOf(bytes),
+  };
   // Extensions would give these bits a meaning, and none was agreed on (5.2).
-  if ((first & 0x70) !== 0) throw new WebSocketViolation(CLOSE.protocolError, "a reserved bit is set, and no extension was agreed on");
+  if ((first & 0x70) !== 0)
+    throw new WebSocketViolation(CLOSE.protocolError, "a reserved bit is set, and no extension was agreed on");
   if (!KNOWN.has(head.opcode)) throw new WebSocketViolation(CLOSE.protocolError, `opcode ${head.opcode} is reserved`);
   // 5.5
-  if (head.opcode >= OPCODE.close && (!head.fin || head.length > 125)) throw new WebSocketViolation(CLOSE.protocolError, "a control frame is in fragments or longer than 125 octets");
+  if (head.opcode >= OPCODE.close && (!head.fin || head.length > 125))
+    throw new WebSocketViolation(CLOSE.protocolError, "a control frame is in fragments or longer than 125 octets");
   if (head.length > maxPayload) throw new WebSocketViolation(CLOSE.tooBig, `a frame may have ${maxPayload} octets`);
   return head;
 }
@@ -82,7 +90,8 @@ function lengthOf(bytes: Buffer): number {
   const short = bytes[1]! & 0x7f;
   if (short < 126) return short;
   const length = short === 126 ? BigInt(bytes.readUInt16BE(2)) : bytes.readBigUInt64BE(2);
-  if (length < (short === 126 ? 126n : 65_536n) || length >= 1n << 63n) throw new WebSocketViolation(CLOSE.protocolError, "a length is not encoded as it must be");
+  if (length < (short === 126 ? 126n : 65_536n) || length >= 1n << 63n)
+    throw new WebSocketViolation(CLOSE.protocolError, "a length is not encoded as it must be");
   return Number(length);
 }
 
@@ -92,7 +101,11 @@ function unmask(payload: Buffer, key: Buffer): void {
 }
 
 /** One frame. Servers never mask (5.1); `mask` is for clients. */
-export function encodeFrame(opcode: number, payload: Uint8Array, { fin = true, mask }: { fin?: boolean; mask?: Uint8Array } = {}): Buffer {
+export function encodeFrame(
+  opcode: number,
+  payload: Uint8Array,
+  { fin = true, mask }: { fin?: boolean; mask?: Uint8Array } = {},
+): Buffer {
   const { length } = payload;
   const extra = length < 126 ? 0 : length < 65_536 ? 2 : 8;
   const start = 2 + extra + (mask === undefined ? 0 : 4);

@@ -2,13 +2,28 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { acceptance, acceptOf, readHandshake } from "./handshake.ts";
 
-const headers = { upgrade: "websocket", connection: "keep-alive, Upgrade", "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+const headers = {
+  upgrade: "websocket",
+  connection: "keep-alive, Upgrade",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
 
-test("the example of RFC 6455 1.3", () => assert.equal(acceptOf("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
+test("the example of RFC 6455 1.3", () =>
+  assert.equal(acceptOf("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
 
 test("a handshake is recognised, with the protocols it offers in their order", () => {
-  assert.deepEqual(readHandshake({ method: "GET", headers: { ...headers, upgrade: "WebSocket", "sec-websocket-protocol": "trace-v1, other ,," } }), { ok: true, key: headers["sec-websocket-key"], protocols: ["trace-v1", "other"] });
-  assert.equal(acceptance(headers["sec-websocket-key"], "trace-v1").split("\r\n").at(-3), "Sec-WebSocket-Protocol: trace-v1");
+  assert.deepEqual(
+    readHandshake({
+      method: "GET",
+      headers: { ...headers, upgrade: "WebSocket", "sec-websocket-protocol": "trace-v1, other ,," },
+    }),
+    { ok: true, key: headers["sec-websocket-key"], protocols: ["trace-v1", "other"] },
+  );
+  assert.equal(
+    acceptance(headers["sec-websocket-key"], "trace-v1").split("\r\n").at(-3),
+    "Sec-WebSocket-Protocol: trace-v1",
+  );
   assert.doesNotMatch(acceptance(headers["sec-websocket-key"]), /Protocol:|Extensions/);
 });
 
@@ -24,6 +39,7 @@ for (const [index, [method, wrong, status]] of REFUSED.entries()) {
   test(`what is no handshake is refused: case ${index}`, () => {
     const handshake = readHandshake({ method, headers: wrong });
     assert.equal(handshake.ok ? 101 : handshake.status, status);
-    if (!handshake.ok && status === 426) assert.ok("Sec-WebSocket-Version" in handshake.headers || "Upgrade" in handshake.headers);
+    if (!handshake.ok && status === 426)
+      assert.ok("Sec-WebSocket-Version" in handshake.headers || "Upgrade" in handshake.headers);
   });
 }

@@ -32,7 +32,8 @@ export function createMessageReader({ maxMessage, acceptUnmasked = false }: Mess
   let closed = false;
 
   function read(frame: Frame): SocketEvent | undefined {
-    if (!frame.masked && !acceptUnmasked) throw new WebSocketViolation(CLOSE.protocolError, "a client masks its frames");
+    if (!frame.masked && !acceptUnmasked)
+      throw new WebSocketViolation(CLOSE.protocolError, "a client masks its frames");
     switch (frame.opcode) {
       case OPCODE.close:
         closed = true;
@@ -47,7 +48,11 @@ export function createMessageReader({ maxMessage, acceptUnmasked = false }: Mess
   }
 
   function readData({ opcode, fin, payload }: Frame): SocketEvent | undefined {
-    if ((opcode === OPCODE.continuation) !== (open !== undefined)) throw new WebSocketViolation(CLOSE.protocolError, open === undefined ? "a continuation of nothing" : "a message begins inside another");
+    if ((opcode === OPCODE.continuation) !== (open !== undefined))
+      throw new WebSocketViolation(
+        CLOSE.protocolError,
+        open === undefined ? "a continuation of nothing" : "a message begins inside another",
+      );
     open ??= { opcode, parts: [], size: 0 };
     open.size += payload.length;
     if (open.size > maxMessage) throw new WebSocketViolation(CLOSE.tooBig, `a message may have ${maxMessage} octets`);
@@ -74,7 +79,8 @@ export function createMessageReader({ maxMessage, acceptUnmasked = false }: Mess
 
 function readClose(payload: Buffer): SocketEvent {
   if (payload.length === 0) return { kind: "close", reason: "" };
-  if (payload.length === 1 || !mayBeSent(payload.readUInt16BE())) throw new WebSocketViolation(CLOSE.protocolError, "a close frame without a valid code");
+  if (payload.length === 1 || !mayBeSent(payload.readUInt16BE()))
+    throw new WebSocketViolation(CLOSE.protocolError, "a close frame without a valid code");
   return { kind: "close", code: payload.readUInt16BE(), reason: decode(payload.subarray(2)) };
 }
 

@@ -20,4 +20,5 @@ export const CLOSE = {
 } as const;
 
 /** Codes that may stand in a Close frame: those defined for it and those left to libraries and applications (RFC 6455 7.4). */
-export const mayBeSent = (code: number): boolean => (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
+export const mayBeSent = (code: number): boolean =>
+  (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);

@@ -28,7 +28,11 @@ export function normaliseCueText(text: string): string | undefined {
     }
   }
   if (out.length > MAX_CUE_TEXT) return undefined;
-  return out.split("\n").map((line) => line.trimEnd()).filter((line) => line.trim() !== "").join("\n");
+  return out
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .filter((line) => line.trim() !== "")
+    .join("\n");
 }
 
 /** "-->" ends a cue wherever it stands, also where an annotation makes it. */

@@ -7,7 +7,10 @@ export function formatVtt({ cues, styles, regions }: Captions): string {
     "WEBVTT",
     ...styles.map((css) => `STYLE\n${css}`),
     ...regions.map((settings) => `REGION\n${settings.replaceAll(" ", "\n")}`),
-    ...cues.map(({ id, start, end, settings, text }) => `${id === undefined ? "" : `${id}\n`}${formatTime(start)} --> ${formatTime(end)}${settings === undefined ? "" : ` ${settings}`}\n${text}`),
+    ...cues.map(
+      ({ id, start, end, settings, text }) =>
+        `${id === undefined ? "" : `${id}\n`}${formatTime(start)} --> ${formatTime(end)}${settings === undefined ? "" : ` ${settings}`}\n${text}`,
+    ),
   ];
   return `${blocks.join("\n\n")}\n`;
 }

@@ -14,7 +14,8 @@ export function readCaptions(bytes: Uint8Array): CaptionsReading {
 
 /** UTF-8 with or without a byte order mark, or UTF-16 with one: editors on Windows save that as "Unicode". A NUL is replaced as WebVTT 6.1 says. */
 function decode(bytes: Uint8Array): string | undefined {
-  const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
+  const encoding =
+    bytes[0] === 0xff && bytes[1] === 0xfe ? "utf-16le" : bytes[0] === 0xfe && bytes[1] === 0xff ? "utf-16be" : "utf-8";
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes).replaceAll("\0", "\ufffd");
   } catch {

@@ -21,7 +21,11 @@ export function parseSrt(text: string): CaptionsReading {
     const began = lines.number();
     const body: string[] = [];
     let size = 0;
-    for (let next = lines.peek(); next !== undefined && next.trim() !== "" && !BEGINS_CUE.test(next); next = lines.peek()) {
+    for (
+      let next = lines.peek();
+      next !== undefined && next.trim() !== "" && !BEGINS_CUE.test(next);
+      next = lines.peek()
+    ) {
       lines.take();
       if (size <= MAX_CUE_TEXT) body.push(next);
       size += next.length + 1;
@@ -34,9 +38,25 @@ export function parseSrt(text: string): CaptionsReading {
       skipped = { count: (skipped?.count ?? 0) + 1, line: skipped?.line ?? began };
       continue;
     }
-    if (normal !== "" && cues.push({ start: timing.start, end: timing.end, ...(AT_TOP.test(raw) && { settings: "line:0" }), text: normal }) > MAX_CUES) return { ok: false, why: `it has more than ${MAX_CUES} cues` };
+    if (
+      normal !== "" &&
+      cues.push({
+        start: timing.start,
+        end: timing.end,
+        ...(AT_TOP.test(raw) && { settings: "line:0" }),
+        text: normal,
+      }) > MAX_CUES
+    )
+      return { ok: false, why: `it has more than ${MAX_CUES} cues` };
   }
-  if (cues.length === 0) return { ok: false, why: skipped === undefined ? "it is neither WebVTT, which begins with WEBVTT, nor SubRip" : `none of its cues has times that can be read (line ${skipped.line})` };
+  if (cues.length === 0)
+    return {
+      ok: false,
+      why:
+        skipped === undefined
+          ? "it is neither WebVTT, which begins with WEBVTT, nor SubRip"
+          : `none of its cues has times that can be read (line ${skipped.line})`,
+    };
   cues.sort((a, b) => a.start - b.start);
   return { ok: true, captions: { cues, styles: [], regions: [] }, skipped };
 }

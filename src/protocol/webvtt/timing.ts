@@ -27,7 +27,10 @@ function parseTime(text: string): { ms: number; rest: string } | undefined {
   if (found === null) return undefined;
   const [whole, hours = "0", minutes = "", seconds = "", fraction = ""] = found;
   if (Number(minutes) > 59 || Number(seconds) > 59) return undefined;
-  return { ms: ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, "0")), rest: text.slice(whole.length) };
+  return {
+    ms: ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, "0")),
+    rest: text.slice(whole.length),
+  };
 }
 
 /** `00:00:01.000`: hours of two digits or more. */

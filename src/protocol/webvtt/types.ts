@@ -20,7 +20,9 @@ export interface Cue {
 }
 
 /** `skipped`: how many cues could not be read, and in which line the first of them begins. */
-export type CaptionsReading = { ok: true; captions: Captions; skipped: { count: number; line: number } | undefined } | { ok: false; why: string };
+export type CaptionsReading =
+  | { ok: true; captions: Captions; skipped: { count: number; line: number } | undefined }
+  | { ok: false; why: string };
 
 /** Ten hours of a cue a second, and some. A file with more is none that somebody means to be read. */
 export const MAX_CUES = 50_000;

@@ -30,7 +30,8 @@ export function parseVtt(text: string): CaptionsReading {
     if (block.kind === "cue") {
       const cue = makeCue(block);
       if (cue === undefined) skipped = { count: (skipped?.count ?? 0) + 1, line: skipped?.line ?? block.line };
-      else if (cue.text !== "" && cues.push(cue) > MAX_CUES) return { ok: false, why: `it has more than ${MAX_CUES} cues` };
+      else if (cue.text !== "" && cues.push(cue) > MAX_CUES)
+        return { ok: false, why: `it has more than ${MAX_CUES} cues` };
       continue;
     }
     const body = block.kind === "REGION" ? regionSettings(block.text) : harmlessStyle(block.text);
@@ -41,7 +42,9 @@ export function parseVtt(text: string): CaptionsReading {
   return { ok: true, captions: { cues, styles, regions }, skipped };
 }
 
-type Block = { kind: "STYLE" | "REGION"; text: string } | { kind: "cue"; line: number; id: string; timing: Timing | undefined; text: string };
+type Block =
+  | { kind: "STYLE" | "REGION"; text: string }
+  | { kind: "cue"; line: number; id: string; timing: Timing | undefined; text: string };
 
 /** The next one that is a cue, a style or a region (6.2). */
 function readBlock(lines: Lines): Block | undefined {
@@ -81,8 +84,15 @@ function makeCue({ id, timing, text }: Extract<Block, { kind: "cue" }>): Cue | u
   const normal = text.length > MAX_CUE_TEXT ? undefined : normaliseCueText(text);
   if (timing === undefined || normal === undefined) return undefined;
   const settings = cueSettings(timing.rest);
-  return { ...(id.trim() !== "" && id.length <= 200 && { id: id.trim() }), start: timing.start, end: timing.end, ...(settings !== "" && { settings }), text: normal };
+  return {
+    ...(id.trim() !== "" && id.length <= 200 && { id: id.trim() }),
+    start: timing.start,
+    end: timing.end,
+    ...(settings !== "" && { settings }),
+    text: normal,
+  };
 }
 
 /** A style that fetches, or hides what it does behind escapes, is none for strangers' pages. */
-const harmlessStyle = (css: string): string => (/url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim());
+const harmlessStyle = (css: string): string =>
+  /url\s*\(|@import|image\s*\(|image-set|\\|</i.test(css) ? "" : css.trim();

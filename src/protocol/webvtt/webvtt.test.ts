@@ -18,18 +18,59 @@ const normal = (text: string) => formatVtt(read(text));
 
 test("WebVTT comes out sorted, with what players know, and without comments and the header's metadata", () => {
   const text = [
-    "\ufeffWEBVTT - a film", "X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000", "", "NOTE by me", "and you", "", "STYLE", "::cue { color: red }", "", "REGION", "id:fred width:40%", "lines:3 shout:loud", "",
-    "late", "1:00:03.000 --> 1:00:04.250 line:-1 align:middle nonsense position:10%,line-left", "<v Bob>Hi</v>", "there", "", "00:01.000 --> 00:02.000", "first",
+    "\ufeffWEBVTT - a film",
+    "X-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:900000",
+    "",
+    "NOTE by me",
+    "and you",
+    "",
+    "STYLE",
+    "::cue { color: red }",
+    "",
+    "REGION",
+    "id:fred width:40%",
+    "lines:3 shout:loud",
+    "",
+    "late",
+    "1:00:03.000 --> 1:00:04.250 line:-1 align:middle nonsense position:10%,line-left",
+    "<v Bob>Hi</v>",
+    "there",
+    "",
+    "00:01.000 --> 00:02.000",
+    "first",
   ].join("\r\n");
-  assert.equal(normal(text), [
-    "WEBVTT", "", "STYLE", "::cue { color: red }", "", "REGION", "id:fred", "width:40%", "lines:3", "",
-    "00:00:01.000 --> 00:00:02.000", "first", "", "late", "01:00:03.000 --> 01:00:04.250 line:-1 align:center position:10%,line-left", "<v Bob>Hi</v>", "there", "",
-  ].join("\n"));
+  assert.equal(
+    normal(text),
+    [
+      "WEBVTT",
+      "",
+      "STYLE",
+      "::cue { color: red }",
+      "",
+      "REGION",
+      "id:fred",
+      "width:40%",
+      "lines:3",
+      "",
+      "00:00:01.000 --> 00:00:02.000",
+      "first",
+      "",
+      "late",
+      "01:00:03.000 --> 01:00:04.250 line:-1 align:center position:10%,line-left",
+      "<v Bob>Hi</v>",
+      "there",
+      "",
+    ].join("\n"),
+  );
 });
 
 test("SubRip becomes WebVTT: commas, fonts, overrides, arrows and bare signs in the text", () => {
-  const text = "1\n00:00:01,500 --> 00:00:02,500 X1:1 X2:2\n{\\an8}<font color=\"red\">A & B</font> --> <i>c</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n>> 1 < 2\n3\n00:00:05,000 --> 00:00:06,000\nlast";
-  assert.equal(normal(text), "WEBVTT\n\n00:00:01.500 --> 00:00:02.500 line:0\nA &amp; B --&gt; <i>c</i>\n\n00:00:03.000 --> 00:00:04.000\n&gt;&gt; 1 &lt; 2\n\n00:00:05.000 --> 00:00:06.000\nlast\n");
+  const text =
+    '1\n00:00:01,500 --> 00:00:02,500 X1:1 X2:2\n{\\an8}<font color="red">A & B</font> --> <i>c</i>\n\n2\n00:00:03,000 --> 00:00:04,000\n>> 1 < 2\n3\n00:00:05,000 --> 00:00:06,000\nlast';
+  assert.equal(
+    normal(text),
+    "WEBVTT\n\n00:00:01.500 --> 00:00:02.500 line:0\nA &amp; B --&gt; <i>c</i>\n\n00:00:03.000 --> 00:00:04.000\n&gt;&gt; 1 &lt; 2\n\n00:00:05.000 --> 00:00:06.000\nlast\n",
+  );
 });
 
 test("cue text keeps the tags, times and entities of WebVTT; others go, and signs are text", () => {
@@ -42,7 +83,8 @@ test("cue text keeps the tags, times and entities of WebVTT; others go, and sign
     ["a\u0007\u001bb", "ab"],
     ["<font>\nx\n</font>", "x"],
   ];
-  for (const [given, expected] of cases) assert.equal(read(`WEBVTT\n\n00:01.000 --> 00:02.000\n${given}\n`).cues[0]?.text, expected, given);
+  for (const [given, expected] of cases)
+    assert.equal(read(`WEBVTT\n\n00:01.000 --> 00:02.000\n${given}\n`).cues[0]?.text, expected, given);
 });
 
 test("an annotation cannot end the cue it stands in", () => {
@@ -50,11 +92,21 @@ test("an annotation cannot end the cue it stands in", () => {
 });
 
 test("styles that fetch or hide something are left out", () => {
-  for (const css of ["::cue { background: url(http://x) }", "@import 'x'", "::cue { background: u\\72l(x) }", "</style><script>"]) assert.deepEqual(read(`WEBVTT\n\nSTYLE\n${css}\n\n00:01.000 --> 00:02.000\nx`).styles, [], css);
+  for (const css of [
+    "::cue { background: url(http://x) }",
+    "@import 'x'",
+    "::cue { background: u\\72l(x) }",
+    "</style><script>",
+  ])
+    assert.deepEqual(read(`WEBVTT\n\nSTYLE\n${css}\n\n00:01.000 --> 00:02.000\nx`).styles, [], css);
 });
 
 test("cues that cannot be read are counted, and the first is named by its line", () => {
-  const reading = readCaptions(Buffer.from("WEBVTT\n\n00:01.000 --> 00:02.000\ngood\n\n00:05.000 --> 00:04.000\nbackwards\n\n99:99.000 --> 100:00.000\nno such minute\n"));
+  const reading = readCaptions(
+    Buffer.from(
+      "WEBVTT\n\n00:01.000 --> 00:02.000\ngood\n\n00:05.000 --> 00:04.000\nbackwards\n\n99:99.000 --> 100:00.000\nno such minute\n",
+    ),
+  );
   assert.deepEqual(reading.ok && reading.skipped, { count: 2, line: 6 });
   assert.match(why("WEBVTT\n\n00:05.000 --> 00:04.000\nbackwards"), /line 3/);
   assert.match(why("1\n00:05,000 --> 00:04,000\nbackwards"), /line 2/);
@@ -62,10 +114,12 @@ test("cues that cannot be read are counted, and the first is named by its line",
 });
 
 test("what is neither is refused, and in whatever encoding it is that is not ours", () => {
-  for (const text of ["", "  \n", "hello", "{}", "WEBVTTX\n\n", "<html>", "\u0000\u0001\u0002", "#EXTM3U\nhttp://x"]) why(text);
+  for (const text of ["", "  \n", "hello", "{}", "WEBVTTX\n\n", "<html>", "\u0000\u0001\u0002", "#EXTM3U\nhttp://x"])
+    why(text);
   assert.match(why(Buffer.from([0x57, 0xe9, 0x20])), /UTF-8/);
   const text = "WEBVTT\n\n00:01.000 --> 00:02.000\nGrüße\n";
-  for (const bytes of [Buffer.from(`\ufeff${text}`, "utf16le"), Buffer.from(`\ufeff${text}`, "utf16le").swap16()]) assert.equal(read(bytes).cues[0]?.text, "Grüße");
+  for (const bytes of [Buffer.from(`\ufeff${text}`, "utf16le"), Buffer.from(`\ufeff${text}`, "utf16le").swap16()])
+    assert.equal(read(bytes).cues[0]?.text, "Grüße");
   assert.equal(read("WEBVTT\n\n00:01.000 --> 00:02.000\na\u0000b").cues[0]?.text, "a\ufffdb");
 });
 
@@ -76,20 +130,81 @@ test("times of all forms, and none of others", () => {
   };
   assert.deepEqual(times("00:01.000 --> 00:02.000"), [1000, 2000]);
   assert.deepEqual(times("00:00:01,5-->123456:00:02.050 x"), [1500, 444441602050]);
-  for (const line of ["", "-->", "1.000 --> 2.000", "00:60.000 --> 01:00.000", "60:00.000 --> 61:00.000", "00:01.000 -> 00:02.000", "00:01.0000 --> 00:02.000", "00:02.000 --> 00:02.000", "x 00:01.000 --> 00:02.000", "00:01.000 x --> 00:02.000", `00:01.000 --> 00:02.000${" ".repeat(1000)}`]) assert.equal(times(line), undefined, line);
+  for (const line of [
+    "",
+    "-->",
+    "1.000 --> 2.000",
+    "00:60.000 --> 01:00.000",
+    "60:00.000 --> 61:00.000",
+    "00:01.000 -> 00:02.000",
+    "00:01.0000 --> 00:02.000",
+    "00:02.000 --> 00:02.000",
+    "x 00:01.000 --> 00:02.000",
+    "00:01.000 x --> 00:02.000",
+    `00:01.000 --> 00:02.000${" ".repeat(1000)}`,
+  ])
+    assert.equal(times(line), undefined, line);
 });
 
 test("a file with more cues than anybody reads is refused, and one cue that is longer than anybody reads is left out", () => {
   assert.match(why(`WEBVTT\n\n${"00:01.000 --> 00:02.000\nx\n\n".repeat(MAX_CUES + 1)}`), /more than 50000/);
   assert.match(why("00:01,000 --> 00:02,000\nx\n\n".repeat(MAX_CUES + 1)), /more than 50000/);
-  const reading = readCaptions(Buffer.from(`WEBVTT\n\n00:01.000 --> 00:02.000\n${"x".repeat(10_001)}\n\n00:02.000 --> 00:03.000\n${"<".repeat(9000)}\n\n00:03.000 --> 00:04.000\nx`));
+  const reading = readCaptions(
+    Buffer.from(
+      `WEBVTT\n\n00:01.000 --> 00:02.000\n${"x".repeat(10_001)}\n\n00:02.000 --> 00:03.000\n${"<".repeat(9000)}\n\n00:03.000 --> 00:04.000\nx`,
+    ),
+  );
   assert.deepEqual(reading.ok && [reading.captions.cues.length, reading.skipped], [1, { count: 2, line: 3 }]);
 });
 
 /** Pieces that captions, and attacks on their readers, are made of. */
-const piece = fc.constantFrom("WEBVTT", "\n", "\n\n", "\r\n", "\r", "-->", " --> ", "00:01.000", "00:00:02,500", "1", "STYLE\n", "REGION\n", "NOTE ", "id:x", "line:0", "align:middle", "<", ">", "&", "&amp;", "<b>", "</b>", "<v Bob-->", "<c.a.b>", "<font>", "{\\an8}", "\0", "\ufeff", "\t", "text", "::cue{}", "url(", "é", "😀", "\u2028", "\u0007");
-const soup = fc.array(fc.oneof({ weight: 8, arbitrary: piece }, { weight: 1, arbitrary: fc.string() }), { maxLength: 60 }).map((pieces) => pieces.join(""));
-const cueSoup = fc.array(soup.map((text) => `00:01.000 --> 00:02.000 ${text}`), { maxLength: 5 }).map((cues) => cues.join("\n\n"));
+const piece = fc.constantFrom(
+  "WEBVTT",
+  "\n",
+  "\n\n",
+  "\r\n",
+  "\r",
+  "-->",
+  " --> ",
+  "00:01.000",
+  "00:00:02,500",
+  "1",
+  "STYLE\n",
+  "REGION\n",
+  "NOTE ",
+  "id:x",
+  "line:0",
+  "align:middle",
+  "<",
+  ">",
+  "&",
+  "&amp;",
+  "<b>",
+  "</b>",
+  "<v Bob-->",
+  "<c.a.b>",
+  "<font>",
+  "{\\an8}",
+  "\0",
+  "\ufeff",
+  "\t",
+  "text",
+  "::cue{}",
+  "url(",
+  "é",
+  "😀",
+  "\u2028",
+  "\u0007",
+);
+const soup = fc
+  .array(fc.oneof({ weight: 8, arbitrary: piece }, { weight: 1, arbitrary: fc.string() }), { maxLength: 60 })
+  .map((pieces) => pieces.join(""));
+const cueSoup = fc
+  .array(
+    soup.map((text) => `00:01.000 --> 00:02.000 ${text}`),
+    { maxLength: 5 },
+  )
+  .map((cues) => cues.join("\n\n"));
 
 /** What WebVTT 4.1 demands of a file, seen without the parser. */
 function checkFile(text: string): void {
@@ -98,14 +213,20 @@ function checkFile(text: string): void {
   let last = 0;
   for (const block of blocks) {
     const lines = block.split("\n");
-    assert.ok(lines.every((line) => line !== ""), JSON.stringify(block));
+    assert.ok(
+      lines.every((line) => line !== ""),
+      JSON.stringify(block),
+    );
     const arrows = lines.flatMap((line, i) => (line.includes("-->") ? [i] : []));
     if (arrows.length === 0) {
       assert.match(lines[0]!, /^(STYLE|REGION)$/);
       continue;
     }
     assert.ok(arrows.length === 1 && arrows[0]! <= 1, JSON.stringify(block));
-    const [, start, end] = /^(\d\d+:[0-5]\d:[0-5]\d\.\d{3}) --> (\d\d+:[0-5]\d:[0-5]\d\.\d{3})(?: [a-z]+:[^\s]+)*$/.exec(lines[arrows[0]!]!) ?? [];
+    const [, start, end] =
+      /^(\d\d+:[0-5]\d:[0-5]\d\.\d{3}) --> (\d\d+:[0-5]\d:[0-5]\d\.\d{3})(?: [a-z]+:[^\s]+)*$/.exec(
+        lines[arrows[0]!]!,
+      ) ?? [];
     const ms = (time = "") => time.split(":").reduce((sum, part) => sum * 60 + Number(part) * 1000, 0);
     assert.ok(start !== undefined && ms(end) > ms(start), JSON.stringify(block));
     assert.ok(Math.round(ms(start)) >= last);
@@ -114,17 +235,25 @@ function checkFile(text: string): void {
 }
 
 test("whatever comes, it is refused with a reason, or what comes out is WebVTT that is read again as it was", () => {
-  for (const arbitrary of [soup, soup.map((text) => `WEBVTT\n\n${text}`), cueSoup, cueSoup.map((text) => `WEBVTT\n${text}`)]) {
-    fc.assert(fc.property(arbitrary, (text) => {
-      const reading = readCaptions(Buffer.from(text));
-      if (!reading.ok) return assert.ok(reading.why.length < 200);
-      const out = formatVtt(reading.captions);
-      checkFile(out);
-      const again = readCaptions(Buffer.from(out));
-      assert.ok(again.ok && again.skipped === undefined);
-      assert.deepEqual(again.captions, reading.captions);
-      assert.equal(formatVtt(again.captions), out);
-    }), { numRuns: 500 });
+  for (const arbitrary of [
+    soup,
+    soup.map((text) => `WEBVTT\n\n${text}`),
+    cueSoup,
+    cueSoup.map((text) => `WEBVTT\n${text}`),
+  ]) {
+    fc.assert(
+      fc.property(arbitrary, (text) => {
+        const reading = readCaptions(Buffer.from(text));
+        if (!reading.ok) return assert.ok(reading.why.length < 200);
+        const out = formatVtt(reading.captions);
+        checkFile(out);
+        const again = readCaptions(Buffer.from(out));
+        assert.ok(again.ok && again.skipped === undefined);
+        assert.deepEqual(again.captions, reading.captions);
+        assert.equal(formatVtt(again.captions), out);
+      }),
+      { numRuns: 500 },
+    );
   }
 });
 

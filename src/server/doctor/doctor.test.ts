@@ -19,10 +19,19 @@ function world(table: Record<string, unknown[] | string>): Lookups {
     return found;
   };
   const of = (type: string) => (name: string) => resolve(name, type) as Promise<never[]>;
-  return { resolve, resolve4: of("A"), resolve6: of("AAAA"), resolveTxt: of("TXT"), resolveMx: of("MX"), query: async () => Promise.reject(new Error("not asked here")), close() {} };
+  return {
+    resolve,
+    resolve4: of("A"),
+    resolve6: of("AAAA"),
+    resolveTxt: of("TXT"),
+    resolveMx: of("MX"),
+    query: async () => Promise.reject(new Error("not asked here")),
+    close() {},
+  };
 }
 
-const brief = (findings: { check: string; status: string; found?: string }[]) => findings.map(({ check, status, found }) => `${status} ${check}${found === undefined ? "" : `: ${found}`}`);
+const brief = (findings: { check: string; status: string; found?: string }[]) =>
+  findings.map(({ check, status, found }) => `${status} ${check}${found === undefined ? "" : `: ${found}`}`);
 
 async function listening(t: TestContext, greeting: string): Promise<number> {
   const server = createServer((socket) => void socket.on("error", () => {}).end(greeting)).listen(0, "127.0.0.1");
@@ -33,7 +42,11 @@ async function listening(t: TestContext, greeting: string): Promise<number> {
 
 describe("the doctor", () => {
   test("warns about up to ten paused destinations, with end time and reason", () => {
-    const pause = (destination: string) => ({ destination, until: new Date(Date.UTC(2026, 0, 5, 12)), why: "connection refused" });
+    const pause = (destination: string) => ({
+      destination,
+      until: new Date(Date.UTC(2026, 0, 5, 12)),
+      why: "connection refused",
+    });
     assert.deepEqual(brief(pauseFindings([pause("gone.example"), pause("*smart-host")])), [
       "warning delivery to gone.example: paused until 2026-01-05T12:00:00.000Z, because connection refused",
       "warning delivery to the smart host: paused until 2026-01-05T12:00:00.000Z, because connection refused",
@@ -42,47 +55,97 @@ describe("the doctor", () => {
   });
 
   test("delegation: ours, partly, another's, nobody's, private", async () => {
-    const ask = (zone: string, ns?: string[] | string) => delegationOf(zone, ["ns1.us.net", "ns2.us.net"], world(ns === undefined ? {} : { [`${zone} NS`]: ns })).then(brief);
-    assert.deepEqual(await ask("a.org", ["NS1.us.net", "ns2.us.net"]), ["ok delegation of a.org: ns1.us.net, ns2.us.net"]);
+    const ask = (zone: string, ns?: string[] | string) =>
+      delegationOf(zone, ["ns1.us.net", "ns2.us.net"], world(ns === undefined ? {} : { [`${zone} NS`]: ns })).then(
+        brief,
+      );
+    assert.deepEqual(await ask("a.org", ["NS1.us.net", "ns2.us.net"]), [
+      "ok delegation of a.org: ns1.us.net, ns2.us.net",
+    ]);
     assert.match((await ask("a.org", ["ns1.us.net", "ns9.them.net"]))[0]!, /^warning .*ns9\.them\.net/);
     assert.match((await ask("a.org", ["ns9.them.net"]))[0]!, /^error .*ns9\.them\.net/);
     assert.match((await ask("a.org"))[0]!, /^error .*nobody knows/);
     assert.match((await ask("a.test"))[0]!, /^ok .*private/);
-    assert.match(brief(await allOf({ x: () => delegationOf("a.org", [], world({ "a.org NS": "ESERVFAIL" })) }))[0]!, /^warning x: could not be looked at: .*ESERVFAIL/);
+    assert.match(
+      brief(await allOf({ x: () => delegationOf("a.org", [], world({ "a.org NS": "ESERVFAIL" })) }))[0]!,
+      /^warning x: could not be looked at: .*ESERVFAIL/,
+    );
   });
 
   test("records: each as it is seen, and what stands against them", async () => {
-    const record = (type: "MX" | "TXT", name: string, content: string, priority: number | null = null) => ({ name, type, content, priority, ttl: 1 });
+    const record = (type: "MX" | "TXT", name: string, content: string, priority: number | null = null) => ({
+      name,
+      type,
+      content,
+      priority,
+      ttl: 1,
+    });
     const findings = await recordsOf("a.org", [], {
       look: async () => ({
         status: "misconfigured",
         records: [
           { record: record("MX", "a.org", "mx1.us.net", 10), state: "right", found: [], seen: [] },
-          { record: record("TXT", "a.org", '"v=spf1 include:_spf.us.net ~all"'), state: "wrong", found: ["v=spf1 -all"], seen: [] },
+          {
+            record: record("TXT", "a.org", '"v=spf1 include:_spf.us.net ~all"'),
+            state: "wrong",
+            found: ["v=spf1 -all"],
+            seen: [],
+          },
           { record: record("TXT", "k1._domainkey.a.org", '"v=DKIM1; p=x"'), state: "missing", found: [], seen: [] },
-          { record: record("TXT", "k2._domainkey.a.org", '"v=DKIM1; p=y"'), state: "failed", found: [], seen: [{ resolver: "r", state: "failed", found: [], reason: "SERVFAIL" }] },
+          {
+            record: record("TXT", "k2._domainkey.a.org", '"v=DKIM1; p=y"'),
+            state: "failed",
+            found: [],
+            seen: [{ resolver: "r", state: "failed", found: [], reason: "SERVFAIL" }],
+          },
         ],
         conflicts: [{ record: record("MX", "a.org", "mx.them.net", 5), kind: "foreignMx", message: "elsewhere" }],
       }),
     });
-    assert.deepEqual(brief(findings), ["ok MX mx1.us.net: a.org MX 10 mx1.us.net", "error SPF: v=spf1 -all", "error DKIM k1", "warning DKIM k2: not looked up: SERVFAIL", "error MX: elsewhere"]);
+    assert.deepEqual(brief(findings), [
+      "ok MX mx1.us.net: a.org MX 10 mx1.us.net",
+      "error SPF: v=spf1 -all",
+      "error DKIM k1",
+      "warning DKIM k2: not looked up: SERVFAIL",
+      "error MX: elsewhere",
+    ]);
     assert.ok(findings.slice(1).every(({ fix }) => fix !== undefined));
   });
 
   test("DMARC: of the name, else of its domain; weak, doubled and missing ones", async () => {
     const ask = (table: Record<string, string[][]>) => dmarcOf("mail.a.org", "a.org", world(table)).then(brief);
-    assert.match((await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!, /^ok DMARC: _dmarc\.a\.org: v=DMARC1; p=reject/);
-    assert.match((await ask({ "_dmarc.mail.a.org TXT": [["v=DMARC1; p=none"]], "_dmarc.a.org TXT": [["v=DMARC1; p=reject"]] }))[0]!, /^warning .*p=none/);
-    assert.match((await ask({ "_dmarc.a.org TXT": [["v=DMARC1; p=none"], ["v=DMARC1; p=reject"]] }))[0]!, /^error .*2 records/);
+    assert.match(
+      (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!,
+      /^ok DMARC: _dmarc\.a\.org: v=DMARC1; p=reject/,
+    );
+    assert.match(
+      (
+        await ask({ "_dmarc.mail.a.org TXT": [["v=DMARC1; p=none"]], "_dmarc.a.org TXT": [["v=DMARC1; p=reject"]] })
+      )[0]!,
+      /^warning .*p=none/,
+    );
+    assert.match(
+      (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; p=none"], ["v=DMARC1; p=reject"]] }))[0]!,
+      /^error .*2 records/,
+    );
     assert.deepEqual(await ask({ "_dmarc.a.org TXT": [["something"]] }), ["warning DMARC"]);
   });
 
   test("hosts: without an address, without anybody there, with somebody else there, and as they should be", async (t) => {
     const at = { "mx.us.net A": ["127.0.0.1"] };
     assert.deepEqual(brief(await mailHostOf("mx.us.net", world({}))), ["error address of mx.us.net: none"]);
-    assert.match(brief(await mailHostOf("mx.us.net", world(at), 1))[1]!, /^error port 1 of mx\.us\.net \(127\.0\.0\.1\): ECONNREFUSED/);
-    assert.match(brief(await mailHostOf("mx.us.net", world(at), await listening(t, "SSH-2.0-x\r\n")))[1]!, /^error .*SSH-2\.0/);
-    assert.match(brief(await mailHostOf("mx.us.net", world(at), await listening(t, "220 mx.us.net ESMTP\r\n")))[1]!, /^ok .*220 mx\.us\.net/);
+    assert.match(
+      brief(await mailHostOf("mx.us.net", world(at), 1))[1]!,
+      /^error port 1 of mx\.us\.net \(127\.0\.0\.1\): ECONNREFUSED/,
+    );
+    assert.match(
+      brief(await mailHostOf("mx.us.net", world(at), await listening(t, "SSH-2.0-x\r\n")))[1]!,
+      /^error .*SSH-2\.0/,
+    );
+    assert.match(
+      brief(await mailHostOf("mx.us.net", world(at), await listening(t, "220 mx.us.net ESMTP\r\n")))[1]!,
+      /^ok .*220 mx\.us\.net/,
+    );
   });
 
   test("certificates: one that signed itself, one for another name, one that is over", async () => {
@@ -94,17 +157,44 @@ describe("the doctor", () => {
   });
 
   test("the addresses mail leaves from: said, and with names that lead back", async () => {
-    const spf = { "_spf.us.net TXT": [["v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ip4:192.0.2.2/32 ip4:198.51.100.0/24 -ip4:192.0.2.9 -all"]] };
-    const names = { "1.2.0.192.in-addr.arpa PTR": ["mx.us.net"], [`${reverseName("2001:db8::1")} PTR`]: ["mx.us.net"], "2.2.0.192.in-addr.arpa PTR": ["mx.us.net"], "mx.us.net A": ["192.0.2.1"], "mx.us.net AAAA": ["2001:DB8:0::1"] };
-    assert.deepEqual(brief(await sendersOf("_spf.us.net", world({ ...spf, ...names }))).map((line) => line.slice(0, 45)), ["ok SPF at _spf.us.net: v=spf1 ip4:192.0.2.1 i", "ok reverse DNS of 192.0.2.1: mx.us.net", "ok reverse DNS of 2001:db8::1: mx.us.net", "warning reverse DNS of 192.0.2.2: mx.us.net"]);
-    assert.deepEqual(brief(await sendersOf("_spf.us.net", world(spf))).slice(1), ["192.0.2.1", "2001:db8::1", "192.0.2.2"].map((address) => `error reverse DNS of ${address}: none`));
+    const spf = {
+      "_spf.us.net TXT": [
+        ["v=spf1 ip4:192.0.2.1 ip6:2001:db8::1 ip4:192.0.2.2/32 ip4:198.51.100.0/24 -ip4:192.0.2.9 -all"],
+      ],
+    };
+    const names = {
+      "1.2.0.192.in-addr.arpa PTR": ["mx.us.net"],
+      [`${reverseName("2001:db8::1")} PTR`]: ["mx.us.net"],
+      "2.2.0.192.in-addr.arpa PTR": ["mx.us.net"],
+      "mx.us.net A": ["192.0.2.1"],
+      "mx.us.net AAAA": ["2001:DB8:0::1"],
+    };
+    assert.deepEqual(
+      brief(await sendersOf("_spf.us.net", world({ ...spf, ...names }))).map((line) => line.slice(0, 45)),
+      [
+        "ok SPF at _spf.us.net: v=spf1 ip4:192.0.2.1 i",
+        "ok reverse DNS of 192.0.2.1: mx.us.net",
+        "ok reverse DNS of 2001:db8::1: mx.us.net",
+        "warning reverse DNS of 192.0.2.2: mx.us.net",
+      ],
+    );
+    assert.deepEqual(
+      brief(await sendersOf("_spf.us.net", world(spf))).slice(1),
+      ["192.0.2.1", "2001:db8::1", "192.0.2.2"].map((address) => `error reverse DNS of ${address}: none`),
+    );
     assert.deepEqual(brief(await sendersOf("_spf.us.net", world({}))), ["error SPF at _spf.us.net"]);
-    assert.match(brief(await sendersOf("_spf.us.net", world({ "_spf.us.net TXT": [["v=spf1 foo -all"]] })))[0]!, /^error .*cannot be understood/);
+    assert.match(
+      brief(await sendersOf("_spf.us.net", world({ "_spf.us.net TXT": [["v=spf1 foo -all"]] })))[0]!,
+      /^error .*cannot be understood/,
+    );
   });
 
   test("addresses have reverse names", () => {
     assert.equal(reverseName("192.0.2.1"), "1.2.0.192.in-addr.arpa");
-    assert.equal(reverseName("2001:db8::567:89ab"), "b.a.9.8.7.6.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa");
+    assert.equal(
+      reverseName("2001:db8::567:89ab"),
+      "b.a.9.8.7.6.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa",
+    );
     assert.equal(reverseName("::1").length, 63 + ".ip6.arpa".length);
   });
 });

@@ -32,7 +32,19 @@ const STS_MS = 5000;
 
 /** Looks at everything that mail of a name needs from the world outside: its records, our hosts and their ports, names and certificates. Never rejects for what it finds. */
 export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) => Promise<Finding[]> {
-  const { settings: { dns, email, outbound }, routing, service, lookups, world, watch, pusher, byHand, tls, clock, mailPort = 25 } = parts;
+  const {
+    settings: { dns, email, outbound },
+    routing,
+    service,
+    lookups,
+    world,
+    watch,
+    pusher,
+    byHand,
+    tls,
+    clock,
+    mailPort = 25,
+  } = parts;
   const hosts = [...new Set(email.mx.map((host) => host.toLowerCase().replace(/\.$/, "")))];
   const domain = email.forward_domain.toLowerCase();
 
@@ -40,61 +52,135 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     const check = `records at the ${dns.provider} server`;
     if (pusher === undefined || byHand(zone.name)) return [];
     const { done, problems } = await pusher.status(zone.id);
-    if (problems.length > 0) return problems.map(({ owner, message }): Finding => ({ check, status: "error", found: `${owner}: ${message}` }));
-    return [done ? fine(check) : { check, status: "warning", found: "some changes have not got there yet", fix: "Wait a minute." }];
+    if (problems.length > 0)
+      return problems.map(({ owner, message }): Finding => ({ check, status: "error", found: `${owner}: ${message}` }));
+    return [
+      done
+        ? fine(check)
+        : { check, status: "warning", found: "some changes have not got there yet", fix: "Wait a minute." },
+    ];
   }
 
   /** Bounces of forwarded mail come back to this domain. */
   async function forwardDomainOf(): Promise<Finding[]> {
     const check = `MX of ${domain}`;
-    const found = (await lookups.resolveMx(domain).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))).map(({ exchange }) => exchange.toLowerCase());
+    const found = (
+      await lookups.resolveMx(domain).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))
+    ).map(({ exchange }) => exchange.toLowerCase());
     if (found.some((host) => hosts.includes(host))) return [fine(check, found.join(", "))];
-    return [{ check, status: "error", ...(found.length > 0 && { found: found.join(", ") }), expected: hosts.join(", "), fix: "The envelope senders of forwarded mail are of this domain: receivers check that it exists, and bounces go there. Add the MX records and the SPF record, or set email.forward_domain." }];
+    return [
+      {
+        check,
+        status: "error",
+        ...(found.length > 0 && { found: found.join(", ") }),
+        expected: hosts.join(", "),
+        fix: "The envelope senders of forwarded mail are of this domain: receivers check that it exists, and bounces go there. Add the MX records and the SPF record, or set email.forward_domain.",
+      },
+    ];
   }
 
   /** Without its key nobody can check the seals and signatures of what is forwarded. */
   async function forwardKeysOf(): Promise<Finding[]> {
     const keys = (await service.records()).filter(({ name }) => name.includes("._domainkey."));
-    return (await recordsOf(domain, keys, watch)).map((finding) => ({ ...finding, check: `${finding.check} of ${domain}` }));
+    return (await recordsOf(domain, keys, watch)).map((finding) => ({
+      ...finding,
+      check: `${finding.check} of ${domain}`,
+    }));
   }
 
   async function stsOf(name: string): Promise<Finding[]> {
     const check = "MTA-STS";
     const none = (err: unknown) => (isAbsence(err) ? [] : Promise.reject(err));
-    const texts = (await lookups.resolveTxt(`_mta-sts.${name}`).catch(none)).map((strings) => strings.join("")).filter((text) => text.startsWith("v=STSv1"));
-    if (texts.length === 0) return [{ check, status: "warning", expected: `_mta-sts.${name} TXT v=STSv1; …`, fix: "Without a policy, mail on its way here can be had unencrypted by whoever stands between. It is published by itself with tls.https or an https address in http.public_url." }];
+    const texts = (await lookups.resolveTxt(`_mta-sts.${name}`).catch(none))
+      .map((strings) => strings.join(""))
+      .filter((text) => text.startsWith("v=STSv1"));
+    if (texts.length === 0)
+      return [
+        {
+          check,
+          status: "warning",
+          expected: `_mta-sts.${name} TXT v=STSv1; …`,
+          fix: "Without a policy, mail on its way here can be had unencrypted by whoever stands between. It is published by itself with tls.https or an https address in http.public_url.",
+        },
+      ];
     const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(none)) as string[];
     // Only our own host is asked: a record of somebody's must not send this server anywhere.
-    if (host === undefined || !hosts.includes(host)) return [fine(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
-    const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_MS })(name, AbortSignal.timeout(2 * STS_MS));
-    return [fetched.ok ? fine(check, `mode ${fetched.policy.mode}, mx ${fetched.policy.mx.join(", ")}`) : { check, status: "error", found: fetched.why, fix: `https://mta-sts.${name}/.well-known/mta-sts.txt must be answered by this server, with a certificate for that name: tls.https_port behind port 443, tls.acme_directory.` }];
+    if (host === undefined || !hosts.includes(host))
+      return [fine(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
+    const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_MS })(
+      name,
+      AbortSignal.timeout(2 * STS_MS),
+    );
+    return [
+      fetched.ok
+        ? fine(check, `mode ${fetched.policy.mode}, mx ${fetched.policy.mx.join(", ")}`)
+        : {
+            check,
+            status: "error",
+            found: fetched.why,
+            fix: `https://mta-sts.${name}/.well-known/mta-sts.txt must be answered by this server, with a certificate for that name: tls.https_port behind port 443, tls.acme_directory.`,
+          },
+    ];
   }
 
   async function webOf(): Promise<Finding[]> {
     if (!parts.settings.tls.https) return [];
-    const addresses = await lookups.resolve4(hosts[0]!).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
+    const addresses = await lookups
+      .resolve4(hosts[0]!)
+      .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
     return Promise.all(addresses.slice(0, 1).map((address) => portOf(hosts[0]!, address, 443)));
   }
 
   async function submissionOf(): Promise<Finding[]> {
     if (!parts.settings.submission.enabled) return [];
-    const addresses = await lookups.resolve4(hosts[0]!).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
-    return (await Promise.all(addresses.slice(0, 1).map((address) => portOf(hosts[0]!, address, 465)))).map((finding) => (finding.status === "ok" ? finding : { ...finding, status: "warning", fix: "Programs that send mail by SMTP expect port 465. Lead it to submission.port." }));
+    const addresses = await lookups
+      .resolve4(hosts[0]!)
+      .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
+    return (await Promise.all(addresses.slice(0, 1).map((address) => portOf(hosts[0]!, address, 465)))).map((finding) =>
+      finding.status === "ok"
+        ? finding
+        : {
+            ...finding,
+            status: "warning",
+            fix: "Programs that send mail by SMTP expect port 465. Lead it to submission.port.",
+          },
+    );
   }
 
   return (zone, name = zone.name) =>
     allOf({
-      [`delegation of ${zone.name}`]: async () => (dns.provider === "embedded" && !byHand(zone.name) ? delegationOf(zone.name, zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers, world) : []),
+      [`delegation of ${zone.name}`]: async () =>
+        dns.provider === "embedded" && !byHand(zone.name)
+          ? delegationOf(
+              zone.name,
+              zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,
+              world,
+            )
+          : [],
       push: () => pushesOf(zone),
       routing: async () => {
         const { enabled, subdomains } = await routing.settings.of(zone);
         const on = name === zone.name ? enabled : subdomains.some((one) => one.name === name && one.enabled);
-        return [on ? fine("Email Routing", "enabled") : { check: "Email Routing", status: "error", found: "disabled", fix: `reelpost email routing enable ${name}` }];
+        return [
+          on
+            ? fine("Email Routing", "enabled")
+            : {
+                check: "Email Routing",
+                status: "error",
+                found: "disabled",
+                fix: `reelpost email routing enable ${name}`,
+              },
+        ];
       },
       records: async () => recordsOf(name, await routing.dns.needed(zone, name), watch),
       DMARC: () => dmarcOf(name, zone.name, lookups),
       "MTA-STS": () => stsOf(name),
-      ...Object.fromEntries(hosts.map((host) => [host, async () => [...(await mailHostOf(host, lookups, mailPort)), certificateOf(host, tls, clock.now())]])),
+      ...Object.fromEntries(
+        hosts.map((host) => [
+          host,
+          async () => [...(await mailHostOf(host, lookups, mailPort)), certificateOf(host, tls, clock.now())],
+        ]),
+      ),
       "port 443": webOf,
       "port 465": submissionOf,
       [`MX of ${domain}`]: forwardDomainOf,
@@ -102,6 +188,17 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
       "paused deliveries": async () => pauseFindings(await parts.outbound.pausesOf(zone.account)),
       confinement: parts.confinement,
-      delivery: async () => (outbound.deliver === "files" ? [{ check: "outbound mail", status: "warning", found: "written to files", expected: "mx or smart_host", fix: "Nothing leaves this server. Set outbound.deliver." }] : [fine("outbound mail", outbound.deliver)]),
+      delivery: async () =>
+        outbound.deliver === "files"
+          ? [
+              {
+                check: "outbound mail",
+                status: "warning",
+                found: "written to files",
+                expected: "mx or smart_host",
+                fix: "Nothing leaves this server. Set outbound.deliver.",
+              },
+            ]
+          : [fine("outbound mail", outbound.deliver)],
     });
 }

@@ -8,16 +8,29 @@ export interface Finding {
   fix?: string;
 }
 
-export const fine = (check: string, found?: string): Finding => ({ check, status: "ok", ...(found !== undefined && { found }) });
+export const fine = (check: string, found?: string): Finding => ({
+  check,
+  status: "ok",
+  ...(found !== undefined && { found }),
+});
 
 /** The findings of all, in order. What cannot be looked at is a finding too. */
 export async function allOf(checks: Record<string, () => Promise<Finding[]>>): Promise<Finding[]> {
-  const found = await Promise.all(Object.entries(checks).map(async ([check, look]): Promise<Finding[]> => {
-    try {
-      return await look();
-    } catch (err) {
-      return [{ check, status: "warning", found: `could not be looked at: ${err instanceof Error ? err.message : String(err)}`, fix: "Try again. When it stays so, see that the resolvers of this server answer (dns.resolvers)." }];
-    }
-  }));
+  const found = await Promise.all(
+    Object.entries(checks).map(async ([check, look]): Promise<Finding[]> => {
+      try {
+        return await look();
+      } catch (err) {
+        return [
+          {
+            check,
+            status: "warning",
+            found: `could not be looked at: ${err instanceof Error ? err.message : String(err)}`,
+            fix: "Try again. When it stays so, see that the resolvers of this server answer (dns.resolvers).",
+          },
+        ];
+      }
+    }),
+  );
   return found.flat();
 }

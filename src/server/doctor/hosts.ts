@@ -21,8 +21,19 @@ async function addressesOf(host: string, { resolve4, resolve6 }: Asked): Promise
 /** Whether a host that mail arrives at is there: it has addresses, and a mail server answers at each. */
 export async function mailHostOf(host: string, lookups: Asked, port = 25): Promise<Finding[]> {
   const addresses = await addressesOf(host, lookups);
-  if (addresses.length === 0) return [{ check: `address of ${host}`, status: "error", found: "none", fix: `Add an A record for ${host} with the address of this server, or name a host in email.mx that has one.` }];
-  return [fine(`address of ${host}`, addresses.join(", ")), ...(await Promise.all(addresses.map((address) => portOf(host, address, port, /^220[ -]/))))];
+  if (addresses.length === 0)
+    return [
+      {
+        check: `address of ${host}`,
+        status: "error",
+        found: "none",
+        fix: `Add an A record for ${host} with the address of this server, or name a host in email.mx that has one.`,
+      },
+    ];
+  return [
+    fine(`address of ${host}`, addresses.join(", ")),
+    ...(await Promise.all(addresses.map((address) => portOf(host, address, port, /^220[ -]/)))),
+  ];
 }
 
 /** Whether somebody answers at a port; `greeting`: and says what is expected there. */
@@ -34,10 +45,26 @@ export async function portOf(host: string, address: string, port: number, greeti
     if (greeting === undefined) return fine(check, "answers");
     const [words] = (await once(socket, "data")) as [Buffer];
     const line = words.toString("latin1").split(/\r?\n/)[0]!.slice(0, 200);
-    return greeting.test(line) ? fine(check, line) : { check, status: "error", found: line, expected: "a mail server's greeting", fix: "Something else answers there. See what listens at this port." };
+    return greeting.test(line)
+      ? fine(check, line)
+      : {
+          check,
+          status: "error",
+          found: line,
+          expected: "a mail server's greeting",
+          fix: "Something else answers there. See what listens at this port.",
+        };
   } catch (err) {
-    const found = (err as Error).name === "AbortError" || (err as Error).name === "TimeoutError" ? "no answer in time" : ((err as NodeJS.ErrnoException).code ?? (err as Error).message);
-    return { check, status: "error", found, fix: `Open TCP port ${port} on the way to this server, and have it listen there (or a load balancer that leads here). Some providers open port 25 only when asked; others do not let a machine reach its own outer address, and then this check is wrong.` };
+    const found =
+      (err as Error).name === "AbortError" || (err as Error).name === "TimeoutError"
+        ? "no answer in time"
+        : ((err as NodeJS.ErrnoException).code ?? (err as Error).message);
+    return {
+      check,
+      status: "error",
+      found,
+      fix: `Open TCP port ${port} on the way to this server, and have it listen there (or a load balancer that leads here). Some providers open port 25 only when asked; others do not let a machine reach its own outer address, and then this check is wrong.`,
+    };
   } finally {
     socket.destroy();
   }
@@ -49,10 +76,31 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
   const certificate = new X509Certificate(tls.pem(host).cert);
   const names = (certificate.subjectAltName ?? certificate.subject).slice(0, 300);
   const days = Math.floor((Date.parse(certificate.validTo) - now) / 86_400_000);
-  if (days < 0) return { check, status: "error", found: `it has expired on ${certificate.validTo}`, fix: "Renew it: tls.cert_file, or see in the log why ACME gives none." };
-  if (certificate.checkHost(host) === undefined) return { check, status: "warning", found: names, expected: host, fix: "Senders that check certificates (MTA-STS, DANE) cannot deliver. Add the name to tls.acme_names, or to the certificate in tls.cert_file." };
-  if (certificate.issuer === certificate.subject) return { check, status: "warning", found: "it signed itself", fix: "Mail is encrypted all the same, but nobody can check who we are. Set tls.acme_directory or tls.cert_file." };
-  return days < 14 ? { check, status: "warning", found: `expires in ${days} days`, fix: "See that it is renewed." } : fine(check, names);
+  if (days < 0)
+    return {
+      check,
+      status: "error",
+      found: `it has expired on ${certificate.validTo}`,
+      fix: "Renew it: tls.cert_file, or see in the log why ACME gives none.",
+    };
+  if (certificate.checkHost(host) === undefined)
+    return {
+      check,
+      status: "warning",
+      found: names,
+      expected: host,
+      fix: "Senders that check certificates (MTA-STS, DANE) cannot deliver. Add the name to tls.acme_names, or to the certificate in tls.cert_file.",
+    };
+  if (certificate.issuer === certificate.subject)
+    return {
+      check,
+      status: "warning",
+      found: "it signed itself",
+      fix: "Mail is encrypted all the same, but nobody can check who we are. Set tls.acme_directory or tls.cert_file.",
+    };
+  return days < 14
+    ? { check, status: "warning", found: `expires in ${days} days`, fix: "See that it is renewed." }
+    : fine(check, names);
 }
 
 /** Whether the addresses that mail leaves from are said, and have names: large receivers refuse those that have none. */
@@ -60,29 +108,63 @@ export async function sendersOf(include: string, lookups: Asked): Promise<Findin
   const texts = await lookups.resolveTxt(include).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
   const record = texts.map((strings) => strings.join("")).find((text) => /^v=spf1( |$)/i.test(text));
   const check = `SPF at ${include}`;
-  if (record === undefined) return [{ check, status: "error", expected: `${include} TXT v=spf1 ip4:<address of this server> -all`, fix: "The SPF records of all domains include this one: without it none of their mail passes SPF. Add it, or set email.spf_include to one that exists." }];
+  if (record === undefined)
+    return [
+      {
+        check,
+        status: "error",
+        expected: `${include} TXT v=spf1 ip4:<address of this server> -all`,
+        fix: "The SPF records of all domains include this one: without it none of their mail passes SPF. Add it, or set email.spf_include to one that exists.",
+      },
+    ];
   const found = await inspectSpf(include, record, lookups.resolveTxt);
   const [problem] = found.problems;
-  if (problem !== undefined) return [{ check, status: "error", found: `${record}: ${problem.domain}: ${problem.message}`, fix: "Mend the record." }];
+  if (problem !== undefined)
+    return [
+      { check, status: "error", found: `${record}: ${problem.domain}: ${problem.message}`, fix: "Mend the record." },
+    ];
   const addresses = singles(found);
   return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
 }
 
 /** The single addresses of a record: of networks nobody knows which of them send. */
 function singles({ terms }: SpfTree): string[] {
-  return terms.flatMap(({ type, value, result, nested }): string[] => {
-    if (nested !== undefined) return singles(nested);
-    return (type === "IP4" || type === "IP6") && result === "pass" && (!value.includes("/") || /\/(32|128)$/.test(value)) ? [value.replace(/^\+|\/.*$/g, "")] : [];
-  }).slice(0, MAX_SENDERS);
+  return terms
+    .flatMap(({ type, value, result, nested }): string[] => {
+      if (nested !== undefined) return singles(nested);
+      return (type === "IP4" || type === "IP6") &&
+        result === "pass" &&
+        (!value.includes("/") || /\/(32|128)$/.test(value))
+        ? [value.replace(/^\+|\/.*$/g, "")]
+        : [];
+    })
+    .slice(0, MAX_SENDERS);
 }
 
 async function reverseOf(address: string, lookups: Asked): Promise<Finding> {
   const check = `reverse DNS of ${address}`;
-  const names = ((await lookups.resolve(reverseName(address), "PTR").catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))) as string[]).slice(0, MAX_ADDRESSES);
-  if (names.length === 0) return { check, status: "error", found: "none", fix: "Ask whoever gave you the address to set its reverse DNS to a name of this server. Gmail and others refuse mail without it." };
+  const names = (
+    (await lookups
+      .resolve(reverseName(address), "PTR")
+      .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)))) as string[]
+  ).slice(0, MAX_ADDRESSES);
+  if (names.length === 0)
+    return {
+      check,
+      status: "error",
+      found: "none",
+      fix: "Ask whoever gave you the address to set its reverse DNS to a name of this server. Gmail and others refuse mail without it.",
+    };
   // Anybody may give an address any name: the name has to say so too.
-  for (const name of names) if ((await addressesOf(name, lookups)).some((one) => sameAddress(one, address))) return fine(check, name);
-  return { check, status: "warning", found: names.join(", "), expected: `a name whose address is ${address}`, fix: `Add an address record for ${names[0]} with ${address}.` };
+  for (const name of names)
+    if ((await addressesOf(name, lookups)).some((one) => sameAddress(one, address))) return fine(check, name);
+  return {
+    check,
+    status: "warning",
+    found: names.join(", "),
+    expected: `a name whose address is ${address}`,
+    fix: `Add an address record for ${names[0]} with ${address}.`,
+  };
 }
 
 export function reverseName(address: string): string {
@@ -90,12 +172,15 @@ export function reverseName(address: string): string {
   return `${[...hexOf(address)].reverse().join(".")}.ip6.arpa`;
 }
 
-const sameAddress = (one: string, other: string): boolean => one.includes(":") === other.includes(":") && (one === other || (one.includes(":") && hexOf(one) === hexOf(other)));
+const sameAddress = (one: string, other: string): boolean =>
+  one.includes(":") === other.includes(":") && (one === other || (one.includes(":") && hexOf(one) === hexOf(other)));
 
 /** The 32 hex digits of an IPv6 address. URL knows every way to write one. */
 function hexOf(address: string): string {
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groups = (text: string | undefined) => (text === undefined || text === "" ? [] : text.split(":"));
   const [before, after] = [groups(head), groups(tail)];
-  return [...before, ...Array.from({ length: 8 - before.length - after.length }, () => "0"), ...after].map((group) => group.padStart(4, "0")).join("");
+  return [...before, ...Array.from({ length: 8 - before.length - after.length }, () => "0"), ...after]
+    .map((group) => group.padStart(4, "0"))
+    .join("");
 }

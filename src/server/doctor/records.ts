@@ -5,7 +5,11 @@ import { fine, type Finding } from "./finding.ts";
 const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
 
 /** Whether the world is led to the servers of the zone. */
-export async function delegationOf(zone: string, expected: readonly string[], world: Pick<Lookups, "resolve">): Promise<Finding[]> {
+export async function delegationOf(
+  zone: string,
+  expected: readonly string[],
+  world: Pick<Lookups, "resolve">,
+): Promise<Finding[]> {
   const check = `delegation of ${zone}`;
   const wanted = expected.join(", ");
   if (PRIVATE.test(zone)) return [fine(check, "a private name: answered by this server, known to nobody else")];
@@ -14,19 +18,57 @@ export async function delegationOf(zone: string, expected: readonly string[], wo
     told = ((await world.resolve(zone, "NS")) as string[]).map((host) => host.toLowerCase());
   } catch (err) {
     if (!isAbsence(err)) throw err;
-    return [{ check, status: "error", found: "nobody knows the domain", expected: wanted, fix: `Register ${zone}, or have its parent delegate it: name servers ${wanted}.` }];
+    return [
+      {
+        check,
+        status: "error",
+        found: "nobody knows the domain",
+        expected: wanted,
+        fix: `Register ${zone}, or have its parent delegate it: name servers ${wanted}.`,
+      },
+    ];
   }
   const ours = told.filter((host) => expected.includes(host));
   const found = told.sort().join(", ");
-  if (ours.length === 0) return [{ check, status: "error", found, expected: wanted, fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or have its records kept there: dns.provider, dns.manual_zones.` }];
-  if (ours.length < told.length) return [{ check, status: "warning", found, expected: wanted, fix: "Some of its name servers are not ours, and know nothing of what is changed here. Remove them at the registrar." }];
+  if (ours.length === 0)
+    return [
+      {
+        check,
+        status: "error",
+        found,
+        expected: wanted,
+        fix: `Other servers answer for ${zone}. Set its name servers to ${wanted} at its registrar, or have its records kept there: dns.provider, dns.manual_zones.`,
+      },
+    ];
+  if (ours.length < told.length)
+    return [
+      {
+        check,
+        status: "warning",
+        found,
+        expected: wanted,
+        fix: "Some of its name servers are not ours, and know nothing of what is changed here. Remove them at the registrar.",
+      },
+    ];
   return [fine(check, found)];
 }
 
 /** Whether everybody sees the records that a name needs. */
-export async function recordsOf(name: string, wanted: readonly Wanted[], watch: Pick<RecordWatch, "look">): Promise<Finding[]> {
+export async function recordsOf(
+  name: string,
+  wanted: readonly Wanted[],
+  watch: Pick<RecordWatch, "look">,
+): Promise<Finding[]> {
   const { records, conflicts } = await watch.look(name, wanted);
-  return [...records.map(findingOf), ...conflicts.map(({ kind, message }): Finding => ({ check: kind === "foreignMx" ? "MX" : kind === "secondSpf" ? "SPF" : "DMARC", status: "error", found: message.slice(0, 300), fix: "Remove one of them." }))];
+  return [
+    ...records.map(findingOf),
+    ...conflicts.map(({ kind, message }): Finding => ({
+      check: kind === "foreignMx" ? "MX" : kind === "secondSpf" ? "SPF" : "DMARC",
+      status: "error",
+      found: message.slice(0, 300),
+      fix: "Remove one of them.",
+    })),
+  ];
 }
 
 function findingOf({ record, state, found, seen }: Verification["records"][number]): Finding {
@@ -34,8 +76,25 @@ function findingOf({ record, state, found, seen }: Verification["records"][numbe
   const expected = `${record.name} ${record.type} ${content}`;
   const check = labelOf(record);
   if (state === "right") return fine(check, expected);
-  if (state === "failed") return { check, status: "warning", expected, found: `not looked up: ${seen[0]?.reason ?? "nobody answers"}`, fix: "Try again." };
-  if (state === "wrong") return { check, status: "error", expected, found: found.join(", "), fix: record.type === "TXT" && /v=spf1/i.test(record.content) ? "Put the include into the SPF record there is: a name has one only." : "Replace what stands there." };
+  if (state === "failed")
+    return {
+      check,
+      status: "warning",
+      expected,
+      found: `not looked up: ${seen[0]?.reason ?? "nobody answers"}`,
+      fix: "Try again.",
+    };
+  if (state === "wrong")
+    return {
+      check,
+      status: "error",
+      expected,
+      found: found.join(", "),
+      fix:
+        record.type === "TXT" && /v=spf1/i.test(record.content)
+          ? "Put the include into the SPF record there is: a name has one only."
+          : "Replace what stands there.",
+    };
   return { check, status: "error", expected, fix: "Add this record." };
 }
 
@@ -49,14 +108,48 @@ function labelOf({ type, name, content }: { type: string; name: string; content:
 }
 
 /** Whether receivers are told what to do with what is not ours. */
-export async function dmarcOf(name: string, organisation: string, lookups: Pick<Lookups, "resolveTxt">): Promise<Finding[]> {
+export async function dmarcOf(
+  name: string,
+  organisation: string,
+  lookups: Pick<Lookups, "resolveTxt">,
+): Promise<Finding[]> {
   for (const domain of new Set([name, organisation])) {
-    const texts = await lookups.resolveTxt(`_dmarc.${domain}`).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
-    const [policy, ...more] = texts.map((strings) => strings.join("")).filter((text) => /^v=DMARC1\s*(;|$)/i.test(text));
-    if (more.length > 0) return [{ check: "DMARC", status: "error", found: `${more.length + 1} records at _dmarc.${domain}`, expected: "one", fix: "Receivers take none where there are several. Keep one." }];
+    const texts = await lookups
+      .resolveTxt(`_dmarc.${domain}`)
+      .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
+    const [policy, ...more] = texts
+      .map((strings) => strings.join(""))
+      .filter((text) => /^v=DMARC1\s*(;|$)/i.test(text));
+    if (more.length > 0)
+      return [
+        {
+          check: "DMARC",
+          status: "error",
+          found: `${more.length + 1} records at _dmarc.${domain}`,
+          expected: "one",
+          fix: "Receivers take none where there are several. Keep one.",
+        },
+      ];
     if (policy === undefined) continue;
     const found = `_dmarc.${domain}: ${policy}`;
-    return [/p\s*=\s*none/i.test(policy) ? { check: "DMARC", status: "warning", found, expected: "p=quarantine or p=reject", fix: "With p=none everybody may write in your name. Tighten it when the reports show nobody who may." } : fine("DMARC", found)];
+    return [
+      /p\s*=\s*none/i.test(policy)
+        ? {
+            check: "DMARC",
+            status: "warning",
+            found,
+            expected: "p=quarantine or p=reject",
+            fix: "With p=none everybody may write in your name. Tighten it when the reports show nobody who may.",
+          }
+        : fine("DMARC", found),
+    ];
   }
-  return [{ check: "DMARC", status: "warning", expected: `_dmarc.${name} TXT v=DMARC1; p=quarantine;`, fix: "Large receivers want a DMARC record of whoever sends mail. Add one." }];
+  return [
+    {
+      check: "DMARC",
+      status: "warning",
+      expected: `_dmarc.${name} TXT v=DMARC1; p=quarantine;`,
+      fix: "Large receivers want a DMARC record of whoever sends mail. Add one.",
+    },
+  ];
 }

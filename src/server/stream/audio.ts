@@ -25,18 +25,38 @@ export interface ComposedAudio {
 
 const EVERY_MS = 60_000;
 
-export function composeAudio({ store: { db, objects, jobs, events }, settings, videos, tools, folder, fetch }: ComposeAudioParts, { clock, ids, log, lifecycle }: Basics): ComposedAudio {
-  const audio = createAudio({ db, objects, jobs, events, videos, tools, folder, clock, ids, log, settings: settings.stream, fetch: fetch ?? createGuardedFetch({ allowPrivate: settings.stream.allow_private }) });
+export function composeAudio(
+  { store: { db, objects, jobs, events }, settings, videos, tools, folder, fetch }: ComposeAudioParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedAudio {
+  const audio = createAudio({
+    db,
+    objects,
+    jobs,
+    events,
+    videos,
+    tools,
+    folder,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    fetch: fetch ?? createGuardedFetch({ allowPrivate: settings.stream.allow_private }),
+  });
   videos.whenDeleted(audio.clean);
   let timer: NodeJS.Timeout | undefined;
   lifecycle.onStop("audio tracks", async () => {
     clearInterval(timer);
     await audio.close();
   });
-  const recover = () => void audio.recover().catch((err: unknown) => log.warn({ err }, "audio tracks could not be looked after; it is tried again"));
+  const recover = () =>
+    void audio
+      .recover()
+      .catch((err: unknown) => log.warn({ err }, "audio tracks could not be looked after; it is tried again"));
 
   return {
-    audio, routes: streamAudioRoutes({ audio }),
+    audio,
+    routes: streamAudioRoutes({ audio }),
     start() {
       audio.start();
       recover();

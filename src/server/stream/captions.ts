@@ -21,14 +21,38 @@ export interface ComposedCaptions {
 const GRACE_MS = 10_000;
 const EVERY_MS = 60_000;
 
-export function composeCaptions({ store: { db, objects, events, jobs }, settings, tools, videos, folder }: ComposeCaptionsParts, { clock, ids, log, lifecycle }: Basics): ComposedCaptions {
-  const captions = createCaptions({ db, objects, events, jobs, tools, videos, clock, ids, log, settings: settings.stream, folder });
+export function composeCaptions(
+  { store: { db, objects, events, jobs }, settings, tools, videos, folder }: ComposeCaptionsParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedCaptions {
+  const captions = createCaptions({
+    db,
+    objects,
+    events,
+    jobs,
+    tools,
+    videos,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    folder,
+  });
   let timer: NodeJS.Timeout | undefined;
-  lifecycle.onStop("captions", async () => {
-    clearInterval(timer);
-    await captions.close();
-  }, { timeoutMs: GRACE_MS + 5000 });
-  const recover = () => void captions.recover().catch((err: unknown) => log.warn({ err }, "captions that are generated could not be looked after; it is tried again"));
+  lifecycle.onStop(
+    "captions",
+    async () => {
+      clearInterval(timer);
+      await captions.close();
+    },
+    { timeoutMs: GRACE_MS + 5000 },
+  );
+  const recover = () =>
+    void captions
+      .recover()
+      .catch((err: unknown) =>
+        log.warn({ err }, "captions that are generated could not be looked after; it is tried again"),
+      );
 
   return {
     captions: {

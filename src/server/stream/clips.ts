@@ -9,7 +9,10 @@ export interface ComposeClipsParts {
   findWatermark?: ClipsParts["findWatermark"];
 }
 
-export function composeClips({ store: { objects }, videos, urls, findWatermark }: ComposeClipsParts, { clock, log }: Basics): { clips: Clips; routes: Route[] } {
+export function composeClips(
+  { store: { objects }, videos, urls, findWatermark }: ComposeClipsParts,
+  { clock, log }: Basics,
+): { clips: Clips; routes: Route[] } {
   const clips = createClips({ videos, objects, clock, log, ...(findWatermark && { findWatermark }) });
   return { clips, routes: streamClipRoutes({ clips, urls }) };
 }

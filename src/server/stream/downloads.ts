@@ -1,5 +1,13 @@
 import { streamDownloadsRoutes, type Route } from "../../api/index.ts";
-import { createDownloads, type DeliveryRoute, type Downloads, type Segments, type SourceRung, type StreamUrls, type VideosRoom } from "../../stream/index.ts";
+import {
+  createDownloads,
+  type DeliveryRoute,
+  type Downloads,
+  type Segments,
+  type SourceRung,
+  type StreamUrls,
+  type VideosRoom,
+} from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 
 export interface ComposeDownloadsParts {
@@ -23,7 +31,10 @@ export interface ComposedDownloads {
 
 const EVERY_MS = 60_000;
 
-export function composeDownloads({ store: { db, objects, jobs }, videos, urls, segments, source, assemble }: ComposeDownloadsParts, { clock, ids, log, lifecycle }: Basics): ComposedDownloads {
+export function composeDownloads(
+  { store: { db, objects, jobs }, videos, urls, segments, source, assemble }: ComposeDownloadsParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedDownloads {
   const downloads = createDownloads({ db, objects, jobs, videos, segments, source, assemble, clock, ids, log });
   videos.whenDeleted(downloads.clean);
   let timer: NodeJS.Timeout | undefined;
@@ -31,10 +42,15 @@ export function composeDownloads({ store: { db, objects, jobs }, videos, urls, s
     clearInterval(timer);
     await downloads.close();
   });
-  const recover = () => void downloads.recover().catch((err: unknown) => log.warn({ err }, "downloads could not be looked after; it is tried again"));
+  const recover = () =>
+    void downloads
+      .recover()
+      .catch((err: unknown) => log.warn({ err }, "downloads could not be looked after; it is tried again"));
 
   return {
-    downloads, delivery: downloads.delivery, routes: streamDownloadsRoutes({ downloads, urls }),
+    downloads,
+    delivery: downloads.delivery,
+    routes: streamDownloadsRoutes({ downloads, urls }),
     start() {
       downloads.start();
       recover();

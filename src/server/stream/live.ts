@@ -4,8 +4,31 @@ import type { NetworkSet } from "../../kernel/networks.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import {
-  createAdmission, createBridges, createBroadcasts, createClipFiles, createHub, createLeasesTable, createLiveHealthNotes, createLiveOutputsRunner, createLivePackages, createLivePictures, createLivePlayback, createLiveWebrtc, createOnAirAccess, createRunMaker,
-  type Access, type Assembly, type DeliveryRoute, type LiveHealthNotes, type LivePictures, type LivePlayback, type LiveWebrtc, type MediaTools, type Recordings, type TextTracks, type VideosRoom,
+  createAdmission,
+  createBridges,
+  createBroadcasts,
+  createClipFiles,
+  createHub,
+  createLeasesTable,
+  createLiveHealthNotes,
+  createLiveOutputsRunner,
+  createLivePackages,
+  createLivePictures,
+  createLivePlayback,
+  createLiveWebrtc,
+  createOnAirAccess,
+  createRunMaker,
+  type Access,
+  type Assembly,
+  type DeliveryRoute,
+  type LiveHealthNotes,
+  type LivePictures,
+  type LivePlayback,
+  type LiveWebrtc,
+  type MediaTools,
+  type Recordings,
+  type TextTracks,
+  type VideosRoom,
 } from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 import { listenForLive, type LivePorts } from "./live-listeners.ts";
@@ -66,17 +89,39 @@ export function composeLive(parts: ComposeLiveParts, basics: Basics): ComposedLi
   }
   const isRecorded = async (input: string) => (await live.directory.find(input))?.recording.mode !== "off";
   const playback = createLivePlayback({
-    packages, timelineOf: recordings.timeline, stored, settings: settings.live, captions,
+    packages,
+    timelineOf: recordings.timeline,
+    stored,
+    settings: settings.live,
+    captions,
     isRecorded,
-    prefersLowLatency: async ({ liveInput }) => liveInput !== undefined && (await live.directory.find(liveInput))?.preferLowLatency === true,
+    prefersLowLatency: async ({ liveInput }) =>
+      liveInput !== undefined && (await live.directory.find(liveInput))?.preferLowLatency === true,
   });
   const pictures = createLivePictures({ tools, timelineOf, stored, isRecorded, folder, clock });
   const onAir = here ? composeOnAir({ ...parts, packages }, basics) : undefined;
   const health = createLiveHealthNotes({ db: store.db, clock, log, ...(onAir && { sessions: onAir.hub }) });
   lifecycle.onStop("health of broadcasts", () => health.close());
   return {
-    playback, pictures, health, webrtc: onAir?.webrtc, delivery: createClipFiles({ recordings }),
-    listen: async () => (onAir === undefined ? {} : listenForLive({ settings: settings.live, hub: onAir.hub, directory: live.directory, viewers: live.viewers, ...(parts.tls && { tls: parts.tls }), log }, lifecycle)),
+    playback,
+    pictures,
+    health,
+    webrtc: onAir?.webrtc,
+    delivery: createClipFiles({ recordings }),
+    listen: async () =>
+      onAir === undefined
+        ? {}
+        : listenForLive(
+            {
+              settings: settings.live,
+              hub: onAir.hub,
+              directory: live.directory,
+              viewers: live.viewers,
+              ...(parts.tls && { tls: parts.tls }),
+              log,
+            },
+            lifecycle,
+          ),
     start() {
       onAir?.start();
       health.start();
@@ -87,18 +132,64 @@ export function composeLive(parts: ComposeLiveParts, basics: Basics): ComposedLi
 type OnAirParts = ComposeLiveParts & { packages: ReturnType<typeof createLivePackages> };
 
 /** In the process that publishers come to. */
-function composeOnAir({ store, settings, videos, live, recordings, assembly, tools, folder, packages, own, base = "", onAir, address, origin }: OnAirParts, { clock, ids, log, lifecycle }: Basics) {
+function composeOnAir(
+  {
+    store,
+    settings,
+    videos,
+    live,
+    recordings,
+    assembly,
+    tools,
+    folder,
+    packages,
+    own,
+    base = "",
+    onAir,
+    address,
+    origin,
+  }: OnAirParts,
+  { clock, ids, log, lifecycle }: Basics,
+) {
   const { directory, status, outputs, viewers } = live;
   const hub = createHub({ inputs: directory, status, clock, log, most: settings.live.connections });
   const admission = createAdmission({ encoders: settings.live.encoders || Math.max(1, availableParallelism() - 1) });
   const runs = createRunMaker({ tools, settings: settings.live, admission, clock, log, note: hub.note });
   const broadcasts = createBroadcasts({
-    leases: createLeasesTable(store.db), sessions: hub, endSession: (session, reason) => hub.end(session.input.uid, reason), inputs: directory, status, videos: videos.live, recordings, packages, runs,
-    assemble: assembly.enqueue, clock, ids, log, reconnectSeconds: settings.live.reconnect_seconds, alone: settings.database.url === "",
+    leases: createLeasesTable(store.db),
+    sessions: hub,
+    endSession: (session, reason) => hub.end(session.input.uid, reason),
+    inputs: directory,
+    status,
+    videos: videos.live,
+    recordings,
+    packages,
+    runs,
+    assemble: assembly.enqueue,
+    clock,
+    ids,
+    log,
+    reconnectSeconds: settings.live.reconnect_seconds,
+    alone: settings.database.url === "",
   });
-  const runner = createLiveOutputsRunner({ outputs, sessions: hub, tools, clock, log, folder, addresses: { allowPrivate: settings.stream.allow_private, ...(own && { own }) } });
+  const runner = createLiveOutputsRunner({
+    outputs,
+    sessions: hub,
+    tools,
+    clock,
+    log,
+    folder,
+    addresses: { allowPrivate: settings.stream.allow_private, ...(own && { own }) },
+  });
   const webrtc = createLiveWebrtc({
-    publishing: hub, sessions: hub, bridges: createBridges({ tools, log }), settings: settings.live, base, address, origin, log,
+    publishing: hub,
+    sessions: hub,
+    bridges: createBridges({ tools, log }),
+    settings: settings.live,
+    base,
+    address,
+    origin,
+    log,
     access: createOnAirAccess({ access: onAir, domain: settings.stream.delivery_domain }),
     onViewer: (input, { session }) => viewers.join(input, session),
     onInputChange: (listener) => directory.onChange(listener),

@@ -15,11 +15,20 @@ export interface ComposeMediaParts {
 const STOP_MS = 15_000;
 
 /** ffmpeg and ffprobe of this system. Without them everything but video works; why is logged once, and told whenever they are needed. */
-export function composeMedia({ settings: { stream }, metrics, warm = true, exposed = false }: ComposeMediaParts, { log, lifecycle }: Pick<Basics, "log" | "lifecycle">): MediaTools {
-  const runs = metrics?.histogram("reelpost_media_run_seconds", "Runs of ffmpeg and ffprobe, by how they ended", { labels: ["program", "urgency", "outcome"] });
-  const waits = metrics?.histogram("reelpost_media_wait_seconds", "How long runs waited for their turn", { labels: ["urgency"] });
+export function composeMedia(
+  { settings: { stream }, metrics, warm = true, exposed = false }: ComposeMediaParts,
+  { log, lifecycle }: Pick<Basics, "log" | "lifecycle">,
+): MediaTools {
+  const runs = metrics?.histogram("reelpost_media_run_seconds", "Runs of ffmpeg and ffprobe, by how they ended", {
+    labels: ["program", "urgency", "outcome"],
+  });
+  const waits = metrics?.histogram("reelpost_media_wait_seconds", "How long runs waited for their turn", {
+    labels: ["urgency"],
+  });
   const tools = createMediaTools({
-    settings: stream, log, exposed,
+    settings: stream,
+    log,
+    exposed,
     onRun({ program, urgency, outcome, ranMs, waitedMs }) {
       runs?.observe({ program, urgency, outcome }, ranMs / 1000);
       waits?.observe({ urgency }, waitedMs / 1000);
@@ -29,8 +38,10 @@ export function composeMedia({ settings: { stream }, metrics, warm = true, expos
   lifecycle.onStop("video programs", () => tools.close(), { timeoutMs: STOP_MS });
   if (warm) {
     tools.ready().then(
-      ({ version, sandbox, user, offline }) => log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg is ready"),
-      (err: unknown) => lifecycle.stopping.aborted || log.warn({ err }, "video cannot be processed here; everything else works"),
+      ({ version, sandbox, user, offline }) =>
+        log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg is ready"),
+      (err: unknown) =>
+        lifecycle.stopping.aborted || log.warn({ err }, "video cannot be processed here; everything else works"),
     );
   }
   return tools;
@@ -41,5 +52,7 @@ function watch(metrics: Metrics, { load }: ReturnType<typeof createMediaTools>):
   const waiting = metrics.gauge("reelpost_media_waiting", "Runs that wait for their turn", ["urgency"]);
   // prom-client asks whoever has such a property.
   Object.assign(running, { collect: () => running.set(load().running) });
-  Object.assign(waiting, { collect: () => Object.entries(load().waiting).forEach(([urgency, count]) => waiting.set({ urgency }, count)) });
+  Object.assign(waiting, {
+    collect: () => Object.entries(load().waiting).forEach(([urgency, count]) => waiting.set({ urgency }, count)),
+  });
 }

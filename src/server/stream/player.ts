@@ -24,4 +24,5 @@ export interface ComposePlayerParts {
  * Pages and scripts for people who watch and upload: `delivery` goes to the delivery, `handle` is asked before it (`<base>/embed/`), and
  * `uploadPage` is what uploads show in a browser.
  */
-export const composePlayer = (parts: ComposePlayerParts, { log }: Pick<Basics, "log">): Player => createPlayer({ ...parts, log });
+export const composePlayer = (parts: ComposePlayerParts, { log }: Pick<Basics, "log">): Player =>
+  createPlayer({ ...parts, log });

@@ -1,6 +1,14 @@
 import { availableParallelism } from "node:os";
 import type { Settings } from "../../kernel/settings.ts";
-import { createProcessing, type Probe, type Processing, type ProcessingParts, type SegmentsRoom, type SourceRung, type VideosRoom } from "../../stream/index.ts";
+import {
+  createProcessing,
+  type Probe,
+  type Processing,
+  type ProcessingParts,
+  type SegmentsRoom,
+  type SourceRung,
+  type VideosRoom,
+} from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 
 export interface ComposeProcessingParts {
@@ -16,10 +24,29 @@ export interface ComposeProcessingParts {
 }
 
 /** The way from an upload to a finished ladder. `start` is to be called in the processes that encode. */
-export function composeProcessing({ store: { jobs, objects }, settings: { stream }, videos, probe, segments, source, adoptTracks }: ComposeProcessingParts, { log, lifecycle }: Basics): Pick<Processing, "start"> {
+export function composeProcessing(
+  {
+    store: { jobs, objects },
+    settings: { stream },
+    videos,
+    probe,
+    segments,
+    source,
+    adoptTracks,
+  }: ComposeProcessingParts,
+  { log, lifecycle }: Basics,
+): Pick<Processing, "start"> {
   const processors = availableParallelism();
   const processing = createProcessing({
-    videos, probe, segments, jobs, objects, log, adoptTracks, beginnings: Math.max(2, processors), encoders: stream.encoders || Math.max(1, Math.floor(processors / 2)),
+    videos,
+    probe,
+    segments,
+    jobs,
+    objects,
+    log,
+    adoptTracks,
+    beginnings: Math.max(2, processors),
+    encoders: stream.encoders || Math.max(1, Math.floor(processors / 2)),
     ...(source && { source }),
   });
   // Stopped before the segments it waits for.

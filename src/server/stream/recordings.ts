@@ -1,5 +1,13 @@
 import type { Settings } from "../../kernel/settings.ts";
-import { createAssembly, createRecordings, type Assembly, type MediaTools, type Probe, type Recordings, type VideosRoom } from "../../stream/index.ts";
+import {
+  createAssembly,
+  createRecordings,
+  type Assembly,
+  type MediaTools,
+  type Probe,
+  type Recordings,
+  type VideosRoom,
+} from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 
 export interface ComposeRecordingsParts {
@@ -14,10 +22,23 @@ export interface ComposeRecordingsParts {
 }
 
 /** What is kept of broadcasts, and the files that are made of it. */
-export function composeRecordings({ store: { db, objects, jobs }, settings, videos, probe, tools, folder, onAssembled }: ComposeRecordingsParts, { clock, log, lifecycle }: Basics): { recordings: Recordings; assembly: Assembly } {
+export function composeRecordings(
+  { store: { db, objects, jobs }, settings, videos, probe, tools, folder, onAssembled }: ComposeRecordingsParts,
+  { clock, log, lifecycle }: Basics,
+): { recordings: Recordings; assembly: Assembly } {
   const recordings = createRecordings({ db, objects, clock, log, segmentSeconds: settings.live.segment_seconds });
   videos.whenDeleted(recordings.clean);
-  const assembly = createAssembly({ jobs, objects, videos: videos.live, recordings, probe, tools, folder, log, onDone: onAssembled });
+  const assembly = createAssembly({
+    jobs,
+    objects,
+    videos: videos.live,
+    recordings,
+    probe,
+    tools,
+    folder,
+    log,
+    onDone: onAssembled,
+  });
   lifecycle.onStop("files of recordings", () => assembly.close());
   return { recordings, assembly };
 }

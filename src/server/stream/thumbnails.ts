@@ -1,4 +1,10 @@
-import { createThumbnails, type DeliveryRoute, type MediaTools, type Thumbnails, type Videos } from "../../stream/index.ts";
+import {
+  createThumbnails,
+  type DeliveryRoute,
+  type MediaTools,
+  type Thumbnails,
+  type Videos,
+} from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 
 export interface ComposeThumbnailsParts {
@@ -13,7 +19,10 @@ export interface ComposedThumbnails {
 }
 
 /** Thumbnails and storyboards. */
-export function composeThumbnails({ store: { objects }, videos, tools }: ComposeThumbnailsParts, { log }: Pick<Basics, "log">): ComposedThumbnails {
+export function composeThumbnails(
+  { store: { objects }, videos, tools }: ComposeThumbnailsParts,
+  { log }: Pick<Basics, "log">,
+): ComposedThumbnails {
   const thumbnails = createThumbnails({ tools, objects, videos, log });
   return { thumbnails, delivery: thumbnails.routes };
 }

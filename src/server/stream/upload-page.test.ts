@@ -2,15 +2,27 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { spawnServe } from "../../../test/support/serve.ts";
 
-test("a process that takes uploads and plays no videos shows the whole page of an upload", { timeout: 60_000 }, async (t) => {
-  const { ready: { url, api, account, token } } = await spawnServe(t, { args: ["--roles", "api,workers"] });
-  const asked = await fetch(`${api}/accounts/${account!.id}/stream/direct_upload`, {
-    method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" }, body: JSON.stringify({ maxDurationSeconds: 60 }),
-  });
-  const { result: { uploadURL, uid } } = (await asked.json()) as { result: { uploadURL: string; uid: string } };
-  const html = await (await fetch(uploadURL)).text();
-  const parts = [...html.matchAll(/(?:src|href)="([^"]*embed[^"]*)"/g)].map(([, address]) => new URL(address!, uploadURL));
-  assert.equal(parts.length, 2);
-  for (const part of parts) assert.equal((await fetch(part)).status, 200, part.href);
-  assert.equal((await fetch(`${url}/${uid}/watch`)).status, 404);
-});
+test(
+  "a process that takes uploads and plays no videos shows the whole page of an upload",
+  { timeout: 60_000 },
+  async (t) => {
+    const {
+      ready: { url, api, account, token },
+    } = await spawnServe(t, { args: ["--roles", "api,workers"] });
+    const asked = await fetch(`${api}/accounts/${account!.id}/stream/direct_upload`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ maxDurationSeconds: 60 }),
+    });
+    const {
+      result: { uploadURL, uid },
+    } = (await asked.json()) as { result: { uploadURL: string; uid: string } };
+    const html = await (await fetch(uploadURL)).text();
+    const parts = [...html.matchAll(/(?:src|href)="([^"]*embed[^"]*)"/g)].map(
+      ([, address]) => new URL(address!, uploadURL),
+    );
+    assert.equal(parts.length, 2);
+    for (const part of parts) assert.equal((await fetch(part)).status, 200, part.href);
+    assert.equal((await fetch(`${url}/${uid}/watch`)).status, 404);
+  },
+);

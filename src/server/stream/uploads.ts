@@ -1,7 +1,13 @@
 import { type Route, streamCopyRoutes, streamDirectUploadRoutes, streamUploadsRoutes } from "../../api/index.ts";
 import { createGuardedFetch, type GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import { createUploads, type StreamUrls, type Uploads, type UploadsParts, type VideosRoom } from "../../stream/index.ts";
+import {
+  createUploads,
+  type StreamUrls,
+  type Uploads,
+  type UploadsParts,
+  type VideosRoom,
+} from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 
 export interface ComposeUploadsParts {
@@ -25,9 +31,23 @@ export interface ComposedUploads {
 
 const SWEEP_MS = 10 * 60_000;
 
-export function composeUploads({ store: { db, objects, jobs, events }, settings, videos, urls, findWatermark, page, fetch }: ComposeUploadsParts, { clock, ids, log, lifecycle }: Basics): ComposedUploads {
+export function composeUploads(
+  { store: { db, objects, jobs, events }, settings, videos, urls, findWatermark, page, fetch }: ComposeUploadsParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedUploads {
   const uploads = createUploads({
-    db, objects, jobs, events, clock, ids, log, settings: settings.stream, videos, urls, ...(findWatermark && { findWatermark }), ...(page && { page }),
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    videos,
+    urls,
+    ...(findWatermark && { findWatermark }),
+    ...(page && { page }),
     fetch: fetch ?? createGuardedFetch({ allowPrivate: settings.stream.allow_private }),
   });
   videos.whenDeleted(uploads.forget);
@@ -40,7 +60,11 @@ export function composeUploads({ store: { db, objects, jobs, events }, settings,
 
   return {
     uploads,
-    routes: [...streamUploadsRoutes({ uploads, urls }), ...streamCopyRoutes({ uploads, urls }), ...streamDirectUploadRoutes({ uploads, urls })],
+    routes: [
+      ...streamUploadsRoutes({ uploads, urls }),
+      ...streamCopyRoutes({ uploads, urls }),
+      ...streamDirectUploadRoutes({ uploads, urls }),
+    ],
     start() {
       uploads.start();
       const lookAfter = () => void uploads.recover().then(uploads.sweep).catch(failed);

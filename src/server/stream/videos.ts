@@ -1,6 +1,13 @@
 import { streamUsageRoutes, streamVideosRoutes, type Route } from "../../api/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import { createVideos, createViewedMinutes, type StreamUrls, type Video, type VideosRoom, type ViewedMinutes } from "../../stream/index.ts";
+import {
+  createVideos,
+  createViewedMinutes,
+  type StreamUrls,
+  type Video,
+  type VideosRoom,
+  type ViewedMinutes,
+} from "../../stream/index.ts";
 import type { Basics, Store } from "../compose.ts";
 
 export interface ComposeVideosParts {
@@ -28,8 +35,22 @@ export interface ComposedVideos {
 
 const EVERY_MS = 30_000;
 
-export function composeVideos({ store: { db, objects, jobs, events }, settings, urls, onSettled, isArriving }: ComposeVideosParts, { clock, ids, log, lifecycle }: Basics): ComposedVideos {
-  const videos = createVideos({ db, objects, jobs, events, clock, ids, log, settings: settings.stream, ...(onSettled && { onSettled }), ...(isArriving && { isArriving }) });
+export function composeVideos(
+  { store: { db, objects, jobs, events }, settings, urls, onSettled, isArriving }: ComposeVideosParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedVideos {
+  const videos = createVideos({
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    ...(onSettled && { onSettled }),
+    ...(isArriving && { isArriving }),
+  });
   const viewed = createViewedMinutes({ db, clock, log });
   let timer: NodeJS.Timeout | undefined;
   let round: Promise<void> | undefined;
@@ -52,8 +73,12 @@ export function composeVideos({ store: { db, objects, jobs, events }, settings, 
   });
 
   return {
-    videos, viewed,
-    routes: [...streamVideosRoutes({ videos, urls }), ...streamUsageRoutes({ videos, viewed, clock, storageMinutes: settings.stream.storage_minutes })],
+    videos,
+    viewed,
+    routes: [
+      ...streamVideosRoutes({ videos, urls }),
+      ...streamUsageRoutes({ videos, viewed, clock, storageMinutes: settings.stream.storage_minutes }),
+    ],
     start() {
       videos.start();
       begin();

@@ -17,9 +17,20 @@ export interface ComposedWatermarks {
 
 const SWEEP_MS = 6 * 3_600_000;
 
-export function composeWatermarks({ store: { db, objects }, tools, fetch }: ComposeWatermarksParts, { clock, ids, log, lifecycle }: Basics): ComposedWatermarks {
+export function composeWatermarks(
+  { store: { db, objects }, tools, fetch }: ComposeWatermarksParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedWatermarks {
   const watermarks = createWatermarks({ db, objects, tools, fetch, clock, ids, log });
-  const timer = setInterval(() => void watermarks.sweep().catch((err: unknown) => log.warn({ err }, "images of deleted watermarks could not be removed; it is tried again")), SWEEP_MS).unref();
+  const timer = setInterval(
+    () =>
+      void watermarks
+        .sweep()
+        .catch((err: unknown) =>
+          log.warn({ err }, "images of deleted watermarks could not be removed; it is tried again"),
+        ),
+    SWEEP_MS,
+  ).unref();
   lifecycle.onStop("watermarks", () => clearInterval(timer));
   return { watermarks, routes: streamWatermarksRoutes({ watermarks }) };
 }

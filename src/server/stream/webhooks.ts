@@ -24,16 +24,40 @@ export interface ComposedWebhooks {
 const EVERY_MS = 60_000;
 
 /** To be made before videos, whose `onSettled` is `webhooks.settled`. */
-export function composeWebhooks({ store: { db, jobs }, secrets, urls, allowPrivate, fetch = createGuardedFetch({ allowPrivate }) }: ComposeWebhooksParts, { clock, ids, log, lifecycle }: Basics): ComposedWebhooks {
-  const webhooks = createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch, allowPrivate, liveExample: liveNotificationExample });
+export function composeWebhooks(
+  {
+    store: { db, jobs },
+    secrets,
+    urls,
+    allowPrivate,
+    fetch = createGuardedFetch({ allowPrivate }),
+  }: ComposeWebhooksParts,
+  { clock, ids, log, lifecycle }: Basics,
+): ComposedWebhooks {
+  const webhooks = createWebhooks({
+    db,
+    jobs,
+    secrets,
+    clock,
+    ids,
+    log,
+    urls,
+    fetch,
+    allowPrivate,
+    liveExample: liveNotificationExample,
+  });
   let timer: NodeJS.Timeout | undefined;
-  const recover = () => void webhooks.recover().catch((err: unknown) => log.warn({ err }, "webhooks that wait could not be looked after; it is tried again"));
+  const recover = () =>
+    void webhooks
+      .recover()
+      .catch((err: unknown) => log.warn({ err }, "webhooks that wait could not be looked after; it is tried again"));
   lifecycle.onStop("webhooks of videos", async () => {
     clearInterval(timer);
     await webhooks.close();
   });
   return {
-    webhooks, routes: streamWebhookRoutes({ webhooks }),
+    webhooks,
+    routes: streamWebhookRoutes({ webhooks }),
     start() {
       webhooks.start();
       recover();

@@ -29,7 +29,14 @@ export function createCommits(db: Db): Commits {
   if (db.dialect === "postgres") {
     return {
       write: db.write,
-      all: (queries) => db.transaction<unknown, void>(async (tx) => void (await runAll(tx, queries.map((query) => query.compile())))),
+      all: (queries) =>
+        db.transaction<unknown, void>(
+          async (tx) =>
+            void (await runAll(
+              tx,
+              queries.map((query) => query.compile()),
+            )),
+        ),
     };
   }
   const waiting: Asked[] = [];
@@ -71,7 +78,8 @@ export function createCommits(db: Db): Commits {
   function commit(groups: CompiledQuery[][]): Promise<Written<unknown>[][]> {
     const [first] = groups;
     // One statement needs no transaction.
-    if (groups.length === 1 && first!.length === 1) return db.write({ compile: () => first![0]! }).then((result) => [[result]]);
+    if (groups.length === 1 && first!.length === 1)
+      return db.write({ compile: () => first![0]! }).then((result) => [[result]]);
     return db.transaction<unknown, Written<unknown>[][]>(async (tx) => {
       const results: Written<unknown>[][] = [];
       for (const queries of groups) results.push(await runAll(tx, queries));

@@ -15,21 +15,29 @@ interface Tables {
 const things: Migration = {
   name: "test-001-things",
   async up(db, types) {
-    await db.schema.createTable("things")
+    await db.schema
+      .createTable("things")
       .addColumn("name", sql.raw(types.keyText), (column) => column.primaryKey())
       .addColumn("number", "bigint")
       .addColumn("bytes", types.bytes)
       .execute();
-    await sql`create table children (name text not null, parent text not null references things (name) deferrable initially deferred)`.execute(db);
+    await sql`create table children (name text not null, parent text not null references things (name) deferrable initially deferred)`.execute(
+      db,
+    );
   },
 };
 
-const thing = (name: string, number: number | null = null, bytes: Uint8Array | null = null) => ({ name, number, bytes });
+const thing = (name: string, number: number | null = null, bytes: Uint8Array | null = null) => ({
+  name,
+  number,
+  bytes,
+});
 
 /** What every engine promises of `Db`. */
 export function dbConformance(engine: TestEngine): void {
   const open = async (t: TestContext) => (await engine.open(t, [things])).db;
-  const names = async (db: Db) => (await db.tables<Tables>().selectFrom("things").select("name").orderBy("name").execute()).map(({ name }) => name);
+  const names = async (db: Db) =>
+    (await db.tables<Tables>().selectFrom("things").select("name").orderBy("name").execute()).map(({ name }) => name);
 
   describe("values", () => {
     test("come back as they were given, in plain objects", async (t) => {
@@ -50,15 +58,27 @@ export function dbConformance(engine: TestEngine): void {
 
     test("counts and sums are numbers", async (t) => {
       const db = await open(t);
-      await db.tables<Tables>().insertInto("things").values([thing("a", 1), thing("b", 2)]).execute();
-      const found = await db.tables<Tables>().selectFrom("things").select(({ fn }) => [fn.countAll().as("count"), fn.sum("number").as("sum")]).execute();
+      await db
+        .tables<Tables>()
+        .insertInto("things")
+        .values([thing("a", 1), thing("b", 2)])
+        .execute();
+      const found = await db
+        .tables<Tables>()
+        .selectFrom("things")
+        .select(({ fn }) => [fn.countAll().as("count"), fn.sum("number").as("sum")])
+        .execute();
       assert.deepStrictEqual(found, [{ count: 2, sum: 3 }]);
     });
 
     test("key text sorts by its bytes", async (t) => {
       const db = await open(t);
       const sorted = ["A", "B", "_", "a", "a-b", "a.b", "a/b", "aB", "ab", "z", "é"];
-      await db.tables<Tables>().insertInto("things").values(sorted.toReversed().map((name) => thing(name))).execute();
+      await db
+        .tables<Tables>()
+        .insertInto("things")
+        .values(sorted.toReversed().map((name) => thing(name)))
+        .execute();
       assert.deepEqual(await names(db), sorted);
     });
   });
@@ -78,10 +98,13 @@ export function dbConformance(engine: TestEngine): void {
     test("leaves nothing when its work throws", async (t) => {
       const db = await open(t);
       const reason = new Error("no");
-      await assert.rejects(db.transaction<Tables, void>(async (tx) => {
-        await tx.insertInto("things").values(thing("a")).execute();
-        throw reason;
-      }), reason);
+      await assert.rejects(
+        db.transaction<Tables, void>(async (tx) => {
+          await tx.insertInto("things").values(thing("a")).execute();
+          throw reason;
+        }),
+        reason,
+      );
       assert.deepEqual(await names(db), []);
       await db.transaction<Tables, unknown>((tx) => tx.insertInto("things").values(thing("b")).execute());
       assert.deepEqual(await names(db), ["b"]);
@@ -98,7 +121,10 @@ export function dbConformance(engine: TestEngine): void {
         throw new Error("rolled back");
       });
       await begun;
-      const strangers = [db.tables<Tables>().insertInto("things").values(thing("one")).execute(), db.write(db.tables<Tables>().insertInto("things").values(thing("two")))];
+      const strangers = [
+        db.tables<Tables>().insertInto("things").values(thing("one")).execute(),
+        db.write(db.tables<Tables>().insertInto("things").values(thing("two"))),
+      ];
       assert.equal((await names(db)).includes("inside"), false);
       letEnd();
       await assert.rejects(failing, /rolled back/);
@@ -109,20 +135,40 @@ export function dbConformance(engine: TestEngine): void {
     test("is serialisable: concurrent increments all count", async (t) => {
       const db = await open(t);
       await db.tables<Tables>().insertInto("things").values(thing("counter", 0)).execute();
-      await Promise.all(Array.from({ length: 12 }, () =>
-        db.transaction<Tables, void>(async (tx) => {
-          const { number } = await tx.selectFrom("things").select("number").where("name", "=", "counter").executeTakeFirstOrThrow();
-          await tx.updateTable("things").set({ number: number! + 1 }).where("name", "=", "counter").execute();
-        })));
-      assert.equal((await db.tables<Tables>().selectFrom("things").select("number").executeTakeFirstOrThrow()).number, 12);
+      await Promise.all(
+        Array.from({ length: 12 }, () =>
+          db.transaction<Tables, void>(async (tx) => {
+            const { number } = await tx
+              .selectFrom("things")
+              .select("number")
+              .where("name", "=", "counter")
+              .executeTakeFirstOrThrow();
+            await tx
+              .updateTable("things")
+              .set({ number: number! + 1 })
+              .where("name", "=", "counter")
+              .execute();
+          }),
+        ),
+      );
+      assert.equal(
+        (await db.tables<Tables>().selectFrom("things").select("number").executeTakeFirstOrThrow()).number,
+        12,
+      );
     });
 
     test("does not go on after a failed statement", async (t) => {
       const db = await open(t);
-      await assert.rejects(db.transaction<Tables, void>(async (tx) => {
-        await tx.insertInto("things").values(thing("a")).execute();
-        await tx.insertInto("things").values(thing("a")).execute().catch(() => {});
-      }));
+      await assert.rejects(
+        db.transaction<Tables, void>(async (tx) => {
+          await tx.insertInto("things").values(thing("a")).execute();
+          await tx
+            .insertInto("things")
+            .values(thing("a"))
+            .execute()
+            .catch(() => {});
+        }),
+      );
       assert.deepEqual(await names(db), []);
     });
 
@@ -133,7 +179,11 @@ export function dbConformance(engine: TestEngine): void {
         (db) => db.write(db.tables<Tables>().insertInto("things").values(thing("a"))),
         (db) => db.transaction<Tables, unknown>((tx) => tx.insertInto("things").values(thing("a")).execute()),
       ];
-      for (const write of around) await assert.rejects(db.transaction(async () => void (await write(db))), Fault);
+      for (const write of around)
+        await assert.rejects(
+          db.transaction(async () => void (await write(db))),
+          Fault,
+        );
       assert.deepEqual(await names(db), []);
     });
 
@@ -149,9 +199,27 @@ export function dbConformance(engine: TestEngine): void {
   describe("write", () => {
     test("returns rows and counts", async (t) => {
       const db = await open(t);
-      const { rows, affected } = await db.write(db.tables<Tables>().insertInto("things").values([thing("a", 1), thing("b", 2)]).returning(["name", "number"]));
-      assert.deepStrictEqual({ rows, affected }, { rows: [{ name: "a", number: 1 }, { name: "b", number: 2 }], affected: 2 });
-      assert.deepStrictEqual(await db.write(db.tables<Tables>().updateTable("things").set({ number: 5 }).where("number", "<", 9)), { rows: [], affected: 2 });
+      const { rows, affected } = await db.write(
+        db
+          .tables<Tables>()
+          .insertInto("things")
+          .values([thing("a", 1), thing("b", 2)])
+          .returning(["name", "number"]),
+      );
+      assert.deepStrictEqual(
+        { rows, affected },
+        {
+          rows: [
+            { name: "a", number: 1 },
+            { name: "b", number: 2 },
+          ],
+          affected: 2,
+        },
+      );
+      assert.deepStrictEqual(
+        await db.write(db.tables<Tables>().updateTable("things").set({ number: 5 }).where("number", "<", 9)),
+        { rows: [], affected: 2 },
+      );
       assert.equal((await db.write(db.tables<Tables>().deleteFrom("things").where("name", "=", "absent"))).affected, 0);
     });
 
@@ -171,7 +239,11 @@ export function dbConformance(engine: TestEngine): void {
 
     test("gives each of many concurrent callers its own answer", async (t) => {
       const db = await open(t);
-      const outcomes = await Promise.allSettled(["a", "b", "a", "c", "b"].map((name) => db.write(db.tables<Tables>().insertInto("things").values(thing(name)).returning("name"))));
+      const outcomes = await Promise.allSettled(
+        ["a", "b", "a", "c", "b"].map((name) =>
+          db.write(db.tables<Tables>().insertInto("things").values(thing(name)).returning("name")),
+        ),
+      );
       // Two of each double lose; which one is the engine's choice on PostgreSQL.
       const failed = outcomes.filter((outcome) => outcome.status === "rejected");
       assert.equal(failed.length, 2);
@@ -194,16 +266,29 @@ export function dbConformance(engine: TestEngine): void {
 
     test("keeps the order of one caller's writes", async (t) => {
       const db = await open(t);
-      const upsert = (number: number) => db.write(db.tables<Tables>().insertInto("things").values(thing("a", number)).onConflict((on) => on.column("name").doUpdateSet({ number })));
+      const upsert = (number: number) =>
+        db.write(
+          db
+            .tables<Tables>()
+            .insertInto("things")
+            .values(thing("a", number))
+            .onConflict((on) => on.column("name").doUpdateSet({ number })),
+        );
       for (let round = 0; round < 5; round++) {
         await upsert(round);
-        assert.equal((await db.tables<Tables>().selectFrom("things").select("number").executeTakeFirst())?.number, round);
+        assert.equal(
+          (await db.tables<Tables>().selectFrom("things").select("number").executeTakeFirst())?.number,
+          round,
+        );
       }
     });
   });
 
   describe("migrate", () => {
-    const column = (name: string): Migration => ({ name: `test-${name}`, up: (db, types: ColumnTypes) => db.schema.alterTable("things").addColumn(name, types.bytes).execute() });
+    const column = (name: string): Migration => ({
+      name: `test-${name}`,
+      up: (db, types: ColumnTypes) => db.schema.alterTable("things").addColumn(name, types.bytes).execute(),
+    });
 
     test("runs each migration once, in order, and only new ones later", async (t) => {
       const { db } = await engine.open(t);
@@ -214,12 +299,18 @@ export function dbConformance(engine: TestEngine): void {
 
     test("refuses a database that knows more than the program", async (t) => {
       const { db } = await engine.open(t, [things, column("future")]);
-      await assert.rejects(migrate(db, [things]), (err: unknown) => err instanceof UserError && err.kind === "databaseNewer" && err.message.includes("test-future"));
+      await assert.rejects(
+        migrate(db, [things]),
+        (err: unknown) =>
+          err instanceof UserError && err.kind === "databaseNewer" && err.message.includes("test-future"),
+      );
     });
 
     test("leaves the database as it was when one of them fails", async (t) => {
       const { db } = await engine.open(t);
-      await assert.rejects(migrate(db, [things, { name: "broken", up: (db) => db.schema.dropTable("absent").execute() }]));
+      await assert.rejects(
+        migrate(db, [things, { name: "broken", up: (db) => db.schema.dropTable("absent").execute() }]),
+      );
       assert.deepEqual(await migrate(db, [things]), ["test-001-things"]);
     });
 

@@ -22,25 +22,32 @@ interface Schema {
 export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
   const names = new Set(migrations.map(({ name }) => name));
   if (names.size !== migrations.length) throw new Fault("two migrations have the same name");
-  return db.tables<Schema>().connection().execute((connection) =>
-    alone(db, connection, () =>
-      connection.transaction().execute(async (tx) => {
-        await tx.schema.createTable("schema_migrations").ifNotExists()
-          .addColumn("name", "text", (column) => column.primaryKey())
-          .addColumn("applied_at", "bigint", (column) => column.notNull())
-          .execute();
-        const applied = new Set((await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name));
-        const unknown = [...applied].filter((name) => !names.has(name));
-        if (unknown.length > 0) throw storeErrors.databaseNewer({ unknown: unknown.join(", ") });
-        const pending = migrations.filter(({ name }) => !applied.has(name));
-        for (const { name, up } of pending) {
-          await up(tx, columnTypes[db.dialect]);
-          await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
-        }
-        return pending.map(({ name }) => name);
-      }),
-    ),
-  );
+  return db
+    .tables<Schema>()
+    .connection()
+    .execute((connection) =>
+      alone(db, connection, () =>
+        connection.transaction().execute(async (tx) => {
+          await tx.schema
+            .createTable("schema_migrations")
+            .ifNotExists()
+            .addColumn("name", "text", (column) => column.primaryKey())
+            .addColumn("applied_at", "bigint", (column) => column.notNull())
+            .execute();
+          const applied = new Set(
+            (await tx.selectFrom("schema_migrations").select("name").execute()).map(({ name }) => name),
+          );
+          const unknown = [...applied].filter((name) => !names.has(name));
+          if (unknown.length > 0) throw storeErrors.databaseNewer({ unknown: unknown.join(", ") });
+          const pending = migrations.filter(({ name }) => !applied.has(name));
+          for (const { name, up } of pending) {
+            await up(tx, columnTypes[db.dialect]);
+            await tx.insertInto("schema_migrations").values({ name, applied_at: Date.now() }).execute();
+          }
+          return pending.map(({ name }) => name);
+        }),
+      ),
+    );
 }
 
 /** On SQLite the transaction itself keeps other processes out. On PostgreSQL two can create the same table at once, so a lock goes first. */

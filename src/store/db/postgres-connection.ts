@@ -33,7 +33,8 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
     });
     return {
       query: async (sql: string, parameters: readonly unknown[]) => {
-        if (surrounding?.open && !/^\s*select\b/i.test(sql)) throw new Fault("a write through `db` inside a transaction would not be part of it: use `tx`");
+        if (surrounding?.open && !/^\s*select\b/i.test(sql))
+          throw new Fault("a write through `db` inside a transaction would not be part of it: use `tx`");
         try {
           return await client.query(sql, parameters as unknown[]);
         } catch (err) {
@@ -67,17 +68,19 @@ const types: CustomTypesConfig = {
     const standard = standardTypes.getTypeParser(id, format as "text") as (value: string) => unknown;
     // count() is int8, sum() over bigint is numeric.
     if (id === oid.int8 || id === oid.numeric) return toNumber;
-    if (id === oid.bytea) return (value: string) => {
-      const bytes = standard(value) as Buffer;
-      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    };
+    if (id === oid.bytea)
+      return (value: string) => {
+        const bytes = standard(value) as Buffer;
+        return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      };
     return standard;
   },
 };
 
 function toNumber(text: string): number {
   const value = Number(text);
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) throw new Fault(`${text} does not fit a JavaScript number`);
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    throw new Fault(`${text} does not fit a JavaScript number`);
   return value;
 }
 
@@ -85,7 +88,10 @@ function toNumber(text: string): number {
 export function addressOf(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
-    throw storeErrors.unreachable({ address: "the database URL", reason: "it does not look like postgres://user:password@host:5432/database" });
+    throw storeErrors.unreachable({
+      address: "the database URL",
+      reason: "it does not look like postgres://user:password@host:5432/database",
+    });
   }
   return (parsed.searchParams.get("host") ?? parsed.host) + parsed.pathname;
 }
@@ -100,7 +106,12 @@ export function fromPostgres(thrown: unknown, address: string): unknown {
   const code = first instanceof Error && "code" in first ? String(first.code) : "";
   const reason = messageOf(first);
   if (code === "53100") return storeErrors.diskFull({ what: `the database at ${address}` }, { cause: thrown });
-  if (UNREACHABLE.test(code) || /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(reason)) {
+  if (
+    UNREACHABLE.test(code) ||
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      reason,
+    )
+  ) {
     return storeErrors.unreachable({ address, reason }, { cause: thrown });
   }
   return thrown;

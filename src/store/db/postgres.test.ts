@@ -18,15 +18,25 @@ onPostgres((engine) => {
       "another protocol": `mysql://user:${password}@localhost/db`,
     };
     for (const [name, bad] of Object.entries(wrong)) {
-      await assert.rejects(openPostgres({ url: bad }), (err) => isStoreError(err, "unreachable") && !err.message.includes(password) && !err.message.includes(url.password), name);
+      await assert.rejects(
+        openPostgres({ url: bad }),
+        (err) =>
+          isStoreError(err, "unreachable") && !err.message.includes(password) && !err.message.includes(url.password),
+        name,
+      );
     }
   });
 
   test("refuses a server that acknowledges what it may lose", async (t) => {
     const { db, where } = await engine.open(t);
     const { url } = where as { url: string };
-    await sql`alter database ${sql.raw(new URL(url).pathname.slice(1))} set synchronous_commit = off`.execute(db.tables());
-    await assert.rejects(openPostgres({ url }), (err) => isStoreError(err, "notDurable") && /synchronous_commit/.test(err.message));
+    await sql`alter database ${sql.raw(new URL(url).pathname.slice(1))} set synchronous_commit = off`.execute(
+      db.tables(),
+    );
+    await assert.rejects(
+      openPostgres({ url }),
+      (err) => isStoreError(err, "notDurable") && /synchronous_commit/.test(err.message),
+    );
   });
 
   test("survives the loss of every connection", async (t) => {
@@ -55,8 +65,12 @@ onPostgres((engine) => {
     const { where } = await engine.open(t);
     const db = await openPostgres({ ...(where as { url: string }), connections: 2 });
     t.after(() => db.close());
-    const connections = sql<{ n: number }>`select count(*) as n from pg_stat_activity where datname = current_database() and application_name = 'reelpost'`;
-    const counts = await Promise.all(Array.from({ length: 12 }, () => db.transaction(async (tx) => (await connections.execute(tx)).rows[0]!.n)));
+    const connections = sql<{
+      n: number;
+    }>`select count(*) as n from pg_stat_activity where datname = current_database() and application_name = 'reelpost'`;
+    const counts = await Promise.all(
+      Array.from({ length: 12 }, () => db.transaction(async (tx) => (await connections.execute(tx)).rows[0]!.n)),
+    );
     // Two of its own, one of the database the test engine opened.
     assert.ok(Math.max(...counts) <= 3, String(counts));
   });

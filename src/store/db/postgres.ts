@@ -39,7 +39,14 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
     dialect: "postgres",
     tables: () => kysely,
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
-      tracked(() => retryCollisions(() => (kysely as Kysely<Tables>).transaction().setIsolationLevel("serializable").execute((tx) => pool.inside(() => work(tx))))),
+      tracked(() =>
+        retryCollisions(() =>
+          (kysely as Kysely<Tables>)
+            .transaction()
+            .setIsolationLevel("serializable")
+            .execute((tx) => pool.inside(() => work(tx))),
+        ),
+      ),
     // The server itself lets concurrent commits share an fsync.
     write: async (query) => {
       const { rows, numAffectedRows } = await tracked(() => kysely.executeQuery(query.compile()));
@@ -51,10 +58,14 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
 }
 
 async function expectDurable(kysely: Kysely<unknown>) {
-  const settings = sql<{ name: string; setting: string }>`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit')`;
+  const settings = sql<{
+    name: string;
+    setting: string;
+  }>`select name, setting from pg_settings where name in ('fsync', 'synchronous_commit')`;
   const { rows } = await settings.execute(kysely);
   for (const { name, setting } of rows) {
-    if (setting === "off") throw storeErrors.notDurable({ path: "the PostgreSQL server", setting: name, found: setting, wanted: "on" });
+    if (setting === "off")
+      throw storeErrors.notDurable({ path: "the PostgreSQL server", setting: name, found: setting, wanted: "on" });
   }
 }
 
@@ -67,7 +78,8 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
       return await attempt();
     } catch (err) {
       if (!(err instanceof Error && "code" in err && COLLISIONS.has(String(err.code)))) throw err;
-      if (attempts === MAX_ATTEMPTS) throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });
+      if (attempts === MAX_ATTEMPTS)
+        throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });
       // Apart by chance, so that the same two do not meet again.
       await sleep(Math.random() * Math.min(100, 2 ** attempts));
     }

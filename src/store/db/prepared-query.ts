@@ -4,10 +4,15 @@ import type { Compilable, CompiledQuery } from "kysely";
  * Compiles a query once, with a marker in the place of each argument; running it only puts the arguments there.
  * To build and compile one takes Kysely longer than SQLite needs to run it.
  */
-export function prepared<Row>(build: (arg: <Value>(name: string) => Value) => Compilable<Row>): (values: Record<string, unknown>) => Compilable<Row> {
+export function prepared<Row>(
+  build: (arg: <Value>(name: string) => Value) => Compilable<Row>,
+): (values: Record<string, unknown>) => Compilable<Row> {
   const compiled = build(<Value>(name: string) => ({ marker: name }) as Value).compile();
   const names = compiled.parameters.map((parameter) => (parameter as { marker?: string } | null)?.marker);
   return (values) => ({
-    compile: (): CompiledQuery<Row> => ({ ...compiled, parameters: names.map((name, i) => (name === undefined ? compiled.parameters[i] : values[name])) }),
+    compile: (): CompiledQuery<Row> => ({
+      ...compiled,
+      parameters: names.map((name, i) => (name === undefined ? compiled.parameters[i] : values[name])),
+    }),
   });
 }

@@ -20,7 +20,10 @@ const BUSY_MS = { opening: 5_000, writing: 20 };
 
 export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
   const sqlite = open(path, readOnly);
-  const statements = new Map<string, { statement: StatementSync; toRow: ((values: readonly unknown[]) => object) | undefined }>();
+  const statements = new Map<
+    string,
+    { statement: StatementSync; toRow: ((values: readonly unknown[]) => object) | undefined }
+  >();
 
   function prepared(sql: string) {
     let entry = statements.get(sql);
@@ -115,13 +118,19 @@ function fromSqlite(thrown: unknown, path: string): unknown {
   const cause = { cause: thrown };
   switch (Number(thrown.errcode) & 0xff) {
     case code.busy:
-    case code.locked: return storeErrors.busy({ reason: `another process holds ${path}` }, cause);
-    case code.full: return storeErrors.diskFull({ what: path }, cause);
+    case code.locked:
+      return storeErrors.busy({ reason: `another process holds ${path}` }, cause);
+    case code.full:
+      return storeErrors.diskFull({ what: path }, cause);
     case code.readonly:
-    case code.ioerr: return storeErrors.notWritable({ what: path, reason }, cause);
+    case code.ioerr:
+      return storeErrors.notWritable({ what: path, reason }, cause);
     case code.corrupt:
-    case code.notadb: return storeErrors.notADatabase({ path }, cause);
-    case code.cantopen: return storeErrors.cannotOpen({ path, reason }, cause);
-    default: return thrown;
+    case code.notadb:
+      return storeErrors.notADatabase({ path }, cause);
+    case code.cantopen:
+      return storeErrors.cannotOpen({ path, reason }, cause);
+    default:
+      return thrown;
   }
 }

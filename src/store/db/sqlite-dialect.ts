@@ -13,7 +13,11 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
 /** Kysely on two connections: `reader` sees only what is committed, `writer` is guarded by `turns`. */
-export function createSqliteDialect(parts: { reader: SqliteConnection; writer: SqliteConnection; turns: WriteTurns }): Dialect {
+export function createSqliteDialect(parts: {
+  reader: SqliteConnection;
+  writer: SqliteConnection;
+  turns: WriteTurns;
+}): Dialect {
   return {
     createDriver: () => createDriver(parts),
     createQueryCompiler: () => new SqliteQueryCompiler(),
@@ -34,7 +38,15 @@ interface Connection extends DatabaseConnection {
   transaction?: { giveBack(): void; failed: boolean };
 }
 
-function createDriver({ reader, writer, turns }: { reader: SqliteConnection; writer: SqliteConnection; turns: WriteTurns }): Driver {
+function createDriver({
+  reader,
+  writer,
+  turns,
+}: {
+  reader: SqliteConnection;
+  writer: SqliteConnection;
+  turns: WriteTurns;
+}): Driver {
   async function executeQuery<Row>(this: Connection, query: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.transaction) return toKysely(runInside<Row>(this.transaction, query));
     return toKysely(isRead(query) ? reader.run<Row>(query) : await turns.alone<Row>(query));
@@ -59,7 +71,8 @@ function createDriver({ reader, writer, turns }: { reader: SqliteConnection; wri
       connection.transaction = { giveBack: await turns.begin(), failed: false };
     },
     async commitTransaction(connection: Connection) {
-      if (connection.transaction?.failed) throw new Fault("a statement of this transaction failed and the error was swallowed: nothing is committed");
+      if (connection.transaction?.failed)
+        throw new Fault("a statement of this transaction failed and the error was swallowed: nothing is committed");
       writer.exec("commit");
       end(connection);
     },
@@ -77,7 +90,9 @@ function createDriver({ reader, writer, turns }: { reader: SqliteConnection; wri
 
 // oxlint-disable-next-line require-yield
 async function* streamQuery(): AsyncIterableIterator<never> {
-  throw new Fault("streaming a query would keep one connection for its whole length: read pages with `limit` and a sort key");
+  throw new Fault(
+    "streaming a query would keep one connection for its whole length: read pages with `limit` and a sort key",
+  );
 }
 
 function end(connection: Connection) {
@@ -85,6 +100,10 @@ function end(connection: Connection) {
   delete connection.transaction;
 }
 
-const isRead = ({ query, sql }: CompiledQuery) => query.kind === "SelectQueryNode" || (query.kind === "RawNode" && /^\s*select\b/i.test(sql));
+const isRead = ({ query, sql }: CompiledQuery) =>
+  query.kind === "SelectQueryNode" || (query.kind === "RawNode" && /^\s*select\b/i.test(sql));
 
-const toKysely = <Row>({ rows, affected }: { rows: Row[]; affected: number }): QueryResult<Row> => ({ rows, numAffectedRows: BigInt(affected) });
+const toKysely = <Row>({ rows, affected }: { rows: Row[]; affected: number }): QueryResult<Row> => ({
+  rows,
+  numAffectedRows: BigInt(affected),
+});

@@ -23,7 +23,12 @@ async function open(t: TestContext, more: { patienceMs?: number } = {}) {
   const db = openSqlite({ path, ...more });
   t.after(() => db.close());
   await sql`create table counters (name text primary key, value bigint not null)`.execute(db.tables());
-  const set = (name: string, value = 0) => db.tables<Tables>().insertInto("counters").values({ name, value }).onConflict((on) => on.column("name").doUpdateSet({ value }));
+  const set = (name: string, value = 0) =>
+    db
+      .tables<Tables>()
+      .insertInto("counters")
+      .values({ name, value })
+      .onConflict((on) => on.column("name").doUpdateSet({ value }));
   return { db, path, set };
 }
 
@@ -31,8 +36,12 @@ describe("SQLite", () => {
   test("keeps what it acknowledges: WAL with an fsync at each commit", async (t) => {
     const { db } = await open(t);
     // Not `select`, so these run on the connection that writes.
-    const pragma = async (name: string) => Object.values((await sql<object>`pragma ${sql.raw(name)}`.execute(db.tables())).rows[0]!)[0];
-    assert.deepEqual([await pragma("journal_mode"), await pragma("synchronous"), await pragma("foreign_keys")], ["wal", 2, 1]);
+    const pragma = async (name: string) =>
+      Object.values((await sql<object>`pragma ${sql.raw(name)}`.execute(db.tables())).rows[0]!)[0];
+    assert.deepEqual(
+      [await pragma("journal_mode"), await pragma("synchronous"), await pragma("foreign_keys")],
+      ["wal", 2, 1],
+    );
   });
 
   test("is for its owner only, whatever the folder is", async (t) => {
@@ -46,9 +55,20 @@ describe("SQLite", () => {
     writeFileSync(text, "this is a letter, and not a database at all. ".repeat(100));
     mkdirSync(join(folder, "folder"));
     const cases = { notADatabase: text, cannotOpen: join(folder, "absent", "test.db") } as const;
-    for (const [kind, path] of Object.entries(cases)) assert.throws(() => openSqlite({ path }), (err) => isStoreError(err, kind as keyof typeof cases) && err.message.includes(path), kind);
-    assert.throws(() => openSqlite({ path: join(folder, "folder") }), (err) => isStoreError(err, "cannotOpen"));
-    assert.throws(() => openSqlite({ path: ":memory:" }), (err) => isStoreError(err, "notDurable") && /journal_mode/.test(err.message));
+    for (const [kind, path] of Object.entries(cases))
+      assert.throws(
+        () => openSqlite({ path }),
+        (err) => isStoreError(err, kind as keyof typeof cases) && err.message.includes(path),
+        kind,
+      );
+    assert.throws(
+      () => openSqlite({ path: join(folder, "folder") }),
+      (err) => isStoreError(err, "cannotOpen"),
+    );
+    assert.throws(
+      () => openSqlite({ path: ":memory:" }),
+      (err) => isStoreError(err, "notDurable") && /journal_mode/.test(err.message),
+    );
   });
 
   test("writes of one moment share a commit", async (t) => {
@@ -68,13 +88,29 @@ describe("SQLite", () => {
     const { db, set } = await open(t);
     await db.write(set("taken"));
     await db.write(set("counter"));
-    const more = db.tables<Tables>().updateTable("counters").set((eb) => ({ value: eb("value", "+", 1) })).where("name", "=", "counter");
+    const more = db
+      .tables<Tables>()
+      .updateTable("counters")
+      .set((eb) => ({ value: eb("value", "+", 1) }))
+      .where("name", "=", "counter");
     // This conflict rolls back the whole transaction (https://sqlite.org/lang_conflict.html), as a full disk does.
     const rollsBack = sql`insert or rollback into counters (name, value) values ('taken', 1)`;
-    const outcomes = await Promise.allSettled([db.write(more), db.write({ compile: () => rollsBack.compile(db.tables()) } as never), db.write(more), db.write(set("last"))]);
-    assert.deepEqual(outcomes.map(({ status }) => status), ["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    const outcomes = await Promise.allSettled([
+      db.write(more),
+      db.write({ compile: () => rollsBack.compile(db.tables()) } as never),
+      db.write(more),
+      db.write(set("last")),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ status }) => status),
+      ["fulfilled", "rejected", "fulfilled", "fulfilled"],
+    );
     const rows = await db.tables<Tables>().selectFrom("counters").select(["name", "value"]).orderBy("name").execute();
-    assert.deepEqual(rows, [{ name: "counter", value: 2 }, { name: "last", value: 0 }, { name: "taken", value: 0 }]);
+    assert.deepEqual(rows, [
+      { name: "counter", value: 2 },
+      { name: "last", value: 0 },
+      { name: "taken", value: 0 },
+    ]);
   });
 
   test("waits for another process without blocking this one, then goes on", async (t) => {
@@ -82,7 +118,11 @@ describe("SQLite", () => {
     const other = new DatabaseSync(path);
     t.after(() => other.close());
     other.exec("begin immediate");
-    const writes = [db.write(set("a")), set("b").execute(), db.transaction<Tables, unknown>((tx) => tx.insertInto("counters").values({ name: "c", value: 0 }).execute())];
+    const writes = [
+      db.write(set("a")),
+      set("b").execute(),
+      db.transaction<Tables, unknown>((tx) => tx.insertInto("counters").values({ name: "c", value: 0 }).execute()),
+    ];
     let ticks = 0;
     const ticking = setInterval(() => {
       if (++ticks === 20) other.exec("commit");
@@ -113,7 +153,10 @@ describe("SQLite", () => {
     await begun.promise;
     const compiled = set("a").compile();
     const waiting = Array.from({ length: 20_000 }, () => db.write({ compile: () => compiled } as never));
-    await assert.rejects(db.write(set("b")), (err) => isStoreError(err, "busy") && /20000 writes are waiting/.test(err.message));
+    await assert.rejects(
+      db.write(set("b")),
+      (err) => isStoreError(err, "busy") && /20000 writes are waiting/.test(err.message),
+    );
     letEnd();
     await Promise.all([holding, ...waiting]);
     await db.write(set("c"));
@@ -123,7 +166,10 @@ describe("SQLite", () => {
     const { db, set } = await open(t, { patienceMs: 60 });
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
     const endless = db.transaction<Tables, void>(() => mayEnd);
-    await assert.rejects(set("a").execute(), (err) => isStoreError(err, "busy") && /open for more than 60 ms/.test(err.message));
+    await assert.rejects(
+      set("a").execute(),
+      (err) => isStoreError(err, "busy") && /open for more than 60 ms/.test(err.message),
+    );
     // Reads are not concerned.
     assert.deepEqual(await db.tables<Tables>().selectFrom("counters").selectAll().execute(), []);
     letEnd();
@@ -139,7 +185,9 @@ describe("SQLite", () => {
       assert.deepEqual((await sql`select value from counters`.execute(db.tables())).rows, [{ value: 1 }]);
       assert.deepEqual((await sql`select value from counters`.execute(tx)).rows, [{ value: 2 }]);
     });
-    await sql`with gone as (select 'a' as name) delete from counters where name in (select name from gone)`.execute(db.tables());
+    await sql`with gone as (select 'a' as name) delete from counters where name in (select name from gone)`.execute(
+      db.tables(),
+    );
     assert.deepEqual((await sql`select value from counters`.execute(db.tables())).rows, []);
   });
 

@@ -5,4 +5,5 @@ const POSTGRES_UNIQUE = "23505";
 /** True when a write failed because a row with the same unique key is there already, on either engine. */
 export const isUniqueViolation = (thrown: unknown): boolean =>
   thrown instanceof Error &&
-  (("errcode" in thrown && SQLITE_UNIQUE.has(Number(thrown.errcode))) || ("code" in thrown && thrown.code === POSTGRES_UNIQUE));
+  (("errcode" in thrown && SQLITE_UNIQUE.has(Number(thrown.errcode))) ||
+    ("code" in thrown && thrown.code === POSTGRES_UNIQUE));

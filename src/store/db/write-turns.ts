@@ -23,7 +23,10 @@ export interface WriteTurns {
 
 type Result<Row> = { rows: Row[]; affected: number };
 type Single = { query: CompiledQuery; resolve(result: Result<never>): void; reject(reason: unknown): void };
-type Waiting = ({ kind: "together" } & Single) | ({ kind: "alone" } & Single) | { kind: "begin"; resolve(): void; reject(reason: unknown): void };
+type Waiting =
+  | ({ kind: "together" } & Single)
+  | ({ kind: "alone" } & Single)
+  | { kind: "begin"; resolve(): void; reject(reason: unknown): void };
 
 const MAX_WAITING = 20_000;
 const MAX_TOGETHER = 512;
@@ -41,8 +44,10 @@ export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000
 
   function ask(entry: Waiting, now: boolean) {
     if (closed) return entry.reject(new Fault("the database is closed"));
-    if (open && transaction.getStore() === open) return entry.reject(new Fault("a write through `db` inside a transaction would wait for itself: use `tx`"));
-    if (waiting.length >= MAX_WAITING) return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
+    if (open && transaction.getStore() === open)
+      return entry.reject(new Fault("a write through `db` inside a transaction would wait for itself: use `tx`"));
+    if (waiting.length >= MAX_WAITING)
+      return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
     waiting.push(entry);
     if (open || retry) return;
     // After this round's I/O callbacks: what they all write goes to the disk with one fsync.

@@ -25,7 +25,10 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     for (const { all } of listeners) assert.deepEqual(await all, ids);
     ends[0]!.publish("rules.other", "x");
     assert.deepEqual(await other.all, ["x"]);
-    assert.equal(listeners.every(({ heard }) => heard.length === ids.length), true);
+    assert.equal(
+      listeners.every(({ heard }) => heard.length === ids.length),
+      true,
+    );
   });
 
   test("delivery comes after the publisher's own code", async (t) => {
@@ -71,7 +74,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
   });
 
   test("close sends what was published, then is silent", async (t) => {
-    const [one, two] = await open(t, 2) as [Events, Events];
+    const [one, two] = (await open(t, 2)) as [Events, Events];
     const { all } = listen(two, "a", 1);
     const own = listen(one, "a", 2);
     one.publish("a", "1");

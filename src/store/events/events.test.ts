@@ -21,7 +21,9 @@ onPostgres((engine) => {
   async function open(t: TestContext, ends: number): Promise<{ ends: Events[]; url: string }> {
     const { where } = await engine.open(t);
     const { url } = where as { url: string };
-    const opened = await Promise.all(Array.from({ length: ends }, () => openPostgresEvents({ url, clock: systemClock, log: silentLog })));
+    const opened = await Promise.all(
+      Array.from({ length: ends }, () => openPostgresEvents({ url, clock: systemClock, log: silentLog })),
+    );
     t.after(async () => void (await Promise.all(opened.map((events) => events.close()))));
     return { ends: opened, url };
   }
@@ -29,20 +31,29 @@ onPostgres((engine) => {
   eventsConformance(async (t, ends) => (await open(t, ends)).ends);
 
   test("a lost connection comes back, and listeners are told to look again", async (t) => {
-    const { ends: [one, two], url } = await open(t, 2) as { ends: [Events, Events]; url: string };
-    const heard = new Map<Events, string[]>([[one, []], [two, []]]);
+    const {
+      ends: [one, two],
+      url,
+    } = (await open(t, 2)) as { ends: [Events, Events]; url: string };
+    const heard = new Map<Events, string[]>([
+      [one, []],
+      [two, []],
+    ]);
     const { promise: lookedAgain, resolve } = Promise.withResolvers<void>();
     const { promise: delivered, resolve: deliver } = Promise.withResolvers<void>();
     for (const [events, ids] of heard) {
       events.subscribe("a", (id) => {
         ids.push(id);
         if ([...heard.values()].every((each) => each.includes(""))) resolve();
-        if (heard.get(one)!.includes("while-lost") && [...heard.values()].every((each) => each.includes("after"))) deliver();
+        if (heard.get(one)!.includes("while-lost") && [...heard.values()].every((each) => each.includes("after")))
+          deliver();
       });
     }
     const admin = new Client({ connectionString: url });
     await admin.connect();
-    await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reelpost events'");
+    await admin.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'reelpost events'",
+    );
     await admin.end();
     one.publish("a", "while-lost");
     await lookedAgain;
@@ -52,19 +63,31 @@ onPostgres((engine) => {
   });
 
   test("a closed end leaves no connection behind, which would keep its process from ending", async (t) => {
-    const { ends: [one], url } = await open(t, 1) as { ends: [Events]; url: string };
+    const {
+      ends: [one],
+      url,
+    } = (await open(t, 1)) as { ends: [Events]; url: string };
     await one.close();
     const admin = new Client({ connectionString: url });
     await admin.connect();
-    const left = async () => (await admin.query("select 1 from pg_stat_activity where application_name = 'reelpost events' and datname = current_database()")).rowCount;
+    const left = async () =>
+      (
+        await admin.query(
+          "select 1 from pg_stat_activity where application_name = 'reelpost events' and datname = current_database()",
+        )
+      ).rowCount;
     // The server hears of it a moment later.
-    for (const deadline = Date.now() + 30_000; (await left()) !== 0;) assert.ok(Date.now() < deadline, "a connection is still there");
+    for (const deadline = Date.now() + 30_000; (await left()) !== 0;)
+      assert.ok(Date.now() < deadline, "a connection is still there");
     await admin.end();
   });
 
   test("a server that is not there is named, without the password", async () => {
     const url = "postgres://user:very-secret@127.0.0.1:1/db";
-    const named = (err: unknown) => isStoreError(err, "unreachable") && err.message.includes("127.0.0.1:1/db") && !err.message.includes("very-secret");
+    const named = (err: unknown) =>
+      isStoreError(err, "unreachable") &&
+      err.message.includes("127.0.0.1:1/db") &&
+      !err.message.includes("very-secret");
     await assert.rejects(openPostgresEvents({ url, clock: systemClock, log: silentLog }), named);
   });
 });

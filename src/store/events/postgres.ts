@@ -10,7 +10,15 @@ const RECONNECT_MS = { first: 50, longest: 5_000 };
 const HEARTBEAT_MS = 30_000;
 
 /** Events between all processes on one PostgreSQL database: NOTIFY, and one connection that listens and comes back when it is lost. */
-export async function openPostgresEvents({ url, clock, log }: { url: string; clock: Clock; log: Log }): Promise<Events> {
+export async function openPostgresEvents({
+  url,
+  clock,
+  log,
+}: {
+  url: string;
+  clock: Clock;
+  log: Log;
+}): Promise<Events> {
   const address = addressOf(url);
   const subscriptions = createSubscriptions(log);
   const closing = new AbortController();

@@ -53,5 +53,7 @@ export function checkHint(topic: string, id: string): void {
 
 function checkWord(what: string, word: string, longest: number) {
   if (word.length <= longest && /^[!-~]+$/.test(word)) return;
-  throw new Fault(`the ${what} of an event is 1 to ${longest} characters of visible ASCII, not ${JSON.stringify(word.slice(0, 250))}`);
+  throw new Fault(
+    `the ${what} of an event is 1 to ${longest} characters of visible ASCII, not ${JSON.stringify(word.slice(0, 250))}`,
+  );
 }

@@ -7,7 +7,10 @@ import { createVersions } from "./versions.ts";
 test("a version stays until its thing changes, and never comes back", async (t) => {
   const events = createLocalEvents({ log: silentLog });
   let lost = () => {};
-  const listening = { ...events, subscribe: (topic: string, on: (id: string) => void) => ((lost = () => on("")), events.subscribe(topic, on)) };
+  const listening = {
+    ...events,
+    subscribe: (topic: string, on: (id: string) => void) => ((lost = () => on("")), events.subscribe(topic, on)),
+  };
   const versions = createVersions({ events: listening, topic: "things", alone: true });
   t.after(() => events.close());
   const seen = new Set([versions.of("a")]);

@@ -27,7 +27,8 @@ export const jobsMigrations: readonly Migration[] = [
   {
     name: "jobs-001",
     async up(db, types) {
-      await db.schema.createTable("jobs")
+      await db.schema
+        .createTable("jobs")
         .addColumn("id", sql.raw(types.keyText), (column) => column.primaryKey())
         .addColumn("kind", sql.raw(types.keyText), (column) => column.notNull())
         .addColumn("key", sql.raw(types.keyText))
@@ -43,8 +44,12 @@ export const jobsMigrations: readonly Migration[] = [
         .addColumn("error", "text")
         .addColumn("finished_at", "bigint")
         .execute();
-      await sql`create index jobs_waiting on jobs (kind, priority desc, run_at, id) where status = 'waiting'`.execute(db);
-      await sql`create unique index jobs_key on jobs (kind, key) where status = 'waiting' and key is not null`.execute(db);
+      await sql`create index jobs_waiting on jobs (kind, priority desc, run_at, id) where status = 'waiting'`.execute(
+        db,
+      );
+      await sql`create unique index jobs_key on jobs (kind, key) where status = 'waiting' and key is not null`.execute(
+        db,
+      );
       await sql`create index jobs_running on jobs (kind, lease_until) where status = 'running'`.execute(db);
       await sql`create index jobs_finished on jobs (status, finished_at) where finished_at is not null`.execute(db);
     },
@@ -78,7 +83,10 @@ export function createJobsTable(db: Db) {
     const { rows } = await db.write(
       tables
         // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
-        .with((cte) => cte("picked").materialized(), () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted))
+        .with(
+          (cte) => cte("picked").materialized(),
+          () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
+        )
         .updateTable("jobs")
         .set((eb) => ({ status: "running" as const, token, lease_until: leaseUntil, attempt: eb("attempt", "+", 1) }))
         .where("id", "in", (eb) => eb.selectFrom("picked").select("id"))
@@ -90,17 +98,26 @@ export function createJobsTable(db: Db) {
   return {
     async insert(row: JobRow): Promise<string> {
       const { rows } = await db.write(
-        tables.insertInto("jobs").values(row)
-          .onConflict((on) => on.columns(["kind", "key"]).where("status", "=", waiting).where("key", "is not", null).doUpdateSet({
-            run_at: sql`case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end`,
-            priority: sql`case when excluded.priority > jobs.priority then excluded.priority else jobs.priority end`,
-          }))
+        tables
+          .insertInto("jobs")
+          .values(row)
+          .onConflict((on) =>
+            on
+              .columns(["kind", "key"])
+              .where("status", "=", waiting)
+              .where("key", "is not", null)
+              .doUpdateSet({
+                run_at: sql`case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end`,
+                priority: sql`case when excluded.priority > jobs.priority then excluded.priority else jobs.priority end`,
+              }),
+          )
           .returning("id"),
       );
       return rows[0]!.id;
     },
 
-    find: (id: string): Promise<JobRow | undefined> => tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
+    find: (id: string): Promise<JobRow | undefined> =>
+      tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
 
     /** In the order they should run, though RETURNING does not promise one. */
     async claimWaiting(kind: string, limit: number, by: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
@@ -108,48 +125,96 @@ export function createJobsTable(db: Db) {
       // Whoever sees the one that waits sees the claim before it, too: the index of keys lets it in only after that claim was committed.
       if (onePerKey) {
         due = due.where(({ not, exists, selectFrom }) =>
-          not(exists(selectFrom("jobs as earlier").select("earlier.id").where("earlier.kind", "=", kind).where("earlier.status", "=", running).whereRef("earlier.key", "=", "jobs.key"))));
+          not(
+            exists(
+              selectFrom("jobs as earlier")
+                .select("earlier.id")
+                .where("earlier.kind", "=", kind)
+                .where("earlier.status", "=", running)
+                .whereRef("earlier.key", "=", "jobs.key"),
+            ),
+          ),
+        );
       }
       const rows = await claim(due.orderBy("priority", "desc").orderBy("run_at").orderBy("id").limit(limit), by);
       return rows.sort((a, b) => b.priority - a.priority || a.run_at - b.run_at || (a.id < b.id ? -1 : 1));
     },
 
     claimExpired: (kind: string, limit: number, by: Claim): Promise<JobRow[]> =>
-      claim(ids.where("kind", "=", kind).where("status", "=", running).where("lease_until", "<", by.now).orderBy("lease_until").limit(limit), by),
+      claim(
+        ids
+          .where("kind", "=", kind)
+          .where("status", "=", running)
+          .where("lease_until", "<", by.now)
+          .orderBy("lease_until")
+          .limit(limit),
+        by,
+      ),
 
     /** A job whose last allowed attempt ended with its worker's death. */
     async failExhausted(kind: string, now: number): Promise<void> {
       await db.write(
-        tables.updateTable("jobs")
+        tables
+          .updateTable("jobs")
           .set({ ...ended("failed", now), error: "its worker disappeared during the last attempt" })
-          .where("kind", "=", kind).where("status", "=", running).where("lease_until", "<", now).whereRef("attempt", ">=", "max_attempts"),
+          .where("kind", "=", kind)
+          .where("status", "=", running)
+          .where("lease_until", "<", now)
+          .whereRef("attempt", ">=", "max_attempts"),
       );
     },
 
     /** Renews every claim that still stands and returns the ids of those. */
     async renew(held: Held[], leaseUntil: number): Promise<Set<string>> {
       const { rows } = await db.write(
-        tables.updateTable("jobs").set({ lease_until: leaseUntil })
-          .where("id", "in", held.map(({ id }) => id)).where("token", "in", held.map(({ token }) => token)).returning("id"),
+        tables
+          .updateTable("jobs")
+          .set({ lease_until: leaseUntil })
+          .where(
+            "id",
+            "in",
+            held.map(({ id }) => id),
+          )
+          .where(
+            "token",
+            "in",
+            held.map(({ token }) => token),
+          )
+          .returning("id"),
       );
       return new Set(rows.map(({ id }) => id));
     },
 
     /** True when the claim still stood. */
     async settle({ id, token }: Held, values: Partial<JobRow>): Promise<boolean> {
-      const { affected } = await db.write(tables.updateTable("jobs").set(values).where("id", "=", id).where("token", "=", token));
+      const { affected } = await db.write(
+        tables.updateTable("jobs").set(values).where("id", "=", id).where("token", "=", token),
+      );
       return affected === 1;
     },
 
     /** The job waits again, or ends where another of the same key waits already: that one does the work. True when the claim still stood. */
     release: (held: Held, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
       db.transaction<Tables, boolean>(async (tx) => {
-        const mine = await tx.selectFrom("jobs").select(["kind", "key"]).where("id", "=", held.id).where("token", "=", held.token).executeTakeFirst();
+        const mine = await tx
+          .selectFrom("jobs")
+          .select(["kind", "key"])
+          .where("id", "=", held.id)
+          .where("token", "=", held.token)
+          .executeTakeFirst();
         if (!mine) return false;
-        const sameKey = tx.selectFrom("jobs").select("id").where("status", "=", waiting).where("kind", "=", mine.kind).where("key", "=", mine.key);
+        const sameKey = tx
+          .selectFrom("jobs")
+          .select("id")
+          .where("status", "=", waiting)
+          .where("kind", "=", mine.kind)
+          .where("key", "=", mine.key);
         const heir = mine.key === null ? undefined : await sameKey.executeTakeFirst();
         const next: Partial<JobRow> = heir
-          ? { ...ended("failed", now), error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}` }
+          ? {
+              ...ended("failed", now),
+              error: `job ${heir.id} with the same key took over; ${values.error ?? "stopped"}`,
+            }
           : { ...values, status: "waiting", token: null, lease_until: null };
         await tx.updateTable("jobs").set(next).where("id", "=", held.id).execute();
         return true;
@@ -171,4 +236,9 @@ export async function takeBackJobs(db: Db): Promise<void> {
   await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));
 }
 
-export const ended = (status: "done" | "failed", now: number): Partial<JobRow> => ({ status, token: null, lease_until: null, finished_at: now });
+export const ended = (status: "done" | "failed", now: number): Partial<JobRow> => ({
+  status,
+  token: null,
+  lease_until: null,
+  finished_at: now,
+});

@@ -26,7 +26,13 @@ export function jobsConformance(engine: TestEngine): void {
     const { db, another } = await engine.open(t, jobsMigrations);
     const create = async (clock: Clock = systemClock): Promise<Jobs> => {
       const db = await another();
-      const jobs = createJobs({ db, clock, ids: randomIds, events: createLocalEvents({ log: silentLog }), log: silentLog });
+      const jobs = createJobs({
+        db,
+        clock,
+        ids: randomIds,
+        events: createLocalEvents({ log: silentLog }),
+        log: silentLog,
+      });
       return {
         ...jobs,
         work(kind, options, run) {
@@ -36,7 +42,15 @@ export function jobsConformance(engine: TestEngine): void {
         },
       };
     };
-    const leaseOf = async (id: string) => (await db.tables<{ jobs: JobRow }>().selectFrom("jobs").select("lease_until").where("id", "=", id).executeTakeFirst())?.lease_until;
+    const leaseOf = async (id: string) =>
+      (
+        await db
+          .tables<{ jobs: JobRow }>()
+          .selectFrom("jobs")
+          .select("lease_until")
+          .where("id", "=", id)
+          .executeTakeFirst()
+      )?.lease_until;
     return { db, create, leaseOf };
   }
 
@@ -51,7 +65,12 @@ export function jobsConformance(engine: TestEngine): void {
     return { started, run, nth: async (n: number) => (await until(() => started.length >= n), started[n - 1]!) };
   }
 
-  const options = (more: Partial<WorkOptions> = {}): WorkOptions => ({ concurrency: 1, leaseMs: 30_000, pollMs: 1000, ...more });
+  const options = (more: Partial<WorkOptions> = {}): WorkOptions => ({
+    concurrency: 1,
+    leaseMs: 30_000,
+    pollMs: 1000,
+    ...more,
+  });
   const statusOf = async (jobs: Jobs, id: string) => (await jobs.get(id))?.status;
 
   describe("a job", () => {
@@ -60,12 +79,26 @@ export function jobsConformance(engine: TestEngine): void {
       const { run, nth } = controlled();
       const payload = { text: "ü \0 '", list: [1, null, { deep: true }] };
       const id = await jobs.enqueue("mail.out", payload);
-      assert.deepEqual(await jobs.get(id), { id, kind: "mail.out", status: "waiting", attempt: 0, progress: undefined, error: undefined });
+      assert.deepEqual(await jobs.get(id), {
+        id,
+        kind: "mail.out",
+        status: "waiting",
+        attempt: 0,
+        progress: undefined,
+        error: undefined,
+      });
       jobs.work("mail.out", options(), run);
       const job = await nth(1);
       assert.deepEqual([job.id, job.kind, job.payload, job.attempt], [id, "mail.out", payload, 1]);
       await job.context.progress({ percent: 40 });
-      assert.deepEqual(await jobs.get(id), { id, kind: "mail.out", status: "running", attempt: 1, progress: { percent: 40 }, error: undefined });
+      assert.deepEqual(await jobs.get(id), {
+        id,
+        kind: "mail.out",
+        status: "running",
+        attempt: 1,
+        progress: { percent: 40 },
+        error: undefined,
+      });
       job.succeed();
       await until(async () => (await statusOf(jobs, id)) === "done");
       assert.equal(job.context.signal.aborted, false);
@@ -88,13 +121,22 @@ export function jobsConformance(engine: TestEngine): void {
       jobs.work("a", options(), run);
       await jobs.enqueue("a", 1);
       (await nth(1)).succeed();
-      assert.deepEqual(started.map(({ kind }) => kind), ["a"]);
+      assert.deepEqual(
+        started.map(({ kind }) => kind),
+        ["a"],
+      );
     });
 
     test("of higher priority runs first, then the one that was due earlier, then the older", async (t) => {
       const jobs = await (await open(t))(createManualClock(NOON));
       const { run, nth } = controlled();
-      for (const [name, priority, due] of [["third", 0, 0], ["second", 0, -5], ["fourth", 0, 0], ["first", 7, 0], ["last", -1, -9]] as const) {
+      for (const [name, priority, due] of [
+        ["third", 0, 0],
+        ["second", 0, -5],
+        ["fourth", 0, 0],
+        ["first", 7, 0],
+        ["last", -1, -9],
+      ] as const) {
         await jobs.enqueue("a", name, { priority, runAt: new Date(NOON + due) });
       }
       jobs.work("a", options({ pollMs: NEVER }), run);
@@ -117,7 +159,10 @@ export function jobsConformance(engine: TestEngine): void {
         clock.advance(500);
         return started.length === 2;
       });
-      assert.deepEqual(started.map(({ payload }) => payload), ["now", "later"]);
+      assert.deepEqual(
+        started.map(({ payload }) => payload),
+        ["now", "later"],
+      );
       assert.ok(clock.now() >= NOON + 5000);
       started[1]!.succeed();
     });
@@ -127,9 +172,18 @@ export function jobsConformance(engine: TestEngine): void {
       const cycle: { self?: unknown } = {};
       cycle.self = cycle;
       const refused = (err: unknown) => isStoreError(err, "badJob");
-      for (const payload of [cycle, 1n, () => {}, "x".repeat(1_100_000)]) await assert.rejects(jobs.enqueue("a", payload), refused);
-      for (const kind of ["", "A", "two words", "x".repeat(65), "9"]) await assert.rejects(jobs.enqueue(kind, 1), refused, kind);
-      for (const bad of [{ key: "x".repeat(501) }, { key: "\0" }, { priority: 0.5 }, { attempts: 0 }, { attempts: Number.NaN }]) await assert.rejects(jobs.enqueue("a", 1, bad), refused);
+      for (const payload of [cycle, 1n, () => {}, "x".repeat(1_100_000)])
+        await assert.rejects(jobs.enqueue("a", payload), refused);
+      for (const kind of ["", "A", "two words", "x".repeat(65), "9"])
+        await assert.rejects(jobs.enqueue(kind, 1), refused, kind);
+      for (const bad of [
+        { key: "x".repeat(501) },
+        { key: "\0" },
+        { priority: 0.5 },
+        { attempts: 0 },
+        { attempts: Number.NaN },
+      ])
+        await assert.rejects(jobs.enqueue("a", 1, bad), refused);
       assert.equal(await jobs.get("absent"), undefined);
     });
   });
@@ -155,13 +209,18 @@ export function jobsConformance(engine: TestEngine): void {
       (await nth(2)).succeed();
       (await nth(3)).succeed();
       await until(async () => (await statusOf(jobs, next)) === "done");
-      assert.deepEqual(started.map(({ payload }) => payload), ["first", "unkeyed", "next"]);
+      assert.deepEqual(
+        started.map(({ payload }) => payload),
+        ["first", "unkeyed", "next"],
+      );
     });
 
     test("enqueued by many at once still has one job", async (t) => {
       const create = await open(t);
       const both = [await create(), await create()];
-      const ids = await Promise.all(Array.from({ length: 30 }, (_, n) => both[n % 2]!.enqueue("a", n, { key: "same" })));
+      const ids = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => both[n % 2]!.enqueue("a", n, { key: "same" })),
+      );
       assert.equal(new Set(ids).size, 1);
     });
 
@@ -236,7 +295,8 @@ export function jobsConformance(engine: TestEngine): void {
     const [here, there] = [await create(), await create()];
     const { started, run, nth } = controlled();
     for (const jobs of [here, there]) jobs.work("a", options({ concurrency: 4, pollMs: 5, onePerKey: true }), run);
-    const enqueue = (key: string | undefined, payload: string) => here.enqueue("a", payload, key === undefined ? {} : { key });
+    const enqueue = (key: string | undefined, payload: string) =>
+      here.enqueue("a", payload, key === undefined ? {} : { key });
     await enqueue("zone", "first");
     await nth(1);
     await enqueue("zone", "second");
@@ -253,11 +313,18 @@ export function jobsConformance(engine: TestEngine): void {
     const processes = [await create(), await create(), await create()];
     const runs = new Map<unknown, number>();
     for (const jobs of processes) {
-      jobs.work("a", options({ concurrency: 3, pollMs: 20 }), async ({ payload }) => void runs.set(payload, (runs.get(payload) ?? 0) + 1));
+      jobs.work(
+        "a",
+        options({ concurrency: 3, pollMs: 20 }),
+        async ({ payload }) => void runs.set(payload, (runs.get(payload) ?? 0) + 1),
+      );
     }
     const ids = await Promise.all(Array.from({ length: 90 }, (_, n) => processes[n % 3]!.enqueue("a", n)));
     for (const id of ids) await until(async () => (await statusOf(processes[0]!, id)) === "done");
-    assert.deepEqual([...runs.values()], Array.from({ length: 90 }, () => 1));
+    assert.deepEqual(
+      [...runs.values()],
+      Array.from({ length: 90 }, () => 1),
+    );
   });
 
   describe("a lease", () => {
@@ -287,7 +354,9 @@ export function jobsConformance(engine: TestEngine): void {
       const [first, second] = [controlled(), controlled()];
       const id = await slow.enqueue("a", 1);
       // The first process stands still: no heartbeat.
-      slow.work("a", options({ leaseMs: 9000 }), (job, context) => first.run(job, { ...context, signal: new AbortController().signal }));
+      slow.work("a", options({ leaseMs: 9000 }), (job, context) =>
+        first.run(job, { ...context, signal: new AbortController().signal }),
+      );
       const stale = await first.nth(1);
       quick.work("a", options({ leaseMs: 9000 }), second.run);
       await until(() => (clock.advance(1000), second.started.length === 1));
@@ -300,7 +369,14 @@ export function jobsConformance(engine: TestEngine): void {
       // The slot is free again: the result of the job was stored or rejected before that.
       await slow.enqueue("a", 2);
       (await first.nth(2)).succeed();
-      assert.deepEqual(await slow.get(id), { id, kind: "a", status: "running", attempt: 2, progress: "second", error: undefined });
+      assert.deepEqual(await slow.get(id), {
+        id,
+        kind: "a",
+        status: "running",
+        attempt: 2,
+        progress: "second",
+        error: undefined,
+      });
       current.succeed();
       await until(async () => (await statusOf(slow, id)) === "done");
     });
@@ -312,7 +388,9 @@ export function jobsConformance(engine: TestEngine): void {
       const [first, second] = [controlled(), controlled()];
       const id = await dead.enqueue("a", 1);
       // It stands still: no heartbeat, and nothing that it does comes to an end.
-      dead.work("a", options({ leaseMs: 60_000 }), (job, context) => first.run(job, { ...context, signal: new AbortController().signal }));
+      dead.work("a", options({ leaseMs: 60_000 }), (job, context) =>
+        first.run(job, { ...context, signal: new AbortController().signal }),
+      );
       const stale = await first.nth(1);
       await takeBackJobs(db);
       alive.work("a", options(), second.run);
@@ -365,7 +443,10 @@ export function jobsConformance(engine: TestEngine): void {
       const stopped = worker.stop({ graceMs: NEVER });
       job.succeed();
       await stopped;
-      assert.deepEqual([await statusOf(jobs, first), await statusOf(jobs, second), started.length], ["done", "waiting", 1]);
+      assert.deepEqual(
+        [await statusOf(jobs, first), await statusOf(jobs, second), started.length],
+        ["done", "waiting", 1],
+      );
     });
 
     test("aborts after the grace; the job waits again at once and the attempt does not count", async (t) => {
@@ -376,7 +457,14 @@ export function jobsConformance(engine: TestEngine): void {
       const job = await nth(1);
       await Promise.all([worker.stop({ graceMs: 10 }), worker.stop()]);
       assert.equal(job.context.signal.aborted, true);
-      assert.deepEqual(await jobs.get(id), { id, kind: "a", status: "waiting", attempt: 0, progress: undefined, error: undefined });
+      assert.deepEqual(await jobs.get(id), {
+        id,
+        kind: "a",
+        status: "waiting",
+        attempt: 0,
+        progress: undefined,
+        error: undefined,
+      });
       jobs.work("a", options(), run);
       const again = await nth(2);
       assert.equal(again.attempt, 1);
@@ -395,28 +483,32 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   test("a job in its last attempt does not fail while its lease is valid", async (t) => {
-      const create = await open(t);
-      const clock = createManualClock(NOON);
-      const [mine, other] = [await create(clock), await create(clock)];
-      const [first, second] = [controlled(), controlled()];
-      const id = await mine.enqueue("a", 1, { attempts: 1 });
-      mine.work("a", options(), first.run);
-      const running = await first.nth(1);
-      other.work("a", options({ concurrency: 2 }), second.run);
-      await mine.enqueue("a", 2);
-      // The other process polls every second and claims any available job.
-      await until(() => (clock.advance(1000), second.started.length === 1));
-      second.started[0]!.succeed();
-      assert.equal(await statusOf(mine, id), "running");
-      running.succeed();
-      await until(async () => (await statusOf(mine, id)) === "done");
-    });
+    const create = await open(t);
+    const clock = createManualClock(NOON);
+    const [mine, other] = [await create(clock), await create(clock)];
+    const [first, second] = [controlled(), controlled()];
+    const id = await mine.enqueue("a", 1, { attempts: 1 });
+    mine.work("a", options(), first.run);
+    const running = await first.nth(1);
+    other.work("a", options({ concurrency: 2 }), second.run);
+    await mine.enqueue("a", 2);
+    // The other process polls every second and claims any available job.
+    await until(() => (clock.advance(1000), second.started.length === 1));
+    second.started[0]!.succeed();
+    assert.equal(await statusOf(mine, id), "running");
+    running.succeed();
+    await until(async () => (await statusOf(mine, id)) === "done");
+  });
 
-    test("deletes finished jobs after a day and failed jobs after thirty days", async (t) => {
+  test("deletes finished jobs after a day and failed jobs after thirty days", async (t) => {
     const create = await open(t);
     const clock = createManualClock(NOON);
     const jobs = await create(clock);
-    const [good, bad, waiting] = [await jobs.enqueue("a", "good"), await jobs.enqueue("a", "bad", { attempts: 1 }), await jobs.enqueue("b", 1)];
+    const [good, bad, waiting] = [
+      await jobs.enqueue("a", "good"),
+      await jobs.enqueue("a", "bad", { attempts: 1 }),
+      await jobs.enqueue("b", 1),
+    ];
     jobs.work("a", options(), async ({ payload }) => {
       if (payload === "bad") throw new Error("bad");
     });

@@ -33,28 +33,59 @@ export function createJobs({ db, clock, ids, events, log }: JobsParts): Jobs {
     async enqueue(kind, payload, { key, runAt, priority = 0, attempts = DEFAULT_ATTEMPTS } = {}) {
       const bad = (reason: string) => storeErrors.badJob({ kind: JSON.stringify(kind.slice(0, 100)), reason });
       if (!/^[a-z][a-z0-9.-]{0,63}$/.test(kind)) throw bad("a kind is 1 to 64 of a-z 0-9 . - and begins with a letter");
-      if (key !== undefined && (key.length > 500 || key.includes("\0"))) throw bad("its key has more than 500 characters, or a NUL");
-      if (!Number.isInteger(priority) || Math.abs(priority) > 1_000_000) throw bad("its priority is not an integer up to a million");
-      if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000_000) throw bad("attempts is not an integer of at least 1");
+      if (key !== undefined && (key.length > 500 || key.includes("\0")))
+        throw bad("its key has more than 500 characters, or a NUL");
+      if (!Number.isInteger(priority) || Math.abs(priority) > 1_000_000)
+        throw bad("its priority is not an integer up to a million");
+      if (!Number.isInteger(attempts) || attempts < 1 || attempts > 1_000_000)
+        throw bad("attempts is not an integer of at least 1");
       const text = toJson(payload);
       if (text === undefined) throw bad("its payload is not JSON");
-      if (text.length > MAX_PAYLOAD) throw bad(`its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD} fit: put the rest into the object store`);
+      if (text.length > MAX_PAYLOAD)
+        throw bad(
+          `its payload has ${text.length} characters of JSON, at most ${MAX_PAYLOAD} fit: put the rest into the object store`,
+        );
       const now = clock.now();
       const id = await table.insert({
-        id: nextId(), kind, key: key ?? null, payload: text, priority, run_at: runAt?.getTime() ?? now, status: "waiting",
-        attempt: 0, max_attempts: attempts, token: null, lease_until: null, progress: null, error: null, finished_at: null,
+        id: nextId(),
+        kind,
+        key: key ?? null,
+        payload: text,
+        priority,
+        run_at: runAt?.getTime() ?? now,
+        status: "waiting",
+        attempt: 0,
+        max_attempts: attempts,
+        token: null,
+        lease_until: null,
+        progress: null,
+        error: null,
+        finished_at: null,
       });
       if (runAt === undefined || runAt.getTime() <= now) events.publish(topicOf(kind), id);
       return id;
     },
 
-    work: (kind, options, run) => startWorker({ table, clock, ids, log, subscribe: (wake) => events.subscribe(topicOf(kind), wake) }, kind, options, run),
+    work: (kind, options, run) =>
+      startWorker(
+        { table, clock, ids, log, subscribe: (wake) => events.subscribe(topicOf(kind), wake) },
+        kind,
+        options,
+        run,
+      ),
 
     async get(id) {
       const row = await table.find(id);
       if (!row) return undefined;
       const { kind, status, attempt, progress, error } = row;
-      return { id, kind, status, attempt, progress: progress === null ? undefined : JSON.parse(progress), error: error ?? undefined };
+      return {
+        id,
+        kind,
+        status,
+        attempt,
+        progress: progress === null ? undefined : JSON.parse(progress),
+        error: error ?? undefined,
+      };
     },
   };
 }

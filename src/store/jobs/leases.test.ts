@@ -27,7 +27,8 @@ test("a lease missing from the table is lost, and a renewed lease stays valid", 
   const clock = createManualClock(0);
   const table = { renew: async () => new Set(["stands"]) } as unknown as JobsTable;
   const over = new AbortController();
-  const of = (id: string) => ({ id, until: 60_000, lost: false, controller: new AbortController() }) as unknown as Lease;
+  const of = (id: string) =>
+    ({ id, until: 60_000, lost: false, controller: new AbortController() }) as unknown as Lease;
   const [stands, gone] = [of("stands"), of("gone")];
   keepLeases({ table, clock, log: silentLog }, new Set([stands, gone]), 60_000, over.signal);
   clock.advance(20_000);

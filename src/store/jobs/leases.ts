@@ -15,7 +15,12 @@ export interface Leases {
 }
 
 /** Renews what is in `held` at a third of its time, until `over`. A lease that runs out, or turns out to be another's, aborts its job. */
-export function keepLeases(parts: { table: JobsTable; clock: Clock; log: Log }, held: ReadonlySet<Lease>, leaseMs: number, over: AbortSignal): Leases {
+export function keepLeases(
+  parts: { table: JobsTable; clock: Clock; log: Log },
+  held: ReadonlySet<Lease>,
+  leaseMs: number,
+  over: AbortSignal,
+): Leases {
   const { table, clock, log } = parts;
   let renewing = false;
   /** A beat that came while the answer to the one before was still out. */

@@ -8,7 +8,11 @@ export interface Jobs {
    * the first one's id, which takes over the earlier runAt and the higher priority. Higher priority first (default 0), then the earlier runAt.
    * `attempts`: how often it may be tried before it is failed (default 20). Throws StoreError badJob for a payload that is not JSON or over 1 MiB.
    */
-  enqueue(kind: string, payload: unknown, options?: { key?: string; runAt?: Date; priority?: number; attempts?: number }): Promise<string>;
+  enqueue(
+    kind: string,
+    payload: unknown,
+    options?: { key?: string; runAt?: Date; priority?: number; attempts?: number },
+  ): Promise<string>;
   /** Takes jobs of this kind until stopped: at once when one is enqueued here (or, with events over PostgreSQL, anywhere), else at the next poll. */
   work(kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker;
   /** Finished jobs are kept for a day, failed ones for thirty. */

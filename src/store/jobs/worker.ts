@@ -26,7 +26,12 @@ const HOUR = 3_600_000;
 const KEPT_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
 
 /** Takes jobs of one kind and runs them, `concurrency` at once, until it is stopped. */
-export function startWorker(parts: WorkerParts, kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker {
+export function startWorker(
+  parts: WorkerParts,
+  kind: string,
+  options: WorkOptions,
+  run: (job: Job, context: JobContext) => Promise<void>,
+): JobWorker {
   const { table, clock, ids, log } = parts;
   const { concurrency, leaseMs, pollMs = DEFAULT_POLL_MS, backoff = doubling, onePerKey = false } = options;
   const running = new Set<Running>();
@@ -66,7 +71,15 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
     const token = ids.hex();
     const until = now + leaseMs;
     for (const row of await claim(kind, concurrency - running.size, { token, now, leaseUntil: until }, { onePerKey })) {
-      const entry: Running = { id: row.id, token, row, until, lost: false, controller: new AbortController(), done: Promise.resolve() };
+      const entry: Running = {
+        id: row.id,
+        token,
+        row,
+        until,
+        lost: false,
+        controller: new AbortController(),
+        done: Promise.resolve(),
+      };
       running.add(entry);
       entry.done = runOne(entry).finally(() => {
         running.delete(entry);
@@ -76,19 +89,30 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
   }
 
   async function runOne(entry: Running): Promise<void> {
-    const { id, controller, row: { attempt, payload } } = entry;
+    const {
+      id,
+      controller,
+      row: { attempt, payload },
+    } = entry;
     let failure: { reason: unknown } | undefined;
     try {
       // Claimed in the very moment of the stop.
       if (stopping.signal.aborted) controller.abort(new Error("the worker stops"));
       controller.signal.throwIfAborted();
-      await run({ id, kind, payload: JSON.parse(payload), attempt }, { signal: controller.signal, progress: (value) => progress(entry, value) });
+      await run(
+        { id, kind, payload: JSON.parse(payload), attempt },
+        { signal: controller.signal, progress: (value) => progress(entry, value) },
+      );
     } catch (reason) {
       failure = { reason };
     }
     try {
       const counts = await insist(entry, () => conclude(entry, failure));
-      if (!counts) log.warn({ job: id, kind, attempt }, "jobs: the lease was lost before the job ended, so its outcome does not count");
+      if (!counts)
+        log.warn(
+          { job: id, kind, attempt },
+          "jobs: the lease was lost before the job ended, so its outcome does not count",
+        );
     } catch (err) {
       log.error({ err, job: id, kind, attempt }, "jobs: the outcome could not be written, the job will run again");
     }
@@ -101,7 +125,8 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
     const interrupted = stopping.signal.aborted && entry.controller.signal.aborted;
     if (interrupted) return table.release(entry, now, { run_at: now, attempt: attempt - 1, error: before });
     const error = messageOf(failure.reason).replaceAll("\0", "").slice(0, 2000);
-    if (attempt < most) return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
+    if (attempt < most)
+      return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
     log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: the last attempt failed");
     return table.settle(entry, { ...ended("failed", now), error });
   }
@@ -129,7 +154,8 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
   }
 
   async function forgetOld() {
-    for (const status of ["done", "failed"] as const) while ((await table.forget(status, clock.now() - KEPT_MS[status])) === 1000);
+    for (const status of ["done", "failed"] as const)
+      while ((await table.forget(status, clock.now() - KEPT_MS[status])) === 1000);
   }
 
   async function stop(graceMs: number) {
@@ -141,7 +167,8 @@ export function startWorker(parts: WorkerParts, kind: string, options: WorkOptio
     for (const { controller } of running) controller.abort(new Error("the worker stops"));
     await finish(LEAVE_BEHIND_MS);
     over.abort();
-    for (const { id } of running) log.warn({ job: id, kind }, "jobs: left behind a job that ignores the stop; it runs again when its lease ends");
+    for (const { id } of running)
+      log.warn({ job: id, kind }, "jobs: left behind a job that ignores the stop; it runs again when its lease ends");
   }
 
   async function finish(ms: number) {

@@ -24,6 +24,10 @@ export function createDigester(names: readonly DigestName[] = []) {
       sha256.update(chunk);
       for (const { hash } of others) hash.update(chunk);
     },
-    finish: (): Stored => ({ size, sha256: sha256.digest("hex"), digests: Object.fromEntries(others.map(({ name, hash }) => [name, hash.digest("hex")])) }),
+    finish: (): Stored => ({
+      size,
+      sha256: sha256.digest("hex"),
+      digests: Object.fromEntries(others.map(({ name, hash }) => [name, hash.digest("hex")])),
+    }),
   };
 }

@@ -9,6 +9,7 @@ test("maps each file system failure to an error with a matching fix", () => {
   for (const code of ["ENOSPC", "EDQUOT", "EFBIG"]) assert.ok(isStoreError(thrown(code), "diskFull"), code);
   for (const code of ["EMFILE", "ENFILE"]) assert.ok(isStoreError(thrown(code), "tooManyFiles"), code);
   for (const code of ["EACCES", "EPERM", "EROFS"]) assert.ok(isStoreError(thrown(code), "notWritable"), code);
-  for (const code of ["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"]) assert.ok(isStoreError(thrown(code), "keyInUse"), code);
+  for (const code of ["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"])
+    assert.ok(isStoreError(thrown(code), "keyInUse"), code);
   assert.equal((thrown("EIO") as NodeJS.ErrnoException).code, "EIO");
 });

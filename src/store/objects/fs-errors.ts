@@ -7,19 +7,25 @@ export function fromFs(thrown: unknown, what: string): unknown {
   switch (codeOf(thrown)) {
     case "ENOSPC":
     case "EDQUOT":
-    case "EFBIG": return storeErrors.diskFull({ what }, cause);
+    case "EFBIG":
+      return storeErrors.diskFull({ what }, cause);
     case "EMFILE":
-    case "ENFILE": return storeErrors.tooManyFiles({ what }, cause);
+    case "ENFILE":
+      return storeErrors.tooManyFiles({ what }, cause);
     case "EACCES":
     case "EPERM":
-    case "EROFS": return storeErrors.notWritable({ what, reason: messageOf(thrown) }, cause);
+    case "EROFS":
+      return storeErrors.notWritable({ what, reason: messageOf(thrown) }, cause);
     // A file stands where a folder is needed, or the other way round.
     case "EISDIR":
     case "ENOTDIR":
     case "EEXIST":
-    case "ENOTEMPTY": return storeErrors.keyInUse({ key: what }, cause);
-    default: return thrown;
+    case "ENOTEMPTY":
+      return storeErrors.keyInUse({ key: what }, cause);
+    default:
+      return thrown;
   }
 }
 
-export const codeOf = (thrown: unknown): string | undefined => (thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined);
+export const codeOf = (thrown: unknown): string | undefined =>
+  thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;

@@ -26,7 +26,11 @@ export function createFolders(root: string): Folders {
   // An fsync that runs already may have begun before the caller's rename; the one after it serves everyone who comes meanwhile.
   function sync(folder: string): Promise<void> {
     const current = syncing.get(folder);
-    if (current) return (current.next ??= current.running.then(() => sync(folder), () => sync(folder)));
+    if (current)
+      return (current.next ??= current.running.then(
+        () => sync(folder),
+        () => sync(folder),
+      ));
     const running = syncNow(folder).finally(() => {
       if (syncing.get(folder)?.running === running) syncing.delete(folder);
     });
@@ -51,7 +55,11 @@ export function createFolders(root: string): Folders {
     },
     forget: (folder) => void known.delete(folder),
     prune(folder) {
-      for (let empty = folder; empty !== root && Date.now() - (known.get(empty) ?? 0) > IN_USE_MS; empty = dirname(empty)) {
+      for (
+        let empty = folder;
+        empty !== root && Date.now() - (known.get(empty) ?? 0) > IN_USE_MS;
+        empty = dirname(empty)
+      ) {
         try {
           rmdirSync(empty);
         } catch {

@@ -19,13 +19,14 @@ export async function* listObjects(root: string, prefix: string, after = ""): As
 
 async function* walk(root: string, folder: string, wanted: { prefix: string; after: string }): AsyncGenerator<Listed> {
   const names = (await entriesOf(join(root, folder))).filter((name) => isWanted(folder + name, wanted)).sort(byBytes);
-  for (let at = 0; at < names.length; ) {
+  for (let at = 0; at < names.length;) {
     if (names[at]!.endsWith("/")) {
       yield* walk(root, folder + names[at++], wanted);
       continue;
     }
     const files: string[] = [];
-    while (files.length < STATS_AT_ONCE && at < names.length && !names[at]!.endsWith("/")) files.push(folder + names[at++]);
+    while (files.length < STATS_AT_ONCE && at < names.length && !names[at]!.endsWith("/"))
+      files.push(folder + names[at++]);
     for (const listed of await Promise.all(files.map((key) => describe(root, key)))) if (listed) yield listed;
   }
 }
@@ -39,7 +40,9 @@ async function entriesOf(path: string): Promise<string[]> {
     if (codeOf(err) === "ENOENT" || codeOf(err) === "ENOTDIR") return [];
     throw err;
   }
-  return entries.filter(({ name }) => !name.startsWith(".")).map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
+  return entries
+    .filter(({ name }) => !name.startsWith("."))
+    .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name));
 }
 
 function isWanted(path: string, { prefix, after }: { prefix: string; after: string }): boolean {

@@ -9,7 +9,14 @@ import type { Folders } from "./fs-folders.ts";
 import { giveName } from "./fs-write.ts";
 import type { PartialObject } from "./port.ts";
 
-const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] = [promisify(open), promisify(close), promisify(fstat), promisify(ftruncate), promisify(fdatasync), promisify(write)];
+const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] = [
+  promisify(open),
+  promisify(close),
+  promisify(fstat),
+  promisify(ftruncate),
+  promisify(fdatasync),
+  promisify(write),
+];
 
 const FOLDER = ".partial";
 /** Octets of a stream are gathered into writes of this size. */
@@ -131,7 +138,7 @@ async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   let used = 0;
   try {
     for await (const chunk of body) {
-      for (let at = 0; at < chunk.length; ) {
+      for (let at = 0; at < chunk.length;) {
         const taken = Math.min(chunk.length - at, GATHER - used);
         gathered.set(chunk.subarray(at, at + taken), used);
         at += taken;
@@ -151,7 +158,8 @@ async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
 
 /** write(2) may take less than it was given. */
 async function writeAt(fd: number, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) done += (await writeAsync(fd, bytes, done, bytes.length - done, position + done)).bytesWritten;
+  for (let done = 0; done < bytes.length;)
+    done += (await writeAsync(fd, bytes, done, bytes.length - done, position + done)).bytesWritten;
 }
 
 async function syncFile(path: string): Promise<void> {

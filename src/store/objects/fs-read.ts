@@ -17,14 +17,19 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
   const { size } = found;
 
   // A handle holds no file descriptor. What is read later must still be what was opened, or a reader would get a mix of two objects.
-  const sameAsOpened = (now: Stats) => now.ino === found.ino && now.size === found.size && now.mtimeMs === found.mtimeMs;
+  const sameAsOpened = (now: Stats) =>
+    now.ino === found.ino && now.size === found.size && now.mtimeMs === found.mtimeMs;
   const changed = () => storeErrors.objectChanged({ key });
 
   function readRange(range?: { start: number; end?: number }): Readable {
     const { start, end = size - 1 } = range ?? { start: 0 };
     const fits = Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start < size && end >= start;
     if (range && !fits) throw storeErrors.badRange({ start, end, size });
-    return createReader(path, { start, end: Math.min(end, size - 1), verify: (now) => (now && sameAsOpened(now) ? undefined : changed()) });
+    return createReader(path, {
+      start,
+      end: Math.min(end, size - 1),
+      verify: (now) => (now && sameAsOpened(now) ? undefined : changed()),
+    });
   }
 
   async function bytes(): Promise<Buffer> {
@@ -40,7 +45,7 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
     try {
       if (!sameAsOpened(fstatSync(fd))) throw changed();
       const buffer = Buffer.allocUnsafe(size);
-      for (let done = 0; done < size; ) done += progress(readSync(fd, buffer, done, size - done, null));
+      for (let done = 0; done < size;) done += progress(readSync(fd, buffer, done, size - done, null));
       return buffer;
     } finally {
       closeSync(fd);
@@ -52,17 +57,27 @@ export function openObject(path: string, key: string, warmRead: WarmRead = creat
     try {
       if (!sameAsOpened(await handle.stat())) throw changed();
       const buffer = Buffer.allocUnsafeSlow(size);
-      for (let done = 0; done < size; ) done += progress((await handle.read(buffer, done, size - done, null)).bytesRead);
+      for (let done = 0; done < size;) done += progress((await handle.read(buffer, done, size - done, null)).bytesRead);
       return buffer;
     } finally {
       await handle.close();
     }
   }
 
-  return { size, version: `${found.ino.toString(36)}-${found.mtimeMs.toString(36)}-${size.toString(36)}`, read: readRange, bytes, reader: () => openReader(path, warmRead, (now) => (now && sameAsOpened(now) ? undefined : changed())) };
+  return {
+    size,
+    version: `${found.ino.toString(36)}-${found.mtimeMs.toString(36)}-${size.toString(36)}`,
+    read: readRange,
+    bytes,
+    reader: () => openReader(path, warmRead, (now) => (now && sameAsOpened(now) ? undefined : changed())),
+  };
 }
 
-function openReader(path: string, warmRead: WarmRead, verify: (now: Stats | undefined) => Error | undefined): ObjectReader {
+function openReader(
+  path: string,
+  warmRead: WarmRead,
+  verify: (now: Stats | undefined) => Error | undefined,
+): ObjectReader {
   const fd = openedAt(path, verify);
   try {
     const wrong = verify(fstatSync(fd));
@@ -97,7 +112,10 @@ function progress(bytesRead: number): number {
   return bytesRead;
 }
 
-function createReader(path: string, { start, end, verify }: { start: number; end: number; verify(now: Stats | undefined): Error | undefined }): Readable {
+function createReader(
+  path: string,
+  { start, end, verify }: { start: number; end: number; verify(now: Stats | undefined): Error | undefined },
+): Readable {
   let fd: number | undefined;
   let position = start;
   return new Readable({

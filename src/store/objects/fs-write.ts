@@ -22,7 +22,11 @@ export interface Target {
   folders: Folders;
 }
 
-export async function writeObject(target: Target, body: Uint8Array | AsyncIterable<Uint8Array>, options: PutOptions): Promise<Stored> {
+export async function writeObject(
+  target: Target,
+  body: Uint8Array | AsyncIterable<Uint8Array>,
+  options: PutOptions,
+): Promise<Stored> {
   const { maxBytes = Infinity, durable = true } = options;
   if (body instanceof Uint8Array && body.length > maxBytes) throw storeErrors.tooLarge({ maxBytes });
   const fd = await ours(target, () => openSync(target.temp, "wx", 0o600));
@@ -31,7 +35,10 @@ export async function writeObject(target: Target, body: Uint8Array | AsyncIterab
     try {
       // An error of the source is not ours to translate: only what is done to the file goes through `ours`.
       const write = (bytes: Uint8Array) => ours(target, () => writeAll(fd, bytes));
-      stored = body instanceof Uint8Array ? await writeBytes(write, body, options) : await writeStream(write, body, options, maxBytes);
+      stored =
+        body instanceof Uint8Array
+          ? await writeBytes(write, body, options)
+          : await writeStream(write, body, options, maxBytes);
       if (durable) await ours(target, () => fdatasyncAsync(fd));
     } finally {
       closeSync(fd);
@@ -76,7 +83,12 @@ async function writeBytes(write: Write, bytes: Uint8Array, { digests }: PutOptio
 }
 
 /** The source is asked for its next chunk only when the one before is taken care of; chunks are copied, so it may reuse them. */
-async function writeStream(write: Write, body: AsyncIterable<Uint8Array>, { digests }: PutOptions, maxBytes: number): Promise<Stored> {
+async function writeStream(
+  write: Write,
+  body: AsyncIterable<Uint8Array>,
+  { digests }: PutOptions,
+  maxBytes: number,
+): Promise<Stored> {
   const digester = createDigester(digests);
   const gathered = Buffer.allocUnsafeSlow(GATHER);
   let used = 0;
@@ -100,14 +112,17 @@ async function writeStream(write: Write, body: AsyncIterable<Uint8Array>, { dige
 
 /** write(2) may take less than it was given, for example the last bytes before the disk is full; only the next one says so. */
 async function writeAll(fd: number, bytes: Uint8Array) {
-  for (let done = 0; done < bytes.length; ) {
+  for (let done = 0; done < bytes.length;) {
     const rest = bytes.length - done;
     done += rest <= AT_ONCE ? writeSync(fd, bytes, done) : (await writeAsync(fd, bytes, done, rest, null)).bytesWritten;
   }
 }
 
 /** The bytes of `temp` are on the disk already where the name is to be `durable`. */
-export async function giveName({ temp, path, folders }: Pick<Target, "temp" | "path" | "folders">, durable: boolean): Promise<void> {
+export async function giveName(
+  { temp, path, folders }: Pick<Target, "temp" | "path" | "folders">,
+  durable: boolean,
+): Promise<void> {
   const folder = dirname(path);
   await folders.make(folder, durable);
   try {

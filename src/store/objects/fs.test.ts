@@ -29,7 +29,8 @@ describe("objects on a folder", () => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("a/b", Buffer.alloc(1));
-    for (const key of ["a", "a/b/c", "a/b/c/d"]) await assert.rejects(store.put(key, Buffer.alloc(1)), (err) => isStoreError(err, "keyInUse"), key);
+    for (const key of ["a", "a/b/c", "a/b/c/d"])
+      await assert.rejects(store.put(key, Buffer.alloc(1)), (err) => isStoreError(err, "keyInUse"), key);
     assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
     assert.equal((await store.open("a/b"))?.size, 1);
   });
@@ -45,7 +46,11 @@ describe("objects on a folder", () => {
       utimesSync(join(tmp, name), then, then);
       return name;
     };
-    const kept = [leave(`${host}.${process.ppid}.run.1`), leave(`elsewhere.1.run.1`, 1), leave(`${host}.${process.pid}.other.1`)];
+    const kept = [
+      leave(`${host}.${process.ppid}.run.1`),
+      leave(`elsewhere.1.run.1`, 1),
+      leave(`${host}.${process.pid}.other.1`),
+    ];
     leave(`${host}.4194999.run.1`); // above the largest pid Linux gives
     leave(`${host}.${process.pid}.earlier.1`, 2);
     leave("elsewhere.1.run.2", 25);
@@ -58,7 +63,10 @@ describe("objects on a folder", () => {
     const file = join(temporary(t), "file");
     writeFileSync(file, "");
     for (const folder of [file, join(file, "below")]) {
-      await assert.rejects(openFsObjects({ folder }), (err) => isStoreError(err, "cannotOpen") && err.message.includes(folder));
+      await assert.rejects(
+        openFsObjects({ folder }),
+        (err) => isStoreError(err, "cannotOpen") && err.message.includes(folder),
+      );
     }
   });
 
@@ -95,24 +103,33 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(join(folder, "v/1")), ["360p"]);
   });
 
-  test("no file descriptor stays open", { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 60_000 }, async (t) => {
-    const store = await openFsObjects({ folder: temporary(t) });
-    const openFiles = () => readdirSync("/proc/self/fd").length;
-    await store.put("a", Buffer.alloc(3_000_000));
-    const before = openFiles();
-    for (let n = 0; n < 20; n++) {
-      const object = (await store.open("a"))!;
-      await object.bytes();
-      const stream = object.read();
-      for await (const _ of stream) break;
-      await store.put("b", (async function* () {
-        yield Buffer.alloc(1);
-        throw new Error("source");
-      })()).catch(() => {});
-    }
-    // A stream that was left closes its file a moment later. One that never does ends this test by its timeout.
-    while (openFiles() > before) await new Promise((resolve) => setImmediate(resolve));
-  });
+  test(
+    "no file descriptor stays open",
+    { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 60_000 },
+    async (t) => {
+      const store = await openFsObjects({ folder: temporary(t) });
+      const openFiles = () => readdirSync("/proc/self/fd").length;
+      await store.put("a", Buffer.alloc(3_000_000));
+      const before = openFiles();
+      for (let n = 0; n < 20; n++) {
+        const object = (await store.open("a"))!;
+        await object.bytes();
+        const stream = object.read();
+        for await (const _ of stream) break;
+        await store
+          .put(
+            "b",
+            (async function* () {
+              yield Buffer.alloc(1);
+              throw new Error("source");
+            })(),
+          )
+          .catch(() => {});
+      }
+      // A stream that was left closes its file a moment later. One that never does ends this test by its timeout.
+      while (openFiles() > before) await new Promise((resolve) => setImmediate(resolve));
+    },
+  );
 });
 
 test("detects that an object was replaced by one of the same size and mtime", async (t) => {

@@ -40,7 +40,10 @@ export async function openFsObjects({ folder }: FsObjectsOptions): Promise<Objec
     async copy(from, to) {
       checkKey(from);
       checkKey(to);
-      await linkObject({ key: to, path: join(root, to), temp: temps.next(), folders }, { key: from, path: join(root, from) });
+      await linkObject(
+        { key: to, path: join(root, to), temp: temps.next(), folders },
+        { key: from, path: join(root, from) },
+      );
     },
     async file(key) {
       checkKey(key);
@@ -84,7 +87,10 @@ async function prepare(root: string): Promise<TempFiles> {
 async function removeEmptyBelow(folder: string, folders: Folders): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmptyBelow(join(folder, entry.name), folders);
-  await rmdir(folder).then(() => folders.forget(resolve(folder)), () => {});
+  await rmdir(folder).then(
+    () => folders.forget(resolve(folder)),
+    () => {},
+  );
 }
 
 async function remove(path: string, key: string): Promise<void> {

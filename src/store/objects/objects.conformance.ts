@@ -11,7 +11,8 @@ import type { ObjectStore } from "./port.ts";
 /** What every driver promises of `ObjectStore`. `open` gives an empty store that is removed after the test. */
 export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
   const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
-  const keysOf = async (store: ObjectStore, prefix = "", after?: string) => (await all(store.list(prefix, after))).map(({ key }) => key);
+  const keysOf = async (store: ObjectStore, prefix = "", after?: string) =>
+    (await all(store.list(prefix, after))).map(({ key }) => key);
   const read = async (store: ObjectStore, key: string) => (await store.open(key))?.bytes();
 
   describe("put", () => {
@@ -43,7 +44,8 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       const bytes = Buffer.concat(whole);
       assert.equal(stored.size, bytes.length);
       assert.equal(stored.sha256, sha256(bytes));
-      for (const [name, value] of Object.entries(stored.digests)) assert.equal(value, createHash(name).update(bytes).digest("hex"), name);
+      for (const [name, value] of Object.entries(stored.digests))
+        assert.equal(value, createHash(name).update(bytes).digest("hex"), name);
       assert.deepEqual(Object.keys(stored.digests), ["md5", "sha1", "sha384", "sha512"]);
       assert.equal(Buffer.compare((await read(store, "mail/day/1.eml"))!, bytes), 0);
     });
@@ -79,10 +81,16 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       // An error with a system's code, as a source that reads a file gives: still the source's error.
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
       for (const key of ["a", "b"]) {
-        await assert.rejects(store.put(key, (async function* () {
-          yield Buffer.alloc(500_000);
-          throw reason;
-        })()), reason);
+        await assert.rejects(
+          store.put(
+            key,
+            (async function* () {
+              yield Buffer.alloc(500_000);
+              throw reason;
+            })(),
+          ),
+          reason,
+        );
       }
       assert.equal(String(await read(store, "a")), "before");
       assert.deepEqual(await keysOf(store), ["a"]);
@@ -98,26 +106,45 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
           released = true;
         }
       }
-      assert.equal((await store.put("fits", Readable.from([Buffer.alloc(60), Buffer.alloc(40)]), { maxBytes: 100 })).size, 100);
+      assert.equal(
+        (await store.put("fits", Readable.from([Buffer.alloc(60), Buffer.alloc(40)]), { maxBytes: 100 })).size,
+        100,
+      );
       await assert.rejects(store.put("a", source(), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
-      await assert.rejects(store.put("a", Buffer.alloc(101), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
-      await assert.rejects(store.put("a", Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), { maxBytes: 100 }), (err) => isStoreError(err, "tooLarge"));
+      await assert.rejects(store.put("a", Buffer.alloc(101), { maxBytes: 100 }), (err) =>
+        isStoreError(err, "tooLarge"),
+      );
+      await assert.rejects(
+        store.put("a", Readable.from([Buffer.alloc(60), Buffer.alloc(41)]), { maxBytes: 100 }),
+        (err) => isStoreError(err, "tooLarge"),
+      );
       assert.equal(released, true);
       assert.deepEqual(await keysOf(store), ["fits"]);
     });
 
     test("replaces, also without durability", async (t) => {
       const store = await open(t);
-      for (const text of ["one", "three", "two"]) await store.put("a/b", Buffer.from(text), { durable: text !== "three" });
+      for (const text of ["one", "three", "two"])
+        await store.put("a/b", Buffer.from(text), { durable: text !== "three" });
       assert.equal(String(await read(store, "a/b")), "two");
     });
 
     test("of many at once to one key leaves one of them whole", async (t) => {
       const store = await open(t);
-      await Promise.all(Array.from({ length: 24 }, (_, n) => store.put("race/x", n % 2 ? Buffer.alloc(70_000, n) : Readable.from([Buffer.alloc(30_000, n), Buffer.alloc(40_000, n)]))));
+      await Promise.all(
+        Array.from({ length: 24 }, (_, n) =>
+          store.put(
+            "race/x",
+            n % 2 ? Buffer.alloc(70_000, n) : Readable.from([Buffer.alloc(30_000, n), Buffer.alloc(40_000, n)]),
+          ),
+        ),
+      );
       const bytes = (await read(store, "race/x"))!;
       assert.equal(bytes.length, 70_000);
-      assert.equal(bytes.every((byte) => byte === bytes[0]), true);
+      assert.equal(
+        bytes.every((byte) => byte === bytes[0]),
+        true,
+      );
       assert.deepEqual(await keysOf(store), ["race/x"]);
     });
   });
@@ -128,12 +155,18 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       const bytes = randomBytes(2_500_000);
       await store.put("a", bytes);
       const object = (await store.open("a"))!;
-      await fc.assert(fc.asyncProperty(fc.nat(bytes.length - 1), fc.option(fc.nat(bytes.length + 10)), async (start, length) => {
-        const end = length === null ? undefined : start + length;
-        const [once, twice] = await Promise.all([buffer(object.read({ start, end })), buffer(object.read({ start, end }))]);
-        assert.equal(Buffer.compare(once, bytes.subarray(start, end === undefined ? undefined : end + 1)), 0);
-        assert.equal(Buffer.compare(once, twice), 0);
-      }), { numRuns: 25 });
+      await fc.assert(
+        fc.asyncProperty(fc.nat(bytes.length - 1), fc.option(fc.nat(bytes.length + 10)), async (start, length) => {
+          const end = length === null ? undefined : start + length;
+          const [once, twice] = await Promise.all([
+            buffer(object.read({ start, end })),
+            buffer(object.read({ start, end })),
+          ]);
+          assert.equal(Buffer.compare(once, bytes.subarray(start, end === undefined ? undefined : end + 1)), 0);
+          assert.equal(Buffer.compare(once, twice), 0);
+        }),
+        { numRuns: 25 },
+      );
     });
 
     test("gives the same bytes into memory of the caller, where there is a reader", async (t) => {
@@ -145,7 +178,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       if (reader === undefined) return t.skip("this driver has streams only");
       const into = Buffer.alloc(100_000);
       const parts: Buffer[] = [];
-      for (let at = 0; at < bytes.length; ) {
+      for (let at = 0; at < bytes.length;) {
         const count = await reader.read(into, at);
         parts.push(Buffer.from(into.subarray(0, count)));
         at += count;
@@ -155,7 +188,10 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       await store.put("a", randomBytes(700_000));
       assert.equal((await reader.read(into, 0)) > 0 && Buffer.compare(into.subarray(0, 10), bytes.subarray(0, 10)), 0);
       reader.close();
-      assert.throws(() => object.reader!(), (err) => isStoreError(err, "objectChanged"));
+      assert.throws(
+        () => object.reader!(),
+        (err) => isStoreError(err, "objectChanged"),
+      );
     });
 
     test("a version stays while the bytes do, and is another one for others of the same length", async (t) => {
@@ -174,11 +210,25 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       await store.put("a", Buffer.alloc(10));
       await store.put("empty", Buffer.alloc(0));
       const object = (await store.open("a"))!;
-      for (const range of [{ start: 10 }, { start: -1 }, { start: 5, end: 4 }, { start: 0.5 }, { start: Number.NaN }, { start: 0, end: Infinity }]) {
-        assert.throws(() => object.read(range), (err) => isStoreError(err, "badRange"), JSON.stringify(range));
+      for (const range of [
+        { start: 10 },
+        { start: -1 },
+        { start: 5, end: 4 },
+        { start: 0.5 },
+        { start: Number.NaN },
+        { start: 0, end: Infinity },
+      ]) {
+        assert.throws(
+          () => object.read(range),
+          (err) => isStoreError(err, "badRange"),
+          JSON.stringify(range),
+        );
       }
       const empty = (await store.open("empty"))!;
-      assert.throws(() => empty.read({ start: 0 }), (err) => isStoreError(err, "badRange"));
+      assert.throws(
+        () => empty.read({ start: 0 }),
+        (err) => isStoreError(err, "badRange"),
+      );
     });
 
     test("never mixes two objects: what was replaced or deleted since it was opened is refused", async (t) => {
@@ -205,7 +255,10 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       }
       const all = Buffer.concat(parts);
       assert.equal(all.length, 4_000_000);
-      assert.equal(all.every((byte) => byte === 1), true);
+      assert.equal(
+        all.every((byte) => byte === 1),
+        true,
+      );
     });
 
     test("of an absent object is undefined", async (t) => {
@@ -247,31 +300,44 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
     test("grows by any pieces, also where another took over, and is seen when it is completed", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(3_000_000);
-      await fc.assert(fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 6 }), fc.integer({ min: 5000, max: 900_000 }), async (cuts, piece) => {
-        const ends = [...cuts.sort((a, b) => a - b), bytes.length];
-        let size = 0;
-        for (const end of ends) {
-          const partial = store.partial("stream/1/source");
-          assert.equal(await partial.size(), size);
-          size = await partial.append(size, pieces(bytes.subarray(size, end), piece));
-          assert.equal(size, end);
-          assert.equal(await store.open("stream/1/source"), undefined);
-        }
-        await store.partial("stream/1/source").complete(bytes.length);
-        assert.equal(Buffer.compare((await read(store, "stream/1/source"))!, bytes), 0);
-        assert.deepEqual(await keysOf(store), ["stream/1/source"]);
-        assert.equal(await store.partial("stream/1/source").size(), 0);
-        await store.delete(["stream/1/source"]);
-      }), { numRuns: 12 });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.nat(bytes.length), { maxLength: 6 }),
+          fc.integer({ min: 5000, max: 900_000 }),
+          async (cuts, piece) => {
+            const ends = [...cuts.sort((a, b) => a - b), bytes.length];
+            let size = 0;
+            for (const end of ends) {
+              const partial = store.partial("stream/1/source");
+              assert.equal(await partial.size(), size);
+              size = await partial.append(size, pieces(bytes.subarray(size, end), piece));
+              assert.equal(size, end);
+              assert.equal(await store.open("stream/1/source"), undefined);
+            }
+            await store.partial("stream/1/source").complete(bytes.length);
+            assert.equal(Buffer.compare((await read(store, "stream/1/source"))!, bytes), 0);
+            assert.deepEqual(await keysOf(store), ["stream/1/source"]);
+            assert.equal(await store.partial("stream/1/source").size(), 0);
+            await store.delete(["stream/1/source"]);
+          },
+        ),
+        { numRuns: 12 },
+      );
     });
 
     test("keeps what came before its source failed, and passes the error on", async (t) => {
       const store = await open(t);
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
-      await assert.rejects(store.partial("a").append(0, (async function* () {
-        yield* pieces(randomBytes(1_700_001), 65_536);
-        throw reason;
-      })()), reason);
+      await assert.rejects(
+        store.partial("a").append(
+          0,
+          (async function* () {
+            yield* pieces(randomBytes(1_700_001), 65_536);
+            throw reason;
+          })(),
+        ),
+        reason,
+      );
       assert.equal(await store.partial("a").size(), 1_700_001);
       assert.deepEqual(await keysOf(store), []);
     });
@@ -281,7 +347,8 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       const partial = store.partial("a");
       await partial.append(0, pieces(Buffer.from("12345"), 2));
       const misplaced = (err: unknown) => isStoreError(err, "badOffset");
-      for (const offset of [0, 4, 6]) await assert.rejects(partial.append(offset, pieces(Buffer.from("x"), 1)), misplaced);
+      for (const offset of [0, 4, 6])
+        await assert.rejects(partial.append(offset, pieces(Buffer.from("x"), 1)), misplaced);
       for (const size of [0, 4, 6]) await assert.rejects(partial.complete(size), misplaced);
       await partial.complete(5);
       await partial.complete(5);
@@ -329,17 +396,34 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
 
     test("is in key order, by prefix and after a key", async (t) => {
       const store = await open(t);
-      const word = fc.string({ unit: fc.constantFrom("a", "b", "-", ".", "_", "A", "0", "~"), minLength: 1, maxLength: 3 }).filter((text) => !text.startsWith("."));
+      const word = fc
+        .string({ unit: fc.constantFrom("a", "b", "-", ".", "_", "A", "0", "~"), minLength: 1, maxLength: 3 })
+        .filter((text) => !text.startsWith("."));
       const key = fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => words.join("/"));
-      await fc.assert(fc.asyncProperty(fc.uniqueArray(key, { maxLength: 30 }), key, key, fc.nat(5), async (candidates, prefixOf, after, cut) => {
-        await store.delete(await keysOf(store));
-        const keys = candidates.filter((one) => !candidates.some((other) => other.startsWith(`${one}/`))).sort();
-        await Promise.all(keys.map((each) => store.put(each, Buffer.from(each), { durable: false })));
-        const prefix = prefixOf.slice(0, cut);
-        assert.deepEqual(await keysOf(store), keys);
-        assert.deepEqual(await keysOf(store, prefix), keys.filter((each) => each.startsWith(prefix)));
-        assert.deepEqual(await keysOf(store, prefix, after), keys.filter((each) => each.startsWith(prefix) && each > after));
-      }), { numRuns: 60 });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.uniqueArray(key, { maxLength: 30 }),
+          key,
+          key,
+          fc.nat(5),
+          async (candidates, prefixOf, after, cut) => {
+            await store.delete(await keysOf(store));
+            const keys = candidates.filter((one) => !candidates.some((other) => other.startsWith(`${one}/`))).sort();
+            await Promise.all(keys.map((each) => store.put(each, Buffer.from(each), { durable: false })));
+            const prefix = prefixOf.slice(0, cut);
+            assert.deepEqual(await keysOf(store), keys);
+            assert.deepEqual(
+              await keysOf(store, prefix),
+              keys.filter((each) => each.startsWith(prefix)),
+            );
+            assert.deepEqual(
+              await keysOf(store, prefix, after),
+              keys.filter((each) => each.startsWith(prefix) && each > after),
+            );
+          },
+        ),
+        { numRuns: 60 },
+      );
     });
 
     test("tells sizes and times", async (t) => {
@@ -354,14 +438,34 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
 
   test("a key that no driver could keep is refused everywhere", async (t) => {
     const store = await open(t);
-    const bad = ["", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "../a", ".tmp/x", "a/.b", "a b", "a\0b", "a\\b", "ü", "a\nb", "x".repeat(201), Array.from({ length: 300 }, () => "abc").join("/")];
+    const bad = [
+      "",
+      "/",
+      "/a",
+      "a/",
+      "a//b",
+      ".",
+      "..",
+      "a/../b",
+      "../a",
+      ".tmp/x",
+      "a/.b",
+      "a b",
+      "a\0b",
+      "a\\b",
+      "ü",
+      "a\nb",
+      "x".repeat(201),
+      Array.from({ length: 300 }, () => "abc").join("/"),
+    ];
     for (const key of bad) {
       const refused = (err: unknown) => isStoreError(err, "badKey");
       await assert.rejects(store.put(key, Buffer.alloc(1)), refused, key);
       await assert.rejects(store.open(key), refused, key);
       await assert.rejects(store.delete([key]), refused, key);
     }
-    for (const prefix of ["..", "../", "a/../", "/"]) await assert.rejects(keysOf(store, prefix), (err) => isStoreError(err, "badKey"), prefix);
+    for (const prefix of ["..", "../", "a/../", "/"])
+      await assert.rejects(keysOf(store, prefix), (err) => isStoreError(err, "badKey"), prefix);
     assert.deepEqual(await keysOf(store), []);
   });
 }

@@ -28,23 +28,35 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
       const fail = (reason: string, cause?: unknown) => storeErrors.cannotOpenSecret({ context, reason }, { cause });
       const [version, id, encoded, ...rest] = sealed.split(".");
       const bytes = Buffer.from(encoded ?? "", "base64url");
-      const whole = version === "v1" && rest.length === 0 && bytes.length >= NONCE_BYTES + TAG_BYTES && bytes.toString("base64url") === encoded;
+      const whole =
+        version === "v1" &&
+        rest.length === 0 &&
+        bytes.length >= NONCE_BYTES + TAG_BYTES &&
+        bytes.toString("base64url") === encoded;
       if (!whole || !id) throw fail("it is not a sealed value, or it was cut");
       const key = byId.get(id);
       if (!key) throw fail(`it was sealed with key ${id}, which this program does not have`);
-      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+      const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES), {
+        authTagLength: TAG_BYTES,
+      });
       decipher.setAAD(boundIn(id, context)).setAuthTag(bytes.subarray(-TAG_BYTES));
       try {
-        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString("utf8");
+        return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString(
+          "utf8",
+        );
       } catch (err) {
         throw fail("it was changed, or sealed for something else", err);
       }
     },
-    derive: (purpose) => keys.map((key) => Buffer.from(hkdfSync("sha256", key, "", `reelpost ${purpose}`, KEY_BYTES)).toString("base64url")) as [string, ...string[]],
+    derive: (purpose) =>
+      keys.map((key) =>
+        Buffer.from(hkdfSync("sha256", key, "", `reelpost ${purpose}`, KEY_BYTES)).toString("base64url"),
+      ) as [string, ...string[]],
   };
 }
 
 /** Tells keys apart and gives nothing away. */
-const idOf = (key: Uint8Array) => createHash("sha256").update("reelpost key id\0").update(key).digest("base64url").slice(0, 10);
+const idOf = (key: Uint8Array) =>
+  createHash("sha256").update("reelpost key id\0").update(key).digest("base64url").slice(0, 10);
 
 const boundIn = (id: string, context: string) => Buffer.from(`v1.${id}.${context}`);

@@ -12,8 +12,10 @@ export function parseKeys(text: string, from: string): Uint8Array[] {
   if (keys.length === 0) throw storeErrors.badKeyFile({ path: from, reason: "it holds no key" });
   for (const [index, key] of keys.entries()) {
     // Buffer.from skips what is not base64: a key that does not come out the same again was mistyped.
-    const same = key.toString("base64url") === words[index]!.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-    if (key.length !== KEY_BYTES || !same) throw storeErrors.badKeyFile({ path: from, reason: `key ${index + 1} is not base64 of ${KEY_BYTES} bytes` });
+    const same =
+      key.toString("base64url") === words[index]!.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+    if (key.length !== KEY_BYTES || !same)
+      throw storeErrors.badKeyFile({ path: from, reason: `key ${index + 1} is not base64 of ${KEY_BYTES} bytes` });
   }
   return keys;
 }

@@ -10,9 +10,11 @@ export function secretsConformance(create: () => Secrets): void {
 
   test("what was sealed opens under its context", () => {
     const secrets = create();
-    fc.assert(fc.property(fc.string({ unit: "grapheme" }), fc.string(), (plain, context) => {
-      assert.equal(secrets.open(secrets.seal(plain, context), context), plain);
-    }));
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.string(), (plain, context) => {
+        assert.equal(secrets.open(secrets.seal(plain, context), context), plain);
+      }),
+    );
     const long = "x".repeat(1_000_000);
     assert.equal(secrets.open(secrets.seal(long, "c"), "c"), long);
   });
@@ -43,8 +45,13 @@ export function secretsConformance(create: () => Secrets): void {
     for (let at = 0; at < sealed.length; at++) {
       assert.throws(() => secrets.open(sealed.slice(0, at), "c"), refused, `cut at ${at}`);
       const other = sealed[at] === "A" ? "B" : "A";
-      assert.throws(() => secrets.open(sealed.slice(0, at) + other + sealed.slice(at + 1), "c"), refused, `changed at ${at}`);
+      assert.throws(
+        () => secrets.open(sealed.slice(0, at) + other + sealed.slice(at + 1), "c"),
+        refused,
+        `changed at ${at}`,
+      );
     }
-    for (const garbage of ["", "plain", "v1..", "v1.a.b.c", `${sealed}.x`, `${sealed}A`, ` ${sealed}`]) assert.throws(() => secrets.open(garbage, "c"), refused, garbage);
+    for (const garbage of ["", "plain", "v1..", "v1.a.b.c", `${sealed}.x`, `${sealed}A`, ` ${sealed}`])
+      assert.throws(() => secrets.open(garbage, "c"), refused, garbage);
   });
 }

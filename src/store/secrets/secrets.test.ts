@@ -28,7 +28,10 @@ describe("secrets by AES-256-GCM", () => {
     assert.equal(rotated.open(before, "c"), "v");
     const after = rotated.seal("v", "c");
     assert.equal(createSecrets({ keys: [current] }).open(after, "c"), "v");
-    assert.throws(() => createSecrets({ keys: [old] }).open(after, "c"), (err) => isStoreError(err, "cannotOpenSecret") && /does not have/.test(err.message));
+    assert.throws(
+      () => createSecrets({ keys: [old] }).open(after, "c"),
+      (err) => isStoreError(err, "cannotOpenSecret") && /does not have/.test(err.message),
+    );
     assert.throws(() => createSecrets({ keys: [foreign] }).open(before, "c"));
   });
 });
@@ -42,7 +45,10 @@ describe("the key file", () => {
     assert.equal(keys[0]!.length, 32);
     assert.equal(statSync(path).mode & 0o777, 0o600);
     assert.deepEqual(readdirSync(folder), ["secrets.key"]);
-    assert.deepEqual(loadKeyFile(path).map((key) => Buffer.from(key)), keys.map((key) => Buffer.from(key)));
+    assert.deepEqual(
+      loadKeyFile(path).map((key) => Buffer.from(key)),
+      keys.map((key) => Buffer.from(key)),
+    );
   });
 
   test("holds several keys, newest first", (t) => {
@@ -57,13 +63,22 @@ describe("the key file", () => {
     loadKeyFile(path);
     const before = readFileSync(path);
     chmodSync(path, 0o640);
-    assert.throws(() => loadKeyFile(path), (err) => badKeys(err) && /640/.test((err as Error).message));
+    assert.throws(
+      () => loadKeyFile(path),
+      (err) => badKeys(err) && /640/.test((err as Error).message),
+    );
     assert.deepEqual(readFileSync(path), before);
   });
 
   test("that is empty or damaged is refused, never replaced", (t) => {
     const path = join(temporary(t), "secrets.key");
-    for (const text of ["", "\n", "short", newKey().toString("base64").slice(0, -4), `${newKey().toString("base64")}\nnonsense`]) {
+    for (const text of [
+      "",
+      "\n",
+      "short",
+      newKey().toString("base64").slice(0, -4),
+      `${newKey().toString("base64")}\nnonsense`,
+    ]) {
       writeFileSync(path, text, { mode: 0o600 });
       assert.throws(() => loadKeyFile(path), badKeys, JSON.stringify(text));
       assert.equal(readFileSync(path, "utf8"), text);
@@ -71,7 +86,10 @@ describe("the key file", () => {
   });
 
   test("in a folder that is not there says so", (t) => {
-    assert.throws(() => loadKeyFile(join(temporary(t), "absent", "secrets.key")), (err) => isStoreError(err, "notWritable"));
+    assert.throws(
+      () => loadKeyFile(join(temporary(t), "absent", "secrets.key")),
+      (err) => isStoreError(err, "notWritable"),
+    );
   });
 });
 

@@ -21,18 +21,27 @@ const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
 function setUp(more: Partial<AccessOptions> = {}) {
   const clock = createManualClock(NOW * 1000);
-  const videos = new Map([testVideo({ uid: PUBLIC, account: ACCOUNT }), testVideo({ uid: PRIVATE, account: ACCOUNT, requireSignedURLs: true }), testVideo({ uid: STRANGE, account: OTHER, requireSignedURLs: true })].map((video) => [video.uid, video]));
+  const videos = new Map(
+    [
+      testVideo({ uid: PUBLIC, account: ACCOUNT }),
+      testVideo({ uid: PRIVATE, account: ACCOUNT, requireSignedURLs: true }),
+      testVideo({ uid: STRANGE, account: OTHER, requireSignedURLs: true }),
+    ].map((video) => [video.uid, video]),
+  );
   const keys = new Map<string, VerifyingKey>([[KID, { account: ACCOUNT, publicKey: pair.publicKey }]]);
   const asked = { country: 0, key: 0 };
   const access = createAccess({
     videos: { find: async (uid) => videos.get(uid) },
     keys: { find: async (id) => (asked.key++, keys.get(id)) },
-    countryOf: (ip) => (asked.country++, ip === HERE.ip ? "DE" : undefined), clock, ...more,
+    countryOf: (ip) => (asked.country++, ip === HERE.ip ? "DE" : undefined),
+    clock,
+    ...more,
   });
   return { access, clock, videos, keys, asked };
 }
 
-const token = (more: Partial<NewToken> = {}, key: KeyObject = pair.privateKey) => signToken({ kid: KID, sub: PRIVATE, exp: NOW + 3600, nbf: NOW - 3600, ...more }, key);
+const token = (more: Partial<NewToken> = {}, key: KeyObject = pair.privateKey) =>
+  signToken({ kid: KID, sub: PRIVATE, exp: NOW + 3600, nbf: NOW - 3600, ...more }, key);
 const refused = (name: string, text?: RegExp) => (err: unknown) => {
   assert.ok(err instanceof UserError, String(err));
   assert.equal(err.kind, name, err.message);
@@ -43,8 +52,10 @@ const refused = (name: string, text?: RegExp) => (err: unknown) => {
 test("a video without a guard is played by its uid, and one that asks for tokens is not", async () => {
   const { access } = setUp();
   assert.equal((await access.check(PUBLIC, "play", HERE)).uid, PUBLIC);
-  for (const want of ["play", "page", "download", "original"] as Want[]) await assert.rejects(access.check(PRIVATE, want, HERE), refused("signedUrlNeeded"));
-  for (const id of ["9".repeat(32), "favicon", "", PUBLIC.slice(1), `${PUBLIC}0`, "A".repeat(32)]) await assert.rejects(access.check(id, "play", HERE), refused("videoNotFound"));
+  for (const want of ["play", "page", "download", "original"] as Want[])
+    await assert.rejects(access.check(PRIVATE, want, HERE), refused("signedUrlNeeded"));
+  for (const id of ["9".repeat(32), "favicon", "", PUBLIC.slice(1), `${PUBLIC}0`, "A".repeat(32)])
+    await assert.rejects(access.check(id, "play", HERE), refused("videoNotFound"));
 });
 
 test("a token plays the one video it names, and none of another account", async () => {
@@ -57,14 +68,26 @@ test("a token plays the one video it names, and none of another account", async 
 
 test("forged tokens are refused: unknown key, somebody else's signature, no signature, the public key as a secret", async () => {
   const { access } = setUp();
-  await assert.rejects(access.check(token({ kid: "0".repeat(32) }), "play", HERE), refused("tokenRefused", /unknown or revoked/));
-  await assert.rejects(access.check(token({}, generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey), "play", HERE), refused("tokenRefused", /signature/));
+  await assert.rejects(
+    access.check(token({ kid: "0".repeat(32) }), "play", HERE),
+    refused("tokenRefused", /unknown or revoked/),
+  );
+  await assert.rejects(
+    access.check(token({}, generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey), "play", HERE),
+    refused("tokenRefused", /signature/),
+  );
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const claims = part({ sub: PRIVATE, exp: NOW + 60 });
-  await assert.rejects(access.check(`${part({ alg: "none", kid: KID })}.${claims}.AA`, "play", HERE), refused("tokenRefused", /RS256/));
+  await assert.rejects(
+    access.check(`${part({ alg: "none", kid: KID })}.${claims}.AA`, "play", HERE),
+    refused("tokenRefused", /RS256/),
+  );
   const signed = `${part({ alg: "HS256", kid: KID })}.${claims}`;
   const secret = pair.publicKey.export({ type: "spki", format: "pem" });
-  await assert.rejects(access.check(`${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`, "play", HERE), refused("tokenRefused", /RS256/));
+  await assert.rejects(
+    access.check(`${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`, "play", HERE),
+    refused("tokenRefused", /RS256/),
+  );
   await assert.rejects(access.check("a.b.c", "play", HERE), refused("tokenRefused"));
 });
 
@@ -99,7 +122,10 @@ test("what the video says now counts, not what it said when the token was rememb
   const text = token();
   await access.check(text, "play", HERE);
   videos.set(PRIVATE, { ...videos.get(PRIVATE)!, allowedOrigins: ["example.com"] });
-  await assert.rejects(access.check(text, "play", { ...HERE, origin: "https://evil.example" }), refused("originNotAllowed", /evil/));
+  await assert.rejects(
+    access.check(text, "play", { ...HERE, origin: "https://evil.example" }),
+    refused("originNotAllowed", /evil/),
+  );
   videos.delete(PRIVATE);
   await assert.rejects(access.check(text, "play", HERE), refused("videoNotFound"));
 });
@@ -144,9 +170,16 @@ test("pages that are not on the list are refused, whether they tell their addres
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://example.com" });
   await access.check(PUBLIC, "play", HERE);
   await access.check(PUBLIC, "play", { ...HERE, origin: "https://videos.test", place: "ours" });
-  for (const want of ["play", "page", "download"] as Want[]) await assert.rejects(access.check(PUBLIC, want, { ...HERE, origin: "https://evil.example" }), refused("originNotAllowed", /evil\.example/));
+  for (const want of ["play", "page", "download"] as Want[])
+    await assert.rejects(
+      access.check(PUBLIC, want, { ...HERE, origin: "https://evil.example" }),
+      refused("originNotAllowed", /evil\.example/),
+    );
   await assert.rejects(access.check(PUBLIC, "play", { ...HERE, origin: "null" }), refused("originNotAllowed"));
-  await assert.rejects(access.check(PUBLIC, "play", { ...HERE, place: "hidden" }), refused("originNotAllowed", /does not tell/));
+  await assert.rejects(
+    access.check(PUBLIC, "play", { ...HERE, place: "hidden" }),
+    refused("originNotAllowed", /does not tell/),
+  );
 });
 
 test("no more tokens are remembered than may be, and those that are forgotten are read again", async () => {

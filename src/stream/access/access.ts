@@ -1,6 +1,14 @@
 import { hash } from "node:crypto";
 import { type Clock, isHexId } from "../../kernel/index.ts";
-import { compileRules, isSignedBy, looksLikeToken, readToken, refusedByTime, type Judge, type PlaybackClaims } from "../../protocol/playback-token/index.ts";
+import {
+  compileRules,
+  isSignedBy,
+  looksLikeToken,
+  readToken,
+  refusedByTime,
+  type Judge,
+  type PlaybackClaims,
+} from "../../protocol/playback-token/index.ts";
 import type { Viewer, Want } from "../delivery/route.ts";
 import { streamErrors } from "../errors.ts";
 import type { SigningKeys } from "../keys/port.ts";
@@ -32,7 +40,16 @@ const SKEW_SECONDS = 5;
 /** A token whose signature was found good. That is for ever, while its key is there. */
 type Checked = PlaybackClaims & { account: string; judge: Judge };
 
-export function createAccess({ videos, keys, live, countryOf, clock, originals = false, tokenHours = 24, remembered = 20_000 }: AccessOptions): Access {
+export function createAccess({
+  videos,
+  keys,
+  live,
+  countryOf,
+  clock,
+  originals = false,
+  tokenHours = 24,
+  remembered = 20_000,
+}: AccessOptions): Access {
   /** By digest: a token may be long, and what is kept of it is short. */
   const checked = new Map<string, Checked>();
 
@@ -74,7 +91,8 @@ export function createAccess({ videos, keys, live, countryOf, clock, originals =
     if (late !== undefined) throw refused(late);
     const video = await find(token.sub);
     if (video.account !== token.account) throw refused("its key belongs to another account");
-    if (token.judge({ ip: viewer.ip, country: () => countryOf(viewer.ip) }) === "block") throw refused("its access rules block this viewer");
+    if (token.judge({ ip: viewer.ip, country: () => countryOf(viewer.ip) }) === "block")
+      throw refused("its access rules block this viewer");
     // Of a video that anybody may play a token takes nothing away.
     const downloadable = token.downloadable || !video.requireSignedURLs;
     if (want === "download" && !downloadable) throw streamErrors.downloadNotAllowed();
@@ -102,7 +120,10 @@ export function createAccess({ videos, keys, live, countryOf, clock, originals =
 function checkOrigin({ allowedOrigins }: Video, { origin, place }: Viewer): void {
   if (allowedOrigins.length === 0 || place === "ours") return;
   if (origin === undefined && place === undefined) return;
-  if (origin === undefined || !isAllowedOrigin(origin, allowedOrigins)) throw streamErrors.originNotAllowed({ origin: origin === undefined ? "a page that does not tell its address" : origin.slice(0, 200) });
+  if (origin === undefined || !isAllowedOrigin(origin, allowedOrigins))
+    throw streamErrors.originNotAllowed({
+      origin: origin === undefined ? "a page that does not tell its address" : origin.slice(0, 200),
+    });
 }
 
 const refused = (reason: string) => streamErrors.tokenRefused({ reason });

@@ -12,7 +12,8 @@ test("the database that comes with the program knows well-known addresses of bot
   assert.equal(countryOf("::ffff:193.0.6.139"), "NL");
   assert.equal(countryOf("200.3.14.147"), "UY");
   assert.match(countryOf("2001:67c:2e8::1") ?? "", /^[A-Z]{2}$/);
-  for (const ip of ["127.0.0.1", "::1", "10.0.0.1", "", "nonsense", "fe80::1%eth0"]) assert.equal(countryOf(ip), undefined, ip);
+  for (const ip of ["127.0.0.1", "::1", "10.0.0.1", "", "nonsense", "fe80::1%eth0"])
+    assert.equal(countryOf(ip), undefined, ip);
 });
 
 test("a file that is no database is refused by its name, at once", (t) => {
@@ -20,6 +21,9 @@ test("a file that is no database is refused by its name, at once", (t) => {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, "x.mmdb");
   writeFileSync(file, "this is no database");
-  assert.throws(() => createCountries({ file }), (err: Error) => err.message.includes(file));
+  assert.throws(
+    () => createCountries({ file }),
+    (err: Error) => err.message.includes(file),
+  );
   assert.throws(() => createCountries({ file: join(folder, "absent") }), /absent/);
 });

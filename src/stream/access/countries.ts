@@ -37,7 +37,15 @@ function open(file: string): Reader<Response> {
 }
 
 function countryIn(record: unknown): string | undefined {
-  const { country_code: flat, country, registered_country: registered } = (record ?? {}) as { country_code?: unknown; country?: { iso_code?: unknown }; registered_country?: { iso_code?: unknown } };
+  const {
+    country_code: flat,
+    country,
+    registered_country: registered,
+  } = (record ?? {}) as {
+    country_code?: unknown;
+    country?: { iso_code?: unknown };
+    registered_country?: { iso_code?: unknown };
+  };
   const code = flat ?? country?.iso_code ?? registered?.iso_code;
   return typeof code === "string" && /^[A-Za-z]{2}$/.test(code) ? code.toUpperCase() : undefined;
 }

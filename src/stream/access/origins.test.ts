@@ -46,29 +46,48 @@ test("localhost needs its port, unless it is the usual one", () => {
 
 test("one of several is enough; opaque origins and nonsense are on no list", () => {
   assert.ok(on("https://b.example", "a.example", "b.example"));
-  for (const origin of ["null", "", "example.com", "https://", "//example.com", "data:text/html,x", "about:blank"]) assert.ok(!on(origin, "example.com"), origin);
+  for (const origin of ["null", "", "example.com", "https://", "//example.com", "data:text/html,x", "about:blank"])
+    assert.ok(!on(origin, "example.com"), origin);
 });
 
 test("a scheme before a host counts for nothing, and a path is no part of one", () => {
   assert.equal(hostEntry("https://example.com/"), "example.com");
   assert.equal(hostEntry(" example.com "), "example.com");
-  for (const entry of ["", "example.com/videos", "a b.example", "*.", "*.*", "exa*mple.com", "example.com:port", "https://"]) assert.ok(["", undefined].includes(hostEntry(entry)) || !on("https://example.com", entry), entry);
+  for (const entry of [
+    "",
+    "example.com/videos",
+    "a b.example",
+    "*.",
+    "*.*",
+    "exa*mple.com",
+    "example.com:port",
+    "https://",
+  ])
+    assert.ok(["", undefined].includes(hostEntry(entry)) || !on("https://example.com", entry), entry);
 });
 
 test("whatever the entry and the origin, there is an answer, and a longer host is never covered by a plain name", () => {
   fc.assert(fc.property(fc.string(), fc.string(), (origin, entry) => void isAllowedOrigin(origin, [entry])));
-  fc.assert(fc.property(fc.domain(), fc.domain(), (name, prefix) => {
-    assert.ok(isAllowedOrigin(`https://${name}`, [name]));
-    assert.ok(!isAllowedOrigin(`https://${prefix}.${name}`, [name]));
-    assert.ok(isAllowedOrigin(`https://${prefix}.${name}`, [`*.${name}`]));
-    assert.ok(!isAllowedOrigin(`https://${name}`, [`*.${name}`]));
-  }));
+  fc.assert(
+    fc.property(fc.domain(), fc.domain(), (name, prefix) => {
+      assert.ok(isAllowedOrigin(`https://${name}`, [name]));
+      assert.ok(!isAllowedOrigin(`https://${prefix}.${name}`, [name]));
+      assert.ok(isAllowedOrigin(`https://${prefix}.${name}`, [`*.${name}`]));
+      assert.ok(!isAllowedOrigin(`https://${name}`, [`*.${name}`]));
+    }),
+  );
 });
 
 test("browsers are told where a page may be embedded", () => {
   assert.equal(frameAncestors([]), undefined);
   assert.equal(frameAncestors(["example.com", "*"]), undefined);
-  assert.equal(frameAncestors(["example.com", "*.x.test:3000"]), "frame-ancestors 'self' http://example.com https://example.com http://*.x.test:3000 https://*.x.test:3000");
+  assert.equal(
+    frameAncestors(["example.com", "*.x.test:3000"]),
+    "frame-ancestors 'self' http://example.com https://example.com http://*.x.test:3000 https://*.x.test:3000",
+  );
   // Nothing that could end the header or begin another directive comes through.
-  assert.equal(frameAncestors(["a.example; script-src *", "a;script-src", "a,b", "b\r\nSet-Cookie: x"]), "frame-ancestors 'self'");
+  assert.equal(
+    frameAncestors(["a.example; script-src *", "a;script-src", "a,b", "b\r\nSet-Cookie: x"]),
+    "frame-ancestors 'self'",
+  );
 });

@@ -29,11 +29,14 @@ function hostOf(origin: string): string | undefined {
 
 /** An entry as hosts are compared by; undefined: no host can be meant by it. */
 export function hostEntry(entry: string): string | undefined {
-  const [, , wildcard = "", name = "", port = ""] = /^([a-z][a-z0-9+.-]*:\/\/)?(\*\.)?([^/:*\s[\]]+|\[[0-9a-f:.]+\]|\*)(:\d{1,5})?\/?$/i.exec(entry.trim()) ?? [];
+  const [, , wildcard = "", name = "", port = ""] =
+    /^([a-z][a-z0-9+.-]*:\/\/)?(\*\.)?([^/:*\s[\]]+|\[[0-9a-f:.]+\]|\*)(:\d{1,5})?\/?$/i.exec(entry.trim()) ?? [];
   if (name === "*") return wildcard === "" && port === "" ? "*" : undefined;
   const ascii = name.startsWith("[") ? name.toLowerCase() : domainToASCII(name);
   // Beyond these the URL standard lets signs through that mean something in a header.
-  return !/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(ascii) ? undefined : `${wildcard}${ascii}${port === ":80" || port === ":443" ? "" : port}`;
+  return !/^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/.test(ascii)
+    ? undefined
+    : `${wildcard}${ascii}${port === ":80" || port === ":443" ? "" : port}`;
 }
 
 /** For `Content-Security-Policy` of a page that is to be embedded: browsers hold to it also where a page hides its address. Undefined: anywhere. */

@@ -30,16 +30,35 @@ async function setUp(t: TestContext) {
   await migrate(db, streamKeysMigrations);
   const events = createLocalEvents({ log: silentLog });
   const clock = createManualClock(1_800_000_000_000);
-  const keys = createSigningKeys({ db, events, clock, ids: randomIds, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }) });
-  const videos = new Map([[UID, testVideo({ uid: UID, account: ACCOUNT, requireSignedURLs: true, allowedOrigins: ["*.example.com"] })]]);
+  const keys = createSigningKeys({
+    db,
+    events,
+    clock,
+    ids: randomIds,
+    secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
+  });
+  const videos = new Map([
+    [UID, testVideo({ uid: UID, account: ACCOUNT, requireSignedURLs: true, allowedOrigins: ["*.example.com"] })],
+  ]);
   const find = async (uid: string) => videos.get(uid);
   const get = async (_: string, uid: string) => videos.get(uid) ?? Promise.reject(streamErrors.videoNotFound({ uid }));
   const tokens = createTokens({ videos: { get }, keys, clock });
-  const route = (path: string, want: Want): DeliveryRoute => ({ path, want, handle: async ({ sendText }) => sendText(`${path} of it`, { type: "text/plain" }) });
+  const route = (path: string, want: Want): DeliveryRoute => ({
+    path,
+    want,
+    handle: async ({ sendText }) => sendText(`${path} of it`, { type: "text/plain" }),
+  });
   const delivery = createDelivery({
-    routes: [route("manifest/video.m3u8", "play"), route("segments/{rendition}/{segment}", "play"), route("iframe", "page"), route("downloads/default.mp4", "download")],
+    routes: [
+      route("manifest/video.m3u8", "play"),
+      route("segments/{rendition}/{segment}", "play"),
+      route("iframe", "page"),
+      route("downloads/default.mp4", "download"),
+    ],
     access: createAccess({ videos: { find }, keys, clock, countryOf: createCountries() }),
-    address: (request) => String(request.headers["x-test-address"]), origin: () => "https://videos.test", log: silentLog,
+    address: (request) => String(request.headers["x-test-address"]),
+    origin: () => "https://videos.test",
+    log: silentLog,
   });
   const server = createServer((request, response) => void delivery.handle(request, response));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -67,14 +86,23 @@ test("what a token opens is open while the token, its key, its rules and its pag
   const all = async (id: string, expected: number, viewer?: Record<string, string>) => {
     for (const path of PATHS) assert.equal(await status(`${id}/${path}`, viewer), expected, path);
   };
-  const token = await tokens.sign(ACCOUNT, UID, { accessRules: [{ type: "ip.geoip.country", action: "allow", country: ["NL"] }, { type: "any", action: "block" }] });
+  const token = await tokens.sign(ACCOUNT, UID, {
+    accessRules: [
+      { type: "ip.geoip.country", action: "allow", country: ["NL"] },
+      { type: "any", action: "block" },
+    ],
+  });
   await all(UID, 401);
   await all(token, 200);
   await all(token, 200, { origin: "https://www.example.com" });
   await all(token, 200, { referer: "https://videos.test/x/iframe" });
   await all(token, 403, { from: NOWHERE });
   await all(token, 403, { origin: "https://evil.example" });
-  await all(token, 403, { referer: "https://example.com/page", "sec-fetch-site": "cross-site", "sec-fetch-dest": "iframe" });
+  await all(token, 403, {
+    referer: "https://example.com/page",
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-dest": "iframe",
+  });
   await all(token, 403, { "sec-fetch-site": "cross-site", "sec-fetch-dest": "video" });
   await all(`${token.slice(0, -5)}AAAAA`, 403);
   assert.equal(await status(`${token}/downloads/default.mp4`), 403);

@@ -6,28 +6,62 @@ const ip = "192.0.2.1";
 const viewer = (headers: Record<string, string>) => viewerOf(headers, { ip, self: "https://videos.example" });
 
 test("a page is known by its Origin, or else by its Referer", () => {
-  assert.deepEqual(viewer({ origin: "https://a.example", referer: "https://b.example/page" }), { ip, origin: "https://a.example" });
+  assert.deepEqual(viewer({ origin: "https://a.example", referer: "https://b.example/page" }), {
+    ip,
+    origin: "https://a.example",
+  });
   assert.deepEqual(viewer({ referer: "https://b.example:8080/page?x=1" }), { ip, origin: "https://b.example:8080" });
   assert.deepEqual(viewer({ referer: "nonsense" }), { ip });
   assert.deepEqual(viewer({ origin: "null" }), { ip, origin: "null" });
 });
 
 test("our own player's requests are ours", () => {
-  assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), { ip, origin: "https://videos.example", place: "ours" });
+  assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe" }), {
+    ip,
+    origin: "https://videos.example",
+    place: "ours",
+  });
   assert.deepEqual(viewer({ "sec-fetch-site": "same-origin", "sec-fetch-dest": "empty" }), { ip, place: "ours" });
   // By way of another site, which has redirected it here.
-  assert.deepEqual(viewer({ referer: "https://videos.example/abc/iframe", "sec-fetch-site": "cross-site", "sec-fetch-dest": "video" }), { ip, origin: "https://videos.example" });
+  assert.deepEqual(
+    viewer({ referer: "https://videos.example/abc/iframe", "sec-fetch-site": "cross-site", "sec-fetch-dest": "video" }),
+    { ip, origin: "https://videos.example" },
+  );
   // Behind a proxy that is not trusted, we take ourselves for another name.
-  assert.deepEqual(viewer({ origin: "https://outside.example", "sec-fetch-site": "same-origin" }), { ip, origin: "https://outside.example", place: "ours" });
+  assert.deepEqual(viewer({ origin: "https://outside.example", "sec-fetch-site": "same-origin" }), {
+    ip,
+    origin: "https://outside.example",
+    place: "ours",
+  });
 });
 
 test("a page that hides its address is seen to hide it", () => {
-  for (const site of ["cross-site", "same-site"]) assert.deepEqual(viewer({ "sec-fetch-site": site, "sec-fetch-dest": "video" }), { ip, place: "hidden" });
+  for (const site of ["cross-site", "same-site"])
+    assert.deepEqual(viewer({ "sec-fetch-site": site, "sec-fetch-dest": "video" }), { ip, place: "hidden" });
 });
 
 test("typing an address or following a link is no embedding; a frame is", () => {
-  assert.deepEqual(viewer({ "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }), { ip, place: "ours" });
-  assert.deepEqual(viewer({ referer: "https://search.example/", "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }), { ip, place: "ours" });
-  assert.deepEqual(viewer({ referer: "https://evil.example/", "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe" }), { ip, origin: "https://evil.example" });
+  assert.deepEqual(viewer({ "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" }), {
+    ip,
+    place: "ours",
+  });
+  assert.deepEqual(
+    viewer({
+      referer: "https://search.example/",
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "document",
+    }),
+    { ip, place: "ours" },
+  );
+  assert.deepEqual(
+    viewer({
+      referer: "https://evil.example/",
+      "sec-fetch-site": "cross-site",
+      "sec-fetch-mode": "navigate",
+      "sec-fetch-dest": "iframe",
+    }),
+    { ip, origin: "https://evil.example" },
+  );
   assert.deepEqual(viewer({}), { ip });
 });

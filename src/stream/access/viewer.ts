@@ -11,7 +11,8 @@ import type { Viewer } from "../delivery/route.ts";
 export function viewerOf(headers: IncomingHttpHeaders, { ip, self }: { ip: string; self: string }): Viewer {
   const site = headers["sec-fetch-site"];
   const origin = headers.origin ?? originOf(headers.referer);
-  if (headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document") return { ip, place: "ours" };
+  if (headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document")
+    return { ip, place: "ours" };
   // Also where a proxy that nobody told us of has made another scheme or name of ours: no page can say it that is not.
   if (site === "same-origin") return { ip, ...(origin !== undefined && { origin }), place: "ours" };
   if (origin === undefined) return { ip, ...(typeof site === "string" && site !== "none" && { place: "hidden" }) };

@@ -29,7 +29,21 @@ export function audioConformance(engine: TestEngine): void {
     const folder = mkdtempSync(join(tmpdir(), "reelpost-audio-"));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const tools = openTools(t);
-    const create = () => createAudio({ db, objects, jobs, events, videos, tools, folder, fetch: createGuardedFetch({ allowPrivate: true }), settings: streamSettings(), clock: systemClock, ids: randomIds, log: silentLog });
+    const create = () =>
+      createAudio({
+        db,
+        objects,
+        jobs,
+        events,
+        videos,
+        tools,
+        folder,
+        fetch: createGuardedFetch({ allowPrivate: true }),
+        settings: streamSettings(),
+        clock: systemClock,
+        ids: randomIds,
+        log: silentLog,
+      });
     /** As another process has it. */
     function restarted(): Audio {
       const one = create();
@@ -58,7 +72,10 @@ export function audioConformance(engine: TestEngine): void {
       const form = new FormData();
       form.set("file", new Blob([bytes]), "sound.m4a");
       if (label !== undefined) form.set("label", label);
-      const { track, error } = (await (await fetch(origin, { method: "POST", body: form })).json()) as { track: AddedTrack; error?: string };
+      const { track, error } = (await (await fetch(origin, { method: "POST", body: form })).json()) as {
+        track: AddedTrack;
+        error?: string;
+      };
       if (error !== undefined) throw new Error(error);
       return track;
     }
@@ -72,13 +89,23 @@ export function audioConformance(engine: TestEngine): void {
       const path = await clip(SOUND);
       const origin = await listen(t, (_, send) => void send(path));
       const added = await audio.copy(ACCOUNT, uid, { url: `${origin}/sound.m4a`, label: "director commentary" });
-      assert.deepEqual({ ...added, uid: "" }, { uid: "", label: "director commentary", default: false, status: "queued" });
+      assert.deepEqual(
+        { ...added, uid: "" },
+        { uid: "", label: "director commentary", default: false, status: "queued" },
+      );
       assert.deepEqual(await audio.tracks.of(uid), []);
       assert.equal((await settled(added.uid)).status, "ready");
       assert.deepEqual(await audio.tracks.of(uid), [{ uid: added.uid, label: "director commentary", default: false }]);
       const video = (await videos.find(uid))!;
       const { duration, ...source } = (await audio.sources.find(video, `audio-${added.uid}`))!;
-      assert.deepEqual(source, { key: `stream/${uid}/tracks/${added.uid}/source`, format: "mov", stream: 0, codec: "aac", channels: 2, sampleRate: 48_000 });
+      assert.deepEqual(source, {
+        key: `stream/${uid}/tracks/${added.uid}/source`,
+        format: "mov",
+        stream: 0,
+        codec: "aac",
+        channels: 2,
+        sampleRate: 48_000,
+      });
       assert.ok(Math.abs(duration - 3) < 0.1);
       assert.equal(await audio.sources.find({ ...video, uid: "b".repeat(32) }, `audio-${added.uid}`), undefined);
       assert.equal(await audio.sources.find(video, "audio"), undefined);
@@ -90,7 +117,10 @@ export function audioConformance(engine: TestEngine): void {
       const added = await send("Deutsch", await bytesOf({ ...SOUND, extension: "mp3", audio: ["-c:a", "libmp3lame"] }));
       assert.equal((await settled(added.uid)).status, "ready");
       const source = (await audio.sources.find((await videos.find(uid))!, `audio-${added.uid}`))!;
-      assert.deepEqual([source.key, source.format, source.codec], [`stream/${uid}/tracks/${added.uid}/mezzanine.mp4`, "mov", "mp3"]);
+      assert.deepEqual(
+        [source.key, source.format, source.codec],
+        [`stream/${uid}/tracks/${added.uid}/mezzanine.mp4`, "mov", "mp3"],
+      );
       assert.deepEqual(await keysOf(), [source.key]);
     });
 
@@ -102,11 +132,19 @@ export function audioConformance(engine: TestEngine): void {
       assert.equal((await audio.sources.find((await videos.find(uid))!, `audio-${added.uid}`))!.stream, 1);
     });
 
-    for (const [what, recipe] of [["text", undefined], ["a silent film", mediaClips.silent]] as const) {
+    for (const [what, recipe] of [
+      ["text", undefined],
+      ["a silent film", mediaClips.silent],
+    ] as const) {
       test(`that is ${what} is an error`, async (t) => {
         const { audio, send, settled } = await setUp(t);
         audio.start();
-        const added = await send("x", recipe === undefined ? new TextEncoder().encode("no sound at all, a text that somebody has renamed") : await bytesOf(recipe));
+        const added = await send(
+          "x",
+          recipe === undefined
+            ? new TextEncoder().encode("no sound at all, a text that somebody has renamed")
+            : await bytesOf(recipe),
+        );
         assert.equal((await settled(added.uid)).status, "error");
       });
     }
@@ -114,7 +152,10 @@ export function audioConformance(engine: TestEngine): void {
     test("cannot be fetched where there is none, or too much", async (t) => {
       const { audio, uid } = await setUp(t);
       const origin = await listen(t, (_, send) => void send(undefined));
-      assert.match(await refusal(audio.copy(ACCOUNT, uid, { url: `${origin}/gone`, label: "x" })), /^invalidUrl: .* 404/);
+      assert.match(
+        await refusal(audio.copy(ACCOUNT, uid, { url: `${origin}/gone`, label: "x" })),
+        /^invalidUrl: .* 404/,
+      );
       assert.match(await refusal(audio.copy(ACCOUNT, uid, { url: "ftp://example.com/x", label: "x" })), /^badUrl: /);
       assert.deepEqual(await audio.list(ACCOUNT, uid), []);
     });
@@ -124,13 +165,40 @@ export function audioConformance(engine: TestEngine): void {
     const { audio, uid, videos, keysOf } = await setUp(t);
     const video = (await videos.find(uid))!;
     const track = { codec: "aac", channels: 2, sampleRate: 48_000 };
-    const model = { ...video.model!, source: { key: `stream/${uid}/source`, format: "matroska", start: 0.25, size: 1 }, moreAudio: [{ ...track, stream: 2, language: "de" }, { ...track, stream: 3, language: "de" }, { ...track, stream: 4, title: "Director" }, { ...track, stream: 5 }] };
+    const model = {
+      ...video.model!,
+      source: { key: `stream/${uid}/source`, format: "matroska", start: 0.25, size: 1 },
+      moreAudio: [
+        { ...track, stream: 2, language: "de" },
+        { ...track, stream: 3, language: "de" },
+        { ...track, stream: 4, title: "Director" },
+        { ...track, stream: 5 },
+      ],
+    };
     const before = await keysOf();
     for (let n = 0; n < 2; n++) await audio.adopt({ ...video, model });
     const tracks = await audio.tracks.of(uid);
-    assert.deepEqual(tracks.map(({ label, language, default: isDefault }) => [label, language, isDefault]), [["Deutsch", "de", false], ["Deutsch 2", "de", false], ["Director", undefined, false], ["Audio 5", undefined, false]]);
-    assert.deepEqual((await audio.list(ACCOUNT, uid)).map(({ status }) => status), ["ready", "ready", "ready", "ready"]);
-    assert.deepEqual(await audio.sources.find(video, `audio-${tracks[1]!.uid}`), { ...track, key: `stream/${uid}/source`, format: "matroska", stream: 3, start: 0.25, duration: model.duration });
+    assert.deepEqual(
+      tracks.map(({ label, language, default: isDefault }) => [label, language, isDefault]),
+      [
+        ["Deutsch", "de", false],
+        ["Deutsch 2", "de", false],
+        ["Director", undefined, false],
+        ["Audio 5", undefined, false],
+      ],
+    );
+    assert.deepEqual(
+      (await audio.list(ACCOUNT, uid)).map(({ status }) => status),
+      ["ready", "ready", "ready", "ready"],
+    );
+    assert.deepEqual(await audio.sources.find(video, `audio-${tracks[1]!.uid}`), {
+      ...track,
+      key: `stream/${uid}/source`,
+      format: "matroska",
+      stream: 3,
+      start: 0.25,
+      duration: model.duration,
+    });
     await audio.delete(ACCOUNT, uid, tracks[2]!.uid);
     assert.deepEqual([(await audio.tracks.of(uid)).length, await keysOf()], [3, before]);
     const { moreAudio: _, ...without } = model;
@@ -160,7 +228,8 @@ export function audioConformance(engine: TestEngine): void {
   test("one track at most is the default, and that one is not deleted", async (t) => {
     const { audio, send, uid, keysOf, objects } = await setUp(t);
     const [a, b] = [await send("a", Buffer.from("1")), await send("b", Buffer.from("2"))];
-    const defaults = async () => (await audio.list(ACCOUNT, uid)).filter((track) => track.default).map(({ label }) => label);
+    const defaults = async () =>
+      (await audio.list(ACCOUNT, uid)).filter((track) => track.default).map(({ label }) => label);
     assert.deepEqual(await defaults(), []);
     assert.equal((await audio.edit(ACCOUNT, uid, a.uid, { default: true })).default, true);
     await audio.edit(ACCOUNT, uid, b.uid, { default: true });
@@ -169,7 +238,8 @@ export function audioConformance(engine: TestEngine): void {
     await objects.put(`stream/${uid}/audio-${a.uid}/0.m4s`, Buffer.from("segment"));
     await audio.delete(ACCOUNT, uid, a.uid);
     assert.match(await refusal(audio.delete(ACCOUNT, uid, a.uid)), /^trackNotFound/);
-    for (const work of [() => audio.delete(ACCOUNT, uid, "a\0"), () => audio.edit(ACCOUNT, uid, "a\0", {})]) assert.match(await refusal(work()), /^trackNotFound/);
+    for (const work of [() => audio.delete(ACCOUNT, uid, "a\0"), () => audio.edit(ACCOUNT, uid, "a\0", {})])
+      assert.match(await refusal(work()), /^trackNotFound/);
     assert.deepEqual(await keysOf(), [`stream/${uid}/tracks/${b.uid}/source`]);
     await audio.edit(ACCOUNT, uid, b.uid, { default: false });
     await audio.delete(ACCOUNT, uid, b.uid);
@@ -209,14 +279,22 @@ export function audioConformance(engine: TestEngine): void {
   });
 }
 
-const bytesOf = async (recipe: ClipRecipe): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(await readFile(await clip(recipe)));
+const bytesOf = async (recipe: ClipRecipe): Promise<Uint8Array<ArrayBuffer>> =>
+  new Uint8Array(await readFile(await clip(recipe)));
 
 /** A server that answers what `answer` does: what it resolves with as JSON, or a file (or 404) that it sends. */
-async function listen(t: TestContext, answer: (incoming: IncomingMessage, send: (path: string | undefined) => void) => Promise<AddedTrack> | void): Promise<string> {
+async function listen(
+  t: TestContext,
+  answer: (incoming: IncomingMessage, send: (path: string | undefined) => void) => Promise<AddedTrack> | void,
+): Promise<string> {
   const server = createServer((incoming, outgoing) => {
-    const send = (path: string | undefined) => (path === undefined ? outgoing.writeHead(404).end() : createReadStream(path).pipe(outgoing));
+    const send = (path: string | undefined) =>
+      path === undefined ? outgoing.writeHead(404).end() : createReadStream(path).pipe(outgoing);
     const end = (body: object) => outgoing.end(JSON.stringify(body));
-    void answer(incoming, send)?.then((track) => end({ track }), (err: Error) => end({ error: err.message }));
+    void answer(incoming, send)?.then(
+      (track) => end({ track }),
+      (err: Error) => end({ error: err.message }),
+    );
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   t.after(() => {

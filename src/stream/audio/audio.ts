@@ -44,7 +44,12 @@ export interface Audio {
   adopt(video: Pick<Video, "uid" | "account" | "model">): Promise<void>;
   list(account: string, video: string): Promise<AddedTrack[]>;
   /** At most one is the default: to make it so takes that from the others. Throws videoNotFound, trackNotFound, badParameter. */
-  edit(account: string, video: string, track: string, change: { label?: string | undefined; default?: boolean | undefined }): Promise<AddedTrack>;
+  edit(
+    account: string,
+    video: string,
+    track: string,
+    change: { label?: string | undefined; default?: boolean | undefined },
+  ): Promise<AddedTrack>;
   /** Throws videoNotFound, trackNotFound, and badParameter for the default one. */
   delete(account: string, video: string, track: string): Promise<void>;
   /** Rows of a deleted video. */
@@ -77,7 +82,19 @@ const DELETED_AT_ONCE = 500;
 export function createAudio(parts: AudioParts): Audio {
   const { db, objects, jobs, events, videos, fetch, settings, clock, ids, log } = parts;
   const table = createTracksTable(db);
-  const known: Recent<ExtraAudio[]> = createRecent({ clock, ...KNOWN, read: async (video) => (await table.of(video)).filter(({ status }) => status === "ready").map(({ uid, label, language, is_default: isDefault }) => ({ uid, label, ...(language !== null && { language }), default: isDefault === 1 })) });
+  const known: Recent<ExtraAudio[]> = createRecent({
+    clock,
+    ...KNOWN,
+    read: async (video) =>
+      (await table.of(video))
+        .filter(({ status }) => status === "ready")
+        .map(({ uid, label, language, is_default: isDefault }) => ({
+          uid,
+          label,
+          ...(language !== null && { language }),
+          default: isDefault === 1,
+        })),
+  });
   const unsubscribe = events.subscribe(VIDEO_CHANGED, forget);
   const maxBytes = Math.floor(settings.upload_gb * GIB);
   let worker: JobWorker | undefined;
@@ -91,13 +108,33 @@ export function createAudio(parts: AudioParts): Audio {
     events.publish(VIDEO_CHANGED, video);
   }
 
-  async function insert(account: string, video: string, { uid, label, url }: { uid: string; label: string; url: string | null }): Promise<AddedTrack> {
-    const row: AudioTrackRow = { uid, video_uid: video, account_id: account, label, is_default: 0, status: "queued", url, source: null, error: null, language: null, job: "", created_at: clock.now() };
+  async function insert(
+    account: string,
+    video: string,
+    { uid, label, url }: { uid: string; label: string; url: string | null },
+  ): Promise<AddedTrack> {
+    const row: AudioTrackRow = {
+      uid,
+      video_uid: video,
+      account_id: account,
+      label,
+      is_default: 0,
+      status: "queued",
+      url,
+      source: null,
+      error: null,
+      language: null,
+      job: "",
+      created_at: clock.now(),
+    };
     const put = await table.insert(row, MOST_TRACKS);
-    if (put === "full") throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
+    if (put === "full")
+      throw streamErrors.badParameter({ reason: `a video has at most ${MOST_TRACKS} audio tracks more` });
     if (put === "labelTaken") throw labelTaken(label);
     // The row is there, and its file is not to be taken from it any more: `recover` makes the job.
-    await enqueue(row).catch((err: unknown) => log.warn({ err, video, track: uid }, "the job of an audio track could not be made; it is made later"));
+    await enqueue(row).catch((err: unknown) =>
+      log.warn({ err, video, track: uid }, "the job of an audio track could not be made; it is made later"),
+    );
     return show(row);
   }
 
@@ -118,7 +155,8 @@ export function createAudio(parts: AudioParts): Audio {
       const label = await checkLabel(video, given);
       if (url.length > MAX_URL) throw streamErrors.invalidUrl({ reason: `it has more than ${MAX_URL} characters` });
       const { size } = await askOrigin(fetch, url);
-      if ((size ?? 0) > maxBytes) throw streamErrors.tooLarge({ limit: maxBytes, rule: "no upload may be larger (stream.upload_gb)" });
+      if ((size ?? 0) > maxBytes)
+        throw streamErrors.tooLarge({ limit: maxBytes, rule: "no upload may be larger (stream.upload_gb)" });
       return insert(account, video, { uid: ids.hex(), label, url });
     },
     async form(account, video, incoming, confirm) {
@@ -128,7 +166,10 @@ export function createAudio(parts: AudioParts): Audio {
       const fields = new Map<string, string>();
       try {
         const most = settings.basic_upload_mb * MIB;
-        const { size } = await readForm(incoming, most, ({ body }) => objects.put(key, body, { maxBytes: most }), { fields, refuse: () => undefined });
+        const { size } = await readForm(incoming, most, ({ body }) => objects.put(key, body, { maxBytes: most }), {
+          fields,
+          refuse: () => undefined,
+        });
         if (size === 0) throw streamErrors.badParameter({ reason: "the file is empty" });
         await confirm?.();
         // The form took its time.
@@ -143,10 +184,32 @@ export function createAudio(parts: AudioParts): Audio {
       if (model?.moreAudio === undefined) return;
       const { key, format, start } = model.source;
       const rows = model.moreAudio.map(({ stream, codec, channels, sampleRate, language, title }, n): AudioTrackRow => {
-        const source: AudioSource = { key, format, stream, codec, channels, sampleRate, start, duration: model.duration };
+        const source: AudioSource = {
+          key,
+          format,
+          stream,
+          codec,
+          channels,
+          sampleRate,
+          start,
+          duration: model.duration,
+        };
         // A stable uid makes adopt() idempotent; tracks are listed in file order.
         const uid = createHash("sha256").update(`${video}/audio/${stream}`).digest("hex").slice(0, 32);
-        return { uid, video_uid: video, account_id: account, label: title ?? (language === undefined ? `Audio ${n + 2}` : languageLabel(language)), is_default: 0, status: "ready", url: null, source: JSON.stringify(source), error: null, language: language ?? null, job: "", created_at: clock.now() + n };
+        return {
+          uid,
+          video_uid: video,
+          account_id: account,
+          label: title ?? (language === undefined ? `Audio ${n + 2}` : languageLabel(language)),
+          is_default: 0,
+          status: "ready",
+          url: null,
+          source: JSON.stringify(source),
+          error: null,
+          language: language ?? null,
+          job: "",
+          created_at: clock.now() + n,
+        };
       });
       if (await table.adopt(video, rows, MOST_TRACKS)) changed(video);
     },
@@ -167,9 +230,14 @@ export function createAudio(parts: AudioParts): Audio {
       await videos.get(account, video);
       const deleted = isHexId(track) ? await table.delete(video, track) : undefined;
       if (deleted === undefined) throw streamErrors.trackNotFound({ uid: track });
-      if (deleted === "isDefault") throw streamErrors.badParameter({ reason: "the default audio track is not deleted: make another one the default first, or this one not the default" });
+      if (deleted === "isDefault")
+        throw streamErrors.badParameter({
+          reason:
+            "the default audio track is not deleted: make another one the default first, or this one not the default",
+        });
       changed(video);
-      for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`]) await deleteBelow(objects, `${prefix}/`);
+      for (const prefix of [trackFolder(video, track), `stream/${video}/${audioRendition(track)}`])
+        await deleteBelow(objects, `${prefix}/`);
     },
     clean: (video) => table.deleteOf(video),
     async recover() {
@@ -187,11 +255,17 @@ export function createAudio(parts: AudioParts): Audio {
     sources: {
       async find({ uid }, rendition) {
         const row = rendition.startsWith("audio-") ? await table.find(rendition.slice(6)) : undefined;
-        return row?.video_uid === uid && row.status === "ready" && row.source !== null ? (JSON.parse(row.source) as AudioSource) : undefined;
+        return row?.video_uid === uid && row.status === "ready" && row.source !== null
+          ? (JSON.parse(row.source) as AudioSource)
+          : undefined;
       },
     },
     start() {
-      worker ??= jobs.work(AUDIO_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS }, createPreparer({ ...parts, table, maxBytes, changed }));
+      worker ??= jobs.work(
+        AUDIO_JOB,
+        { concurrency: AT_ONCE, leaseMs: LEASE_MS },
+        createPreparer({ ...parts, table, maxBytes, changed }),
+      );
     },
     async close() {
       unsubscribe();
@@ -200,13 +274,20 @@ export function createAudio(parts: AudioParts): Audio {
   };
 }
 
-const show = ({ uid, label, is_default: isDefault, status }: AudioTrackRow): AddedTrack => ({ uid, label, default: isDefault === 1, status });
-const labelTaken = (label: string) => streamErrors.badParameter({ reason: `the video has an audio track with the label ${JSON.stringify(label)} already` });
+const show = ({ uid, label, is_default: isDefault, status }: AudioTrackRow): AddedTrack => ({
+  uid,
+  label,
+  default: isDefault === 1,
+  status,
+});
+const labelTaken = (label: string) =>
+  streamErrors.badParameter({ reason: `the video has an audio track with the label ${JSON.stringify(label)} already` });
 
 function checkedLabel(given: string | undefined): string {
   const label = given?.trim().toWellFormed() ?? "";
   if (label === "") throw streamErrors.badParameter({ reason: "label is required: what viewers choose the track by" });
-  if (label.length > MAX_LABEL) throw streamErrors.badParameter({ reason: `label has at most ${MAX_LABEL} characters, and not ${label.length}` });
+  if (label.length > MAX_LABEL)
+    throw streamErrors.badParameter({ reason: `label has at most ${MAX_LABEL} characters, and not ${label.length}` });
   if (/\p{Cc}/u.test(label)) throw streamErrors.badParameter({ reason: "label has no control characters" });
   return label;
 }

@@ -48,7 +48,8 @@ export function createPreparer(parts: PrepareParts) {
     try {
       const source = await prepare(parts, row, signal);
       // Deleted meanwhile: then what was made is nobody's.
-      if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) }))) await objects.delete([source.key]);
+      if (!(await table.change(track, { status: "ready", source: JSON.stringify(source) })))
+        await objects.delete([source.key]);
     } catch (err) {
       if (signal.aborted || (attempt < ATTEMPTS && !isLasting(err))) throw err;
       log.info({ err, video: row.video_uid, track }, "an audio track is of no use");
@@ -59,9 +60,17 @@ export function createPreparer(parts: PrepareParts) {
 }
 
 const isLasting = (err: unknown): boolean =>
-  err instanceof Unusable || err instanceof ProbeRefused || (err instanceof UserError && ((err.domain === "fetch" && ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) || (err.domain === "store" && err.kind === "tooLarge")));
+  err instanceof Unusable ||
+  err instanceof ProbeRefused ||
+  (err instanceof UserError &&
+    ((err.domain === "fetch" && ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) ||
+      (err.domain === "store" && err.kind === "tooLarge")));
 
-async function prepare(parts: PrepareParts, { uid, video_uid: video, url }: AudioTrackRow, signal: AbortSignal): Promise<AudioSource> {
+async function prepare(
+  parts: PrepareParts,
+  { uid, video_uid: video, url }: AudioTrackRow,
+  signal: AbortSignal,
+): Promise<AudioSource> {
   const { objects, tools } = parts;
   const uploaded = uploadedKey(video, uid);
   if (url !== null && (await objects.open(uploaded)) === undefined) await fetchFile(parts, url, uploaded, signal);
@@ -76,17 +85,39 @@ async function prepare(parts: PrepareParts, { uid, video_uid: video, url }: Audi
   if (needsMezzanine(looked.description)) {
     const { size } = (await objects.open(uploaded))!;
     // Named below the track as that of a video is below the video.
-    looked = await look(await makeMezzanine(parts, `${video}/tracks/${uid}`, looked.path, size, { audio: looked.audio }, options));
+    looked = await look(
+      await makeMezzanine(parts, `${video}/tracks/${uid}`, looked.path, size, { audio: looked.audio }, options),
+    );
     await objects.delete([uploaded]);
   }
-  const { key, description: { format, duration }, audio } = looked;
-  return { key, format, stream: audio.index, codec: audio.codec!, channels: audio.channels, sampleRate: audio.sampleRate, duration: duration ?? 0 };
+  const {
+    key,
+    description: { format, duration },
+    audio,
+  } = looked;
+  return {
+    key,
+    format,
+    stream: audio.index,
+    codec: audio.codec!,
+    channels: audio.channels,
+    sampleRate: audio.sampleRate,
+    duration: duration ?? 0,
+  };
 }
 
-async function fetchFile({ objects, fetch, maxBytes }: PrepareParts, url: string, key: string, signal: AbortSignal): Promise<void> {
+async function fetchFile(
+  { objects, fetch, maxBytes }: PrepareParts,
+  url: string,
+  key: string,
+  signal: AbortSignal,
+): Promise<void> {
   const answer = await fetch(url, { signal, totalMs: LONGEST_MS, slowest: SLOWEST, maxBytes });
   try {
-    if (!isFine(answer.status)) throw isForGood(answer.status) ? new Unusable(answered(url, answer.status)) : new Error(answered(url, answer.status));
+    if (!isFine(answer.status))
+      throw isForGood(answer.status)
+        ? new Unusable(answered(url, answer.status))
+        : new Error(answered(url, answer.status));
     const { size } = await objects.put(key, answer.body, { maxBytes });
     if (size === 0) throw new Unusable("the file is empty");
   } finally {
@@ -96,7 +127,10 @@ async function fetchFile({ objects, fetch, maxBytes }: PrepareParts, url: string
 
 /** The sound that the file prefers, else its first. */
 function soundOf({ streams }: FileDescription): FileDescription["streams"][number] {
-  const sounds = streams.filter(({ kind, codec, channels, sampleRate }) => kind === "audio" && codec !== undefined && channels > 0 && sampleRate > 0);
+  const sounds = streams.filter(
+    ({ kind, codec, channels, sampleRate }) =>
+      kind === "audio" && codec !== undefined && channels > 0 && sampleRate > 0,
+  );
   const sound = sounds.find(({ isDefault }) => isDefault) ?? sounds[0];
   if (sound === undefined) throw new Unusable("there is no sound in the file");
   return sound;

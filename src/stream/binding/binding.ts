@@ -8,7 +8,18 @@ import type { Uploads } from "../uploads/port.ts";
 import type { CreatedBound, VideoCatalog, Videos } from "../videos/port.ts";
 import type { StreamUrls } from "../videos/urls.ts";
 import { MAX_WATERMARK_BYTES, type Watermarks } from "../watermarks/port.ts";
-import { directUploadParams, downloadType, given, listParams, present, tokenParams, updateParams, uploadParams, watermarkParams, words } from "./params.ts";
+import {
+  directUploadParams,
+  downloadType,
+  given,
+  listParams,
+  present,
+  tokenParams,
+  updateParams,
+  uploadParams,
+  watermarkParams,
+  words,
+} from "./params.ts";
 import { boundDownloads, boundVideo, boundWatermark } from "./shapes.ts";
 
 export interface StreamBindingParts {
@@ -29,7 +40,16 @@ const MAX_CAPTIONS = 10 * 1024 * 1024;
 type Operation = (account: string, args: unknown[], bytes: Readable | undefined) => Promise<unknown>;
 
 /** The `stream` binding of workers: the same domain functions that the API calls, in the words of the binding. */
-export function createStreamBinding({ videos, urls, uploads, tokens, downloads, captions, watermarks, defaultAccount }: StreamBindingParts): StreamPort {
+export function createStreamBinding({
+  videos,
+  urls,
+  uploads,
+  tokens,
+  downloads,
+  captions,
+  watermarks,
+  defaultAccount,
+}: StreamBindingParts): StreamPort {
   const idOf = (args: unknown[]) => given(words, args[0], "id");
   const show = (video: Parameters<typeof boundVideo>[0]) => boundVideo(video, urls);
 
@@ -42,36 +62,82 @@ export function createStreamBinding({ videos, urls, uploads, tokens, downloads, 
     },
     async createDirectUpload(account, [params]) {
       const { expiry, watermark, ...rest } = given(directUploadParams, params ?? {}, "params");
-      const { video, uploadUrl } = await uploads.direct(account, { ...present(rest), maxDurationSeconds: rest.maxDurationSeconds, ...(expiry !== undefined && { uploadExpiry: expiry }), ...(watermark && { watermark: watermark.id }) });
+      const { video, uploadUrl } = await uploads.direct(account, {
+        ...present(rest),
+        maxDurationSeconds: rest.maxDurationSeconds,
+        ...(expiry !== undefined && { uploadExpiry: expiry }),
+        ...(watermark && { watermark: watermark.id }),
+      });
       const { id, watermark: profile, scheduledDeletion } = show(video);
       return { uploadURL: uploadUrl, id, watermark: profile, scheduledDeletion };
     },
     async "videos/list"(account, [params]) {
       const { limit, before, beforeComp, after, afterComp } = given(listParams, params ?? {}, "params");
-      const bounds: [CreatedBound["op"], number | undefined][] = [[beforeComp, before], [afterComp, after]];
+      const bounds: [CreatedBound["op"], number | undefined][] = [
+        [beforeComp, before],
+        [afterComp, after],
+      ];
       const created = bounds.flatMap(([op, at]) => (at === undefined ? [] : [{ op, at }]));
       return (await videos.list(account, { created, ...(limit !== undefined && { limit }) })).map(show);
     },
     "video/details": async (account, args) => show(await videos.get(account, idOf(args))),
     "video/update": async (account, args) => {
       const { publicDetails, ...change } = given(updateParams, args[1] ?? {}, "params");
-      return show(await videos.edit(account, idOf(args), { ...present(change), ...(publicDetails && { publicDetails: present(publicDetails) }) }));
+      return show(
+        await videos.edit(account, idOf(args), {
+          ...present(change),
+          ...(publicDetails && { publicDetails: present(publicDetails) }),
+        }),
+      );
     },
     "video/delete": (account, args) => videos.delete(account, idOf(args)),
-    "video/generateToken": async (account, args) => tokens.sign(account, idOf(args), present(given(tokenParams, args[1] ?? {}, "options"))),
-    "downloads/generate": async (account, args) => boundDownloads(account, idOf(args), await downloads.create(account, idOf(args), given(downloadType, args[1] ?? undefined, "downloadType")), urls),
-    "downloads/get": async (account, args) => boundDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
-    "downloads/delete": (account, args) => downloads.delete(account, idOf(args), given(downloadType, args[1] ?? undefined, "downloadType")),
-    "captions/upload": async (account, args, bytes) => (await captions.upload(account, idOf(args), given(words, args[1], "language"), await gathered(bytes, MAX_CAPTIONS, "captions"))).caption,
+    "video/generateToken": async (account, args) =>
+      tokens.sign(account, idOf(args), present(given(tokenParams, args[1] ?? {}, "options"))),
+    "downloads/generate": async (account, args) =>
+      boundDownloads(
+        account,
+        idOf(args),
+        await downloads.create(account, idOf(args), given(downloadType, args[1] ?? undefined, "downloadType")),
+        urls,
+      ),
+    "downloads/get": async (account, args) =>
+      boundDownloads(account, idOf(args), await downloads.list(account, idOf(args)), urls),
+    "downloads/delete": (account, args) =>
+      downloads.delete(account, idOf(args), given(downloadType, args[1] ?? undefined, "downloadType")),
+    "captions/upload": async (account, args, bytes) =>
+      (
+        await captions.upload(
+          account,
+          idOf(args),
+          given(words, args[1], "language"),
+          await gathered(bytes, MAX_CAPTIONS, "captions"),
+        )
+      ).caption,
     "captions/generate": (account, args) => captions.generate(account, idOf(args), given(words, args[1], "language")),
     async "captions/list"(account, args) {
       const language = given(words.nullish(), args[1], "language");
       const all = await captions.list(account, idOf(args));
-      return language == null ? all : all.filter((caption) => caption.language.toLowerCase() === language.toLowerCase());
+      return language == null
+        ? all
+        : all.filter((caption) => caption.language.toLowerCase() === language.toLowerCase());
     },
     "captions/delete": (account, args) => captions.delete(account, idOf(args), given(words, args[1], "language")),
-    "watermarks/generate": async (account, [url, params]) => boundWatermark(await watermarks.createFromUrl(account, given(words, url, "url"), present(given(watermarkParams, params ?? {}, "params")))),
-    "watermarks/generateFromBytes": async (account, [params], bytes) => boundWatermark(await watermarks.create(account, await gathered(bytes, MAX_WATERMARK_BYTES, "a watermark"), present(given(watermarkParams, params ?? {}, "params")))),
+    "watermarks/generate": async (account, [url, params]) =>
+      boundWatermark(
+        await watermarks.createFromUrl(
+          account,
+          given(words, url, "url"),
+          present(given(watermarkParams, params ?? {}, "params")),
+        ),
+      ),
+    "watermarks/generateFromBytes": async (account, [params], bytes) =>
+      boundWatermark(
+        await watermarks.create(
+          account,
+          await gathered(bytes, MAX_WATERMARK_BYTES, "a watermark"),
+          present(given(watermarkParams, params ?? {}, "params")),
+        ),
+      ),
     "watermarks/list": async (account) => (await watermarks.list(account)).map(boundWatermark),
     "watermarks/get": async (account, args) => boundWatermark(await watermarks.get(account, idOf(args))),
     "watermarks/delete": (account, args) => watermarks.delete(account, idOf(args)),
@@ -79,7 +145,8 @@ export function createStreamBinding({ videos, urls, uploads, tokens, downloads, 
 
   return {
     async call({ account = defaultAccount }, operation, args, bytes) {
-      if (account === undefined || !Object.hasOwn(operations, operation)) throw streamErrors.badParameter({ reason: `the binding has no ${operation}` });
+      if (account === undefined || !Object.hasOwn(operations, operation))
+        throw streamErrors.badParameter({ reason: `the binding has no ${operation}` });
       return operations[operation]!(account, args, bytes);
     },
   };

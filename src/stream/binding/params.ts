@@ -4,8 +4,18 @@ import { streamErrors } from "../errors.ts";
 /** What the methods of the binding are called with, in its words; looked at here, because a worker may hand over anything. */
 
 const text = z.string();
-const instant = text.refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), { error: "a time is wanted, such as 2026-11-21T10:00:00Z" }).transform((given) => Date.parse(given));
-const meta = z.record(text, z.unknown()).transform((given) => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])));
+const instant = text
+  .refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), {
+    error: "a time is wanted, such as 2026-11-21T10:00:00Z",
+  })
+  .transform((given) => Date.parse(given));
+const meta = z.record(text, z.unknown()).transform((given) =>
+  Object.fromEntries(
+    Object.entries(given)
+      .filter(([, value]) => value !== null && value !== undefined)
+      .map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]),
+  ),
+);
 const comparison = z.enum(["eq", "gt", "gte", "lt", "lte"]);
 
 const said = {
@@ -18,14 +28,33 @@ const said = {
 };
 
 export const uploadParams = z.object({ ...said, watermarkId: text.optional() });
-export const directUploadParams = z.object({ ...said, maxDurationSeconds: z.number(), expiry: instant.optional(), watermark: z.object({ id: text }).optional() });
+export const directUploadParams = z.object({
+  ...said,
+  maxDurationSeconds: z.number(),
+  expiry: instant.optional(),
+  watermark: z.object({ id: text }).optional(),
+});
 export const updateParams = z.object({
   ...said,
   maxDurationSeconds: z.number().nullable().optional(),
   uploadExpiry: instant.nullable().optional(),
-  publicDetails: z.object({ title: text.nullable(), share_link: text.nullable(), channel_link: text.nullable(), logo: text.nullable() }).partial().optional(),
+  publicDetails: z
+    .object({
+      title: text.nullable(),
+      share_link: text.nullable(),
+      channel_link: text.nullable(),
+      logo: text.nullable(),
+    })
+    .partial()
+    .optional(),
 });
-export const listParams = z.object({ limit: z.number().int().min(1).max(1000).optional(), before: instant.optional(), beforeComp: comparison.default("lt"), after: instant.optional(), afterComp: comparison.default("gte") });
+export const listParams = z.object({
+  limit: z.number().int().min(1).max(1000).optional(),
+  before: instant.optional(),
+  beforeComp: comparison.default("lt"),
+  after: instant.optional(),
+  afterComp: comparison.default("gte"),
+});
 /** Their bounds are looked after where profiles are made. */
 export const watermarkParams = z.object({
   name: text.optional(),
@@ -36,7 +65,12 @@ export const watermarkParams = z.object({
 });
 export const downloadType = z.enum(["default", "audio"]).default("default");
 export const words = z.string();
-export const tokenParams = z.object({ exp: z.number().int().optional(), nbf: z.number().int().optional(), downloadable: z.boolean().optional(), accessRules: z.array(z.unknown()).optional() });
+export const tokenParams = z.object({
+  exp: z.number().int().optional(),
+  nbf: z.number().int().optional(),
+  downloadable: z.boolean().optional(),
+  accessRules: z.array(z.unknown()).optional(),
+});
 
 /** Absent and null are `{}` where there is nothing that must be given. Throws badParameter. */
 export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string): z.output<Schema> {
@@ -47,5 +81,9 @@ export function given<Schema extends z.ZodType>(schema: Schema, value: unknown, 
 }
 
 /** The fields that were given a value. */
-export const present = <Given extends object>(fields: Given): { [Name in keyof Given]?: Exclude<Given[Name], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
+export const present = <Given extends object>(
+  fields: Given,
+): { [Name in keyof Given]?: Exclude<Given[Name], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Given]?: Exclude<Given[Name], undefined>;
+  };

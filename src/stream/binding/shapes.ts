@@ -7,7 +7,15 @@ import type { ListedVideo, WatermarkProfile } from "../videos/video.ts";
 
 export function boundVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">) {
   const { uid: id, playback, watermark: _, liveInput, clippedFrom, ...rest } = showVideo(video, urls);
-  return { id, ...rest, hlsPlaybackUrl: playback.hls, dashPlaybackUrl: playback.dash, watermark: video.watermark === null ? null : boundWatermark(video.watermark), liveInputId: liveInput ?? null, clippedFromId: clippedFrom ?? null };
+  return {
+    id,
+    ...rest,
+    hlsPlaybackUrl: playback.hls,
+    dashPlaybackUrl: playback.dash,
+    watermark: video.watermark === null ? null : boundWatermark(video.watermark),
+    liveInputId: liveInput ?? null,
+    clippedFromId: clippedFrom ?? null,
+  };
 }
 
 export function boundWatermark(profile: WatermarkProfile) {
@@ -16,4 +24,9 @@ export function boundWatermark(profile: WatermarkProfile) {
 }
 
 export const boundDownloads = (account: string, uid: string, made: readonly Download[], urls: Pick<StreamUrls, "at">) =>
-  Object.fromEntries(made.map(({ type, status, percentComplete }) => [type, { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) }]));
+  Object.fromEntries(
+    made.map(({ type, status, percentComplete }) => [
+      type,
+      { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) },
+    ]),
+  );

@@ -30,7 +30,8 @@ export const streamCaptionsMigrations: Migration[] = [
     name: "stream-captions-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_captions")
+      await db.schema
+        .createTable("stream_captions")
         .addColumn("video_uid", key, (column) => column.notNull())
         .addColumn("language", key, (column) => column.notNull())
         .addColumn("account_id", key, (column) => column.notNull())
@@ -44,7 +45,9 @@ export const streamCaptionsMigrations: Migration[] = [
         .addColumn("modified_at", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("stream_captions_key", ["video_uid", "language"])
         .execute();
-      await sql`create index stream_captions_making on stream_captions (modified_at) where status = 'inprogress'`.execute(db);
+      await sql`create index stream_captions_making on stream_captions (modified_at) where status = 'inprogress'`.execute(
+        db,
+      );
     },
   },
 ];
@@ -54,9 +57,18 @@ export interface CaptionsTable {
   of(uid: string): Promise<CaptionRow[]>;
   find(uid: string, language: string): Promise<CaptionRow | undefined>;
   /** Puts the row there, unless `mayReplace` says no to what is: then it is answered. Else the object that nothing names any more. "full": the video has `max` already. */
-  put(row: CaptionRow, max: number, mayReplace?: (there: CaptionRow) => boolean): Promise<{ replaced?: string | undefined } | { refused: CaptionRow } | "full">;
+  put(
+    row: CaptionRow,
+    max: number,
+    mayReplace?: (there: CaptionRow) => boolean,
+  ): Promise<{ replaced?: string | undefined } | { refused: CaptionRow } | "full">;
   /** What became of a generation; false: it is not wanted any more. */
-  finish(uid: string, language: string, attempt: string, end: Pick<CaptionRow, "status" | "object_key" | "modified_at">): Promise<boolean>;
+  finish(
+    uid: string,
+    language: string,
+    attempt: string,
+    end: Pick<CaptionRow, "status" | "object_key" | "modified_at">,
+  ): Promise<boolean>;
   setJob(uid: string, language: string, attempt: string, job: string): Promise<void>;
   /** The row that was there. */
   delete(uid: string, language: string): Promise<CaptionRow | undefined>;
@@ -67,33 +79,81 @@ export interface CaptionsTable {
 
 export function createCaptionsTable(db: Db): CaptionsTable {
   const captions = db.tables<CaptionTables>();
-  const ofVideo = prepared((arg) => captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", arg<string>("uid")).orderBy("language"));
+  const ofVideo = prepared((arg) =>
+    captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", arg<string>("uid")).orderBy("language"),
+  );
 
   return {
     of: (uid) => db.read(ofVideo({ uid })),
-    find: (uid, language) => captions.selectFrom("stream_captions").selectAll().where("video_uid", "=", uid).where("language", "=", language).executeTakeFirst(),
-    put: (row, max, mayReplace = () => true) => db.transaction<CaptionTables, Awaited<ReturnType<CaptionsTable["put"]>>>(async (tx) => {
-      const all = await tx.selectFrom("stream_captions").selectAll().where("video_uid", "=", row.video_uid).execute();
-      const there = all.find(({ language }) => language === row.language);
-      if (there === undefined) {
-        if (all.length >= max) return "full";
-        await tx.insertInto("stream_captions").values(row).execute();
-        return {};
-      }
-      if (!mayReplace(there)) return { refused: there };
-      const { video_uid, language, created_at: _, ...change } = row;
-      await tx.updateTable("stream_captions").set(change).where("video_uid", "=", video_uid).where("language", "=", language).execute();
-      return { replaced: there.object_key ?? undefined };
-    }),
+    find: (uid, language) =>
+      captions
+        .selectFrom("stream_captions")
+        .selectAll()
+        .where("video_uid", "=", uid)
+        .where("language", "=", language)
+        .executeTakeFirst(),
+    put: (row, max, mayReplace = () => true) =>
+      db.transaction<CaptionTables, Awaited<ReturnType<CaptionsTable["put"]>>>(async (tx) => {
+        const all = await tx.selectFrom("stream_captions").selectAll().where("video_uid", "=", row.video_uid).execute();
+        const there = all.find(({ language }) => language === row.language);
+        if (there === undefined) {
+          if (all.length >= max) return "full";
+          await tx.insertInto("stream_captions").values(row).execute();
+          return {};
+        }
+        if (!mayReplace(there)) return { refused: there };
+        const { video_uid, language, created_at: _, ...change } = row;
+        await tx
+          .updateTable("stream_captions")
+          .set(change)
+          .where("video_uid", "=", video_uid)
+          .where("language", "=", language)
+          .execute();
+        return { replaced: there.object_key ?? undefined };
+      }),
     finish: async (uid, language, attempt, end) =>
-      (await db.write(captions.updateTable("stream_captions").set(end).where("video_uid", "=", uid).where("language", "=", language).where("attempt", "=", attempt).where("status", "=", "inprogress"))).affected > 0,
+      (
+        await db.write(
+          captions
+            .updateTable("stream_captions")
+            .set(end)
+            .where("video_uid", "=", uid)
+            .where("language", "=", language)
+            .where("attempt", "=", attempt)
+            .where("status", "=", "inprogress"),
+        )
+      ).affected > 0,
     async setJob(uid, language, attempt, job) {
-      await db.write(captions.updateTable("stream_captions").set({ job }).where("video_uid", "=", uid).where("language", "=", language).where("attempt", "=", attempt));
+      await db.write(
+        captions
+          .updateTable("stream_captions")
+          .set({ job })
+          .where("video_uid", "=", uid)
+          .where("language", "=", language)
+          .where("attempt", "=", attempt),
+      );
     },
-    delete: async (uid, language) => (await db.write(captions.deleteFrom("stream_captions").where("video_uid", "=", uid).where("language", "=", language).returningAll())).rows[0],
+    delete: async (uid, language) =>
+      (
+        await db.write(
+          captions
+            .deleteFrom("stream_captions")
+            .where("video_uid", "=", uid)
+            .where("language", "=", language)
+            .returningAll(),
+        )
+      ).rows[0],
     async deleteAll(uid) {
       await db.write(captions.deleteFrom("stream_captions").where("video_uid", "=", uid));
     },
-    making: (before, limit) => captions.selectFrom("stream_captions").selectAll().where("status", "=", "inprogress").where("modified_at", "<", before).orderBy("modified_at").limit(limit).execute(),
+    making: (before, limit) =>
+      captions
+        .selectFrom("stream_captions")
+        .selectAll()
+        .where("status", "=", "inprogress")
+        .where("modified_at", "<", before)
+        .orderBy("modified_at")
+        .limit(limit)
+        .execute(),
   };
 }

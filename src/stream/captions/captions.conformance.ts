@@ -18,14 +18,37 @@ const A = "a".repeat(32);
 const B = "b".repeat(32);
 const VTT = Buffer.from("WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n");
 const SRT = Buffer.from("1\n00:00:01,000 --> 00:00:02,000\nmerhaba\n");
-const kind = (name: string, text = /./) => (err: unknown) => err instanceof UserError && err.kind === name && text.test(err.message);
+const kind =
+  (name: string, text = /./) =>
+  (err: unknown) =>
+    err instanceof UserError && err.kind === name && text.test(err.message);
 
-async function setUp(t: TestContext, engine: TestEngine, { command = [] as string[], ...more }: Partial<CaptionsParts> & { command?: string[] } = {}) {
+async function setUp(
+  t: TestContext,
+  engine: TestEngine,
+  { command = [] as string[], ...more }: Partial<CaptionsParts> & { command?: string[] } = {},
+) {
   const database = await engine.open(t, [...videosTestMigrations, ...streamCaptionsMigrations]);
   const { videos, clock, events, objects, jobs, db } = await openVideos(t, database);
   const folder = mkdtempSync(join(tmpdir(), "reelpost-captions-"));
-  const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 }, log: silentLog });
-  const parts: CaptionsParts = { db, objects, events, jobs, tools, videos, clock, ids: randomIds, log: silentLog, folder, settings: { caption_command: command, caption_languages: ["en", "de"], caption_minutes: 120 }, ...more };
+  const tools = createMediaTools({
+    settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 },
+    log: silentLog,
+  });
+  const parts: CaptionsParts = {
+    db,
+    objects,
+    events,
+    jobs,
+    tools,
+    videos,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    folder,
+    settings: { caption_command: command, caption_languages: ["en", "de"], caption_minutes: 120 },
+    ...more,
+  };
   const captions = createCaptions(parts);
   t.after(async () => {
     await captions.close();
@@ -41,55 +64,139 @@ async function setUp(t: TestContext, engine: TestEngine, { command = [] as strin
   /** A video that plays, with the sound of this file. */
   async function ready(path: string | undefined, model: Partial<MediaModel> = {}) {
     const key = `stream/${uid}/source`;
-    const { size } = await objects.put(key, path === undefined ? Buffer.from("x") : (createReadStream(path) as AsyncIterable<Uint8Array>));
+    const { size } = await objects.put(
+      key,
+      path === undefined ? Buffer.from("x") : (createReadStream(path) as AsyncIterable<Uint8Array>),
+    );
     await videos.uploaded(uid, { key, size });
-    await videos.modelled(uid, testModel(4, { source: { key, format: "mov", start: 0, size }, audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true }, ...model }));
+    await videos.modelled(
+      uid,
+      testModel(4, {
+        source: { key, format: "mov", start: 0, size },
+        audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true },
+        ...model,
+      }),
+    );
     await videos.playable(uid);
   }
   /** Resolves with the captions of a language when they are what they become. */
-  const settled = (language: string): Promise<Caption> => new Promise((resolve, reject) => {
-    const look = () => void captions.get(A, uid, language).then((caption) => caption.status !== "inprogress" && resolve(caption), reject);
-    t.after(events.subscribe("stream.captions", look));
-    look();
-  });
-  return { captions, videos, objects, events, jobs, db, clock, uid, kept, ready, settled, folder, other: () => createCaptions(parts) };
+  const settled = (language: string): Promise<Caption> =>
+    new Promise((resolve, reject) => {
+      const look = () =>
+        void captions
+          .get(A, uid, language)
+          .then((caption) => caption.status !== "inprogress" && resolve(caption), reject);
+      t.after(events.subscribe("stream.captions", look));
+      look();
+    });
+  return {
+    captions,
+    videos,
+    objects,
+    events,
+    jobs,
+    db,
+    clock,
+    uid,
+    kept,
+    ready,
+    settled,
+    folder,
+    other: () => createCaptions(parts),
+  };
 }
 
 /** A clip with one subtitle cue, `text`, starting at 1 s. */
-const subtitled = (extension: "mkv" | "mp4", text: string) => clip({
-  inputs: ["-f", "lavfi", "-i", "testsrc2=size=320x180:duration=4", "-f", "lavfi", "-i", "sine=duration=4", "-f", "srt", "-i", `data:text/plain;base64,${Buffer.from(`1\n00:00:01,000 --> 00:00:02,500\n${text}\n`).toString("base64")}`, "-map", "0", "-map", "1", "-map", "2", "-map", "2"],
-  extension, output: ["-c:s", extension === "mp4" ? "mov_text" : "srt"],
-});
+const subtitled = (extension: "mkv" | "mp4", text: string) =>
+  clip({
+    inputs: [
+      "-f",
+      "lavfi",
+      "-i",
+      "testsrc2=size=320x180:duration=4",
+      "-f",
+      "lavfi",
+      "-i",
+      "sine=duration=4",
+      "-f",
+      "srt",
+      "-i",
+      `data:text/plain;base64,${Buffer.from(`1\n00:00:01,000 --> 00:00:02,500\n${text}\n`).toString("base64")}`,
+      "-map",
+      "0",
+      "-map",
+      "1",
+      "-map",
+      "2",
+      "-map",
+      "2",
+    ],
+    extension,
+    output: ["-c:s", extension === "mp4" ? "mov_text" : "srt"],
+  });
 
 export function captionsConformance(engine: TestEngine): void {
-  for (const [extension, format] of [["mkv", "matroska"], ["mp4", "mov"]] as const) {
-    test(`adopts text subtitles of an ${extension} file as captions without replacing existing ones`, needsFfmpeg, async (t) => {
-      const { captions, uid, videos, ready, events } = await setUp(t, engine);
-      await captions.upload(A, uid, "de", VTT);
-      await ready(await subtitled(extension, "<b>Good</b> morning"), { source: { key: `stream/${uid}/source`, format, start: 0, size: 1 }, subtitles: [{ stream: 2, language: "en-GB" }, { stream: 3, language: "de", title: "not wanted" }] });
-      const found = new Promise<void>((resolve, reject) => {
-        const look = () => void captions.of(uid).then((all) => all.length === 2 && resolve(), reject);
-        t.after(events.subscribe("stream.captions", look));
-      });
-      await captions.adopt((await videos.find(uid))!);
-      captions.start();
-      await found;
-      // The job may still have another language to process.
-      await captions.close();
-      assert.deepEqual(await captions.of(uid), [{ language: "de", label: "Deutsch", generated: false }, { language: "en-GB", label: "British English", generated: false }]);
-      // Matroska timestamps include the AAC priming, 23 ms earlier.
-      assert.match((await captions.vtt(uid, "en-GB"))!, /^WEBVTT\n\n00:00:01\.0[02]\d --> 00:00:02\.5[02]\d\n(<b>)?Good(<\/b>)? morning\n$/);
-      assert.match((await captions.vtt(uid, "de"))!, /hello/);
-    });
+  for (const [extension, format] of [
+    ["mkv", "matroska"],
+    ["mp4", "mov"],
+  ] as const) {
+    test(
+      `adopts text subtitles of an ${extension} file as captions without replacing existing ones`,
+      needsFfmpeg,
+      async (t) => {
+        const { captions, uid, videos, ready, events } = await setUp(t, engine);
+        await captions.upload(A, uid, "de", VTT);
+        await ready(await subtitled(extension, "<b>Good</b> morning"), {
+          source: { key: `stream/${uid}/source`, format, start: 0, size: 1 },
+          subtitles: [
+            { stream: 2, language: "en-GB" },
+            { stream: 3, language: "de", title: "not wanted" },
+          ],
+        });
+        const found = new Promise<void>((resolve, reject) => {
+          const look = () => void captions.of(uid).then((all) => all.length === 2 && resolve(), reject);
+          t.after(events.subscribe("stream.captions", look));
+        });
+        await captions.adopt((await videos.find(uid))!);
+        captions.start();
+        await found;
+        // The job may still have another language to process.
+        await captions.close();
+        assert.deepEqual(await captions.of(uid), [
+          { language: "de", label: "Deutsch", generated: false },
+          { language: "en-GB", label: "British English", generated: false },
+        ]);
+        // Matroska timestamps include the AAC priming, 23 ms earlier.
+        assert.match(
+          (await captions.vtt(uid, "en-GB"))!,
+          /^WEBVTT\n\n00:00:01\.0[02]\d --> 00:00:02\.5[02]\d\n(<b>)?Good(<\/b>)? morning\n$/,
+        );
+        assert.match((await captions.vtt(uid, "de"))!, /hello/);
+      },
+    );
   }
 
   test("captions are kept as WebVTT, told by language, and offered to players", async (t) => {
     const { captions, uid } = await setUp(t, engine);
     assert.deepEqual(await captions.of(uid), []);
-    assert.deepEqual((await captions.upload(A, uid, "tr", SRT)).caption, { language: "tr", label: "Türkçe", generated: false, status: "ready" });
+    assert.deepEqual((await captions.upload(A, uid, "tr", SRT)).caption, {
+      language: "tr",
+      label: "Türkçe",
+      generated: false,
+      status: "ready",
+    });
     await captions.upload(A, uid, "en-gb", VTT);
-    assert.deepEqual((await captions.list(A, uid)).map(({ language, label }) => [language, label]), [["en-GB", "British English"], ["tr", "Türkçe"]]);
-    assert.deepEqual(await captions.of(uid), [{ language: "en-GB", label: "British English", generated: false }, { language: "tr", label: "Türkçe", generated: false }]);
+    assert.deepEqual(
+      (await captions.list(A, uid)).map(({ language, label }) => [language, label]),
+      [
+        ["en-GB", "British English"],
+        ["tr", "Türkçe"],
+      ],
+    );
+    assert.deepEqual(await captions.of(uid), [
+      { language: "en-GB", label: "British English", generated: false },
+      { language: "tr", label: "Türkçe", generated: false },
+    ]);
     assert.equal(await captions.text(A, uid, "TR"), "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nmerhaba\n");
     assert.equal(await captions.vtt(uid, "en-GB"), "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nhello\n");
     assert.equal(await captions.vtt(uid, "de"), undefined);
@@ -124,11 +231,22 @@ export function captionsConformance(engine: TestEngine): void {
   test("nobody sees or changes captions of another account's video, and bad files and tags are refused", async (t) => {
     const { captions, uid, kept } = await setUp(t, engine);
     await captions.upload(A, uid, "en", VTT);
-    for (const call of [() => captions.upload(B, uid, "en", SRT), () => captions.list(B, uid), () => captions.get(B, uid, "en"), () => captions.text(B, uid, "en"), () => captions.delete(B, uid, "en"), () => captions.generate(B, uid, "de")]) await assert.rejects(call, kind("videoNotFound"));
+    for (const call of [
+      () => captions.upload(B, uid, "en", SRT),
+      () => captions.list(B, uid),
+      () => captions.get(B, uid, "en"),
+      () => captions.text(B, uid, "en"),
+      () => captions.delete(B, uid, "en"),
+      () => captions.generate(B, uid, "de"),
+    ])
+      await assert.rejects(call, kind("videoNotFound"));
     await assert.rejects(captions.upload(A, uid, "english", VTT), kind("badLanguage"));
     await assert.rejects(captions.upload(A, uid, "de", Buffer.from("nonsense")), kind("badCaptions", /neither WebVTT/));
     await assert.rejects(captions.get(A, uid, "de"), kind("captionNotFound"));
-    assert.equal((await captions.upload(A, uid, "de", Buffer.from(`${VTT}\n00:03.000 --> 00:02.000\nx\n`))).unread, "1 cue could not be read and was left out; the first begins in line 6");
+    assert.equal(
+      (await captions.upload(A, uid, "de", Buffer.from(`${VTT}\n00:03.000 --> 00:02.000\nx\n`))).unread,
+      "1 cue could not be read and was left out; the first begins in line 6",
+    );
     assert.equal((await kept()).length, 2);
   });
 
@@ -158,34 +276,65 @@ export function captionsConformance(engine: TestEngine): void {
     await assert.rejects(silent.captions.generate(A, silent.uid, "en"), kind("noAudio"));
   });
 
-  test("captions are made of the sound by the program of the settings, which gets a WAV file and the language", needsFfmpeg, async (t) => {
-    // Says how many seconds of sound it was given.
-    const script = `const bytes = require("node:fs").readFileSync(process.argv[1]); console.log("WEBVTT\\n\\n00:00.000 --> 00:01.000\\n" + process.argv[2] + " " + bytes.toString("latin1", 0, 4) + " " + bytes.readUInt32LE(24) + " " + Math.round((bytes.length - 44) / 32000))`;
-    const { captions, uid, ready, settled, folder, kept } = await setUp(t, engine, { command: [process.execPath, "-e", script, "{audio}", "{language}"] });
-    await ready(await clip({}));
-    assert.deepEqual(await captions.generate(A, uid, "en"), { language: "en", label: "English (auto-generated)", generated: true, status: "inprogress" });
-    assert.deepEqual(await captions.of(uid), []);
-    await assert.rejects(captions.generate(A, uid, "en"), kind("captionsExist"));
-    captions.start();
-    assert.deepEqual(await settled("en"), { language: "en", label: "English (auto-generated)", generated: true, status: "ready" });
-    assert.deepEqual(await captions.of(uid), [{ language: "en", label: "English (auto-generated)", generated: true }]);
-    assert.match((await captions.vtt(uid, "en"))!, /\nen RIFF 16000 4\n/);
-    assert.deepEqual(readdirSync(folder), []);
-    // A file of somebody's own takes the place of what was generated.
-    assert.deepEqual((await captions.upload(A, uid, "en", VTT)).caption, { language: "en", label: "English", generated: false, status: "ready" });
-    assert.equal((await kept()).length, 1);
-  });
+  test(
+    "captions are made of the sound by the program of the settings, which gets a WAV file and the language",
+    needsFfmpeg,
+    async (t) => {
+      // Says how many seconds of sound it was given.
+      const script = `const bytes = require("node:fs").readFileSync(process.argv[1]); console.log("WEBVTT\\n\\n00:00.000 --> 00:01.000\\n" + process.argv[2] + " " + bytes.toString("latin1", 0, 4) + " " + bytes.readUInt32LE(24) + " " + Math.round((bytes.length - 44) / 32000))`;
+      const { captions, uid, ready, settled, folder, kept } = await setUp(t, engine, {
+        command: [process.execPath, "-e", script, "{audio}", "{language}"],
+      });
+      await ready(await clip({}));
+      assert.deepEqual(await captions.generate(A, uid, "en"), {
+        language: "en",
+        label: "English (auto-generated)",
+        generated: true,
+        status: "inprogress",
+      });
+      assert.deepEqual(await captions.of(uid), []);
+      await assert.rejects(captions.generate(A, uid, "en"), kind("captionsExist"));
+      captions.start();
+      assert.deepEqual(await settled("en"), {
+        language: "en",
+        label: "English (auto-generated)",
+        generated: true,
+        status: "ready",
+      });
+      assert.deepEqual(await captions.of(uid), [
+        { language: "en", label: "English (auto-generated)", generated: true },
+      ]);
+      assert.match((await captions.vtt(uid, "en"))!, /\nen RIFF 16000 4\n/);
+      assert.deepEqual(readdirSync(folder), []);
+      // A file of somebody's own takes the place of what was generated.
+      assert.deepEqual((await captions.upload(A, uid, "en", VTT)).caption, {
+        language: "en",
+        label: "English",
+        generated: false,
+        status: "ready",
+      });
+      assert.equal((await kept()).length, 1);
+    },
+  );
 
   test("captions whose job could not be made, or is lost, are made later", needsFfmpeg, async (t) => {
     const script = `console.log(${JSON.stringify(VTT.toString())})`;
-    const { captions, uid, ready, settled, clock, jobs, db } = await setUp(t, engine, { command: [process.execPath, "-e", script] });
+    const { captions, uid, ready, settled, clock, jobs, db } = await setUp(t, engine, {
+      command: [process.execPath, "-e", script],
+    });
     await ready(await clip({}));
     captions.start();
     t.mock.method(jobs, "enqueue", () => Promise.reject(new Error("the database is away")), { times: 1 });
     assert.equal((await captions.generate(A, uid, "en")).status, "inprogress");
     // It may be just being made.
     await captions.recover();
-    const made = () => db.tables<{ jobs: { kind: string } }>().selectFrom("jobs").select("kind").where("kind", "=", "stream.caption").execute();
+    const made = () =>
+      db
+        .tables<{ jobs: { kind: string } }>()
+        .selectFrom("jobs")
+        .select("kind")
+        .where("kind", "=", "stream.caption")
+        .execute();
     assert.deepEqual(await made(), []);
     clock.advance(61_000);
     await captions.recover();
@@ -196,27 +345,36 @@ export function captionsConformance(engine: TestEngine): void {
     const { captions, uid, ready, clock, db } = await setUp(t, engine, { command: ["/bin/true"] });
     await ready(undefined);
     await captions.generate(A, uid, "en");
-    await db.tables<{ jobs: { kind: string; status: string } }>().updateTable("jobs").set({ status: "failed" }).where("kind", "=", "stream.caption").execute();
+    await db
+      .tables<{ jobs: { kind: string; status: string } }>()
+      .updateTable("jobs")
+      .set({ status: "failed" })
+      .where("kind", "=", "stream.caption")
+      .execute();
     clock.advance(61_000);
     await captions.recover();
     assert.equal((await captions.get(A, uid, "en")).status, "error");
     assert.equal((await captions.generate(A, uid, "en")).status, "inprogress");
   });
 
-  test("a program that fails, is not there or writes nonsense leaves an error, which may be tried again; what is deleted meanwhile stays deleted", needsFfmpeg, async (t) => {
-    for (const command of [["/bin/false"], ["/nonexistent/program"], ["/bin/echo", "nonsense"]]) {
-      const { captions, uid, ready, settled } = await setUp(t, engine, { command });
-      await ready(await clip({}));
-      captions.start();
-      await captions.generate(A, uid, "de");
-      assert.equal((await settled("de")).status, "error", command.join(" "));
-      assert.deepEqual([await captions.of(uid), await captions.vtt(uid, "de")], [[], undefined]);
-      await assert.rejects(captions.text(A, uid, "de"), kind("captionNotFound"));
-      assert.equal((await captions.generate(A, uid, "de")).status, "inprogress");
-      await captions.delete(A, uid, "de");
-      assert.deepEqual(await captions.list(A, uid), []);
-      // While there is a database: what it is at may end.
-      await captions.close();
-    }
-  });
+  test(
+    "a program that fails, is not there or writes nonsense leaves an error, which may be tried again; what is deleted meanwhile stays deleted",
+    needsFfmpeg,
+    async (t) => {
+      for (const command of [["/bin/false"], ["/nonexistent/program"], ["/bin/echo", "nonsense"]]) {
+        const { captions, uid, ready, settled } = await setUp(t, engine, { command });
+        await ready(await clip({}));
+        captions.start();
+        await captions.generate(A, uid, "de");
+        assert.equal((await settled("de")).status, "error", command.join(" "));
+        assert.deepEqual([await captions.of(uid), await captions.vtt(uid, "de")], [[], undefined]);
+        await assert.rejects(captions.text(A, uid, "de"), kind("captionNotFound"));
+        assert.equal((await captions.generate(A, uid, "de")).status, "inprogress");
+        await captions.delete(A, uid, "de");
+        assert.deepEqual(await captions.list(A, uid), []);
+        // While there is a database: what it is at may end.
+        await captions.close();
+      }
+    },
+  );
 }

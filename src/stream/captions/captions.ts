@@ -37,7 +37,9 @@ export function createCaptions(parts: CaptionsParts): Captions {
   /** What is left of it goes with its video. */
   async function drop(key: string | null | undefined) {
     if (key == null) return;
-    await objects.delete([key]).catch((err: unknown) => log.warn({ err, key }, "captions that nothing names any more could not be removed"));
+    await objects
+      .delete([key])
+      .catch((err: unknown) => log.warn({ err, key }, "captions that nothing names any more could not be removed"));
   }
 
   const generation = createGeneration({ ...parts, table, keep, drop, changed });
@@ -45,10 +47,30 @@ export function createCaptions(parts: CaptionsParts): Captions {
   const embedded = createEmbedded({ ...parts, store });
 
   /** Stores subtitles of a file, unless captions in this language exist. */
-  async function store({ uid, account }: Pick<Video, "uid" | "account">, { language, title }: { language: string; title?: string }, vtt: string): Promise<void> {
+  async function store(
+    { uid, account }: Pick<Video, "uid" | "account">,
+    { language, title }: { language: string; title?: string },
+    vtt: string,
+  ): Promise<void> {
     const key = await keep(uid, vtt);
     const now = clock.now();
-    const put = await table.put({ video_uid: uid, language, account_id: account, label: title ?? languageLabel(language), generated: 0, status: "ready", object_key: key, attempt: null, job: null, created_at: now, modified_at: now }, MAX_LANGUAGES, () => false);
+    const put = await table.put(
+      {
+        video_uid: uid,
+        language,
+        account_id: account,
+        label: title ?? languageLabel(language),
+        generated: 0,
+        status: "ready",
+        object_key: key,
+        attempt: null,
+        job: null,
+        created_at: now,
+        modified_at: now,
+      },
+      MAX_LANGUAGES,
+      () => false,
+    );
     if (put === "full" || "refused" in put) return drop(key);
     changed(uid);
     if ((await videos.find(uid)) === undefined) {
@@ -86,7 +108,19 @@ export function createCaptions(parts: CaptionsParts): Captions {
       if (!reading.ok) throw streamErrors.badCaptions({ reason: reading.why });
       const key = await keep(uid, formatVtt(reading.captions));
       const now = clock.now();
-      const row: CaptionRow = { video_uid: uid, language, account_id: account, label: languageLabel(language), generated: 0, status: "ready", object_key: key, attempt: null, job: null, created_at: now, modified_at: now };
+      const row: CaptionRow = {
+        video_uid: uid,
+        language,
+        account_id: account,
+        label: languageLabel(language),
+        generated: 0,
+        status: "ready",
+        object_key: key,
+        attempt: null,
+        job: null,
+        created_at: now,
+        modified_at: now,
+      };
       const put = await table.put(row, MAX_LANGUAGES).catch(async (err: unknown) => {
         await drop(key);
         throw err;
@@ -99,7 +133,12 @@ export function createCaptions(parts: CaptionsParts): Captions {
       if ("replaced" in put) await drop(put.replaced);
       await stillThere(video, key);
       const { skipped } = reading;
-      return { caption: shown(row), unread: skipped && `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be read and ${skipped.count === 1 ? "was" : "were"} left out; the first begins in line ${skipped.line}` };
+      return {
+        caption: shown(row),
+        unread:
+          skipped &&
+          `${skipped.count} cue${skipped.count === 1 ? "" : "s"} could not be read and ${skipped.count === 1 ? "was" : "were"} left out; the first begins in line ${skipped.line}`,
+      };
     },
     adopt: embedded.adopt,
     async generate(account, uid, given) {
@@ -128,7 +167,10 @@ export function createCaptions(parts: CaptionsParts): Captions {
       changed(uid);
     },
 
-    of: async (uid) => (await known.get(uid))!.filter(({ status }) => status === "ready").map(({ language, label, generated }) => ({ language, label, generated: generated === 1 })),
+    of: async (uid) =>
+      (await known.get(uid))!
+        .filter(({ status }) => status === "ready")
+        .map(({ language, label, generated }) => ({ language, label, generated: generated === 1 })),
     async vtt(uid, given) {
       const row = (await known.get(uid))!.find(({ language }) => language === given);
       const text = row && (await read(row));
@@ -150,4 +192,9 @@ export function createCaptions(parts: CaptionsParts): Captions {
   };
 }
 
-const shown = ({ language, label, generated, status }: CaptionRow): Caption => ({ language, label, generated: generated === 1, status });
+const shown = ({ language, label, generated, status }: CaptionRow): Caption => ({
+  language,
+  label,
+  generated: generated === 1,
+  status,
+});

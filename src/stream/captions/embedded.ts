@@ -40,13 +40,41 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
     try {
       const files = model.subtitles.map((text) => ({ text, file: join(work, `${text.stream}.vtt`) }));
       await tools.ffmpeg({
-        args: [...(start > 0 ? ["-ss", start.toFixed(6)] : []), "-t", model.duration.toFixed(6), "-f", format, "-i", path, ...files.flatMap(({ text, file }) => ["-map", `0:${text.stream}`, "-c:s", "webvtt", "-map_metadata", "-1", "-f", "webvtt", file])],
-        reads: [path], writes: work, signal, wallMs: 120_000 + size / OCTETS_PER_MS, fileBytes: MAX_FILE_BYTES, urgency: "soon",
+        args: [
+          ...(start > 0 ? ["-ss", start.toFixed(6)] : []),
+          "-t",
+          model.duration.toFixed(6),
+          "-f",
+          format,
+          "-i",
+          path,
+          ...files.flatMap(({ text, file }) => [
+            "-map",
+            `0:${text.stream}`,
+            "-c:s",
+            "webvtt",
+            "-map_metadata",
+            "-1",
+            "-f",
+            "webvtt",
+            file,
+          ]),
+        ],
+        reads: [path],
+        writes: work,
+        signal,
+        wallMs: 120_000 + size / OCTETS_PER_MS,
+        fileBytes: MAX_FILE_BYTES,
+        urgency: "soon",
       });
       for (const { text, file } of files) {
         const reading = readCaptions(await readFile(file));
         if (reading.ok) await store(video, text, formatVtt(reading.captions));
-        else log.info({ video: video.uid, stream: text.stream, reason: reading.why }, "captions: skipped unreadable subtitles of the uploaded file");
+        else
+          log.info(
+            { video: video.uid, stream: text.stream, reason: reading.why },
+            "captions: skipped unreadable subtitles of the uploaded file",
+          );
       }
     } finally {
       await remove();
@@ -70,7 +98,9 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
       if (model?.subtitles !== undefined) await jobs.enqueue(KIND, { uid }, { key: uid, attempts: ATTEMPTS });
     },
     start() {
-      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) => run((payload as { uid: string }).uid, attempt >= ATTEMPTS, signal));
+      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) =>
+        run((payload as { uid: string }).uid, attempt >= ATTEMPTS, signal),
+      );
     },
     close: async () => worker?.stop(),
   };

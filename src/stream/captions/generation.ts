@@ -46,11 +46,13 @@ export function createGeneration(parts: GenerationParts): Generation {
   function check(video: Video, language: string) {
     if (settings.caption_command.length === 0) throw streamErrors.captionsNotConfigured();
     const languages = settings.caption_languages;
-    if (!languages.includes(language) && !languages.includes(language.split("-")[0]!)) throw streamErrors.captionLanguageUnsupported({ language, languages: languages.join(", ") });
+    if (!languages.includes(language) && !languages.includes(language.split("-")[0]!))
+      throw streamErrors.captionLanguageUnsupported({ language, languages: languages.join(", ") });
     if (!video.readyToStream || video.model === null) throw notReady(video);
     if (video.model.audio === undefined) throw streamErrors.noAudio();
     const minutes = video.duration / 60;
-    if (minutes > settings.caption_minutes) throw streamErrors.videoTooLong({ minutes: Math.ceil(minutes), limit: settings.caption_minutes });
+    if (minutes > settings.caption_minutes)
+      throw streamErrors.videoTooLong({ minutes: Math.ceil(minutes), limit: settings.caption_minutes });
   }
 
   async function enqueue(row: CaptionRow): Promise<void> {
@@ -61,7 +63,14 @@ export function createGeneration(parts: GenerationParts): Generation {
 
   async function end({ uid, language, attempt }: Payload, vtt: string | undefined): Promise<void> {
     const key = vtt === undefined ? null : await keep(uid, vtt);
-    if (await table.finish(uid, language, attempt, { status: key === null ? "error" : "ready", object_key: key, modified_at: clock.now() })) changed(uid);
+    if (
+      await table.finish(uid, language, attempt, {
+        status: key === null ? "error" : "ready",
+        object_key: key,
+        modified_at: clock.now(),
+      })
+    )
+      changed(uid);
     else await drop(key);
   }
 
@@ -84,13 +93,30 @@ export function createGeneration(parts: GenerationParts): Generation {
     async begin(video, language, max) {
       check(video, language);
       const now = clock.now();
-      const row: CaptionRow = { video_uid: video.uid, language, account_id: video.account, label: generatedLabel(language), generated: 1, status: "inprogress", object_key: null, attempt: ids.hex(), job: null, created_at: now, modified_at: now };
+      const row: CaptionRow = {
+        video_uid: video.uid,
+        language,
+        account_id: video.account,
+        label: generatedLabel(language),
+        generated: 1,
+        status: "inprogress",
+        object_key: null,
+        attempt: ids.hex(),
+        job: null,
+        created_at: now,
+        modified_at: now,
+      };
       const put = await table.put(row, max, ({ status }) => status === "error");
       if (put === "full") throw streamErrors.tooManyCaptions({ limit: max });
       if ("refused" in put) throw streamErrors.captionsExist({ language });
       changed(video.uid);
       // The row is there, and stands in the way of another wish for the same: `recover` makes the job.
-      await enqueue(row).catch((err: unknown) => log.warn({ err, video: video.uid, language }, "the job that generates captions could not be made; it is made later"));
+      await enqueue(row).catch((err: unknown) =>
+        log.warn(
+          { err, video: video.uid, language },
+          "the job that generates captions could not be made; it is made later",
+        ),
+      );
       return row;
     },
     async recover() {
@@ -102,11 +128,17 @@ export function createGeneration(parts: GenerationParts): Generation {
       }
     },
     start() {
-      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) => run(payload as Payload, attempt >= ATTEMPTS, signal));
+      worker ??= jobs.work(KIND, { concurrency: 1, leaseMs: LEASE_MS }, ({ payload, attempt }, { signal }) =>
+        run(payload as Payload, attempt >= ATTEMPTS, signal),
+      );
     },
     close: async () => worker?.stop(),
   };
 }
 
 /** Of a row that is being made: it has an attempt. */
-const payloadOf = ({ video_uid: uid, language, attempt }: CaptionRow): Payload => ({ uid, language, attempt: attempt! });
+const payloadOf = ({ video_uid: uid, language, attempt }: CaptionRow): Payload => ({
+  uid,
+  language,
+  attempt: attempt!,
+});

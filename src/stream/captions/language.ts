@@ -5,7 +5,8 @@ const MAX_TAG = 35;
 
 /** The tag as BCP 47 writes it: "en-gb" is en-GB. Throws badLanguage. */
 export function canonicalLanguage(tag: string): string {
-  const refuse = (reason: string) => streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG + 1)), reason });
+  const refuse = (reason: string) =>
+    streamErrors.badLanguage({ language: JSON.stringify(tag.slice(0, MAX_TAG + 1)), reason });
   if (tag.length > MAX_TAG) throw refuse(`it has more than ${MAX_TAG} characters`);
   let canonical: string | undefined;
   try {
@@ -21,7 +22,8 @@ export function canonicalLanguage(tag: string): string {
 }
 
 /** The language's name in that language: "Türkçe", "British English". The tag itself where nobody knows one. */
-export const languageLabel = (language: string): string => nameOf(language, language) ?? nameOf(language, "en") ?? language;
+export const languageLabel = (language: string): string =>
+  nameOf(language, language) ?? nameOf(language, "en") ?? language;
 
 /** As viewers are told that a machine wrote them. */
 export const generatedLabel = (language: string): string => `${languageLabel(language)} (auto-generated)`;

@@ -4,7 +4,12 @@ import type { Video } from "../videos/video.ts";
 /** Captions of videos, one file for each language. Throws videoNotFound and badLanguage wherever a video and a language are named. */
 export interface Captions extends TextTracks {
   /** WebVTT or SubRip in UTF-8; what was there in this language is replaced. `unread`: what could not be read and was left out. Throws badCaptions, tooManyCaptions. */
-  upload(account: string, uid: string, language: string, file: Uint8Array): Promise<{ caption: Caption; unread: string | undefined }>;
+  upload(
+    account: string,
+    uid: string,
+    language: string,
+    file: Uint8Array,
+  ): Promise<{ caption: Caption; unread: string | undefined }>;
   /** Has them made of what is spoken. Throws captionsNotConfigured, captionLanguageUnsupported, notReady, videoFailed, noAudio, videoTooLong, captionsExist. */
   generate(account: string, uid: string, language: string): Promise<Caption>;
   /** Queues a job that turns text subtitles of the uploaded file into captions. Idempotent. */

@@ -22,7 +22,12 @@ const PATIENCE = 10;
  * standard output. It is the operator's own, so it is not shut in as ffmpeg is; but it sees nothing of our surroundings except where programs and its home are,
  * and it ends with its time. Throws NoCaptions; and what is worth another try: mediaToolsMissing, encoderBusy, an abort.
  */
-export async function captionsOfSpeech({ objects, tools, settings, scratch }: Pick<CaptionsParts, "objects" | "tools" | "settings"> & { scratch: Scratch }, video: Video, language: string, signal: AbortSignal): Promise<string> {
+export async function captionsOfSpeech(
+  { objects, tools, settings, scratch }: Pick<CaptionsParts, "objects" | "tools" | "settings"> & { scratch: Scratch },
+  video: Video,
+  language: string,
+  signal: AbortSignal,
+): Promise<string> {
   const { model } = video;
   const source = model === null ? undefined : await objects.file(model.source.key);
   if (model?.audio === undefined || source === undefined) throw new NoCaptions("its sound is not there");
@@ -30,13 +35,43 @@ export async function captionsOfSpeech({ objects, tools, settings, scratch }: Pi
   try {
     const audio = join(path, "audio.wav");
     const wallMs = 5 * MINUTE_MS + model.duration * 1000 * PATIENCE;
-    await tools.ffmpeg({
-      args: [...(model.source.start > 0 ? ["-ss", model.source.start.toFixed(6)] : []), "-t", model.duration.toFixed(6), "-f", model.source.format, "-i", source, "-map", `0:${model.audio.stream}`, "-ac", "1", "-ar", "16000", "-c:a", "pcm_s16le", "-map_metadata", "-1", audio],
-      reads: [source], writes: path, signal, wallMs,
-    }).catch(giveUp);
+    await tools
+      .ffmpeg({
+        args: [
+          ...(model.source.start > 0 ? ["-ss", model.source.start.toFixed(6)] : []),
+          "-t",
+          model.duration.toFixed(6),
+          "-f",
+          model.source.format,
+          "-i",
+          source,
+          "-map",
+          `0:${model.audio.stream}`,
+          "-ac",
+          "1",
+          "-ar",
+          "16000",
+          "-c:a",
+          "pcm_s16le",
+          "-map_metadata",
+          "-1",
+          audio,
+        ],
+        reads: [source],
+        writes: path,
+        signal,
+        wallMs,
+      })
+      .catch(giveUp);
     const { PATH = "/usr/local/bin:/usr/bin:/bin", HOME = "/" } = process.env;
-    const command = settings.caption_command.map((word) => word.replaceAll("{audio}", audio).replaceAll("{language}", language));
-    const { output } = await runChild("the caption program", { command: ["/usr/bin/env", `PATH=${PATH}`, `HOME=${HOME}`, "nice", "-n", "10", ...command] }, { wallMs, outputBytes: MAX_OUTPUT, signal }).catch(giveUp);
+    const command = settings.caption_command.map((word) =>
+      word.replaceAll("{audio}", audio).replaceAll("{language}", language),
+    );
+    const { output } = await runChild(
+      "the caption program",
+      { command: ["/usr/bin/env", `PATH=${PATH}`, `HOME=${HOME}`, "nice", "-n", "10", ...command] },
+      { wallMs, outputBytes: MAX_OUTPUT, signal },
+    ).catch(giveUp);
     const reading = readCaptions(output);
     if (!reading.ok) throw new NoCaptions(`what the caption program wrote cannot be read: ${reading.why}`);
     return formatVtt(reading.captions);
@@ -46,6 +81,7 @@ export async function captionsOfSpeech({ objects, tools, settings, scratch }: Pi
 }
 
 function giveUp(err: unknown): never {
-  if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed") throw new NoCaptions(err.message, { cause: err });
+  if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed")
+    throw new NoCaptions(err.message, { cause: err });
   throw err;
 }

@@ -10,7 +10,19 @@ import type { Video, WatermarkProfile } from "../videos/video.ts";
 import { createClips } from "./clips.ts";
 
 const ACCOUNT = "a".repeat(32);
-const profile = (uid: string): WatermarkProfile => ({ uid, name: "", size: 1, width: 1, height: 1, opacity: 1, padding: 0, scale: 0, position: "center", downloadedFrom: null, created: 0 });
+const profile = (uid: string): WatermarkProfile => ({
+  uid,
+  name: "",
+  size: 1,
+  width: 1,
+  height: 1,
+  opacity: 1,
+  padding: 0,
+  scale: 0,
+  position: "center",
+  downloadedFrom: null,
+  created: 0,
+});
 
 async function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-clips-test-"));
@@ -23,7 +35,10 @@ async function setUp(t: TestContext) {
   });
   const { videos, objects, clock } = world;
   const clips = createClips({ videos, objects, clock, log: silentLog, findWatermark: async (_, uid) => profile(uid) });
-  async function upload(duration: number, { start = 0, ...draft }: Parameters<typeof videos.create>[1] & { start?: number } = {}): Promise<Video> {
+  async function upload(
+    duration: number,
+    { start = 0, ...draft }: Parameters<typeof videos.create>[1] & { start?: number } = {},
+  ): Promise<Video> {
     const { uid } = await videos.create(ACCOUNT, draft);
     const key = `stream/${uid}/source`;
     const { size } = await objects.put(key, Buffer.from(`film ${uid}`));
@@ -37,8 +52,17 @@ async function setUp(t: TestContext) {
 test("a clip has the octets of its video, queued to be encoded from its place", async (t) => {
   const { clips, upload, objects, videos } = await setUp(t);
   const source = await upload(12.5, { meta: { name: "film" }, scheduledDeletion: null });
-  const clip = await clips.create(ACCOUNT, { from: source.uid, start: 3, end: 13, meta: { name: "the best of it" }, creator: "ann" });
-  assert.deepEqual([clip.state, clip.clippedFrom, clip.clip, clip.meta, clip.creator, clip.size], ["queued", source.uid, { start: 3, end: 12.5 }, { name: "the best of it" }, "ann", source.model!.source.size]);
+  const clip = await clips.create(ACCOUNT, {
+    from: source.uid,
+    start: 3,
+    end: 13,
+    meta: { name: "the best of it" },
+    creator: "ann",
+  });
+  assert.deepEqual(
+    [clip.state, clip.clippedFrom, clip.clip, clip.meta, clip.creator, clip.size],
+    ["queued", source.uid, { start: 3, end: 12.5 }, { name: "the best of it" }, "ann", source.model!.source.size],
+  );
   assert.deepEqual(await (await objects.open(clip.sourceKey!))!.bytes(), Buffer.from(`film ${source.uid}`));
   await videos.delete(ACCOUNT, source.uid);
   await objects.delete([source.sourceKey!]);
@@ -53,19 +77,41 @@ test("a clip of a clip counts from there", async (t) => {
 
 test("who may watch and what is burned in is inherited unless it is said; the day of its deletion is not", async (t) => {
   const { clips, upload, objects, clock } = await setUp(t);
-  const source = await upload(10, { requireSignedURLs: true, allowedOrigins: ["example.com"], watermark: profile("1".repeat(32)), scheduledDeletion: clock.now() + 40 * 86_400_000 });
+  const source = await upload(10, {
+    requireSignedURLs: true,
+    allowedOrigins: ["example.com"],
+    watermark: profile("1".repeat(32)),
+    scheduledDeletion: clock.now() + 40 * 86_400_000,
+  });
   await objects.put(`stream/${source.uid}/watermark.png`, Buffer.from("png"));
   const clip = await clips.create(ACCOUNT, { from: source.uid, start: 0, end: 1 });
-  assert.deepEqual([clip.requireSignedURLs, clip.allowedOrigins, clip.watermark?.uid, clip.scheduledDeletion], [true, ["example.com"], "1".repeat(32), null]);
+  assert.deepEqual(
+    [clip.requireSignedURLs, clip.allowedOrigins, clip.watermark?.uid, clip.scheduledDeletion],
+    [true, ["example.com"], "1".repeat(32), null],
+  );
   assert.notEqual(await objects.open(`stream/${clip.uid}/watermark.png`), undefined);
-  const open = await clips.create(ACCOUNT, { from: source.uid, start: 0, end: 1, requireSignedURLs: false, allowedOrigins: [], watermark: "2".repeat(32) });
+  const open = await clips.create(ACCOUNT, {
+    from: source.uid,
+    start: 0,
+    end: 1,
+    requireSignedURLs: false,
+    allowedOrigins: [],
+    watermark: "2".repeat(32),
+  });
   assert.deepEqual([open.requireSignedURLs, open.allowedOrigins, open.watermark?.uid], [false, [], "2".repeat(32)]);
 });
 
 test("what is no part of the video is refused, with the rule and the value", async (t) => {
   const { clips, upload, videos } = await setUp(t);
   const { uid: from } = await upload(9.97);
-  for (const [start, end, says] of [[-1, 5, /startTimeSeconds.*-1/], [1.5, 5, /whole.*1\.5/], [5, 5, /endTimeSeconds.*after/], [2, 11, /endTimeSeconds \(11\).*9\.97/], [10, 12, /startTimeSeconds \(10\)/], [Number.NaN, 1, /NaN/]] as const) {
+  for (const [start, end, says] of [
+    [-1, 5, /startTimeSeconds.*-1/],
+    [1.5, 5, /whole.*1\.5/],
+    [5, 5, /endTimeSeconds.*after/],
+    [2, 11, /endTimeSeconds \(11\).*9\.97/],
+    [10, 12, /startTimeSeconds \(10\)/],
+    [Number.NaN, 1, /NaN/],
+  ] as const) {
     assert.match(await refusal(clips.create(ACCOUNT, { from, start, end })), says);
   }
   assert.match(await refusal(clips.create("b".repeat(32), { from, start: 0, end: 1 })), /^videoNotFound/);
@@ -78,5 +124,8 @@ test("nothing is left of a clip whose source went away in the same moment", asyn
   const { uid: from, sourceKey } = await upload(10);
   await objects.delete([sourceKey!]);
   assert.match(await refusal(clips.create(ACCOUNT, { from, start: 0, end: 1 })), /^videoNotFound/);
-  assert.deepEqual((await videos.list(ACCOUNT)).map(({ uid }) => uid), [from]);
+  assert.deepEqual(
+    (await videos.list(ACCOUNT)).map(({ uid }) => uid),
+    [from],
+  );
 });

@@ -26,7 +26,11 @@ export interface Clips {
   create(account: string, asked: AskedClip): Promise<Video>;
 }
 
-export type AskedClip = Omit<AskedVideo, "maxDurationSeconds" | "uploadExpiry"> & { from: string; start: number; end: number };
+export type AskedClip = Omit<AskedVideo, "maxDurationSeconds" | "uploadExpiry"> & {
+  from: string;
+  start: number;
+  end: number;
+};
 
 export function createClips({ videos, objects, clock, log, findWatermark }: ClipsParts): Clips {
   return {
@@ -36,9 +40,16 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
       if (model === null || sourceKey === null) throw notReady(source);
       const part = partOf(model, start, end);
       const inherited = { allowedOrigins: source.allowedOrigins, requireSignedURLs: source.requireSignedURLs };
-      const draft = await draftOf({ clock, ...(findWatermark && { findWatermark }) }, account, { ...inherited, ...asked });
+      const draft = await draftOf({ clock, ...(findWatermark && { findWatermark }) }, account, {
+        ...inherited,
+        ...asked,
+      });
       const marked = draft.watermark == null && source.watermark !== null;
-      const clip = await videos.create(account, { ...draft, ...(marked && { watermark: source.watermark }), clippedFrom: from, clip: part }, "queued");
+      const clip = await videos.create(
+        account,
+        { ...draft, ...(marked && { watermark: source.watermark }), clippedFrom: from, clip: part },
+        "queued",
+      );
       try {
         if (marked) await copyWatermark(from, clip.uid);
         // What was copied to have an index is the same in a form that is ready to be cut.
@@ -46,7 +57,9 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
         await objects.copy(model.source.key, key);
         return await videos.uploaded(clip.uid, { key, size: model.source.size });
       } catch (err) {
-        await videos.delete(account, clip.uid).catch((err: unknown) => log.warn({ err, video: clip.uid }, "what was begun of a clip could not be removed"));
+        await videos
+          .delete(account, clip.uid)
+          .catch((err: unknown) => log.warn({ err, video: clip.uid }, "what was begun of a clip could not be removed"));
         // Deleted in the same moment.
         throw isStoreError(err, "absent") ? streamErrors.videoNotFound({ uid: from }) : err;
       }
@@ -61,10 +74,22 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
 
 /** Of the kept file: the video that a clip is taken from may be one itself, or begin later than its file. */
 function partOf({ source, duration }: MediaModel, start: number, end: number): { start: number; end: number } {
-  if (!Number.isInteger(start) || start < 0) throw streamErrors.badParameter({ reason: `startTimeSeconds is a whole number of seconds from 0, and not ${start}` });
-  if (!Number.isInteger(end) || end <= start) throw streamErrors.badParameter({ reason: `endTimeSeconds is a whole number of seconds after startTimeSeconds (${start}), and not ${end}` });
-  if (start >= duration) throw streamErrors.badParameter({ reason: `startTimeSeconds (${start}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long` });
+  if (!Number.isInteger(start) || start < 0)
+    throw streamErrors.badParameter({
+      reason: `startTimeSeconds is a whole number of seconds from 0, and not ${start}`,
+    });
+  if (!Number.isInteger(end) || end <= start)
+    throw streamErrors.badParameter({
+      reason: `endTimeSeconds is a whole number of seconds after startTimeSeconds (${start}), and not ${end}`,
+    });
+  if (start >= duration)
+    throw streamErrors.badParameter({
+      reason: `startTimeSeconds (${start}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,
+    });
   // A video of 9.97 seconds is one of 10 to people.
-  if (end > Math.ceil(duration)) throw streamErrors.badParameter({ reason: `endTimeSeconds (${end}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long` });
+  if (end > Math.ceil(duration))
+    throw streamErrors.badParameter({
+      reason: `endTimeSeconds (${end}) is behind the end of the video, which is ${duration.toFixed(2)} seconds long`,
+    });
   return { start: source.start + start, end: source.start + Math.min(end, duration) };
 }

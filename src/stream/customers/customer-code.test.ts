@@ -15,6 +15,13 @@ test("a delivery host tells its code", () => {
   const code = customerCode("a".repeat(32));
   assert.equal(codeOfHost(`customer-${code}.videos.example.com`, "videos.example.com"), code);
   assert.equal(codeOfHost(`Customer-${code}.Videos.Example.com.:8787`, "videos.example.com:8787"), code);
-  for (const host of [`customer-${code}.example.com`, `customer-${code}x.videos.example.com`, "videos.example.com", `customer-${code}`, ""]) assert.equal(codeOfHost(host, "videos.example.com"), undefined, host);
+  for (const host of [
+    `customer-${code}.example.com`,
+    `customer-${code}x.videos.example.com`,
+    "videos.example.com",
+    `customer-${code}`,
+    "",
+  ])
+    assert.equal(codeOfHost(host, "videos.example.com"), undefined, host);
   assert.equal(codeOfHost(`customer-${code}`, ""), undefined);
 });

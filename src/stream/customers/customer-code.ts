@@ -8,7 +8,11 @@ const LETTERS = 36n;
  * and from nothing else, so that it is the same on every machine and never has to be looked up; 82 bits keep two accounts apart.
  */
 export function customerCode(account: string): string {
-  let number = createHash("sha256").update("reelpost customer\0").update(account).digest().reduce((sum, octet) => (sum << 8n) | BigInt(octet), 0n);
+  let number = createHash("sha256")
+    .update("reelpost customer\0")
+    .update(account)
+    .digest()
+    .reduce((sum, octet) => (sum << 8n) | BigInt(octet), 0n);
   let code = "";
   while (code.length < LENGTH) {
     code += Number(number % LETTERS).toString(36);

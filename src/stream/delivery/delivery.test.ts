@@ -10,12 +10,25 @@ import type { DeliveryRoute, Viewing } from "./route.ts";
 import type { Sendable } from "./send-bytes.ts";
 
 const FILE: DeliveryRoute["path"] = "files/{name}";
-const files = (objects: ObjectStore, about: Parameters<Viewing["sendObject"]>[1] = { type: "video/mp4", cache: "immutable" }): DeliveryRoute => ({
-  path: FILE, want: "play", handle: async (viewing) => viewing.sendObject((await objects.open(viewing.params["name"]!))!, about),
+const files = (
+  objects: ObjectStore,
+  about: Parameters<Viewing["sendObject"]>[1] = { type: "video/mp4", cache: "immutable" },
+): DeliveryRoute => ({
+  path: FILE,
+  want: "play",
+  handle: async (viewing) => viewing.sendObject((await objects.open(viewing.params["name"]!))!, about),
 });
-const route = (path: string, handle: DeliveryRoute["handle"], more: Partial<DeliveryRoute> = {}): DeliveryRoute => ({ path, want: "play", handle, ...more });
+const route = (path: string, handle: DeliveryRoute["handle"], more: Partial<DeliveryRoute> = {}): DeliveryRoute => ({
+  path,
+  want: "play",
+  handle,
+  ...more,
+});
 
-async function world(t: TestContext, { routes = [], video = {} }: { routes?: DeliveryRoute[]; video?: Parameters<typeof anyVideo>[0] } = {}) {
+async function world(
+  t: TestContext,
+  { routes = [], video = {} }: { routes?: DeliveryRoute[]; video?: Parameters<typeof anyVideo>[0] } = {},
+) {
   const objects = await emptyObjects(t);
   const origin = await serveDelivery(t, { videos: [anyVideo(video)], routes: [files(objects), ...routes] });
   const get = (path: string, init: RequestInit = {}) => fetch(`${origin}/${UID}/${path}`, init);
@@ -29,14 +42,31 @@ test("whole objects, their heads, and parts of them", async (t) => {
   const whole = await get("files/a");
   assert.equal(whole.status, 200);
   assert.equal(Buffer.compare(Buffer.from(await whole.arrayBuffer()), bytes), 0);
-  const expected = { "content-type": "video/mp4", "content-length": "700001", "accept-ranges": "bytes", "cache-control": "public, max-age=604800, immutable", "access-control-allow-origin": "*", "x-content-type-options": "nosniff" };
-  for (const response of [whole, await get("files/a", { method: "HEAD" })]) for (const [name, value] of Object.entries(expected)) assert.equal(response.headers.get(name), value, name);
+  const expected = {
+    "content-type": "video/mp4",
+    "content-length": "700001",
+    "accept-ranges": "bytes",
+    "cache-control": "public, max-age=604800, immutable",
+    "access-control-allow-origin": "*",
+    "x-content-type-options": "nosniff",
+  };
+  for (const response of [whole, await get("files/a", { method: "HEAD" })])
+    for (const [name, value] of Object.entries(expected)) assert.equal(response.headers.get(name), value, name);
 
   const part = async (range: string, more: Record<string, string> = {}) => {
     const response = await get("files/a", { headers: { range, ...more } });
-    return { status: response.status, range: response.headers.get("content-range"), body: Buffer.from(await response.arrayBuffer()) };
+    return {
+      status: response.status,
+      range: response.headers.get("content-range"),
+      body: Buffer.from(await response.arrayBuffer()),
+    };
   };
-  for (const [range, start, end] of [["bytes=0-0", 0, 0], ["bytes=262143-262145", 262_143, 262_145], ["bytes=700000-", 700_000, 700_000], ["bytes=-600000", 100_001, 700_000]] as const) {
+  for (const [range, start, end] of [
+    ["bytes=0-0", 0, 0],
+    ["bytes=262143-262145", 262_143, 262_145],
+    ["bytes=700000-", 700_000, 700_000],
+    ["bytes=-600000", 100_001, 700_000],
+  ] as const) {
     const { status, range: said, body } = await part(range);
     assert.deepEqual([status, said], [206, `bytes ${start}-${end}/700001`]);
     assert.equal(Buffer.compare(body, bytes.subarray(start, end + 1)), 0);
@@ -68,18 +98,33 @@ test("many at once get each their own bytes, whatever memory is used again, and 
   }
   // All have begun, and none is read, when the first is read to its end.
   const begun = await Promise.all(names.map(async (name) => [name, await get(`files/${name}`)] as const));
-  for (const [name, response] of begun) assert.equal(createHash("sha256").update(Buffer.from(await response.arrayBuffer())).digest("hex"), sums.get(name), name);
+  for (const [name, response] of begun)
+    assert.equal(
+      createHash("sha256")
+        .update(Buffer.from(await response.arrayBuffer()))
+        .digest("hex"),
+      sums.get(name),
+      name,
+    );
 });
 
 test("who leaves in the middle leaves nothing open", async (t) => {
   const closed = Promise.withResolvers<void>();
   const size = 500_000_000;
-  const endless: Sendable = { size, read: () => assert.fail("there is a reader"), reader: () => ({ read: (into) => into.length, close: () => closed.resolve() }) };
+  const endless: Sendable = {
+    size,
+    read: () => assert.fail("there is a reader"),
+    reader: () => ({ read: (into) => into.length, close: () => closed.resolve() }),
+  };
   let signal: AbortSignal | undefined;
-  const { origin } = await world(t, { routes: [route("endless", (viewing) => {
-    ({ signal } = viewing);
-    return viewing.sendObject(endless, { type: "video/mp4" });
-  })] });
+  const { origin } = await world(t, {
+    routes: [
+      route("endless", (viewing) => {
+        ({ signal } = viewing);
+        return viewing.sendObject(endless, { type: "video/mp4" });
+      }),
+    ],
+  });
   const client = request(`${origin}/${UID}/endless`, (response) => void response.once("data", () => client.destroy()));
   client.on("error", () => {}).end();
   await closed.promise;
@@ -87,11 +132,36 @@ test("who leaves in the middle leaves nothing open", async (t) => {
 });
 
 test("an answer that cannot be kept is broken off, and does not look whole", async (t) => {
-  const { get } = await world(t, { routes: [
-    route("broken", (viewing) => viewing.sendObject({ size: 1_000_000, read: () => assert.fail(), reader: () => ({ read: (into, at) => (at > 300_000 ? Promise.reject(new Error("disk")) : into.length), close: () => {} }) }, { type: "video/mp4" })),
-    route("gone", (viewing) => viewing.sendObject({ size: 1_000_000, read: () => assert.fail(), reader: () => { throw new Error("disk"); } }, { type: "video/mp4" })),
-    route("fault", () => Promise.reject(new Error("secret detail"))),
-  ] });
+  const { get } = await world(t, {
+    routes: [
+      route("broken", (viewing) =>
+        viewing.sendObject(
+          {
+            size: 1_000_000,
+            read: () => assert.fail(),
+            reader: () => ({
+              read: (into, at) => (at > 300_000 ? Promise.reject(new Error("disk")) : into.length),
+              close: () => {},
+            }),
+          },
+          { type: "video/mp4" },
+        ),
+      ),
+      route("gone", (viewing) =>
+        viewing.sendObject(
+          {
+            size: 1_000_000,
+            read: () => assert.fail(),
+            reader: () => {
+              throw new Error("disk");
+            },
+          },
+          { type: "video/mp4" },
+        ),
+      ),
+      route("fault", () => Promise.reject(new Error("secret detail"))),
+    ],
+  });
   await assert.rejects(async () => (await get("broken")).arrayBuffer());
   await assert.rejects(async () => (await get("gone")).arrayBuffer());
   const fault = await get("fault");
@@ -102,26 +172,54 @@ test("an answer that cannot be kept is broken off, and does not look whole", asy
 test("methods, CORS, unknown paths and unknown videos", async (t) => {
   const { get, origin, objects } = await world(t);
   await objects.put("a", Buffer.from("a"));
-  const preflight = await get("files/a", { method: "OPTIONS", headers: { origin: "https://other.example", "access-control-request-method": "GET", "access-control-request-headers": "range" } });
-  assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin"), preflight.headers.get("access-control-allow-headers")], [204, "*", "*"]);
+  const preflight = await get("files/a", {
+    method: "OPTIONS",
+    headers: {
+      origin: "https://other.example",
+      "access-control-request-method": "GET",
+      "access-control-request-headers": "range",
+    },
+  });
+  assert.deepEqual(
+    [
+      preflight.status,
+      preflight.headers.get("access-control-allow-origin"),
+      preflight.headers.get("access-control-allow-headers"),
+    ],
+    [204, "*", "*"],
+  );
   const posted = await get("files/a", { method: "POST", body: "x" });
   assert.deepEqual([posted.status, posted.headers.get("allow")], [405, "GET, HEAD, OPTIONS"]);
   for (const path of [`${UID}`, `${UID}/`, `${UID}/nothing`, `${"f".repeat(32)}/files/a`, `${UID}/files/%zz`]) {
     const response = await fetch(`${origin}/${path}`);
-    assert.deepEqual([response.status, response.headers.get("access-control-allow-origin"), response.headers.get("cache-control")], [404, "*", "no-store"], path);
+    assert.deepEqual(
+      [response.status, response.headers.get("access-control-allow-origin"), response.headers.get("cache-control")],
+      [404, "*", "no-store"],
+      path,
+    );
     assert.notEqual(await response.text(), "elsewhere");
   }
-  for (const path of ["", "embed/sdk.latest.js", "0123/files/a"]) assert.equal(await (await fetch(`${origin}/${path}`)).text(), "elsewhere", path);
+  for (const path of ["", "embed/sdk.latest.js", "0123/files/a"])
+    assert.equal(await (await fetch(`${origin}/${path}`)).text(), "elsewhere", path);
 });
 
 test("refusals are told as text, and on pages as a page", async (t) => {
   const objects = await emptyObjects(t);
   const origin = await serveDelivery(t, {
-    videos: [], access: { check: (id) => Promise.reject(id === UID ? streamErrors.signedUrlNeeded() : streamErrors.tokenRefused({ reason: "<b>it</b> has expired" })) },
+    videos: [],
+    access: {
+      check: (id) =>
+        Promise.reject(
+          id === UID ? streamErrors.signedUrlNeeded() : streamErrors.tokenRefused({ reason: "<b>it</b> has expired" }),
+        ),
+    },
     routes: [files(objects), route("watch", () => Promise.resolve(), { want: "page" })],
   });
   const media = await fetch(`${origin}/${UID}/files/a`);
-  assert.deepEqual([media.status, media.headers.get("content-type"), await media.text()], [401, "text/plain; charset=utf-8", "This video is played with a signed URL only\n"]);
+  assert.deepEqual(
+    [media.status, media.headers.get("content-type"), await media.text()],
+    [401, "text/plain; charset=utf-8", "This video is played with a signed URL only\n"],
+  );
   const page = await fetch(`${origin}/eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0./watch`);
   assert.deepEqual([page.status, page.headers.get("content-type")], [403, "text/html; charset=utf-8"]);
   assert.match(await page.text(), /&#60;b&#62;it&#60;\/b&#62; has expired/);
@@ -131,7 +229,11 @@ test("refusals are told as text, and on pages as a page", async (t) => {
 test("of a video that failed there is nothing but its page", async (t) => {
   const { get, objects } = await world(t, {
     video: { state: "error", errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" } },
-    routes: [route("watch", async (viewing) => viewing.sendText("sorry", { type: "text/html" }), { want: "page" }), route("thumbnails/thumbnail.jpg", () => assert.fail()), route("downloads/default.mp4", () => assert.fail(), { want: "download" })],
+    routes: [
+      route("watch", async (viewing) => viewing.sendText("sorry", { type: "text/html" }), { want: "page" }),
+      route("thumbnails/thumbnail.jpg", () => assert.fail()),
+      route("downloads/default.mp4", () => assert.fail(), { want: "download" }),
+    ],
   });
   await objects.put("a", Buffer.from("a"));
   for (const path of ["files/a", "thumbnails/thumbnail.jpg", "downloads/default.mp4"]) {
@@ -148,50 +250,85 @@ test("what not everybody may see stays out of shared caches; downloads have thei
     await objects.put("a", Buffer.from("a"));
     assert.equal((await get("files/a")).headers.get("cache-control"), "private, max-age=604800, immutable");
   }
-  const { get, objects } = await world(t, { routes: [
-    route("named", async (viewing) => viewing.sendObject((await objects.open("a"))!, { type: "video/mp4", filename: 'a"b\r\nx: ü.mp4' })),
-    route("text", async (viewing) => viewing.sendText(`hello ${viewing.query.get("to")}`, { type: "text/plain", cache: 5 })),
-  ] });
+  const { get, objects } = await world(t, {
+    routes: [
+      route("named", async (viewing) =>
+        viewing.sendObject((await objects.open("a"))!, { type: "video/mp4", filename: 'a"b\r\nx: ü.mp4' }),
+      ),
+      route("text", async (viewing) =>
+        viewing.sendText(`hello ${viewing.query.get("to")}`, { type: "text/plain", cache: 5 }),
+      ),
+    ],
+  });
   await objects.put("a", Buffer.from("a"));
   const named = await get("named");
   assert.equal(named.headers.get("content-disposition"), 'attachment; filename="a_b__x: _.mp4"');
   assert.equal(named.headers.get("cache-control"), "no-store");
   const text = await get("text?to=you%20there");
-  assert.deepEqual([await text.text(), text.headers.get("cache-control"), text.headers.get("content-length")], ["hello you there", "public, max-age=5", "15"]);
-  assert.equal((await get("text?to=you%20there", { headers: { "if-none-match": text.headers.get("etag")! } })).status, 304);
+  assert.deepEqual(
+    [await text.text(), text.headers.get("cache-control"), text.headers.get("content-length")],
+    ["hello you there", "public, max-age=5", "15"],
+  );
+  assert.equal(
+    (await get("text?to=you%20there", { headers: { "if-none-match": text.headers.get("etag")! } })).status,
+    304,
+  );
   assert.equal((await get("text?to=me", { headers: { "if-none-match": text.headers.get("etag")! } })).status, 200);
 });
 
 test("long texts are packed for who takes that, under the same tag", async (t) => {
   const long = "#EXTINF:4.004,\n../segments/1080p/1.m4s\n".repeat(9000);
-  const { origin } = await world(t, { routes: [route("long", async (viewing) => viewing.sendText(long, { type: "text/plain", cache: 5 }))] });
+  const { origin } = await world(t, {
+    routes: [route("long", async (viewing) => viewing.sendText(long, { type: "text/plain", cache: 5 }))],
+  });
   const ask = (encoding: string, method = "GET") =>
     new Promise<{ headers: Record<string, unknown>; octets: number }>((resolve, reject) => {
-      const client = request(`${origin}/${UID}/long`, { method, headers: { "accept-encoding": encoding } }, (response) => {
-        let octets = 0;
-        response.on("data", (part: Buffer) => (octets += part.length)).on("end", () => resolve({ headers: response.headers, octets }));
-      });
+      const client = request(
+        `${origin}/${UID}/long`,
+        { method, headers: { "accept-encoding": encoding } },
+        (response) => {
+          let octets = 0;
+          response
+            .on("data", (part: Buffer) => (octets += part.length))
+            .on("end", () => resolve({ headers: response.headers, octets }));
+        },
+      );
       client.on("error", reject).end();
     });
   const plain = await ask("identity");
-  assert.deepEqual([plain.octets, plain.headers["content-encoding"], plain.headers["vary"]], [long.length, undefined, "Accept-Encoding"]);
+  assert.deepEqual(
+    [plain.octets, plain.headers["content-encoding"], plain.headers["vary"]],
+    [long.length, undefined, "Accept-Encoding"],
+  );
   for (const field of ["gzip", "br, gzip", "gzip;q=0.5", "*"]) {
     const packed = await ask(field);
     assert.equal(packed.headers["content-encoding"], "gzip", field);
     assert.ok(packed.octets < long.length / 10);
     assert.equal(packed.headers["etag"], plain.headers["etag"]);
   }
-  for (const field of ["br", "gzip;q=0", "gzip;q=0.0, br", "xgzip"]) assert.equal((await ask(field)).headers["content-encoding"], undefined, field);
+  for (const field of ["br", "gzip;q=0", "gzip;q=0.0, br", "xgzip"])
+    assert.equal((await ask(field)).headers["content-encoding"], undefined, field);
   assert.equal((await ask("gzip", "HEAD")).octets, 0);
   assert.equal(await (await fetch(`${origin}/${UID}/long`)).text(), long);
 });
 
 test("the host of a customer shows the videos of that account, and no others; other hosts show all", async (t) => {
   const video = anyVideo();
-  const origin = new URL(await serveDelivery(t, { videos: [video], routes: [route("a", async (viewing) => viewing.sendText("here", { type: "text/plain" }))], domain: "videos.example" }));
-  const status = (host: string) => new Promise<number | undefined>((resolve, reject) => {
-    request({ host: origin.hostname, port: origin.port, path: `/${UID}/a`, headers: { host } }, (response) => resolve(response.resume().statusCode)).on("error", reject).end();
-  });
+  const origin = new URL(
+    await serveDelivery(t, {
+      videos: [video],
+      routes: [route("a", async (viewing) => viewing.sendText("here", { type: "text/plain" }))],
+      domain: "videos.example",
+    }),
+  );
+  const status = (host: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      request({ host: origin.hostname, port: origin.port, path: `/${UID}/a`, headers: { host } }, (response) =>
+        resolve(response.resume().statusCode),
+      )
+        .on("error", reject)
+        .end();
+    });
   assert.equal(await status(`customer-${customerCode(video.account)}.videos.example:8787`), 200);
   assert.equal(await status(`customer-${customerCode("b".repeat(32))}.videos.example`), 404);
   assert.equal(await status("127.0.0.1:8787"), 200);

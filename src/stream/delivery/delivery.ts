@@ -29,19 +29,35 @@ export interface Delivery {
 }
 
 /** Everything that is asked for below `/{id}`, `id` being a uid or a signed token: access is checked, then the route of some room answers. */
-export function createDelivery({ routes, access, base = "", address, origin, domain = "", log }: DeliveryOptions): Delivery {
+export function createDelivery({
+  routes,
+  access,
+  base = "",
+  address,
+  origin,
+  domain = "",
+  log,
+}: DeliveryOptions): Delivery {
   const find = routeFinder(routes);
   const memory = createDeliveryMemory();
   const ownHost = createOwnHosts(domain);
 
-  async function answer({ route, params }: RouteMatch, { id, query }: VideoAddress, request: IncomingMessage, response: ServerResponse) {
+  async function answer(
+    { route, params }: RouteMatch,
+    { id, query }: VideoAddress,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) {
     const self = origin(request);
     const viewer = viewerOf(request.headers, { ip: address(request), self });
     const video = await access.check(id, route.want, viewer);
     if (!ownHost(request.headers.host, video.account)) throw streamErrors.videoNotFound({ uid: video.uid });
     // The page tells it in its own words.
-    if (video.state === "error" && route.want !== "page") throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
-    await route.handle(createViewing({ video, id, base, origin: self, params, query, viewer, request, response, memory }));
+    if (video.state === "error" && route.want !== "page")
+      throw streamErrors.videoFailed({ code: video.errorReason?.code ?? "ERR_UNKNOWN" });
+    await route.handle(
+      createViewing({ video, id, base, origin: self, params, query, viewer, request, response, memory }),
+    );
   }
 
   return {
@@ -53,7 +69,14 @@ export function createDelivery({ routes, access, base = "", address, origin, dom
       if (request.method === "OPTIONS") return preflight(response);
       const match = find(request.method!, at.rest);
       if (match === "method") response.setHeader("allow", "GET, HEAD, OPTIONS");
-      if (typeof match !== "object") refuse(response, { page: false, head, ...(match === "method" ? { status: 405, message: "This address is read with GET." } : { status: 404, message: "A video has nothing under this path." }) });
+      if (typeof match !== "object")
+        refuse(response, {
+          page: false,
+          head,
+          ...(match === "method"
+            ? { status: 405, message: "This address is read with GET." }
+            : { status: 404, message: "A video has nothing under this path." }),
+        });
       else {
         try {
           await answer(match, at, request, response);
@@ -68,24 +91,38 @@ export function createDelivery({ routes, access, base = "", address, origin, dom
   function failed(err: unknown, page: boolean, request: IncomingMessage, response: ServerResponse) {
     if (response.destroyed) return;
     const known = err instanceof UserError;
-    if (!known) log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "a video could not be delivered");
+    if (!known)
+      log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "a video could not be delivered");
     // An answer that was promised at full length and cannot be kept is broken off, or it would look whole.
     if (response.headersSent) return void response.destroy();
     for (const name of ["etag", "content-disposition"]) response.removeHeader(name);
-    refuse(response, { page, head: request.method === "HEAD", ...(known ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }) });
+    refuse(response, {
+      page,
+      head: request.method === "HEAD",
+      ...(known ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }),
+    });
   }
 }
 
 /** Players on any page read media, whoever serves it; who may is decided by `allowedOrigins`, not by what a browser lets a script read. */
 const OPEN_TO_ALL = [
   ["access-control-allow-origin", "*"],
-  ["access-control-expose-headers", "Content-Length, Content-Range, Date, ETag, Stream-Media-Id, Preview-Start-Seconds"],
+  [
+    "access-control-expose-headers",
+    "Content-Length, Content-Range, Date, ETag, Stream-Media-Id, Preview-Start-Seconds",
+  ],
   ["cross-origin-resource-policy", "cross-origin"],
   ["timing-allow-origin", "*"],
   ["x-content-type-options", "nosniff"],
 ] as const;
 
 function preflight(response: ServerResponse): true {
-  response.writeHead(204, { "access-control-allow-methods": "GET, HEAD, OPTIONS", "access-control-allow-headers": "*", "access-control-max-age": "86400" }).end();
+  response
+    .writeHead(204, {
+      "access-control-allow-methods": "GET, HEAD, OPTIONS",
+      "access-control-allow-headers": "*",
+      "access-control-max-age": "86400",
+    })
+    .end();
   return true;
 }

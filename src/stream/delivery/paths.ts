@@ -21,7 +21,8 @@ export function addressOf(url: string, base: string): VideoAddress | undefined {
   const slash = path.indexOf("/", begin);
   const id = slash === -1 ? path.slice(begin) : path.slice(begin, slash);
   if (id.length < 32 || id.length > LONGEST_ID || !ID.test(id)) return undefined;
-  const rest = slash === -1 ? "" : path.slice(slash + 1, path.endsWith("/") && path.length > slash + 1 ? -1 : undefined);
+  const rest =
+    slash === -1 ? "" : path.slice(slash + 1, path.endsWith("/") && path.length > slash + 1 ? -1 : undefined);
   return { id, rest, query: mark === -1 ? "" : url.slice(mark + 1) };
 }
 
@@ -54,11 +55,20 @@ export function routeFinder(routes: readonly DeliveryRoute[]): FindRoute {
 const headOf = (path: string) => path.slice(0, (path.indexOf("/") + 1 || path.length + 1) - 1);
 
 /** `segments/{rendition}/{file}`, `captions/{language}.vtt`: a place in braces is one segment of the path or a part of it. The first segment has none. */
-function compile(route: DeliveryRoute): { route: DeliveryRoute; head: string; match(path: string): Record<string, string> | undefined } {
+function compile(route: DeliveryRoute): {
+  route: DeliveryRoute;
+  head: string;
+  match(path: string): Record<string, string> | undefined;
+} {
   const head = headOf(route.path);
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   if (names.length === 0) return { route, head, match: (path) => (path === route.path ? {} : undefined) };
-  const pattern = new RegExp(`^${route.path.split(/\{\w+\}/).map((text) => text.replace(/[.*+?^$()|[\]\\]/g, "\\$&")).join("([^/]+)")}$`);
+  const pattern = new RegExp(
+    `^${route.path
+      .split(/\{\w+\}/)
+      .map((text) => text.replace(/[.*+?^$()|[\]\\]/g, "\\$&"))
+      .join("([^/]+)")}$`,
+  );
   const match = (path: string) => {
     const values = pattern.exec(path);
     if (values === null) return undefined;

@@ -2,7 +2,16 @@ import type { ServerResponse } from "node:http";
 import type { UserError } from "../../kernel/index.ts";
 
 /** Says why there is nothing, as a line of text, or as a page to people who see it in a frame or a tab. */
-export function refuse(response: ServerResponse, { status, message, fix, page, head }: { status: number; message: string; fix?: string | undefined; page: boolean; head: boolean }): void {
+export function refuse(
+  response: ServerResponse,
+  {
+    status,
+    message,
+    fix,
+    page,
+    head,
+  }: { status: number; message: string; fix?: string | undefined; page: boolean; head: boolean },
+): void {
   const body = page ? pageOf(status, message, fix) : `${message}${fix === undefined ? "" : `\n${fix}`}\n`;
   response.writeHead(status, {
     "content-type": page ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
@@ -44,10 +53,16 @@ function pageOf(status: number, message: string, fix: string | undefined): strin
 
 /** Title and advice for viewers. The error's own text, shown below, is for the site owner. */
 function wordsOf(status: number): { title: string; next: string } {
-  if (status === 401 || status === 403) return { title: "You cannot watch this video", next: "Open it from the page that it belongs to, or ask for a new link." };
-  if (status === 404 || status === 410) return { title: "This video does not exist", next: "Check the link, or ask for a new one." };
+  if (status === 401 || status === 403)
+    return {
+      title: "You cannot watch this video",
+      next: "Open it from the page that it belongs to, or ask for a new link.",
+    };
+  if (status === 404 || status === 410)
+    return { title: "This video does not exist", next: "Check the link, or ask for a new one." };
   if (status === 424) return { title: "This video could not be processed", next: "Ask its owner to upload it again." };
-  if (status >= 500 || status === 429 || status === 409) return { title: "The video is not available right now", next: "Reload the page in a minute." };
+  if (status >= 500 || status === 429 || status === 409)
+    return { title: "The video is not available right now", next: "Reload the page in a minute." };
   return { title: "The video cannot be shown", next: "Check the link, or ask for a new one." };
 }
 

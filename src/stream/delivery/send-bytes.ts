@@ -6,13 +6,19 @@ import type { SendMemory } from "./memory.ts";
 import type { ByteRange } from "./range.ts";
 
 /** What can be sent; of one that is in memory already, all its bytes. */
-export type Sendable = Pick<ObjectHandle, "size" | "read"> & Partial<Pick<ObjectHandle, "version" | "reader">> & { memory?: Buffer };
+export type Sendable = Pick<ObjectHandle, "size" | "read"> &
+  Partial<Pick<ObjectHandle, "version" | "reader">> & { memory?: Buffer };
 
 /** A viewer who takes nothing for so long is gone: it holds a file and memory. */
 const STALLED_MS = 60_000;
 
 /** The body after its head. Resolves when the last octet is with the system, or the viewer has gone. Rejects when the object cannot be read. */
-export async function sendBytes(response: ServerResponse, object: Sendable, { start, end }: ByteRange, memory: SendMemory): Promise<void> {
+export async function sendBytes(
+  response: ServerResponse,
+  object: Sendable,
+  { start, end }: ByteRange,
+  memory: SendMemory,
+): Promise<void> {
   response.setTimeout(STALLED_MS, () => response.destroy());
   if (object.memory !== undefined) return sendMemory(response, object.memory.subarray(start, end + 1));
   if (object.reader === undefined) return sendStream(response, object, { start, end });
@@ -23,7 +29,7 @@ export async function sendBytes(response: ServerResponse, object: Sendable, { st
   const onClose = () => goOn();
   response.on("close", onClose);
   try {
-    for (let at = start; at <= end && !response.destroyed; ) {
+    for (let at = start; at <= end && !response.destroyed;) {
       const wanted = end - at + 1;
       const reading = reader.read(wanted < buffer.length ? buffer.subarray(0, wanted) : buffer, at);
       const count = typeof reading === "number" ? reading : await reading;

@@ -10,7 +10,11 @@ const WORTH_PACKING = 2048;
 /** Half the time of the usual level, and hardly more octets where every line is like the one before. */
 const LEVEL = 3;
 
-export function sendText(exchange: Exchange, text: string, { type, cache, status = 200 }: Parameters<Viewing["sendText"]>[1]): void {
+export function sendText(
+  exchange: Exchange,
+  text: string,
+  { type, cache, status = 200 }: Parameters<Viewing["sendText"]>[1],
+): void {
   const { request, response } = exchange;
   const headers: Record<string, string | number> = { "content-type": type };
   // What the handler has said itself stands.
@@ -33,4 +37,5 @@ export function sendText(exchange: Exchange, text: string, { type, cache, status
   response.writeHead(status, headers).end(request.method === "HEAD" ? undefined : body);
 }
 
-const takesGzip = (field: string | string[] | undefined) => /(?:^|,)\s*(?:gzip|\*)\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(String(field ?? ""));
+const takesGzip = (field: string | string[] | undefined) =>
+  /(?:^|,)\s*(?:gzip|\*)\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:,|$)))/i.test(String(field ?? ""));

@@ -24,11 +24,29 @@ export interface ViewingParts {
 export const createDeliveryMemory = (): SendMemory => createSendMemory({ size: 256 * 1024, kept: 64 });
 
 /** What is told of one request. What few handlers need is made when it is asked for: a segment is served some thousand times a second. */
-export function createViewing({ video, id, base, origin, params, query, viewer, request, response, memory }: ViewingParts): Viewing {
+export function createViewing({
+  video,
+  id,
+  base,
+  origin,
+  params,
+  query,
+  viewer,
+  request,
+  response,
+  memory,
+}: ViewingParts): Viewing {
   let parsed: URLSearchParams | undefined;
   let signal: AbortSignal | undefined;
   return {
-    video, id, base, origin, params, viewer, request, response,
+    video,
+    id,
+    base,
+    origin,
+    params,
+    viewer,
+    request,
+    response,
     get query() {
       return (parsed ??= new URLSearchParams(query));
     },
@@ -43,19 +61,33 @@ export function createViewing({ video, id, base, origin, params, query, viewer, 
 /** One request, whatever is answered. */
 export type Exchange = Pick<ViewingParts, "video" | "id" | "request" | "response">;
 
-async function sendObject({ memory, ...exchange }: Exchange & { memory: SendMemory }, object: Sendable, about: Parameters<Viewing["sendObject"]>[1]): Promise<void> {
+async function sendObject(
+  { memory, ...exchange }: Exchange & { memory: SendMemory },
+  object: Sendable,
+  about: Parameters<Viewing["sendObject"]>[1],
+): Promise<void> {
   const { request, response } = exchange;
   const { size, version } = object;
-  const headers: Record<string, string | number> = { "content-type": about.type, "cache-control": cacheControl(exchange, about.cache), "accept-ranges": "bytes" };
+  const headers: Record<string, string | number> = {
+    "content-type": about.type,
+    "cache-control": cacheControl(exchange, about.cache),
+    "accept-ranges": "bytes",
+  };
   const etag = version === undefined ? undefined : `"${version}"`;
   if (etag !== undefined) headers["etag"] = etag;
-  if (about.filename !== undefined) headers["content-disposition"] = `attachment; filename="${about.filename.replace(/[^\x20-\x7e]|["\\%]/g, "_")}"`;
-  if (etag !== undefined && isKnown(request.headers["if-none-match"], etag)) return void response.writeHead(304, headers).end();
+  if (about.filename !== undefined)
+    headers["content-disposition"] = `attachment; filename="${about.filename.replace(/[^\x20-\x7e]|["\\%]/g, "_")}"`;
+  if (etag !== undefined && isKnown(request.headers["if-none-match"], etag))
+    return void response.writeHead(304, headers).end();
 
   // RFC 9110 13.1.5: a part of something else than what the rest came from is of no use.
   const ifRange = request.headers["if-range"];
-  const range = request.method === "GET" && (ifRange === undefined || ifRange === etag) ? readRange(request.headers.range, size) : undefined;
-  if (range === "unsatisfiable") return void response.writeHead(416, { "content-range": `bytes */${size}`, "cache-control": "no-store" }).end();
+  const range =
+    request.method === "GET" && (ifRange === undefined || ifRange === etag)
+      ? readRange(request.headers.range, size)
+      : undefined;
+  if (range === "unsatisfiable")
+    return void response.writeHead(416, { "content-range": `bytes */${size}`, "cache-control": "no-store" }).end();
   headers["content-length"] = range === undefined ? size : range.end - range.start + 1;
   if (range !== undefined) headers["content-range"] = `bytes ${range.start}-${range.end}/${size}`;
   response.writeHead(range === undefined ? 200 : 206, headers);

@@ -21,7 +21,10 @@ export function downloadRoutes({ table, objects }: DownloadRoutesParts): Deliver
     const row = await table.find(video.uid, type);
     const object = row?.status === "ready" ? await objects.open(downloadKey(video.uid, type, row.build)) : undefined;
     if (object === undefined) throw streamErrors.noDownload({ type });
-    await viewing.sendObject(object, { type: mediaType[type], filename: `${askedName(viewing) ?? nameOf(video)}.${downloadName[type].split(".")[1]!}` });
+    await viewing.sendObject(object, {
+      type: mediaType[type],
+      filename: `${askedName(viewing) ?? nameOf(video)}.${downloadName[type].split(".")[1]!}`,
+    });
   }
 
   async function sendOriginal(viewing: Viewing): Promise<void> {
@@ -31,12 +34,20 @@ export function downloadRoutes({ table, objects }: DownloadRoutesParts): Deliver
     const key = video.clip === undefined ? video.sourceKey : null;
     const object = key === null ? undefined : await objects.open(key);
     if (object === undefined) throw streamErrors.noDownload({ type: "original" });
-    const extension = /\.([A-Za-z0-9]{1,5})$/.exec(video.meta["filename"] ?? video.meta["name"] ?? "")?.[1]?.toLowerCase() ?? "bin";
-    await viewing.sendObject(object, { type: "application/octet-stream", filename: `${askedName(viewing) ?? nameOf(video)}.${extension}` });
+    const extension =
+      /\.([A-Za-z0-9]{1,5})$/.exec(video.meta["filename"] ?? video.meta["name"] ?? "")?.[1]?.toLowerCase() ?? "bin";
+    await viewing.sendObject(object, {
+      type: "application/octet-stream",
+      filename: `${askedName(viewing) ?? nameOf(video)}.${extension}`,
+    });
   }
 
   return [
-    ...DOWNLOAD_TYPES.map((type): DeliveryRoute => ({ path: `downloads/${downloadName[type]}`, want: "download", handle: (viewing) => send(viewing, type) })),
+    ...DOWNLOAD_TYPES.map((type): DeliveryRoute => ({
+      path: `downloads/${downloadName[type]}`,
+      want: "download",
+      handle: (viewing) => send(viewing, type),
+    })),
     { path: "downloads/original", want: "original", handle: sendOriginal },
   ];
 }
@@ -48,12 +59,20 @@ function refuseFailed({ state, errorReason }: Video): void {
 function askedName({ query }: Viewing): string | undefined {
   const asked = query.get("filename");
   if (asked === null) return undefined;
-  if (!FILENAME.test(asked)) throw streamErrors.badParameter({ reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(asked.slice(0, 130))}` });
+  if (!FILENAME.test(asked))
+    throw streamErrors.badParameter({
+      reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(asked.slice(0, 130))}`,
+    });
   return asked;
 }
 
 /** What the video is called, as far as that is a file's name everywhere. */
 function nameOf({ uid, meta }: Video): string {
-  const plain = (meta["name"] ?? meta["filename"] ?? "").normalize("NFKD").replace(/\.[A-Za-z0-9]{1,5}$/, "").replace(/[^A-Za-z0-9_-]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 120);
+  const plain = (meta["name"] ?? meta["filename"] ?? "")
+    .normalize("NFKD")
+    .replace(/\.[A-Za-z0-9]{1,5}$/, "")
+    .replace(/[^A-Za-z0-9_-]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 120);
   return plain === "" ? uid : plain;
 }

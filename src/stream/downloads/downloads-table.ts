@@ -20,46 +20,83 @@ export interface DownloadTables {
 
 export type DownloadRow = DownloadTables["stream_downloads"];
 
-export const downloadsMigrations: Migration[] = [{
-  name: "stream-downloads-001",
-  async up(db, types) {
-    const key = sql.raw(types.keyText);
-    await db.schema.createTable("stream_downloads")
-      .addColumn("video_uid", key, (column) => column.notNull())
-      .addColumn("type", key, (column) => column.notNull())
-      .addColumn("account_id", key, (column) => column.notNull())
-      .addColumn("build", key, (column) => column.notNull())
-      .addColumn("status", key, (column) => column.notNull())
-      .addColumn("percent", "integer", (column) => column.notNull())
-      .addColumn("job", key, (column) => column.notNull())
-      .addColumn("created_at", "bigint", (column) => column.notNull())
-      .addColumn("modified_at", "bigint", (column) => column.notNull())
-      .addPrimaryKeyConstraint("stream_downloads_key", ["video_uid", "type"])
-      .execute();
-    await sql`create index stream_downloads_unfinished on stream_downloads (modified_at) where status = 'inprogress'`.execute(db);
+export const downloadsMigrations: Migration[] = [
+  {
+    name: "stream-downloads-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema
+        .createTable("stream_downloads")
+        .addColumn("video_uid", key, (column) => column.notNull())
+        .addColumn("type", key, (column) => column.notNull())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("build", key, (column) => column.notNull())
+        .addColumn("status", key, (column) => column.notNull())
+        .addColumn("percent", "integer", (column) => column.notNull())
+        .addColumn("job", key, (column) => column.notNull())
+        .addColumn("created_at", "bigint", (column) => column.notNull())
+        .addColumn("modified_at", "bigint", (column) => column.notNull())
+        .addPrimaryKeyConstraint("stream_downloads_key", ["video_uid", "type"])
+        .execute();
+      await sql`create index stream_downloads_unfinished on stream_downloads (modified_at) where status = 'inprogress'`.execute(
+        db,
+      );
+    },
   },
-}];
+];
 
 export function createDownloadsTable(db: Db) {
   const tables: Kysely<DownloadTables> = db.tables<DownloadTables>();
-  const one = (uid: string, type: DownloadType) => tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).where("type", "=", type);
+  const one = (uid: string, type: DownloadType) =>
+    tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).where("type", "=", type);
 
   return {
-    find: async (uid: string, type: DownloadType): Promise<DownloadRow | undefined> => (await db.read(one(uid, type)))[0],
-    of: (uid: string): Promise<DownloadRow[]> => db.read(tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).orderBy("type", "desc")),
+    find: async (uid: string, type: DownloadType): Promise<DownloadRow | undefined> =>
+      (await db.read(one(uid, type)))[0],
+    of: (uid: string): Promise<DownloadRow[]> =>
+      db.read(tables.selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).orderBy("type", "desc")),
     /** Takes the place of one that has failed; of any other one nothing is changed. */
     insert: (row: DownloadRow) =>
-      db.write(tables.insertInto("stream_downloads").values(row).onConflict((conflict) =>
-        conflict.columns(["video_uid", "type"]).doUpdateSet({ ...row }).where("stream_downloads.status", "=", "error"))),
+      db.write(
+        tables
+          .insertInto("stream_downloads")
+          .values(row)
+          .onConflict((conflict) =>
+            conflict
+              .columns(["video_uid", "type"])
+              .doUpdateSet({ ...row })
+              .where("stream_downloads.status", "=", "error"),
+          ),
+      ),
     /** False when it was deleted, or is made anew. */
-    change: async ({ video_uid, type, build }: Pick<DownloadRow, "video_uid" | "type" | "build">, change: Partial<DownloadRow>): Promise<boolean> =>
-      (await db.write(tables.updateTable("stream_downloads").set(change).where("video_uid", "=", video_uid).where("type", "=", type).where("build", "=", build))).affected > 0,
+    change: async (
+      { video_uid, type, build }: Pick<DownloadRow, "video_uid" | "type" | "build">,
+      change: Partial<DownloadRow>,
+    ): Promise<boolean> =>
+      (
+        await db.write(
+          tables
+            .updateTable("stream_downloads")
+            .set(change)
+            .where("video_uid", "=", video_uid)
+            .where("type", "=", type)
+            .where("build", "=", build),
+        )
+      ).affected > 0,
     async delete(uid: string, type?: DownloadType): Promise<DownloadRow[]> {
       const query = tables.deleteFrom("stream_downloads").where("video_uid", "=", uid);
       return (await db.write((type === undefined ? query : query.where("type", "=", type)).returningAll())).rows;
     },
     unfinished: (before: number, limit: number): Promise<DownloadRow[]> =>
-      db.read(tables.selectFrom("stream_downloads").selectAll().where("status", "=", "inprogress").where("modified_at", "<", before).orderBy("modified_at").limit(limit)),
+      db.read(
+        tables
+          .selectFrom("stream_downloads")
+          .selectAll()
+          .where("status", "=", "inprogress")
+          .where("modified_at", "<", before)
+          .orderBy("modified_at")
+          .limit(limit),
+      ),
   };
 }
 

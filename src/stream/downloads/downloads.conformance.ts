@@ -18,7 +18,16 @@ import { downloadKey } from "./make.ts";
 import type { Download } from "./types.ts";
 
 const ACCOUNT = "a".repeat(32);
-const REORDERED = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-x264-params", "bframes=3:b-adapt=0"];
+const REORDERED = [
+  "-c:v",
+  "libx264",
+  "-preset",
+  "veryfast",
+  "-pix_fmt",
+  "yuv420p",
+  "-x264-params",
+  "bframes=3:b-adapt=0",
+];
 const SOURCE: ClipRecipe = { ...mediaClips.ntsc, video: REORDERED };
 
 export function downloadsConformance(engine: TestEngine): void {
@@ -33,7 +42,10 @@ export function downloadsConformance(engine: TestEngine): void {
     };
   }
 
-  async function setUp(t: TestContext, { passes = true, assemble }: { passes?: boolean } & Pick<DownloadsParts, "assemble"> = {}) {
+  async function setUp(
+    t: TestContext,
+    { passes = true, assemble }: { passes?: boolean } & Pick<DownloadsParts, "assemble"> = {},
+  ) {
     const create = closing(t);
     const database = await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]);
     const world = await openVideos(t, database);
@@ -45,12 +57,26 @@ export function downloadsConformance(engine: TestEngine): void {
     await videos.uploaded(uid, { key, size: 1 });
     const plain = testModel(10);
     await videos.modelled(uid, {
-      ...plain, source: { ...plain.source, key }, video: { ...plain.video!, passthrough: passes }, audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true },
+      ...plain,
+      source: { ...plain.source, key },
+      video: { ...plain.video!, passthrough: passes },
+      audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true },
     });
     await videos.playable(uid);
     const rung = createPassthrough({ objects, log: silentLog, enabled: true });
     const segments = await ladderOf(async (video, n) => rung.segment(passing(video), "audio", n));
-    const downloads = create({ db, objects, jobs, videos, segments, source: rung, clock: systemClock, ids: randomIds, log: silentLog, ...(assemble && { assemble }) });
+    const downloads = create({
+      db,
+      objects,
+      jobs,
+      videos,
+      segments,
+      source: rung,
+      clock: systemClock,
+      ids: randomIds,
+      log: silentLog,
+      ...(assemble && { assemble }),
+    });
     /** As soon as the worker has done something about it. */
     async function settled(type = "default"): Promise<Download> {
       for (;;) {
@@ -60,7 +86,13 @@ export function downloadsConformance(engine: TestEngine): void {
       }
     }
     const fileOf = async (type: "default" | "audio") => {
-      const row = await db.tables<{ stream_downloads: { video_uid: string; type: string; build: string } }>().selectFrom("stream_downloads").selectAll().where("video_uid", "=", uid).where("type", "=", type).executeTakeFirstOrThrow();
+      const row = await db
+        .tables<{ stream_downloads: { video_uid: string; type: string; build: string } }>()
+        .selectFrom("stream_downloads")
+        .selectAll()
+        .where("video_uid", "=", uid)
+        .where("type", "=", type)
+        .executeTakeFirstOrThrow();
       return (await objects.file(downloadKey(uid, type, row.build)))!;
     };
     const objectsOf = async () => {
@@ -74,20 +106,34 @@ export function downloadsConformance(engine: TestEngine): void {
   describe("a download", needsFfmpeg, () => {
     test("of a ready recording is accepted, and waits until the recording is merged into one file", async (t) => {
       const assembled: string[] = [];
-      const { videos, objects, downloads, uid, path } = await setUp(t, { assemble: async (video) => void assembled.push(video) });
+      const { videos, objects, downloads, uid, path } = await setUp(t, {
+        assemble: async (video) => void assembled.push(video),
+      });
       const { model } = (await videos.find(uid))!;
       downloads.start();
       const recording = async (letter: string) => {
         const video = letter.repeat(32);
         await videos.live.begin(ACCOUNT, video, { liveInput: "f".repeat(32) });
         await videos.live.playable(video);
-        await assert.rejects(downloads.create(ACCOUNT, video, "default"), (err: { kind?: string }) => err.kind === "notReady", "it is still live");
-        await videos.live.recorded(video, { duration: 10, size: 1, input: { width: 320, height: 180 }, scheduledDeletion: null });
-        assert.deepEqual(await downloads.create(ACCOUNT, video, "default"), [{ type: "default", status: "inprogress", percentComplete: 0 }]);
+        await assert.rejects(
+          downloads.create(ACCOUNT, video, "default"),
+          (err: { kind?: string }) => err.kind === "notReady",
+          "it is still live",
+        );
+        await videos.live.recorded(video, {
+          duration: 10,
+          size: 1,
+          input: { width: 320, height: 180 },
+          scheduledDeletion: null,
+        });
+        assert.deepEqual(await downloads.create(ACCOUNT, video, "default"), [
+          { type: "default", status: "inprogress", percentComplete: 0 },
+        ]);
         await downloads.create(ACCOUNT, video, "audio");
         return video;
       };
-      const statusesOf = async (video: string) => Object.fromEntries((await downloads.list(ACCOUNT, video)).map(({ type, status }) => [type, status]));
+      const statusesOf = async (video: string) =>
+        Object.fromEntries((await downloads.list(ACCOUNT, video)).map(({ type, status }) => [type, status]));
       const kept = await recording("1");
       assert.deepEqual(assembled, [kept, kept]);
       const key = `stream/${kept}/source`;
@@ -111,7 +157,9 @@ export function downloadsConformance(engine: TestEngine): void {
 
     test("of a source that passes through has its pictures and its sound, to the octet", async (t) => {
       const { downloads, uid, settled, fileOf, path } = await setUp(t);
-      assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [{ type: "default", status: "inprogress", percentComplete: 0 }]);
+      assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [
+        { type: "default", status: "inprogress", percentComplete: 0 },
+      ]);
       downloads.start();
       assert.deepEqual(await settled(), { type: "default", status: "ready", percentComplete: 100 });
       const file = await fileOf("default");
@@ -128,8 +176,21 @@ export function downloadsConformance(engine: TestEngine): void {
       const file = await fileOf("default");
       await assertClean(file);
       assert.deepEqual(await shownAt(file), await shownAt(path));
-      const { streams, format } = JSON.parse((await runFfmpeg(["-show_entries", "stream=codec_name,start_time,nb_frames:format=duration", "-of", "json", file], "ffprobe")).toString()) as { streams: Record<string, string>[]; format: { duration: string } };
-      assert.deepEqual(streams.map(({ codec_name: codec, start_time: start, nb_frames: frames }) => [codec, Number(start), frames]), [["h264", 0, "300"], ["aac", 0, "469"]]);
+      const { streams, format } = JSON.parse(
+        (
+          await runFfmpeg(
+            ["-show_entries", "stream=codec_name,start_time,nb_frames:format=duration", "-of", "json", file],
+            "ffprobe",
+          )
+        ).toString(),
+      ) as { streams: Record<string, string>[]; format: { duration: string } };
+      assert.deepEqual(
+        streams.map(({ codec_name: codec, start_time: start, nb_frames: frames }) => [codec, Number(start), frames]),
+        [
+          ["h264", 0, "300"],
+          ["aac", 0, "469"],
+        ],
+      );
       assert.ok(Math.abs(Number(format.duration) - 10.01) < 0.05, format.duration);
     });
 
@@ -141,17 +202,32 @@ export function downloadsConformance(engine: TestEngine): void {
       const file = await fileOf("audio");
       await assertClean(file);
       assert.equal((await readFile(file)).toString("latin1", 8, 12), "M4A ");
-      assert.equal((await runFfmpeg(["-show_entries", "stream=codec_type", "-of", "csv=p=0", file], "ffprobe")).toString().trim(), "audio");
+      assert.equal(
+        (await runFfmpeg(["-show_entries", "stream=codec_type", "-of", "csv=p=0", file], "ffprobe")).toString().trim(),
+        "audio",
+      );
     });
 
     test("waits while the encoder has too much to do", async (t) => {
       let busy = 3;
       const world = await setUp(t, { passes: false });
       const segments = await ladderOf(async () => undefined);
-      const audioless: Pick<Segments, "get"> = { get: (...asked) => (busy-- > 0 ? Promise.reject(streamErrors.encoderBusy({ waiting: 9 })) : segments.get(...asked)) };
+      const audioless: Pick<Segments, "get"> = {
+        get: (...asked) =>
+          busy-- > 0 ? Promise.reject(streamErrors.encoderBusy({ waiting: 9 })) : segments.get(...asked),
+      };
       const { db, objects, jobs, videos, uid, create } = world;
       const silent = { get: videos.get, find: async (asked: string) => withoutSound(await videos.find(asked)) };
-      const downloads = create({ db, objects, jobs, videos: silent, segments: audioless, clock: { now: () => 0, sleep: async () => {} }, ids: randomIds, log: silentLog });
+      const downloads = create({
+        db,
+        objects,
+        jobs,
+        videos: silent,
+        segments: audioless,
+        clock: { now: () => 0, sleep: async () => {} },
+        ids: randomIds,
+        log: silentLog,
+      });
       await downloads.create(ACCOUNT, uid, "default");
       downloads.start();
       assert.equal((await world.settled()).status, "ready");
@@ -162,10 +238,15 @@ export function downloadsConformance(engine: TestEngine): void {
       await Promise.all([1, 2, 3].map(() => downloads.create(ACCOUNT, uid, "default")));
       downloads.start();
       await settled();
-      assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [{ type: "default", status: "ready", percentComplete: 100 }]);
+      assert.deepEqual(await downloads.create(ACCOUNT, uid, "default"), [
+        { type: "default", status: "ready", percentComplete: 100 },
+      ]);
       assert.equal(await objectsOf(), 1);
       await downloads.create(ACCOUNT, uid, "audio");
-      assert.deepEqual((await downloads.list(ACCOUNT, uid)).map(({ type }) => type), ["default", "audio"]);
+      assert.deepEqual(
+        (await downloads.list(ACCOUNT, uid)).map(({ type }) => type),
+        ["default", "audio"],
+      );
     });
 
     test("that is deleted is gone, and can be made again", async (t) => {
@@ -186,7 +267,16 @@ export function downloadsConformance(engine: TestEngine): void {
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
       const slow: Pick<Segments, "get"> = { get: async (...asked) => (begin(), await mayEnd, segments.get(...asked)) };
-      const downloads = create({ db, objects, jobs, videos, segments: slow, clock: systemClock, ids: randomIds, log: silentLog });
+      const downloads = create({
+        db,
+        objects,
+        jobs,
+        videos,
+        segments: slow,
+        clock: systemClock,
+        ids: randomIds,
+        log: silentLog,
+      });
       await downloads.create(ACCOUNT, uid, "default");
       downloads.start();
       await begun;
@@ -199,8 +289,21 @@ export function downloadsConformance(engine: TestEngine): void {
     test("that cannot be made is an error, and is tried anew when it is asked for again", async (t) => {
       const { create, db, objects, jobs, videos, uid, settled, segments } = await setUp(t, { passes: false });
       let broken = true;
-      const sometimes: Pick<Segments, "get"> = { get: (...asked) => (broken ? Promise.reject(streamErrors.encodingFailed({ reason: "no" })) : segments.get(...asked)) };
-      const downloads = create({ db, objects, jobs, videos, segments: sometimes, clock: systemClock, ids: randomIds, log: silentLog, backoff: () => 0 });
+      const sometimes: Pick<Segments, "get"> = {
+        get: (...asked) =>
+          broken ? Promise.reject(streamErrors.encodingFailed({ reason: "no" })) : segments.get(...asked),
+      };
+      const downloads = create({
+        db,
+        objects,
+        jobs,
+        videos,
+        segments: sometimes,
+        clock: systemClock,
+        ids: randomIds,
+        log: silentLog,
+        backoff: () => 0,
+      });
       await downloads.create(ACCOUNT, uid, "default");
       downloads.start();
       assert.equal((await settled()).status, "error");
@@ -212,8 +315,20 @@ export function downloadsConformance(engine: TestEngine): void {
 
   test("a download of a video that nobody can watch yet is refused; so is one of sound that is not there", async (t) => {
     const create = closing(t);
-    const { videos, objects, jobs, db } = await openVideos(t, await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]));
-    const downloads = create({ db, objects, jobs, videos, segments: { get: async () => undefined }, clock: systemClock, ids: randomIds, log: silentLog });
+    const { videos, objects, jobs, db } = await openVideos(
+      t,
+      await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]),
+    );
+    const downloads = create({
+      db,
+      objects,
+      jobs,
+      videos,
+      segments: { get: async () => undefined },
+      clock: systemClock,
+      ids: randomIds,
+      log: silentLog,
+    });
     const { uid } = await videos.create(ACCOUNT, {});
     await assert.rejects(downloads.create(ACCOUNT, uid, "default"), /not ready/);
     await assert.rejects(downloads.create("b".repeat(32), uid, "default"), /Not Found/);
@@ -225,10 +340,22 @@ export function downloadsConformance(engine: TestEngine): void {
 
   test("a row that nobody works at any more is taken up again", async (t) => {
     const create = closing(t);
-    const { videos, objects, jobs, db, clock } = await openVideos(t, await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]));
+    const { videos, objects, jobs, db, clock } = await openVideos(
+      t,
+      await engine.open(t, [...videosTestMigrations, ...downloadsMigrations]),
+    );
     const asked: string[] = [];
     const counted = { ...jobs, enqueue: async (kind: string) => (asked.push(kind), "gone") };
-    const downloads = create({ db, objects, jobs: counted, videos, segments: { get: async () => undefined }, clock, ids: randomIds, log: silentLog });
+    const downloads = create({
+      db,
+      objects,
+      jobs: counted,
+      videos,
+      segments: { get: async () => undefined },
+      clock,
+      ids: randomIds,
+      log: silentLog,
+    });
     const { uid } = await videos.create(ACCOUNT, {});
     await videos.uploaded(uid, { key: `stream/${uid}/source`, size: 1 });
     await videos.modelled(uid, testModel());
@@ -242,7 +369,10 @@ export function downloadsConformance(engine: TestEngine): void {
   });
 }
 
-const passing = (video: Video): Video => ({ ...video, model: { ...video.model!, video: { ...video.model!.video!, passthrough: true } } });
+const passing = (video: Video): Video => ({
+  ...video,
+  model: { ...video.model!, video: { ...video.model!.video!, passthrough: true } },
+});
 const withoutSound = (video: Video | undefined): Video | undefined => {
   if (video === undefined) return undefined;
   const { audio: _, ...model } = video.model!;
@@ -250,27 +380,47 @@ const withoutSound = (video: Video | undefined): Video | undefined => {
 };
 
 /** Renditions as they are encoded: negative shifts, no edit list, one fragment in a segment. */
-async function ladderOf(audio: (video: Video, n: number | "init") => Promise<SegmentBytes | undefined>): Promise<Pick<Segments, "get">> {
+async function ladderOf(
+  audio: (video: Video, n: number | "init") => Promise<SegmentBytes | undefined>,
+): Promise<Pick<Segments, "get">> {
   if (needsFfmpeg.skip !== false) return { get: async () => undefined };
-  const fragments = ["-video_track_timescale", "90000", "-movflags", "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer"];
+  const fragments = [
+    "-video_track_timescale",
+    "90000",
+    "-movflags",
+    "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer",
+  ];
   const bytes = await readFile(await clip({ ...SOURCE, audio: false, keyframeSeconds: 4, output: fragments }));
   const parts: Buffer[] = [];
-  for (let at = 0, from = 0; at < bytes.length; ) {
+  for (let at = 0, from = 0; at < bytes.length;) {
     at += bytes.readUInt32BE(at);
     const next = bytes.toString("latin1", at + 4, at + 8);
     if (next === "moof" || at >= bytes.length) parts.push(bytes.subarray(from, (from = at)));
   }
   return {
     async get(video, rendition, n) {
-      const found = rendition === "audio" ? await audio(video, n) : rendition === "360p" ? parts[n === "init" ? 0 : n + 1] : undefined;
+      const found =
+        rendition === "audio"
+          ? await audio(video, n)
+          : rendition === "360p"
+            ? parts[n === "init" ? 0 : n + 1]
+            : undefined;
       return (found instanceof Buffer ? bufferBytes(found) : found) as Awaited<ReturnType<Segments["get"]>>;
     },
   };
 }
 
 async function pictures(path: string): Promise<{ pts: number; size: string }[]> {
-  const said = await runFfmpeg(["-select_streams", "v:0", "-show_entries", "packet=pts_time,size", "-of", "csv=p=0", path], "ffprobe");
-  return said.toString().trim().split("\n").map((line) => line.split(",")).map(([pts, size]) => ({ pts: Math.round(Number(pts) * 1000) / 1000, size: size! }));
+  const said = await runFfmpeg(
+    ["-select_streams", "v:0", "-show_entries", "packet=pts_time,size", "-of", "csv=p=0", path],
+    "ffprobe",
+  );
+  return said
+    .toString()
+    .trim()
+    .split("\n")
+    .map((line) => line.split(","))
+    .map(([pts, size]) => ({ pts: Math.round(Number(pts) * 1000) / 1000, size: size! }));
 }
 
 const shownAt = async (path: string) => (await pictures(path)).map(({ pts }) => pts).sort((a, b) => a - b);
@@ -278,6 +428,7 @@ const shownAt = async (path: string) => (await pictures(path)).map(({ pts }) => 
 async function boxesOf(path: string): Promise<string[]> {
   const bytes = await readFile(path);
   const types: string[] = [];
-  for (let at = 0; at < bytes.length; at += bytes.readUInt32BE(at)) types.push(bytes.toString("latin1", at + 4, at + 8));
+  for (let at = 0; at < bytes.length; at += bytes.readUInt32BE(at))
+    types.push(bytes.toString("latin1", at + 4, at + 8));
   return types;
 }

@@ -4,6 +4,10 @@ import { promisify } from "node:util";
 
 /** Decodes all of it, and ffmpeg has nothing to remark: not an error, not a warning. */
 export async function assertClean(path: string): Promise<void> {
-  const { stderr } = await promisify(execFile)("ffmpeg", ["-hide_banner", "-nostdin", "-loglevel", "warning", "-i", path, "-f", "null", "-"], { timeout: 60_000 });
+  const { stderr } = await promisify(execFile)(
+    "ffmpeg",
+    ["-hide_banner", "-nostdin", "-loglevel", "warning", "-i", path, "-f", "null", "-"],
+    { timeout: 60_000 },
+  );
   assert.equal(stderr, "");
 }

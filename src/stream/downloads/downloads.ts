@@ -59,14 +59,20 @@ export function createDownloads(parts: DownloadsParts): Downloads {
   let worker: JobWorker | undefined;
 
   async function enqueue({ video_uid: uid, type, build }: DownloadRow): Promise<void> {
-    const job = await jobs.enqueue(DOWNLOAD_JOB, { uid, type, build } satisfies DownloadJob, { key: build, attempts: ATTEMPTS });
+    const job = await jobs.enqueue(DOWNLOAD_JOB, { uid, type, build } satisfies DownloadJob, {
+      key: build,
+      attempts: ATTEMPTS,
+    });
     await table.change({ video_uid: uid, type, build }, { job });
   }
 
-  const listOf = async ({ uid }: Video): Promise<Download[]> => (await table.of(uid)).map(({ type, status, percent }) => ({ type, status, percentComplete: percent }));
+  const listOf = async ({ uid }: Video): Promise<Download[]> =>
+    (await table.of(uid)).map(({ type, status, percent }) => ({ type, status, percentComplete: percent }));
 
-  const waitsForFile = ({ state, liveInput, model }: Video) => assemble !== undefined && state === "ready" && liveInput !== undefined && model === null;
-  const lacks = (type: DownloadType, { model }: Video) => type === "audio" && model !== null && model.audio === undefined;
+  const waitsForFile = ({ state, liveInput, model }: Video) =>
+    assemble !== undefined && state === "ready" && liveInput !== undefined && model === null;
+  const lacks = (type: DownloadType, { model }: Video) =>
+    type === "audio" && model !== null && model.audio === undefined;
 
   async function begin(row: DownloadRow, video: Video): Promise<void> {
     if (waitsForFile(video)) await assemble!(video.uid);
@@ -79,7 +85,17 @@ export function createDownloads(parts: DownloadsParts): Downloads {
       if (!video.readyToStream || (video.model === null && !waitsForFile(video))) throw notReady(video);
       if (lacks(type, video)) throw streamErrors.badParameter({ reason: "the video has no audio" });
       const now = clock.now();
-      const row: DownloadRow = { video_uid: uid, type, account_id: account, build: ids.hex(), status: "inprogress", percent: 0, job: "", created_at: now, modified_at: now };
+      const row: DownloadRow = {
+        video_uid: uid,
+        type,
+        account_id: account,
+        build: ids.hex(),
+        status: "inprogress",
+        percent: 0,
+        job: "",
+        created_at: now,
+        modified_at: now,
+      };
       await table.insert(row);
       const kept = await table.find(uid, type);
       if (kept?.status === "inprogress" && kept.job === "") await begin(kept, video);
@@ -94,7 +110,8 @@ export function createDownloads(parts: DownloadsParts): Downloads {
       const video = await videos.find(uid);
       for (const row of await table.of(uid)) {
         if (row.status !== "inprogress" || row.job !== "") continue;
-        if (video?.model == null || lacks(row.type, video)) await table.change(row, { status: "error", modified_at: clock.now() });
+        if (video?.model == null || lacks(row.type, video))
+          await table.change(row, { status: "error", modified_at: clock.now() });
         else await enqueue(row);
       }
     },
@@ -111,7 +128,11 @@ export function createDownloads(parts: DownloadsParts): Downloads {
     },
     delivery: downloadRoutes({ table, objects }),
     start() {
-      worker ??= jobs.work(DOWNLOAD_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS, ...(backoff && { backoff }) }, createMaker({ ...parts, table, log }));
+      worker ??= jobs.work(
+        DOWNLOAD_JOB,
+        { concurrency: AT_ONCE, leaseMs: LEASE_MS, ...(backoff && { backoff }) },
+        createMaker({ ...parts, table, log }),
+      );
     },
     async close() {
       await worker?.stop();

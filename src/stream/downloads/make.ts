@@ -34,7 +34,8 @@ const NOTE_MS = 1000;
 /** What is known when all heads have been seen; the rest is copying. */
 const SEEN_PERCENT = 50;
 
-export const downloadKey = (uid: string, type: DownloadType, build: string): string => `stream/${uid}/downloads/${build}-${downloadName[type]}`;
+export const downloadKey = (uid: string, type: DownloadType, build: string): string =>
+  `stream/${uid}/downloads/${build}-${downloadName[type]}`;
 
 /** Does the job `stream.download`: makes the file, and tells how far it has come. */
 export function createMaker(parts: MakeParts) {
@@ -48,14 +49,20 @@ export function createMaker(parts: MakeParts) {
     const note = createNotes(table, row, clock);
     try {
       const renditions = await chooseRenditions(video, video.model, type, parts);
-      if (renditions.length === 0) throw streamErrors.encodingFailed({ reason: `there is nothing in the video for a download of type ${type}` });
-      const open = (rendition: RenditionSource, segment: number | "init") => patiently(rendition, segment, { clock, signal });
+      if (renditions.length === 0)
+        throw streamErrors.encodingFailed({ reason: `there is nothing in the video for a download of type ${type}` });
+      const open = (rendition: RenditionSource, segment: number | "init") =>
+        patiently(rendition, segment, { clock, signal });
       const kind = type === "audio" ? "M4A " : "isom";
       const file = await muxFile({ renditions, kind, open, signal, onSeen: (share) => note(share * SEEN_PERCENT) });
       const key = downloadKey(uid, type, build);
-      await objects.put(key, file.body((share) => note(SEEN_PERCENT + share * (100 - SEEN_PERCENT))));
+      await objects.put(
+        key,
+        file.body((share) => note(SEEN_PERCENT + share * (100 - SEEN_PERCENT))),
+      );
       // Deleted meanwhile, by itself or with its video: then what was made is nobody's.
-      if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() }))) await objects.delete([key]);
+      if (!(await table.change(row, { status: "ready", percent: 100, modified_at: clock.now() })))
+        await objects.delete([key]);
     } catch (err) {
       if (signal.aborted || attempt < ATTEMPTS) throw err;
       log.warn({ err, video: uid, type }, `a download could not be made: ${messageOf(err)}`);
@@ -65,11 +72,16 @@ export function createMaker(parts: MakeParts) {
 }
 
 /** Waits as long as the encoder has too much to do. */
-async function patiently(rendition: RenditionSource, segment: number | "init", { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<SegmentBytes> {
+async function patiently(
+  rendition: RenditionSource,
+  segment: number | "init",
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<SegmentBytes> {
   for (let tries = 1; ; tries++) {
     try {
       const bytes = await rendition.open(segment, signal);
-      if (bytes === undefined) throw streamErrors.encodingFailed({ reason: `there is no segment ${segment} of ${rendition.name}` });
+      if (bytes === undefined)
+        throw streamErrors.encodingFailed({ reason: `there is no segment ${segment} of ${rendition.name}` });
       return bytes;
     } catch (err) {
       if (!(err instanceof UserError && err.kind === "encoderBusy") || tries >= PATIENCE) throw err;
@@ -86,6 +98,9 @@ function createNotes(table: DownloadsTable, row: DownloadRow, clock: Clock) {
     if (writing || clock.now() < next) return;
     writing = true;
     next = clock.now() + NOTE_MS;
-    table.change(row, { percent: Math.min(99, Math.floor(percent)), modified_at: clock.now() }).catch(() => {}).finally(() => (writing = false));
+    table
+      .change(row, { percent: Math.min(99, Math.floor(percent)), modified_at: clock.now() })
+      .catch(() => {})
+      .finally(() => (writing = false));
   };
 }

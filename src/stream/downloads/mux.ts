@@ -1,5 +1,12 @@
 import { buffer } from "node:stream/consumers";
-import { createSampleLog, readFragments, readInit, writeMovie, type Chunk, type WrittenTrack } from "../../protocol/mp4/index.ts";
+import {
+  createSampleLog,
+  readFragments,
+  readInit,
+  writeMovie,
+  type Chunk,
+  type WrittenTrack,
+} from "../../protocol/mp4/index.ts";
 import type { SegmentBytes } from "../playback/port.ts";
 import type { RenditionSource } from "./rendition-source.ts";
 
@@ -58,7 +65,11 @@ export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOpt
     taken.push({ track, segment, size: bytes.size, ranges });
     onSeen?.(step / steps);
   }
-  const head = writeMovie(tracks.map(({ written }) => written), mediaBytes, kind);
+  const head = writeMovie(
+    tracks.map(({ written }) => written),
+    mediaBytes,
+    kind,
+  );
   const size = head.reduce((sum, { length }) => sum + length, mediaBytes);
 
   async function* body(onRead?: (share: number) => void) {
@@ -67,7 +78,8 @@ export async function muxFile({ renditions, kind, open, onSeen, signal }: MuxOpt
     for (const { track, segment, size, ranges } of taken) {
       signal.throwIfAborted();
       const bytes = await open(renditions[track]!, segment);
-      if (bytes.size !== size) throw new Error(`segment ${segment} of ${renditions[track]!.name} changed while it was written into a file`);
+      if (bytes.size !== size)
+        throw new Error(`segment ${segment} of ${renditions[track]!.name} changed while it was written into a file`);
       for (const { start, end } of ranges) yield* bytes.read({ start, end: end - 1 }) as AsyncIterable<Buffer>;
       onRead?.(++done / taken.length);
     }
@@ -85,7 +97,8 @@ async function openTrack(rendition: RenditionSource, id: number, open: MuxOption
 
 /** The track that has come least far, of those that have more. */
 function earliest(tracks: readonly Track[]): number {
-  const secondsOf = ({ written: { header, samples }, next, count }: Track) => (next === count ? Infinity : samples.end / header.timescale);
+  const secondsOf = ({ written: { header, samples }, next, count }: Track) =>
+    next === count ? Infinity : samples.end / header.timescale;
   return tracks.reduce((least, track, i) => (secondsOf(track) < secondsOf(tracks[least]!) ? i : least), 0);
 }
 
@@ -96,11 +109,20 @@ async function takeSamples(bytes: SegmentBytes, { written }: Track) {
   const { delay = 0 } = written.header;
   for (const fragment of fragments) {
     // Remove the shift that the initialisation segment's edit list cancels: the file gets its own edit list.
-    written.samples.add(delay === 0 ? fragment : { ...fragment, shifts: fragment.shifts.map((shift) => shift - delay) });
+    written.samples.add(
+      delay === 0 ? fragment : { ...fragment, shifts: fragment.shifts.map((shift) => shift - delay) },
+    );
     count += fragment.count;
     octets += fragment.dataSize;
   }
-  return { count, octets, ranges: fragments.filter(({ dataSize }) => dataSize > 0).map(({ dataStart, dataSize }) => ({ start: dataStart, end: dataStart + dataSize })) };
+  return {
+    count,
+    octets,
+    ranges: fragments
+      .filter(({ dataSize }) => dataSize > 0)
+      .map(({ dataStart, dataSize }) => ({ start: dataStart, end: dataStart + dataSize })),
+  };
 }
 
-const readSome = async (bytes: SegmentBytes, start: number, length: number): Promise<Buffer> => buffer(bytes.read({ start, end: Math.min(start + length, bytes.size) - 1 }));
+const readSome = async (bytes: SegmentBytes, start: number, length: number): Promise<Buffer> =>
+  buffer(bytes.read({ start, end: Math.min(start + length, bytes.size) - 1 }));

@@ -21,10 +21,23 @@ interface Rooms {
  * What a download is made of: the source itself where it is a rendition, for nothing is better; else the largest H.264 of the ladder, whose
  * missing segments are encoded now. Empty: the video has no such thing.
  */
-export async function chooseRenditions(video: Video, model: MediaModel, type: DownloadType, rooms: Rooms): Promise<RenditionSource[]> {
+export async function chooseRenditions(
+  video: Video,
+  model: MediaModel,
+  type: DownloadType,
+  rooms: Rooms,
+): Promise<RenditionSource[]> {
   const offered = model.video === undefined ? undefined : await rooms.source?.of(video);
-  const encoded = (name: string): RenditionSource => ({ name, count: model.segments.count, open: (segment, signal) => rooms.segments.get(video, name, segment, { signal }) });
-  const passed = (track: "video" | "audio", count: number): RenditionSource => ({ name: `source ${track}`, count, open: (segment) => rooms.source!.segment(video, track, segment) });
+  const encoded = (name: string): RenditionSource => ({
+    name,
+    count: model.segments.count,
+    open: (segment, signal) => rooms.segments.get(video, name, segment, { signal }),
+  });
+  const passed = (track: "video" | "audio", count: number): RenditionSource => ({
+    name: `source ${track}`,
+    count,
+    open: (segment) => rooms.source!.segment(video, track, segment),
+  });
   const best = model.ladder.findLast(({ codec }) => codec === "h264") ?? model.ladder.at(-1);
   const chosen: RenditionSource[] = [];
   if (type === "default" && offered !== undefined) chosen.push(passed("video", offered.video.segments.length));

@@ -15,7 +15,8 @@ export function createAdtsReader(): AdtsReader {
       const frames: Buffer[] = [];
       let at = 0;
       while (at + SHORT_HEADER <= bytes.length) {
-        if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0) throw new Error("the encoder wrote something else than frames of AAC");
+        if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xf6) !== 0xf0)
+          throw new Error("the encoder wrote something else than frames of AAC");
         // Thirteen bits across three octets.
         const length = ((bytes[at + 3]! & 3) << 11) | (bytes[at + 4]! << 3) | (bytes[at + 5]! >> 5);
         const header = (bytes[at + 1]! & 1) === 1 ? SHORT_HEADER : LONG_HEADER;

@@ -9,12 +9,22 @@ export function audioSegment(grid: SegmentGrid, n: number, frames: readonly Buff
   const { first, count } = audioFrames(grid, n);
   if (frames.length !== count) throw new Error(`audio segment ${n} got ${frames.length} frames where ${count} belong`);
   const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME, size: length, shift: 0, sync: true }));
-  return Buffer.concat([writeFragment({ track: TRACK, sequence: n + 1, time: first * AUDIO_FRAME, samples }), ...frames]);
+  return Buffer.concat([
+    writeFragment({ track: TRACK, sequence: n + 1, time: first * AUDIO_FRAME, samples }),
+    ...frames,
+  ]);
 }
 
 /** The same for every audio rendition there is. */
 export function audioInit(): Buffer {
-  return writeInit({ id: TRACK, handler: "soun", timescale: AUDIO_RATE, width: 0, height: 0, description: description() });
+  return writeInit({
+    id: TRACK,
+    handler: "soun",
+    timescale: AUDIO_RATE,
+    width: 0,
+    height: 0,
+    description: description(),
+  });
 }
 
 /** ISO 14496-12 12.2.3 and 14496-14 5.6: AAC-LC, 48 kHz, stereo. */

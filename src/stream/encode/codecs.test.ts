@@ -4,7 +4,14 @@ import type { Fraction, MediaModel, VideoRendition } from "../model.ts";
 import { renditionRate, ticksOf, timescaleOf, videoCodecs } from "./codecs.ts";
 
 const model = (num: number, den = 1) => ({ segments: { fps: { num, den } as Fraction } }) as MediaModel;
-const rung = (width: number, height: number, bitrate: number, more: Partial<VideoRendition> = {}): VideoRendition => ({ name: `${height}p`, codec: "h264", width, height, bitrate, ...more });
+const rung = (width: number, height: number, bitrate: number, more: Partial<VideoRendition> = {}): VideoRendition => ({
+  name: `${height}p`,
+  codec: "h264",
+  width,
+  height,
+  bitrate,
+  ...more,
+});
 
 test("H.264 levels are the lowest that hold size, rate and bits", () => {
   assert.equal(videoCodecs(rung(426, 240, 400_000), model(30)), "avc1.64001e");
@@ -29,7 +36,16 @@ test("a halved rendition has half the rate, and the level of that", () => {
 });
 
 test("all renditions of a video have the same timescale, and frames last a whole number of ticks", () => {
-  for (const [num, den] of [[30, 1], [50, 1], [60, 1], [24_000, 1001], [30_000, 1001], [60_000, 1001], [120, 1], [7, 2]] as const) {
+  for (const [num, den] of [
+    [30, 1],
+    [50, 1],
+    [60, 1],
+    [24_000, 1001],
+    [30_000, 1001],
+    [60_000, 1001],
+    [120, 1],
+    [7, 2],
+  ] as const) {
     const video = { ...model(num, den), editLists: true as const };
     const [full, halved] = [{}, { halved: true as const }];
     assert.equal(timescaleOf(full, video), timescaleOf(halved, video), `${num}/${den}`);

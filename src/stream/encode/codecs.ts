@@ -14,21 +14,30 @@ export const videoCodecs = (rendition: VideoRendition, model: MediaModel): strin
 export const AUDIO_CODECS = "mp4a.40.2";
 
 /** Frames a second of this rendition. */
-export const renditionRate = ({ halved }: Pick<VideoRendition, "halved">, { segments: { fps } }: Pick<MediaModel, "segments">): Fraction =>
+export const renditionRate = (
+  { halved }: Pick<VideoRendition, "halved">,
+  { segments: { fps } }: Pick<MediaModel, "segments">,
+): Fraction =>
   halved === true ? (fps.num % 2 === 0 ? { num: fps.num / 2, den: fps.den } : { num: fps.num, den: fps.den * 2 }) : fps;
 
 /**
  * Ticks per second of the video tracks of a rendition; each frame lasts a whole number of them. All renditions of a video share one timescale:
  * hls.js computes its timestamp offset anew for every segment whose timescale differs from the first one's, and leaves gaps.
  */
-export function timescaleOf(rendition: Pick<VideoRendition, "halved">, model: Pick<MediaModel, "segments" | "editLists">): number {
+export function timescaleOf(
+  rendition: Pick<VideoRendition, "halved">,
+  model: Pick<MediaModel, "segments" | "editLists">,
+): number {
   // Stored segments of earlier versions have a timescale of their own where the frame rate is halved.
   const { num, den } = model.editLists === true ? model.segments.fps : renditionRate(rendition, model);
   return (90_000 * den) % num === 0 ? 90_000 : num * Math.ceil(10_000 / num);
 }
 
 /** Duration of one frame of this rendition, in ticks of its timescale. */
-export function ticksOf(rendition: Pick<VideoRendition, "halved">, model: Pick<MediaModel, "segments" | "editLists">): number {
+export function ticksOf(
+  rendition: Pick<VideoRendition, "halved">,
+  model: Pick<MediaModel, "segments" | "editLists">,
+): number {
   const { num, den } = renditionRate(rendition, model);
   return (timescaleOf(rendition, model) * den) / num;
 }
@@ -44,7 +53,11 @@ const LEAST_LEVELS = { h264: 30, hevc: 90, av1: 4 };
 
 /** The lowest level, at least `least`, that allows a rendition's resolution, frame rate and bitrate. */
 export function lowestLevel({ codec, ...asked }: Asked & Pick<VideoRendition, "codec">, least = 0): number {
-  return codec === "hevc" ? hevcLevel(asked, least) : codec === "av1" ? av1Level(asked, least) : h264Level(asked, least);
+  return codec === "hevc"
+    ? hevcLevel(asked, least)
+    : codec === "av1"
+      ? av1Level(asked, least)
+      : h264Level(asked, least);
 }
 
 interface Asked {
@@ -56,7 +69,14 @@ interface Asked {
 }
 
 /** ITU-T H.264 Table A-1: macroblocks a second, of a frame, of the decoded picture buffer; kbit/s and kbit of High profile (times 1.25). */
-const H264_LEVELS: readonly (readonly [level: number, perSecond: number, frame: number, buffer: number, rate: number, cpb: number])[] = [
+const H264_LEVELS: readonly (readonly [
+  level: number,
+  perSecond: number,
+  frame: number,
+  buffer: number,
+  rate: number,
+  cpb: number,
+])[] = [
   [10, 1485, 99, 396, 80, 218.75],
   [11, 3000, 396, 900, 240, 625],
   [12, 6000, 396, 2376, 480, 1250],
@@ -84,10 +104,17 @@ const H264_KEPT = 4;
 function h264Level({ width, height, rate, bitrate }: Asked, least: number): number {
   const [columns, rows] = [Math.ceil(width / 16), Math.ceil(height / 16)];
   const size = columns * rows;
-  const fits = H264_LEVELS.find(([level, perSecond, frame, buffer, kilobits, cpb]) =>
-    level >= least &&
-    // A.3.1 f, g: neither side may be longer than the root of eight frames.
-    size <= frame && Math.max(columns, rows) <= Math.sqrt(8 * frame) && size * rate <= perSecond && size * H264_KEPT <= buffer && bitrate <= kilobits * 1000 && 2 * bitrate <= cpb * 1000);
+  const fits = H264_LEVELS.find(
+    ([level, perSecond, frame, buffer, kilobits, cpb]) =>
+      level >= least &&
+      // A.3.1 f, g: neither side may be longer than the root of eight frames.
+      size <= frame &&
+      Math.max(columns, rows) <= Math.sqrt(8 * frame) &&
+      size * rate <= perSecond &&
+      size * H264_KEPT <= buffer &&
+      bitrate <= kilobits * 1000 &&
+      2 * bitrate <= cpb * 1000,
+  );
   return (fits ?? H264_LEVELS.at(-1)!)[0];
 }
 
@@ -111,12 +138,26 @@ const HEVC_LEVELS: readonly (readonly [level: number, picture: number, perSecond
 function hevcLevel({ width, height, rate, bitrate }: Asked, least: number): number {
   // Coding units are whole.
   const size = Math.ceil(width / 8) * 8 * Math.ceil(height / 8) * 8;
-  const fits = HEVC_LEVELS.find(([level, picture, perSecond, kilobits]) => level >= least && size <= picture && Math.max(width, height) <= Math.sqrt(8 * picture) && size * rate <= perSecond && 2 * bitrate <= kilobits * 1000);
+  const fits = HEVC_LEVELS.find(
+    ([level, picture, perSecond, kilobits]) =>
+      level >= least &&
+      size <= picture &&
+      Math.max(width, height) <= Math.sqrt(8 * picture) &&
+      size * rate <= perSecond &&
+      2 * bitrate <= kilobits * 1000,
+  );
   return (fits ?? HEVC_LEVELS.at(-1)!)[0];
 }
 
 /** AV1 A.3: luma samples of a picture, sides, displayed samples a second; kbit/s of the main tier. */
-const AV1_LEVELS: readonly (readonly [index: number, picture: number, width: number, height: number, perSecond: number, rate: number])[] = [
+const AV1_LEVELS: readonly (readonly [
+  index: number,
+  picture: number,
+  width: number,
+  height: number,
+  perSecond: number,
+  rate: number,
+])[] = [
   [0, 147_456, 2048, 1152, 4_423_680, 1500],
   [1, 278_784, 2816, 1584, 8_363_520, 3000],
   [4, 665_856, 4352, 2448, 19_975_680, 6000],
@@ -133,6 +174,14 @@ const AV1_LEVELS: readonly (readonly [index: number, picture: number, width: num
 
 function av1Level({ width, height, rate, bitrate }: Asked, least: number): number {
   const size = width * height;
-  const fits = AV1_LEVELS.find(([index, picture, widest, highest, perSecond, kilobits]) => index >= least && size <= picture && width <= widest && height <= highest && size * rate <= perSecond && bitrate <= kilobits * 1000);
+  const fits = AV1_LEVELS.find(
+    ([index, picture, widest, highest, perSecond, kilobits]) =>
+      index >= least &&
+      size <= picture &&
+      width <= widest &&
+      height <= highest &&
+      size * rate <= perSecond &&
+      bitrate <= kilobits * 1000,
+  );
   return (fits ?? AV1_LEVELS.at(-1)!)[0];
 }

@@ -31,7 +31,15 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
       return real.ffmpeg(run);
     },
   });
-  const parts: SegmentsParts = { tools, objects, clock: systemClock, log: silentLog, concurrency: 2, scratch: join(folder, "scratch"), ...more };
+  const parts: SegmentsParts = {
+    tools,
+    objects,
+    clock: systemClock,
+    log: silentLog,
+    concurrency: 2,
+    scratch: join(folder, "scratch"),
+    ...more,
+  };
   const segments = createSegments(parts);
   t.after(async () => {
     await segments.close();
@@ -41,12 +49,20 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
 
   let next = 0;
   /** A video in the middle of its processing, made of this file. */
-  async function video(path: string, model: Omit<MediaModel, "version" | "source"> & { source?: Partial<MediaModel["source"]> }): Promise<Video> {
+  async function video(
+    path: string,
+    model: Omit<MediaModel, "version" | "source"> & { source?: Partial<MediaModel["source"]> },
+  ): Promise<Video> {
     const uid = (++next).toString(16).padStart(32, "0");
     const key = `stream/${uid}/source`;
     const bytes = await readFile(path);
     await objects.put(key, bytes);
-    return testVideo({ uid, state: "inprogress", sourceKey: key, model: { version: 1, ...model, source: { key, format: "mov", start: 0, size: bytes.length, ...model.source } } });
+    return testVideo({
+      uid,
+      state: "inprogress",
+      sourceKey: key,
+      model: { version: 1, ...model, source: { key, format: "mov", start: 0, size: bytes.length, ...model.source } },
+    });
   }
 
   async function bytesOf(of: Video, rendition: string, n: number | "init"): Promise<Buffer> {
@@ -70,7 +86,15 @@ export async function openEncoder(t: TestContext, { around = (tools) => tools, .
 }
 
 /** What a probe would say of a clip of test/support/media.ts. */
-export function modelOf({ seconds = 4, fps = { num: 30, den: 1 }, frames, size = [320, 180], ladder, audio = true, segmentSeconds = 4 }: {
+export function modelOf({
+  seconds = 4,
+  fps = { num: 30, den: 1 },
+  frames,
+  size = [320, 180],
+  ladder,
+  audio = true,
+  segmentSeconds = 4,
+}: {
   seconds?: number;
   fps?: { num: number; den: number };
   frames?: number;
@@ -86,27 +110,57 @@ export function modelOf({ seconds = 4, fps = { num: 30, den: 1 }, frames, size =
   const [width, height] = size;
   return {
     duration: seconds,
-    video: { stream: 0, codec: "h264", pixelFormat: "yuv420p", width, height, rotation: 0, interlaced: false, bitrate: 1_000_000, keyframeInterval: 2, passthrough: false },
+    video: {
+      stream: 0,
+      codec: "h264",
+      pixelFormat: "yuv420p",
+      width,
+      height,
+      rotation: 0,
+      interlaced: false,
+      bitrate: 1_000_000,
+      keyframeInterval: 2,
+      passthrough: false,
+    },
     ...(audio && { audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true } }),
     segments: { fps, framesPerSegment, frames: count, count: Math.ceil(count / framesPerSegment) },
     ladder: ladder ?? [rung("180p", width, height)],
   };
 }
 
-export const rung = (name: string, width: number, height: number, more: Partial<VideoRendition> = {}): VideoRendition => ({ name, codec: "h264", width, height, bitrate: 2_000_000, ...more });
+export const rung = (
+  name: string,
+  width: number,
+  height: number,
+  more: Partial<VideoRendition> = {},
+): VideoRendition => ({ name, codec: "h264", width, height, bitrate: 2_000_000, ...more });
 
 /**
  * Likeness of two films, picture by picture, as PSNR in dB; the second is brought to the size and rate of the first by the filter given. Rejects when
  * one has more pictures than the other.
  */
-export async function likeness(path: string, source: string, { filter = "null", size = [320, 180], sourceArgs = [] }: { filter?: string; size?: [number, number]; sourceArgs?: string[] } = {}): Promise<number[]> {
-  const [a, b] = await Promise.all([pictures(path, ["-vf", `scale=${size.join(":")},format=gray`]), pictures(source, ["-vf", `${filter},scale=${size.join(":")}:flags=bicubic,format=gray`, ...sourceArgs])]);
+export async function likeness(
+  path: string,
+  source: string,
+  {
+    filter = "null",
+    size = [320, 180],
+    sourceArgs = [],
+  }: { filter?: string; size?: [number, number]; sourceArgs?: string[] } = {},
+): Promise<number[]> {
+  const [a, b] = await Promise.all([
+    pictures(path, ["-vf", `scale=${size.join(":")},format=gray`]),
+    pictures(source, ["-vf", `${filter},scale=${size.join(":")}:flags=bicubic,format=gray`, ...sourceArgs]),
+  ]);
   const octets = size[0] * size[1];
   if (a.length !== b.length) throw new Error(`${a.length / octets} pictures were made of ${b.length / octets}`);
-  return Array.from({ length: a.length / octets }, (_, i) => psnr(a.subarray(i * octets, (i + 1) * octets), b.subarray(i * octets, (i + 1) * octets)));
+  return Array.from({ length: a.length / octets }, (_, i) =>
+    psnr(a.subarray(i * octets, (i + 1) * octets), b.subarray(i * octets, (i + 1) * octets)),
+  );
 }
 
-const pictures = (path: string, args: string[]) => runFfmpeg(["-i", path, "-map", "0:v:0", ...args, "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:1"]);
+const pictures = (path: string, args: string[]) =>
+  runFfmpeg(["-i", path, "-map", "0:v:0", ...args, "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:1"]);
 
 function psnr(a: Buffer, b: Buffer): number {
   let sum = 0;
@@ -116,7 +170,19 @@ function psnr(a: Buffer, b: Buffer): number {
 
 /** Sound as samples from -1 to 1, of the first channel. */
 export async function samples(path: string, args: string[] = []): Promise<Float32Array> {
-  const raw = await runFfmpeg(["-i", path, "-map", "0:a:0", ...args, "-ac", "1", "-ar", "48000", "-f", "f32le", "pipe:1"]);
+  const raw = await runFfmpeg([
+    "-i",
+    path,
+    "-map",
+    "0:a:0",
+    ...args,
+    "-ac",
+    "1",
+    "-ar",
+    "48000",
+    "-f",
+    "f32le",
+    "pipe:1",
+  ]);
   return new Float32Array(raw.buffer, raw.byteOffset, Math.floor(raw.length / 4));
 }
-

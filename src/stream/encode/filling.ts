@@ -23,7 +23,12 @@ export interface Filling {
 }
 
 export function createFilling({ kept, maker }: { kept: Kept; maker: Maker }): Filling {
-  async function fillAudio(video: Video, rendition: string, segments: readonly number[], options: FillOptions): Promise<number> {
+  async function fillAudio(
+    video: Video,
+    rendition: string,
+    segments: readonly number[],
+    options: FillOptions,
+  ): Promise<number> {
     const missing = await kept.missing(video.uid, rendition, segments);
     for (const row of rows(missing)) await maker.sound(video, rendition, row, { urgency: "background", ...options });
     return missing.length;
@@ -34,14 +39,26 @@ export function createFilling({ kept, maker }: { kept: Kept; maker: Maker }): Fi
     async fill(video, segments, options) {
       const { ladder, audio } = video.model!;
       let count = audio === undefined ? 0 : await fillAudio(video, MAIN_AUDIO, segments, options);
-      const wanted = await Promise.all(ladder.map(async (rendition) => ({ rendition, segments: await kept.missing(video.uid, rendition.name, segments) })));
+      const wanted = await Promise.all(
+        ladder.map(async (rendition) => ({
+          rendition,
+          segments: await kept.missing(video.uid, rendition.name, segments),
+        })),
+      );
       const lacking = wanted.filter(({ segments: { length } }) => length > 0);
       if (lacking.length > 0) await maker.video(video, lacking, { urgency: "background", ...options });
-      for (const { segments: { length } } of lacking) count += length;
+      for (const {
+        segments: { length },
+      } of lacking)
+        count += length;
       return count;
     },
     async fillInits(video, { signal }) {
-      const opened = await Promise.all(video.model!.ladder.map(async (rendition) => ((await kept.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [])));
+      const opened = await Promise.all(
+        video.model!.ladder.map(async (rendition) =>
+          (await kept.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [],
+        ),
+      );
       const wanted = opened.flat();
       if (wanted.length > 0) await maker.video(video, wanted, { urgency: "soon", signal });
     },

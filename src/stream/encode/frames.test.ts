@@ -17,36 +17,67 @@ test("the measure tells a picture from its neighbour", needsFfmpeg, async () => 
   assert.ok(Math.max(...alike.slice(0, -1)) < ALIKE, `${Math.max(...alike.slice(0, -1))}`);
 });
 
-test("pictures of a 29.97 video, in any order of segments, are the source's, each in its place", needsFfmpeg, async (t) => {
-  const path = await clip(mediaClips.ntsc);
-  const { video, whole } = await openEncoder(t);
-  const of = await video(path, modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, frames: await countFrames(path) }));
-  assert.equal(of.model!.segments.count, 3);
-  assert.ok(least(await likeness(await whole(of, "180p", [2, 0, 1]), path)) > ALIKE);
-});
+test(
+  "pictures of a 29.97 video, in any order of segments, are the source's, each in its place",
+  needsFfmpeg,
+  async (t) => {
+    const path = await clip(mediaClips.ntsc);
+    const { video, whole } = await openEncoder(t);
+    const of = await video(
+      path,
+      modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, frames: await countFrames(path) }),
+    );
+    assert.equal(of.model!.segments.count, 3);
+    assert.ok(least(await likeness(await whole(of, "180p", [2, 0, 1]), path)) > ALIKE);
+  },
+);
 
-test("a ladder filled in two chunks, with something of it kept already, has the pictures of the source in every rung", needsFfmpeg, async (t) => {
-  const path = await clip(mediaClips.ntsc);
-  const { video, whole, segments, runs, bytesOf } = await openEncoder(t);
-  const ladder = [rung("90p", 160, 90), rung("136p", 242, 136), rung("180p", 320, 180)];
-  const of = await video(path, modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, frames: await countFrames(path), ladder, segmentSeconds: 1 }));
-  // Seeks of viewers left holes: another one in each rung.
-  const kept = await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]);
-  runs.length = 0;
-  const { signal } = new AbortController();
-  let made = 0;
-  const onKept = () => void made++;
-  const missing = await segments.fill(of, [5, 6, 7, 8, 9], { signal, onKept }) + await segments.fill(of, [0, 1, 2, 3, 4], { signal, onKept });
-  assert.equal(missing, made);
-  assert.equal(await segments.fill(of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { signal }), 0, "nothing is made twice");
-  for (const { name } of ladder) assert.ok(least(await likeness(await whole(of, name), path, { size: [160, 90] })) > ALIKE - 4, name);
-  assert.deepEqual(await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]), kept, "what was kept stays");
-});
+test(
+  "a ladder filled in two chunks, with something of it kept already, has the pictures of the source in every rung",
+  needsFfmpeg,
+  async (t) => {
+    const path = await clip(mediaClips.ntsc);
+    const { video, whole, segments, runs, bytesOf } = await openEncoder(t);
+    const ladder = [rung("90p", 160, 90), rung("136p", 242, 136), rung("180p", 320, 180)];
+    const of = await video(
+      path,
+      modelOf({
+        seconds: 10,
+        fps: { num: 30_000, den: 1001 },
+        frames: await countFrames(path),
+        ladder,
+        segmentSeconds: 1,
+      }),
+    );
+    // Seeks of viewers left holes: another one in each rung.
+    const kept = await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]);
+    runs.length = 0;
+    const { signal } = new AbortController();
+    let made = 0;
+    const onKept = () => void made++;
+    const missing =
+      (await segments.fill(of, [5, 6, 7, 8, 9], { signal, onKept })) +
+      (await segments.fill(of, [0, 1, 2, 3, 4], { signal, onKept }));
+    assert.equal(missing, made);
+    assert.equal(await segments.fill(of, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], { signal }), 0, "nothing is made twice");
+    for (const { name } of ladder)
+      assert.ok(least(await likeness(await whole(of, name), path, { size: [160, 90] })) > ALIKE - 4, name);
+    assert.deepEqual(
+      await Promise.all([bytesOf(of, "90p", 0), bytesOf(of, "136p", 3), bytesOf(of, "180p", 7)]),
+      kept,
+      "what was kept stays",
+    );
+  },
+);
 
 /** Where the pictures begin, from the first time stamp of all. */
 async function firstPicture(path: string): Promise<number> {
-  const ask = async (...entries: string[]) => Number((await runFfmpeg([...entries, "-of", "csv=p=0", path], "ffprobe")).toString().split(/[,\n]/)[0]);
-  return (await ask("-select_streams", "v", "-show_entries", "stream=start_time")) - (await ask("-show_entries", "format=start_time"));
+  const ask = async (...entries: string[]) =>
+    Number((await runFfmpeg([...entries, "-of", "csv=p=0", path], "ffprobe")).toString().split(/[,\n]/)[0]);
+  return (
+    (await ask("-select_streams", "v", "-show_entries", "stream=start_time")) -
+    (await ask("-show_entries", "format=start_time"))
+  );
 }
 
 interface Case {
@@ -63,51 +94,109 @@ interface Case {
 
 const cases: Record<string, Case> = {
   "60 frames a second, halved": {
-    recipe: mediaClips.sixty, model: { seconds: 5, fps: { num: 60, den: 1 }, ladder: [rung("180p", 320, 180, { halved: true }), rung("720p", 320, 180)], segmentSeconds: 2 },
+    recipe: mediaClips.sixty,
+    model: {
+      seconds: 5,
+      fps: { num: 60, den: 1 },
+      ladder: [rung("180p", 320, 180, { halved: true }), rung("720p", 320, 180)],
+      segmentSeconds: 2,
+    },
     filter: "framestep=2",
   },
-  "60 frames a second, whole": { recipe: mediaClips.sixty, model: { seconds: 5, fps: { num: 60, den: 1 }, segmentSeconds: 2 } },
-  "23.976": { recipe: { fps: "24000/1001" }, model: { seconds: 4, fps: { num: 24_000, den: 1001 }, frames: 96, segmentSeconds: 1 } },
+  "60 frames a second, whole": {
+    recipe: mediaClips.sixty,
+    model: { seconds: 5, fps: { num: 60, den: 1 }, segmentSeconds: 2 },
+  },
+  "23.976": {
+    recipe: { fps: "24000/1001" },
+    model: { seconds: 4, fps: { num: 24_000, den: 1001 }, frames: 96, segmentSeconds: 1 },
+  },
   "an odd number of pictures in the last segment, halved": {
-    recipe: { seconds: 3, fps: "50", output: ["-frames:v", "141"] }, model: { fps: { num: 50, den: 1 }, frames: 141, ladder: [rung("180p", 320, 180, { halved: true })], segmentSeconds: 1 }, filter: "framestep=2",
+    recipe: { seconds: 3, fps: "50", output: ["-frames:v", "141"] },
+    model: {
+      fps: { num: 50, den: 1 },
+      frames: 141,
+      ladder: [rung("180p", 320, 180, { halved: true })],
+      segmentSeconds: 1,
+    },
+    filter: "framestep=2",
   },
   "a rotated picture": { recipe: mediaClips.rotated, model: { size: [180, 320], segmentSeconds: 2 }, size: [180, 320] },
-  "an odd size": { recipe: { size: "321x181", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"] }, model: { segmentSeconds: 2 }, alike: 27 },
-  "Matroska, whose times are rounded to milliseconds": { recipe: { extension: "mkv", fps: "30000/1001" }, model: { fps: { num: 30_000, den: 1001 }, frames: 120, segmentSeconds: 1 }, source: { format: "matroska" } },
-  "key frames far apart": { recipe: { seconds: 8, keyframeSeconds: 8, video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "1000"] }, model: { seconds: 8, segmentSeconds: 2 } },
-  "a clip of the middle": {
-    recipe: mediaClips.ntsc, model: { fps: { num: 30_000, den: 1001 }, frames: 120, segmentSeconds: 1 }, source: { start: (77 * 1001) / 30_000 }, filter: "trim=start_frame=77:end_frame=197",
+  "an odd size": {
+    recipe: { size: "321x181", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"] },
+    model: { segmentSeconds: 2 },
+    alike: 27,
   },
-  "interlaced": {
-    recipe: { filter: "tinterlace=interleave_top,fieldorder=tff", fps: "50", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-flags", "+ilme+ildct"] },
+  "Matroska, whose times are rounded to milliseconds": {
+    recipe: { extension: "mkv", fps: "30000/1001" },
+    model: { fps: { num: 30_000, den: 1001 }, frames: 120, segmentSeconds: 1 },
+    source: { format: "matroska" },
+  },
+  "key frames far apart": {
+    recipe: {
+      seconds: 8,
+      keyframeSeconds: 8,
+      video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "1000"],
+    },
+    model: { seconds: 8, segmentSeconds: 2 },
+  },
+  "a clip of the middle": {
+    recipe: mediaClips.ntsc,
+    model: { fps: { num: 30_000, den: 1001 }, frames: 120, segmentSeconds: 1 },
+    source: { start: (77 * 1001) / 30_000 },
+    filter: "trim=start_frame=77:end_frame=197",
+  },
+  interlaced: {
+    recipe: {
+      filter: "tinterlace=interleave_top,fieldorder=tff",
+      fps: "50",
+      video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-flags", "+ilme+ildct"],
+    },
     model: { fps: { num: 25, den: 1 }, frames: 100, segmentSeconds: 2 },
-    change: (model) => ({ ...model, video: { ...model.video!, interlaced: true } }), filter: "bwdif=mode=send_frame:deint=interlaced", alike: 27,
+    change: (model) => ({ ...model, video: { ...model.video!, interlaced: true } }),
+    filter: "bwdif=mode=send_frame:deint=interlaced",
+    alike: 27,
   },
 };
 
-for (const [name, { recipe, model, change, source, filter, size, rendition = "180p", alike = ALIKE }] of Object.entries(cases)) {
+for (const [name, { recipe, model, change, source, filter, size, rendition = "180p", alike = ALIKE }] of Object.entries(
+  cases,
+)) {
   test(`the pictures are the source's: ${name}`, needsFfmpeg, async (t) => {
     const path = await clip(recipe);
     const { video, whole } = await openEncoder(t);
-    const of = await video(path, { ...(change ?? same)(modelOf({ audio: false, ...model })), source: { start: await firstPicture(path), ...source } });
+    const of = await video(path, {
+      ...(change ?? same)(modelOf({ audio: false, ...model })),
+      source: { start: await firstPicture(path), ...source },
+    });
     const backwards = Array.from({ length: of.model!.segments.count }, (_, n) => of.model!.segments.count - 1 - n);
-    const found = await likeness(await whole(of, rendition, backwards), path, { ...(filter !== undefined && { filter }), ...(size && { size }) });
+    const found = await likeness(await whole(of, rendition, backwards), path, {
+      ...(filter !== undefined && { filter }),
+      ...(size && { size }),
+    });
     assert.ok(least(found) > alike, `${found.map((db) => db.toFixed(0)).join(" ")}`);
   });
 }
 
-test("a transport stream, whose times begin at 1.4 s, is encoded whole from its copy in mp4", needsFfmpeg, async (t) => {
-  const path = await clip(mediaClips.transportStream);
-  const copy = `${path}.mezzanine.mp4`;
-  await runFfmpeg(["-i", path, "-map", "0", "-c", "copy", "-bsf:a", "aac_adtstoasc", "-copyts", copy]);
-  const { video, whole } = await openEncoder(t);
-  const of = await video(copy, { ...modelOf({ segmentSeconds: 1 }), source: { start: await firstPicture(copy) } });
-  assert.ok(least(await likeness(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
-});
+test(
+  "a transport stream, whose times begin at 1.4 s, is encoded whole from its copy in mp4",
+  needsFfmpeg,
+  async (t) => {
+    const path = await clip(mediaClips.transportStream);
+    const copy = `${path}.mezzanine.mp4`;
+    await runFfmpeg(["-i", path, "-map", "0", "-c", "copy", "-bsf:a", "aac_adtstoasc", "-copyts", copy]);
+    const { video, whole } = await openEncoder(t);
+    const of = await video(copy, { ...modelOf({ segmentSeconds: 1 }), source: { start: await firstPicture(copy) } });
+    assert.ok(least(await likeness(await whole(of, "180p", [3, 1, 0, 2]), path)) > ALIKE);
+  },
+);
 
 test("pictures of uneven length are held as long as they were, also across the seams", needsFfmpeg, async (t) => {
   // One picture stands from 1 s to 3.5 s: there is none in the third segment, nor in the second half second before it.
-  const path = await clip({ video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-fps_mode", "vfr"], filter: "select='lt(t,1.01)+gt(t,3.5)'" });
+  const path = await clip({
+    video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-fps_mode", "vfr"],
+    filter: "select='lt(t,1.01)+gt(t,3.5)'",
+  });
   const { video, whole } = await openEncoder(t);
   const of = await video(path, modelOf({ segmentSeconds: 1 }));
   const made = await whole(of, "180p", [2, 3, 1, 0]);
@@ -117,7 +206,20 @@ test("pictures of uneven length are held as long as they were, also across the s
 test("a source whose pictures begin late or end early stands still there", needsFfmpeg, async (t) => {
   const path = await clip({ seconds: 2, output: ["-output_ts_offset", "0"] });
   const { video, whole } = await openEncoder(t);
-  const late = await clip({ inputs: ["-itsoffset", "1.5", "-i", path, "-i", await clip({ seconds: 5, video: false, extension: "m4a" }), "-map", "0:v", "-map", "1:a"] });
+  const late = await clip({
+    inputs: [
+      "-itsoffset",
+      "1.5",
+      "-i",
+      path,
+      "-i",
+      await clip({ seconds: 5, video: false, extension: "m4a" }),
+      "-map",
+      "0:v",
+      "-map",
+      "1:a",
+    ],
+  });
   const of = await video(late, modelOf({ seconds: 5, segmentSeconds: 1 }));
   const made = await whole(of, "180p", [4, 0, 2, 1, 3]);
   assert.equal(await countFrames(made), 150);
@@ -135,23 +237,41 @@ test("initialisation segments do not depend on the run", needsFfmpeg, async (t) 
   await segments.fill(first, [0, 1, 2], { signal });
   await segments.fillInits(second, { signal });
   await segments.get(third, "90p", 2);
-  for (const name of ["90p", "180p"]) assert.deepEqual(await bytesOf(second, name, "init"), await bytesOf(first, name, "init"));
-  assert.deepEqual(await (await objects.open(`stream/${third.uid}/90p/init.mp4`))!.bytes(), await bytesOf(first, "90p", "init"));
+  for (const name of ["90p", "180p"])
+    assert.deepEqual(await bytesOf(second, name, "init"), await bytesOf(first, name, "init"));
+  assert.deepEqual(
+    await (await objects.open(`stream/${third.uid}/90p/init.mp4`))!.bytes(),
+    await bytesOf(first, "90p", "init"),
+  );
 });
 
-test("an edit list cancels the shift of composition offsets; videos of earlier versions have neither", needsFfmpeg, async (t) => {
-  const path = await clip(mediaClips.ntsc);
-  const { video, bytesOf } = await openEncoder(t);
-  const model = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, audio: false });
-  const offsetsOf = async (more: Partial<MediaModel>) => {
-    const of = await video(path, { ...model, ...more });
-    const bytes = await bytesOf(of, "180p", 0);
-    const [fragment] = await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);
-    return { delay: (await readInit(await bytesOf(of, "180p", "init"))).delay, time: fragment!.time, offsets: [...fragment!.shifts] };
-  };
-  const [now, before] = [await offsetsOf({ editLists: true }), await offsetsOf({})];
-  // Two frames of 3003 ticks: x264 uses B-frames as references (b-pyramid).
-  assert.deepEqual([now.delay, now.time, Math.min(...now.offsets)], [6006, 0, 0]);
-  assert.deepEqual([before.delay, before.time, Math.min(...before.offsets)], [undefined, 0, -6006]);
-  assert.deepEqual(now.offsets.map((offset) => offset - 6006), before.offsets);
-});
+test(
+  "an edit list cancels the shift of composition offsets; videos of earlier versions have neither",
+  needsFfmpeg,
+  async (t) => {
+    const path = await clip(mediaClips.ntsc);
+    const { video, bytesOf } = await openEncoder(t);
+    const model = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, audio: false });
+    const offsetsOf = async (more: Partial<MediaModel>) => {
+      const of = await video(path, { ...model, ...more });
+      const bytes = await bytesOf(of, "180p", 0);
+      const [fragment] = await readFragments(
+        async (start, length) => bytes.subarray(start, start + length),
+        bytes.length,
+      );
+      return {
+        delay: (await readInit(await bytesOf(of, "180p", "init"))).delay,
+        time: fragment!.time,
+        offsets: [...fragment!.shifts],
+      };
+    };
+    const [now, before] = [await offsetsOf({ editLists: true }), await offsetsOf({})];
+    // Two frames of 3003 ticks: x264 uses B-frames as references (b-pyramid).
+    assert.deepEqual([now.delay, now.time, Math.min(...now.offsets)], [6006, 0, 0]);
+    assert.deepEqual([before.delay, before.time, Math.min(...before.offsets)], [undefined, 0, -6006]);
+    assert.deepEqual(
+      now.offsets.map((offset) => offset - 6006),
+      before.offsets,
+    );
+  },
+);

@@ -12,13 +12,25 @@ const READ_BYTES = 1 << 20;
 const LOOK_EVERY_MS = 200;
 
 /** Reads files while another program writes them, until it is `done`, and then what is left. Rejects with what `take` throws. */
-export async function followFiles(files: readonly GrowingFile[], { clock, done }: { clock: Pick<Clock, "sleep">; done: Promise<unknown> }): Promise<void> {
+export async function followFiles(
+  files: readonly GrowingFile[],
+  { clock, done }: { clock: Pick<Clock, "sleep">; done: Promise<unknown> },
+): Promise<void> {
   const state = { ended: false };
-  const ended = done.then(() => {}, () => {}).finally(() => (state.ended = true));
+  const ended = done
+    .then(
+      () => {},
+      () => {},
+    )
+    .finally(() => (state.ended = true));
   await Promise.all(files.map((file) => follow(file, state, () => Promise.race([clock.sleep(LOOK_EVERY_MS), ended]))));
 }
 
-async function follow({ path, take }: GrowingFile, state: { readonly ended: boolean }, pause: () => Promise<void>): Promise<void> {
+async function follow(
+  { path, take }: GrowingFile,
+  state: { readonly ended: boolean },
+  pause: () => Promise<void>,
+): Promise<void> {
   let handle: FileHandle | undefined;
   let position = 0;
   const buffer = Buffer.alloc(READ_BYTES);

@@ -4,7 +4,10 @@ import { silentLog } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
 import { createKept, InitDiffers, VideoGone } from "./kept.ts";
 
-function keptIn({ isThere = async () => true, onPut = () => {} }: { isThere?: () => Promise<boolean>; onPut?: () => void } = {}) {
+function keptIn({
+  isThere = async () => true,
+  onPut = () => {},
+}: { isThere?: () => Promise<boolean>; onPut?: () => void } = {}) {
   const stored = new Map<string, Buffer>();
   const told: string[] = [];
   const objects = {
@@ -15,7 +18,16 @@ function keptIn({ isThere = async () => true, onPut = () => {} }: { isThere?: ()
     },
     delete: async (keys: string[]) => void keys.map((key) => stored.delete(key)),
   } as unknown as ObjectStore;
-  return { stored, told, kept: createKept({ objects, log: silentLog, isThere, onKept: (_, rendition, n) => void told.push(`${rendition} ${n}`) }) };
+  return {
+    stored,
+    told,
+    kept: createKept({
+      objects,
+      log: silentLog,
+      isThere,
+      onKept: (_, rendition, n) => void told.push(`${rendition} ${n}`),
+    }),
+  };
 }
 
 test("leaves no files of a video that is deleted while a segment is being written", async () => {
@@ -32,6 +44,12 @@ test("keeps the first segment written for a position, and rejects a different in
   await kept.keep("v", "360p", "init", Buffer.from("init"));
   await kept.keep("v", "360p", "init", Buffer.from("init"));
   await assert.rejects(kept.keep("v", "360p", "init", Buffer.from("other")), InitDiffers);
-  assert.deepEqual([[...stored.values()].map(String), told], [["first", "init"], ["360p 1", "360p 1", "360p init", "360p init"]]);
+  assert.deepEqual(
+    [[...stored.values()].map(String), told],
+    [
+      ["first", "init"],
+      ["360p 1", "360p 1", "360p init", "360p init"],
+    ],
+  );
   assert.deepEqual(await kept.missing("v", "360p", [0, 1, 2]), [0, 2]);
 });

@@ -62,7 +62,10 @@ export function createKept({ objects, log, isThere, onKept }: KeptParts): Kept {
       const before = await open(uid, rendition, n);
       if (before !== undefined) {
         if (n !== "init" || bytes.equals(await before.bytes())) return onKept(uid, rendition, n);
-        log.error({ video: uid, rendition }, "the encoder makes another initialisation segment than the one that is kept; was ffmpeg replaced while the video was encoded?");
+        log.error(
+          { video: uid, rendition },
+          "the encoder makes another initialisation segment than the one that is kept; was ffmpeg replaced while the video was encoded?",
+        );
         throw new InitDiffers(`the initialisation segment of ${rendition} differs from the one that is kept`);
       }
       await objects.put(key, bytes);

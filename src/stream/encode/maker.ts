@@ -41,11 +41,15 @@ const AUDIO_ROW = 3;
 
 export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
   const isAudio = (rendition: string) => rendition === MAIN_AUDIO || rendition.startsWith("audio-");
-  const added = (video: Video, rendition: string) => (rendition === MAIN_AUDIO ? Promise.resolve(undefined) : (audio?.find(video, rendition) ?? Promise.resolve(undefined)));
+  const added = (video: Video, rendition: string) =>
+    rendition === MAIN_AUDIO
+      ? Promise.resolve(undefined)
+      : (audio?.find(video, rendition) ?? Promise.resolve(undefined));
 
   async function soundOf(video: Video, rendition: string) {
     const { source, audio: track } = modelOf(video);
-    if (rendition === MAIN_AUDIO) return track && { key: source.key, format: source.format, stream: track.stream, start: source.start };
+    if (rendition === MAIN_AUDIO)
+      return track && { key: source.key, format: source.format, stream: track.stream, start: source.start };
     const other = await added(video, rendition);
     return other && { ...other, start: other.start ?? 0 };
   }
@@ -54,10 +58,17 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
     isAudio,
     async has(video, rendition, n) {
       if (video.model === null) return false;
-      const { segments: { count }, ladder, audio: track } = video.model;
+      const {
+        segments: { count },
+        ladder,
+        audio: track,
+      } = video.model;
       if (n !== "init" && (!Number.isSafeInteger(n) || n < 0 || n >= count)) return false;
       if (rendition === MAIN_AUDIO) return track !== undefined;
-      return ladder.some(({ name }) => name === rendition) || (isAudio(rendition) && (await added(video, rendition)) !== undefined);
+      return (
+        ladder.some(({ name }) => name === rendition) ||
+        (isAudio(rendition) && (await added(video, rendition)) !== undefined)
+      );
     },
     audioRow(video, segments) {
       const next = Math.max(...segments) + 1;
@@ -66,14 +77,19 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
     },
     async make({ video, rendition, wishes, urgency, control: { signal }, awaited }) {
       const segments = [...wishes].flatMap(({ n }) => (n === "init" ? [] : [n])).sort((a, b) => a - b);
-      if (isAudio(rendition)) return maker.sound(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
+      if (isAudio(rendition))
+        return maker.sound(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
       const rung = modelOf(video).ladder.find(({ name }) => name === rendition)!;
       return maker.video(video, [{ rendition: rung, segments }], { urgency, signal, awaited: awaited.signal });
     },
     async video(video, wanted, { urgency, signal, awaited, onKept }) {
       const { uid } = video;
       await runVideo(parts, {
-        model: modelOf(video), wanted, urgency, signal, ...(awaited && { awaited }),
+        model: modelOf(video),
+        wanted,
+        urgency,
+        signal,
+        ...(awaited && { awaited }),
         onInit: (rendition, bytes) => kept.keep(uid, rendition.name, "init", bytes),
         async onSegment(rendition, n, bytes) {
           await kept.keep(uid, rendition.name, n, bytes);
@@ -86,7 +102,12 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
       if (source === undefined) throw new VideoGone(`${video.uid} has no ${rendition} any more`);
       await kept.keep(video.uid, rendition, "init", audioInit());
       await runAudio(parts, {
-        model: modelOf(video), source, segments, urgency, signal, ...(awaited && { awaited }),
+        model: modelOf(video),
+        source,
+        segments,
+        urgency,
+        signal,
+        ...(awaited && { awaited }),
         async onSegment(n, bytes) {
           await kept.keep(video.uid, rendition, n, bytes);
           onKept?.();

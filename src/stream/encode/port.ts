@@ -11,11 +11,17 @@ export interface Segments {
    * `ahead` (default true): the next two are made as well, when nobody waits for anything.
    * Throws encoderBusy (503) when too many wait already, encodingFailed, mediaToolsMissing.
    */
-  get(video: Video, rendition: string, segment: number | "init", options?: { signal?: AbortSignal; ahead?: boolean }): Promise<ObjectHandle | undefined>;
+  get(
+    video: Video,
+    rendition: string,
+    segment: number | "init",
+    options?: { signal?: AbortSignal; ahead?: boolean },
+  ): Promise<ObjectHandle | undefined>;
   /** Whether it is stored already: nothing is encoded. */
   stored(video: Video, rendition: string, segment: number | "init"): Promise<ObjectHandle | undefined>;
   close(): Promise<void>;
 }
 
 /** Where a segment lies: `stream/<video>/<rendition>/<n>.m4s`. */
-export const segmentKey = (uid: string, rendition: string, segment: number | "init"): string => `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
+export const segmentKey = (uid: string, rendition: string, segment: number | "init"): string =>
+  `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;

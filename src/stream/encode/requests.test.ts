@@ -12,7 +12,8 @@ import { modelOf, openEncoder, rung } from "./encode.testing.ts";
 const ladder = [rung("90p", 160, 90), rung("180p", 320, 180)];
 const tenSeconds = () => clip(mediaClips.ntsc);
 const tenSegments = modelOf({ seconds: 10, fps: { num: 30_000, den: 1001 }, frames: 300, ladder, segmentSeconds: 1 });
-const isError = (kind: string, http: number) => (err: unknown) => err instanceof UserError && err.kind === kind && err.entry.http === http;
+const isError = (kind: string, http: number) => (err: unknown) =>
+  err instanceof UserError && err.kind === kind && err.entry.http === http;
 
 /** Lets every run wait at a gate, and tells of those that do. */
 function gated() {
@@ -27,7 +28,9 @@ function gated() {
         if (!open) {
           await new Promise<void>((go, fail) => {
             waiting.push({ run, go, fail });
-            run.signal?.addEventListener("abort", () => fail(new MediaRunError("aborted", "not wanted")), { once: true });
+            run.signal?.addEventListener("abort", () => fail(new MediaRunError("aborted", "not wanted")), {
+              once: true,
+            });
             for (const arrived of arrivals.splice(0)) arrived();
           });
         }
@@ -44,24 +47,33 @@ function gated() {
   };
 }
 
-test("five hundred viewers at once: few runs, none of them lost, and another video is not kept waiting by them", needsFfmpeg, async (t) => {
-  const { video, segments, runs } = await openEncoder(t);
-  const of = await video(await tenSeconds(), tenSegments);
-  const other = await video(await tenSeconds(), tenSegments);
-  const order: string[] = [];
-  const viewers = Array.from({ length: 500 }, (_, i) => segments.get(of, i % 2 === 0 ? "90p" : "180p", Math.floor(i / 2) % 10).then((handle) => (order.push("of"), handle)));
-  const one = segments.get(other, "90p", 5).then((handle) => (order.push("other"), handle));
-  for (const handle of await Promise.all([...viewers, one])) assert.ok(handle !== undefined && handle.size > 500);
-  // Twenty segments in rows of four, the one of the other, and what goes ahead.
-  assert.ok(runs.length <= 12, `${runs.length} runs`);
-  assert.ok(order.indexOf("other") < 400, "the other video had its turn among them");
-});
+test(
+  "five hundred viewers at once: few runs, none of them lost, and another video is not kept waiting by them",
+  needsFfmpeg,
+  async (t) => {
+    const { video, segments, runs } = await openEncoder(t);
+    const of = await video(await tenSeconds(), tenSegments);
+    const other = await video(await tenSeconds(), tenSegments);
+    const order: string[] = [];
+    const viewers = Array.from({ length: 500 }, (_, i) =>
+      segments
+        .get(of, i % 2 === 0 ? "90p" : "180p", Math.floor(i / 2) % 10)
+        .then((handle) => (order.push("of"), handle)),
+    );
+    const one = segments.get(other, "90p", 5).then((handle) => (order.push("other"), handle));
+    for (const handle of await Promise.all([...viewers, one])) assert.ok(handle !== undefined && handle.size > 500);
+    // Twenty segments in rows of four, the one of the other, and what goes ahead.
+    assert.ok(runs.length <= 12, `${runs.length} runs`);
+    assert.ok(order.indexOf("other") < 400, "the other video had its turn among them");
+  },
+);
 
 test("two segments are made ahead, after what was asked for, and not past the end", needsFfmpeg, async (t) => {
   const { video, segments, runs } = await openEncoder(t);
   const of = await video(await tenSeconds(), tenSegments);
   await segments.get(of, "90p", 3);
-  for (const n of [4, 5]) while ((await segments.stored(of, "90p", n)) === undefined) await new Promise((resolve) => setImmediate(resolve));
+  for (const n of [4, 5])
+    while ((await segments.stored(of, "90p", n)) === undefined) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(runs.length, 2);
   assert.equal(await segments.stored(of, "180p", 3), undefined);
   await segments.get(of, "180p", 9);
@@ -70,29 +82,33 @@ test("two segments are made ahead, after what was asked for, and not past the en
   assert.equal(await segments.get(of, "720p", 0), undefined);
 });
 
-test("who leaves takes his wish back: before its turn nothing is run, during it the run ends, and others keep theirs", needsFfmpeg, async (t) => {
-  const gate = gated();
-  const { video, segments, runs } = await openEncoder(t, { around: gate.around, concurrency: 1 });
-  const of = await video(await tenSeconds(), tenSegments);
-  const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
-  const left = [
-    assert.rejects(segments.get(of, "90p", 0, first), /left/),
-    assert.rejects(segments.get(of, "180p", 5, second), /left/),
-  ];
-  const staying = segments.get(of, "90p", 8);
-  const shared = [segments.get(of, "180p", 2), assert.rejects(segments.get(of, "180p", 2, third), /left/)] as const;
-  await gate.arrived(1);
-  second.abort(new Error("left"));
-  third.abort(new Error("left"));
-  first.abort(new Error("left"));
-  await Promise.all(left);
-  await gate.arrived(2);
-  gate.open();
-  assert.ok((await staying) !== undefined && (await shared[0]) !== undefined);
-  await shared[1];
-  assert.ok(!runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=0:"))), "the first was never run");
-  assert.ok(!runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=150:"))), "nor the second");
-});
+test(
+  "who leaves takes his wish back: before its turn nothing is run, during it the run ends, and others keep theirs",
+  needsFfmpeg,
+  async (t) => {
+    const gate = gated();
+    const { video, segments, runs } = await openEncoder(t, { around: gate.around, concurrency: 1 });
+    const of = await video(await tenSeconds(), tenSegments);
+    const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
+    const left = [
+      assert.rejects(segments.get(of, "90p", 0, first), /left/),
+      assert.rejects(segments.get(of, "180p", 5, second), /left/),
+    ];
+    const staying = segments.get(of, "90p", 8);
+    const shared = [segments.get(of, "180p", 2), assert.rejects(segments.get(of, "180p", 2, third), /left/)] as const;
+    await gate.arrived(1);
+    second.abort(new Error("left"));
+    third.abort(new Error("left"));
+    first.abort(new Error("left"));
+    await Promise.all(left);
+    await gate.arrived(2);
+    gate.open();
+    assert.ok((await staying) !== undefined && (await shared[0]) !== undefined);
+    await shared[1];
+    assert.ok(!runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=0:"))), "the first was never run");
+    assert.ok(!runs.some((args) => args.some((arg) => arg.includes("trim=start_pts=150:"))), "nor the second");
+  },
+);
 
 test("what nobody waits for gives way to what somebody waits for", needsFfmpeg, async (t) => {
   const gate = gated();
@@ -112,28 +128,41 @@ test("what nobody waits for gives way to what somebody waits for", needsFfmpeg, 
   await Promise.all(both);
 });
 
-test("an encoder that is killed is started again; one that cannot do it is told of, and others go on", needsFfmpeg, async (t) => {
-  let kills = 1;
-  const killing = (tools: MediaTools): MediaTools => ({
-    ...tools,
-    ffmpeg: (run) => (run.args.some((arg) => arg.includes("scale=320:180")) && kills-- > 0 ? Promise.reject(new MediaRunError("killed", "ffmpeg was killed", "/secret/path")) : tools.ffmpeg(run)),
-  });
-  const { video, segments } = await openEncoder(t, { around: killing });
-  const of = await video(await tenSeconds(), tenSegments);
-  assert.ok(await segments.get(of, "180p", 0));
-  kills = Infinity;
-  await assert.rejects(segments.get(of, "180p", 6), (err) => isError("encodingFailed", 424)(err) && !/secret/.test(String(err)));
-  assert.ok(await segments.get(of, "90p", 6));
-  kills = 0;
-  assert.ok(await segments.get(of, "180p", 6), "the next request tries again");
-});
+test(
+  "an encoder that is killed is started again; one that cannot do it is told of, and others go on",
+  needsFfmpeg,
+  async (t) => {
+    let kills = 1;
+    const killing = (tools: MediaTools): MediaTools => ({
+      ...tools,
+      ffmpeg: (run) =>
+        run.args.some((arg) => arg.includes("scale=320:180")) && kills-- > 0
+          ? Promise.reject(new MediaRunError("killed", "ffmpeg was killed", "/secret/path"))
+          : tools.ffmpeg(run),
+    });
+    const { video, segments } = await openEncoder(t, { around: killing });
+    const of = await video(await tenSeconds(), tenSegments);
+    assert.ok(await segments.get(of, "180p", 0));
+    kills = Infinity;
+    await assert.rejects(
+      segments.get(of, "180p", 6),
+      (err) => isError("encodingFailed", 424)(err) && !/secret/.test(String(err)),
+    );
+    assert.ok(await segments.get(of, "90p", 6));
+    kills = 0;
+    assert.ok(await segments.get(of, "180p", 6), "the next request tries again");
+  },
+);
 
 test("without ffmpeg the documented error comes, and what is kept is played", needsFfmpeg, async (t) => {
   let missing = false;
   const world = await openEncoder(t, {
     around: (tools) => ({
       ...tools,
-      ready: () => (missing ? Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" })) : tools.ready()),
+      ready: () =>
+        missing
+          ? Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" }))
+          : tools.ready(),
     }),
   });
   const of = await world.video(await tenSeconds(), tenSegments);
@@ -171,25 +200,38 @@ test("a video that is deleted meanwhile ends quietly, and leaves nothing behind"
   const kept: string[] = [];
   for await (const { key } of objects.list(`stream/${of.uid}/`)) kept.push(key);
   // What was there before is for whoever deletes the video.
-  assert.deepEqual(kept.filter((key) => key !== `stream/${of.uid}/audio/init.mp4`), [`stream/${of.uid}/source`]);
+  assert.deepEqual(
+    kept.filter((key) => key !== `stream/${of.uid}/audio/init.mp4`),
+    [`stream/${of.uid}/source`],
+  );
   await objects.delete([of.sourceKey!]);
   await assert.rejects(segments.get(of, "90p", 5), isError("encodingFailed", 424));
 });
 
-test("a source that ends before its model says stands still, and one that is gone or no video is told of", needsFfmpeg, async (t) => {
-  const { video, segments, bytesOf } = await openEncoder(t);
-  const cut = await video(await clip({ ...mediaClips.ntsc, output: ["-movflags", "+faststart"], keep: 0.6 }), tenSegments);
-  assert.ok((await bytesOf(cut, "90p", 9)).length > 500);
-  const none = await video(import.meta.filename, tenSegments);
-  await assert.rejects(segments.get(none, "90p", 0), isError("encodingFailed", 424));
-  await assert.rejects(segments.get(none, "audio", 0), isError("encodingFailed", 424));
-});
+test(
+  "a source that ends before its model says stands still, and one that is gone or no video is told of",
+  needsFfmpeg,
+  async (t) => {
+    const { video, segments, bytesOf } = await openEncoder(t);
+    const cut = await video(
+      await clip({ ...mediaClips.ntsc, output: ["-movflags", "+faststart"], keep: 0.6 }),
+      tenSegments,
+    );
+    assert.ok((await bytesOf(cut, "90p", 9)).length > 500);
+    const none = await video(import.meta.filename, tenSegments);
+    await assert.rejects(segments.get(none, "90p", 0), isError("encodingFailed", 424));
+    await assert.rejects(segments.get(none, "audio", 0), isError("encodingFailed", 424));
+  },
+);
 
 test("closing ends what runs and refuses what waits; folders of runs are gone", needsFfmpeg, async (t) => {
   const gate = gated();
   const { video, segments, folder, objects, parts } = await openEncoder(t, { around: gate.around, concurrency: 1 });
   const of = await video(await tenSeconds(), tenSegments);
-  const waiting = [assert.rejects(segments.get(of, "90p", 0), isError("encodingFailed", 424)), assert.rejects(segments.get(of, "180p", 4), isError("encodingFailed", 424))];
+  const waiting = [
+    assert.rejects(segments.get(of, "90p", 0), isError("encodingFailed", 424)),
+    assert.rejects(segments.get(of, "180p", 4), isError("encodingFailed", 424)),
+  ];
   await gate.arrived(1);
   await segments.close();
   await Promise.all(waiting);

@@ -7,18 +7,34 @@ import { modelOf, rung } from "./encode.testing.ts";
 import { PicturesMissing, videoSegment } from "./restamp.ts";
 
 const rendition = rung("180p", 320, 180);
-const model = { version: 1, source: {}, ...modelOf({ seconds: 4, segmentSeconds: 1, ladder: [rendition] }) } as unknown as MediaModel;
+const model = {
+  version: 1,
+  source: {},
+  ...modelOf({ seconds: 4, segmentSeconds: 1, ladder: [rendition] }),
+} as unknown as MediaModel;
 const TICKS = ticksOf(rendition, model);
 
 /** Encoder output for one segment: 30 frames of one octet. */
-function encoded({ count = 30, key = 0, order = (i: number) => i }: { count?: number; key?: number; order?: (i: number) => number } = {}): Buffer {
-  const samples = Array.from({ length: count }, (_, i) => ({ duration: TICKS, size: 1, shift: (order(i) - i) * TICKS, sync: i === key }));
+function encoded({
+  count = 30,
+  key = 0,
+  order = (i: number) => i,
+}: { count?: number; key?: number; order?: (i: number) => number } = {}): Buffer {
+  const samples = Array.from({ length: count }, (_, i) => ({
+    duration: TICKS,
+    size: 1,
+    shift: (order(i) - i) * TICKS,
+    sync: i === key,
+  }));
   return Buffer.concat([writeFragment({ track: 1, sequence: 1, time: 0, samples }), Buffer.alloc(count, "x")]);
 }
 
 test("rejects a segment that does not start with a key frame", async () => {
   assert.ok((await videoSegment(encoded(), 0, rendition, model)).length > 30);
-  await assert.rejects(videoSegment(encoded({ key: 1 }), 0, rendition, model), /segment 0 does not begin with a key frame/);
+  await assert.rejects(
+    videoSegment(encoded({ key: 1 }), 0, rendition, model),
+    /segment 0 does not begin with a key frame/,
+  );
 });
 
 test("rejects a segment with a missing, extra or misplaced frame", async () => {

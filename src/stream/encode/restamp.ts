@@ -1,4 +1,12 @@
-import { Mp4Error, readAvc, readFragments, readMovie, writeFragment, writeInit, type FragmentSample } from "../../protocol/mp4/index.ts";
+import {
+  Mp4Error,
+  readAvc,
+  readFragments,
+  readMovie,
+  writeFragment,
+  writeInit,
+  type FragmentSample,
+} from "../../protocol/mp4/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { ticksOf, timescaleOf } from "./codecs.ts";
 import { picturesOf } from "./video-graph.ts";
@@ -22,28 +30,54 @@ export function videoInit(bytes: Buffer, rendition: VideoRendition, model: Media
   if (description === undefined) throw new Mp4Error("the encoder wrote no track");
   const entry = readAvc(description)?.entry ?? description;
   const { width, height } = rendition;
-  return writeInit({ id: TRACK, handler: "vide", timescale: timescaleOf(rendition, model), width, height, description: entry, delay: delayOf(rendition, model) });
+  return writeInit({
+    id: TRACK,
+    handler: "vide",
+    timescale: timescaleOf(rendition, model),
+    width,
+    height,
+    description: entry,
+    delay: delayOf(rendition, model),
+  });
 }
 
 /**
  * Segment n of what the encoder wrote: the muxer counts from the beginning of its run, a player from the beginning of the video. Throws Mp4Error
  * unless it is exactly the pictures of the segment, each in its place: an encoder that drops or doubles one must not go unnoticed.
  */
-export async function videoSegment(bytes: Buffer, n: number, rendition: VideoRendition, model: MediaModel): Promise<Buffer> {
+export async function videoSegment(
+  bytes: Buffer,
+  n: number,
+  rendition: VideoRendition,
+  model: MediaModel,
+): Promise<Buffer> {
   const ticks = ticksOf(rendition, model);
-  const fragments = await readFragments((start, length) => Promise.resolve(bytes.subarray(start, start + length)), bytes.length);
+  const fragments = await readFragments(
+    (start, length) => Promise.resolve(bytes.subarray(start, start + length)),
+    bytes.length,
+  );
   const [fragment] = fragments;
   const expected = picturesOf(model, rendition, n);
-  if (fragment === undefined || fragments.length > 1) throw new Mp4Error(`segment ${n} came in ${fragments.length} fragments`);
-  if (fragment.count < expected) throw new PicturesMissing(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
-  if (fragment.count !== expected) throw new Mp4Error(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+  if (fragment === undefined || fragments.length > 1)
+    throw new Mp4Error(`segment ${n} came in ${fragments.length} fragments`);
+  if (fragment.count < expected)
+    throw new PicturesMissing(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
+  if (fragment.count !== expected)
+    throw new Mp4Error(`segment ${n} has ${fragment.count} pictures where ${expected} belong`);
   const shown = showTimes(fragment);
   const first = Math.min(...shown);
   const places = new Set(shown.map((time) => (time - first) / ticks));
-  if (places.size !== expected || Math.max(...places) !== expected - 1) throw new Mp4Error(`the pictures of segment ${n} do not follow each other evenly`);
+  if (places.size !== expected || Math.max(...places) !== expected - 1)
+    throw new Mp4Error(`the pictures of segment ${n} do not follow each other evenly`);
   const delay = delayOf(rendition, model);
-  const samples = shown.map((time, i): FragmentSample => ({ duration: ticks, size: fragment.sizes[i]!, shift: time - first - i * ticks + delay, sync: fragment.syncs[i] === 1 }));
-  if (delay > 0 && samples.some(({ shift }) => shift < 0)) throw new Mp4Error(`segment ${n} reorders more frames than its edit list allows for`);
+  const samples = shown.map((time, i): FragmentSample => ({
+    duration: ticks,
+    size: fragment.sizes[i]!,
+    shift: time - first - i * ticks + delay,
+    sync: fragment.syncs[i] === 1,
+  }));
+  if (delay > 0 && samples.some(({ shift }) => shift < 0))
+    throw new Mp4Error(`segment ${n} reorders more frames than its edit list allows for`);
   if (samples[0]?.sync !== true) throw new Mp4Error(`segment ${n} does not begin with a key frame`);
   const perSegment = model.segments.framesPerSegment / (rendition.halved === true ? 2 : 1);
   const head = writeFragment({ track: TRACK, sequence: n + 1, time: n * perSegment * ticks, samples });
@@ -51,7 +85,15 @@ export async function videoSegment(bytes: Buffer, n: number, rendition: VideoRen
 }
 
 /** When each sample is shown, from the decoding time of the first. */
-function showTimes({ count, durations, shifts }: { count: number; durations: Uint32Array; shifts: Int32Array }): number[] {
+function showTimes({
+  count,
+  durations,
+  shifts,
+}: {
+  count: number;
+  durations: Uint32Array;
+  shifts: Int32Array;
+}): number[] {
   const times: number[] = [];
   let decoded = 0;
   for (let i = 0; i < count; i++) {

@@ -45,7 +45,12 @@ const SHUTTING_DOWN = "the server is shutting down";
 export function createSegments(parts: SegmentsParts): SegmentsRoom {
   const { objects, log, audio, concurrency = Math.max(2, availableParallelism()), mostWaiting = 1000 } = parts;
   const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));
-  const kept = createKept({ objects, log, isThere: parts.isThere ?? (() => Promise.resolve(true)), onKept: (uid, rendition, n) => void arrived(segmentKey(uid, rendition, n)) });
+  const kept = createKept({
+    objects,
+    log,
+    isThere: parts.isThere ?? (() => Promise.resolve(true)),
+    onKept: (uid, rendition, n) => void arrived(segmentKey(uid, rendition, n)),
+  });
   const maker = createMaker({ ...parts, scratch, kept, ...(audio && { audio }) });
   const wishes = new Map<string, Wish>();
   const runs = new Set<Run>();
@@ -59,7 +64,10 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     wishes.delete(key);
     wish.run?.wishes.delete(wish);
     if (wish.waiters.size === 0) return;
-    await kept.open(wish.video.uid, wish.rendition, wish.n).then((handle) => tell(wish, (waiter) => waiter.resolve(handle)), (err: unknown) => tell(wish, (waiter) => waiter.reject(err)));
+    await kept.open(wish.video.uid, wish.rendition, wish.n).then(
+      (handle) => tell(wish, (waiter) => waiter.resolve(handle)),
+      (err: unknown) => tell(wish, (waiter) => waiter.reject(err)),
+    );
   }
 
   function tell(wish: Wish, say: (waiter: Waiter) => void) {
@@ -84,7 +92,10 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
       return runs.size < concurrency && start(urgent, "urgent");
     }
     // What nobody waits for takes no processor away from what somebody waits for.
-    const soon = running > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1) ? [] : pick(waiting, runs, "soon", maker.isAudio);
+    const soon =
+      running > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1)
+        ? []
+        : pick(waiting, runs, "soon", maker.isAudio);
     return soon.length > 0 && start(soon, "soon");
   }
 
@@ -95,7 +106,14 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
 
   function start(row: readonly Wish[], urgency: Run["urgency"]): true {
     const [first] = row as [Wish];
-    const run: Run = { video: first.video, rendition: first.rendition, urgency, wishes: new Set(row), control: new AbortController(), awaited: new AbortController() };
+    const run: Run = {
+      video: first.video,
+      rendition: first.rendition,
+      urgency,
+      wishes: new Set(row),
+      control: new AbortController(),
+      awaited: new AbortController(),
+    };
     for (const n of following(run)) run.wishes.add(wishFor(run.video, run.rendition, n));
     for (const wish of run.wishes) wish.run = run;
     runs.add(run);
@@ -111,8 +129,14 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   /** Of sound what comes next costs next to nothing. */
   function following({ video, rendition, wishes: own }: Run): number[] {
     if (!maker.isAudio(rendition)) return [];
-    const row = maker.audioRow(video, [...own].map(({ n }) => n as number));
-    const taken = row.findIndex((n) => kept.remembers(video.uid, rendition, n) || wishes.get(segmentKey(video.uid, rendition, n))?.run !== undefined);
+    const row = maker.audioRow(
+      video,
+      [...own].map(({ n }) => n as number),
+    );
+    const taken = row.findIndex(
+      (n) =>
+        kept.remembers(video.uid, rendition, n) || wishes.get(segmentKey(video.uid, rendition, n))?.run !== undefined,
+    );
     return taken === -1 ? row : row.slice(0, taken);
   }
 
@@ -120,7 +144,8 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     try {
       await maker.make(run);
       // Only who made nothing and said nothing of it leaves something behind.
-      for (const wish of run.wishes) tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: "the encoder left it out" })));
+      for (const wish of run.wishes)
+        tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: "the encoder left it out" })));
     } catch (err) {
       for (const wish of run.wishes) afterFailure(wish, err, run.control.signal.aborted);
     }
@@ -136,8 +161,19 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     if (err instanceof UserError) return tell(wish, (waiter) => waiter.reject(err));
     wish.failures++;
     const { video, rendition, n, failures } = wish;
-    log.warn({ err, video: video.uid, rendition, segment: n, failures, ...(err instanceof MediaRunError && { stderr: err.stderr.slice(-1000) }) }, "a segment that somebody waits for could not be encoded");
-    if (failures >= TRIES) tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: reasonOf(err) }, { cause: err })));
+    log.warn(
+      {
+        err,
+        video: video.uid,
+        rendition,
+        segment: n,
+        failures,
+        ...(err instanceof MediaRunError && { stderr: err.stderr.slice(-1000) }),
+      },
+      "a segment that somebody waits for could not be encoded",
+    );
+    if (failures >= TRIES)
+      tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: reasonOf(err) }, { cause: err })));
   }
 
   function wishFor(video: Video, rendition: string, n: number | "init"): Wish {
@@ -149,9 +185,15 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     return wish;
   }
 
-  function wait(video: Video, rendition: string, n: number | "init", signal: AbortSignal | undefined): Promise<ObjectHandle | undefined> {
+  function wait(
+    video: Video,
+    rendition: string,
+    n: number | "init",
+    signal: AbortSignal | undefined,
+  ): Promise<ObjectHandle | undefined> {
     const before = wishes.get(segmentKey(video.uid, rendition, n));
-    if ((before === undefined || before.waiters.size === 0) && awaited() >= mostWaiting) throw streamErrors.encoderBusy({ waiting: mostWaiting });
+    if ((before === undefined || before.waiters.size === 0) && awaited() >= mostWaiting)
+      throw streamErrors.encoderBusy({ waiting: mostWaiting });
     const wish = before ?? wishFor(video, rendition, n);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
@@ -188,7 +230,8 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   async function goAhead(video: Video, rendition: string, n: number) {
     if (video.state === "ready") return;
     for (let next = n + 1; next <= n + AHEAD && next < video.model!.segments.count; next++) {
-      if (closed || kept.remembers(video.uid, rendition, next) || wishes.has(segmentKey(video.uid, rendition, next))) continue;
+      if (closed || kept.remembers(video.uid, rendition, next) || wishes.has(segmentKey(video.uid, rendition, next)))
+        continue;
       if ((await kept.open(video.uid, rendition, next)) !== undefined || closed) continue;
       if (queued().filter(({ waiters }) => waiters.size === 0).length < MOST_AHEAD) wishFor(video, rendition, next);
     }
@@ -196,7 +239,10 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   }
 
   const ahead = (video: Video, rendition: string, n: number | "init") => {
-    if (n !== "init") void goAhead(video, rendition, n).catch((err: unknown) => log.warn({ err, video: video.uid }, "segments could not be made ahead"));
+    if (n !== "init")
+      void goAhead(video, rendition, n).catch((err: unknown) =>
+        log.warn({ err, video: video.uid }, "segments could not be made ahead"),
+      );
   };
 
   return {
@@ -207,7 +253,9 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     async get(video, rendition, n, { signal, ahead: wanted = true } = {}) {
       if (!(await maker.has(video, rendition, n))) return undefined;
       // Twice: it may come between the look and the answer.
-      const handle = (await kept.open(video.uid, rendition, n)) ?? (kept.remembers(video.uid, rendition, n) ? await kept.open(video.uid, rendition, n) : undefined);
+      const handle =
+        (await kept.open(video.uid, rendition, n)) ??
+        (kept.remembers(video.uid, rendition, n) ? await kept.open(video.uid, rendition, n) : undefined);
       if (handle !== undefined) {
         if (wanted) ahead(video, rendition, n);
         return handle;
@@ -224,7 +272,8 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     },
     async close() {
       closed = true;
-      for (const wish of queued()) tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
+      for (const wish of queued())
+        tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
       for (const { control } of runs) control.abort();
       await Promise.allSettled(working);
     },
@@ -233,6 +282,19 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
 
 /** What viewers may know. */
 function reasonOf(err: unknown): string {
-  if (err instanceof MediaRunError) return { failed: "the source cannot be decoded here", timeout: "it took too long", killed: "the encoder was killed", memory: "the encoder ran out of memory", output: "it became too large", input: "it did not take what it was given", aborted: "it was not wanted any more", closed: SHUTTING_DOWN, missing: "ffmpeg is missing" }[err.reason];
-  return err instanceof Error && ["SourceGone", "Mp4Error", "PicturesMissing"].includes(err.name) ? "the source has no pictures or sound there that fit" : "of a fault of the server, which its log tells";
+  if (err instanceof MediaRunError)
+    return {
+      failed: "the source cannot be decoded here",
+      timeout: "it took too long",
+      killed: "the encoder was killed",
+      memory: "the encoder ran out of memory",
+      output: "it became too large",
+      input: "it did not take what it was given",
+      aborted: "it was not wanted any more",
+      closed: SHUTTING_DOWN,
+      missing: "ffmpeg is missing",
+    }[err.reason];
+  return err instanceof Error && ["SourceGone", "Mp4Error", "PicturesMissing"].includes(err.name)
+    ? "the source has no pictures or sound there that fit"
+    : "of a fault of the server, which its log tells";
 }

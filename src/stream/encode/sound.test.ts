@@ -6,8 +6,15 @@ import { audioFrameCount } from "./audio-grid.ts";
 import { modelOf, openEncoder, samples } from "./encode.testing.ts";
 
 /** A tone that gets higher: every moment is another one, and a seam that does not fit is heard as a click. */
-const SWEEP = "aevalsrc=exprs='0.5*sin(2*PI*(200*t+60*t*t))|0.5*sin(2*PI*(300*t+40*t*t))':sample_rate=48000:duration=10";
-const sweep = (audio: string[], more: ClipRecipe = {}): ClipRecipe => ({ inputs: ["-f", "lavfi", "-i", SWEEP], video: false, audio, extension: "mov", ...more });
+const SWEEP =
+  "aevalsrc=exprs='0.5*sin(2*PI*(200*t+60*t*t))|0.5*sin(2*PI*(300*t+40*t*t))':sample_rate=48000:duration=10";
+const sweep = (audio: string[], more: ClipRecipe = {}): ClipRecipe => ({
+  inputs: ["-f", "lavfi", "-i", SWEEP],
+  video: false,
+  audio,
+  extension: "mov",
+  ...more,
+});
 const PCM = ["-c:a", "pcm_s16le"];
 
 const grid = (seconds: number, segmentSeconds: number, source: Partial<MediaModel["source"]> = {}) => {
@@ -26,24 +33,36 @@ function snr(a: Float32Array, b: Float32Array, from: number, to: number): number
   return 10 * Math.log10(signal / Math.max(noise, 1e-12));
 }
 
-test("sound in pieces, encoded in any order, is where it was and has no clicks at the seams", needsFfmpeg, async (t) => {
-  for (const [audio, least] of [[PCM, 20], [["-c:a", "pcm_s16le", "-ar", "44100"], 20], [["-c:a", "aac", "-b:a", "192k"], 18]] as const) {
-    const path = await clip(sweep([...audio]));
-    const { video, whole, segments } = await openEncoder(t);
-    const of = await video(path, grid(10, 1));
-    // One by one, so that every seam is one between runs.
-    for (const n of [9, 3, 0, 7, 5, 8, 1, 2, 6, 4]) await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
-    const made = await samples(await whole(of, MAIN_AUDIO));
-    const source = await samples(path);
-    assert.equal(made.length, audioFrameCount(of.model!.segments) * 1024);
-    const everywhere = snr(made, source, 4800, 470_000);
-    assert.ok(everywhere > least, `${audio.join(" ")}: ${everywhere}`);
-    for (let n = 1; n < 10; n++) {
-      const seam = n * 48_000;
-      assert.ok(snr(made, source, seam - 2048, seam + 2048) > everywhere - 4, `${audio.join(" ")}: seam ${n}: ${snr(made, source, seam - 2048, seam + 2048)} of ${everywhere}`);
+test(
+  "sound in pieces, encoded in any order, is where it was and has no clicks at the seams",
+  needsFfmpeg,
+  async (t) => {
+    for (const [audio, least] of [
+      [PCM, 20],
+      [["-c:a", "pcm_s16le", "-ar", "44100"], 20],
+      [["-c:a", "aac", "-b:a", "192k"], 18],
+    ] as const) {
+      const path = await clip(sweep([...audio]));
+      const { video, whole, segments } = await openEncoder(t);
+      const of = await video(path, grid(10, 1));
+      // One by one, so that every seam is one between runs.
+      for (const n of [9, 3, 0, 7, 5, 8, 1, 2, 6, 4])
+        await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
+      const made = await samples(await whole(of, MAIN_AUDIO));
+      const source = await samples(path);
+      assert.equal(made.length, audioFrameCount(of.model!.segments) * 1024);
+      const everywhere = snr(made, source, 4800, 470_000);
+      assert.ok(everywhere > least, `${audio.join(" ")}: ${everywhere}`);
+      for (let n = 1; n < 10; n++) {
+        const seam = n * 48_000;
+        assert.ok(
+          snr(made, source, seam - 2048, seam + 2048) > everywhere - 4,
+          `${audio.join(" ")}: seam ${n}: ${snr(made, source, seam - 2048, seam + 2048)} of ${everywhere}`,
+        );
+      }
     }
-  }
-});
+  },
+);
 
 test("a request for sound makes what follows too, in the same run", needsFfmpeg, async (t) => {
   const { video, segments, runs, bytesOf } = await openEncoder(t);
@@ -55,16 +74,38 @@ test("a request for sound makes what follows too, in the same run", needsFfmpeg,
   assert.equal(runs.length, 2);
 });
 
-test("what is missing is silence: before sound that begins late, in holes, and to the end of the video", needsFfmpeg, async (t) => {
-  const path = await clip({ ...mediaClips.plain, seconds: 2 });
-  const late = await clip({ inputs: ["-i", await clip({ seconds: 6, audio: false }), "-itsoffset", "1.5", "-i", path, "-map", "0:v", "-map", "1:a"], audio: AAC });
-  const { video, whole, segments } = await openEncoder(t);
-  const of = await video(late, modelOf({ seconds: 6, segmentSeconds: 1 }));
-  for (const n of [5, 3, 1, 2, 0, 4]) await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
-  const made = await samples(await whole(of, MAIN_AUDIO));
-  const loudest = (from: number, to: number) => Math.max(...made.subarray(from * 48_000, to * 48_000).map(Math.abs));
-  assert.ok(loudest(0, 1.4) < 0.01 && loudest(1.6, 3.4) > 0.05 && loudest(3.6, 6) < 0.01, [loudest(0, 1.4), loudest(1.6, 3.4), loudest(3.6, 6)].join(" "));
-});
+test(
+  "what is missing is silence: before sound that begins late, in holes, and to the end of the video",
+  needsFfmpeg,
+  async (t) => {
+    const path = await clip({ ...mediaClips.plain, seconds: 2 });
+    const late = await clip({
+      inputs: [
+        "-i",
+        await clip({ seconds: 6, audio: false }),
+        "-itsoffset",
+        "1.5",
+        "-i",
+        path,
+        "-map",
+        "0:v",
+        "-map",
+        "1:a",
+      ],
+      audio: AAC,
+    });
+    const { video, whole, segments } = await openEncoder(t);
+    const of = await video(late, modelOf({ seconds: 6, segmentSeconds: 1 }));
+    for (const n of [5, 3, 1, 2, 0, 4])
+      await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
+    const made = await samples(await whole(of, MAIN_AUDIO));
+    const loudest = (from: number, to: number) => Math.max(...made.subarray(from * 48_000, to * 48_000).map(Math.abs));
+    assert.ok(
+      loudest(0, 1.4) < 0.01 && loudest(1.6, 3.4) > 0.05 && loudest(3.6, 6) < 0.01,
+      [loudest(0, 1.4), loudest(1.6, 3.4), loudest(3.6, 6)].join(" "),
+    );
+  },
+);
 
 test("sound of a clip begins where the clip does, and players see no gap in it", needsFfmpeg, async (t) => {
   const path = await clip(sweep(PCM));
@@ -72,17 +113,40 @@ test("sound of a clip begins where the clip does, and players see no gap in it",
   const of = await video(path, grid(4, 1, { start: 3.21 }));
   const made = await whole(of, MAIN_AUDIO);
   assert.ok(snr(await samples(made), await samples(path, ["-ss", "3.21"]), 4800, 180_000) > 18);
-  const stamps = (await runFfmpeg(["-show_entries", "packet=pts,duration", "-of", "csv=p=0", made], "ffprobe")).toString().trim().split("\n").map((line) => line.split(",").map(Number));
-  assert.deepEqual(stamps.map(([pts]) => pts), stamps.map((_, i) => i * 1024));
+  const stamps = (await runFfmpeg(["-show_entries", "packet=pts,duration", "-of", "csv=p=0", made], "ffprobe"))
+    .toString()
+    .trim()
+    .split("\n")
+    .map((line) => line.split(",").map(Number));
+  assert.deepEqual(
+    stamps.map(([pts]) => pts),
+    stamps.map((_, i) => i * 1024),
+  );
 });
 
 test("an added track is made of its own file", needsFfmpeg, async (t) => {
   const world = await openEncoder(t, {
-    audio: { find: async (of, rendition) => (rendition === "audio-abc" ? { key: `stream/${of.uid}/audio/abc`, format: "mov", stream: 0, codec: "pcm_s16le", channels: 2, sampleRate: 48_000, duration: 10 } : undefined) },
+    audio: {
+      find: async (of, rendition) =>
+        rendition === "audio-abc"
+          ? {
+              key: `stream/${of.uid}/audio/abc`,
+              format: "mov",
+              stream: 0,
+              codec: "pcm_s16le",
+              channels: 2,
+              sampleRate: 48_000,
+              duration: 10,
+            }
+          : undefined,
+    },
   });
   const of = await world.video(await clip(mediaClips.silent), { ...modelOf({ audio: false, segmentSeconds: 1 }) });
   const path = await clip(sweep(PCM));
-  await world.objects.put(`stream/${of.uid}/audio/abc`, await runFfmpeg(["-i", path, "-c", "copy", "-f", "mov", "-movflags", "frag_keyframe+empty_moov", "pipe:1"]));
+  await world.objects.put(
+    `stream/${of.uid}/audio/abc`,
+    await runFfmpeg(["-i", path, "-c", "copy", "-f", "mov", "-movflags", "frag_keyframe+empty_moov", "pipe:1"]),
+  );
   assert.ok(snr(await samples(await world.whole(of, "audio-abc")), await samples(path), 4800, 180_000) > 18);
   assert.equal(await world.segments.get(of, "audio-def", 0), undefined);
   assert.equal(await world.segments.get(of, MAIN_AUDIO, 0), undefined);

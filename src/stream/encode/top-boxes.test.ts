@@ -22,14 +22,20 @@ const sizes = fc.integer({ min: 0, max: 40 });
 const places = fc.array(fc.nat(), { maxLength: 12 });
 
 test("pieces of a file are the same, however it comes", () => {
-  fc.assert(fc.property(sizes, fc.array(fc.tuple(sizes, sizes), { maxLength: 4 }), places, (moov, fragments, where) => {
-    const init = Buffer.concat([box("ftyp", 12), box("moov", moov)]);
-    const media = fragments.map(([head, data]) => Buffer.concat([box("styp", 4), box("moof", head), box("mdat", data)]));
-    const reader = createPieceReader();
-    const pieces = cut(Buffer.concat([init, ...media, box("free", 3).subarray(0, 9)]), where).flatMap((chunk) => reader.push(chunk));
-    assert.deepEqual(pieces, [{ kind: "init", bytes: init }, ...media.map((bytes) => ({ kind: "fragment", bytes }))]);
-    assert.equal(reader.left, 9);
-  }));
+  fc.assert(
+    fc.property(sizes, fc.array(fc.tuple(sizes, sizes), { maxLength: 4 }), places, (moov, fragments, where) => {
+      const init = Buffer.concat([box("ftyp", 12), box("moov", moov)]);
+      const media = fragments.map(([head, data]) =>
+        Buffer.concat([box("styp", 4), box("moof", head), box("mdat", data)]),
+      );
+      const reader = createPieceReader();
+      const pieces = cut(Buffer.concat([init, ...media, box("free", 3).subarray(0, 9)]), where).flatMap((chunk) =>
+        reader.push(chunk),
+      );
+      assert.deepEqual(pieces, [{ kind: "init", bytes: init }, ...media.map((bytes) => ({ kind: "fragment", bytes }))]);
+      assert.equal(reader.left, 9);
+    }),
+  );
 });
 
 test("what is no file of boxes, or never ends, is refused", () => {
@@ -39,13 +45,29 @@ test("what is no file of boxes, or never ends, is refused", () => {
 
 test("frames of AAC are the same, however they come, and anything else is refused", () => {
   const frames = fc.array(fc.uint8Array({ minLength: 0, maxLength: 60 }), { maxLength: 6 });
-  fc.assert(fc.property(frames, places, (bodies, where) => {
-    const reader = createAdtsReader();
-    const stream = Buffer.concat(bodies.map((body) => {
-      const size = body.length + 7;
-      return Buffer.from([0xff, 0xf1, 0x4c, 0x80 | (size >> 11), (size >> 3) & 255, ((size & 7) << 5) | 0x1f, 0xfc, ...body]);
-    }));
-    assert.deepEqual(cut(stream, where).flatMap((chunk) => reader.push(chunk)), bodies.map((body) => Buffer.from(body)));
-  }));
+  fc.assert(
+    fc.property(frames, places, (bodies, where) => {
+      const reader = createAdtsReader();
+      const stream = Buffer.concat(
+        bodies.map((body) => {
+          const size = body.length + 7;
+          return Buffer.from([
+            0xff,
+            0xf1,
+            0x4c,
+            0x80 | (size >> 11),
+            (size >> 3) & 255,
+            ((size & 7) << 5) | 0x1f,
+            0xfc,
+            ...body,
+          ]);
+        }),
+      );
+      assert.deepEqual(
+        cut(stream, where).flatMap((chunk) => reader.push(chunk)),
+        bodies.map((body) => Buffer.from(body)),
+      );
+    }),
+  );
   assert.throws(() => createAdtsReader().push(Buffer.from("ID3 and so on")));
 });

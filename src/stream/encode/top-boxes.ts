@@ -54,7 +54,8 @@ export function createPieceReader(mostBytes = MOST_BYTES): PieceReader {
         if (box === undefined) break;
         needed = box.end;
         if (size < needed) break;
-        if (box.type === "moov" || box.type === "mdat") pieces.push(take(box.end, box.type === "moov" ? "init" : "fragment"));
+        if (box.type === "moov" || box.type === "mdat")
+          pieces.push(take(box.end, box.type === "moov" ? "init" : "fragment"));
         else {
           seen = box.end;
           needed = seen + 8;

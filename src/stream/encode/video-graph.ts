@@ -23,12 +23,19 @@ export interface Graph {
 }
 
 /** Frames of the grid that a segment covers, `to` excluded. */
-export function framesOf({ segments: { framesPerSegment, frames } }: Pick<MediaModel, "segments">, n: number): { from: number; to: number } {
+export function framesOf(
+  { segments: { framesPerSegment, frames } }: Pick<MediaModel, "segments">,
+  n: number,
+): { from: number; to: number } {
   return { from: n * framesPerSegment, to: Math.min((n + 1) * framesPerSegment, frames) };
 }
 
 /** How many pictures segment n of this rendition has. */
-export function picturesOf(model: Pick<MediaModel, "segments">, { halved }: Pick<VideoRendition, "halved">, n: number): number {
+export function picturesOf(
+  model: Pick<MediaModel, "segments">,
+  { halved }: Pick<VideoRendition, "halved">,
+  n: number,
+): number {
   const { from, to } = framesOf(model, n);
   return halved === true ? Math.ceil((to - from) / 2) : to - from;
 }
@@ -38,7 +45,9 @@ export function picturesOf(model: Pick<MediaModel, "segments">, { halved }: Pick
  * of the next larger. Numbers of frames are absolute, so that it does not matter where decoding began.
  */
 export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options: GraphOptions): Graph {
-  const order = wanted.map((one, index) => ({ ...one, index })).sort((a, b) => area(b) - area(a) || Number(a.rendition.halved ?? false) - Number(b.rendition.halved ?? false));
+  const order = wanted
+    .map((one, index) => ({ ...one, index }))
+    .sort((a, b) => area(b) - area(a) || Number(a.rendition.halved ?? false) - Number(b.rendition.halved ?? false));
   const all = [...new Set(wanted.flatMap(({ segments }) => [...segments]))].sort((a, b) => a - b);
   const chains: string[] = [];
   let previous: VideoRendition | undefined;
@@ -53,14 +62,21 @@ export function videoGraph(model: MediaModel, wanted: readonly Wanted[], options
     previous = rendition;
   }
   if (options.watermark !== undefined) chains.push(...marked(model, wanted, options.watermark));
-  return { filter: chains.join(";"), pads: wanted.map((_, index) => (options.watermark === undefined ? `[r${index}]` : `[m${index}]`)) };
+  return {
+    filter: chains.join(";"),
+    pads: wanted.map((_, index) => (options.watermark === undefined ? `[r${index}]` : `[m${index}]`)),
+  };
 }
 
 const area = ({ rendition: { width, height } }: Wanted) => width * height;
 
 /** From what the decoder gives to the frames of these segments. */
 function onGrid(model: MediaModel, segments: readonly number[], { from: begin }: GraphOptions): string {
-  const { source, video, segments: { fps } } = model;
+  const {
+    source,
+    video,
+    segments: { fps },
+  } = model;
   const { from } = framesOf(model, segments[0]!);
   const { to } = framesOf(model, segments.at(-1)!);
   return [
@@ -89,14 +105,22 @@ function only(model: MediaModel, segments: readonly number[]): string {
   return `select='${ranges.map(([from, to]) => `between(pts,${from},${to - 1})`).join("+")}'`;
 }
 
-function sized(model: MediaModel, previous: VideoRendition | undefined, rendition: VideoRendition, { tonemap }: GraphOptions): string {
+function sized(
+  model: MediaModel,
+  previous: VideoRendition | undefined,
+  rendition: VideoRendition,
+  { tonemap }: GraphOptions,
+): string {
   const { width, height, halved } = rendition;
   const slower = halved === true && previous?.halved !== true ? ["framestep=2"] : [];
   const same = previous?.width === width && previous.height === height;
   // Even numbers change the shape a little: said of the pixels it would make players stretch the picture.
   const scale = same ? [] : [`scale=${width}:${height}:flags=bicubic`, "setsar=1"];
   // Scaled before the range is turned: that costs as much as all the rest for each pixel.
-  const first = previous === undefined ? [...(model.video!.hdr !== undefined && tonemap ? [toStandardRange(model.video!.hdr)] : []), "format=yuv420p"] : [];
+  const first =
+    previous === undefined
+      ? [...(model.video!.hdr !== undefined && tonemap ? [toStandardRange(model.video!.hdr)] : []), "format=yuv420p"]
+      : [];
   return [...slower, ...scale, ...first].join(",") || "null";
 }
 
@@ -108,12 +132,16 @@ export function toStandardRange(hdr: "pq" | "hlg"): string {
 
 function marked(model: MediaModel, wanted: readonly Wanted[], input: number): string[] {
   const mark = model.watermark!;
-  const split = wanted.length === 1 ? [] : [`[${input}:v]split=${wanted.length}${wanted.map((_, i) => `[w${i}]`).join("")}`];
-  return [...split, ...wanted.flatMap(({ rendition }, i) => {
-    const { x, y, width, height } = watermarkBox(mark, rendition, model.video!);
-    return [
-      `[${wanted.length === 1 ? `${input}:v` : `w${i}`}]scale=${width}:${height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${mark.opacity.toFixed(3)}[o${i}]`,
-      `[r${i}][o${i}]overlay=${x}:${y}:eof_action=repeat,format=yuv420p[m${i}]`,
-    ];
-  })];
+  const split =
+    wanted.length === 1 ? [] : [`[${input}:v]split=${wanted.length}${wanted.map((_, i) => `[w${i}]`).join("")}`];
+  return [
+    ...split,
+    ...wanted.flatMap(({ rendition }, i) => {
+      const { x, y, width, height } = watermarkBox(mark, rendition, model.video!);
+      return [
+        `[${wanted.length === 1 ? `${input}:v` : `w${i}`}]scale=${width}:${height}:flags=bicubic,format=rgba,colorchannelmixer=aa=${mark.opacity.toFixed(3)}[o${i}]`,
+        `[r${i}][o${i}]overlay=${x}:${y}:eof_action=repeat,format=yuv420p[m${i}]`,
+      ];
+    }),
+  ];
 }

@@ -9,11 +9,25 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
   const rate = renditionRate(rendition, model);
   return [
     ...encoderOptions(rendition, model),
-    "-fps_mode", "passthrough", "-enc_time_base", `${rate.den}/${rate.num}`,
+    "-fps_mode",
+    "passthrough",
+    "-enc_time_base",
+    `${rate.den}/${rate.num}`,
     // Nothing that somebody wrote into the source gets to viewers.
-    "-map_metadata", "-1", "-map_chapters", "-1", "-fflags", "+bitexact", "-avoid_negative_ts", "disabled",
-    "-video_track_timescale", String(timescaleOf(rendition, model)),
-    "-f", "mp4", "-movflags", "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer",
+    "-map_metadata",
+    "-1",
+    "-map_chapters",
+    "-1",
+    "-fflags",
+    "+bitexact",
+    "-avoid_negative_ts",
+    "disabled",
+    "-video_track_timescale",
+    String(timescaleOf(rendition, model)),
+    "-f",
+    "mp4",
+    "-movflags",
+    "+cmaf+negative_cts_offsets+default_base_moof+empty_moov+frag_keyframe+skip_trailer",
   ];
 }
 
@@ -23,7 +37,8 @@ export function videoOptions(rendition: VideoRendition, model: MediaModel): stri
  */
 export const reorderedFrames = ({ codec }: Pick<VideoRendition, "codec">): number => (codec === "av1" ? 0 : 2);
 /** Ticks added to this rendition's composition offsets. */
-export const delayOf = (rendition: VideoRendition, model: MediaModel): number => (model.editLists === true ? reorderedFrames(rendition) * ticksOf(rendition, model) : 0);
+export const delayOf = (rendition: VideoRendition, model: MediaModel): number =>
+  model.editLists === true ? reorderedFrames(rendition) * ticksOf(rendition, model) : 0;
 
 function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] {
   const { codec, bitrate, halved } = rendition;
@@ -33,12 +48,40 @@ function encoderOptions(rendition: VideoRendition, model: MediaModel): string[] 
   const capped = ["-maxrate", String(bitrate), "-bufsize", String(2 * bitrate)];
   if (codec === "hevc") {
     const params = `keyint=${keyint}:min-keyint=${keyint}:scenecut=0:open-gop=0:level-idc=${(level / 30).toFixed(1)}:info=0:log-level=error`;
-    return ["-c:v", "libx265", "-preset", "veryfast", "-crf", "26", ...capped, "-profile:v", "main", "-x265-params", params, "-tag:v", "hvc1"];
+    return [
+      "-c:v",
+      "libx265",
+      "-preset",
+      "veryfast",
+      "-crf",
+      "26",
+      ...capped,
+      "-profile:v",
+      "main",
+      "-x265-params",
+      params,
+      "-tag:v",
+      "hvc1",
+    ];
   }
   if (codec === "av1") {
     const params = `keyint=${keyint}:irefresh-type=2:scd=0:level=${2 + (level >> 2)}${level & 3}:mbr=${Math.round(bitrate / 1000)}`;
     return ["-c:v", "libsvtav1", "-preset", "9", "-crf", "35", "-g", String(keyint), "-svtav1-params", params];
   }
   const params = `keyint=${keyint}:min-keyint=${keyint}:scenecut=0:open-gop=0`;
-  return ["-c:v", "libx264", "-preset", "veryfast", "-crf", "23", ...capped, "-profile:v", "high", "-level:v", (level / 10).toFixed(1), "-x264-params", params];
+  return [
+    "-c:v",
+    "libx264",
+    "-preset",
+    "veryfast",
+    "-crf",
+    "23",
+    ...capped,
+    "-profile:v",
+    "high",
+    "-level:v",
+    (level / 10).toFixed(1),
+    "-x264-params",
+    params,
+  ];
 }

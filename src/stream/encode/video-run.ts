@@ -56,14 +56,21 @@ export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
     // A filter that makes one picture of several fields needs those before it; at the very beginning there is nothing to be late for.
     if (exact && (begin === 0 || run.model.video!.interlaced)) continue;
     const from = exact ? begin : Math.max(0, begin - Math.ceil((preroll * fps.num) / fps.den));
-    const wanted = run.wanted.map(({ rendition }) => ({ rendition, segments: left.get(rendition)! })).filter(({ segments }) => !begun || segments.length > 0);
+    const wanted = run.wanted
+      .map(({ rendition }) => ({ rendition, segments: left.get(rendition)! }))
+      .filter(({ segments }) => !begun || segments.length > 0);
     begun = true;
-    await runOnce(parts, run, wanted, { from, exact }, (rendition) => void left.get(rendition)!.shift()).catch((err: unknown) => {
-      if (!exact || !(err instanceof PicturesMissing)) throw err;
-    });
+    await runOnce(parts, run, wanted, { from, exact }, (rendition) => void left.get(rendition)!.shift()).catch(
+      (err: unknown) => {
+        if (!exact || !(err instanceof PicturesMissing)) throw err;
+      },
+    );
     if ([...left.values()].every(({ length }) => length === 0)) return;
     if (from === 0) break;
-    parts.log.debug({ source: run.model.source.key, first, preroll }, "pictures are missing; looking for them further in front");
+    parts.log.debug(
+      { source: run.model.source.key, first, preroll },
+      "pictures are missing; looking for them further in front",
+    );
   }
   throw new SourceGone(`the source ${run.model.source.key} has no pictures for segment ${first}`);
 }
@@ -74,25 +81,58 @@ interface Beginning {
   exact: boolean;
 }
 
-async function runOnce(parts: RunParts, run: VideoRun, wanted: readonly Wanted[], { from, exact }: Beginning, onSegment: (rendition: VideoRendition) => void): Promise<void> {
+async function runOnce(
+  parts: RunParts,
+  run: VideoRun,
+  wanted: readonly Wanted[],
+  { from, exact }: Beginning,
+  onSegment: (rendition: VideoRendition) => void,
+): Promise<void> {
   const { tools, objects, scratch } = parts;
   const { model, urgency, signal, awaited } = run;
   const { filters } = await tools.ready();
-  const [source, watermark] = await Promise.all([needFile(objects, model.source.key), model.watermark && needFile(objects, model.watermark.key)]);
+  const [source, watermark] = await Promise.all([
+    needFile(objects, model.source.key),
+    model.watermark && needFile(objects, model.watermark.key),
+  ]);
   const inits = wanted.every(({ segments }) => segments.length === 0);
   const graph = videoGraph(model, inits ? wanted.map(({ rendition }) => ({ rendition, segments: [0] })) : wanted, {
-    tonemap: filters.has("zscale") && filters.has("tonemap"), ...(!exact && { from }), ...(watermark !== undefined && { watermark: 1 }),
+    tonemap: filters.has("zscale") && filters.has("tonemap"),
+    ...(!exact && { from }),
+    ...(watermark !== undefined && { watermark: 1 }),
   });
-  const seek = model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
+  const seek =
+    model.source.start + ((exact ? from + ROUNDING : from) * model.segments.fps.den) / model.segments.fps.num;
   const inputs = [
     // Not exactly: a picture that is still shown when the segment begins would be thrown away.
-    "-noaccurate_seek", ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []), "-copyts", "-start_at_zero", "-f", model.source.format, "-i", source,
+    "-noaccurate_seek",
+    ...(seek > 0 ? ["-ss", seek.toFixed(6)] : []),
+    "-copyts",
+    "-start_at_zero",
+    "-f",
+    model.source.format,
+    "-i",
+    source,
     ...(watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark]),
-    "-filter_complex", graph.filter,
+    "-filter_complex",
+    graph.filter,
   ];
-  const outputs = (targets: readonly string[]) => wanted.flatMap(({ rendition }, i) => ["-map", graph.pads[i]!, ...(inits ? ["-frames:v", "1"] : []), ...videoOptions(rendition, model), targets[i]!]);
+  const outputs = (targets: readonly string[]) =>
+    wanted.flatMap(({ rendition }, i) => [
+      "-map",
+      graph.pads[i]!,
+      ...(inits ? ["-frames:v", "1"] : []),
+      ...videoOptions(rendition, model),
+      targets[i]!,
+    ]);
   const takers = wanted.map((one) => takePieces(run, one, onSegment));
-  const command = { reads: [source, ...(watermark === undefined ? [] : [watermark])], urgency, signal, ...(awaited && { awaited }), ...boundsOf(model, wanted) };
+  const command = {
+    reads: [source, ...(watermark === undefined ? [] : [watermark])],
+    urgency,
+    signal,
+    ...(awaited && { awaited }),
+    ...boundsOf(model, wanted),
+  };
   if (wanted.length === 1) {
     await tools.ffmpeg({ ...command, args: [...inputs, ...outputs(["pipe:1"])], onOutput: takers[0]! });
     return;
@@ -101,8 +141,16 @@ async function runOnce(parts: RunParts, run: VideoRun, wanted: readonly Wanted[]
   const broken = new AbortController();
   try {
     const paths = wanted.map(({ rendition }) => join(folder.path, `${rendition.name}.mp4`));
-    const running = tools.ffmpeg({ ...command, args: [...inputs, "-y", ...outputs(paths)], writes: folder.path, signal: AbortSignal.any([signal, broken.signal]) });
-    const following = followFiles(paths.map((path, i) => ({ path, take: takers[i]! })), { clock: parts.clock, done: running });
+    const running = tools.ffmpeg({
+      ...command,
+      args: [...inputs, "-y", ...outputs(paths)],
+      writes: folder.path,
+      signal: AbortSignal.any([signal, broken.signal]),
+    });
+    const following = followFiles(
+      paths.map((path, i) => ({ path, take: takers[i]! })),
+      { clock: parts.clock, done: running },
+    );
     // Whatever goes wrong with what is read ends the writing.
     following.catch((err: unknown) => broken.abort(err));
     const [ran, followed] = await Promise.allSettled([running, following]);
@@ -113,7 +161,11 @@ async function runOnce(parts: RunParts, run: VideoRun, wanted: readonly Wanted[]
   }
 }
 
-function takePieces({ model, onInit, onSegment }: VideoRun, { rendition, segments }: Wanted, done: (rendition: VideoRendition) => void): (chunk: Buffer) => Promise<void> {
+function takePieces(
+  { model, onInit, onSegment }: VideoRun,
+  { rendition, segments }: Wanted,
+  done: (rendition: VideoRendition) => void,
+): (chunk: Buffer) => Promise<void> {
   const pieces = createPieceReader();
   const waiting = [...segments];
   return async (chunk) => {
@@ -137,11 +189,22 @@ async function needFile(objects: ObjectStore, key: string): Promise<string> {
 }
 
 /** Generous, so that they end only what has gone astray: a slow machine under load is not to be mistaken for that. */
-function boundsOf(model: MediaModel, wanted: readonly Wanted[]): { wallMs: number; cpuSeconds: number; memoryMb: number; fileBytes: number } {
-  const pixels = wanted.reduce((sum, { rendition: { width, height } }) => sum + width * height, model.video!.width * model.video!.height);
+function boundsOf(
+  model: MediaModel,
+  wanted: readonly Wanted[],
+): { wallMs: number; cpuSeconds: number; memoryMb: number; fileBytes: number } {
+  const pixels = wanted.reduce(
+    (sum, { rendition: { width, height } }) => sum + width * height,
+    model.video!.width * model.video!.height,
+  );
   const frames = Math.max(1, ...wanted.map(({ segments }) => segments.length)) * model.segments.framesPerSegment;
   const codecs = wanted.some(({ rendition }) => rendition.codec !== "h264") ? 8 : 1;
   // A 1080p ladder takes about 1.5 microseconds of a processor for each pixel of ten seconds; this is a hundred times as much.
   const cpuSeconds = 120 + Math.ceil((pixels * frames * codecs) / 2_000_000);
-  return { wallMs: 60_000 + cpuSeconds * 1000, cpuSeconds, memoryMb: 4096 + Math.ceil(pixels / 1000) * codecs, fileBytes: 2 * 2 ** 30 };
+  return {
+    wallMs: 60_000 + cpuSeconds * 1000,
+    cpuSeconds,
+    memoryMb: 4096 + Math.ceil(pixels / 1000) * codecs,
+    fileBytes: 2 * 2 ** 30,
+  };
 }

@@ -30,7 +30,8 @@ export interface Run {
   readonly awaited: AbortController;
 }
 
-export const isAwaited = ({ wishes }: Pick<Run, "wishes">): boolean => [...wishes].some(({ waiters }) => waiters.size > 0);
+export const isAwaited = ({ wishes }: Pick<Run, "wishes">): boolean =>
+  [...wishes].some(({ waiters }) => waiters.size > 0);
 
 /** Segments of audio in one run: half a second of work, most of which is starting. */
 const AUDIO_ROW = 8;
@@ -41,14 +42,22 @@ const VIDEO_ROW = 4;
  * Whose turn it is, out of those that wait: first what somebody waits for; of these the video that has the fewest runs; of these the one that came first.
  * With it comes what is made in the same run.
  */
-export function pick(queued: Iterable<Wish>, running: Iterable<Run>, urgency: Run["urgency"], isAudio: (rendition: string) => boolean): Wish[] {
+export function pick(
+  queued: Iterable<Wish>,
+  running: Iterable<Run>,
+  urgency: Run["urgency"],
+  isAudio: (rendition: string) => boolean,
+): Wish[] {
   const busy = new Map<string, number>();
   for (const { video } of running) busy.set(video.uid, (busy.get(video.uid) ?? 0) + 1);
   const candidates = [...queued].filter(({ waiters }) => (urgency === "urgent") === waiters.size > 0);
   let first: Wish | undefined;
-  for (const wish of candidates) if (first === undefined || (busy.get(wish.video.uid) ?? 0) < (busy.get(first.video.uid) ?? 0)) first = wish;
+  for (const wish of candidates)
+    if (first === undefined || (busy.get(wish.video.uid) ?? 0) < (busy.get(first.video.uid) ?? 0)) first = wish;
   if (first === undefined) return [];
-  const same = candidates.filter(({ video, rendition }) => video.uid === first.video.uid && rendition === first.rendition);
+  const same = candidates.filter(
+    ({ video, rendition }) => video.uid === first.video.uid && rendition === first.rendition,
+  );
   const init = same.find(({ n }) => n === "init");
   const start = first.n === "init" ? same.find(({ n }) => n !== "init") : first;
   const row = start === undefined ? [] : rowFrom(start, same, isAudio(first.rendition) ? AUDIO_ROW : VIDEO_ROW);

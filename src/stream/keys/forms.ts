@@ -3,12 +3,15 @@ import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 /** The forms in which a signing key is handed out and comes back. */
 
 /** PKCS#1 in PEM, and that in base64: as environment variables take it. */
-export const pemForm = (key: KeyObject): string => Buffer.from(key.export({ type: "pkcs1", format: "pem" })).toString("base64");
+export const pemForm = (key: KeyObject): string =>
+  Buffer.from(key.export({ type: "pkcs1", format: "pem" })).toString("base64");
 
 /** RFC 7517, in base64. */
 export function jwkForm(id: string, key: KeyObject): string {
   const { n, e, d, p, q, dp, dq, qi } = key.export({ format: "jwk" });
-  return Buffer.from(JSON.stringify({ use: "sig", kty: "RSA", kid: id, alg: "RS256", n, e, d, p, q, dp, dq, qi })).toString("base64");
+  return Buffer.from(
+    JSON.stringify({ use: "sig", kty: "RSA", kid: id, alg: "RS256", n, e, d, p, q, dp, dq, qi }),
+  ).toString("base64");
 }
 
 /** Longer than any key that is in use. */
@@ -27,4 +30,5 @@ export function readPem(text: string): KeyObject | undefined {
 }
 
 /** Whether both are halves of one pair. */
-export const isPair = (privateKey: KeyObject, publicKey: KeyObject): boolean => createPublicKey(privateKey).equals(publicKey);
+export const isPair = (privateKey: KeyObject, publicKey: KeyObject): boolean =>
+  createPublicKey(privateKey).equals(publicKey);

@@ -22,7 +22,8 @@ export const streamKeysMigrations: Migration[] = [
     name: "stream-keys-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_signing_keys")
+      await db.schema
+        .createTable("stream_signing_keys")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("created_at", "bigint", (column) => column.notNull())
@@ -30,8 +31,14 @@ export const streamKeysMigrations: Migration[] = [
         .addColumn("own_of", key)
         .addColumn("sealed", "text")
         .execute();
-      await db.schema.createIndex("stream_signing_keys_account").on("stream_signing_keys").columns(["account_id", "created_at", "id"]).execute();
-      await sql`create unique index stream_signing_keys_own on stream_signing_keys (own_of) where own_of is not null`.execute(db);
+      await db.schema
+        .createIndex("stream_signing_keys_account")
+        .on("stream_signing_keys")
+        .columns(["account_id", "created_at", "id"])
+        .execute();
+      await sql`create unique index stream_signing_keys_own on stream_signing_keys (own_of) where own_of is not null`.execute(
+        db,
+      );
     },
   },
 ];
@@ -51,20 +58,36 @@ export interface KeysTable {
 
 export function createKeysTable(db: Db): KeysTable {
   const keys = db.tables<KeyTables>();
-  const byId = prepared((arg) => keys.selectFrom("stream_signing_keys").selectAll().where("id", "=", arg<string>("id")));
+  const byId = prepared((arg) =>
+    keys.selectFrom("stream_signing_keys").selectAll().where("id", "=", arg<string>("id")),
+  );
 
   return {
     find: async (id) => (await db.read(byId({ id })))[0],
-    own: (account) => keys.selectFrom("stream_signing_keys").selectAll().where("own_of", "=", account).executeTakeFirst(),
+    own: (account) =>
+      keys.selectFrom("stream_signing_keys").selectAll().where("own_of", "=", account).executeTakeFirst(),
     list: (account) =>
-      keys.selectFrom("stream_signing_keys").select(["id", "account_id", "created_at"]).where("account_id", "=", account).where("own_of", "is", null).orderBy("created_at").orderBy("id").execute(),
-    insert: (row, max) => db.transaction<KeyTables, boolean>(async (tx) => {
-      // Counted by the index of one account, which holds no more than that.
-      const { count } = await tx.selectFrom("stream_signing_keys").select(({ fn }) => fn.countAll<number>().as("count")).where("account_id", "=", row.account_id).where("own_of", "is", null).executeTakeFirstOrThrow();
-      if (Number(count) >= max) return false;
-      await tx.insertInto("stream_signing_keys").values(row).execute();
-      return true;
-    }),
+      keys
+        .selectFrom("stream_signing_keys")
+        .select(["id", "account_id", "created_at"])
+        .where("account_id", "=", account)
+        .where("own_of", "is", null)
+        .orderBy("created_at")
+        .orderBy("id")
+        .execute(),
+    insert: (row, max) =>
+      db.transaction<KeyTables, boolean>(async (tx) => {
+        // Counted by the index of one account, which holds no more than that.
+        const { count } = await tx
+          .selectFrom("stream_signing_keys")
+          .select(({ fn }) => fn.countAll<number>().as("count"))
+          .where("account_id", "=", row.account_id)
+          .where("own_of", "is", null)
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= max) return false;
+        await tx.insertInto("stream_signing_keys").values(row).execute();
+        return true;
+      }),
     async insertOwn(row) {
       try {
         await db.write(keys.insertInto("stream_signing_keys").values(row));
@@ -74,6 +97,8 @@ export function createKeysTable(db: Db): KeysTable {
         throw err;
       }
     },
-    delete: async (account, id) => (await db.write(keys.deleteFrom("stream_signing_keys").where("id", "=", id).where("account_id", "=", account))).affected > 0,
+    delete: async (account, id) =>
+      (await db.write(keys.deleteFrom("stream_signing_keys").where("id", "=", id).where("account_id", "=", account)))
+        .affected > 0,
   };
 }

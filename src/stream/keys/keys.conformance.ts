@@ -34,7 +34,9 @@ export function signingKeysConformance(engine: TestEngine): void {
     const known = await keys.find(made.id);
     assert.equal(known?.account, A);
     assert.ok(verify("sha256", Buffer.from("x"), known.publicKey, sign("sha256", Buffer.from("x"), made.privateKey)));
-    const rows = await db.read<Record<string, unknown>>(db.tables<{ stream_signing_keys: Record<string, unknown> }>().selectFrom("stream_signing_keys").selectAll());
+    const rows = await db.read<Record<string, unknown>>(
+      db.tables<{ stream_signing_keys: Record<string, unknown> }>().selectFrom("stream_signing_keys").selectAll(),
+    );
     assert.ok(!JSON.stringify(rows).includes("PRIVATE"));
   });
 
@@ -45,7 +47,10 @@ export function signingKeysConformance(engine: TestEngine): void {
     const second = await keys.create(A);
     await keys.create(B);
     await keys.own(A);
-    assert.deepEqual(await keys.list(A), [{ id: first.id, account: A, created: first.created }, { id: second.id, account: A, created: second.created }]);
+    assert.deepEqual(await keys.list(A), [
+      { id: first.id, account: A, created: first.created },
+      { id: second.id, account: A, created: second.created },
+    ]);
   });
 
   test("an account has as many keys as it may have", async (t) => {
@@ -104,7 +109,15 @@ export function signingKeysConformance(engine: TestEngine): void {
     assert.deepEqual(Object.keys(jwk), ["use", "kty", "kid", "alg", "n", "e", "d", "p", "q", "dp", "dq", "qi"]);
     assert.equal(jwk.kid, id);
     assert.ok(createPrivateKey({ key: jwk, format: "jwk" }).equals(privateKey));
-    for (const text of [pem, pemForm(privateKey), privateKey.export({ type: "pkcs8", format: "pem" }).toString()]) assert.ok(readPem(text)?.equals(privateKey));
-    for (const text of ["", "x", createPublicKey(pem).export({ type: "spki", format: "pem" }).toString(), "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----", "A".repeat(40_000)]) assert.equal(readPem(text), undefined);
+    for (const text of [pem, pemForm(privateKey), privateKey.export({ type: "pkcs8", format: "pem" }).toString()])
+      assert.ok(readPem(text)?.equals(privateKey));
+    for (const text of [
+      "",
+      "x",
+      createPublicKey(pem).export({ type: "spki", format: "pem" }).toString(),
+      "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----",
+      "A".repeat(40_000),
+    ])
+      assert.equal(readPem(text), undefined);
   });
 }

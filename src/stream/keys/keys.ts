@@ -27,7 +27,12 @@ const FRESH_MS = 10_000;
 
 export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 }: SigningKeysOptions): SigningKeys {
   const table = createKeysTable(db);
-  const verifying = createRecent<VerifyingKey>({ read: async (id) => shown(await table.find(id)), clock, max: KEPT, freshMs: FRESH_MS });
+  const verifying = createRecent<VerifyingKey>({
+    read: async (id) => shown(await table.find(id)),
+    clock,
+    max: KEPT,
+    freshMs: FRESH_MS,
+  });
   const owned = createRecent({ read: readOrMakeOwn, clock, max: KEPT, freshMs: FRESH_MS });
 
   function forget(id: string) {
@@ -42,7 +47,17 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
     const { publicKey, privateKey } = await newPair();
     const id = ids.hex();
     const sealed = secrets.seal(privateKey.export({ type: "pkcs8", format: "pem" }).toString(), sealedFor(id));
-    if (await table.insertOwn({ id, account_id: account, created_at: clock.now(), public_key: pemOf(publicKey), own_of: account, sealed })) return { id, privateKey };
+    if (
+      await table.insertOwn({
+        id,
+        account_id: account,
+        created_at: clock.now(),
+        public_key: pemOf(publicKey),
+        own_of: account,
+        sealed,
+      })
+    )
+      return { id, privateKey };
     // Another process was faster; should its key be gone again by now, one is made next time.
     const theirs = await table.own(account);
     if (theirs === undefined) throw streamErrors.keyNotFound({ id });
@@ -54,11 +69,23 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
   return {
     async create(account) {
       const { publicKey, privateKey } = await newPair();
-      const row: KeyRow = { id: ids.hex(), account_id: account, created_at: clock.now(), public_key: pemOf(publicKey), own_of: null, sealed: null };
+      const row: KeyRow = {
+        id: ids.hex(),
+        account_id: account,
+        created_at: clock.now(),
+        public_key: pemOf(publicKey),
+        own_of: null,
+        sealed: null,
+      };
       if (!(await table.insert(row, max))) throw streamErrors.tooManyKeys({ limit: max });
       return { id: row.id, account, created: row.created_at, privateKey };
     },
-    list: async (account) => (await table.list(account)).map(({ id, account_id, created_at }) => ({ id, account: account_id, created: created_at })),
+    list: async (account) =>
+      (await table.list(account)).map(({ id, account_id, created_at }) => ({
+        id,
+        account: account_id,
+        created: created_at,
+      })),
     async delete(account, id) {
       if (!isHexId(id) || !(await table.delete(account, id))) throw streamErrors.keyNotFound({ id });
       forget(id);
@@ -70,7 +97,9 @@ export function createSigningKeys({ db, events, secrets, clock, ids, max = 1000 
   };
 }
 
-const newPair = (): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> => promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
+const newPair = (): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> =>
+  promisify(generateKeyPair)("rsa", { modulusLength: RSA_BITS });
 const pemOf = (key: KeyObject): string => key.export({ type: "spki", format: "pem" }).toString();
-const shown = (row: KeyRow | undefined): VerifyingKey | undefined => row && { account: row.account_id, publicKey: createPublicKey(row.public_key) };
+const shown = (row: KeyRow | undefined): VerifyingKey | undefined =>
+  row && { account: row.account_id, publicKey: createPublicKey(row.public_key) };
 const sealedFor = (id: string): string => `stream/key/${id}`;

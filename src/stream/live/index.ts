@@ -2,7 +2,17 @@ export type { LiveFragment, LiveRendition, LiveRun, RunMaker, RunMaking, RunSink
 export { createAdmission, type Admission } from "./encode/admission.ts";
 export { createRunMaker, type RunMakerParts } from "./encode/maker.ts";
 export { createHub, type Hub, type HubParts } from "./hub/hub.ts";
-export type { LiveErrorCode, LiveInput, LiveInputDirectory, LiveOutput, LiveOutputs, LiveOutputStatus, LiveRecording, LiveState, LiveStatusLog } from "./inputs/port.ts";
+export type {
+  LiveErrorCode,
+  LiveInput,
+  LiveInputDirectory,
+  LiveOutput,
+  LiveOutputs,
+  LiveOutputStatus,
+  LiveRecording,
+  LiveState,
+  LiveStatusLog,
+} from "./inputs/port.ts";
 export type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "./packets.ts";
 export type { LiveProtocol, Publication, PublishClaim, Publishing } from "./publish.ts";
 export { LAG_LIMIT, type LiveHealth, type LiveSession, type LiveSessions, type LiveSubscriber } from "./session.ts";
@@ -15,10 +25,25 @@ export { createLiveViewers, type LiveViewers, type LiveViewersParts } from "./vi
 export { liveViewersMigrations } from "./viewers/viewers-table.ts";
 export { liveInputsMigrations } from "./inputs/live-table.ts";
 export { createLiveInputs, type LiveInputsParts, type LiveInputsRoom } from "./inputs/live-inputs.ts";
-export type { LiveEvent, LiveHistoryEntry, LiveInputChange, LiveInputs, LiveKeys, OwnedLiveInput, OwnedLiveOutputs } from "./inputs/types.ts";
+export type {
+  LiveEvent,
+  LiveHistoryEntry,
+  LiveInputChange,
+  LiveInputs,
+  LiveKeys,
+  OwnedLiveInput,
+  OwnedLiveOutputs,
+} from "./inputs/types.ts";
 export type { LiveBroadcasts, LiveNow } from "./inputs/broadcasts.ts";
 export { createLiveFacts, type LiveFacts, type LiveFactsParts } from "./inputs/facts.ts";
-export { listLiveInput, type LiveEndpoints, type LiveUrls, showLiveHistory, showLiveInput, showLiveOutput } from "./inputs/show.ts";
+export {
+  listLiveInput,
+  type LiveEndpoints,
+  type LiveUrls,
+  showLiveHistory,
+  showLiveInput,
+  showLiveOutput,
+} from "./inputs/show.ts";
 export { createLivePackages, type LivePackagesParts, type LivePackagesRoom } from "./package/packages.ts";
 export { createLivePlayback, type LivePlayback, type LivePlaybackParts } from "./package/playback.ts";
 export type { CutSegment, LivePackage, LivePackages, OpenPackage } from "./package/port.ts";
@@ -35,6 +60,10 @@ export { createRecordings, type RecordingsParts } from "./record/recordings.ts";
 export { createBridges } from "./webrtc/bridges.ts";
 export { createLiveWebrtc, type LiveWebrtc, type LiveWebrtcParts } from "./webrtc/webrtc.ts";
 export { createLivePictures, type LivePictures, type LivePicturesParts } from "./pictures/pictures.ts";
-export { createLiveOutputsRunner, type LiveOutputsRunner, type LiveOutputsRunnerParts } from "./outputs/live-outputs.ts";
+export {
+  createLiveOutputsRunner,
+  type LiveOutputsRunner,
+  type LiveOutputsRunnerParts,
+} from "./outputs/live-outputs.ts";
 export { createLiveHealthNotes, type LiveHealthNotes } from "./inputs/health.ts";
 export { createClipFiles } from "./record/clip.ts";

@@ -34,5 +34,7 @@ export interface LiveSegment {
 }
 
 /** Where things lie: `stream/<video>/live/<rendition>/…`. Deleting a video deletes everything below `stream/<video>/`. */
-export const liveSegmentKey = (video: string, rendition: string, n: number): string => `stream/${video}/live/${rendition}/${n}.m4s`;
-export const liveInitKey = (video: string, rendition: string, run: string): string => `stream/${video}/live/${rendition}/init-${run}.mp4`;
+export const liveSegmentKey = (video: string, rendition: string, n: number): string =>
+  `stream/${video}/live/${rendition}/${n}.m4s`;
+export const liveInitKey = (video: string, rendition: string, run: string): string =>
+  `stream/${video}/live/${rendition}/init-${run}.mp4`;

@@ -10,7 +10,11 @@ test("background encoding gets at least a twentieth of a processor while viewers
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let now = 0;
   let running = true;
-  const pauses = createPauses({ now: () => now, hasBegun: () => true, signal: (_, signal) => void (running = signal === "SIGCONT") });
+  const pauses = createPauses({
+    now: () => now,
+    hasBegun: () => true,
+    signal: (_, signal) => void (running = signal === "SIGCONT"),
+  });
   const leave = pauses.enter(1, "background");
   // Urgent runs follow each other without a gap.
   let end = pauses.enter(2, "urgent");
@@ -29,5 +33,8 @@ test("background encoding gets at least a twentieth of a processor while viewers
   const share = worked / now;
   assert.ok(share >= 0.19, `runs ${share} of the time`);
   const weight = WEIGHTS[NICENESS.background]!;
-  assert.ok((share * weight) / (weight + 1024) >= 0.045, `${(share * weight) / (weight + 1024)} of a processor shared with an urgent run`);
+  assert.ok(
+    (share * weight) / (weight + 1024) >= 0.045,
+    `${(share * weight) / (weight + 1024)} of a processor shared with an urgent run`,
+  );
 });

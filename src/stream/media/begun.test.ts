@@ -8,22 +8,29 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { hasBegun } from "./begun.ts";
 
-test("a command has begun when there is a program behind what shuts it in, and no longer when it is over", { skip: process.platform !== "linux" && "there is no /proc" }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "reelpost-begun-"));
-  t.after(() => rmSync(folder, { recursive: true }));
-  // A shell by the name of bubblewrap, which begins its program when it is told to.
-  const name = join(folder, "bwrap");
-  copyFileSync(realpathSync("/bin/sh"), name);
-  const command = spawn(name, ["-c", "echo ready; read line; sleep 60; :"], { stdio: ["pipe", "pipe", "inherit"], detached: true });
-  const { pid } = command;
-  t.after(() => {
-    if (command.exitCode === null && command.signalCode === null) process.kill(-pid!, "SIGKILL");
-  });
-  await once(command.stdout, "data");
-  assert.equal(hasBegun(pid!), false);
-  command.stdin.write("go\n");
-  while (!hasBegun(pid!)) await setTimeout(5);
-  process.kill(-pid!, "SIGKILL");
-  await once(command, "exit");
-  assert.equal(hasBegun(pid!), false);
-});
+test(
+  "a command has begun when there is a program behind what shuts it in, and no longer when it is over",
+  { skip: process.platform !== "linux" && "there is no /proc" },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "reelpost-begun-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    // A shell by the name of bubblewrap, which begins its program when it is told to.
+    const name = join(folder, "bwrap");
+    copyFileSync(realpathSync("/bin/sh"), name);
+    const command = spawn(name, ["-c", "echo ready; read line; sleep 60; :"], {
+      stdio: ["pipe", "pipe", "inherit"],
+      detached: true,
+    });
+    const { pid } = command;
+    t.after(() => {
+      if (command.exitCode === null && command.signalCode === null) process.kill(-pid!, "SIGKILL");
+    });
+    await once(command.stdout, "data");
+    assert.equal(hasBegun(pid!), false);
+    command.stdin.write("go\n");
+    while (!hasBegun(pid!)) await setTimeout(5);
+    process.kill(-pid!, "SIGKILL");
+    await once(command, "exit");
+    assert.equal(hasBegun(pid!), false);
+  },
+);

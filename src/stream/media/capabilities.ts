@@ -32,10 +32,16 @@ export async function discover(settings: MediaSettings, { log, signal, exposed }
   const programs = findPrograms(settings);
   const user = userOf(settings, programs);
   const ask = async (sandbox: Sandbox, program: string, ...args: string[]) => {
-    const { output } = await runChild(program, confine(programs, { sandbox, user }, program, args, BOUNDS, FIRST_DESCRIPTOR), { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal });
+    const { output } = await runChild(
+      program,
+      confine(programs, { sandbox, user }, program, args, BOUNDS, FIRST_DESCRIPTOR),
+      { wallMs: WALL_MS, outputBytes: OUTPUT_BYTES, signal },
+    );
     return output.toString("utf8");
   };
-  const sandbox = await chooseSandbox(programs, settings.sandbox, { log, exposed }, (candidate) => ask(candidate, programs.ffmpeg, "-version"));
+  const sandbox = await chooseSandbox(programs, settings.sandbox, { log, exposed }, (candidate) =>
+    ask(candidate, programs.ffmpeg, "-version"),
+  );
   const filtered = programs.perl !== undefined && mediaFilter({ network: false }) !== undefined;
   try {
     const [version, encoders, filters] = await Promise.all([
@@ -45,33 +51,57 @@ export async function discover(settings: MediaSettings, { log, signal, exposed }
       ask(sandbox, programs.ffprobe, "-version"),
     ]);
     const capabilities: MediaCapabilities = {
-      version: /^ffmpeg version (\S+)/.exec(version)?.[1] ?? "unknown", encoders: namesOf(encoders), filters: namesOf(filters),
-      sandbox, user, offline: sandbox === "bwrap" || (sandbox !== "none" && filtered),
+      version: /^ffmpeg version (\S+)/.exec(version)?.[1] ?? "unknown",
+      encoders: namesOf(encoders),
+      filters: namesOf(filters),
+      sandbox,
+      user,
+      offline: sandbox === "bwrap" || (sandbox !== "none" && filtered),
     };
     const lacking = REQUIRED.filter((name) => !capabilities.encoders.has(name));
-    if (lacking.length > 0) throw streamErrors.mediaToolsMissing({ reason: `${programs.ffmpeg} was built without the encoder ${lacking.join(" and ")}` });
+    if (lacking.length > 0)
+      throw streamErrors.mediaToolsMissing({
+        reason: `${programs.ffmpeg} was built without the encoder ${lacking.join(" and ")}`,
+      });
     return { programs, capabilities };
   } catch (err) {
     if (err instanceof Error && err.name === "UserError") throw err;
-    throw streamErrors.mediaToolsMissing({ reason: `${programs.ffmpeg} does not run: ${messageOf(err)}` }, { cause: err });
+    throw streamErrors.mediaToolsMissing(
+      { reason: `${programs.ffmpeg} does not run: ${messageOf(err)}` },
+      { cause: err },
+    );
   }
 }
 
 /** Uploads are never decoded as root: a server running as root starts its programs as another user. */
 function userOf({ user_id: uid }: MediaSettings, { setpriv }: Programs): MediaUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
-  if (process.platform !== "linux") throw streamErrors.mediaToolsMissing({ reason: "on this system ffmpeg would run as root: run the server as another user" });
-  if (setpriv === undefined) throw streamErrors.mediaToolsMissing({ reason: "ffmpeg would run as root: install setpriv (util-linux), or run the server as another user" });
+  if (process.platform !== "linux")
+    throw streamErrors.mediaToolsMissing({
+      reason: "on this system ffmpeg would run as root: run the server as another user",
+    });
+  if (setpriv === undefined)
+    throw streamErrors.mediaToolsMissing({
+      reason: "ffmpeg would run as root: install setpriv (util-linux), or run the server as another user",
+    });
   return isMapped({ first: uid, last: uid }) ? { uid, gid: uid } : NOBODY;
 }
 
 const NOBODY: MediaUser = { uid: 65534, gid: 65534 };
 const NAMES = { bwrap: "bubblewrap", landlock: "landlock" };
 
-async function chooseSandbox(programs: Programs, wanted: MediaSettings["sandbox"], { log, exposed }: Pick<DiscoverOptions, "log" | "exposed">, works: (sandbox: Sandbox) => Promise<unknown>): Promise<Sandbox> {
+async function chooseSandbox(
+  programs: Programs,
+  wanted: MediaSettings["sandbox"],
+  { log, exposed }: Pick<DiscoverOptions, "log" | "exposed">,
+  works: (sandbox: Sandbox) => Promise<unknown>,
+): Promise<Sandbox> {
   const limits: Sandbox = programs.prlimit === undefined ? "none" : "prlimit";
   if (wanted === "prlimit") {
-    if (limits === "none") throw streamErrors.mediaToolsMissing({ reason: "stream.sandbox is prlimit, and there is no prlimit (util-linux)" });
+    if (limits === "none")
+      throw streamErrors.mediaToolsMissing({
+        reason: "stream.sandbox is prlimit, and there is no prlimit (util-linux)",
+      });
     return limits;
   }
   const reasons: string[] = [];
@@ -87,17 +117,26 @@ async function chooseSandbox(programs: Programs, wanted: MediaSettings["sandbox"
     }
   }
   const reason = reasons.join("; ");
-  if (wanted !== "auto") throw streamErrors.mediaToolsMissing({ reason: `stream.sandbox is ${wanted}, which does not work on this machine: ${reason}` });
-  if (exposed) throw streamErrors.mediaToolsMissing({ reason: `other machines can reach this server, and ffmpeg cannot be sandboxed (${reason}). Make one of these work, or set stream.sandbox to prlimit to accept resource limits only` });
+  if (wanted !== "auto")
+    throw streamErrors.mediaToolsMissing({
+      reason: `stream.sandbox is ${wanted}, which does not work on this machine: ${reason}`,
+    });
+  if (exposed)
+    throw streamErrors.mediaToolsMissing({
+      reason: `other machines can reach this server, and ffmpeg cannot be sandboxed (${reason}). Make one of these work, or set stream.sandbox to prlimit to accept resource limits only`,
+    });
   log.warn({ reason, instead: limits }, "media: no sandbox works, ffmpeg runs with resource limits only");
   return limits;
 }
 
 function lackingFor(candidate: "bwrap" | "landlock", { bwrap, perl }: Programs): string | undefined {
-  if (candidate === "bwrap") return bwrap === undefined ? "it is not installed (apt-get install bubblewrap)" : undefined;
-  if (process.platform !== "linux" || mediaFilter({ network: false }) === undefined) return "it is not supported on this system";
+  if (candidate === "bwrap")
+    return bwrap === undefined ? "it is not installed (apt-get install bubblewrap)" : undefined;
+  if (process.platform !== "linux" || mediaFilter({ network: false }) === undefined)
+    return "it is not supported on this system";
   return perl === undefined ? "it needs perl (apt-get install perl-base)" : undefined;
 }
 
 /** Lines like " V....D libx264   libx264 H.264 (codec h264)" and " T.C scale   V->V   …". */
-const namesOf = (list: string): ReadonlySet<string> => new Set(list.split("\n").flatMap((line) => /^ [A-Z.|]{2,6} +([\w-]+) /.exec(line)?.[1] ?? []));
+const namesOf = (list: string): ReadonlySet<string> =>
+  new Set(list.split("\n").flatMap((line) => /^ [A-Z.|]{2,6} +([\w-]+) /.exec(line)?.[1] ?? []));

@@ -15,12 +15,13 @@ const NOT_RUN_INSIDE = /^bwrap: execvp /m;
 /** Nothing of the server's own surroundings: settings and secrets are in them. */
 export const ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", AV_LOG_FORCE_NOCOLOR: "1" };
 
-export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> & Pick<MediaRun, "onOutput"> & {
-  signal: AbortSignal;
-  nice?: number;
-  /** Told of the process group; what it returns is called when nothing of it is left. */
-  onStart?: (group: number) => () => void;
-};
+export type ChildOptions = Required<Pick<MediaRun, "wallMs" | "outputBytes">> &
+  Pick<MediaRun, "onOutput"> & {
+    signal: AbortSignal;
+    nice?: number;
+    /** Told of the process group; what it returns is called when nothing of it is left. */
+    onStart?: (group: number) => () => void;
+  };
 
 /** A program, its arguments and the descriptors it inherits. */
 export interface ChildCommand {
@@ -35,7 +36,11 @@ export interface ChildCommand {
 export const FIRST_DESCRIPTOR = 3;
 
 /** Runs one command to its end. Whatever ends it, nothing of its process group is left when this settles. Rejects MediaRunError, or what `onOutput` threw. */
-export async function runChild(name: string, { command: [executable, ...args], descriptors = [], close = () => {} }: ChildCommand, { wallMs, outputBytes, onOutput, signal, nice = 0, onStart }: ChildOptions): Promise<MediaResult> {
+export async function runChild(
+  name: string,
+  { command: [executable, ...args], descriptors = [], close = () => {} }: ChildCommand,
+  { wallMs, outputBytes, onOutput, signal, nice = 0, onStart }: ChildOptions,
+): Promise<MediaResult> {
   const child = start();
   if (nice > 0) lowerSession(child.pid, nice);
   const onEnd = child.pid === undefined ? undefined : onStart?.(child.pid);
@@ -45,7 +50,8 @@ export async function runChild(name: string, { command: [executable, ...args], d
     ended ??= why;
     killGroup(child.pid);
   };
-  const fail = (reason: MediaRunReason, message: string) => end(new MediaRunError(reason, `${name} ${message}`, stderr));
+  const fail = (reason: MediaRunReason, message: string) =>
+    end(new MediaRunError(reason, `${name} ${message}`, stderr));
 
   const onAbort = () => end(aborted(name, signal));
   signal.addEventListener("abort", onAbort, { once: true });
@@ -74,7 +80,12 @@ export async function runChild(name: string, { command: [executable, ...args], d
     try {
       if (signal.aborted) throw aborted(name, signal);
       // A spawn that fails for lack of descriptors returns a child without streams; "error" follows.
-      return spawn(executable!, args, { stdio: ["ignore", "pipe", "pipe", ...descriptors], detached: true, env: ENVIRONMENT, cwd: "/" });
+      return spawn(executable!, args, {
+        stdio: ["ignore", "pipe", "pipe", ...descriptors],
+        detached: true,
+        env: ENVIRONMENT,
+        cwd: "/",
+      });
     } finally {
       close();
     }
@@ -93,17 +104,36 @@ export async function runChild(name: string, { command: [executable, ...args], d
   }
 }
 
-export function failure(name: string, { code, signal }: { code: number | null; signal?: string | null }, stderr: string): MediaRunError {
-  if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE || /File too large/.test(stderr)) return new MediaRunError("output", `${name} wrote a larger file than it may`, stderr);
-  if (NOT_RUN.includes(code ?? 0) || NOT_RUN_INSIDE.test(stderr)) return new MediaRunError("missing", `${name} could not be started: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
-  if (code === null || code === KILLED) return new MediaRunError("killed", `${name} was killed: over its processor time, for want of memory, or by somebody`, stderr);
-  if (/Cannot allocate memory|std::bad_alloc|malloc of size/.test(stderr)) return new MediaRunError("memory", `${name} wanted more memory than it may have`, stderr);
+export function failure(
+  name: string,
+  { code, signal }: { code: number | null; signal?: string | null },
+  stderr: string,
+): MediaRunError {
+  if (signal === "SIGXFSZ" || code === FILE_TOO_LARGE || /File too large/.test(stderr))
+    return new MediaRunError("output", `${name} wrote a larger file than it may`, stderr);
+  if (NOT_RUN.includes(code ?? 0) || NOT_RUN_INSIDE.test(stderr))
+    return new MediaRunError(
+      "missing",
+      `${name} could not be started: ${lastLine(stderr) || `ended with ${code}`}`,
+      stderr,
+    );
+  if (code === null || code === KILLED)
+    return new MediaRunError(
+      "killed",
+      `${name} was killed: over its processor time, for want of memory, or by somebody`,
+      stderr,
+    );
+  if (/Cannot allocate memory|std::bad_alloc|malloc of size/.test(stderr))
+    return new MediaRunError("memory", `${name} wanted more memory than it may have`, stderr);
   return new MediaRunError("failed", `${name}: ${lastLine(stderr) || `ended with ${code}`}`, stderr);
 }
 
 const lastLine = (text: string) => text.trim().split("\n").at(-1)!;
 
-export const aborted = (name: string, signal: AbortSignal) => (signal.reason instanceof MediaRunError ? signal.reason : new MediaRunError("aborted", `${name} is not wanted any more`, "", { cause: signal.reason }));
+export const aborted = (name: string, signal: AbortSignal) =>
+  signal.reason instanceof MediaRunError
+    ? signal.reason
+    : new MediaRunError("aborted", `${name} is not wanted any more`, "", { cause: signal.reason });
 
 /**
  * With autogrouping (sched(7)) the processor is first shared among sessions, and niceness counts only inside of one: `detached` made this run a session of

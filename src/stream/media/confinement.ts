@@ -1,4 +1,15 @@
-import { closeSync, constants, fchmodSync, fchownSync, fstatSync, lchownSync, lstatSync, openSync, readdirSync, realpathSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  lchownSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+} from "node:fs";
 import { join } from "node:path";
 import { createMemoryFile } from "../../kernel/memory-file.ts";
 import { shutByPerl } from "./landlock.ts";
@@ -45,7 +56,14 @@ export interface ConfinedCommand {
  * all: killing bubblewrap kills everything inside (--die-with-parent; PR_SET_PDEATHSIG from this process), otherwise the id is the program's.
  * `firstDescriptor`: lowest descriptor number free in the child.
  */
-export function confine(programs: Programs, confinement: Confinement, program: string, args: readonly string[], run: Confined, firstDescriptor: number): ConfinedCommand {
+export function confine(
+  programs: Programs,
+  confinement: Confinement,
+  program: string,
+  args: readonly string[],
+  run: Confined,
+  firstDescriptor: number,
+): ConfinedCommand {
   const { sandbox, user } = confinement;
   const descriptors: number[] = [];
   const close = () => descriptors.splice(0).forEach((fd) => closeSync(fd));
@@ -54,11 +72,18 @@ export function confine(programs: Programs, confinement: Confinement, program: s
   try {
     const before = [...lowered(programs, run), ...(sandbox === "none" ? [] : limited(programs, run))];
     if (sandbox === "bwrap") {
-      if (user !== undefined) for (const path of [...run.reads, ...(run.writes === undefined ? [] : [run.writes])]) closeSync(openFor(path, user, path === run.writes));
-      return { command: [...before, ...shutIn(programs, program, run, user, pass), program, ...args], descriptors, close };
+      if (user !== undefined)
+        for (const path of [...run.reads, ...(run.writes === undefined ? [] : [run.writes])])
+          closeSync(openFor(path, user, path === run.writes));
+      return {
+        command: [...before, ...shutIn(programs, program, run, user, pass), program, ...args],
+        descriptors,
+        close,
+      };
     }
     const filter = programs.perl === undefined ? undefined : mediaFilter({ network: run.network === true });
-    if (sandbox === "none" || (sandbox === "prlimit" && user === undefined && filter === undefined)) return { command: [...before, ...unprivileged(programs, user), program, ...args], descriptors, close };
+    if (sandbox === "none" || (sandbox === "prlimit" && user === undefined && filter === undefined))
+      return { command: [...before, ...unprivileged(programs, user), program, ...args], descriptors, close };
     // Paths become descriptors: another user cannot traverse the folders, and Landlock rules apply to open files.
     const opened = new Map<string, number>();
     for (const path of new Set(run.reads)) opened.set(path, pass(openFor(path, user, false)));
@@ -66,27 +91,62 @@ export function confine(programs: Programs, confinement: Confinement, program: s
     const reads = [...opened.values()];
     if (run.writes !== undefined) opened.set(run.writes, writes!);
     const real = realpathSync(program);
-    const executable = user === undefined ? program : real.startsWith("/usr/") ? real : `/proc/self/fd/${pass(open(real, constants.O_RDONLY))}`;
-    const shut = filter === undefined ? [] : shutByPerl(programs.perl!, { filter, files: sandbox === "landlock", reads, writes, program: user === undefined ? real : executable });
-    return { command: [...before, ...unprivileged(programs, user), ...shut, executable, ...args.map((arg) => byDescriptor(arg, opened))], descriptors, close };
+    const executable =
+      user === undefined
+        ? program
+        : real.startsWith("/usr/")
+          ? real
+          : `/proc/self/fd/${pass(open(real, constants.O_RDONLY))}`;
+    const shut =
+      filter === undefined
+        ? []
+        : shutByPerl(programs.perl!, {
+            filter,
+            files: sandbox === "landlock",
+            reads,
+            writes,
+            program: user === undefined ? real : executable,
+          });
+    return {
+      command: [
+        ...before,
+        ...unprivileged(programs, user),
+        ...shut,
+        executable,
+        ...args.map((arg) => byDescriptor(arg, opened)),
+      ],
+      descriptors,
+      close,
+    };
   } catch (err) {
     close();
     throw err;
   }
 }
 
-const lowered = ({ nice }: Programs, run: Confined) => (nice === undefined || run.nice === 0 ? [] : [nice, "-n", String(run.nice)]);
+const lowered = ({ nice }: Programs, run: Confined) =>
+  nice === undefined || run.nice === 0 ? [] : [nice, "-n", String(run.nice)];
 
 /** The soft limit equals the hard one, so the kernel sends SIGKILL: ffmpeg treats SIGXCPU as a request to stop gracefully. */
 function limited({ prlimit }: Programs, { cpuSeconds, memoryMb, fileBytes }: Confined): string[] {
   if (prlimit === undefined) return [];
   const both = (value: number) => `${value}:${value}`;
-  return [prlimit, `--as=${both(memoryMb * 1024 * 1024)}`, `--cpu=${both(Math.ceil(cpuSeconds))}`, `--fsize=${both(fileBytes)}`, `--nofile=${both(256)}`, "--core=0:0", "--"];
+  return [
+    prlimit,
+    `--as=${both(memoryMb * 1024 * 1024)}`,
+    `--cpu=${both(Math.ceil(cpuSeconds))}`,
+    `--fsize=${both(fileBytes)}`,
+    `--nofile=${both(256)}`,
+    "--core=0:0",
+    "--",
+  ];
 }
 
 const NO_CAPABILITIES = ["--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all"];
-const becoming = (user: MediaUser | undefined) => (user === undefined ? [] : ["--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"]);
-const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) => (setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...becoming(user), "--"]);
+const becoming = (user: MediaUser | undefined) =>
+  user === undefined ? [] : ["--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups"];
+const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) =>
+  setpriv === undefined ? [] : [setpriv, "--pdeathsig", "KILL", ...NO_CAPABILITIES, ...becoming(user), "--"];
 
 /**
  * A file system with only /usr and the named files, under their own paths; no network unless requested; no other process visible.
@@ -95,32 +155,64 @@ const unprivileged = ({ setpriv }: Programs, user: MediaUser | undefined) => (se
  * No --disable-userns: it writes to /proc/sys, which is read-only in a hardened service; the seccomp filter already denies new namespaces.
  * /etc/alternatives: on Debian ffmpeg's libblas is a symlink into it. No /proc: containers may not allow mounting it.
  */
-function shutIn({ bwrap, setpriv }: Programs, program: string, { reads, writes, network = false }: Confined, user: MediaUser | undefined, pass: (fd: number) => number): string[] {
+function shutIn(
+  { bwrap, setpriv }: Programs,
+  program: string,
+  { reads, writes, network = false }: Confined,
+  user: MediaUser | undefined,
+  pass: (fd: number) => number,
+): string[] {
   const real = realpathSync(program);
   const filter = mediaFilter({ network });
   const outside = [...new Set([program, real])].filter((path) => !path.startsWith("/usr/"));
   // Folders that bubblewrap creates for a bind are accessible to their creator only.
-  const folders = [...new Set(["/etc/x", ...outside, ...reads, ...(writes === undefined ? [] : [writes])].flatMap(ancestors))];
-  const namespaces = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", ...(network ? [] : ["--unshare-net"])];
+  const folders = [
+    ...new Set(["/etc/x", ...outside, ...reads, ...(writes === undefined ? [] : [writes])].flatMap(ancestors)),
+  ];
+  const namespaces = [
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    ...(network ? [] : ["--unshare-net"]),
+  ];
   return [
     // bubblewrap refuses to start if a non-root service has capabilities.
     ...(user === undefined && setpriv !== undefined ? [setpriv, ...NO_CAPABILITIES, "--"] : []),
-    bwrap!, ...namespaces, ...(user === undefined ? ["--unshare-user", "--uid", "65534", "--gid", "65534"] : []), "--die-with-parent", "--cap-drop", "ALL",
+    bwrap!,
+    ...namespaces,
+    ...(user === undefined ? ["--unshare-user", "--uid", "65534", "--gid", "65534"] : []),
+    "--die-with-parent",
+    "--cap-drop",
+    "ALL",
     ...(user === undefined ? [] : ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]),
-    "--ro-bind", "/usr", "/usr", ...["bin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
-    "--dev", "/dev", "--tmpfs", "/tmp", ...folders.flatMap((path) => ["--dir", path]),
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    ...["bin", "lib", "lib64"].flatMap((name) => ["--symlink", `usr/${name}`, `/${name}`]),
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
+    ...folders.flatMap((path) => ["--dir", path]),
     ...["/etc/alternatives", "/etc/ld.so.cache", "/nix/store"].flatMap((path) => ["--ro-bind-try", path, path]),
     ...outside.flatMap((path) => ["--ro-bind", real, path]),
     ...(writes === undefined ? [] : ["--bind", writes, writes]),
     ...reads.flatMap((path) => ["--ro-bind", path, path]),
-    "--chdir", "/tmp",
+    "--chdir",
+    "/tmp",
     ...(filter === undefined ? [] : ["--seccomp", String(pass(createMemoryFile(filter)))]),
-    "--", ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...becoming(user), "--"]),
+    "--",
+    ...(user === undefined ? [] : [setpriv!, ...NO_CAPABILITIES, "--bounding-set=-all", ...becoming(user), "--"]),
   ];
 }
 
 /** Parent folders of a path, topmost first. */
-const ancestors = (path: string): string[] => path.split("/").slice(1, -1).map((_, i, names) => `/${names.slice(0, i + 1).join("/")}`);
+const ancestors = (path: string): string[] =>
+  path
+    .split("/")
+    .slice(1, -1)
+    .map((_, i, names) => `/${names.slice(0, i + 1).join("/")}`);
 
 /** Opens a file for reading or a folder for writing, and grants `user` access to it; parent folders stay closed to that user. */
 function openFor(path: string, user: MediaUser | undefined, folder: boolean): number {
@@ -168,8 +260,10 @@ function byDescriptor(arg: string, opened: ReadonlyMap<string, number>): string 
  */
 export function reclaim(folder: string, user: MediaUser | undefined): void {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) throw new Error(`the program left ${JSON.stringify(entry.name)}, which is neither a file nor a folder`);
+    if (!entry.isFile() && !entry.isDirectory())
+      throw new Error(`the program left ${JSON.stringify(entry.name)}, which is neither a file nor a folder`);
     const path = join(folder, entry.name);
-    if (user !== undefined && lstatSync(path).uid === user.uid) lchownSync(path, process.geteuid!(), process.getegid!());
+    if (user !== undefined && lstatSync(path).uid === user.uid)
+      lchownSync(path, process.geteuid!(), process.getegid!());
   }
 }

@@ -51,7 +51,8 @@ export function createFeed(): Feed {
     writev: (chunks, next) =>
       pass((to, sent) => {
         to.cork();
-        for (const [i, { chunk }] of chunks.entries()) to.write(chunk as Buffer, i === chunks.length - 1 ? sent : undefined);
+        for (const [i, { chunk }] of chunks.entries())
+          to.write(chunk as Buffer, i === chunks.length - 1 ? sent : undefined);
         to.uncork();
       }, next),
     final: (next) => pass((to, sent) => void to.end(sent), next),

@@ -44,6 +44,17 @@ export interface Shut {
 }
 
 /** Arguments that precede the command. */
-export const shutByPerl = (perl: string, { filter, files, reads, writes, program }: Shut, arch: string = process.arch): string[] => [
-  perl, "-e", SCRIPT.replace("PRCTL", String(PRCTL[arch])), files ? "1" : "0", filter.toString("hex"), reads.join(","), writes === undefined ? "" : String(writes), program,
+export const shutByPerl = (
+  perl: string,
+  { filter, files, reads, writes, program }: Shut,
+  arch: string = process.arch,
+): string[] => [
+  perl,
+  "-e",
+  SCRIPT.replace("PRCTL", String(PRCTL[arch])),
+  files ? "1" : "0",
+  filter.toString("hex"),
+  reads.join(","),
+  writes === undefined ? "" : String(writes),
+  program,
 ];

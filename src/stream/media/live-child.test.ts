@@ -25,7 +25,17 @@ async function until(condition: () => boolean, what: string) {
 const stream = async () => readFile(await clip({ extension: "ts", seconds: 2 }));
 const copy = ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-c", "copy", "-f", "mpegts", "pipe:3"];
 /** Of its own, so that it never ends. */
-const endless = (word: string, to: string) => ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-metadata", `title=${word}`, "-f", "rawvideo", to];
+const endless = (word: string, to: string) => [
+  "-f",
+  "lavfi",
+  "-i",
+  "testsrc2=size=64x64:rate=30",
+  "-metadata",
+  `title=${word}`,
+  "-f",
+  "rawvideo",
+  to,
+];
 let words = 0;
 const newWord = () => `reelpost-live-${process.pid}-${++words}`;
 const nothing = () => {};
@@ -49,7 +59,28 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const tools = openTools(t, { sandbox }, { onRun: (run) => void reports.push(run) });
       const sizes = [0, 0];
       const run = tools.live({
-        args: ["-f", "mpegts", "-i", "pipe:0", "-map", "0:v", "-fps_mode", "passthrough", "-f", "rawvideo", "pipe:3", "-map", "0:a", "-f", "s16le", "-ac", "1", "-ar", "8000", "pipe:4"],
+        args: [
+          "-f",
+          "mpegts",
+          "-i",
+          "pipe:0",
+          "-map",
+          "0:v",
+          "-fps_mode",
+          "passthrough",
+          "-f",
+          "rawvideo",
+          "pipe:3",
+          "-map",
+          "0:a",
+          "-f",
+          "s16le",
+          "-ac",
+          "1",
+          "-ar",
+          "8000",
+          "pipe:4",
+        ],
         outputs: [async (chunk) => void (sizes[0]! += chunk.length), (chunk) => void (sizes[1]! += chunk.length)],
       });
       const bytes = await stream();
@@ -58,7 +89,10 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       assert.deepEqual(await run.done.then(({ output }) => output.length), 0);
       assert.equal(sizes[0], 60 * 320 * 180 * 1.5);
       assert.ok(Math.abs(sizes[1]! / 16_000 - 2) < 0.1, `${sizes[1]} octets of sound`);
-      assert.deepEqual(reports.map(({ program, urgency, outcome }) => [program, urgency, outcome]), [["ffmpeg", "urgent", "ok"]]);
+      assert.deepEqual(
+        reports.map(({ program, urgency, outcome }) => [program, urgency, outcome]),
+        [["ffmpeg", "urgent", "ok"]],
+      );
       assert.equal(run.stdin.writableLength, 0);
       run.kill();
     });
@@ -67,14 +101,22 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const word = newWord();
       let chunks = 0;
       // On a busy machine ffmpeg takes its time until there is a first piece.
-      const run = openTools(t, { sandbox }).live({ args: endless(word, "pipe:3"), outputs: [() => (chunks++, new Promise<void>((resolve) => void setTimeout(resolve, 120_000).unref()))], idleMs: 4000 });
+      const run = openTools(t, { sandbox }).live({
+        args: endless(word, "pipe:3"),
+        outputs: [() => (chunks++, new Promise<void>((resolve) => void setTimeout(resolve, 120_000).unref()))],
+        idleMs: 4000,
+      });
       await assert.rejects(run.done, ended("timeout"));
       assert.equal(chunks, 1);
       await until(() => processesWith(word).length === 0, "it to be gone");
     });
 
     test("is killed when it does not take what it is given", async (t) => {
-      const run = openTools(t, { sandbox }).live({ args: [...endless(newWord(), "pipe:3"), "-map", "0"], outputs: [nothing], inputBytes: 1_000_000 });
+      const run = openTools(t, { sandbox }).live({
+        args: [...endless(newWord(), "pipe:3"), "-map", "0"],
+        outputs: [nothing],
+        inputBytes: 1_000_000,
+      });
       run.stdin.write(Buffer.alloc(4_000_000));
       await assert.rejects(run.done, ended("input"));
       await new Promise((resolve) => run.stdin.end(Buffer.alloc(1000), () => resolve(undefined)));
@@ -89,9 +131,15 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       run.kill();
       await assert.rejects(run.done, ended("aborted"));
       const broken = new Error("disk full");
-      await assert.rejects(tools.live({ args: endless(word, "pipe:3"), outputs: [() => Promise.reject(broken)] }).done, broken);
+      await assert.rejects(
+        tools.live({ args: endless(word, "pipe:3"), outputs: [() => Promise.reject(broken)] }).done,
+        broken,
+      );
       const leaving = AbortSignal.abort();
-      await assert.rejects(tools.live({ args: endless(word, "pipe:3"), outputs: [nothing], signal: leaving }).done, ended("aborted"));
+      await assert.rejects(
+        tools.live({ args: endless(word, "pipe:3"), outputs: [nothing], signal: leaving }).done,
+        ended("aborted"),
+      );
       came = false;
       const last = tools.live({ args: endless(word, "pipe:3"), outputs: [() => void (came = true)] });
       await until(() => came, "something to come");
@@ -106,7 +154,12 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       run.stdin.end(Buffer.alloc(5000, "nothing of the sort"));
       await assert.rejects(run.done, ended("failed"));
       const { url, connections } = await listener(t);
-      for (const input of [await clip(), url]) await assert.rejects(tools.live({ args: ["-i", input, "-f", "null", "-"], outputs: [], network: true }).done, (err) => err instanceof MediaRunError && /whitelist/.test(err.stderr), input);
+      for (const input of [await clip(), url])
+        await assert.rejects(
+          tools.live({ args: ["-i", input, "-f", "null", "-"], outputs: [], network: true }).done,
+          (err) => err instanceof MediaRunError && /whitelist/.test(err.stderr),
+          input,
+        );
       assert.equal(connections(), 0);
     });
 
@@ -127,10 +180,14 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
   });
 }
 
-test("without the program a long run says what to install, and takes no harm from what is written to it", needsFfmpeg, async (t) => {
-  const run = openTools(t, { ffmpeg: "/nowhere/ffmpeg" }).live({ args: copy, outputs: [nothing] });
-  run.stdin.write(await stream());
-  await assert.rejects(run.done, (err) => err instanceof UserError && err.kind === "mediaToolsMissing");
-  run.stdin.end(await stream());
-  await new Promise((resolve) => run.stdin.once("finish", resolve));
-});
+test(
+  "without the program a long run says what to install, and takes no harm from what is written to it",
+  needsFfmpeg,
+  async (t) => {
+    const run = openTools(t, { ffmpeg: "/nowhere/ffmpeg" }).live({ args: copy, outputs: [nothing] });
+    run.stdin.write(await stream());
+    await assert.rejects(run.done, (err) => err instanceof UserError && err.kind === "mediaToolsMissing");
+    run.stdin.end(await stream());
+    await new Promise((resolve) => run.stdin.once("finish", resolve));
+  },
+);

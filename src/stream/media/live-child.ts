@@ -28,7 +28,12 @@ export function startLiveChild(name: string, options: LiveChildOptions): LiveMed
   return { stdin: feed.stdin, done, kill: () => killed.abort() };
 }
 
-async function runLive(name: string, { command, outputs, idleMs, inputBytes, nice }: LiveChildOptions, feed: ReturnType<typeof createFeed>, signal: AbortSignal): Promise<MediaResult> {
+async function runLive(
+  name: string,
+  { command, outputs, idleMs, inputBytes, nice }: LiveChildOptions,
+  feed: ReturnType<typeof createFeed>,
+  signal: AbortSignal,
+): Promise<MediaResult> {
   const child = start(await command());
   if (nice > 0) lowerSession(child.pid, nice);
   let stderr = "";
@@ -41,14 +46,19 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
     killGroup(child.pid);
     stopped.resolve();
   };
-  const fail = (reason: MediaRunReason, message: string) => end(new MediaRunError(reason, `${name} ${message}`, stderr));
+  const fail = (reason: MediaRunReason, message: string) =>
+    end(new MediaRunError(reason, `${name} ${message}`, stderr));
 
   const onAbort = () => end(aborted(name, signal));
   signal.addEventListener("abort", onAbort, { once: true });
-  const timer = setInterval(() => {
-    if (performance.now() - moved > idleMs) fail("timeout", `neither took nor made anything for ${idleMs} ms`);
-    else if (feed.stdin.writableLength > inputBytes) fail("input", `did not take what it was given: more than ${inputBytes} bytes wait`);
-  }, Math.min(LOOK_MS, idleMs));
+  const timer = setInterval(
+    () => {
+      if (performance.now() - moved > idleMs) fail("timeout", `neither took nor made anything for ${idleMs} ms`);
+      else if (feed.stdin.writableLength > inputBytes)
+        fail("input", `did not take what it was given: more than ${inputBytes} bytes wait`);
+    },
+    Math.min(LOOK_MS, idleMs),
+  );
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (stderr = (stderr + text).slice(-STDERR_LIMIT)));
   const closed = new Promise<{ code: number | null; signal?: string | null }>((resolve) => {
     child.once("error", (err) => {
@@ -63,7 +73,12 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
     try {
       if (signal.aborted) throw aborted(name, signal);
       // A spawn that fails for lack of descriptors returns a child without streams; "error" follows.
-      return spawn(executable!, args, { stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const), ...descriptors], detached: true, env: ENVIRONMENT, cwd: "/" });
+      return spawn(executable!, args, {
+        stdio: ["pipe", "ignore", "pipe", ...outputs.map(() => "pipe" as const), ...descriptors],
+        detached: true,
+        env: ENVIRONMENT,
+        cwd: "/",
+      });
     } finally {
       close?.();
     }
@@ -78,7 +93,11 @@ async function runLive(name: string, { command, outputs, idleMs, inputBytes, nic
   }
   try {
     // Who does not come back from taking a piece cannot keep the end of it from being told.
-    if (child.stdin != null) await Promise.race([stopped.promise, Promise.all(outputs.map((consume, i) => take(child.stdio[3 + i] as Readable, consume).catch(end)))]);
+    if (child.stdin != null)
+      await Promise.race([
+        stopped.promise,
+        Promise.all(outputs.map((consume, i) => take(child.stdio[3 + i] as Readable, consume).catch(end))),
+      ]);
     if (ended !== undefined) for (const pipe of child.stdio ?? []) pipe?.destroy();
     const exit = await closed;
     if (ended !== undefined) throw ended;

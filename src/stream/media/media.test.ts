@@ -29,7 +29,17 @@ async function folder(t: TestContext): Promise<string> {
 }
 
 /** Runs until it is killed, and can be told from all others by the word. */
-const endless = (word: string) => ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30", "-metadata", `title=${word}`, "-f", "null", "-"];
+const endless = (word: string) => [
+  "-f",
+  "lavfi",
+  "-i",
+  "testsrc2=size=64x64:rate=30",
+  "-metadata",
+  `title=${word}`,
+  "-f",
+  "null",
+  "-",
+];
 let words = 0;
 const newWord = () => `reelpost-endless-${process.pid}-${++words}`;
 
@@ -41,7 +51,11 @@ async function until(condition: () => boolean, what: string) {
   }
 }
 
-const installed = (name: string) => (process.env["PATH"] ?? "").split(delimiter).map((place) => join(place, name)).find((path) => existsSync(path))!;
+const installed = (name: string) =>
+  (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .map((place) => join(place, name))
+    .find((path) => existsSync(path))!;
 
 /** Tools whose ffmpeg is a link that a test can take away. */
 async function openWithFfmpegOf(t: TestContext, sandbox: "prlimit") {
@@ -65,7 +79,10 @@ async function listener(t: TestContext) {
 test("says what ffmpeg can", needsFfmpeg, async (t) => {
   const { version, encoders, filters, sandbox } = await openTools(t).ready();
   assert.match(version, /^\S*\d/);
-  assert.deepEqual([encoders.has("libx264"), encoders.has("aac"), encoders.has("="), filters.has("scale"), filters.has("fps")], [true, true, false, true, true]);
+  assert.deepEqual(
+    [encoders.has("libx264"), encoders.has("aac"), encoders.has("="), filters.has("scale"), filters.has("fps")],
+    [true, true, false, true, true],
+  );
   assert.ok(["bwrap", "landlock", "prlimit", "none"].includes(sandbox));
 });
 
@@ -74,17 +91,30 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
     test("reads the file it is given and answers on standard output", async (t) => {
       const tools = openTools(t, { sandbox });
       const path = await clip();
-      const { output } = await tools.ffprobe({ args: ["-show_entries", "format=duration", "-of", "csv=p=0", "-i", path], reads: [path], urgency: "urgent" });
+      const { output } = await tools.ffprobe({
+        args: ["-show_entries", "format=duration", "-of", "csv=p=0", "-i", path],
+        reads: [path],
+        urgency: "urgent",
+      });
       assert.equal(output.toString(), "4.000000\n");
       const pieces: number[] = [];
-      const { output: kept } = await tools.ffmpeg({ args: ["-i", path, "-frames:v", "10", "-f", "rawvideo", "pipe:1"], reads: [path], outputBytes: 1, onOutput: async (chunk) => void pieces.push(chunk.length) });
+      const { output: kept } = await tools.ffmpeg({
+        args: ["-i", path, "-frames:v", "10", "-f", "rawvideo", "pipe:1"],
+        reads: [path],
+        outputBytes: 1,
+        onOutput: async (chunk) => void pieces.push(chunk.length),
+      });
       assert.deepEqual([pieces.reduce((a, b) => a + b), kept.length], [10 * 320 * 180 * 1.5, 0]);
     });
 
     test("writes into its folder", async (t) => {
       const path = await clip();
       const writes = await folder(t);
-      await openTools(t, { sandbox }).ffmpeg({ args: ["-i", path, "-c", "copy", join(writes, "copy.mkv")], reads: [path], writes });
+      await openTools(t, { sandbox }).ffmpeg({
+        args: ["-i", path, "-c", "copy", join(writes, "copy.mkv")],
+        reads: [path],
+        writes,
+      });
       assert.ok(existsSync(join(writes, "copy.mkv")));
     });
 
@@ -106,7 +136,11 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
         // Even the file that it names may be read: what stands in the way is the container alone.
         for (const program of ["ffprobe", "ffmpeg"] as const) {
           const args = program === "ffprobe" ? ["-show_format", "-i", path] : ["-i", path, "-f", "null", "-"];
-          await assert.rejects(tools[program]({ args, reads: [path, secret] }), ended("failed", /whitelist|Invalid data/), `${program} of ${name}`);
+          await assert.rejects(
+            tools[program]({ args, reads: [path, secret] }),
+            ended("failed", /whitelist|Invalid data/),
+            `${program} of ${name}`,
+          );
         }
       }
       assert.equal(connections(), 0);
@@ -123,11 +157,16 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const path = await clip();
       const stop = new AbortController();
       const mark = `mark${sandbox}${process.pid}`;
-      const run = openTools(t, { sandbox }).ffmpeg({ args: ["-stream_loop", "-1", "-i", path, "-metadata", `title=${mark}`, "-f", "null", "-"], reads: [path], signal: stop.signal });
+      const run = openTools(t, { sandbox }).ffmpeg({
+        args: ["-stream_loop", "-1", "-i", path, "-metadata", `title=${mark}`, "-f", "null", "-"],
+        reads: [path],
+        signal: stop.signal,
+      });
       run.catch(() => {});
       await until(() => processesWith(mark).some(isFfmpeg), "ffmpeg to run");
       const [pid] = processesWith(mark).filter(isFfmpeg);
-      if (existsSync("/proc/self/autogroup")) assert.match(readFileSync(`/proc/${pid}/autogroup`, "latin1"), /nice 5$/m);
+      if (existsSync("/proc/self/autogroup"))
+        assert.match(readFileSync(`/proc/${pid}/autogroup`, "latin1"), /nice 5$/m);
       // Field 19 of proc_pid_stat(5), behind the name in brackets.
       assert.equal(readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]!.split(" ")[16], "5");
       stop.abort();
@@ -142,44 +181,107 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       await assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], wallMs: 300 }), ended("timeout", /300 ms/));
       assert.ok(performance.now() - start < 5000);
       await assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], cpuSeconds: 1 }), ended("killed"));
-      await assert.rejects(tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=size=640x360", "-f", "rawvideo", "pipe:1"], reads: [], outputBytes: 1_000_000 }), ended("output", /1000000/));
-      await assert.rejects(tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=size=1920x1080", "-frames:v", "60", "-c:v", "libx264", "-f", "null", "-"], reads: [], memoryMb: 420 }), (err) => err instanceof MediaRunError && ["memory", "failed", "killed"].includes(err.reason));
+      await assert.rejects(
+        tools.ffmpeg({
+          args: ["-f", "lavfi", "-i", "testsrc2=size=640x360", "-f", "rawvideo", "pipe:1"],
+          reads: [],
+          outputBytes: 1_000_000,
+        }),
+        ended("output", /1000000/),
+      );
+      await assert.rejects(
+        tools.ffmpeg({
+          args: [
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=size=1920x1080",
+            "-frames:v",
+            "60",
+            "-c:v",
+            "libx264",
+            "-f",
+            "null",
+            "-",
+          ],
+          reads: [],
+          memoryMb: 420,
+        }),
+        (err) => err instanceof MediaRunError && ["memory", "failed", "killed"].includes(err.reason),
+      );
       await until(() => processesWith(word).length === 0, "the killed to be gone");
     });
 
     test("files that it writes are bounded", async (t) => {
       const writes = await folder(t);
-      const args = ["-f", "lavfi", "-i", "testsrc2=size=640x360", "-frames:v", "100", "-f", "rawvideo", join(writes, "big")];
-      await assert.rejects(openTools(t, { sandbox }).ffmpeg({ args, reads: [], writes, fileBytes: 500_000 }), ended("output", /larger file/));
+      const args = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=640x360",
+        "-frames:v",
+        "100",
+        "-f",
+        "rawvideo",
+        join(writes, "big"),
+      ];
+      await assert.rejects(
+        openTools(t, { sandbox }).ffmpeg({ args, reads: [], writes, fileBytes: 500_000 }),
+        ended("output", /larger file/),
+      );
       assert.ok(statSync(join(writes, "big")).size <= 500_000);
     });
 
     // Its other half is in test/faults/stream-ffmpeg.test.ts.
-    if (sandbox === "prlimit") test("may be replaced: without it there is word of it, and with it things go on", async (t) => {
-      const { ffmpeg, programs } = await openWithFfmpegOf(t, sandbox);
-      const run = { args: ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=0.1", "-f", "null", "-"], reads: [] };
-      await ffmpeg(run);
-      await rm(programs);
-      const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing";
-      for (let i = 0; i < 2; i++) await assert.rejects(ffmpeg(run), missing);
-      await symlink(installed("ffmpeg"), programs);
-      // Looked for again after some seconds at the latest.
-      for (let late = performance.now() + 20_000, found = false; !found; ) found = await ffmpeg(run).then(() => true, (err: unknown) => (assert.ok(missing(err) && performance.now() < late), new Promise((resolve) => setTimeout(resolve, 200, false))));
-    });
+    if (sandbox === "prlimit")
+      test("may be replaced: without it there is word of it, and with it things go on", async (t) => {
+        const { ffmpeg, programs } = await openWithFfmpegOf(t, sandbox);
+        const run = {
+          args: ["-f", "lavfi", "-i", "testsrc2=size=64x64:rate=30:duration=0.1", "-f", "null", "-"],
+          reads: [],
+        };
+        await ffmpeg(run);
+        await rm(programs);
+        const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing";
+        for (let i = 0; i < 2; i++) await assert.rejects(ffmpeg(run), missing);
+        await symlink(installed("ffmpeg"), programs);
+        // Looked for again after some seconds at the latest.
+        for (let late = performance.now() + 20_000, found = false; !found;)
+          found = await ffmpeg(run).then(
+            () => true,
+            (err: unknown) => (
+              assert.ok(missing(err) && performance.now() < late),
+              new Promise((resolve) => setTimeout(resolve, 200, false))
+            ),
+          );
+      });
 
     test("is gone when it is not wanted, when its reader fails, and when the tools close", async (t) => {
       const tools = openTools(t, { sandbox });
       const word = newWord();
       const started = (n: number) => until(() => processesWith(word).length >= n, "it to start");
       const leaving = new AbortController();
-      const left = assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], signal: leaving.signal, urgency: "urgent" }), ended("aborted"));
+      const left = assert.rejects(
+        tools.ffmpeg({ args: endless(word), reads: [], signal: leaving.signal, urgency: "urgent" }),
+        ended("aborted"),
+      );
       await started(1);
       leaving.abort(new Error("the viewer left"));
       await left;
       const broken = new Error("disk full");
-      await assert.rejects(tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2", "-metadata", `title=${word}`, "-f", "rawvideo", "pipe:1"], reads: [], onOutput: () => Promise.reject(broken) }), broken);
+      await assert.rejects(
+        tools.ffmpeg({
+          args: ["-f", "lavfi", "-i", "testsrc2", "-metadata", `title=${word}`, "-f", "rawvideo", "pipe:1"],
+          reads: [],
+          onOutput: () => Promise.reject(broken),
+        }),
+        broken,
+      );
       await until(() => processesWith(word).length === 0, "them to be gone");
-      const closed = assert.rejects(tools.ffmpeg({ args: endless(word), reads: [], urgency: "urgent" }), ended("closed"));
+      const closed = assert.rejects(
+        tools.ffmpeg({ args: endless(word), reads: [], urgency: "urgent" }),
+        ended("closed"),
+      );
       await started(1);
       await tools.close();
       await closed;
@@ -197,66 +299,116 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       // protocol_whitelist does not apply to outputs: only the sandbox blocks them.
       const args = ["-f", "lavfi", "-i", "testsrc2=duration=1", "-f", "mpegts", `tcp://127.0.0.1:${port}`];
       await assert.rejects(opened(t).ffmpeg({ args, reads: [] }), ended("failed"));
-      await assert.rejects(opened(t).ffmpeg({ args: [...args.slice(0, -1), `udp://127.0.0.1:${port}`], reads: [] }), ended("failed"));
+      await assert.rejects(
+        opened(t).ffmpeg({ args: [...args.slice(0, -1), `udp://127.0.0.1:${port}`], reads: [] }),
+        ended("failed"),
+      );
       assert.equal(connections(), 0);
     });
 
-    test("runs as a non-root user without capabilities or supplementary groups", { skip: process.getuid?.() !== 0 && "needs root" }, async (t) => {
-      const at = await folder(t);
-      const word = newWord();
-      const stop = new AbortController();
-      const run = opened(t).ffmpeg({ args: [...endless(word).slice(0, -2), "matroska", join(at, "out.mkv")], reads: [], writes: at, signal: stop.signal, urgency: "urgent" });
-      run.catch(() => {});
-      await until(() => processesWith(word).some(isFfmpeg) && existsSync(join(at, "out.mkv")), "ffmpeg to write");
-      const [pid] = processesWith(word).filter(isFfmpeg);
-      const status = readFileSync(`/proc/${pid}/status`, "latin1");
-      const { user } = await opened(t).ready();
-      assert.ok(user !== undefined && user.uid > 0);
-      assert.match(status, new RegExp(`^Uid:\\s+${user.uid}\\s+${user.uid}\\s+${user.uid}\\s+${user.uid}$`, "m"));
-      assert.match(status, new RegExp(`^Gid:\\s+${user.gid}\\s+${user.gid}\\s+${user.gid}\\s+${user.gid}$`, "m"));
-      assert.match(status, /^Groups:\s*$/m);
-      for (const set of ["Inh", "Prm", "Eff", "Amb"]) assert.match(status, new RegExp(`^Cap${set}:\\s+0+$`, "m"));
-      assert.match(status, /^NoNewPrivs:\s+1$/m);
-      assert.match(status, /^Seccomp:\s+2$/m);
-      stop.abort();
-      await assert.rejects(run);
-      // The server owns its output again.
-      assert.equal(statSync(join(at, "out.mkv")).uid, 0);
-    });
+    test(
+      "runs as a non-root user without capabilities or supplementary groups",
+      { skip: process.getuid?.() !== 0 && "needs root" },
+      async (t) => {
+        const at = await folder(t);
+        const word = newWord();
+        const stop = new AbortController();
+        const run = opened(t).ffmpeg({
+          args: [...endless(word).slice(0, -2), "matroska", join(at, "out.mkv")],
+          reads: [],
+          writes: at,
+          signal: stop.signal,
+          urgency: "urgent",
+        });
+        run.catch(() => {});
+        await until(() => processesWith(word).some(isFfmpeg) && existsSync(join(at, "out.mkv")), "ffmpeg to write");
+        const [pid] = processesWith(word).filter(isFfmpeg);
+        const status = readFileSync(`/proc/${pid}/status`, "latin1");
+        const { user } = await opened(t).ready();
+        assert.ok(user !== undefined && user.uid > 0);
+        assert.match(status, new RegExp(`^Uid:\\s+${user.uid}\\s+${user.uid}\\s+${user.uid}\\s+${user.uid}$`, "m"));
+        assert.match(status, new RegExp(`^Gid:\\s+${user.gid}\\s+${user.gid}\\s+${user.gid}\\s+${user.gid}$`, "m"));
+        assert.match(status, /^Groups:\s*$/m);
+        for (const set of ["Inh", "Prm", "Eff", "Amb"]) assert.match(status, new RegExp(`^Cap${set}:\\s+0+$`, "m"));
+        assert.match(status, /^NoNewPrivs:\s+1$/m);
+        assert.match(status, /^Seccomp:\s+2$/m);
+        stop.abort();
+        await assert.rejects(run);
+        // The server owns its output again.
+        assert.equal(statSync(join(at, "out.mkv")).uid, 0);
+      },
+    );
 
     test("reads a file of mode 0600 in a folder of mode 0700", async (t) => {
       const at = await folder(t);
       const path = join(at, "private.mp4");
       await copyFile(await clip(), path);
       await chmod(path, 0o600);
-      const { output } = await opened(t).ffprobe({ args: ["-show_entries", "format=duration", "-of", "csv=p=0", "-i", path], reads: [path] });
+      const { output } = await opened(t).ffprobe({
+        args: ["-show_entries", "format=duration", "-of", "csv=p=0", "-i", path],
+        reads: [path],
+      });
       assert.equal(output.toString(), "4.000000\n");
       assert.equal(statSync(path).mode & 0o007, 0);
       assert.equal(statSync(path).uid, process.getuid?.());
     });
 
     // With limits only, a non-root server's programs read whatever its user can.
-    test("cannot open other files or change its input", { skip: sandbox === "prlimit" && process.getuid?.() !== 0 && "limits only" }, async (t) => {
-      const at = await folder(t);
-      const [given, other] = [await clip(), join(at, "other.mp4")];
-      await copyFile(await clip({ audio: false }), other);
-      await chmod(other, 0o600);
-      const before = readFileSync(given);
-      const reader = (path: string) => ["-f", "lavfi", "-i", `movie=filename=${path}`, "-frames:v", "1", "-f", "null", "-"];
-      await opened(t).ffmpeg({ args: reader(given), reads: [given] });
-      await assert.rejects(opened(t).ffmpeg({ args: reader(other), reads: [given] }), ended("failed", /No such file|Permission denied/));
-      await assert.rejects(opened(t).ffmpeg({ args: ["-y", "-f", "lavfi", "-i", "testsrc2=duration=1", "-f", "matroska", given], reads: [given] }), ended("failed", /Read-only|Permission denied/));
-      await assert.rejects(opened(t).ffmpeg({ args: ["-y", "-f", "lavfi", "-i", "testsrc2=duration=1", join(at, "x.mp4")], reads: [] }), ended("failed"));
-      assert.ok(!existsSync(join(at, "x.mp4")));
-      assert.deepEqual(readFileSync(given), before);
-    });
+    test(
+      "cannot open other files or change its input",
+      { skip: sandbox === "prlimit" && process.getuid?.() !== 0 && "limits only" },
+      async (t) => {
+        const at = await folder(t);
+        const [given, other] = [await clip(), join(at, "other.mp4")];
+        await copyFile(await clip({ audio: false }), other);
+        await chmod(other, 0o600);
+        const before = readFileSync(given);
+        const reader = (path: string) => [
+          "-f",
+          "lavfi",
+          "-i",
+          `movie=filename=${path}`,
+          "-frames:v",
+          "1",
+          "-f",
+          "null",
+          "-",
+        ];
+        await opened(t).ffmpeg({ args: reader(given), reads: [given] });
+        await assert.rejects(
+          opened(t).ffmpeg({ args: reader(other), reads: [given] }),
+          ended("failed", /No such file|Permission denied/),
+        );
+        await assert.rejects(
+          opened(t).ffmpeg({
+            args: ["-y", "-f", "lavfi", "-i", "testsrc2=duration=1", "-f", "matroska", given],
+            reads: [given],
+          }),
+          ended("failed", /Read-only|Permission denied/),
+        );
+        await assert.rejects(
+          opened(t).ffmpeg({ args: ["-y", "-f", "lavfi", "-i", "testsrc2=duration=1", join(at, "x.mp4")], reads: [] }),
+          ended("failed"),
+        );
+        assert.ok(!existsSync(join(at, "x.mp4")));
+        assert.deepEqual(readFileSync(given), before);
+      },
+    );
 
     test("fails a run that leaves a symlink in its folder, even if the program exits with 0", async (t) => {
       const [at, place] = [await folder(t), await folder(t)];
       const program = join(place, "ffmpeg");
       await chmod(place, 0o755);
-      await writeFile(program, `#!/bin/sh\nfor last; do :; done\ncase "$last" in */link) exec ln -s /etc/passwd "$last";; esac\nexec ${installed("ffmpeg")} "$@"\n`, { mode: 0o755 });
-      const run = openTools(t, { sandbox, ffmpeg: program }).ffmpeg({ args: [join(at, "link")], reads: [], writes: at });
+      await writeFile(
+        program,
+        `#!/bin/sh\nfor last; do :; done\ncase "$last" in */link) exec ln -s /etc/passwd "$last";; esac\nexec ${installed("ffmpeg")} "$@"\n`,
+        { mode: 0o755 },
+      );
+      const run = openTools(t, { sandbox, ffmpeg: program }).ffmpeg({
+        args: [join(at, "link")],
+        reads: [],
+        writes: at,
+      });
       await assert.rejects(run, ended("failed"));
       assert.ok(sandbox === "landlock" || lstatSync(join(at, "link")).isSymbolicLink());
     });
@@ -267,7 +419,11 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
       const word = newWord();
       await chmod(place, 0o755);
       const leave = `use POSIX; pipe R, W; if (fork) { close W; <R>; exit 0 } POSIX::setsid(); close STDOUT; close STDERR; print W "1\\n"; close W; sleep 300`;
-      await writeFile(program, `#!/bin/sh\ncase "$*" in *leave*) exec perl -e '${leave}' ${word};; esac\nexec ${installed("ffmpeg")} "$@"\n`, { mode: 0o755 });
+      await writeFile(
+        program,
+        `#!/bin/sh\ncase "$*" in *leave*) exec perl -e '${leave}' ${word};; esac\nexec ${installed("ffmpeg")} "$@"\n`,
+        { mode: 0o755 },
+      );
       t.after(() => processesWith(word).forEach((pid) => process.kill(pid, "SIGKILL")));
       await openTools(t, { sandbox, ffmpeg: program }).ffmpeg({ args: ["leave"], reads: [] });
       await until(() => processesWith(word).length === 0, "the process to be gone");
@@ -275,30 +431,57 @@ for (const sandbox of ["bwrap", "landlock", "prlimit"] as const) {
   });
 }
 
-test("falls back to landlock without user namespaces, and reports it", { ...needsPrograms("bwrap", "perl"), skip: process.platform !== "linux" && "needs namespaces" }, async (t) => {
-  // Like Docker's default profile: no user namespaces, and no CAP_SYS_ADMIN, with which root needs none.
-  const { stdout, stderr } = spawnSync("unshare", ["--user", "--map-root-user", "sh", "-c", `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@"`, "sh", process.execPath, "--input-type=module", "-e", `
+test(
+  "falls back to landlock without user namespaces, and reports it",
+  { ...needsPrograms("bwrap", "perl"), skip: process.platform !== "linux" && "needs namespaces" },
+  async (t) => {
+    // Like Docker's default profile: no user namespaces, and no CAP_SYS_ADMIN, with which root needs none.
+    const { stdout, stderr } = spawnSync(
+      "unshare",
+      [
+        "--user",
+        "--map-root-user",
+        "sh",
+        "-c",
+        `echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$@"`,
+        "sh",
+        process.execPath,
+        "--input-type=module",
+        "-e",
+        `
     import { discover } from ${JSON.stringify(import.meta.resolve("./capabilities.ts"))};
     const settings = { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70000 };
     const log = { warn: (fields, text) => console.log("warned: " + text + JSON.stringify(fields)) };
     process.getuid = () => 1;
     const { capabilities } = await discover(settings, { log, signal: new AbortController().signal, exposed: true });
-    console.log(JSON.stringify([capabilities.sandbox, capabilities.offline]));`], { encoding: "utf8" });
-  assert.equal(stdout.trim().split("\n").at(-1), '["landlock",true]', stderr);
-  void t;
-});
+    console.log(JSON.stringify([capabilities.sandbox, capabilities.offline]));`,
+      ],
+      { encoding: "utf8" },
+    );
+    assert.equal(stdout.trim().split("\n").at(-1), '["landlock",true]', stderr);
+    void t;
+  },
+);
 
 test("uses limits alone on a public address only if stream.sandbox is prlimit", needsFfmpeg, async (t) => {
   const place = await folder(t);
   await chmod(place, 0o755);
-  for (const name of ["ffmpeg", "ffprobe", "prlimit", "setpriv", "nice"]) await symlink(installed(name), join(place, name));
+  for (const name of ["ffmpeg", "ffprobe", "prlimit", "setpriv", "nice"])
+    await symlink(installed(name), join(place, name));
   const path = process.env["PATH"];
   t.after(() => void (process.env["PATH"] = path));
   process.env["PATH"] = place;
   const warned: string[] = [];
   const log = { ...silentLog, warn: (_: unknown, text: string) => void warned.push(text) } as typeof silentLog;
-  const find = (sandbox: "auto" | "prlimit", exposed: boolean) => discover(streamSettings({ sandbox }), { log, exposed, signal: new AbortController().signal });
-  await assert.rejects(find("auto", true), (err) => err instanceof UserError && err.kind === "mediaToolsMissing" && /bubblewrap: .*landlock: .*set stream\.sandbox to prlimit/s.test(err.message));
+  const find = (sandbox: "auto" | "prlimit", exposed: boolean) =>
+    discover(streamSettings({ sandbox }), { log, exposed, signal: new AbortController().signal });
+  await assert.rejects(
+    find("auto", true),
+    (err) =>
+      err instanceof UserError &&
+      err.kind === "mediaToolsMissing" &&
+      /bubblewrap: .*landlock: .*set stream\.sandbox to prlimit/s.test(err.message),
+  );
   assert.deepEqual(warned, []);
   assert.equal((await find("prlimit", true)).capabilities.sandbox, "prlimit");
   const { sandbox, offline } = (await find("auto", false)).capabilities;
@@ -314,7 +497,9 @@ describe("when the server dies", () => {
         const log = { warn() {}, debug() {} };
         const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: ${JSON.stringify(sandbox)}, user_id: 70000, encoders: 0, urgent_encoders: 0 }, log });
         await Promise.all(["urgent", "background"].map((urgency) => tools.ffmpeg({ args: ${JSON.stringify(endless(word))}, reads: [], urgency })));`;
-      const server = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "ignore", "inherit"] });
+      const server = spawn(process.execPath, ["--input-type=module", "-e", program], {
+        stdio: ["ignore", "ignore", "inherit"],
+      });
       t.after(() => void server.kill("SIGKILL"));
       // Its own command line has the word in it too.
       const children = () => processesWith(word).filter((pid) => pid !== server.pid);
@@ -327,20 +512,34 @@ describe("when the server dies", () => {
 
 test("runs take turns, urgent ones first, and too many are refused", needsFfmpeg, async (t) => {
   const reports: MediaRunReport[] = [];
-  const tools = openTools(t, { urgent_encoders: 1, encoders: 1 }, { mostWaiting: 1, onRun: (run) => void reports.push(run) });
+  const tools = openTools(
+    t,
+    { urgent_encoders: 1, encoders: 1 },
+    { mostWaiting: 1, onRun: (run) => void reports.push(run) },
+  );
   await tools.ready();
   const ran: string[] = [];
-  const run = (name: string, urgency: "urgent" | "soon") => tools.ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=duration=0.1", "-f", "null", "-"], reads: [], urgency }).then(() => ran.push(name));
+  const run = (name: string, urgency: "urgent" | "soon") =>
+    tools
+      .ffmpeg({ args: ["-f", "lavfi", "-i", "testsrc2=duration=0.1", "-f", "null", "-"], reads: [], urgency })
+      .then(() => ran.push(name));
   const all = [run("first", "urgent"), run("soon", "soon"), run("second", "urgent")];
-  await assert.rejects(run("third", "urgent"), (err) => err instanceof UserError && err.kind === "encoderBusy" && err.entry.http === 503);
+  await assert.rejects(
+    run("third", "urgent"),
+    (err) => err instanceof UserError && err.kind === "encoderBusy" && err.entry.http === 503,
+  );
   await Promise.all(all);
   assert.deepEqual(ran, ["first", "second", "soon"]);
-  assert.deepEqual(reports.map(({ outcome }) => outcome), ["refused", "ok", "ok", "ok"]);
+  assert.deepEqual(
+    reports.map(({ outcome }) => outcome),
+    ["refused", "ok", "ok", "ok"],
+  );
   assert.deepEqual(tools.load(), { running: 0, waiting: { urgent: 0, soon: 0, background: 0 } });
 });
 
 test("without the program everything that needs it says what to install", async (t) => {
-  const missing = (err: unknown) => err instanceof UserError && err.kind === "mediaToolsMissing" && /apt-get install ffmpeg/.test(err.fix ?? "");
+  const missing = (err: unknown) =>
+    err instanceof UserError && err.kind === "mediaToolsMissing" && /apt-get install ffmpeg/.test(err.fix ?? "");
   const tools = openTools(t, { ffmpeg: "/nowhere/ffmpeg" });
   await assert.rejects(tools.ready(), missing);
   await assert.rejects(tools.ffprobe({ args: [], reads: [] }), missing);

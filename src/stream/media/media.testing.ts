@@ -5,30 +5,46 @@ import { type SettingsInput, settingsSchema } from "../../kernel/settings.ts";
 import { discover } from "./capabilities.ts";
 import { createMediaTools, type MediaToolsParts } from "./tools.ts";
 
-export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) => settingsSchema.parse({ stream: given }).stream;
+export const streamSettings = (given: NonNullable<SettingsInput["stream"]> = {}) =>
+  settingsSchema.parse({ stream: given }).stream;
 
 /** What is on this machine is looked for once in a process: it takes half a dozen runs of ffmpeg. */
 const found = new Map<string, ReturnType<typeof discover>>();
-const findOnce: typeof discover = (settings, options) => found.getOrInsertComputed(`${settings.sandbox} ${options.exposed}`, () => discover(settings, { ...options, signal: new AbortController().signal }));
+const findOnce: typeof discover = (settings, options) =>
+  found.getOrInsertComputed(`${settings.sandbox} ${options.exposed}`, () =>
+    discover(settings, { ...options, signal: new AbortController().signal }),
+  );
 
 /** Real tools with the settings of a test; closed with it. */
-export function openTools(t: TestContext, given: NonNullable<SettingsInput["stream"]> = {}, parts: Partial<MediaToolsParts> = {}) {
+export function openTools(
+  t: TestContext,
+  given: NonNullable<SettingsInput["stream"]> = {},
+  parts: Partial<MediaToolsParts> = {},
+) {
   const own = given.ffmpeg !== undefined || given.ffprobe !== undefined;
-  const tools = createMediaTools({ settings: streamSettings(given), log: silentLog, processors: 2, ...(!own && { find: findOnce }), ...parts });
+  const tools = createMediaTools({
+    settings: streamSettings(given),
+    log: silentLog,
+    processors: 2,
+    ...(!own && { find: findOnce }),
+    ...parts,
+  });
   t.after(() => tools.close());
   return tools;
 }
 
 /** Processes that have the word in their command line. Read from /proc, so on Linux only. */
 export function processesWith(word: string): number[] {
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-    try {
-      // Of one that is dead but not yet waited for it is empty.
-      return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(word) ? [Number(pid)] : [];
-    } catch {
-      return [];
-    }
-  });
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        // Of one that is dead but not yet waited for it is empty.
+        return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(word) ? [Number(pid)] : [];
+      } catch {
+        return [];
+      }
+    });
 }
 
 /** Whether the process has become the program itself, behind everything that confines it. */

@@ -7,9 +7,14 @@ function start(t: TestContext) {
   let now = 0;
   const told: string[] = [];
   const beginning = new Set<number>();
-  const pauses = createPauses({ now: () => now, signal: (group, signal) => void told.push(`${group} ${signal}`), hasBegun: (group) => !beginning.has(group) });
+  const pauses = createPauses({
+    now: () => now,
+    signal: (group, signal) => void told.push(`${group} ${signal}`),
+    hasBegun: (group) => !beginning.has(group),
+  });
   return {
-    pauses, beginning,
+    pauses,
+    beginning,
     told: () => told.splice(0),
     pass(ms: number) {
       now += ms;

@@ -21,7 +21,11 @@ const PART = 1 / 4;
 /** Until a run that has just been started is looked at again. */
 const BEGIN_MS = 25;
 
-export function createPauses({ now = () => performance.now(), signal = toGroup, hasBegun: mayStop = hasBegun }: PausesParts = {}): Pauses {
+export function createPauses({
+  now = () => performance.now(),
+  signal = toGroup,
+  hasBegun: mayStop = hasBegun,
+}: PausesParts = {}): Pauses {
   const patient = new Set<number>();
   let waiting = 0;
   let heldSince: number | undefined;

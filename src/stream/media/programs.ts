@@ -15,11 +15,17 @@ export interface Programs {
 }
 
 /** Throws mediaToolsMissing that names the program. */
-export function findPrograms(settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe">, path = process.env["PATH"] ?? ""): Programs {
+export function findPrograms(
+  settings: Pick<Settings["stream"], "ffmpeg" | "ffprobe">,
+  path = process.env["PATH"] ?? "",
+): Programs {
   const wanted = (name: "ffmpeg" | "ffprobe"): string => {
     const given = settings[name];
     const found = find(given === "" ? name : given, path);
-    if (found === undefined) throw streamErrors.mediaToolsMissing({ reason: given === "" ? `there is no ${name} on the PATH` : `stream.${name} names ${given}, which is no program` });
+    if (found === undefined)
+      throw streamErrors.mediaToolsMissing({
+        reason: given === "" ? `there is no ${name} on the PATH` : `stream.${name} names ${given}, which is no program`,
+      });
     return found;
   };
   const programs: Programs = { ffmpeg: wanted("ffmpeg"), ffprobe: wanted("ffprobe") };
@@ -32,7 +38,12 @@ export function findPrograms(settings: Pick<Settings["stream"], "ffmpeg" | "ffpr
 }
 
 function find(name: string, path: string): string | undefined {
-  const candidates = isAbsolute(name) ? [name] : path.split(delimiter).filter((folder) => folder !== "").map((folder) => join(folder, name));
+  const candidates = isAbsolute(name)
+    ? [name]
+    : path
+        .split(delimiter)
+        .filter((folder) => folder !== "")
+        .map((folder) => join(folder, name));
   return candidates.find(isProgram);
 }
 

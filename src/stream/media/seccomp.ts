@@ -1,33 +1,103 @@
 /** System calls that media programs do not need. Numbers above 400 are the same on all architectures. */
 const EVERYWHERE = {
-  pidfd_send_signal: 424, io_uring_setup: 425, io_uring_enter: 426, io_uring_register: 427, open_tree: 428, move_mount: 429, fsopen: 430, fsconfig: 431, fsmount: 432, fspick: 433,
-  pidfd_open: 434, pidfd_getfd: 438, mount_setattr: 442,
+  pidfd_send_signal: 424,
+  io_uring_setup: 425,
+  io_uring_enter: 426,
+  io_uring_register: 427,
+  open_tree: 428,
+  move_mount: 429,
+  fsopen: 430,
+  fsconfig: 431,
+  fsmount: 432,
+  fspick: 433,
+  pidfd_open: 434,
+  pidfd_getfd: 438,
+  mount_setattr: 442,
 };
 const ARCHITECTURES = {
   x64: {
-    audit: 0xc000003e, clone: 56, clone3: 435, socket: 41,
+    audit: 0xc000003e,
+    clone: 56,
+    clone3: 435,
+    socket: 41,
     denied: {
-      kill: 62, truncate: 76, ptrace: 101, setpgid: 109, setsid: 112, pivot_root: 155, chroot: 161, mount: 165, umount2: 166, init_module: 175, delete_module: 176, kexec_load: 246, add_key: 248, request_key: 249, keyctl: 250,
-      unshare: 272, perf_event_open: 298, open_by_handle_at: 304, setns: 308, process_vm_readv: 310, process_vm_writev: 311, finit_module: 313, bpf: 321, userfaultfd: 323,
+      kill: 62,
+      truncate: 76,
+      ptrace: 101,
+      setpgid: 109,
+      setsid: 112,
+      pivot_root: 155,
+      chroot: 161,
+      mount: 165,
+      umount2: 166,
+      init_module: 175,
+      delete_module: 176,
+      kexec_load: 246,
+      add_key: 248,
+      request_key: 249,
+      keyctl: 250,
+      unshare: 272,
+      perf_event_open: 298,
+      open_by_handle_at: 304,
+      setns: 308,
+      process_vm_readv: 310,
+      process_vm_writev: 311,
+      finit_module: 313,
+      bpf: 321,
+      userfaultfd: 323,
     },
   },
   arm64: {
-    audit: 0xc00000b7, clone: 220, clone3: 435, socket: 198,
+    audit: 0xc00000b7,
+    clone: 220,
+    clone3: 435,
+    socket: 198,
     denied: {
-      umount2: 39, mount: 40, pivot_root: 41, truncate: 45, chroot: 51, unshare: 97, kexec_load: 104, init_module: 105, delete_module: 106, ptrace: 117, kill: 129, add_key: 217, request_key: 218, keyctl: 219,
-      setpgid: 154, setsid: 157, perf_event_open: 241, open_by_handle_at: 265, setns: 268, process_vm_readv: 270, process_vm_writev: 271, finit_module: 273, bpf: 280, userfaultfd: 282,
+      umount2: 39,
+      mount: 40,
+      pivot_root: 41,
+      truncate: 45,
+      chroot: 51,
+      unshare: 97,
+      kexec_load: 104,
+      init_module: 105,
+      delete_module: 106,
+      ptrace: 117,
+      kill: 129,
+      add_key: 217,
+      request_key: 218,
+      keyctl: 219,
+      setpgid: 154,
+      setsid: 157,
+      perf_event_open: 241,
+      open_by_handle_at: 265,
+      setns: 268,
+      process_vm_readv: 270,
+      process_vm_writev: 271,
+      finit_module: 273,
+      bpf: 280,
+      userfaultfd: 282,
     },
   },
 };
 
 /** linux/filter.h: BPF load, comparison and return instructions. */
-const LOAD = 0x20, EQUAL = 0x15, AT_LEAST = 0x35, ANY_BIT = 0x45, RETURN = 0x06;
+const LOAD = 0x20,
+  EQUAL = 0x15,
+  AT_LEAST = 0x35,
+  ANY_BIT = 0x45,
+  RETURN = 0x06;
 /** linux/seccomp.h */
-const KILL_PROCESS = 0x80000000, ALLOW = 0x7fff0000;
+const KILL_PROCESS = 0x80000000,
+  ALLOW = 0x7fff0000;
 const fails = (errno: number) => 0x00050000 | errno;
-const EPERM = 1, EACCES = 13, ENOSYS = 38;
+const EPERM = 1,
+  EACCES = 13,
+  ENOSYS = 38;
 /** Offsets in struct seccomp_data: nr, arch, and the low half of args[0]. */
-const NUMBER = 0, ARCHITECTURE = 4, FIRST_ARGUMENT = 16;
+const NUMBER = 0,
+  ARCHITECTURE = 4,
+  FIRST_ARGUMENT = 16;
 /** __X32_SYSCALL_BIT: marks system calls of the x32 ABI. */
 const X32 = 0x40000000;
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
@@ -43,13 +113,20 @@ export function mediaFilter({ network }: { network: boolean }, arch: string = pr
   const { audit, clone, clone3, socket, denied } = numbers;
   const refuse = (number: number, errno: number) => [op(EQUAL, number, 0, 1), op(RETURN, fails(errno))];
   return Buffer.concat([
-    op(LOAD, ARCHITECTURE), op(EQUAL, audit, 1, 0), op(RETURN, KILL_PROCESS),
-    op(LOAD, NUMBER), op(AT_LEAST, X32, 0, 1), op(RETURN, fails(EPERM)),
+    op(LOAD, ARCHITECTURE),
+    op(EQUAL, audit, 1, 0),
+    op(RETURN, KILL_PROCESS),
+    op(LOAD, NUMBER),
+    op(AT_LEAST, X32, 0, 1),
+    op(RETURN, fails(EPERM)),
     ...[...Object.values(denied), ...Object.values(EVERYWHERE)].flatMap((number) => refuse(number, EPERM)),
     ...(network ? [] : refuse(socket, EACCES)),
     // clone3 passes flags in memory, which a filter cannot read: after ENOSYS libc uses clone().
     ...refuse(clone3, ENOSYS),
-    op(EQUAL, clone, 0, 3), op(LOAD, FIRST_ARGUMENT), op(ANY_BIT, NEW_NAMESPACES, 0, 1), op(RETURN, fails(EPERM)),
+    op(EQUAL, clone, 0, 3),
+    op(LOAD, FIRST_ARGUMENT),
+    op(ANY_BIT, NEW_NAMESPACES, 0, 1),
+    op(RETURN, fails(EPERM)),
     op(RETURN, ALLOW),
   ]);
 }

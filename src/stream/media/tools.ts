@@ -56,9 +56,20 @@ const DEFAULTS = { wallMs: 60_000, cpuSeconds: 600, outputBytes: 64 << 20, memor
 const MAX_ALLOC = 512 << 20;
 /** After this a program that was missing is looked for again: it may have been installed. */
 const FORGET_MS = 5_000;
-const COMMON = { ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"], ffprobe: ["-hide_banner", "-loglevel", "error"] };
+const COMMON = {
+  ffmpeg: ["-hide_banner", "-nostdin", "-nostats", "-loglevel", "error"],
+  ffprobe: ["-hide_banner", "-loglevel", "error"],
+};
 
-export function createMediaTools({ settings, log, exposed = false, onRun, processors = availableParallelism(), mostWaiting = 500, find = discover }: MediaToolsParts): MediaTools & { load(): MediaLoad } {
+export function createMediaTools({
+  settings,
+  log,
+  exposed = false,
+  onRun,
+  processors = availableParallelism(),
+  mostWaiting = 500,
+  find = discover,
+}: MediaToolsParts): MediaTools & { load(): MediaLoad } {
   const closing = new AbortController();
   const lanes = createLanes({
     urgent: settings.urgent_encoders || Math.max(2, processors),
@@ -93,8 +104,22 @@ export function createMediaTools({ settings, log, exposed = false, onRun, proces
       began = performance.now();
       const args = [...COMMON[program], "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads)];
       const { cpuSeconds, memoryMb, fileBytes, wallMs, outputBytes } = { ...DEFAULTS, ...withoutGaps(run) };
-      const command = confineNow(programs, capabilities, programs[program], args, { reads: run.reads, writes: run.writes, nice: NICENESS[urgency], cpuSeconds, memoryMb, fileBytes }, FIRST_DESCRIPTOR);
-      const result = await runInto(run.writes, capabilities.user, program, command, { wallMs, outputBytes, signal, nice: NICENESS[urgency], onStart: (group) => pauses.enter(group, urgency, run.awaited), ...(run.onOutput !== undefined && { onOutput: run.onOutput }) });
+      const command = confineNow(
+        programs,
+        capabilities,
+        programs[program],
+        args,
+        { reads: run.reads, writes: run.writes, nice: NICENESS[urgency], cpuSeconds, memoryMb, fileBytes },
+        FIRST_DESCRIPTOR,
+      );
+      const result = await runInto(run.writes, capabilities.user, program, command, {
+        wallMs,
+        outputBytes,
+        signal,
+        nice: NICENESS[urgency],
+        onStart: (group) => pauses.enter(group, urgency, run.awaited),
+        ...(run.onOutput !== undefined && { onOutput: run.onOutput }),
+      });
       outcome = "ok";
       return result;
     } catch (err) {
@@ -118,12 +143,36 @@ export function createMediaTools({ settings, log, exposed = false, onRun, proces
     const command = async () => {
       const { programs, capabilities } = await readied();
       began = performance.now();
-      const args = [...COMMON.ffmpeg, "-max_alloc", String(MAX_ALLOC), ...safeInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe")];
-      return confineNow(programs, capabilities, programs.ffmpeg, args, { ...LIVE, ...(run.memoryMb !== undefined && { memoryMb: run.memoryMb }), reads, network, nice: NICENESS[urgency] }, FIRST_DESCRIPTOR + outputs.length);
+      const args = [
+        ...COMMON.ffmpeg,
+        "-max_alloc",
+        String(MAX_ALLOC),
+        ...safeInputs(run.args, run.threads, reads.length > 0 ? "pipe,file" : "pipe"),
+      ];
+      return confineNow(
+        programs,
+        capabilities,
+        programs.ffmpeg,
+        args,
+        {
+          ...LIVE,
+          ...(run.memoryMb !== undefined && { memoryMb: run.memoryMb }),
+          reads,
+          network,
+          nice: NICENESS[urgency],
+        },
+        FIRST_DESCRIPTOR + outputs.length,
+      );
     };
     const media = startLiveChild("ffmpeg", { command, outputs, idleMs, inputBytes, nice: NICENESS[urgency], signal });
-    const report = (outcome: MediaRunReport["outcome"]) => onRun?.({ program: "ffmpeg", urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
-    const settled = media.done.then(() => report("ok"), (err: unknown) => report(err instanceof MediaRunError ? err.reason : "refused")).finally(() => active.delete(settled));
+    const report = (outcome: MediaRunReport["outcome"]) =>
+      onRun?.({ program: "ffmpeg", urgency, waitedMs: began - asked, ranMs: performance.now() - began, outcome });
+    const settled = media.done
+      .then(
+        () => report("ok"),
+        (err: unknown) => report(err instanceof MediaRunError ? err.reason : "refused"),
+      )
+      .finally(() => active.delete(settled));
     active.add(settled);
     return media;
   }
@@ -140,7 +189,14 @@ export function createMediaTools({ settings, log, exposed = false, onRun, proces
     ffmpeg: (run) => tracked("ffmpeg", run),
     ffprobe: (run) => tracked("ffprobe", run),
     live,
-    load: () => ({ running: lanes.running(), waiting: { urgent: lanes.waiting("urgent"), soon: lanes.waiting("soon"), background: lanes.waiting("background") } }),
+    load: () => ({
+      running: lanes.running(),
+      waiting: {
+        urgent: lanes.waiting("urgent"),
+        soon: lanes.waiting("soon"),
+        background: lanes.waiting("background"),
+      },
+    }),
     async close() {
       closing.abort(new MediaRunError("closed", "the server is shutting down"));
       await Promise.all(active);
@@ -160,7 +216,11 @@ function confineNow(...given: Parameters<typeof confine>): ConfinedCommand {
 }
 
 /** Checks the run's output folder before any of it is read, whether the run succeeds or fails. */
-async function runInto(folder: string | undefined, user: MediaUser | undefined, ...run: Parameters<typeof runChild>): Promise<MediaResult> {
+async function runInto(
+  folder: string | undefined,
+  user: MediaUser | undefined,
+  ...run: Parameters<typeof runChild>
+): Promise<MediaResult> {
   const [result] = await Promise.allSettled([runChild(...run)]);
   try {
     if (folder !== undefined) reclaim(folder, user);
@@ -172,6 +232,10 @@ async function runInto(folder: string | undefined, user: MediaUser | undefined, 
   return result.value;
 }
 
-const notWanted = (program: string, { reason }: AbortSignal) => (reason instanceof MediaRunError ? reason : new MediaRunError("aborted", `${program} is not wanted any more`, "", { cause: reason }));
+const notWanted = (program: string, { reason }: AbortSignal) =>
+  reason instanceof MediaRunError
+    ? reason
+    : new MediaRunError("aborted", `${program} is not wanted any more`, "", { cause: reason });
 
-const withoutGaps = <T extends object>(given: T): T => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+const withoutGaps = <T extends object>(given: T): T =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;

@@ -43,6 +43,23 @@ export function cutAudio(track: Track, movie: Movie, origin: number, fileSize: n
   }
   close();
   if (segments.length === 0) return "there is nothing of it to be heard";
-  const init = writeInit({ id: 1, handler: "soun", timescale, width: 0, height: 0, language: track.language, description: aac.entry });
-  return { tables, timescale, init, codecs: aac.codecs, segments, ...bandwidthOf(segments, { timescale, tables }), shiftBase: 0, channels: aac.channels };
+  const init = writeInit({
+    id: 1,
+    handler: "soun",
+    timescale,
+    width: 0,
+    height: 0,
+    language: track.language,
+    description: aac.entry,
+  });
+  return {
+    tables,
+    timescale,
+    init,
+    codecs: aac.codecs,
+    segments,
+    ...bandwidthOf(segments, { timescale, tables }),
+    shiftBase: 0,
+    channels: aac.channels,
+  };
 }

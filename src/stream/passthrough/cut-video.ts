@@ -1,4 +1,12 @@
-import { placementOf, readAvc, writeInit, type AvcDescription, type Movie, type SampleMark, type Track } from "../../protocol/mp4/index.ts";
+import {
+  placementOf,
+  readAvc,
+  writeInit,
+  type AvcDescription,
+  type Movie,
+  type SampleMark,
+  type Track,
+} from "../../protocol/mp4/index.ts";
 import { bandwidthOf, everySample, type Cut, type CutTrack } from "./cut.ts";
 
 export interface CutVideo extends CutTrack {
@@ -25,7 +33,10 @@ export interface CutVideoOptions {
 }
 
 /** Cuts a video track at its key frames. A text says why that cannot be. Throws Mp4Error. */
-export function cutVideo(track: Track, { movie, origin, fileSize, segmentTimescale }: CutVideoOptions): CutVideo | string {
+export function cutVideo(
+  track: Track,
+  { movie, origin, fileSize, segmentTimescale }: CutVideoOptions,
+): CutVideo | string {
   const avc = describe(track);
   if (typeof avc === "string") return avc;
   const placement = placementOf(track, movie);
@@ -46,18 +57,46 @@ export function cutVideo(track: Track, { movie, origin, fileSize, segmentTimesca
     }
     leastShift = Math.min(leastShift, walk.shift - first.shift);
     const time = walk.time - first.time + first.shown;
-    cutter.add({ time, shown: time + walk.shift - first.shift, duration: walk.duration, size: walk.size, mark: walk.sync ? walk.mark : undefined });
+    cutter.add({
+      time,
+      shown: time + walk.shift - first.shift,
+      duration: walk.duration,
+      size: walk.size,
+      mark: walk.sync ? walk.mark : undefined,
+    });
   }
   const segments = cutter.end();
   if (typeof segments === "string") return segments;
   const last = segments.at(-1)!;
   const length = last.start + last.duration;
-  if (length > placement.end - zero + placement.offset + TAIL_SECONDS * timescale) return "its edit list leaves out pictures at the end";
+  if (length > placement.end - zero + placement.offset + TAIL_SECONDS * timescale)
+    return "its edit list leaves out pictures at the end";
   const { width, height } = avc;
   const delay = segmentTimescale === undefined ? 0 : -leastShift;
   const writtenTimescale = segmentTimescale ?? timescale;
-  const init = writeInit({ id: 1, handler: "vide", timescale: writtenTimescale, width, height, language: track.language, description: avc.entry, delay: Math.round((delay * writtenTimescale) / timescale) });
-  return { tables, timescale, segmentTimescale: writtenTimescale, init, codecs: avc.codecs, segments, ...bandwidthOf(segments, { timescale, tables }), shiftBase: first!.shift - delay, width, height, fps: (tables.count * timescale) / Math.max(1, length) };
+  const init = writeInit({
+    id: 1,
+    handler: "vide",
+    timescale: writtenTimescale,
+    width,
+    height,
+    language: track.language,
+    description: avc.entry,
+    delay: Math.round((delay * writtenTimescale) / timescale),
+  });
+  return {
+    tables,
+    timescale,
+    segmentTimescale: writtenTimescale,
+    init,
+    codecs: avc.codecs,
+    segments,
+    ...bandwidthOf(segments, { timescale, tables }),
+    shiftBase: first!.shift - delay,
+    width,
+    height,
+    fps: (tables.count * timescale) / Math.max(1, length),
+  };
 }
 
 function describe({ descriptions, selfContained }: Track): AvcDescription | string {
@@ -102,8 +141,17 @@ function createCutter(target: number, longest: number) {
 
   function close(until: { shown: number; count: number; octets: number }) {
     const { shown, time } = from!;
-    if (until.shown - shown > longest) refusal = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * LONGEST_SECONDS)} s)`;
-    segments.push({ from: from!.from, time, early: 0, start: shown, duration: until.shown - shown, count: until.count - from!.count, size: until.octets - from!.octets });
+    if (until.shown - shown > longest)
+      refusal = `its key frames are too far apart (${Math.round(((until.shown - shown) / longest) * LONGEST_SECONDS)} s)`;
+    segments.push({
+      from: from!.from,
+      time,
+      early: 0,
+      start: shown,
+      duration: until.shown - shown,
+      count: until.count - from!.count,
+      size: until.octets - from!.octets,
+    });
   }
 
   function take() {
@@ -118,7 +166,8 @@ function createCutter(target: number, longest: number) {
       if (mark !== undefined) {
         take();
         if (from === undefined) from = { from: mark(), time, shown, count, octets };
-        else if (shown - from.shown >= target && shown > latest) candidate = { from: mark(), time, shown, count, octets };
+        else if (shown - from.shown >= target && shown > latest)
+          candidate = { from: mark(), time, shown, count, octets };
       }
       if (candidate !== undefined && shown < candidate.shown) candidate = undefined;
       if (from !== undefined && shown < from.shown) refusal = "pictures are shown before the key frame they follow";

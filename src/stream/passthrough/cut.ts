@@ -1,5 +1,13 @@
 import { bitRatesOf } from "../../protocol/hls/index.ts";
-import { fragmentHeadSize, Mp4Error, walkSamples, type FragmentSample, type SampleMark, type SampleTables, type SampleWalk } from "../../protocol/mp4/index.ts";
+import {
+  fragmentHeadSize,
+  Mp4Error,
+  walkSamples,
+  type FragmentSample,
+  type SampleMark,
+  type SampleTables,
+  type SampleWalk,
+} from "../../protocol/mp4/index.ts";
 
 /** A track of the source as it is cut: where each segment begins among the samples. Times in ticks of the track, from second zero of the video. */
 export interface CutTrack {
@@ -41,13 +49,17 @@ export function* everySample(tables: SampleTables, fileSize: number): Generator<
   let octets = 0;
   do {
     octets += walk.size;
-    if (walk.offset + walk.size > fileSize || octets > fileSize) throw new Mp4Error("the samples reach beyond the end of the file");
+    if (walk.offset + walk.size > fileSize || octets > fileSize)
+      throw new Mp4Error("the samples reach beyond the end of the file");
     yield walk;
   } while (walk.next());
 }
 
 /** The samples of segment `n`, and the decoding time of the first, in ticks of the segments. Rounded times, not rounded durations, so that errors do not add up. */
-export function samplesOf({ tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack, n: number): { time: number; samples: CutSample[] } {
+export function samplesOf(
+  { tables, segments, shiftBase, timescale, segmentTimescale = timescale }: CutTrack,
+  n: number,
+): { time: number; samples: CutSample[] } {
   const { from, count, early, time: first } = segments[n]!;
   const scaled = (ticks: number) => Math.round((ticks * segmentTimescale) / timescale);
   const walk = walkSamples(tables, from)!;
@@ -55,7 +67,13 @@ export function samplesOf({ tables, segments, shiftBase, timescale, segmentTimes
   let time = first;
   for (let i = 0; i < count; i++) {
     const next = time + walk.duration - (i === 0 ? early : 0);
-    samples.push({ duration: scaled(next) - scaled(time), shift: scaled(time + walk.shift - shiftBase) - scaled(time), size: walk.size, sync: walk.sync, offset: walk.offset });
+    samples.push({
+      duration: scaled(next) - scaled(time),
+      shift: scaled(time + walk.shift - shiftBase) - scaled(time),
+      size: walk.size,
+      sync: walk.sync,
+      offset: walk.offset,
+    });
     time = next;
     walk.next();
   }
@@ -63,9 +81,22 @@ export function samplesOf({ tables, segments, shiftBase, timescale, segmentTimes
 }
 
 /** Bandwidth of complete segments, including moof and mdat headers. */
-export function bandwidthOf(segments: readonly Cut[], { timescale, tables }: Pick<CutTrack, "timescale" | "tables">): Pick<CutTrack, "peakBandwidth" | "averageBandwidth"> {
-  const { peak, average } = bitRatesOf(segments.map(({ count, size, duration }) => ({
-    size: size + fragmentHeadSize({ count, mixed: tables.syncs !== undefined && count > 1, shifted: tables.shifts !== undefined, bytes: size }), duration: duration / timescale,
-  })));
+export function bandwidthOf(
+  segments: readonly Cut[],
+  { timescale, tables }: Pick<CutTrack, "timescale" | "tables">,
+): Pick<CutTrack, "peakBandwidth" | "averageBandwidth"> {
+  const { peak, average } = bitRatesOf(
+    segments.map(({ count, size, duration }) => ({
+      size:
+        size +
+        fragmentHeadSize({
+          count,
+          mixed: tables.syncs !== undefined && count > 1,
+          shifted: tables.shifts !== undefined,
+          bytes: size,
+        }),
+      duration: duration / timescale,
+    })),
+  );
   return { peakBandwidth: Math.ceil(peak), averageBandwidth: Math.ceil(average) };
 }

@@ -19,10 +19,30 @@ import { testModel, testVideo } from "../videos/videos.testing.ts";
 import { createPassthrough } from "./passthrough.ts";
 
 /** B-frames that other B-frames are predicted from, so that pictures are decoded far out of their order. */
-const REORDERED = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-x264-params", "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0"];
+const REORDERED = [
+  "-c:v",
+  "libx264",
+  "-preset",
+  "veryfast",
+  "-pix_fmt",
+  "yuv420p",
+  "-x264-params",
+  "bframes=4:b-adapt=0:b-pyramid=normal:scenecut=0",
+];
 /** Without pictures that fill up the time before the first one. */
 const AS_THEY_COME = [...REORDERED, "-fps_mode", "passthrough"];
-const two = (video: string[], sound: string[]) => [...video, "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25:duration=9", ...sound, "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100:duration=9"];
+const two = (video: string[], sound: string[]) => [
+  ...video,
+  "-f",
+  "lavfi",
+  "-i",
+  "testsrc2=size=320x180:rate=25:duration=9",
+  ...sound,
+  "-f",
+  "lavfi",
+  "-i",
+  "sine=frequency=440:sample_rate=44100:duration=9",
+];
 
 interface Packet {
   pts: number;
@@ -37,7 +57,11 @@ async function setUp(t: TestContext, recipe: ClipRecipe, more: Partial<Video> = 
   await objects.put("stream/x/source", await readFile(path));
   const { video } = testModel();
   const sound = { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true };
-  const source = testVideo({ sourceKey: "stream/x/source", model: testModel(4, { video: { ...video!, passthrough: true }, audio: sound, ...model }), ...more });
+  const source = testVideo({
+    sourceKey: "stream/x/source",
+    model: testModel(4, { video: { ...video!, passthrough: true }, audio: sound, ...model }),
+    ...more,
+  });
   return { folder, path, objects, video: source, rung: createPassthrough({ objects, log: silentLog, enabled: true }) };
 }
 
@@ -53,12 +77,19 @@ async function assemble(rung: SourceRung, video: Video, track: "video" | "audio"
     const segment = (await rung.segment(video, track, n))!;
     const bytes = await buffer(segment.read());
     assert.equal(bytes.length, segment.size);
-    const [fragment, ...others] = await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length);
+    const [fragment, ...others] = await readFragments(
+      async (start, length) => bytes.subarray(start, start + length),
+      bytes.length,
+    );
     assert.deepEqual(others, []);
     let { time } = fragment!;
     for (let i = 0; i < fragment!.count; i++) {
       offsets.push(fragment!.shifts[i]!);
-      samples.push({ pts: (time + fragment!.shifts[i]!) / timescale, size: fragment!.sizes[i]!, sync: fragment!.syncs[i] === 1 });
+      samples.push({
+        pts: (time + fragment!.shifts[i]!) / timescale,
+        size: fragment!.sizes[i]!,
+        sync: fragment!.syncs[i] === 1,
+      });
       time += fragment!.durations[i]!;
     }
     parts.push(bytes);
@@ -68,37 +99,82 @@ async function assemble(rung: SourceRung, video: Video, track: "video" | "audio"
 }
 
 async function packetsOf(path: string, stream: "v:0" | "a:0"): Promise<Packet[]> {
-  const { packets, format } = JSON.parse((await runFfmpeg(["-select_streams", stream, "-show_entries", "packet=pts_time,size:format=start_time", "-of", "json", path], "ffprobe")).toString()) as
-    { packets: { pts_time: string; size: string }[]; format: { start_time: string } };
+  const { packets, format } = JSON.parse(
+    (
+      await runFfmpeg(
+        ["-select_streams", stream, "-show_entries", "packet=pts_time,size:format=start_time", "-of", "json", path],
+        "ffprobe",
+      )
+    ).toString(),
+  ) as { packets: { pts_time: string; size: string }[]; format: { start_time: string } };
   // A video begins with the first of its tracks.
-  return packets.map(({ pts_time, size }) => ({ pts: Number(pts_time) - Number(format.start_time), size: Number(size) }));
+  return packets.map(({ pts_time, size }) => ({
+    pts: Number(pts_time) - Number(format.start_time),
+    size: Number(size),
+  }));
 }
 
-const pictures = async (path: string): Promise<string> => (await runFfmpeg(["-i", path, "-map", "0:v:0", "-fps_mode", "passthrough", "-f", "rawvideo", "-c:v", "rawvideo", "-f", "md5", "-"])).toString();
+const pictures = async (path: string): Promise<string> =>
+  (
+    await runFfmpeg([
+      "-i",
+      path,
+      "-map",
+      "0:v:0",
+      "-fps_mode",
+      "passthrough",
+      "-f",
+      "rawvideo",
+      "-c:v",
+      "rawvideo",
+      "-f",
+      "md5",
+      "-",
+    ])
+  ).toString();
 
 function assertSame(samples: { pts: number; size: number }[], packets: Packet[]) {
-  assert.deepEqual(samples.map(({ size }) => size), packets.map(({ size }) => size));
-  for (const [i, { pts }] of samples.entries()) assert.ok(Math.abs(pts - packets[i]!.pts) < 0.0006, `sample ${i} is shown at ${pts}, in the source at ${packets[i]!.pts}`);
+  assert.deepEqual(
+    samples.map(({ size }) => size),
+    packets.map(({ size }) => size),
+  );
+  for (const [i, { pts }] of samples.entries())
+    assert.ok(
+      Math.abs(pts - packets[i]!.pts) < 0.0006,
+      `sample ${i} is shown at ${pts}, in the source at ${packets[i]!.pts}`,
+    );
 }
 
 const offered: Record<string, ClipRecipe> = {
   "without B-frames": mediaClips.plain,
   "29.97 frames a second, out of order, index at the end": { ...mediaClips.ntsc, video: REORDERED },
   "index at the beginning": { seconds: 6, video: REORDERED, output: ["-movflags", "+faststart"] },
-  "QuickTime": { seconds: 6, video: REORDERED, extension: "mov" },
+  QuickTime: { seconds: 6, video: REORDERED, extension: "mov" },
   "no edit list": { seconds: 6, video: REORDERED, output: ["-use_editlist", "0"] },
-  "every picture a key frame": { seconds: 5, video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "1"] },
-  "an uneven rate": { seconds: 8, video: [...REORDERED, "-fps_mode", "vfr"], filter: "select='not(mod(n\\,3))+gt(mod(n\\,7)\\,3)'" },
+  "every picture a key frame": {
+    seconds: 5,
+    video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "1"],
+  },
+  "an uneven rate": {
+    seconds: 8,
+    video: [...REORDERED, "-fps_mode", "vfr"],
+    filter: "select='not(mod(n\\,3))+gt(mod(n\\,7)\\,3)'",
+  },
   "sound begins before the picture": { inputs: two(["-itsoffset", "0.08"], []), video: AS_THEY_COME },
   "the picture begins before the sound": { inputs: two([], ["-itsoffset", "0.09"]), video: AS_THEY_COME },
   "both begin late": { inputs: two(["-itsoffset", "0.5"], ["-itsoffset", "0.47"]), video: AS_THEY_COME },
-  "silent": { ...mediaClips.silent, video: REORDERED },
+  silent: { ...mediaClips.silent, video: REORDERED },
 };
 
 describe("a source is cut without encoding", needsFfmpeg, () => {
   for (const [what, recipe] of Object.entries(offered)) {
     test(`${what}: every picture and every frame of sound at its time`, async (t) => {
-      const { rung, video, path, folder } = await setUp(t, recipe, {}, recipe.audio === false ? { audio: undefined! } : {});
+      const { rung, video, path, folder } = await setUp(
+        t,
+        recipe,
+        {},
+        recipe.audio === false ? { audio: undefined! } : {},
+      );
       const shown = (await rung.of(video))!;
       assert.match(shown.video.codecs, /^avc1\.[0-9a-f]{6}$/);
       const cut = await assemble(rung, video, "video");
@@ -108,7 +184,12 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
       await assertClean(joined);
       assert.equal(await pictures(joined), await pictures(path));
       assert.equal(cut.segments[0]!.start, 0);
-      for (const [n, { start, duration }] of cut.segments.entries()) if (n > 0) assert.ok(Math.abs(cut.segments[n - 1]!.start + cut.segments[n - 1]!.duration - start) < 1e-6, `segment ${n} of ${duration} s`);
+      for (const [n, { start, duration }] of cut.segments.entries())
+        if (n > 0)
+          assert.ok(
+            Math.abs(cut.segments[n - 1]!.start + cut.segments[n - 1]!.duration - start) < 1e-6,
+            `segment ${n} of ${duration} s`,
+          );
       if (recipe.audio === false) return assert.equal(shown.audio, undefined);
       assert.equal(shown.audio!.codecs, "mp4a.40.2");
       const sound = await assemble(rung, video, "audio");
@@ -131,17 +212,29 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     assert.deepEqual([former.delay, init.delay! > 0], [undefined, true]);
     const [now, then] = [await assemble(rung, video, "video"), await assemble(before.rung, before.video, "video")];
     assert.equal(Math.min(...now.offsets), 0);
-    assert.ok(Math.min(...then.offsets) < 0, "the clip has frames that are presented before frames that were decoded earlier");
+    assert.ok(
+      Math.min(...then.offsets) < 0,
+      "the clip has frames that are presented before frames that were decoded earlier",
+    );
     assert.equal(now.offsets.length, then.offsets.length);
-    for (const [i, offset] of now.offsets.entries()) assert.ok(Math.abs((offset - init.delay!) / init.timescale - then.offsets[i]! / former.timescale) < 1.5 / init.timescale);
-    assert.deepEqual(now.segments.map(({ start, duration }) => [start, duration]), then.segments.map(({ start, duration }) => [start, duration]));
+    for (const [i, offset] of now.offsets.entries())
+      assert.ok(
+        Math.abs((offset - init.delay!) / init.timescale - then.offsets[i]! / former.timescale) < 1.5 / init.timescale,
+      );
+    assert.deepEqual(
+      now.segments.map(({ start, duration }) => [start, duration]),
+      then.segments.map(({ start, duration }) => [start, duration]),
+    );
     assert.deepEqual(init.timescale, timescaleOf({}, video.model!));
   });
 
   test("segments begin with key frames, and are some seconds long", async (t) => {
     const { rung, video } = await setUp(t, { ...mediaClips.ntsc, video: REORDERED });
     const { segments, samples } = await assemble(rung, video, "video");
-    assert.deepEqual(segments.map(({ duration }) => duration.toFixed(3)), ["4.004", "4.004", "2.002"]);
+    assert.deepEqual(
+      segments.map(({ duration }) => duration.toFixed(3)),
+      ["4.004", "4.004", "2.002"],
+    );
     for (const { start } of segments) assert.equal(samples.find(({ pts }) => Math.abs(pts - start) < 1e-6)?.sync, true);
   });
 
@@ -149,17 +242,25 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
     const { rung, video } = await setUp(t, mediaClips.plain);
     const segment = (await rung.segment(video, "video", 0))!;
     const whole = await buffer(segment.read());
-    await fc.assert(fc.asyncProperty(fc.nat(segment.size - 1), fc.nat(segment.size - 1), async (a, b) => {
-      const [start, end] = a < b ? [a, b] : [b, a];
-      assert.ok((await buffer(segment.read({ start, end }))).equals(whole.subarray(start, end + 1)));
-    }), { numRuns: 40 });
+    await fc.assert(
+      fc.asyncProperty(fc.nat(segment.size - 1), fc.nat(segment.size - 1), async (a, b) => {
+        const [start, end] = a < b ? [a, b] : [b, a];
+        assert.ok((await buffer(segment.read({ start, end }))).equals(whole.subarray(start, end + 1)));
+      }),
+      { numRuns: 40 },
+    );
     assert.ok((await buffer(segment.read({ start: 7 }))).equals(whole.subarray(7)));
   });
 
   const refused: Record<string, ClipRecipe> = {
     "written in fragments": { output: ["-movflags", "+frag_keyframe+empty_moov"] },
     "parameter sets among the samples (avc3)": { output: ["-tag:v", "avc3"] },
-    "key frames far apart": { seconds: 25, size: "160x90", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "9999"], keyframeSeconds: 100 },
+    "key frames far apart": {
+      seconds: 25,
+      size: "160x90",
+      video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", "9999"],
+      keyframeSeconds: 100,
+    },
     "4:2:2": { video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv422p"] },
     "MPEG-4 part 2": { video: ["-c:v", "mpeg4"] },
     "cut off": { seconds: 4, output: ["-movflags", "+faststart"], keep: 0.7 },
@@ -176,18 +277,29 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
 
   test("pictures that an edit list leaves out are not shown", async (t) => {
     const whole = await clip({ ...mediaClips.ntsc, video: REORDERED });
-    const { rung, video } = await setUp(t, { inputs: ["-ss", "1", "-i", whole], video: ["-c:v", "copy"], audio: ["-c:a", "copy"] });
+    const { rung, video } = await setUp(t, {
+      inputs: ["-ss", "1", "-i", whole],
+      video: ["-c:v", "copy"],
+      audio: ["-c:a", "copy"],
+    });
     assert.equal(await rung.of(video), undefined);
   });
 
   test("of an open group of pictures nothing begins: its first pictures need the group before", async (t) => {
-    const { rung, video } = await setUp(t, { seconds: 12, video: [...REORDERED.slice(0, -1), "bframes=3:open-gop=1:keyint=50:min-keyint=50:scenecut=0:b-adapt=0"], keyframeSeconds: 100 });
+    const { rung, video } = await setUp(t, {
+      seconds: 12,
+      video: [...REORDERED.slice(0, -1), "bframes=3:open-gop=1:keyint=50:min-keyint=50:scenecut=0:b-adapt=0"],
+      keyframeSeconds: 100,
+    });
     const shown = await rung.of(video);
     if (shown === undefined) return;
     const { samples, segments } = await assemble(rung, video, "video");
     for (const { start } of segments) {
       const at = samples.findIndex(({ pts }) => Math.abs(pts - start) < 1e-6);
-      assert.ok(samples.slice(at).every(({ pts }) => pts >= start - 1e-6), `pictures before ${start} follow it`);
+      assert.ok(
+        samples.slice(at).every(({ pts }) => pts >= start - 1e-6),
+        `pictures before ${start} follow it`,
+      );
     }
   });
 
@@ -204,8 +316,24 @@ describe("a source is cut without encoding", needsFfmpeg, () => {
 });
 
 describe("a source is not offered", needsFfmpeg, () => {
-  const watermark = { uid: "f".repeat(32), name: "", size: 1, width: 1, height: 1, opacity: 1, padding: 0, scale: 0, position: "center", downloadedFrom: null, created: 0 } as const;
-  for (const [what, more] of [["of a clip", { clip: { start: 1, end: 2 } }], ["with a watermark", { watermark }], ["before it is probed", { model: null }]] as [string, Partial<Video>][]) {
+  const watermark = {
+    uid: "f".repeat(32),
+    name: "",
+    size: 1,
+    width: 1,
+    height: 1,
+    opacity: 1,
+    padding: 0,
+    scale: 0,
+    position: "center",
+    downloadedFrom: null,
+    created: 0,
+  } as const;
+  for (const [what, more] of [
+    ["of a clip", { clip: { start: 1, end: 2 } }],
+    ["with a watermark", { watermark }],
+    ["before it is probed", { model: null }],
+  ] as [string, Partial<Video>][]) {
     test(what, async (t) => {
       const { rung, video } = await setUp(t, mediaClips.plain, more);
       assert.equal(await rung.of(video), undefined);

@@ -35,7 +35,14 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
   let total = 0;
 
   const offered = ({ model, clip, watermark, sourceKey }: Video) =>
-    enabled && sourceKey !== null && model?.video?.passthrough === true && model.source.format === "mov" && model.source.start === 0 && clip === undefined && watermark === null && model.watermark === undefined;
+    enabled &&
+    sourceKey !== null &&
+    model?.video?.passthrough === true &&
+    model.source.format === "mov" &&
+    model.source.start === 0 &&
+    clip === undefined &&
+    watermark === null &&
+    model.watermark === undefined;
 
   async function find(video: Video): Promise<Known | undefined> {
     if (!offered(video)) return undefined;
@@ -53,7 +60,8 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
       // Deleted just now.
       if (source === undefined) return forget(video.uid);
       const index = await readSourceIndex((start, length) => readAll(source, start, length), source.size, video.model!);
-      if (typeof index === "string") log.debug({ video: video.uid, reason: index }, "the source is not offered as it is");
+      if (typeof index === "string")
+        log.debug({ video: video.uid, reason: index }, "the source is not offered as it is");
       const result = typeof index === "string" ? { index: undefined, shown: undefined } : { index, shown: show(index) };
       weigh(video.uid, result.index?.weight ?? LEAST);
       return result;
@@ -99,18 +107,27 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
 async function readAll(source: ObjectHandle, start: number, length: number): Promise<Buffer> {
   if (start >= source.size || length <= 0) return Buffer.alloc(0);
   const chunks: Buffer[] = [];
-  for await (const chunk of source.read({ start, end: Math.min(start + length, source.size) - 1 }) as AsyncIterable<Buffer>) chunks.push(chunk);
+  for await (const chunk of source.read({
+    start,
+    end: Math.min(start + length, source.size) - 1,
+  }) as AsyncIterable<Buffer>)
+    chunks.push(chunk);
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
 function show({ video, audio }: SourceIndex): SourceRenditions {
   const { width, height, fps } = video;
-  return { video: { ...showTrack(video), width, height, fps }, ...(audio !== undefined && { audio: { ...showTrack(audio), channels: audio.channels } }) };
+  return {
+    video: { ...showTrack(video), width, height, fps },
+    ...(audio !== undefined && { audio: { ...showTrack(audio), channels: audio.channels } }),
+  };
 }
 
 /** Playlists count from zero: what a track begins later belongs to its first segment. */
 function showTrack({ segments, timescale, codecs, peakBandwidth, averageBandwidth }: CutTrack): SourceTrack {
-  const shown = segments.map(({ start, duration }, n) => ({ start: n === 0 ? 0 : start / timescale, duration: (duration + (n === 0 ? start : 0)) / timescale }));
+  const shown = segments.map(({ start, duration }, n) => ({
+    start: n === 0 ? 0 : start / timescale,
+    duration: (duration + (n === 0 ? start : 0)) / timescale,
+  }));
   return { segments: shown, codecs, peakBandwidth, averageBandwidth };
 }
-

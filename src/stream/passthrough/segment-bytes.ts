@@ -33,7 +33,8 @@ function octets(head: Buffer, rest: (from: number, to: number) => AsyncIterable<
   }
   return {
     size,
-    read: ({ start, end = size - 1 } = { start: 0 }) => Readable.from(read(start, Math.min(end + 1, size)), { objectMode: false }),
+    read: ({ start, end = size - 1 } = { start: 0 }) =>
+      Readable.from(read(start, Math.min(end + 1, size)), { objectMode: false }),
   };
 }
 
@@ -62,9 +63,14 @@ function within(pieces: readonly Piece[], from: number, to: number): Piece[] {
 }
 
 async function* readPieces(source: ObjectHandle, pieces: readonly Piece[]): AsyncGenerator<Buffer, void> {
-  for (let i = 0; i < pieces.length; ) {
+  for (let i = 0; i < pieces.length;) {
     let next = i + 1;
-    while (next < pieces.length && pieces[next]!.start >= pieces[next - 1]!.end && pieces[next]!.start - pieces[next - 1]!.end <= GAP) next++;
+    while (
+      next < pieces.length &&
+      pieces[next]!.start >= pieces[next - 1]!.end &&
+      pieces[next]!.start - pieces[next - 1]!.end <= GAP
+    )
+      next++;
     yield* readNear(source, pieces.slice(i, next));
     i = next;
   }

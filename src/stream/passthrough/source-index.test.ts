@@ -19,20 +19,41 @@ const RATE = 25;
 /** A file of these pictures, 25 a second, all in one chunk; or all in one place. */
 function fileOf(samples: readonly FragmentSample[], { description = ENTRY, overlaid = false } = {}): Buffer {
   const log = createSampleLog();
-  const list = <T>(Make: { from(values: number[]): T }, pick: (sample: FragmentSample) => number) => Make.from(samples.map(pick));
+  const list = <T>(Make: { from(values: number[]): T }, pick: (sample: FragmentSample) => number) =>
+    Make.from(samples.map(pick));
   log.add({
-    time: 0, count: samples.length, dataStart: 0, dataSize: 0,
-    durations: list(Uint32Array, ({ duration }) => duration), sizes: list(Uint32Array, ({ size }) => size), shifts: list(Int32Array, ({ shift }) => shift), syncs: list(Uint8Array, ({ sync }) => Number(sync)),
+    time: 0,
+    count: samples.length,
+    dataStart: 0,
+    dataSize: 0,
+    durations: list(Uint32Array, ({ duration }) => duration),
+    sizes: list(Uint32Array, ({ size }) => size),
+    shifts: list(Int32Array, ({ shift }) => shift),
+    syncs: list(Uint8Array, ({ sync }) => Number(sync)),
   });
   const octets = overlaid ? samples[0]!.size : samples.reduce((sum, { size }) => sum + size, 0);
-  const chunks: Chunk[] = overlaid ? samples.map(() => ({ offset: 0, count: 1 })) : [{ offset: 0, count: samples.length }];
-  const head = writeMovie([{ header: { id: 1, handler: "vide", timescale: RATE, width: 64, height: 64, description }, samples: log, chunks }], octets, "isom");
+  const chunks: Chunk[] = overlaid
+    ? samples.map(() => ({ offset: 0, count: 1 }))
+    : [{ offset: 0, count: samples.length }];
+  const head = writeMovie(
+    [{ header: { id: 1, handler: "vide", timescale: RATE, width: 64, height: 64, description }, samples: log, chunks }],
+    octets,
+    "isom",
+  );
   return Buffer.concat([...head, Buffer.alloc(octets)]);
 }
 
-const picture = (i: number, more: Partial<FragmentSample> = {}): FragmentSample => ({ duration: 1, size: 10, shift: 0, sync: i % 50 === 0, ...more });
-const pictures = (count: number, of: (i: number) => FragmentSample = picture) => Array.from({ length: count }, (_, i) => of(i));
-const index = (file: Buffer, size = file.length) => readSourceIndex(async (start, length) => file.subarray(start, start + length), size, testModel());
+const picture = (i: number, more: Partial<FragmentSample> = {}): FragmentSample => ({
+  duration: 1,
+  size: 10,
+  shift: 0,
+  sync: i % 50 === 0,
+  ...more,
+});
+const pictures = (count: number, of: (i: number) => FragmentSample = picture) =>
+  Array.from({ length: count }, (_, i) => of(i));
+const index = (file: Buffer, size = file.length) =>
+  readSourceIndex(async (start, length) => file.subarray(start, start + length), size, testModel());
 
 async function starts(samples: FragmentSample[]): Promise<number[]> {
   const found = await index(fileOf(samples));
@@ -51,9 +72,13 @@ test("not with a key frame that pictures follow which are shown before it", asyn
 });
 
 test("a source whose groups are all open, or too long, is not offered", async () => {
-  const open = (i: number) => picture(i, i > 0 && i % 50 === 0 ? { shift: 2 } : i > 2 && i % 50 <= 2 ? { shift: -1 } : {});
+  const open = (i: number) =>
+    picture(i, i > 0 && i % 50 === 0 ? { shift: 2 } : i > 2 && i % 50 <= 2 ? { shift: -1 } : {});
   assert.match(String(await index(fileOf(pictures(600, open)))), /too far apart/);
-  assert.match(String(await index(fileOf(pictures(600, (i) => picture(i, { sync: i === 0 }))))), /too far apart \(24 s\)/);
+  assert.match(
+    String(await index(fileOf(pictures(600, (i) => picture(i, { sync: i === 0 }))))),
+    /too far apart \(24 s\)/,
+  );
 });
 
 test("what does not lie in the file, or would be more than the file, is not offered", async () => {
@@ -63,7 +88,17 @@ test("what does not lie in the file, or would be more than the file, is not offe
   lie.writeUInt32BE(900, lie.indexOf("stsz") + 8);
   assert.match(String(await index(lie)), /beyond the end/);
   // A small file that would be sent as a large one: every picture is the same octets.
-  assert.match(String(await index(fileOf(pictures(1000, (i) => picture(i, { size: 50_000 })), { overlaid: true }))), /beyond the end/);
+  assert.match(
+    String(
+      await index(
+        fileOf(
+          pictures(1000, (i) => picture(i, { size: 50_000 })),
+          { overlaid: true },
+        ),
+      ),
+    ),
+    /beyond the end/,
+  );
 });
 
 test("nothing is offered that is no H.264 with its parameters in the index, or that begins in the middle of a group", async () => {

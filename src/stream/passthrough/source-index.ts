@@ -1,4 +1,13 @@
-import { locateMovie, Mp4Error, placementOf, readMovie, walkSamples, type Movie, type ReadAt, type Track } from "../../protocol/mp4/index.ts";
+import {
+  locateMovie,
+  Mp4Error,
+  placementOf,
+  readMovie,
+  walkSamples,
+  type Movie,
+  type ReadAt,
+  type Track,
+} from "../../protocol/mp4/index.ts";
 import { timescaleOf } from "../encode/codecs.ts";
 import type { MediaModel } from "../model.ts";
 import { cutAudio, type CutAudio } from "./cut-audio.ts";
@@ -21,10 +30,18 @@ export async function readSourceIndex(read: ReadAt, size: number, model: MediaMo
     const pictures = trackOf(movie, video?.stream, "vide");
     if (pictures === undefined) return "its pictures are not where they were";
     const sound = trackOf(movie, audio?.stream, "soun");
-    const origin = Math.min(...[pictures, sound].filter((track) => track !== undefined).map((track) => startOf(track, movie)));
-    const cut = cutVideo(pictures, { movie, origin, fileSize: size, segmentTimescale: model.editLists === true ? timescaleOf({}, model) : undefined });
+    const origin = Math.min(
+      ...[pictures, sound].filter((track) => track !== undefined).map((track) => startOf(track, movie)),
+    );
+    const cut = cutVideo(pictures, {
+      movie,
+      origin,
+      fileSize: size,
+      segmentTimescale: model.editLists === true ? timescaleOf({}, model) : undefined,
+    });
     if (typeof cut === "string") return cut;
-    const cutSound = sound !== undefined && audio?.passthrough === true ? cutSafely(sound, movie, origin, size) : undefined;
+    const cutSound =
+      sound !== undefined && audio?.passthrough === true ? cutSafely(sound, movie, origin, size) : undefined;
     return { video: cut, audio: cutSound, weight: weightOf(cut) + (cutSound === undefined ? 0 : weightOf(cutSound)) };
   } catch (err) {
     if (err instanceof Mp4Error) return err.message;
@@ -42,7 +59,9 @@ function trackOf({ tracks }: Movie, stream: number | undefined, handler: string)
 function startOf(track: Track, movie: Movie): number {
   const placement = placementOf(track, movie);
   const first = walkSamples(track.samples());
-  return placement === undefined || first === undefined ? 0 : Math.max(0, first.time + first.shift - placement.offset) / track.timescale;
+  return placement === undefined || first === undefined
+    ? 0
+    : Math.max(0, first.time + first.shift - placement.offset) / track.timescale;
 }
 
 /** Sound that cannot be cut is encoded, and the pictures are offered all the same. */

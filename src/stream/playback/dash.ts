@@ -1,4 +1,11 @@
-import { type AdaptationSet, AFTER_THE_END, type MediaSet, type Representation, type SegmentTimeline, writeMpd } from "../../protocol/dash/index.ts";
+import {
+  type AdaptationSet,
+  AFTER_THE_END,
+  type MediaSet,
+  type Representation,
+  type SegmentTimeline,
+  writeMpd,
+} from "../../protocol/dash/index.ts";
 import { AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount } from "../encode/audio-grid.ts";
 import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/codecs.ts";
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
@@ -6,23 +13,60 @@ import { audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRa
 
 /** Of the encoder's buffer: with so much ahead, the cap is enough bandwidth (ISO/IEC 23009-1 5.3.5.4). */
 const MIN_BUFFER = 2;
-const SEGMENTS = { initialization: "../segments/$RepresentationID$/init.mp4", media: "../segments/$RepresentationID$/$Number$.m4s" };
+const SEGMENTS = {
+  initialization: "../segments/$RepresentationID$/init.mp4",
+  media: "../segments/$RepresentationID$/$Number$.m4s",
+};
 
 /** `/{id}/manifest/video.mpd`. */
-export function dashPresentation(playable: Playable, { bandwidthHint = null }: { bandwidthHint?: string | null } = {}): string {
+export function dashPresentation(
+  playable: Playable,
+  { bandwidthHint = null }: { bandwidthHint?: string | null } = {},
+): string {
   const { model, audio, text } = playable;
   const timeline = timelineOf(model);
   const heard = maxBitRates(audio.map((one) => audioRates(playable, one)));
-  const byCodec = Map.groupBy(nearest(videosOf(playable), bandwidthHint, ({ average }) => average + heard.average), ({ codec }) => codec);
+  const byCodec = Map.groupBy(
+    nearest(videosOf(playable), bandwidthHint, ({ average }) => average + heard.average),
+    ({ codec }) => codec,
+  );
   const sets: AdaptationSet[] = [
-    ...[...byCodec.values()].map((of): MediaSet => ({ kind: "video", role: "main", timeline, ...SEGMENTS, representations: of.map(({ representation }) => representation) })),
-    ...[...audio].sort((a, b) => Number(b.default) - Number(a.default)).map((one): MediaSet => ({
-      kind: "audio", role: one.default ? "main" : "alternate", label: one.name, ...(one.language !== undefined && { language: one.language }), timeline, ...SEGMENTS,
-      representations: [{ id: one.rendition, codecs: AUDIO_CODECS, bandwidth: audioRates(playable, one).peak, channels: AUDIO_CHANNELS, sampleRate: AUDIO_RATE }],
+    ...[...byCodec.values()].map((of): MediaSet => ({
+      kind: "video",
+      role: "main",
+      timeline,
+      ...SEGMENTS,
+      representations: of.map(({ representation }) => representation),
     })),
-    ...text.map(({ language, label }) => ({ kind: "text", id: `text-${language}`, language, label, uri: `../captions/${language}.vtt` }) as const),
+    ...[...audio]
+      .sort((a, b) => Number(b.default) - Number(a.default))
+      .map((one): MediaSet => ({
+        kind: "audio",
+        role: one.default ? "main" : "alternate",
+        label: one.name,
+        ...(one.language !== undefined && { language: one.language }),
+        timeline,
+        ...SEGMENTS,
+        representations: [
+          {
+            id: one.rendition,
+            codecs: AUDIO_CODECS,
+            bandwidth: audioRates(playable, one).peak,
+            channels: AUDIO_CHANNELS,
+            sampleRate: AUDIO_RATE,
+          },
+        ],
+      })),
+    ...text.map(
+      ({ language, label }) =>
+        ({ kind: "text", id: `text-${language}`, language, label, uri: `../captions/${language}.vtt` }) as const,
+    ),
   ];
-  return writeMpd({ duration: (audio.length > 0 ? soundingSeconds(model) : playedSeconds(model)) + AFTER_THE_END, minBuffer: MIN_BUFFER, sets });
+  return writeMpd({
+    duration: (audio.length > 0 ? soundingSeconds(model) : playedSeconds(model)) + AFTER_THE_END,
+    minBuffer: MIN_BUFFER,
+    sets,
+  });
 }
 
 interface DashVideo {
@@ -36,13 +80,27 @@ function videosOf(playable: Playable): DashVideo[] {
   const { model, source } = playable;
   const ladder = model.ladder.map((rung): DashVideo => {
     const { peak, average } = videoRates(playable, rung);
-    return { codec: rung.codec, average, representation: { id: rung.name, codecs: videoCodecs(rung, model), bandwidth: peak, width: rung.width, height: rung.height, frameRate: renditionRate(rung, model) } };
+    return {
+      codec: rung.codec,
+      average,
+      representation: {
+        id: rung.name,
+        codecs: videoCodecs(rung, model),
+        bandwidth: peak,
+        width: rung.width,
+        height: rung.height,
+        frameRate: renditionRate(rung, model),
+      },
+    };
   });
   if (source === undefined) return ladder;
   const { codecs, width, height, segments, peakBandwidth: bandwidth, averageBandwidth: average } = source.video;
   const last = segments.at(-1)!;
   const boundaries = [...segments.map(({ start }) => start), last.start + last.duration];
-  return [...ladder, { codec: "h264", average, representation: { id: SOURCE_RENDITION, codecs, bandwidth, width, height, boundaries } }];
+  return [
+    ...ladder,
+    { codec: "h264", average, representation: { id: SOURCE_RENDITION, codecs, bandwidth, width, height, boundaries } },
+  ];
 }
 
 /**
@@ -52,4 +110,8 @@ function videosOf(playable: Playable): DashVideo[] {
 const soundingSeconds = ({ segments }: MediaModel): number => (audioFrameCount(segments) * AUDIO_FRAME) / AUDIO_RATE;
 
 /** Audio has it too: its segments begin up to a frame of AAC (21 ms) earlier, far within what a player allows for (DASH-IF IOP 3.2.7.1: half a segment). */
-const timelineOf = ({ segments: { fps, framesPerSegment, frames } }: MediaModel): SegmentTimeline => ({ timescale: fps.num, segmentDuration: framesPerSegment * fps.den, total: frames * fps.den });
+const timelineOf = ({ segments: { fps, framesPerSegment, frames } }: MediaModel): SegmentTimeline => ({
+  timescale: fps.num,
+  segmentDuration: framesPerSegment * fps.den,
+  total: frames * fps.den,
+});

@@ -1,10 +1,24 @@
-import { type HlsRendition, type HlsSegment, type HlsVariant, writeMediaPlaylist, writeMultivariant } from "../../protocol/hls/index.ts";
+import {
+  type HlsRendition,
+  type HlsSegment,
+  type HlsVariant,
+  writeMediaPlaylist,
+  writeMultivariant,
+} from "../../protocol/hls/index.ts";
 import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/codecs.ts";
 import { firstRung } from "../first-rung.ts";
 import { MAIN_AUDIO, type MediaModel, SOURCE_RENDITION } from "../model.ts";
 import { type SourceRenditions, SOURCE_AUDIO, type TextTrack } from "./port.ts";
 import { segmentSeconds } from "./rates.ts";
-import { type AudioChoice, audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRates } from "./tracks.ts";
+import {
+  type AudioChoice,
+  audioRates,
+  maxBitRates,
+  nearest,
+  type Playable,
+  playedSeconds,
+  videoRates,
+} from "./tracks.ts";
 
 /** GROUP-IDs. The source with its own audio has the same choices, but for that. */
 const AUDIO_GROUP = "audio";
@@ -12,14 +26,23 @@ const SOURCE_GROUP = "source";
 const TEXT_GROUP = "text";
 
 /** `/{id}/manifest/video.m3u8`. */
-export function hlsMultivariant(playable: Playable, { bandwidthHint = null }: { bandwidthHint?: string | null } = {}): string {
-  const variants = nearest(variantsOf(playable), bandwidthHint, ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth);
+export function hlsMultivariant(
+  playable: Playable,
+  { bandwidthHint = null }: { bandwidthHint?: string | null } = {},
+): string {
+  const variants = nearest(
+    variantsOf(playable),
+    bandwidthHint,
+    ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth,
+  );
   const groups = new Set(variants.map(({ audio }) => audio));
   return writeMultivariant({
     variants,
     renditions: [
       ...(groups.has(AUDIO_GROUP) ? playable.audio.map((one) => audioRendition(one, AUDIO_GROUP)) : []),
-      ...(groups.has(SOURCE_GROUP) ? playable.audio.map((one) => audioRendition(one, SOURCE_GROUP, playable.source?.audio)) : []),
+      ...(groups.has(SOURCE_GROUP)
+        ? playable.audio.map((one) => audioRendition(one, SOURCE_GROUP, playable.source?.audio))
+        : []),
       ...playable.text.map(textRendition),
     ],
   });
@@ -30,14 +53,30 @@ function variantsOf(playable: Playable): HlsVariant[] {
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
   const sound = audio.length === 0 ? {} : { audio: AUDIO_GROUP };
   const heard = maxBitRates(audio.map((one) => audioRates(playable, one)));
-  if (model.ladder.length === 0) return [{ uri: playlistOf(audio.find((one) => one.default)?.rendition ?? MAIN_AUDIO), bandwidth: heard.peak, averageBandwidth: heard.average, codecs: [AUDIO_CODECS], ...sound, ...subtitles }];
+  if (model.ladder.length === 0)
+    return [
+      {
+        uri: playlistOf(audio.find((one) => one.default)?.rendition ?? MAIN_AUDIO),
+        bandwidth: heard.peak,
+        averageBandwidth: heard.average,
+        codecs: [AUDIO_CODECS],
+        ...sound,
+        ...subtitles,
+      },
+    ];
 
   const rungs = model.ladder.map((rung): HlsVariant => {
     const { peak, average } = videoRates(playable, rung);
     const rate = renditionRate(rung, model);
     return {
-      uri: playlistOf(rung.name), bandwidth: peak + heard.peak, averageBandwidth: average + heard.average, codecs: [videoCodecs(rung, model), ...(audio.length === 0 ? [] : [AUDIO_CODECS])],
-      resolution: { width: rung.width, height: rung.height }, frameRate: rate.num / rate.den, ...sound, ...subtitles,
+      uri: playlistOf(rung.name),
+      bandwidth: peak + heard.peak,
+      averageBandwidth: average + heard.average,
+      codecs: [videoCodecs(rung, model), ...(audio.length === 0 ? [] : [AUDIO_CODECS])],
+      resolution: { width: rung.width, height: rung.height },
+      frameRate: rate.num / rate.den,
+      ...sound,
+      ...subtitles,
     };
   });
   const first = rungs[model.ladder.indexOf(firstRung(model.ladder)!)]!;
@@ -46,13 +85,26 @@ function variantsOf(playable: Playable): HlsVariant[] {
   const asItIs = sourceVariant(source, playable, subtitles);
   // The source plays without encoding, so it is listed first until the ladder is complete; then it is sorted among the H.264 renditions.
   if (!complete) return [asItIs, first, ...rest];
-  const place = rest.findLastIndex(({ codecs: [codec], bandwidth }) => codec!.startsWith("avc1.") && bandwidth <= asItIs.bandwidth) + 1;
+  const place =
+    rest.findLastIndex(
+      ({ codecs: [codec], bandwidth }) => codec!.startsWith("avc1.") && bandwidth <= asItIs.bandwidth,
+    ) + 1;
   return [first, ...rest.toSpliced(place, 0, asItIs)];
 }
 
-function sourceVariant({ video, audio: original }: SourceRenditions, playable: Playable, subtitles: Pick<HlsVariant, "subtitles">): HlsVariant {
+function sourceVariant(
+  { video, audio: original }: SourceRenditions,
+  playable: Playable,
+  subtitles: Pick<HlsVariant, "subtitles">,
+): HlsVariant {
   const isOriginal = ({ rendition }: AudioChoice) => original !== undefined && rendition === MAIN_AUDIO;
-  const heard = maxBitRates(playable.audio.map((one) => (isOriginal(one) ? { peak: original!.peakBandwidth, average: original!.averageBandwidth } : audioRates(playable, one))));
+  const heard = maxBitRates(
+    playable.audio.map((one) =>
+      isOriginal(one)
+        ? { peak: original!.peakBandwidth, average: original!.averageBandwidth }
+        : audioRates(playable, one),
+    ),
+  );
   const codecs = playable.audio.map((one) => (isOriginal(one) ? original!.codecs : AUDIO_CODECS));
   return {
     uri: playlistOf(SOURCE_RENDITION),
@@ -66,29 +118,64 @@ function sourceVariant({ video, audio: original }: SourceRenditions, playable: P
   };
 }
 
-function audioRendition({ rendition, name, language, default: isDefault, autoselect }: AudioChoice, group: string, original?: SourceRenditions["audio"]): HlsRendition {
+function audioRendition(
+  { rendition, name, language, default: isDefault, autoselect }: AudioChoice,
+  group: string,
+  original?: SourceRenditions["audio"],
+): HlsRendition {
   const asItIs = original !== undefined && rendition === MAIN_AUDIO;
-  return { type: "AUDIO", group, name, ...(language !== undefined && { language }), uri: playlistOf(asItIs ? SOURCE_AUDIO : rendition), default: isDefault, autoselect, channels: asItIs ? original.channels : 2 };
+  return {
+    type: "AUDIO",
+    group,
+    name,
+    ...(language !== undefined && { language }),
+    uri: playlistOf(asItIs ? SOURCE_AUDIO : rendition),
+    default: isDefault,
+    autoselect,
+    channels: asItIs ? original.channels : 2,
+  };
 }
 
-const textRendition = ({ language, label }: TextTrack): HlsRendition => ({ type: "SUBTITLES", group: TEXT_GROUP, name: label, language, uri: `text-${language}.m3u8`, default: false, autoselect: true });
+const textRendition = ({ language, label }: TextTrack): HlsRendition => ({
+  type: "SUBTITLES",
+  group: TEXT_GROUP,
+  name: label,
+  language,
+  uri: `text-${language}.m3u8`,
+  default: false,
+  autoselect: true,
+});
 
 /** Beside the multivariant playlist; segments lie a folder over. */
 const playlistOf = (rendition: string) => `${rendition}.m3u8`;
-const segmentUri = (rendition: string, segment: number | "init") => `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
+const segmentUri = (rendition: string, segment: number | "init") =>
+  `../segments/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
 
 /** `/{id}/manifest/<rendition>.m3u8`. Undefined: there is no such rendition. */
 export function hlsMedia({ model, audio, source }: Playable, rendition: string): string | undefined {
   const durations = durationsOf(model, rendition, audio, source);
-  return durations && writeMediaPlaylist({ init: segmentUri(rendition, "init"), segments: durations.map((duration, n): HlsSegment => ({ uri: segmentUri(rendition, n), duration })) });
+  return (
+    durations &&
+    writeMediaPlaylist({
+      init: segmentUri(rendition, "init"),
+      segments: durations.map((duration, n): HlsSegment => ({ uri: segmentUri(rendition, n), duration })),
+    })
+  );
 }
 
-function durationsOf(model: MediaModel, rendition: string, audio: readonly AudioChoice[], source: SourceRenditions | undefined): number[] | undefined {
+function durationsOf(
+  model: MediaModel,
+  rendition: string,
+  audio: readonly AudioChoice[],
+  source: SourceRenditions | undefined,
+): number[] | undefined {
   if (rendition === SOURCE_RENDITION) return source?.video.segments.map(({ duration }) => duration);
   if (rendition === SOURCE_AUDIO) return source?.audio?.segments.map(({ duration }) => duration);
-  if (!audio.some((one) => one.rendition === rendition) && !model.ladder.some(({ name }) => name === rendition)) return undefined;
+  if (!audio.some((one) => one.rendition === rendition) && !model.ladder.some(({ name }) => name === rendition))
+    return undefined;
   return Array.from({ length: model.segments.count }, (_, n) => segmentSeconds(model, rendition, n));
 }
 
 /** `/{id}/manifest/text-<language>.m3u8`: the whole file as one segment. Its second zero is that of the video (RFC 8216 3.5: without X-TIMESTAMP-MAP it is). */
-export const hlsText = ({ model }: Playable, language: string): string => writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: playedSeconds(model) }] });
+export const hlsText = ({ model }: Playable, language: string): string =>
+  writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: playedSeconds(model) }] });

@@ -6,7 +6,10 @@ import { createHotSegments } from "./hot-segments.ts";
 /** A segment that counts how often it was read. */
 function segment(size: number, fill = 1): ObjectHandle & { reads: number } {
   const object = {
-    size, reads: 0, version: `v${fill}`, read: () => assert.fail("is not streamed"),
+    size,
+    reads: 0,
+    version: `v${fill}`,
+    read: () => assert.fail("is not streamed"),
     async bytes() {
       object.reads++;
       return Buffer.alloc(size, fill);
@@ -39,13 +42,17 @@ test("what rested longest makes room, and what is an eighth of everything is not
   assert.ok(names.slice(0, 8).every((name) => hot.get(name) !== undefined));
   hot.get("s0");
   await twice("s8", 375);
-  assert.deepEqual(names.filter((name) => hot.get(name) === undefined), ["s1"]);
+  assert.deepEqual(
+    names.filter((name) => hot.get(name) === undefined),
+    ["s1"],
+  );
 });
 
 test("what was loaded twice counts once", async () => {
   const hot = createHotSegments({ bytes: 8000 });
   for (let n = 0; n < 20; n++) await hot.offer("a", segment(1000));
-  for (let n = 0; n < 2; n++) for (const key of ["b", "c", "d", "e", "f", "g", "h"]) await hot.offer(key, segment(1000));
+  for (let n = 0; n < 2; n++)
+    for (const key of ["b", "c", "d", "e", "f", "g", "h"]) await hot.offer(key, segment(1000));
   assert.ok(["a", "b", "c", "d", "e", "f", "g", "h"].every((key) => hot.get(key) !== undefined));
 });
 

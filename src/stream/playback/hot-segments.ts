@@ -45,7 +45,12 @@ export function createHotSegments({ bytes }: { bytes: number }): HotSegments {
 
   async function load(key: string, object: ObjectHandle): Promise<HotSegment> {
     const memory = await object.bytes();
-    const segment: HotSegment = { size: memory.length, ...(object.version !== undefined && { version: object.version }), memory, read: (range) => object.read(range) };
+    const segment: HotSegment = {
+      size: memory.length,
+      ...(object.version !== undefined && { version: object.version }),
+      memory,
+      read: (range) => object.read(range),
+    };
     keep(key, segment);
     return segment;
   }

@@ -3,24 +3,58 @@ import { execFile } from "node:child_process";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { needsFfmpeg } from "../../../test/support/media.ts";
-import { anyVideo, emptyObjects, ntscModel, serveDelivery, serveVideo, storedSegments, UID } from "./playback.testing.ts";
+import {
+  anyVideo,
+  emptyObjects,
+  ntscModel,
+  serveDelivery,
+  serveVideo,
+  storedSegments,
+  UID,
+} from "./playback.testing.ts";
 import { segmentKey } from "../encode/port.ts";
 import { createPlayback } from "./playback.ts";
 import type { PlaybackTracks } from "./port.ts";
 
 const GERMAN = "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nGuten Tag\n";
-const captions: PlaybackTracks["captions"] = { of: async () => [{ language: "de", label: "Deutsch", generated: false }], vtt: async (_uid, language) => (language === "de" ? GERMAN : undefined) };
+const captions: PlaybackTracks["captions"] = {
+  of: async () => [{ language: "de", label: "Deutsch", generated: false }],
+  vtt: async (_uid, language) => (language === "de" ? GERMAN : undefined),
+};
 const source: PlaybackTracks["source"] = {
   of: async () => ({
-    video: { segments: [{ start: 0, duration: 7.5 }, { start: 7.5, duration: 2.51 }], codecs: "avc1.64000c", peakBandwidth: 900_000, averageBandwidth: 700_000, width: 320, height: 180, fps: 29.97 },
-    audio: { segments: [{ start: 0, duration: 10.01 }], codecs: "mp4a.40.2", peakBandwidth: 70_000, averageBandwidth: 64_000, channels: 1 },
+    video: {
+      segments: [
+        { start: 0, duration: 7.5 },
+        { start: 7.5, duration: 2.51 },
+      ],
+      codecs: "avc1.64000c",
+      peakBandwidth: 900_000,
+      averageBandwidth: 700_000,
+      width: 320,
+      height: 180,
+      fps: 29.97,
+    },
+    audio: {
+      segments: [{ start: 0, duration: 10.01 }],
+      codecs: "mp4a.40.2",
+      peakBandwidth: 70_000,
+      averageBandwidth: 64_000,
+      channels: 1,
+    },
   }),
   segment: async () => undefined,
 };
 
-const manifests = async (t: Parameters<typeof serveDelivery>[0], { tracks = {}, video = {}, model = {} }: Parameters<typeof serveVideo>[1] = {}) => {
+const manifests = async (
+  t: Parameters<typeof serveDelivery>[0],
+  { tracks = {}, video = {}, model = {} }: Parameters<typeof serveVideo>[1] = {},
+) => {
   const objects = await emptyObjects(t);
-  const origin = await serveDelivery(t, { videos: [anyVideo({ model: ntscModel(model), ...video })], routes: createPlayback({ segments: storedSegments(objects), ...tracks }) });
+  const origin = await serveDelivery(t, {
+    videos: [anyVideo({ model: ntscModel(model), ...video })],
+    routes: createPlayback({ segments: storedSegments(objects), ...tracks }),
+  });
   return async (path: string) => {
     const response = await fetch(`${origin}/${UID}/${path}`);
     return { status: response.status, text: await response.text(), headers: response.headers };
@@ -36,10 +70,16 @@ test("a manifest is complete before anything is encoded, and its addresses are r
   assert.equal(multi.headers.get("access-control-allow-origin"), "*");
   assert.equal(multi.headers.get("cache-control"), "public, max-age=2");
   assert.deepEqual(uris(multi.text), ["180p.m3u8", "90p.m3u8"], "what is made first is offered first");
-  assert.match(multi.text, /CODECS="avc1\.64[0-9a-f]{4},mp4a\.40\.2",RESOLUTION=320x180,FRAME-RATE=29\.970,AUDIO="audio"/);
+  assert.match(
+    multi.text,
+    /CODECS="avc1\.64[0-9a-f]{4},mp4a\.40\.2",RESOLUTION=320x180,FRAME-RATE=29\.970,AUDIO="audio"/,
+  );
   const media = await get("manifest/180p.m3u8");
   assert.deepEqual(uris(media.text), ["../segments/180p/0.m4s", "../segments/180p/1.m4s", "../segments/180p/2.m4s"]);
-  assert.deepEqual([...media.text.matchAll(/EXTINF:([\d.]+)/g)].map(([, s]) => s), ["4.004", "4.004", "2.002"]);
+  assert.deepEqual(
+    [...media.text.matchAll(/EXTINF:([\d.]+)/g)].map(([, s]) => s),
+    ["4.004", "4.004", "2.002"],
+  );
   const audio = await get("manifest/audio.m3u8");
   const heard = [...audio.text.matchAll(/EXTINF:([\d.]+)/g)].reduce((sum, [, s]) => sum + Number(s), 0);
   assert.ok(heard >= 10.01 && heard < 10.01 + 1024 / 48_000, `${heard}`);
@@ -52,12 +92,24 @@ test("captions, added audio and the source each have their place", async (t) => 
   const get = await manifests(t, { tracks: { captions, audio, source } });
   const { text } = await get("manifest/video.m3u8");
   assert.deepEqual(uris(text), ["180p.m3u8", "90p.m3u8", "source.m3u8"]);
-  assert.match(text, /TYPE=AUDIO,GROUP-ID="audio",NAME="Original 2",DEFAULT=NO,AUTOSELECT=NO,CHANNELS="2",URI="audio.m3u8"/);
-  assert.match(text, /TYPE=AUDIO,GROUP-ID="audio",NAME="Original",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio-b{32}.m3u8"/);
+  assert.match(
+    text,
+    /TYPE=AUDIO,GROUP-ID="audio",NAME="Original 2",DEFAULT=NO,AUTOSELECT=NO,CHANNELS="2",URI="audio.m3u8"/,
+  );
+  assert.match(
+    text,
+    /TYPE=AUDIO,GROUP-ID="audio",NAME="Original",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="audio-b{32}.m3u8"/,
+  );
   assert.match(text, /TYPE=AUDIO,GROUP-ID="source",NAME="Original 2",.*CHANNELS="1",URI="source-audio.m3u8"/);
   assert.match(text, /TYPE=SUBTITLES,GROUP-ID="text",NAME="Deutsch",LANGUAGE="de",.*URI="text-de.m3u8"/);
-  assert.match(text, /BANDWIDTH=1040800,AVERAGE-BANDWIDTH=828000,CODECS="avc1.64000c,mp4a.40.2",.*AUDIO="source",SUBTITLES="text"/);
-  assert.deepEqual(uris((await get("manifest/source.m3u8")).text), ["../segments/source/0.m4s", "../segments/source/1.m4s"]);
+  assert.match(
+    text,
+    /BANDWIDTH=1040800,AVERAGE-BANDWIDTH=828000,CODECS="avc1.64000c,mp4a.40.2",.*AUDIO="source",SUBTITLES="text"/,
+  );
+  assert.deepEqual(uris((await get("manifest/source.m3u8")).text), [
+    "../segments/source/0.m4s",
+    "../segments/source/1.m4s",
+  ]);
   assert.deepEqual(uris((await get("manifest/source-audio.m3u8")).text), ["../segments/source-audio/0.m4s"]);
   assert.deepEqual(uris((await get("manifest/text-de.m3u8")).text), ["../captions/de.vtt"]);
   const vtt = await get("captions/de.vtt");
@@ -67,8 +119,21 @@ test("captions, added audio and the source each have their place", async (t) => 
   assert.match(mpd, /contentType="audio"[^>]*>\s*<Label>Original<\/Label>\s*<Role [^>]*value="main"/);
   // The last segment has 2.51 s. The AdaptationSet's template is that of the ladder, which has other boundaries.
   assert.match(mpd, /contentType="video"[^>]*segmentAlignment="false"/);
-  assert.match(mpd, /<Representation id="source" codecs="avc1\.64000c" bandwidth="900000" width="320" height="180" sar="1:1">\s*<SegmentTemplate timescale="1000000" [^>]*startNumber="0">\s*<SegmentTimeline>\s*<S t="0" d="7500000"\/>\s*<S d="2510000"\/>/);
-  for (const path of ["captions/fr.vtt", "manifest/text-fr.m3u8", "manifest/720p.m3u8", "segments/180p/9.m4s", "segments/720p/0.m4s", "segments/180p/00.m4s", "segments/180p/-1.m4s", "segments/..%2f..%2fx/0.m4s"]) assert.equal((await get(path)).status, 404, path);
+  assert.match(
+    mpd,
+    /<Representation id="source" codecs="avc1\.64000c" bandwidth="900000" width="320" height="180" sar="1:1">\s*<SegmentTemplate timescale="1000000" [^>]*startNumber="0">\s*<SegmentTimeline>\s*<S t="0" d="7500000"\/>\s*<S d="2510000"\/>/,
+  );
+  for (const path of [
+    "captions/fr.vtt",
+    "manifest/text-fr.m3u8",
+    "manifest/720p.m3u8",
+    "segments/180p/9.m4s",
+    "segments/720p/0.m4s",
+    "segments/180p/00.m4s",
+    "segments/180p/-1.m4s",
+    "segments/..%2f..%2fx/0.m4s",
+  ])
+    assert.equal((await get(path)).status, 404, path);
 });
 
 test("what has to be encoded comes after what is there: the source is first while the ladder is filled", async (t) => {
@@ -79,16 +144,36 @@ test("what has to be encoded comes after what is there: the source is first whil
 test("lists the source among the H.264 renditions by bandwidth", async (t) => {
   const ladder = ntscModel().ladder;
   const av1 = { ...ladder[1]!, name: "180p-av1", codec: "av1" as const };
-  const rates = (measured: Record<string, number>) => ({ of: async () => new Map(Object.entries(measured).map(([rendition, peak]) => [rendition, { peak, average: peak - 1 }])) });
+  const rates = (measured: Record<string, number>) => ({
+    of: async () =>
+      new Map(Object.entries(measured).map(([rendition, peak]) => [rendition, { peak, average: peak - 1 }])),
+  });
   const order = async (measured: Record<string, number>) => {
     const objects = await emptyObjects(t);
-    const video = anyVideo({ model: ntscModel({ ladder: [...ladder, { ...ladder[1]!, name: "480p", width: 854, height: 480 }, av1] }) });
-    const origin = await serveDelivery(t, { videos: [video], routes: createPlayback({ segments: storedSegments(objects), source, rates: rates(measured) }) });
+    const video = anyVideo({
+      model: ntscModel({ ladder: [...ladder, { ...ladder[1]!, name: "480p", width: 854, height: 480 }, av1] }),
+    });
+    const origin = await serveDelivery(t, {
+      videos: [video],
+      routes: createPlayback({ segments: storedSegments(objects), source, rates: rates(measured) }),
+    });
     return uris(await (await fetch(`${origin}/${UID}/manifest/video.m3u8`)).text());
   };
   // 900 kbit/s of video and 70 kbit/s of audio.
-  assert.deepEqual(await order({ "90p": 100_000, "180p": 300_000, "480p": 700_000, audio: 70_000 }), ["180p.m3u8", "90p.m3u8", "480p.m3u8", "source.m3u8", "180p-av1.m3u8"]);
-  assert.deepEqual(await order({ "90p": 100_000, "180p": 300_000, "480p": 950_000, audio: 70_000 }), ["180p.m3u8", "90p.m3u8", "source.m3u8", "480p.m3u8", "180p-av1.m3u8"]);
+  assert.deepEqual(await order({ "90p": 100_000, "180p": 300_000, "480p": 700_000, audio: 70_000 }), [
+    "180p.m3u8",
+    "90p.m3u8",
+    "480p.m3u8",
+    "source.m3u8",
+    "180p-av1.m3u8",
+  ]);
+  assert.deepEqual(await order({ "90p": 100_000, "180p": 300_000, "480p": 950_000, audio: 70_000 }), [
+    "180p.m3u8",
+    "90p.m3u8",
+    "source.m3u8",
+    "480p.m3u8",
+    "180p-av1.m3u8",
+  ]);
 });
 
 test("clientBandwidthHint leaves the nearest rung; one that says nothing leaves all", async (t) => {
@@ -101,7 +186,13 @@ test("clientBandwidthHint leaves the nearest rung; one that says nothing leaves 
 });
 
 test("sound without a picture, and a picture without sound", async (t) => {
-  const heard = await manifests(t, { model: { video: undefined, ladder: [], segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 250, count: 3 } } });
+  const heard = await manifests(t, {
+    model: {
+      video: undefined,
+      ladder: [],
+      segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 250, count: 3 },
+    },
+  });
   const { text } = await heard("manifest/video.m3u8");
   assert.deepEqual(uris(text), ["audio.m3u8"]);
   assert.match(text, /CODECS="mp4a.40.2"/);
@@ -122,8 +213,18 @@ test("before the model is there the answer is 404 and to be asked again; of a vi
       assert.equal(headers.get("cache-control"), "no-store");
     }
   }
-  const get = await manifests(t, { video: { state: "error", model: null, errorReason: { code: "ERR_NON_VIDEO", text: "" } }, tracks: { captions } });
-  for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "manifest/180p.m3u8", "segments/180p/0.m4s", "captions/de.vtt"]) assert.equal((await get(path)).status, 424, path);
+  const get = await manifests(t, {
+    video: { state: "error", model: null, errorReason: { code: "ERR_NON_VIDEO", text: "" } },
+    tracks: { captions },
+  });
+  for (const path of [
+    "manifest/video.m3u8",
+    "manifest/video.mpd",
+    "manifest/180p.m3u8",
+    "segments/180p/0.m4s",
+    "captions/de.vtt",
+  ])
+    assert.equal((await get(path)).status, 424, path);
 });
 
 test("segments that are asked for again come from memory; those of an added track that is deleted do not", async (t) => {
@@ -132,14 +233,20 @@ test("segments that are asked for again come from memory; those of an added trac
   for (const rendition of ["180p", added]) await objects.put(segmentKey(UID, rendition, 0), Buffer.from(rendition));
   const asked: string[] = [];
   const stored = storedSegments(objects);
-  const segments: typeof stored = { get: (video, rendition, segment) => (asked.push(rendition), stored.get(video, rendition, segment)) };
-  const origin = await serveDelivery(t, { videos: [anyVideo({ model: ntscModel() })], routes: createPlayback({ segments }) });
+  const segments: typeof stored = {
+    get: (video, rendition, segment) => (asked.push(rendition), stored.get(video, rendition, segment)),
+  };
+  const origin = await serveDelivery(t, {
+    videos: [anyVideo({ model: ntscModel() })],
+    routes: createPlayback({ segments }),
+  });
   const status = async (rendition: string) => {
     const response = await fetch(`${origin}/${UID}/segments/${rendition}/0.m4s`);
     await response.arrayBuffer();
     return response.status;
   };
-  for (let time = 0; time < 4; time++) for (const rendition of ["180p", added]) assert.equal(await status(rendition), 200);
+  for (let time = 0; time < 4; time++)
+    for (const rendition of ["180p", added]) assert.equal(await status(rendition), 200);
   assert.equal(asked.filter((rendition) => rendition === "180p").length, 2);
   await objects.delete([segmentKey(UID, added, 0)]);
   assert.equal(await status(added), 404);
@@ -148,16 +255,32 @@ test("segments that are asked for again come from memory; those of an added trac
 test("ffmpeg and ffprobe read HLS and DASH to the last frame, without a warning", needsFfmpeg, async (t) => {
   const { origin } = await serveVideo(t);
   const run = async (program: string, args: string[]) => {
-    const { stdout, stderr } = await promisify(execFile)(program, ["-loglevel", "warning", ...args], { timeout: 60_000 });
+    const { stdout, stderr } = await promisify(execFile)(program, ["-loglevel", "warning", ...args], {
+      timeout: 60_000,
+    });
     assert.equal(stderr, "", `${program} ${args.join(" ")}`);
     return stdout;
   };
   for (const manifest of ["video.m3u8", "video.mpd"]) {
     const url = `${origin}/${UID}/manifest/${manifest}`;
-    const { streams } = JSON.parse(await run("ffprobe", ["-show_entries", "stream=codec_name,width", "-of", "json", url])) as { streams: { codec_name: string; width?: number }[] };
-    assert.deepEqual(streams.filter(({ codec_name: name }) => name === "h264").map(({ width }) => width).sort(), [160, 320], manifest);
-    assert.ok(streams.some(({ codec_name: name }) => name === "aac"), manifest);
-    const lines = (await run("ffmpeg", ["-nostdin", "-i", url, "-map", "0:v:0", "-map", "0:a:0", "-f", "framecrc", "-"])).split("\n");
+    const { streams } = JSON.parse(
+      await run("ffprobe", ["-show_entries", "stream=codec_name,width", "-of", "json", url]),
+    ) as { streams: { codec_name: string; width?: number }[] };
+    assert.deepEqual(
+      streams
+        .filter(({ codec_name: name }) => name === "h264")
+        .map(({ width }) => width)
+        .sort(),
+      [160, 320],
+      manifest,
+    );
+    assert.ok(
+      streams.some(({ codec_name: name }) => name === "aac"),
+      manifest,
+    );
+    const lines = (
+      await run("ffmpeg", ["-nostdin", "-i", url, "-map", "0:v:0", "-map", "0:a:0", "-f", "framecrc", "-"])
+    ).split("\n");
     assert.equal(lines.filter((line) => line.startsWith("0,")).length, 300, manifest);
   }
 });

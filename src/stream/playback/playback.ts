@@ -39,7 +39,8 @@ export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...track
     if (video.model === null) throw notPlayableYet(video);
     const playable = await playableOf(video, video.model, tracks);
     const text = write(playable);
-    if (text === undefined) throw streamErrors.segmentNotFound({ segment: "list", rendition: viewing.params["rendition"] });
+    if (text === undefined)
+      throw streamErrors.segmentNotFound({ segment: "list", rendition: viewing.params["rendition"] });
     viewing.sendText(text, { type, cache: playable.complete ? CACHE_READY : CACHE_GROWING });
   }
 
@@ -48,9 +49,13 @@ export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...track
     const { rendition = "", file = "" } = params;
     if (video.model === null) throw notPlayableYet(video);
     const number = numberOf(file);
-    const found = number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
+    const found =
+      number === undefined || !RENDITION.test(rendition) ? undefined : await bytesOf(viewing, rendition, number);
     if (found === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
-    await viewing.sendObject(found, { type: rendition.startsWith("audio") || rendition === SOURCE_AUDIO ? "audio/mp4" : "video/mp4", cache: "immutable" });
+    await viewing.sendObject(found, {
+      type: rendition.startsWith("audio") || rendition === SOURCE_AUDIO ? "audio/mp4" : "video/mp4",
+      cache: "immutable",
+    });
   }
 
   async function bytesOf(viewing: Viewing, rendition: string, number: number | "init"): Promise<Sendable | undefined> {
@@ -71,10 +76,29 @@ export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...track
 
   return [
     { path: "segments/{rendition}/{file}", want: "play", handle: segment },
-    { path: "manifest/video.m3u8", want: "play", handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))) },
-    { path: "manifest/video.mpd", want: "play", handle: (viewing) => manifest(viewing, DASH, (playable) => dashPresentation(playable, bandwidthHint(viewing))) },
-    { path: "manifest/text-{rendition}.m3u8", want: "play", handle: (viewing) => manifest(viewing, HLS, (playable) => (hasText(playable, viewing.params["rendition"]!) ? hlsText(playable, viewing.params["rendition"]!) : undefined)) },
-    { path: "manifest/{rendition}.m3u8", want: "play", handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMedia(playable, viewing.params["rendition"]!)) },
+    {
+      path: "manifest/video.m3u8",
+      want: "play",
+      handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMultivariant(playable, bandwidthHint(viewing))),
+    },
+    {
+      path: "manifest/video.mpd",
+      want: "play",
+      handle: (viewing) => manifest(viewing, DASH, (playable) => dashPresentation(playable, bandwidthHint(viewing))),
+    },
+    {
+      path: "manifest/text-{rendition}.m3u8",
+      want: "play",
+      handle: (viewing) =>
+        manifest(viewing, HLS, (playable) =>
+          hasText(playable, viewing.params["rendition"]!) ? hlsText(playable, viewing.params["rendition"]!) : undefined,
+        ),
+    },
+    {
+      path: "manifest/{rendition}.m3u8",
+      want: "play",
+      handle: (viewing) => manifest(viewing, HLS, (playable) => hlsMedia(playable, viewing.params["rendition"]!)),
+    },
     {
       path: "captions/{language}.vtt",
       want: "play",

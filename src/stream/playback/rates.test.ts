@@ -10,10 +10,27 @@ const video = anyVideo({ model: ntscModel() });
 test("measures a rendition once, from its segment sizes", async (t) => {
   const objects = await emptyObjects(t);
   // Segments of 4.004 s, 4.004 s and 2.002 s, without the initialisation segment.
-  for (const [n, size] of [["init", 900], [0, 4004], [1, 8008], [2, 1001]] as const) await objects.put(segmentKey(UID, "90p", n), Buffer.alloc(size));
+  for (const [n, size] of [
+    ["init", 900],
+    [0, 4004],
+    [1, 8008],
+    [2, 1001],
+  ] as const)
+    await objects.put(segmentKey(UID, "90p", n), Buffer.alloc(size));
   let listed = 0;
-  const rates = createRenditionRates({ objects: { list: (prefix) => (listed++, objects.list(prefix)) }, log: silentLog });
-  for (let time = 0; time < 2; time++) assert.deepEqual([...(await rates.of(video, ["90p"]))].map(([name, { peak, average }]) => [name, Math.round(peak), Math.round(average)]), [["90p", 16_000, 10_400]]);
+  const rates = createRenditionRates({
+    objects: { list: (prefix) => (listed++, objects.list(prefix)) },
+    log: silentLog,
+  });
+  for (let time = 0; time < 2; time++)
+    assert.deepEqual(
+      [...(await rates.of(video, ["90p"]))].map(([name, { peak, average }]) => [
+        name,
+        Math.round(peak),
+        Math.round(average),
+      ]),
+      [["90p", 16_000, 10_400]],
+    );
   assert.equal(listed, 1);
 });
 
@@ -30,7 +47,8 @@ test("does not measure a video that is still being encoded", async (t) => {
   const objects = await emptyObjects(t);
   const rates = createRenditionRates({ objects, log: silentLog });
   for (const n of [0, 1, 2]) await objects.put(segmentKey(UID, "90p", n), Buffer.alloc(1000));
-  for (const more of [{ state: "inprogress" as const }, { model: null }]) assert.equal((await rates.of({ ...video, ...more }, ["90p"])).size, 0);
+  for (const more of [{ state: "inprogress" as const }, { model: null }])
+    assert.equal((await rates.of({ ...video, ...more }, ["90p"])).size, 0);
 });
 
 test("returns no bitrates for a rendition that cannot be listed, and measures it again later", async (t) => {
@@ -40,8 +58,13 @@ test("returns no bitrates for a rendition that cannot be listed, and measures it
   const rates = createRenditionRates({
     log: silentLog,
     objects: {
-      // oxlint-disable-next-line require-yield
-      list: (prefix) => (broken ? (async function* () { throw new Error("EMFILE"); })() : objects.list(prefix)),
+      list: (prefix) =>
+        broken
+          ? // oxlint-disable-next-line require-yield
+            (async function* () {
+              throw new Error("EMFILE");
+            })()
+          : objects.list(prefix),
     },
   });
   assert.equal((await rates.of(video, ["90p"])).size, 0);
@@ -54,7 +77,11 @@ test("caches at most maxVideos videos", async (t) => {
   const uids = ["1", "2", "3"].map((digit) => digit.repeat(32));
   for (const uid of uids) for (const n of [0, 1, 2]) await objects.put(segmentKey(uid, "90p", n), Buffer.alloc(1000));
   const listed: string[] = [];
-  const rates = createRenditionRates({ maxVideos: 2, log: silentLog, objects: { list: (prefix) => (listed.push(prefix.split("/")[1]![0]!), objects.list(prefix)) } });
+  const rates = createRenditionRates({
+    maxVideos: 2,
+    log: silentLog,
+    objects: { list: (prefix) => (listed.push(prefix.split("/")[1]![0]!), objects.list(prefix)) },
+  });
   for (const n of [0, 1, 0, 2, 0, 1]) await rates.of({ ...video, uid: uids[n]! }, ["90p"]);
   assert.equal(listed.join(""), "1232", "the one asked for last stays");
 });

@@ -31,7 +31,10 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
       const [, n] = /^(\d+)\.m4s$/.exec(key.slice(prefix.length)) ?? [];
       if (n !== undefined && Number(n) < count) sizes[Number(n)] = size;
     }
-    const segments = Array.from({ length: count }, (_, n) => ({ size: sizes[n] ?? -1, duration: segmentSeconds(model, rendition, n) }));
+    const segments = Array.from({ length: count }, (_, n) => ({
+      size: sizes[n] ?? -1,
+      duration: segmentSeconds(model, rendition, n),
+    }));
     return segments.some(({ size }) => size < 0) ? undefined : bitRatesOf(segments);
   }
 
@@ -48,14 +51,22 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
       const found = new Map<string, BitRates>();
       if (state !== "ready" || model === null) return found;
       const rates = remembered(uid);
-      await Promise.all(renditions.map(async (rendition) => {
-        const measuring = rates.get(rendition) ?? measure(uid, rendition, model);
-        rates.set(rendition, measuring);
-        const measured = await measuring.catch((err: unknown) => void log.warn({ err, video: uid, rendition }, "stream: failed to measure a rendition's bitrate, manifest uses an estimate"));
-        if (measured !== undefined) found.set(rendition, measured);
-        // An added audio track may not be fully encoded yet.
-        else rates.delete(rendition);
-      }));
+      await Promise.all(
+        renditions.map(async (rendition) => {
+          const measuring = rates.get(rendition) ?? measure(uid, rendition, model);
+          rates.set(rendition, measuring);
+          const measured = await measuring.catch(
+            (err: unknown) =>
+              void log.warn(
+                { err, video: uid, rendition },
+                "stream: failed to measure a rendition's bitrate, manifest uses an estimate",
+              ),
+          );
+          if (measured !== undefined) found.set(rendition, measured);
+          // An added audio track may not be fully encoded yet.
+          else rates.delete(rendition);
+        }),
+      );
       return found;
     },
   };
@@ -64,6 +75,7 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
 /** Duration of segment n: whole video or AAC frames. */
 export function segmentSeconds(model: MediaModel, rendition: string, n: number): number {
   const { fps, framesPerSegment, frames } = model.segments;
-  if (!model.ladder.some(({ name }) => name === rendition)) return (audioFrames(model.segments, n).count * AUDIO_FRAME) / AUDIO_RATE;
+  if (!model.ladder.some(({ name }) => name === rendition))
+    return (audioFrames(model.segments, n).count * AUDIO_FRAME) / AUDIO_RATE;
   return (Math.min(framesPerSegment, frames - n * framesPerSegment) * fps.den) / fps.num;
 }

@@ -31,11 +31,29 @@ export interface AudioChoice {
   autoselect: boolean;
 }
 
-export async function playableOf(video: Video, model: MediaModel, { captions, audio, source, rates }: PlaybackTracks & { rates?: RenditionRates | undefined }): Promise<Playable> {
-  const [text, extra, rung] = await Promise.all([captions?.of(video.uid) ?? [], audio?.of(video.uid) ?? [], source?.of(video)]);
+export async function playableOf(
+  video: Video,
+  model: MediaModel,
+  { captions, audio, source, rates }: PlaybackTracks & { rates?: RenditionRates | undefined },
+): Promise<Playable> {
+  const [text, extra, rung] = await Promise.all([
+    captions?.of(video.uid) ?? [],
+    audio?.of(video.uid) ?? [],
+    source?.of(video),
+  ]);
   const heard = choices(model, extra);
-  const measured = await rates?.of(video, [...model.ladder.map(({ name }) => name), ...heard.map(({ rendition }) => rendition)]);
-  return { model, text, audio: heard, source: rung, complete: video.state === "ready", ...(measured && { rates: measured }) };
+  const measured = await rates?.of(video, [
+    ...model.ladder.map(({ name }) => name),
+    ...heard.map(({ rendition }) => rendition),
+  ]);
+  return {
+    model,
+    text,
+    audio: heard,
+    source: rung,
+    complete: video.state === "ready",
+    ...(measured && { rates: measured }),
+  };
 }
 
 function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): AudioChoice[] {
@@ -44,10 +62,24 @@ function choices({ audio: main }: MediaModel, extra: readonly ExtraAudio[]): Aud
   let name = "Original";
   for (let n = 2; names.has(name); n++) name = `Original ${n}`;
   const all: Omit<AudioChoice, "autoselect">[] = [
-    ...(main === undefined ? [] : [{ rendition: MAIN_AUDIO, name, ...(main.language !== undefined && { language: main.language }), default: chosen === undefined }]),
-    ...extra.map((one) => ({ rendition: audioRendition(one.uid), name: one.label, ...(one.language !== undefined && { language: one.language }), default: one === chosen })),
+    ...(main === undefined
+      ? []
+      : [
+          {
+            rendition: MAIN_AUDIO,
+            name,
+            ...(main.language !== undefined && { language: main.language }),
+            default: chosen === undefined,
+          },
+        ]),
+    ...extra.map((one) => ({
+      rendition: audioRendition(one.uid),
+      name: one.label,
+      ...(one.language !== undefined && { language: one.language }),
+      default: one === chosen,
+    })),
   ];
-  const languages = new Set(all.flatMap((one) => (one.default ? one.language ?? [] : [])));
+  const languages = new Set(all.flatMap((one) => (one.default ? (one.language ?? []) : [])));
   return all.map((one) => {
     const isNew = one.language !== undefined && !languages.has(one.language);
     if (isNew) languages.add(one.language!);
@@ -65,17 +97,26 @@ export const playedSeconds = ({ segments: { frames, fps } }: MediaModel): number
 const PEAK = 1.5;
 
 /** Bitrates of a ladder rendition without its audio: measured, or the encoder's cap. */
-export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates => rates?.get(name) ?? { peak: bitrate * PEAK, average: bitrate };
+export const videoRates = ({ rates }: Playable, { name, bitrate }: VideoRendition): BitRates =>
+  rates?.get(name) ?? { peak: bitrate * PEAK, average: bitrate };
 
 const AUDIO_ESTIMATE: BitRates = { peak: AUDIO_BITRATE * 1.1, average: AUDIO_BITRATE };
 
-export const audioRates = ({ rates }: Playable, { rendition }: AudioChoice): BitRates => rates?.get(rendition) ?? AUDIO_ESTIMATE;
+export const audioRates = ({ rates }: Playable, { rendition }: AudioChoice): BitRates =>
+  rates?.get(rendition) ?? AUDIO_ESTIMATE;
 
 /** RFC 8216 4.3.4.2: BANDWIDTH is the largest sum of any playable combination of renditions. */
-export const maxBitRates = (all: readonly BitRates[]): BitRates => ({ peak: Math.max(0, ...all.map(({ peak }) => peak)), average: Math.max(0, ...all.map(({ average }) => average)) });
+export const maxBitRates = (all: readonly BitRates[]): BitRates => ({
+  peak: Math.max(0, ...all.map(({ peak }) => peak)),
+  average: Math.max(0, ...all.map(({ average }) => average)),
+});
 
 /** `clientBandwidthHint`, in Mbit/s: what comes nearest. Undefined: everything, also where the hint says nothing. */
-export function nearest<One>(all: readonly One[], hint: string | null, bandwidth: (one: One) => number): readonly One[] {
+export function nearest<One>(
+  all: readonly One[],
+  hint: string | null,
+  bandwidth: (one: One) => number,
+): readonly One[] {
   const wanted = hint === null || hint.trim() === "" ? Number.NaN : Number(hint) * 1e6;
   if (!Number.isFinite(wanted) || wanted <= 0 || all.length === 0) return all;
   const distance = (one: One) => Math.abs(bandwidth(one) - wanted);

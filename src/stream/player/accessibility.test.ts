@@ -17,7 +17,12 @@ import type { UploadPageConfig } from "./upload-config.ts";
 /** Folder for screenshots, for manual review. */
 const SHOTS = process.env["REELPOST_SCREENSHOTS"];
 const FRAME = { width: 960, height: 540 };
-const DETAILS = { title: "The mill", share_link: "https://example.com/mill", channel_link: "https://example.com", logo: null };
+const DETAILS = {
+  title: "The mill",
+  share_link: "https://example.com/mill",
+  channel_link: "https://example.com",
+  logo: null,
+};
 
 /** A playlist with the uploaded file and two renditions, all from the test fixtures. */
 const MANIFEST = `#EXTM3U
@@ -51,9 +56,16 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
   async function violations(page: Page, name: string): Promise<string[]> {
     // Evaluated through the debugger: the page's Content-Security-Policy blocks injected scripts.
     await page.evaluate(`${axe};0`);
-    const { violations: found } = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")) as AxeResults;
+    const { violations: found } = (await page.evaluate(
+      "axe.run(document, { resultTypes: ['violations'] })",
+    )) as AxeResults;
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png` });
-    return found.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id}: ${target.flat().join(" ")} (${failureSummary?.replaceAll(/\s+/g, " ")})`));
+    return found.flatMap(({ id, nodes }) =>
+      nodes.map(
+        ({ target, failureSummary }) =>
+          `${id}: ${target.flat().join(" ")} (${failureSummary?.replaceAll(/\s+/g, " ")})`,
+      ),
+    );
   }
 
   async function open(change: Partial<Video>, path: "iframe" | "watch", query = ""): Promise<Page> {
@@ -65,53 +77,133 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     return page;
   }
 
-  const playable = (page: Page) => until(page, 'document.querySelector("video").readyState > 0 && document.querySelector("video").textTracks.length > 1');
+  const playable = (page: Page) =>
+    until(
+      page,
+      'document.querySelector("video").readyState > 0 && document.querySelector("video").textTracks.length > 1',
+    );
   const pages: [name: string, get: () => Promise<Page>][] = [
     ["the player before it plays", () => open({}, "iframe")],
-    ["the player with its captions on", async () => {
-      const page = await open({ publicDetails: DETAILS }, "iframe", "muted=true&preload=metadata&defaultTextTrack=en");
-      await playable(page);
-      return page;
-    }],
-    ["the player while it plays", async () => {
-      const page = await open({}, "iframe", "muted=true&autoplay=true");
-      await until(page, 'document.querySelector("video").currentTime > 0.2');
-      return page;
-    }],
-    ["the settings menu", async () => {
-      const page = await open({}, "iframe", "muted=true&preload=metadata");
-      await playable(page);
-      await page.locator("media-settings-menu-button").click();
-      return page;
-    }],
-    ["the quality menu", async () => {
-      const page = await open({}, "iframe", "muted=true&preload=metadata");
-      await playable(page);
-      await page.locator("media-settings-menu-button").click();
-      await page.locator("media-settings-menu-item", { hasText: "Quality" }).first().click();
-      return page;
-    }],
-    ["the list of keys", async () => {
-      const page = await open({}, "iframe", "muted=true&preload=metadata");
-      await playable(page);
-      await page.keyboard.press("Shift+Slash");
-      return page;
-    }],
-    ["the watch page", async () => {
-      const page = await open({ publicDetails: DETAILS, meta: { name: "mill.mp4", description: "A mill at the brook.\nRecorded in May." } }, "watch", "muted=true");
-      await playable(page);
-      return page;
-    }],
-    ["the watch page of audio alone", () => open({ input: { width: 0, height: 0 }, model: { ...someModel(), audio: { stream: 0, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true } }, meta: { name: "Field recording" } }, "watch")],
-    ["a video that is being processed", () => open({ state: "inprogress", readyToStream: false, pctComplete: 41 }, "watch")],
-    ["a video that waits for its upload", () => open({ state: "pendingupload", readyToStream: false, pctComplete: 0 }, "iframe")],
-    ["a video that failed", () => open({ state: "error", readyToStream: false, errorReason: { code: "ERR_NON_VIDEO", text: "no" } }, "iframe")],
-    ["a page of delivery without a video", () => served((response) => refuse(response, { ...refusalOf(streamErrors.videoNotFound({ uid: "x" })), page: true, head: false }))],
-    ["a page of delivery that needs a token", () => served((response) => refuse(response, { ...refusalOf(streamErrors.signedUrlNeeded()), page: true, head: false }))],
-    ...([
-      ["the upload page", { state: "open", maxBytes: 1e9, maxDurationSeconds: 600 }], ["the upload page while the video is processed", { state: "processing", pctComplete: 41, playable: true, watch: "x" }],
-      ["the upload page of a video that is ready", { state: "ready", watch: "x" }], ["the upload page of a failed file", { state: "failed", problem: { code: "ERR_NON_VIDEO", text: "The file was not recognized as a valid video file.", retry: true } }], ["an expired upload page", { state: "expired" }],
-    ] as const satisfies [string, UploadPageConfig][]).map(([name, config]): [string, () => Promise<Page>] => [name, () => upload(config)]),
+    [
+      "the player with its captions on",
+      async () => {
+        const page = await open(
+          { publicDetails: DETAILS },
+          "iframe",
+          "muted=true&preload=metadata&defaultTextTrack=en",
+        );
+        await playable(page);
+        return page;
+      },
+    ],
+    [
+      "the player while it plays",
+      async () => {
+        const page = await open({}, "iframe", "muted=true&autoplay=true");
+        await until(page, 'document.querySelector("video").currentTime > 0.2');
+        return page;
+      },
+    ],
+    [
+      "the settings menu",
+      async () => {
+        const page = await open({}, "iframe", "muted=true&preload=metadata");
+        await playable(page);
+        await page.locator("media-settings-menu-button").click();
+        return page;
+      },
+    ],
+    [
+      "the quality menu",
+      async () => {
+        const page = await open({}, "iframe", "muted=true&preload=metadata");
+        await playable(page);
+        await page.locator("media-settings-menu-button").click();
+        await page.locator("media-settings-menu-item", { hasText: "Quality" }).first().click();
+        return page;
+      },
+    ],
+    [
+      "the list of keys",
+      async () => {
+        const page = await open({}, "iframe", "muted=true&preload=metadata");
+        await playable(page);
+        await page.keyboard.press("Shift+Slash");
+        return page;
+      },
+    ],
+    [
+      "the watch page",
+      async () => {
+        const page = await open(
+          { publicDetails: DETAILS, meta: { name: "mill.mp4", description: "A mill at the brook.\nRecorded in May." } },
+          "watch",
+          "muted=true",
+        );
+        await playable(page);
+        return page;
+      },
+    ],
+    [
+      "the watch page of audio alone",
+      () =>
+        open(
+          {
+            input: { width: 0, height: 0 },
+            model: {
+              ...someModel(),
+              audio: { stream: 0, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: true },
+            },
+            meta: { name: "Field recording" },
+          },
+          "watch",
+        ),
+    ],
+    [
+      "a video that is being processed",
+      () => open({ state: "inprogress", readyToStream: false, pctComplete: 41 }, "watch"),
+    ],
+    [
+      "a video that waits for its upload",
+      () => open({ state: "pendingupload", readyToStream: false, pctComplete: 0 }, "iframe"),
+    ],
+    [
+      "a video that failed",
+      () =>
+        open({ state: "error", readyToStream: false, errorReason: { code: "ERR_NON_VIDEO", text: "no" } }, "iframe"),
+    ],
+    [
+      "a page of delivery without a video",
+      () =>
+        served((response) =>
+          refuse(response, { ...refusalOf(streamErrors.videoNotFound({ uid: "x" })), page: true, head: false }),
+        ),
+    ],
+    [
+      "a page of delivery that needs a token",
+      () =>
+        served((response) =>
+          refuse(response, { ...refusalOf(streamErrors.signedUrlNeeded()), page: true, head: false }),
+        ),
+    ],
+    ...(
+      [
+        ["the upload page", { state: "open", maxBytes: 1e9, maxDurationSeconds: 600 }],
+        [
+          "the upload page while the video is processed",
+          { state: "processing", pctComplete: 41, playable: true, watch: "x" },
+        ],
+        ["the upload page of a video that is ready", { state: "ready", watch: "x" }],
+        [
+          "the upload page of a failed file",
+          {
+            state: "failed",
+            problem: { code: "ERR_NON_VIDEO", text: "The file was not recognized as a valid video file.", retry: true },
+          },
+        ],
+        ["an expired upload page", { state: "expired" }],
+      ] as const satisfies [string, UploadPageConfig][]
+    ).map(([name, config]): [string, () => Promise<Page>] => [name, () => upload(config)]),
   ];
 
   test("the keyboard shortcut list fits into 960 by 540 pixels", async () => {
@@ -120,7 +212,10 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
     await page.keyboard.press("Shift+Slash");
     for (const row of await page.locator(".keys h2, .keys dl > div").all()) {
       const box = (await row.boundingBox())!;
-      assert.ok(box.y >= 0 && box.y + box.height <= FRAME.height && box.x >= 0 && box.x + box.width <= FRAME.width, `${await row.innerText()}: ${JSON.stringify(box)}`);
+      assert.ok(
+        box.y >= 0 && box.y + box.height <= FRAME.height && box.x >= 0 && box.x + box.width <= FRAME.width,
+        `${await row.innerText()}: ${JSON.stringify(box)}`,
+      );
     }
     await page.keyboard.press("Escape");
     await page.locator(".keys").waitFor({ state: "hidden" });
@@ -129,15 +224,26 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
   test("the quality menu starts with Auto and marks the uploaded file", async () => {
     const { uid } = someVideo();
     delivery.videos.set(uid, someVideo());
-    delivery.overrides.set("manifest/source.m3u8", { status: 200, type: "application/vnd.apple.mpegurl", body: await (await fetch(`${delivery.origin}/${uid}/manifest/high.m3u8`)).text() });
-    delivery.overrides.set("manifest/video.m3u8", { status: 200, type: "application/vnd.apple.mpegurl", body: MANIFEST });
+    delivery.overrides.set("manifest/source.m3u8", {
+      status: 200,
+      type: "application/vnd.apple.mpegurl",
+      body: await (await fetch(`${delivery.origin}/${uid}/manifest/high.m3u8`)).text(),
+    });
+    delivery.overrides.set("manifest/video.m3u8", {
+      status: 200,
+      type: "application/vnd.apple.mpegurl",
+      body: MANIFEST,
+    });
     const page = await open({}, "iframe", "muted=true&preload=metadata");
     await until(page, 'document.querySelector("video").readyState > 0');
     delivery.overrides.delete("manifest/video.m3u8");
     await page.locator("media-settings-menu-button").click();
     await page.locator("media-settings-menu-item", { hasText: "Quality" }).first().click();
     const items = page.locator("quality-menu media-chrome-menu-item");
-    assert.deepEqual((await items.allInnerTexts()).map((text) => text.trim().replace(/ \(.*\)$/, "")), ["Auto", "360p original", "360p", "180p"]);
+    assert.deepEqual(
+      (await items.allInnerTexts()).map((text) => text.trim().replace(/ \(.*\)$/, "")),
+      ["Auto", "360p original", "360p", "180p"],
+    );
     await items.nth(1).click();
     await until(page, 'document.querySelector("quality-menu").mediaRenditionSelected?.endsWith("-original")');
   });
@@ -155,7 +261,9 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
   }
 
   async function served(answer: (response: Parameters<typeof refuse>[0]) => void): Promise<Page> {
-    const server = createServer((request, response) => (request.url === "/page" ? answer(response) : void response.writeHead(204).end()));
+    const server = createServer((request, response) =>
+      request.url === "/page" ? answer(response) : void response.writeHead(204).end(),
+    );
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     ends.unshift(async () => void server.close());
     return (await openPage(browser, `http://127.0.0.1:${(server.address() as AddressInfo).port}/page`)).page;
@@ -164,7 +272,8 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
   async function upload(config: UploadPageConfig): Promise<Page> {
     const server = createServer(async (request, response) => {
       if (request.url?.startsWith("/embed/") === true) return void (await delivery.player.handle(request, response));
-      if (request.headers.accept?.includes("application/json") === true) return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(config));
+      if (request.headers.accept?.includes("application/json") === true)
+        return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(config));
       await delivery.player.uploadPage(request, response, config);
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -172,10 +281,19 @@ describe("axe reports no violations on", { skip: withoutChromium() || needsFfmpe
       server.closeAllConnections();
       server.close();
     });
-    const { page } = await openPage(browser, `http://127.0.0.1:${(server.address() as AddressInfo).port}/upload/${"0".repeat(32)}/secretsecretsecret`);
+    const { page } = await openPage(
+      browser,
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}/upload/${"0".repeat(32)}/secretsecretsecret`,
+    );
     await page.locator("h1").filter({ visible: true }).waitFor();
     return page;
   }
 });
 
-const someModel = () => ({ version: 1 as const, duration: 12, source: { key: "x", format: "mov", start: 0, size: 1 }, segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 300, count: 3 }, ladder: [] });
+const someModel = () => ({
+  version: 1 as const,
+  duration: 12,
+  source: { key: "x", format: "mov", start: 0, size: 1 },
+  segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 300, count: 3 },
+  ladder: [],
+});

@@ -6,11 +6,19 @@ const YEAR = 365 * 24 * 3600;
 const HOUR = 3600;
 
 /** Scripts and style sheets below `/embed/`, to whoever asks. */
-export async function answerAsset(assets: Assets, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function answerAsset(
+  assets: Assets,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const hashedFolder = path.startsWith("assets/");
-  const found = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path) ? await assets.find(hashedFolder ? path.slice(7) : path) : undefined;
+  const found = /^(assets\/)?[a-z0-9.-]{1,80}$/.test(path)
+    ? await assets.find(hashedFolder ? path.slice(7) : path)
+    : undefined;
   if (found === undefined) return refuse(response, 404, "There is no such file");
-  if (request.method !== "GET" && request.method !== "HEAD") return refuse(response, 405, "Only GET", { allow: "GET, HEAD" });
+  if (request.method !== "GET" && request.method !== "HEAD")
+    return refuse(response, 405, "Only GET", { allow: "GET, HEAD" });
   const { asset, exact } = found;
   const etag = `"${asset.hashed}"`;
   const headers: Record<string, string> = {
@@ -28,18 +36,28 @@ export async function answerAsset(assets: Assets, path: string, request: Incomin
   }
   const encoding = encodingFor(request.headers["accept-encoding"]);
   const body = encoding === undefined ? asset.body : await asset.encoded(encoding);
-  response.writeHead(200, { ...headers, ...(encoding && { "content-encoding": encoding }), "content-length": body.length });
+  response.writeHead(200, {
+    ...headers,
+    ...(encoding && { "content-encoding": encoding }),
+    "content-length": body.length,
+  });
   response.end(request.method === "HEAD" ? undefined : body);
 }
 
 /** A page of the version before asks for a hash that is gone: it gets what there is, but nobody keeps it under that name. */
-const cacheOf = (hashedFolder: boolean, exact: boolean) => (exact ? `public, max-age=${YEAR}, immutable` : hashedFolder ? "no-store" : `public, max-age=${HOUR}`);
+const cacheOf = (hashedFolder: boolean, exact: boolean) =>
+  exact ? `public, max-age=${YEAR}, immutable` : hashedFolder ? "no-store" : `public, max-age=${HOUR}`;
 
 function encodingFor(accepted: string | string[] | undefined): "br" | "gzip" | undefined {
-  const names = String(accepted ?? "").split(",").filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one)).map((one) => one.split(";", 1)[0]?.trim());
+  const names = String(accepted ?? "")
+    .split(",")
+    .filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one))
+    .map((one) => one.split(";", 1)[0]?.trim());
   return names.includes("br") ? "br" : names.includes("gzip") ? "gzip" : undefined;
 }
 
 function refuse(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff", ...headers }).end(`${text}\n`);
+  response
+    .writeHead(status, { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff", ...headers })
+    .end(`${text}\n`);
 }

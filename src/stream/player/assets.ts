@@ -26,23 +26,35 @@ export interface Assets {
   find(name: string): Promise<{ asset: Asset; exact: boolean } | undefined>;
 }
 
-const TYPES: Record<string, string> = { js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", txt: "text/plain; charset=utf-8" };
+const TYPES: Record<string, string> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  txt: "text/plain; charset=utf-8",
+};
 const HASHED = /^([a-z.-]+)-([0-9a-f]{12})\.(js|css)$/;
 
 /** What `npm run build` made, in the published package; in a checkout the sources are bundled when they are first asked for. */
 const BUILT = join(import.meta.dirname, "../../web");
 const SOURCES = join(import.meta.dirname, "../../../web");
 
-export function createAssets({ log, load = loadFiles }: { log: Log; load?: () => Promise<Map<string, Buffer>> }): Assets {
+export function createAssets({
+  log,
+  load = loadFiles,
+}: {
+  log: Log;
+  load?: () => Promise<Map<string, Buffer>>;
+}): Assets {
   let loading: Promise<Map<string, Asset>> | undefined;
 
   const all = () => {
-    loading ??= load().then((files) => new Map([...files].map(([name, body]) => [name, assetOf(name, body)]))).catch((err: unknown) => {
-      // A source that does not compile is mended while the program runs.
-      loading = undefined;
-      log.error({ err }, "the player's scripts could not be made");
-      throw err;
-    });
+    loading ??= load()
+      .then((files) => new Map([...files].map(([name, body]) => [name, assetOf(name, body)])))
+      .catch((err: unknown) => {
+        // A source that does not compile is mended while the program runs.
+        loading = undefined;
+        log.error({ err }, "the player's scripts could not be made");
+        throw err;
+      });
     return loading;
   };
 
@@ -71,11 +83,17 @@ function assetOf(name: string, body: Buffer): Asset {
   const hash = createHash("sha256").update(body).digest("hex").slice(0, 12);
   const made: Partial<Record<"br" | "gzip", Promise<Buffer>>> = {};
   return {
-    name, body, hashed: `${name.slice(0, dot)}-${hash}${name.slice(dot)}`, type: TYPES[name.slice(dot + 1)] ?? "application/octet-stream",
+    name,
+    body,
+    hashed: `${name.slice(0, dot)}-${hash}${name.slice(dot)}`,
+    type: TYPES[name.slice(dot + 1)] ?? "application/octet-stream",
     encoded: (encoding) => (made[encoding] ??= encoding === "br" ? brotli(body) : zip(body, { level: 9 })),
   };
 }
 
 const zip = promisify(gzip);
 /** 9 of 11: the last two cost ten times as long for a hundredth of the size. */
-const brotli = (body: Buffer) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length } });
+const brotli = (body: Buffer) =>
+  promisify(brotliCompress)(body, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },
+  });

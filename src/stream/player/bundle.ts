@@ -16,8 +16,18 @@ const ENTRIES = {
 export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
   const { outputFiles, metafile } = await build({
     entryPoints: Object.entries(ENTRIES).map(([out, file]) => ({ out, in: join(folder, file) })),
-    outdir: "/", write: false, bundle: true, minify: true, metafile: true, format: "iife", target: ["es2021", "safari15"], absWorkingDir: folder,
-    legalComments: "none", banner: { js: "/* Parts of others: licenses.txt in the folder embed/ of this server. */" }, logLevel: "silent", define: { "process.env.NODE_ENV": '"production"' },
+    outdir: "/",
+    write: false,
+    bundle: true,
+    minify: true,
+    metafile: true,
+    format: "iife",
+    target: ["es2021", "safari15"],
+    absWorkingDir: folder,
+    legalComments: "none",
+    banner: { js: "/* Parts of others: licenses.txt in the folder embed/ of this server. */" },
+    logLevel: "silent",
+    define: { "process.env.NODE_ENV": '"production"' },
   });
   const files = new Map(outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
   return files.set("licenses.txt", Buffer.from(await licencesOf(Object.keys(metafile.inputs), folder)));
@@ -26,11 +36,16 @@ export async function bundleWeb(folder: string): Promise<Map<string, Buffer>> {
 /** The packages' own words, each under its name and version. */
 async function licencesOf(inputs: string[], folder: string): Promise<string> {
   const packages = new Set(inputs.flatMap((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []));
-  const texts = await Promise.all([...packages].sort().map(async (path) => {
-    const at = resolve(folder, path);
-    const { name, version, license } = JSON.parse(await readFile(join(at, "package.json"), "utf8")) as Record<string, string>;
-    const file = (await readdir(at)).find((one) => /^licen[cs]e/i.test(one));
-    return `${name} ${version} (${license})\n\n${file === undefined ? "" : await readFile(join(at, file), "utf8")}`;
-  }));
+  const texts = await Promise.all(
+    [...packages].sort().map(async (path) => {
+      const at = resolve(folder, path);
+      const { name, version, license } = JSON.parse(await readFile(join(at, "package.json"), "utf8")) as Record<
+        string,
+        string
+      >;
+      const file = (await readdir(at)).find((one) => /^licen[cs]e/i.test(one));
+      return `${name} ${version} (${license})\n\n${file === undefined ? "" : await readFile(join(at, file), "utf8")}`;
+    }),
+  );
   return texts.join(`\n\n${"-".repeat(80)}\n\n`);
 }

@@ -14,7 +14,16 @@ export interface PageDocument {
   body?: string;
 }
 
-export const pageDocument = ({ title, head = [], style, script, nonce, config, kind, body = "" }: PageDocument): string => `<!doctype html>
+export const pageDocument = ({
+  title,
+  head = [],
+  style,
+  script,
+  nonce,
+  config,
+  kind,
+  body = "",
+}: PageDocument): string => `<!doctype html>
 <html lang="en" class="${escapeHtml(kind)}">
 <head>
 <meta charset="utf-8">
@@ -39,4 +48,5 @@ export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (ch
 const jsonInHtml = (value: unknown): string => JSON.stringify(value).replace(/</g, "\\u003c");
 
 /** From the page at `url` to the folder `levels` above it: a slash at the end of the address is one level more. */
-export const folderAbove = (url: string | undefined, levels: number): string => "../".repeat(levels + ((url ?? "").split("?", 1)[0]?.endsWith("/") === true ? 1 : 0));
+export const folderAbove = (url: string | undefined, levels: number): string =>
+  "../".repeat(levels + ((url ?? "").split("?", 1)[0]?.endsWith("/") === true ? 1 : 0));

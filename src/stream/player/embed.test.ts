@@ -31,7 +31,10 @@ describe("a page with the player in a frame", { skip }, () => {
   afterEach(async () => void (await Promise.all(browser.contexts().map((context) => context.close()))));
 
   /** A site of its own with the frame and the SDK. `late`: the SDK meets a player that is there already. */
-  async function open(query: string, { late = false } = {}): Promise<{ page: Page; problems: string[]; requests: string[] }> {
+  async function open(
+    query: string,
+    { late = false } = {},
+  ): Promise<{ page: Page; problems: string[]; requests: string[] }> {
     const use = `window.heard = []; window.player = Stream(document.querySelector("iframe"));
       const { dispatchEvent } = player; player.dispatchEvent = function (event) { heard.push(event.type); return dispatchEvent.call(this, event); };`;
     const frame = `<iframe src="${delivery.origin}/${UID}/iframe?${query}" width="640" height="360" allow="autoplay"></iframe>`;
@@ -47,15 +50,20 @@ describe("a page with the player in a frame", { skip }, () => {
 
   /** Until the browser shows a page of its own in place of one that may not be in the frame. */
   async function refused(frame: Frame, seen: () => string): Promise<void> {
-    for (const deadline = Date.now() + 20_000; !frame.url().startsWith("chrome-error:"); await setTimeout(25)) assert.ok(Date.now() < deadline, `${frame.url()} is still there: ${seen()}`);
+    for (const deadline = Date.now() + 20_000; !frame.url().startsWith("chrome-error:"); await setTimeout(25))
+      assert.ok(Date.now() < deadline, `${frame.url()} is still there: ${seen()}`);
   }
-  const read = (page: Page, ...properties: string[]) => page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
+  const read = (page: Page, ...properties: string[]) =>
+    page.evaluate(`${JSON.stringify(properties)}.map((name) => player[name])`);
   const heard = (page: Page, event: string) => until(page, `heard.includes(${JSON.stringify(event)})`);
 
   test("it plays, pauses and seeks, and every event finds its property changed", async () => {
     const { page, problems } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
-    assert.deepEqual(await read(page, "paused", "videoWidth", "videoHeight", "duration", "muted", "ended", "controls"), [true, 640, 360, 12, true, false, true]);
+    assert.deepEqual(
+      await read(page, "paused", "videoWidth", "videoHeight", "duration", "muted", "ended", "controls"),
+      [true, 640, 360, 12, true, false, true],
+    );
     await page.evaluate(`window.seen = [];
       player.addEventListener("seeked", () => seen.push(player.currentTime));
       player.addEventListener("pause", () => seen.push(player.paused));`);
@@ -71,8 +79,14 @@ describe("a page with the player in a frame", { skip }, () => {
     assert.equal(paused, true);
     const { buffered, played } = (await page.evaluate(`
       const copy = (ranges) => Array.from({ length: ranges.length }, (_, index) => [ranges.start(index), ranges.end(index)]);
-      ({ buffered: copy(player.buffered), played: copy(player.played) })`)) as Record<"buffered" | "played", [number, number][]>;
-    assert.ok(buffered.some(([start, end]) => start <= 9 && end > 11), JSON.stringify(buffered));
+      ({ buffered: copy(player.buffered), played: copy(player.played) })`)) as Record<
+      "buffered" | "played",
+      [number, number][]
+    >;
+    assert.ok(
+      buffered.some(([start, end]) => start <= 9 && end > 11),
+      JSON.stringify(buffered),
+    );
     assert.equal(played.length, 2);
     assert.deepEqual(problems, []);
   });
@@ -87,14 +101,23 @@ describe("a page with the player in a frame", { skip }, () => {
 
   test("properties of the page reach the player, wherever it has come to", async () => {
     const { page } = await open("");
-    await page.evaluate(`Object.assign(player, { volume: 0.3, playbackRate: 1.5, primaryColor: "rebeccapurple", letterboxColor: "transparent", controls: false, muted: true }); 0`);
+    await page.evaluate(
+      `Object.assign(player, { volume: 0.3, playbackRate: 1.5, primaryColor: "rebeccapurple", letterboxColor: "transparent", controls: false, muted: true }); 0`,
+    );
     await heard(page, "ratechange");
     const frame = page.frames()[1]!;
     await until(frame, 'document.querySelector("video").playbackRate === 1.5 && document.querySelector("video").muted');
-    assert.deepEqual(await frame.evaluate('[document.documentElement.style.getPropertyValue("--accent"), document.querySelector("video").volume, getComputedStyle(document.body).backgroundColor]'), ["rebeccapurple", 0.3, "rgba(0, 0, 0, 0)"]);
+    assert.deepEqual(
+      await frame.evaluate(
+        '[document.documentElement.style.getPropertyValue("--accent"), document.querySelector("video").volume, getComputedStyle(document.body).backgroundColor]',
+      ),
+      ["rebeccapurple", 0.3, "rgba(0, 0, 0, 0)"],
+    );
     assert.equal(await frame.locator("media-control-bar").first().isVisible(), false);
     // Nonsense is no property, and no fault.
-    await page.evaluate(`Object.assign(player, { volume: "loud", currentTime: Number.NaN, primaryColor: "url(x)", src: "javascript:alert(1)" }); 0`);
+    await page.evaluate(
+      `Object.assign(player, { volume: "loud", currentTime: Number.NaN, primaryColor: "url(x)", src: "javascript:alert(1)" }); 0`,
+    );
     await page.evaluate(`Object.assign(player, { controls: true }); 0`);
     await frame.locator("media-control-bar").first().waitFor({ state: "visible" });
     assert.equal(await frame.evaluate('document.querySelector("video").volume'), 0.3);
@@ -117,10 +140,16 @@ describe("a page with the player in a frame", { skip }, () => {
   ] as const) {
     test(`a video that is for other sites does not come into this one by way of a video that may, asked for by ${way}`, async () => {
       const id = way === "a token" ? TOKEN : GUARDED;
-      delivery.videos.set(id, someVideo({ uid: GUARDED, requireSignedURLs: id === TOKEN, allowedOrigins: ["good.example"] }));
+      delivery.videos.set(
+        id,
+        someVideo({ uid: GUARDED, requireSignedURLs: id === TOKEN, allowedOrigins: ["good.example"] }),
+      );
       delivery.requests.length = 0;
       const { page } = await open(query);
-      const asked = () => delivery.requests.map(({ request }) => request.url!.split("?", 1)[0]!).filter((path) => path.startsWith(`/${id}/`));
+      const asked = () =>
+        delivery.requests
+          .map(({ request }) => request.url!.split("?", 1)[0]!)
+          .filter((path) => path.startsWith(`/${id}/`));
       const frame = page.frames()[1]!;
       if (set !== "") await until(page, "player.videoWidth === 640");
       await page.evaluate(`${set}; 0`);
@@ -131,11 +160,24 @@ describe("a page with the player in a frame", { skip }, () => {
 
   test("nor does its picture, as a poster, or itself as an advertisement; those of videos for any page do", async () => {
     delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins: ["good.example"] }));
-    for (const [id, shown] of [[GUARDED, false], [OTHER, true]] as const) {
-      delivery.overrides.set("own.xml", { status: 200, type: "text/xml", body: `<VAST version="3.0"><Ad><InLine><Creatives><Creative><Linear><Duration>00:00:01</Duration><MediaFiles><MediaFile type="video/mp4" width="640" height="360">/${id}/downloads/default.mp4</MediaFile></MediaFiles></Linear></Creative></Creatives></InLine></Ad></VAST>` });
+    for (const [id, shown] of [
+      [GUARDED, false],
+      [OTHER, true],
+    ] as const) {
+      delivery.overrides.set("own.xml", {
+        status: 200,
+        type: "text/xml",
+        body: `<VAST version="3.0"><Ad><InLine><Creatives><Creative><Linear><Duration>00:00:01</Duration><MediaFiles><MediaFile type="video/mp4" width="640" height="360">/${id}/downloads/default.mp4</MediaFile></MediaFiles></Linear></Creative></Creatives></InLine></Ad></VAST>`,
+      });
       delivery.requests.length = 0;
-      const { page } = await open(`muted=true&poster=${encodeURIComponent(`${delivery.origin}/${id}/thumbnails/thumbnail.jpg`)}&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/own.xml`)}`);
-      const asked = () => delivery.requests.map(({ request }) => request.url!).filter((url) => url.startsWith(`/${id}/`) && !url.endsWith("player.json")).sort();
+      const { page } = await open(
+        `muted=true&poster=${encodeURIComponent(`${delivery.origin}/${id}/thumbnails/thumbnail.jpg`)}&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/own.xml`)}`,
+      );
+      const asked = () =>
+        delivery.requests
+          .map(({ request }) => request.url!)
+          .filter((url) => url.startsWith(`/${id}/`) && !url.endsWith("player.json"))
+          .sort();
       await page.evaluate("player.play()");
       await until(page, "player.currentTime > 0.3");
       const files = [`/${id}/downloads/default.mp4`, `/${id}/thumbnails/thumbnail.jpg`];
@@ -145,15 +187,31 @@ describe("a page with the player in a frame", { skip }, () => {
 
   test("a page that waits for a video, or the broadcast of an input, shows it only where it may be shown when it begins", async () => {
     const input = "9".repeat(32);
-    const waits = someVideo({ uid: input, liveInput: input, state: "pendingupload", readyToStream: false, duration: -1, input: { width: -1, height: -1 } });
+    const waits = someVideo({
+      uid: input,
+      liveInput: input,
+      state: "pendingupload",
+      readyToStream: false,
+      duration: -1,
+      input: { width: -1, height: -1 },
+    });
     delivery.videos.set(input, waits);
     const { page } = await open(`muted=true&autoplay&preload=auto&src=${input}`);
     const frame = page.frames()[1]!;
     await frame.getByText("The broadcast has not started yet").waitFor();
     delivery.requests.length = 0;
-    delivery.videos.set(input, someVideo({ liveInput: input, state: "live-inprogress", allowedOrigins: ["good.example"] }));
+    delivery.videos.set(
+      input,
+      someVideo({ liveInput: input, state: "live-inprogress", allowedOrigins: ["good.example"] }),
+    );
     await refused(frame, () => "has begun");
-    assert.deepEqual(delivery.requests.filter(({ path }) => !/^(metadata\/player\.json|iframe)$/.test(path)).map(({ request }) => request.url!).filter((url) => url.startsWith(`/${input}/`)), []);
+    assert.deepEqual(
+      delivery.requests
+        .filter(({ path }) => !/^(metadata\/player\.json|iframe)$/.test(path))
+        .map(({ request }) => request.url!)
+        .filter((url) => url.startsWith(`/${input}/`)),
+      [],
+    );
   });
 
   test("a video that is for this site only comes with a page of its own, which is as the one before was made", async () => {
@@ -163,10 +221,15 @@ describe("a page with the player in a frame", { skip }, () => {
     delivery.videos.set(GUARDED, someVideo({ uid: GUARDED, allowedOrigins, input: { width: 360, height: 640 } }));
     const last = "a".repeat(32);
     delivery.videos.set(last, someVideo({ uid: last, allowedOrigins, input: { width: 400, height: 400 } }));
-    await page.evaluate(`Object.assign(player, { controls: true, loop: true, primaryColor: "rebeccapurple", src: "${delivery.origin}/${GUARDED}/manifest/video.m3u8" }); 0`);
+    await page.evaluate(
+      `Object.assign(player, { controls: true, loop: true, primaryColor: "rebeccapurple", src: "${delivery.origin}/${GUARDED}/manifest/video.m3u8" }); 0`,
+    );
     await until(page, "player.videoWidth === 360");
     const frame = page.frames()[1]!;
-    assert.equal(frame.url(), `${delivery.origin}/${GUARDED}/iframe?muted=true&startTime=2s&dvrEnabled=true&loop=true&preload=none&primaryColor=rebeccapurple`);
+    assert.equal(
+      frame.url(),
+      `${delivery.origin}/${GUARDED}/iframe?muted=true&startTime=2s&dvrEnabled=true&loop=true&preload=none&primaryColor=rebeccapurple`,
+    );
     assert.deepEqual(await read(page, "muted", "controls", "loop", "src"), [true, true, true, GUARDED]);
     // Those that the same sites may show change places in it, and so do those that any site may.
     await page.evaluate(`player.src = "${last}"`);
@@ -213,7 +276,10 @@ describe("a page with the player in a frame", { skip }, () => {
     const { page, requests } = await open("", { late: true });
     await until(page, "window.player && player.videoWidth === 640");
     assert.deepEqual(await read(page, "src", "preload"), [UID, "none"]);
-    assert.equal(requests.some((url) => url.includes("/manifest/")), false);
+    assert.equal(
+      requests.some((url) => url.includes("/manifest/")),
+      false,
+    );
     await page.evaluate('player.preload = "metadata"');
     await heard(page, "loadedmetadata");
     assert.equal(await page.evaluate('Stream(document.querySelector("iframe")) === player'), true);
@@ -222,9 +288,15 @@ describe("a page with the player in a frame", { skip }, () => {
   test("frames of a third party are not listened to, and hear nothing", async () => {
     const { page } = await open("muted=true");
     await until(page, "player.videoWidth === 640");
-    const stranger = await openSite({ after: (end) => void ends.unshift(end) }, {
-      "/": { type: "text/html", body: "<script>window.got = []; onmessage = (event) => got.push(event.data); for (const frame of [parent.frames[0]]) { frame.postMessage({ __privateUnstableMessageType: 'setProperty', property: 'volume', value: 0.1 }, '*'); frame.postMessage({ __privateUnstableMessageType: 'playCommand' }, '*'); } parent.postMessage({ __privateUnstableMessageType: 'propertyChange', property: 'duration', value: 1 }, '*');</script>" },
-    });
+    const stranger = await openSite(
+      { after: (end) => void ends.unshift(end) },
+      {
+        "/": {
+          type: "text/html",
+          body: "<script>window.got = []; onmessage = (event) => got.push(event.data); for (const frame of [parent.frames[0]]) { frame.postMessage({ __privateUnstableMessageType: 'setProperty', property: 'volume', value: 0.1 }, '*'); frame.postMessage({ __privateUnstableMessageType: 'playCommand' }, '*'); } parent.postMessage({ __privateUnstableMessageType: 'propertyChange', property: 'duration', value: 1 }, '*');</script>",
+        },
+      },
+    );
     await page.evaluate(`new Promise((resolve) => {
       const frame = document.createElement("iframe");
       frame.addEventListener("load", () => resolve());
@@ -235,14 +307,22 @@ describe("a page with the player in a frame", { skip }, () => {
     await page.evaluate("player.playbackRate = 2");
     await heard(page, "ratechange");
     assert.deepEqual(await read(page, "volume", "paused", "duration"), [1, true, 12]);
-    assert.deepEqual(await page.frames().find((frame) => frame.url().startsWith(stranger))!.evaluate("got"), []);
+    assert.deepEqual(
+      await page
+        .frames()
+        .find((frame) => frame.url().startsWith(stranger))!
+        .evaluate("got"),
+      [],
+    );
   });
 
   test("a parentOrigin that is another page's locks this one out", async () => {
     const { page } = await open(`muted=true&parentOrigin=${encodeURIComponent("https://somewhere.example")}`);
     const frame = page.frames()[1]!;
     await frame.waitForSelector("media-controller");
-    await page.evaluate(`document.querySelector("iframe").contentWindow.postMessage({ __privateUnstableMessageType: "setProperty", property: "volume", value: 0.1 }, "*")`);
+    await page.evaluate(
+      `document.querySelector("iframe").contentWindow.postMessage({ __privateUnstableMessageType: "setProperty", property: "volume", value: 0.1 }, "*")`,
+    );
     // Messages of one page come in their order: this one is seen by a listener of the test.
     await frame.evaluate(`new Promise((resolve) => {
       addEventListener("message", () => resolve(), { once: true });
@@ -253,24 +333,34 @@ describe("a page with the player in a frame", { skip }, () => {
   });
 
   test("frames that name the hosted player show ours, however they came into the page", async () => {
-    const hosted = (name: string) => `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=none#${name}`;
-    const site = await openSite({ after: (end) => void ends.unshift(end) }, {
-      "/": {
-        type: "text/html",
-        body: `<!doctype html><link rel="icon" href="data:,"><script src="${delivery.origin}/embed/local.js"></script><iframe src="${hosted("written")}"></iframe><p></p><script>
+    const hosted = (name: string) =>
+      `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${UID}/iframe?preload=none#${name}`;
+    const site = await openSite(
+      { after: (end) => void ends.unshift(end) },
+      {
+        "/": {
+          type: "text/html",
+          body: `<!doctype html><link rel="icon" href="data:,"><script src="${delivery.origin}/embed/local.js"></script><iframe src="${hosted("written")}"></iframe><p></p><script>
           document.querySelector("p").innerHTML = '<b><iframe src="${hosted("inside")}"></iframe></b>';
           const set = document.createElement("iframe"); set.src = "${hosted("set")}"; document.body.append(set);
           const given = document.createElement("iframe"); given.setAttribute("SRC", "${hosted("given")}"); document.body.append(given);
           const other = document.createElement("iframe"); other.src = "about:blank#other"; document.body.append(other);
           window.Stream = "the hosted one";
         </script>`,
+        },
       },
-    });
+    );
     const { page } = await openPage(browser);
     await page.route("https://**", (route) => route.abort());
     await page.goto(site);
-    await until(page, `[...document.querySelectorAll("iframe")].filter(({ src }) => src.startsWith("${delivery.origin}/${UID}/iframe?preload=none#")).length === 4`);
-    assert.deepEqual(await page.evaluate('[...document.querySelectorAll("iframe")].map(({ src }) => src.split("#")[1]).sort()'), ["given", "inside", "other", "set", "written"]);
+    await until(
+      page,
+      `[...document.querySelectorAll("iframe")].filter(({ src }) => src.startsWith("${delivery.origin}/${UID}/iframe?preload=none#")).length === 4`,
+    );
+    assert.deepEqual(
+      await page.evaluate('[...document.querySelectorAll("iframe")].map(({ src }) => src.split("#")[1]).sort()'),
+      ["given", "inside", "other", "set", "written"],
+    );
     await page.evaluate('window.player = Stream(document.querySelector("iframe"))');
     await until(page, "player.videoWidth === 640");
   });

@@ -38,8 +38,19 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
       return video;
     };
     return {
-      input, live,
-      waits: () => show(someVideo({ uid: input, liveInput: input, state: "pendingupload", readyToStream: false, duration: -1, input: { width: -1, height: -1 } })),
+      input,
+      live,
+      waits: () =>
+        show(
+          someVideo({
+            uid: input,
+            liveInput: input,
+            state: "pendingupload",
+            readyToStream: false,
+            duration: -1,
+            input: { width: -1, height: -1 },
+          }),
+        ),
       /** For so long already. */
       runs(seconds: number, more: Partial<Video> = {}) {
         live.begin(seconds);
@@ -60,7 +71,8 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
   const openVideo = (t: TestContext, id: string, query: string) => open(t, `${delivery.origin}/${id}/iframe?${query}`);
   const video = 'document.querySelector("video")';
   const atEdge = 'document.querySelector(".live").hasAttribute("atedge")';
-  const plays = (page: Page) => until(page, `!${video}.paused && ${video}.played.length > 0 && ${video}.currentTime > 0.3`);
+  const plays = (page: Page) =>
+    until(page, `!${video}.paused && ${video}.played.length > 0 && ${video}.currentTime > 0.3`);
   const told = (page: Page, text: string) => page.getByText(text).waitFor({ timeout: 60_000 });
 
   test("a page that is there before the broadcast waits for it, plays it by itself, tells of a gap, and of the end", async (t) => {
@@ -73,8 +85,19 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await page.getByRole("button", { name: "Live", exact: true }).waitFor({ timeout: 60_000 });
     assert.equal(await page.locator("media-time-range").isVisible(), false, "there is no way back");
     await until(page, `${atEdge} && parseFloat(document.querySelector(".live-behind").textContent) < 4`);
-    assert.ok(delivery.requests.some(({ path, request }) => path === "manifest/video.m3u8" && request.url!.startsWith(`/${running.uid}/`)), "behind the input may be another tomorrow");
-    assert.ok(delivery.requests.some(({ path, request }) => path === "manifest/source.m3u8" && /^sid="[\w-]{20,64}"$/.test(String(request.headers["cmcd-session"]))), "viewers are told apart");
+    assert.ok(
+      delivery.requests.some(
+        ({ path, request }) => path === "manifest/video.m3u8" && request.url!.startsWith(`/${running.uid}/`),
+      ),
+      "behind the input may be another tomorrow",
+    );
+    assert.ok(
+      delivery.requests.some(
+        ({ path, request }) =>
+          path === "manifest/source.m3u8" && /^sid="[\w-]{20,64}"$/.test(String(request.headers["cmcd-session"])),
+      ),
+      "viewers are told apart",
+    );
     live.interrupt();
     delivery.unpublished.add(input);
     await told(page, "The broadcast was interrupted");
@@ -95,7 +118,10 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await plays(page);
     assert.equal(await page.evaluate(`${video}.currentTime > 15`), true);
     await page.keyboard.press("Home");
-    await until(page, `${video}.currentTime < 5 && /^−0:\\d\\d$/.test(document.querySelector(".live-behind").textContent)`);
+    await until(
+      page,
+      `${video}.currentTime < 5 && /^−0:\\d\\d$/.test(document.querySelector(".live-behind").textContent)`,
+    );
     await page.evaluate(`${video}.playbackRate = 1.5`);
     await until(page, `${video}.currentTime > 1`);
     assert.equal(await page.evaluate(`${video}.playbackRate`), 1.5);
@@ -110,7 +136,9 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     runs(8);
     const { page } = await openVideo(t, input, "muted=true&autoplay=true");
     await plays(page);
-    await page.evaluate(`void (window.jumps = [], ${video}.addEventListener("seeking", () => jumps.push(${video}.currentTime)))`);
+    await page.evaluate(
+      `void (window.jumps = [], ${video}.addEventListener("seeking", () => jumps.push(${video}.currentTime)))`,
+    );
     await page.keyboard.press("k");
     const at = (await page.evaluate(`${video}.currentTime`)) as number;
     await until(page, `${video}.seekable.end(0) > ${at} + 2`);
@@ -140,7 +168,13 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await told(page, "The broadcast is over");
     const asked = delivery.requests.length;
     const second = runs(8, { readyToStream: false });
-    await until({ evaluate: async () => delivery.requests.slice(asked).some(({ request }) => request.url!.startsWith(`/${input}/metadata/`)) }, "");
+    await until(
+      {
+        evaluate: async () =>
+          delivery.requests.slice(asked).some(({ request }) => request.url!.startsWith(`/${input}/metadata/`)),
+      },
+      "",
+    );
     runs(8, { uid: second.uid });
     await plays(page);
     assert.equal(await page.locator(".live").isVisible(), true);
@@ -217,7 +251,10 @@ describe("the player of a broadcast", { skip, concurrency: 2 }, () => {
     await until(page, `${video}.videoWidth === 320`);
     assert.equal(await page.locator(".live").isVisible(), true);
     assert.equal(await page.locator("media-time-range").isVisible(), false);
-    assert.equal(delivery.requests.some(({ request }) => request.url!.startsWith(`/${input}/manifest/`)), false);
+    assert.equal(
+      delivery.requests.some(({ request }) => request.url!.startsWith(`/${input}/manifest/`)),
+      false,
+    );
     delivery.unpublished.add(input);
     // The connection stays: the publisher might come back.
     await page.evaluate("freeze()");

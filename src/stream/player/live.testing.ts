@@ -35,7 +35,32 @@ const HLS = "application/vnd.apple.mpegurl";
 export async function createFakeLives(): Promise<FakeLives> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-live-"));
   const source = await clip({ seconds: LENGTH_S, size: "320x180", fps: "24", keyframeSeconds: PART_S });
-  await promisify(execFile)("ffmpeg", ["-v", "error", "-y", "-i", source, "-c", "copy", "-f", "hls", "-hls_time", String(PART_S / 2), "-hls_list_size", "0", "-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "init.mp4", "-hls_segment_filename", "%d.m4s", "list.m3u8"], { cwd: folder });
+  await promisify(execFile)(
+    "ffmpeg",
+    [
+      "-v",
+      "error",
+      "-y",
+      "-i",
+      source,
+      "-c",
+      "copy",
+      "-f",
+      "hls",
+      "-hls_time",
+      String(PART_S / 2),
+      "-hls_list_size",
+      "0",
+      "-hls_segment_type",
+      "fmp4",
+      "-hls_fmp4_init_filename",
+      "init.mp4",
+      "-hls_segment_filename",
+      "%d.m4s",
+      "list.m3u8",
+    ],
+    { cwd: folder },
+  );
   const files = (await readdir(folder)).filter((name) => name.endsWith(".m4s"));
   const pieces = await Promise.all(files.map((_, n) => readFile(join(folder, `${n}.m4s`))));
   const init = await readFile(join(folder, "init.mp4"));
@@ -48,15 +73,26 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
   let stopped: number | undefined;
   let ended = false;
 
-  const partsNow = () => Math.min(pieces.length, Math.floor(((stopped ?? performance.now()) - begun) / (PART_S * 1000)));
+  const partsNow = () =>
+    Math.min(pieces.length, Math.floor(((stopped ?? performance.now()) - begun) / (PART_S * 1000)));
 
   function media(dvr: boolean): string {
     const parts = partsNow();
     const whole = Math.floor(parts / PARTS);
     const first = dvr ? 0 : Math.max(0, whole - WINDOW);
-    const lines = ["#EXTM3U", "#EXT-X-VERSION:9", "#EXT-X-TARGETDURATION:2", `#EXT-X-PART-INF:PART-TARGET=${PART_S}`, `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${3 * PART_S}`, `#EXT-X-MEDIA-SEQUENCE:${first}`, '#EXT-X-MAP:URI="../segments/init.mp4"'];
+    const lines = [
+      "#EXTM3U",
+      "#EXT-X-VERSION:9",
+      "#EXT-X-TARGETDURATION:2",
+      `#EXT-X-PART-INF:PART-TARGET=${PART_S}`,
+      `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${3 * PART_S}`,
+      `#EXT-X-MEDIA-SEQUENCE:${first}`,
+      '#EXT-X-MAP:URI="../segments/init.mp4"',
+    ];
     for (let n = first; n * PARTS < parts; n++) {
-      if (n >= whole - 2) for (let part = 0; part < Math.min(PARTS, parts - n * PARTS); part++) lines.push(`#EXT-X-PART:DURATION=${PART_S},INDEPENDENT=YES,URI="../segments/${n}.${part}.m4s"`);
+      if (n >= whole - 2)
+        for (let part = 0; part < Math.min(PARTS, parts - n * PARTS); part++)
+          lines.push(`#EXT-X-PART:DURATION=${PART_S},INDEPENDENT=YES,URI="../segments/${n}.${part}.m4s"`);
       if (n < whole) lines.push(`#EXTINF:${PART_S * PARTS},`, `../segments/${n}.m4s`);
     }
     if (ended) lines.push("#EXT-X-ENDLIST");
@@ -67,7 +103,8 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
   /** Answered when this much is there, or after five seconds (6.2.5.2 there has three target durations). */
   async function arrival(parts: number, response: ServerResponse): Promise<void> {
     const isOver = () => ended || response.closed;
-    for (const deadline = performance.now() + 5000; partsNow() < parts && !isOver() && performance.now() < deadline;) await setTimeout(20);
+    for (const deadline = performance.now() + 5000; partsNow() < parts && !isOver() && performance.now() < deadline;)
+      await setTimeout(20);
   }
 
   return {
@@ -93,10 +130,15 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
         return true;
       };
       const dvr = url.searchParams.get("dvrEnabled") === "true";
-      if (path === "manifest/video.m3u8") return send(HLS, `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=900000,RESOLUTION=320x180,CODECS="avc1.42c00d,mp4a.40.2"\nsource.m3u8${dvr ? "?dvrEnabled=true" : ""}\n`);
+      if (path === "manifest/video.m3u8")
+        return send(
+          HLS,
+          `#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=900000,RESOLUTION=320x180,CODECS="avc1.42c00d,mp4a.40.2"\nsource.m3u8${dvr ? "?dvrEnabled=true" : ""}\n`,
+        );
       if (path === "manifest/source.m3u8") {
         const [msn, part] = ["_HLS_msn", "_HLS_part"].map((name) => url.searchParams.get(name));
-        if (msn != null) await arrival(part == null ? (Number(msn) + 1) * PARTS : Number(msn) * PARTS + Number(part) + 1, response);
+        if (msn != null)
+          await arrival(part == null ? (Number(msn) + 1) * PARTS : Number(msn) * PARTS + Number(part) + 1, response);
         return send(HLS, media(dvr));
       }
       if (path === "segments/init.mp4") return send("video/mp4", init);

@@ -6,13 +6,15 @@ export function metadataRoutes(playerVideo: ReturnType<typeof createPlayerVideos
   // What pages want: of a video that failed they are told so, where everything else is refused.
   return [
     {
-      path: "metadata/playerEnhancementInfo.json", want: "page",
+      path: "metadata/playerEnhancementInfo.json",
+      want: "page",
       async handle({ video, sendText }) {
         sendText(JSON.stringify(video.publicDetails), { type: "application/json" });
       },
     },
     {
-      path: "metadata/player.json", want: "page",
+      path: "metadata/player.json",
+      want: "page",
       async handle({ video, id, sendText }) {
         sendText(JSON.stringify(await playerVideo(video, id)), { type: "application/json" });
       },

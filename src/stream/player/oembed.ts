@@ -26,7 +26,16 @@ const HEIGHT = 360;
 const FRESH_SECONDS = 300;
 
 /** `/embed/oembed?url=…&maxwidth=…&maxheight=…`: how a page may show a video it was given the address of (oembed.com). Only JSON; XML is 501 (2.2.2 there). */
-export async function answerOembed({ access, base, ip, ownHost, self, shown, request, response }: OembedRequest): Promise<void> {
+export async function answerOembed({
+  access,
+  base,
+  ip,
+  ownHost,
+  self,
+  shown,
+  request,
+  response,
+}: OembedRequest): Promise<void> {
   const query = new URL(request.url ?? "/", "http://localhost").searchParams;
   if (request.method !== "GET" && request.method !== "HEAD") return answer(405, { error: "Only GET" });
   if ((query.get("format") ?? "json") !== "json") return answer(501, { error: "Only format=json" });
@@ -37,13 +46,29 @@ export async function answerOembed({ access, base, ip, ownHost, self, shown, req
     if (!ownHost(request.headers.host, found.account)) throw streamErrors.videoNotFound({ uid: found.uid });
     const video = playerVideo(found, id);
     const here = `${shown}${base}/${id}`;
-    const size = fit(video.width > 0 ? video.width : WIDTH, video.height > 0 ? video.height : HEIGHT, { width: bound(query.get("maxwidth")), height: bound(query.get("maxheight")) });
+    const size = fit(video.width > 0 ? video.width : WIDTH, video.height > 0 ? video.height : HEIGHT, {
+      width: bound(query.get("maxwidth")),
+      height: bound(query.get("maxheight")),
+    });
     const title = video.details.title ?? "Video";
-    return answer(200, {
-      type: "video", version: "1.0", provider_name: "Reelpost", provider_url: shown, title, ...size,
-      html: `<iframe src="${escapeHtml(`${here}/iframe`)}" title="${escapeHtml(title)}" width="${size.width}" height="${size.height}" style="border:0" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen></iframe>`,
-      ...(video.poster !== null && { thumbnail_url: `${here}/thumbnails/thumbnail.jpg?width=${size.width}&height=${size.height}`, thumbnail_width: size.width, thumbnail_height: size.height }),
-    }, cacheControl({ video: found, id }, FRESH_SECONDS));
+    return answer(
+      200,
+      {
+        type: "video",
+        version: "1.0",
+        provider_name: "Reelpost",
+        provider_url: shown,
+        title,
+        ...size,
+        html: `<iframe src="${escapeHtml(`${here}/iframe`)}" title="${escapeHtml(title)}" width="${size.width}" height="${size.height}" style="border:0" allow="accelerometer; gyroscope; autoplay; encrypted-media; picture-in-picture;" allowfullscreen></iframe>`,
+        ...(video.poster !== null && {
+          thumbnail_url: `${here}/thumbnails/thumbnail.jpg?width=${size.width}&height=${size.height}`,
+          thumbnail_width: size.width,
+          thumbnail_height: size.height,
+        }),
+      },
+      cacheControl({ video: found, id }, FRESH_SECONDS),
+    );
   } catch (err) {
     if (!(err instanceof UserError)) throw err;
     // 2.3.5.1: 401 is what is private, 404 what there is not.
@@ -51,7 +76,12 @@ export async function answerOembed({ access, base, ip, ownHost, self, shown, req
   }
 
   function answer(status: number, body: object, cache = "no-store"): void {
-    response.writeHead(status, { "content-type": "application/json; charset=utf-8", "access-control-allow-origin": "*", "x-content-type-options": "nosniff", "cache-control": cache });
+    response.writeHead(status, {
+      "content-type": "application/json; charset=utf-8",
+      "access-control-allow-origin": "*",
+      "x-content-type-options": "nosniff",
+      "cache-control": cache,
+    });
     response.end(request.method === "HEAD" ? undefined : JSON.stringify(body));
   }
 }
@@ -64,7 +94,8 @@ function idOf(url: string, base: string): string | undefined {
   return pathname.startsWith(base) ? ADDRESS.exec(pathname.slice(base.length))?.[1] : undefined;
 }
 
-const bound = (text: string | null): number => (text !== null && /^\d{1,5}$/.test(text) && Number(text) > 0 ? Number(text) : Infinity);
+const bound = (text: string | null): number =>
+  text !== null && /^\d{1,5}$/.test(text) && Number(text) > 0 ? Number(text) : Infinity;
 
 /** As large as it is, or as the asking page has room for. */
 function fit(width: number, height: number, max: { width: number; height: number }): { width: number; height: number } {

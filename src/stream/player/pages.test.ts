@@ -15,17 +15,40 @@ import { createPlayerVideos, playerVideo } from "./player-video.ts";
 import { sharedAssets, someVideo } from "./player.testing.ts";
 
 const UID = "0123456789abcdef0123456789abcdef";
-const origin = (request: IncomingMessage) => `${request.headers["x-secure"] === undefined ? "http" : "https"}://${request.headers.host}`;
+const origin = (request: IncomingMessage) =>
+  `${request.headers["x-secure"] === undefined ? "http" : "https"}://${request.headers.host}`;
 
 /** The player behind a delivery. */
-async function start(t: TestContext, { video = someVideo(), base = "", assets = sharedAssets, domain = "", publicOrigin = () => undefined }: { video?: Video; base?: string; assets?: typeof sharedAssets; domain?: string; publicOrigin?: () => string | undefined } = {}) {
-  const access = createAccess({ videos: { find: async (uid) => (uid === video.uid ? video : undefined) }, keys: { find: async () => undefined }, countryOf: () => undefined, clock: systemClock });
+async function start(
+  t: TestContext,
+  {
+    video = someVideo(),
+    base = "",
+    assets = sharedAssets,
+    domain = "",
+    publicOrigin = () => undefined,
+  }: {
+    video?: Video;
+    base?: string;
+    assets?: typeof sharedAssets;
+    domain?: string;
+    publicOrigin?: () => string | undefined;
+  } = {},
+) {
+  const access = createAccess({
+    videos: { find: async (uid) => (uid === video.uid ? video : undefined) },
+    keys: { find: async () => undefined },
+    countryOf: () => undefined,
+    clock: systemClock,
+  });
   const common = { base, log: silentLog, origin, address: () => "127.0.0.1", access };
   const player = createPlayer({ ...common, assets, domain, publicOrigin });
   const delivery = createDelivery({ ...common, routes: player.delivery });
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    if (request.url!.startsWith("/upload/")) return player.uploadPage(request, response, { state: "open", maxBytes: 1000 });
-    if (!(await player.handle(request, response)) && !(await delivery.handle(request, response))) response.writeHead(404).end();
+    if (request.url!.startsWith("/upload/"))
+      return player.uploadPage(request, response, { state: "open", maxBytes: 1000 });
+    if (!(await player.handle(request, response)) && !(await delivery.handle(request, response)))
+      response.writeHead(404).end();
   };
   const server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
@@ -36,10 +59,15 @@ async function start(t: TestContext, { video = someVideo(), base = "", assets = 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}${base}`;
 }
 
-const policyOf = (response: Response) => new Map((response.headers.get("content-security-policy") ?? "").split("; ").map((part) => [part.split(" ", 1)[0], part]));
+const policyOf = (response: Response) =>
+  new Map(
+    (response.headers.get("content-security-policy") ?? "").split("; ").map((part) => [part.split(" ", 1)[0], part]),
+  );
 
 test("an input that is not live answers API clients with 204 and browsers with a waiting page", async (t) => {
-  const url = await start(t, { video: someVideo({ uid: UID, liveInput: UID, state: "pendingupload", readyToStream: false }) });
+  const url = await start(t, {
+    video: someVideo({ uid: UID, liveInput: UID, state: "pendingupload", readyToStream: false }),
+  });
   for (const method of ["GET", "HEAD"]) {
     const empty = await fetch(`${url}/${UID}/iframe`, { method });
     assert.deepEqual([empty.status, await empty.text(), empty.headers.get("cache-control")], [204, "", "no-store"]);
@@ -56,7 +84,11 @@ test("an input that is not live answers API clients with 204 and browsers with a
 
 test("what people wrote stands in the page as text, and only the page's own script may run", async (t) => {
   const nasty = `"><script>alert(1)</script><!--`;
-  const url = await start(t, { video: someVideo({ publicDetails: { title: nasty, share_link: null, channel_link: "javascript:alert(1)", logo: nasty } }) });
+  const url = await start(t, {
+    video: someVideo({
+      publicDetails: { title: nasty, share_link: null, channel_link: "javascript:alert(1)", logo: nasty },
+    }),
+  });
   for (const page of ["iframe", "watch"]) {
     const response = await fetch(`${url}/${UID}/${page}?poster=${encodeURIComponent(nasty)}`);
     const html = await response.text();
@@ -69,16 +101,26 @@ test("what people wrote stands in the page as text, and only the page's own scri
     assert.equal(response.headers.get("cache-control"), "no-store");
     assert.equal(JSON.parse(/id="config">(.*?)<\/script>/.exec(html)![1]!).video.details.title, nasty);
   }
-  const [first, second] = await Promise.all([1, 2].map(async () => policyOf(await fetch(`${url}/${UID}/iframe`)).get("script-src")));
+  const [first, second] = await Promise.all(
+    [1, 2].map(async () => policyOf(await fetch(`${url}/${UID}/iframe`)).get("script-src")),
+  );
   assert.notEqual(first, second);
 });
 
 test("frames are for the origins of the video, and plain http is for pages that came over it", async (t) => {
-  const url = await start(t, { video: someVideo({ allowedOrigins: ["example.com", "*.shop.example", "localhost:3000", "bad;script-src *"] }) });
+  const url = await start(t, {
+    video: someVideo({ allowedOrigins: ["example.com", "*.shop.example", "localhost:3000", "bad;script-src *"] }),
+  });
   const policy = policyOf(await fetch(`${url}/${UID}/iframe`, { headers: { "x-secure": "yes" } }));
-  assert.equal(policy.get("frame-ancestors"), "frame-ancestors 'self' http://example.com https://example.com http://*.shop.example https://*.shop.example http://localhost:3000 https://localhost:3000");
+  assert.equal(
+    policy.get("frame-ancestors"),
+    "frame-ancestors 'self' http://example.com https://example.com http://*.shop.example https://*.shop.example http://localhost:3000 https://localhost:3000",
+  );
   assert.equal(policy.get("connect-src"), "connect-src 'self' https:");
-  assert.match((await fetch(`${url}/${UID}/iframe`)).headers.get("content-security-policy") ?? "", /connect-src 'self' https: http:/);
+  assert.match(
+    (await fetch(`${url}/${UID}/iframe`)).headers.get("content-security-policy") ?? "",
+    /connect-src 'self' https: http:/,
+  );
   const open = await start(t);
   assert.equal(policyOf(await fetch(`${open}/${UID}/iframe`)).has("frame-ancestors"), false);
 });
@@ -92,14 +134,21 @@ test("scripts are found from the page, with a slash at its end and behind a pref
       const response = await fetch(script);
       assert.equal(response.status, 200, script);
       assert.equal(response.headers.get("cache-control"), "public, max-age=31536000, immutable");
-      assert.equal((await fetch(script, { headers: { "if-none-match": response.headers.get("etag") ?? "" } })).status, 304);
+      assert.equal(
+        (await fetch(script, { headers: { "if-none-match": response.headers.get("etag") ?? "" } })).status,
+        304,
+      );
     }
   }
   const stale = await fetch(`${url}/embed/assets/player-000000000000.js`);
   assert.deepEqual([stale.status, stale.headers.get("cache-control")], [200, "no-store"]);
   const sdk = await fetch(`${url}/embed/sdk.latest.js`);
-  assert.deepEqual([sdk.status, sdk.headers.get("cache-control"), sdk.headers.get("access-control-allow-origin")], [200, "public, max-age=3600", "*"]);
-  for (const path of ["embed/nothing.js", "embed/../../secret", "embed/%2e%2e/x", "embed/", "embed/assets/"]) assert.equal((await fetch(`${url}/${path}`)).status, 404, path);
+  assert.deepEqual(
+    [sdk.status, sdk.headers.get("cache-control"), sdk.headers.get("access-control-allow-origin")],
+    [200, "public, max-age=3600", "*"],
+  );
+  for (const path of ["embed/nothing.js", "embed/../../secret", "embed/%2e%2e/x", "embed/", "embed/assets/"])
+    assert.equal((await fetch(`${url}/${path}`)).status, 404, path);
   assert.equal((await fetch(`${url}/embed/local.js`, { method: "POST" })).status, 405);
   assert.match(await (await fetch(`${url}/embed/licenses.txt`)).text(), /hls\.js 1\./);
 });
@@ -109,14 +158,21 @@ test("scripts go compressed to whoever takes them so", async (t) => {
   const plain = (await sharedAssets.get("local.js")).body;
   const get = (accept: string) => fetch(`${url}/embed/local.js`, { headers: { "accept-encoding": accept } });
   // fetch undoes what it knows: the length tells that it was packed.
-  for (const [accept, name] of [["gzip, br", "br"], ["gzip", "gzip"], ["br;q=0, gzip", "gzip"]] as const) {
+  for (const [accept, name] of [
+    ["gzip, br", "br"],
+    ["gzip", "gzip"],
+    ["br;q=0, gzip", "gzip"],
+  ] as const) {
     const response = await get(accept);
     assert.equal(response.headers.get("content-encoding"), name);
     assert.equal(await response.text(), plain.toString());
   }
   assert.equal((await get("identity")).headers.get("content-encoding"), null);
   const asset = await sharedAssets.get("local.js");
-  assert.deepEqual([gunzipSync(await asset.encoded("gzip")), brotliDecompressSync(await asset.encoded("br"))], [plain, plain]);
+  assert.deepEqual(
+    [gunzipSync(await asset.encoded("gzip")), brotliDecompressSync(await asset.encoded("br"))],
+    [plain, plain],
+  );
 });
 
 test("a watch page tells how it may be shown elsewhere, and oEmbed answers the same", async (t) => {
@@ -124,28 +180,56 @@ test("a watch page tells how it may be shown elsewhere, and oEmbed answers the s
   const url = await start(t, { video });
   const html = await (await fetch(`${url}/${UID}/watch`)).text();
   const address = /application\/json\+oembed" href="([^"]+)"/.exec(html)![1]!.replaceAll("&amp;", "&");
-  const answer = await (await fetch(address)).json() as Record<string, unknown>;
-  assert.deepEqual({ ...answer, html: undefined }, {
-    type: "video", version: "1.0", provider_name: "Reelpost", provider_url: url, title: "A & B", width: 640, height: 360, html: undefined,
-    thumbnail_url: `${url}/${UID}/thumbnails/thumbnail.jpg?width=640&height=360`, thumbnail_width: 640, thumbnail_height: 360,
-  });
-  assert.match(String(answer["html"]), new RegExp(`^<iframe src="${url}/${UID}/iframe" title="A &amp; B" width="640" height="360" `));
-  const small = await (await fetch(`${address}&maxwidth=320&maxheight=9999`)).json() as Record<string, unknown>;
+  const answer = (await (await fetch(address)).json()) as Record<string, unknown>;
+  assert.deepEqual(
+    { ...answer, html: undefined },
+    {
+      type: "video",
+      version: "1.0",
+      provider_name: "Reelpost",
+      provider_url: url,
+      title: "A & B",
+      width: 640,
+      height: 360,
+      html: undefined,
+      thumbnail_url: `${url}/${UID}/thumbnails/thumbnail.jpg?width=640&height=360`,
+      thumbnail_width: 640,
+      thumbnail_height: 360,
+    },
+  );
+  assert.match(
+    String(answer["html"]),
+    new RegExp(`^<iframe src="${url}/${UID}/iframe" title="A &amp; B" width="640" height="360" `),
+  );
+  const small = (await (await fetch(`${address}&maxwidth=320&maxheight=9999`)).json()) as Record<string, unknown>;
   assert.deepEqual([small["width"], small["height"]], [320, 180]);
   const status = async (query: string) => (await fetch(`${url}/embed/oembed?${query}`)).status;
-  assert.deepEqual(await Promise.all([status(""), status("url=x"), status(`url=${url}/${"f".repeat(32)}/watch`), status(`format=xml&url=${url}/${UID}/watch`)]), [404, 404, 404, 501]);
+  assert.deepEqual(
+    await Promise.all([
+      status(""),
+      status("url=x"),
+      status(`url=${url}/${"f".repeat(32)}/watch`),
+      status(`format=xml&url=${url}/${UID}/watch`),
+    ]),
+    [404, 404, 404, 501],
+  );
   const guarded = await start(t, { video: someVideo({ requireSignedURLs: true }) });
   assert.equal((await fetch(`${guarded}/embed/oembed?url=${guarded}/${UID}/watch`)).status, 401);
   // What not everybody may see is for nobody's cache on the way.
   const some = await start(t, { video: someVideo({ allowedOrigins: ["a.example"] }) });
-  const cached = async (server: string) => (await fetch(`${server}/embed/oembed?url=${server}/${UID}/watch`)).headers.get("cache-control");
+  const cached = async (server: string) =>
+    (await fetch(`${server}/embed/oembed?url=${server}/${UID}/watch`)).headers.get("cache-control");
   assert.deepEqual([await cached(url), await cached(some)], ["public, max-age=300", "private, max-age=300"]);
 });
 
 test("oEmbed uses the server's public URL, whatever the Host of the request", async (t) => {
   const url = await start(t, { video: someVideo(), publicOrigin: () => "https://videos.example" });
   const answer = await new Promise<string>((resolve, reject) => {
-    get(`${url}/embed/oembed?url=${url}/${UID}/watch`, { headers: { host: "evil.example" } }, (response) => void text(response).then(resolve, reject));
+    get(
+      `${url}/embed/oembed?url=${url}/${UID}/watch`,
+      { headers: { host: "evil.example" } },
+      (response) => void text(response).then(resolve, reject),
+    );
   });
   assert.doesNotMatch(answer, /evil/);
   assert.equal((JSON.parse(answer) as { provider_url: string }).provider_url, "https://videos.example");
@@ -155,7 +239,13 @@ test("oEmbed tells of a video only where delivery would show it", async (t) => {
   const video = someVideo({ allowedOrigins: ["good.example"] });
   const url = await start(t, { video, domain: "videos.example" });
   // Not fetch: it knows better than the test which host it asks.
-  const status = (headers: Record<string, string> = {}) => new Promise((resolve) => void get(`${url}/embed/oembed?url=${url}/${UID}/watch`, { headers }, (response) => resolve(response.resume().statusCode)));
+  const status = (headers: Record<string, string> = {}) =>
+    new Promise(
+      (resolve) =>
+        void get(`${url}/embed/oembed?url=${url}/${UID}/watch`, { headers }, (response) =>
+          resolve(response.resume().statusCode),
+        ),
+    );
   // Whoever makes a link into a player asks from no page at all.
   assert.equal(await status(), 200);
   assert.equal(await status({ origin: "https://good.example" }), 200);
@@ -167,10 +257,30 @@ test("oEmbed tells of a video only where delivery would show it", async (t) => {
 
 test("players of others read the public details, ours the state of the video, whatever it is", async (t) => {
   const details = { title: "T", share_link: "https://a.example", channel_link: null, logo: null };
-  const url = await start(t, { video: someVideo({ publicDetails: details, state: "error", readyToStream: false, errorReason: { code: "ERR_NON_VIDEO", text: "no" } }) });
+  const url = await start(t, {
+    video: someVideo({
+      publicDetails: details,
+      state: "error",
+      readyToStream: false,
+      errorReason: { code: "ERR_NON_VIDEO", text: "no" },
+    }),
+  });
   assert.deepEqual(await (await fetch(`${url}/${UID}/metadata/playerEnhancementInfo.json`)).json(), details);
   assert.deepEqual(await (await fetch(`${url}/${UID}/metadata/player.json`)).json(), {
-    id: UID, uid: UID, state: "error", readyToStream: false, pctComplete: 100, error: { code: "ERR_NON_VIDEO", text: "no" }, duration: 12, width: 640, height: 360, picture: true, poster: null, details, live: null, frames: null,
+    id: UID,
+    uid: UID,
+    state: "error",
+    readyToStream: false,
+    pctComplete: 100,
+    error: { code: "ERR_NON_VIDEO", text: "no" },
+    duration: 12,
+    width: 640,
+    height: 360,
+    picture: true,
+    poster: null,
+    details,
+    live: null,
+    frames: null,
   });
 });
 
@@ -184,7 +294,10 @@ test("the page for uploads is in nobody's frame, and tells its address to nobody
 
 test("sources that do not compile are a fault of this request, and mended by the next", async () => {
   let broken = true;
-  const assets = createAssets({ log: silentLog, load: async () => (broken ? Promise.reject(new Error("no")) : new Map([["player.js", Buffer.from("1")]])) });
+  const assets = createAssets({
+    log: silentLog,
+    load: async () => (broken ? Promise.reject(new Error("no")) : new Map([["player.js", Buffer.from("1")]])),
+  });
   await assert.rejects(assets.get("player.js"), /^Error: no$/);
   broken = false;
   assert.equal((await assets.get("player.js")).hashed, "player-6b86b273ff34.js");
@@ -195,7 +308,11 @@ test("what is broadcast is told with what it is doing, and whether another may f
   const broadcast = someVideo({ liveInput: input, state: "live-inprogress" });
   const token = `eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.${Buffer.from(JSON.stringify({ sub: input, exp: 2e9 })).toString("base64url")}.c2ln`;
   const told = (video: Video, id: string, interrupted = false) => playerVideo(video, id, { interrupted }).live;
-  assert.deepEqual(told(someVideo({ uid: input, liveInput: input, state: "pendingupload" }), input), { state: "waiting", follows: true, unrecorded: false });
+  assert.deepEqual(told(someVideo({ uid: input, liveInput: input, state: "pendingupload" }), input), {
+    state: "waiting",
+    follows: true,
+    unrecorded: false,
+  });
   assert.deepEqual(told(broadcast, input), { state: "running", follows: true, unrecorded: false });
   assert.deepEqual(told(broadcast, token, true), { state: "interrupted", follows: true, unrecorded: false });
   assert.deepEqual(told(broadcast, UID), { state: "running", follows: false, unrecorded: false });
@@ -203,6 +320,10 @@ test("what is broadcast is told with what it is doing, and whether another may f
   assert.equal(told(someVideo(), UID), null);
   const of = createPlayerVideos({ isPublished: async () => true, isRecorded: async () => false });
   const shown = await of({ ...broadcast, state: "ready" }, input);
-  assert.deepEqual([shown.uid, shown.readyToStream, shown.poster, shown.live], [input, true, null, { state: "running", follows: true, unrecorded: true }], "what is on now is in no video");
+  assert.deepEqual(
+    [shown.uid, shown.readyToStream, shown.poster, shown.live],
+    [input, true, null, { state: "running", follows: true, unrecorded: true }],
+    "what is on now is in no video",
+  );
   assert.equal((await of({ ...broadcast, state: "ready" }, UID)).live?.state, "over");
 });

@@ -9,19 +9,36 @@ import type { createPlayerVideos } from "./player-video.ts";
 /** The two pages with the player: `iframe` for frames of other pages, `watch` for a tab of its own. */
 export function pageRoutes(assets: Assets, playerVideo: ReturnType<typeof createPlayerVideos>): DeliveryRoute[] {
   return [
-    { path: "iframe", want: "page", handle: async (viewing) => answerPage(assets, viewing, await playerVideo(viewing.video, viewing.id), "embed") },
-    { path: "watch", want: "page", handle: async (viewing) => answerPage(assets, viewing, await playerVideo(viewing.video, viewing.id), "watch") },
+    {
+      path: "iframe",
+      want: "page",
+      handle: async (viewing) => answerPage(assets, viewing, await playerVideo(viewing.video, viewing.id), "embed"),
+    },
+    {
+      path: "watch",
+      want: "page",
+      handle: async (viewing) => answerPage(assets, viewing, await playerVideo(viewing.video, viewing.id), "watch"),
+    },
   ];
 }
 
-async function answerPage(assets: Assets, viewing: Viewing, video: PlayerVideo, mode: PageConfig["mode"]): Promise<void> {
-  if (mode === "embed" && video.live?.state === "waiting" && !isBrowser(viewing)) return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
+async function answerPage(
+  assets: Assets,
+  viewing: Viewing,
+  video: PlayerVideo,
+  mode: PageConfig["mode"],
+): Promise<void> {
+  if (mode === "embed" && video.live?.state === "waiting" && !isBrowser(viewing))
+    return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
   const [script, style] = await Promise.all([assets.get("player.js"), assets.get("page.css")]);
   // From `/{id}/iframe`.
   const root = folderAbove(viewing.request.url, 1);
   const nonce = randomBytes(16).toString("base64url");
   const { response } = viewing;
-  response.setHeader("content-security-policy", contentPolicy({ nonce, allowedOrigins: viewing.video.allowedOrigins, secure: viewing.origin.startsWith("https:") }));
+  response.setHeader(
+    "content-security-policy",
+    contentPolicy({ nonce, allowedOrigins: viewing.video.allowedOrigins, secure: viewing.origin.startsWith("https:") }),
+  );
   // The token of a protected video stands in the address of this page: other sites get to know the host at most.
   response.setHeader("referrer-policy", "strict-origin-when-cross-origin");
   response.setHeader("x-content-type-options", "nosniff");
@@ -31,17 +48,30 @@ async function answerPage(assets: Assets, viewing: Viewing, video: PlayerVideo, 
   const title = video.details.title || (mode === "watch" && name) || "Video";
   viewing.sendText(
     pageDocument({
-      title, kind: mode, nonce, body: bodyOf(mode, title, mode === "watch" ? description : undefined),
-      head: mode === "watch" ? watchHead(viewing, video, title, description) : ['<meta name="robots" content="noindex">'],
-      style: `${root}embed/assets/${style.hashed}`, script: `${root}embed/assets/${script.hashed}`,
-      config: { mode, root, video, ...(mode === "watch" && name !== undefined && { title: name }) } satisfies PageConfig,
+      title,
+      kind: mode,
+      nonce,
+      body: bodyOf(mode, title, mode === "watch" ? description : undefined),
+      head:
+        mode === "watch" ? watchHead(viewing, video, title, description) : ['<meta name="robots" content="noindex">'],
+      style: `${root}embed/assets/${style.hashed}`,
+      script: `${root}embed/assets/${script.hashed}`,
+      config: {
+        mode,
+        root,
+        video,
+        ...(mode === "watch" && name !== undefined && { title: name }),
+      } satisfies PageConfig,
     }),
     { type: "text/html; charset=utf-8" },
   );
 }
 
 /** The hosted service answers 204 for an input that is not live. Polling clients get the same; browsers get a page that waits, then plays. */
-const isBrowser = ({ request: { headers } }: Viewing) => (headers.accept ?? "").includes("text/html") || headers["sec-fetch-dest"] === "iframe" || headers["sec-fetch-dest"] === "document";
+const isBrowser = ({ request: { headers } }: Viewing) =>
+  (headers.accept ?? "").includes("text/html") ||
+  headers["sec-fetch-dest"] === "iframe" ||
+  headers["sec-fetch-dest"] === "document";
 
 /** What a link to the page looks like where it is shared: Open Graph, and the address of the oEmbed answer. */
 /** The player is inserted before the heading, which is visible on watch pages only. */
@@ -50,7 +80,12 @@ function bodyOf(mode: PageConfig["mode"], title: string, description: string | u
   return `<main id="player"><div class="about"><h1>${escapeHtml(title)}</h1>${description ? `<p>${escapeHtml(description)}</p>` : ""}</div></main>`;
 }
 
-function watchHead({ base, id, origin, video: { requireSignedURLs } }: Viewing, video: PlayerVideo, title: string, description: string | undefined): string[] {
+function watchHead(
+  { base, id, origin, video: { requireSignedURLs } }: Viewing,
+  video: PlayerVideo,
+  title: string,
+  description: string | undefined,
+): string[] {
   const here = `${origin}${base}/${id}`;
   const oembed = `${origin}${base}/embed/oembed?url=${encodeURIComponent(`${here}/watch`)}`;
   return [
@@ -58,11 +93,15 @@ function watchHead({ base, id, origin, video: { requireSignedURLs } }: Viewing, 
     `<link rel="alternate" type="application/json+oembed" href="${escapeHtml(oembed)}" title="${escapeHtml(title)}">`,
     property("og:type", "video.other"),
     property("og:title", title),
-    ...(description ? [`<meta name="description" content="${escapeHtml(description)}">`, property("og:description", description)] : []),
+    ...(description
+      ? [`<meta name="description" content="${escapeHtml(description)}">`, property("og:description", description)]
+      : []),
     property("og:url", `${here}/watch`),
     property("og:video", `${here}/iframe`),
     property("og:video:type", "text/html"),
-    ...(video.width > 0 ? [property("og:video:width", String(video.width)), property("og:video:height", String(video.height))] : []),
+    ...(video.width > 0
+      ? [property("og:video:width", String(video.width)), property("og:video:height", String(video.height))]
+      : []),
     ...(video.poster === null ? [] : [property("og:image", `${here}/${video.poster}`)]),
   ];
 }

@@ -35,18 +35,42 @@ export function createPlayerVideos({ isPublished = async () => true, isRecorded 
 
 /** `interrupted`: the video is a broadcast that runs, and nobody publishes it at the moment. `unrecorded`: something is broadcast, and this is not the video of it. */
 export function playerVideo(given: Video, id: string, { interrupted = false, unrecorded = false } = {}): PlayerVideo {
-  const video: Video = unrecorded ? { ...given, uid: given.liveInput!, state: "live-inprogress", readyToStream: true, duration: -1 } : given;
+  const video: Video = unrecorded
+    ? { ...given, uid: given.liveInput!, state: "live-inprogress", readyToStream: true, duration: -1 }
+    : given;
   const { model } = video;
   const width = model?.video?.width ?? video.input.width;
   const height = model?.video?.height ?? video.input.height;
   return {
-    id, uid: video.uid, state: video.state, readyToStream: video.readyToStream, pctComplete: video.pctComplete,
+    id,
+    uid: video.uid,
+    state: video.state,
+    readyToStream: video.readyToStream,
+    pctComplete: video.pctComplete,
     error: video.errorReason === undefined ? null : { code: video.errorReason.code, text: video.errorReason.text },
-    duration: video.duration, width, height,
+    duration: video.duration,
+    width,
+    height,
     picture: model === null || model.video !== undefined,
-    poster: !video.readyToStream || unrecorded ? null : width > 0 && height > 0 ? posterOf(width, height) : video.liveInput === undefined ? (model !== null && model.video === undefined ? posterOf(POSTER, POSTER_HEIGHT) : null) : "thumbnails/thumbnail.jpg",
+    poster:
+      !video.readyToStream || unrecorded
+        ? null
+        : width > 0 && height > 0
+          ? posterOf(width, height)
+          : video.liveInput === undefined
+            ? model !== null && model.video === undefined
+              ? posterOf(POSTER, POSTER_HEIGHT)
+              : null
+            : "thumbnails/thumbnail.jpg",
     details: video.publicDetails,
-    live: video.liveInput === undefined ? null : { state: broadcastState(video, interrupted), follows: subjectOf(id) !== video.uid || video.uid === video.liveInput, unrecorded },
+    live:
+      video.liveInput === undefined
+        ? null
+        : {
+            state: broadcastState(video, interrupted),
+            follows: subjectOf(id) !== video.uid || video.uid === video.liveInput,
+            unrecorded,
+          },
     frames: frameAncestors(video.allowedOrigins) ?? null,
   };
 }

@@ -33,7 +33,8 @@ describe("the page with the player", { skip }, () => {
     delivery.videos.set(video.uid, video);
     return video;
   };
-  const open = (query: string, uid = UID, page = "iframe") => openPage(browser, `${delivery.origin}/${uid}/${page}?${query}`);
+  const open = (query: string, uid = UID, page = "iframe") =>
+    openPage(browser, `${delivery.origin}/${uid}/${page}?${query}`);
   const media = (page: Page, expression: string) => page.evaluate(`document.querySelector("video").${expression}`);
   const menu = async (page: Page, entry: string, choice: string) => {
     await page.locator("media-settings-menu-button").click();
@@ -61,10 +62,16 @@ describe("the page with the player", { skip }, () => {
     assert.equal(await media(page, "playbackRate"), 1.5);
     await page.keyboard.press("Escape");
     await menu(page, "Audio", "Commentary");
-    await until(page, '[...document.querySelector("video").audioTracks].find(({ enabled }) => enabled).label === "Commentary"');
+    await until(
+      page,
+      '[...document.querySelector("video").audioTracks].find(({ enabled }) => enabled).label === "Commentary"',
+    );
     await page.keyboard.press("Escape");
     await menu(page, "Captions", "Deutsch");
-    await until(page, '[...document.querySelector("video").textTracks].some((track) => track.language === "de" && track.mode === "showing" && track.cues?.length === 1)');
+    await until(
+      page,
+      '[...document.querySelector("video").textTracks].some((track) => track.language === "de" && track.mode === "showing" && track.cues?.length === 1)',
+    );
     await media(page, "play()");
     await until(page, 'document.querySelector("video").videoHeight === 360');
     assert.equal(await page.locator("media-captions-button").getAttribute("aria-checked"), "true");
@@ -73,7 +80,10 @@ describe("the page with the player", { skip }, () => {
 
   test("keys work without a click: play, seek by digits and arrows, mute, captions", async () => {
     const { page } = await open("muted=true&preload=metadata&defaultTextTrack=en-GB");
-    await until(page, '[...document.querySelector("video").textTracks].some((track) => track.language === "en" && track.mode === "showing")');
+    await until(
+      page,
+      '[...document.querySelector("video").textTracks].some((track) => track.language === "en" && track.mode === "showing")',
+    );
     await page.keyboard.press("k");
     await until(page, '!document.querySelector("video").paused');
     await page.keyboard.press("Space");
@@ -85,14 +95,25 @@ describe("the page with the player", { skip }, () => {
     await page.keyboard.press("m");
     await until(page, '!document.querySelector("video").muted');
     await page.keyboard.press("c");
-    await until(page, '![...document.querySelector("video").textTracks].some((track) => track.kind === "subtitles" && track.mode === "showing")');
+    await until(
+      page,
+      '![...document.querySelector("video").textTracks].some((track) => track.kind === "subtitles" && track.mode === "showing")',
+    );
     // Through every button by Tab, and the menu opened and left by keys.
     const reached = new Set<unknown>();
     for (let presses = 0; presses < 12; presses++) {
       await page.keyboard.press("Tab");
       reached.add(await page.evaluate("document.activeElement?.localName"));
     }
-    for (const name of ["media-time-range", "media-play-button", "media-mute-button", "media-captions-button", "media-settings-menu-button", "media-fullscreen-button"]) assert.ok(reached.has(name), `${name} of ${[...reached].join(" ")}`);
+    for (const name of [
+      "media-time-range",
+      "media-play-button",
+      "media-mute-button",
+      "media-captions-button",
+      "media-settings-menu-button",
+      "media-fullscreen-button",
+    ])
+      assert.ok(reached.has(name), `${name} of ${[...reached].join(" ")}`);
     await page.locator("media-settings-menu-button").focus();
     await page.keyboard.press("Enter");
     await until(page, 'document.activeElement.localName === "media-settings-menu-item"');
@@ -103,7 +124,8 @@ describe("the page with the player", { skip }, () => {
   test("every control has a name for those who do not see it", async () => {
     const { page } = await open("preload=metadata");
     await until(page, 'document.querySelector("video").readyState > 0');
-    const nameless = await page.evaluate(`[...document.querySelectorAll("media-control-bar > *, .big-play, .volume > *, button, a")]
+    const nameless =
+      await page.evaluate(`[...document.querySelectorAll("media-control-bar > *, .big-play, .volume > *, button, a")]
       .filter((element) => element.checkVisibility() && element.matches("[role], button, a, media-time-range, media-volume-range") && !["presentation", "none"].includes(element.getAttribute("role")))
       .filter((element) => !(element.getAttribute("aria-label") ?? element.shadowRoot?.querySelector("[aria-label]")?.getAttribute("aria-label") ?? element.textContent.trim()))
       .map((element) => element.localName)`);
@@ -115,7 +137,10 @@ describe("the page with the player", { skip }, () => {
     const { page } = await open("muted=true&autoplay=true");
     await until(page, 'document.querySelector("video").currentTime > 0');
     await page.locator("media-time-range").hover();
-    await until(page, `document.querySelector("media-preview-thumbnail").getAttribute("mediapreviewimage")?.startsWith("${delivery.origin}/${UID}/thumbnails/storyboard-0.jpg")`);
+    await until(
+      page,
+      `document.querySelector("media-preview-thumbnail").getAttribute("mediapreviewimage")?.startsWith("${delivery.origin}/${UID}/thumbnails/storyboard-0.jpg")`,
+    );
   });
 
   test("a video that is being made says so, and plays by itself as soon as it can", async () => {
@@ -132,7 +157,11 @@ describe("the page with the player", { skip }, () => {
   });
 
   test("a video that failed, is gone or may not be seen is told in plain words", async () => {
-    const failed = another({ state: "error", readyToStream: false, errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" } });
+    const failed = another({
+      state: "error",
+      readyToStream: false,
+      errorReason: { code: "ERR_MALFORMED_VIDEO", text: "" },
+    });
     const { page } = await open("", failed.uid);
     await page.getByText("The file is damaged.").waitFor();
     const waiting = another({ state: "inprogress", readyToStream: false });
@@ -150,7 +179,11 @@ describe("the page with the player", { skip }, () => {
 
   test("nothing of the address becomes part of the page", async () => {
     const nasty = encodeURIComponent(`"><img src=x onerror="document.title='broken in'">`);
-    const { page, problems } = await open(["poster", "primaryColor", "letterboxColor", "defaultTextTrack", "src", "ad-url", "startTime", "preload"].map((name) => `${name}=${nasty}`).join("&"));
+    const { page, problems } = await open(
+      ["poster", "primaryColor", "letterboxColor", "defaultTextTrack", "src", "ad-url", "startTime", "preload"]
+        .map((name) => `${name}=${nasty}`)
+        .join("&"),
+    );
     await page.locator("media-controller").waitFor();
     assert.equal(await page.locator("img[onerror]").count(), 0);
     assert.equal(await page.title(), "Video");
@@ -164,7 +197,8 @@ describe("the page with the player", { skip }, () => {
     const { page } = await open("preload=metadata");
     await page.setViewportSize({ width: 320, height: 180 });
     await until(page, 'document.querySelector("video").readyState > 0');
-    const outside = await page.evaluate(`[...document.querySelectorAll("media-control-bar, media-control-bar > *")].filter((element) => element.checkVisibility())
+    const outside =
+      await page.evaluate(`[...document.querySelectorAll("media-control-bar, media-control-bar > *")].filter((element) => element.checkVisibility())
       .filter((element) => { const { left, right, bottom } = element.getBoundingClientRect(); return left < -1 || right > 321 || bottom > 181; }).map((element) => element.localName)`);
     assert.deepEqual(outside, []);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 320);
@@ -178,15 +212,21 @@ describe("the page with the player", { skip }, () => {
 
   describe("with an advertisement", () => {
     const vast = (inner: string) => `<?xml version="1.0"?><VAST version="3.0"><Ad>${inner}</Ad></VAST>`;
-    const inline = (extra = "") => vast(`<InLine><Impression><![CDATA[/${UID}/seen/impression]]></Impression><Creatives><Creative><Linear ${extra}><Duration>00:00:02</Duration>
+    const inline = (extra = "") =>
+      vast(`<InLine><Impression><![CDATA[/${UID}/seen/impression]]></Impression><Creatives><Creative><Linear ${extra}><Duration>00:00:02</Duration>
       <TrackingEvents><Tracking event="start">/${UID}/seen/start</Tracking><Tracking event="complete">/${UID}/seen/complete</Tracking><Tracking event="skip">/${UID}/seen/skip</Tracking></TrackingEvents>
       <VideoClicks><ClickThrough>https://shop.example/</ClickThrough></VideoClicks>
       <MediaFiles><MediaFile type="application/javascript" apiFramework="VPAID"><![CDATA[/evil.js]]></MediaFile><MediaFile type="video/mp4" width="320" height="180">/${UID}/ad.mp4</MediaFile></MediaFiles></Linear></Creative></Creatives></InLine>`);
     const document = (body: string) => delivery.overrides.set("vast.xml", { status: 200, type: "text/xml", body });
 
     before(async () => {
-      delivery.overrides.set("ad.mp4", { status: 200, type: "video/mp4", body: await readFile(await clip({ seconds: 2 })) });
-      for (const event of ["impression", "start", "complete", "skip"]) delivery.overrides.set(`seen/${event}`, { status: 204 });
+      delivery.overrides.set("ad.mp4", {
+        status: 200,
+        type: "video/mp4",
+        body: await readFile(await clip({ seconds: 2 })),
+      });
+      for (const event of ["impression", "start", "complete", "skip"])
+        delivery.overrides.set(`seen/${event}`, { status: 204 });
     });
 
     /** The frame in a page that hears its events. */
@@ -194,14 +234,20 @@ describe("the page with the player", { skip }, () => {
       const { page } = await openPage(browser);
       delivery.requests.length = 0;
       await page.goto(`${delivery.origin}/embed/licenses.txt`);
-      await page.setContent(`<iframe src="${delivery.origin}/${UID}/iframe?muted=true&preload=metadata&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/${name}`)}" width="640" height="360" allow="autoplay"></iframe>`);
+      await page.setContent(
+        `<iframe src="${delivery.origin}/${UID}/iframe?muted=true&preload=metadata&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/${name}`)}" width="640" height="360" allow="autoplay"></iframe>`,
+      );
       await page.addScriptTag({ url: `${delivery.origin}/embed/sdk.latest.js` });
       await page.evaluate(`window.heard = []; window.player = Stream(document.querySelector("iframe"));
         for (const name of ["stream-adstart", "stream-adend", "stream-adtimeout", "playing"]) player.addEventListener(name, () => heard.push(name));`);
       await until(page, "player.videoWidth > 0");
       return page;
     }
-    const trackers = () => delivery.requests.map(({ path }) => path).filter((path) => path.startsWith("seen/")).map((path) => path.slice(5));
+    const trackers = () =>
+      delivery.requests
+        .map(({ path }) => path)
+        .filter((path) => path.startsWith("seen/"))
+        .map((path) => path.slice(5));
 
     test("it is shown first, counted, and then the video plays", async () => {
       document(inline());
@@ -218,12 +264,18 @@ describe("the page with the player", { skip }, () => {
       // Once for each video.
       await page.evaluate("player.pause(); player.play()");
       await until(page, "player.currentTime > 0.3");
-      assert.equal((await page.evaluate("heard.filter((name) => name === 'stream-adstart').length")), 1);
+      assert.equal(await page.evaluate("heard.filter((name) => name === 'stream-adstart').length"), 1);
     });
 
     test("it may be skipped when it says so, through a wrapper and a list of breaks", async () => {
       document(inline('skipoffset="10%"'));
-      delivery.overrides.set("wrapper.xml", { status: 200, type: "text/xml", body: vast(`<Wrapper><VASTAdTagURI>vast.xml</VASTAdTagURI><Impression>/${UID}/seen/impression?wrapper</Impression></Wrapper>`) });
+      delivery.overrides.set("wrapper.xml", {
+        status: 200,
+        type: "text/xml",
+        body: vast(
+          `<Wrapper><VASTAdTagURI>vast.xml</VASTAdTagURI><Impression>/${UID}/seen/impression?wrapper</Impression></Wrapper>`,
+        ),
+      });
       const list = `<vmap:VMAP xmlns:vmap="http://www.iab.net/videosuite/vmap" version="1.0"><vmap:AdBreak timeOffset="00:00:30"><vmap:AdSource><vmap:AdTagURI>nothing.xml</vmap:AdTagURI></vmap:AdSource></vmap:AdBreak><vmap:AdBreak timeOffset="start"><vmap:AdSource><vmap:AdTagURI>wrapper.xml</vmap:AdTagURI></vmap:AdSource></vmap:AdBreak></vmap:VMAP>`;
       delivery.overrides.set("list.xml", { status: 200, type: "text/xml", body: list });
       const { page } = await open(`muted=true&ad-url=${encodeURIComponent(`${delivery.origin}/${UID}/list.xml`)}`);
@@ -232,19 +284,33 @@ describe("the page with the player", { skip }, () => {
       await page.getByText("Skip ad").click();
       await until(page, 'document.querySelector("video[slot=media]").currentTime > 0.1');
       // A busy machine shows more of it before the click comes through, and trackers arrive as they like.
-      assert.deepEqual(trackers().filter((name) => !/quartile|midpoint/i.test(name)).toSorted(), ["impression", "impression", "skip", "start"]);
+      assert.deepEqual(
+        trackers()
+          .filter((name) => !/quartile|midpoint/i.test(name))
+          .toSorted(),
+        ["impression", "impression", "skip", "start"],
+      );
     });
 
     test("documents that are empty, broken, or lead nowhere are in nobody's way", async () => {
-      const bodies = { "empty.xml": "", "broken.xml": "<VAST", "none.xml": vast(""), "missing.xml": inline().replaceAll("ad.mp4", "gone.mp4"), "loop.xml": vast("<Wrapper><VASTAdTagURI>loop.xml</VASTAdTagURI></Wrapper>") };
-      for (const [name, body] of Object.entries(bodies)) delivery.overrides.set(name, { status: 200, type: "text/xml", body });
-      await Promise.all(Object.keys(bodies).map(async (name) => {
-        const page = await embed(name);
-        await page.evaluate("player.play()");
-        await until(page, 'heard.includes("playing")');
-        assert.deepEqual(await page.evaluate("heard"), ["playing"], name);
-        assert.equal(await page.frames()[1]!.locator(".ad").isVisible(), false);
-      }));
+      const bodies = {
+        "empty.xml": "",
+        "broken.xml": "<VAST",
+        "none.xml": vast(""),
+        "missing.xml": inline().replaceAll("ad.mp4", "gone.mp4"),
+        "loop.xml": vast("<Wrapper><VASTAdTagURI>loop.xml</VASTAdTagURI></Wrapper>"),
+      };
+      for (const [name, body] of Object.entries(bodies))
+        delivery.overrides.set(name, { status: 200, type: "text/xml", body });
+      await Promise.all(
+        Object.keys(bodies).map(async (name) => {
+          const page = await embed(name);
+          await page.evaluate("player.play()");
+          await until(page, 'heard.includes("playing")');
+          assert.deepEqual(await page.evaluate("heard"), ["playing"], name);
+          assert.equal(await page.frames()[1]!.locator(".ad").isVisible(), false);
+        }),
+      );
     });
   });
 });

@@ -43,7 +43,18 @@ export interface Player {
   uploadPage(request: IncomingMessage, response: ServerResponse, page: UploadPageConfig): Promise<void>;
 }
 
-export function createPlayer({ access, base = "", address, origin, domain, publicOrigin = () => undefined, log, isPublished, isRecorded, assets = createAssets({ log }) }: PlayerOptions): Player {
+export function createPlayer({
+  access,
+  base = "",
+  address,
+  origin,
+  domain,
+  publicOrigin = () => undefined,
+  log,
+  isPublished,
+  isRecorded,
+  assets = createAssets({ log }),
+}: PlayerOptions): Player {
   const prefix = `${base}/embed/`;
   const ownHost = createOwnHosts(domain);
   const playerVideo = createPlayerVideos({ isPublished, isRecorded });
@@ -53,10 +64,21 @@ export function createPlayer({ access, base = "", address, origin, domain, publi
       const path = (request.url ?? "").split("?", 1)[0] ?? "";
       if (!path.startsWith(prefix)) return false;
       const name = path.slice(prefix.length);
-      if (name === "oembed") await answerOembed({ access, base, ip: address(request), ownHost, self: origin(request), shown: publicOrigin() ?? origin(request), request, response });
+      if (name === "oembed")
+        await answerOembed({
+          access,
+          base,
+          ip: address(request),
+          ownHost,
+          self: origin(request),
+          shown: publicOrigin() ?? origin(request),
+          request,
+          response,
+        });
       else await answerAsset(assets, name, request, response);
       return true;
     },
-    uploadPage: (request, response, page) => answerUploadPage(assets, request, response, { ...page, secure: origin(request).startsWith("https:") }),
+    uploadPage: (request, response, page) =>
+      answerUploadPage(assets, request, response, { ...page, secure: origin(request).startsWith("https:") }),
   };
 }

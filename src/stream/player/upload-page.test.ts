@@ -14,7 +14,11 @@ import { sharedAssets, until } from "./player.testing.ts";
 const MIB = 1024 * 1024;
 /** Of one request; the file takes two. */
 const CHUNK_MB = 5;
-const FILE = { name: "Holiday.mp4", mimeType: "video/mp4", buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "reel")]) };
+const FILE = {
+  name: "Holiday.mp4",
+  mimeType: "video/mp4",
+  buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(7 * MIB, "reel")]),
+};
 
 describe("the upload page, on real uploads", { skip: withoutChromium() }, () => {
   let world: UploadsWorld;
@@ -26,8 +30,21 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "reelpost-upload-page-"));
-    const player = createPlayer({ access: { check: () => Promise.reject(new Error("not asked for")) }, assets: sharedAssets, address: () => "127.0.0.1", origin: () => "http://127.0.0.1", log: silentLog });
-    world = await openUploadsWorld({ folder, clock: { ...systemClock, now: () => systemClock.now() + later }, more: { settings: { upload_gb: 1, basic_upload_mb: 8, chunk_mb: CHUNK_MB }, page: (request, response, page) => player.uploadPage(request, response, { ...page, maxBytes: limit }) } });
+    const player = createPlayer({
+      access: { check: () => Promise.reject(new Error("not asked for")) },
+      assets: sharedAssets,
+      address: () => "127.0.0.1",
+      origin: () => "http://127.0.0.1",
+      log: silentLog,
+    });
+    world = await openUploadsWorld({
+      folder,
+      clock: { ...systemClock, now: () => systemClock.now() + later },
+      more: {
+        settings: { upload_gb: 1, basic_upload_mb: 8, chunk_mb: CHUNK_MB },
+        page: (request, response, page) => player.uploadPage(request, response, { ...page, maxBytes: limit }),
+      },
+    });
     ends.push(world.close, () => rm(folder, { recursive: true }));
     browser = await openBrowser({ after: (end) => void ends.unshift(end) });
   });
@@ -69,7 +86,12 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
   /** Octets in a second; 0: as fast as it goes. */
   async function throttle(page: Page, rate: number) {
     const session = await page.context().newCDPSession(page);
-    await session.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: rate === 0 ? -1 : rate });
+    await session.send("Network.emulateNetworkConditions", {
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: rate === 0 ? -1 : rate,
+    });
   }
 
   async function sendSome(page: Page, file: string) {
@@ -97,7 +119,10 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     assert.equal((await world.videos.find(video.uid))!.meta["name"], FILE.name);
     await process(video.uid);
     await again.page.getByText("Your video is ready").waitFor();
-    assert.equal(new URL((await again.page.getByText("Watch it").getAttribute("href"))!).pathname, `/${video.uid}/watch`);
+    assert.equal(
+      new URL((await again.page.getByText("Watch it").getAttribute("href"))!).pathname,
+      `/${video.uid}/watch`,
+    );
     await again.page.reload();
     await again.page.getByText("Your video is ready").waitFor();
   });
@@ -121,9 +146,16 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     const { page } = await open(uploadUrl);
     await page.setInputFiles("input", { ...FILE, buffer: Buffer.concat([VIDEO_HEAD, Buffer.alloc(1000, "x")]) });
     await page.getByText("Your video is being processed").waitFor();
-    await world.videos.failed(video.uid, "ERR_MALFORMED_VIDEO", "The video was deemed to be corrupted or malformed. It has no packets.");
+    await world.videos.failed(
+      video.uid,
+      "ERR_MALFORMED_VIDEO",
+      "The video was deemed to be corrupted or malformed. It has no packets.",
+    );
     await page.getByText("This file cannot be used").waitFor();
-    assert.equal(await page.getByRole("alert").filter({ visible: true }).innerText(), "The video was deemed to be corrupted or malformed. It has no packets.");
+    assert.equal(
+      await page.getByRole("alert").filter({ visible: true }).innerText(),
+      "The video was deemed to be corrupted or malformed. It has no packets.",
+    );
     // A reload still shows the reason.
     await page.reload();
     await page.getByText("It has no packets.").waitFor();
@@ -138,9 +170,16 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
   test("shows the server's reason for a file that content sniffing rejects", async () => {
     const { uploadUrl } = await direct();
     const { page } = await open(uploadUrl);
-    await page.setInputFiles("input", { name: "renamed.mp4", mimeType: "video/mp4", buffer: Buffer.from("plain text under a video's name\n".repeat(300)) });
+    await page.setInputFiles("input", {
+      name: "renamed.mp4",
+      mimeType: "video/mp4",
+      buffer: Buffer.from("plain text under a video's name\n".repeat(300)),
+    });
     await page.getByText("This file cannot be used").waitFor();
-    assert.match(await page.getByRole("alert").filter({ visible: true }).innerText(), /The file is not a video: it is text/);
+    assert.match(
+      await page.getByRole("alert").filter({ visible: true }).innerText(),
+      /The file is not a video: it is text/,
+    );
     await page.getByRole("button", { name: "Choose another file" }).click();
     await page.setInputFiles("input", { ...FILE, buffer: VIDEO_HEAD });
     await page.getByText("Your video is being processed").waitFor();
@@ -157,7 +196,10 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     await page.getByText("Your video is being processed").waitFor();
     assert.equal((await world.source(video.uid))!.length, VIDEO_HEAD.length + 1000);
     // Asking whether something had begun is answered with 404, which the console tells.
-    assert.deepEqual(problems.filter((problem) => !problem.includes("404")), []);
+    assert.deepEqual(
+      problems.filter((problem) => !problem.includes("404")),
+      [],
+    );
   });
 
   test("what cannot be taken is told before it is sent, and by the server's own words after", async () => {
@@ -166,7 +208,11 @@ describe("the upload page, on real uploads", { skip: withoutChromium() }, () => 
     const { page, offsets } = await open(uploadUrl);
     await page.setInputFiles("input", { ...FILE, buffer: Buffer.alloc(0) });
     await page.getByText("This file is empty.").waitFor();
-    await page.setInputFiles("input", { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("not a video at all, just some words\n".repeat(200)) });
+    await page.setInputFiles("input", {
+      name: "notes.txt",
+      mimeType: "text/plain",
+      buffer: Buffer.from("not a video at all, just some words\n".repeat(200)),
+    });
     await page.getByText("This file is not a video.").waitFor();
     await page.setInputFiles("input", { ...FILE, buffer: Buffer.alloc(2 * MIB, 1) });
     await page.getByText("at most 1 MB may be uploaded here").waitFor();

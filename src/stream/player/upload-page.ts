@@ -5,15 +5,25 @@ import { contentPolicy } from "./content-policy.ts";
 import { folderAbove, pageDocument } from "./document.ts";
 import type { UploadPageConfig } from "./upload-config.ts";
 
-export async function answerUploadPage(assets: Assets, request: IncomingMessage, response: ServerResponse, { secure, ...page }: UploadPageConfig & { secure: boolean }): Promise<void> {
+export async function answerUploadPage(
+  assets: Assets,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { secure, ...page }: UploadPageConfig & { secure: boolean },
+): Promise<void> {
   const [script, style] = await Promise.all([assets.get("upload.js"), assets.get("upload-page.css")]);
   // From `/upload/<uid>/<secret>`.
   const root = folderAbove(request.url, 2);
   const nonce = randomBytes(16).toString("base64url");
   const text = pageDocument({
-    title: "Upload a video", kind: "upload", nonce, config: page, body: '<main id="upload"></main>',
+    title: "Upload a video",
+    kind: "upload",
+    nonce,
+    config: page,
+    body: '<main id="upload"></main>',
     head: ['<meta name="robots" content="noindex">'],
-    style: `${root}embed/assets/${style.hashed}`, script: `${root}embed/assets/${script.hashed}`,
+    style: `${root}embed/assets/${style.hashed}`,
+    script: `${root}embed/assets/${script.hashed}`,
   });
   response.writeHead(200, {
     "content-type": "text/html; charset=utf-8",

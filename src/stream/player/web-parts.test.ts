@@ -4,61 +4,186 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { localAddress } from "../../../web/embed/addresses.ts";
 import { pickCaptions } from "../../../web/player/captions.ts";
-import { type PlayerOptions, readOptions, readPreload, readTime, webAddress, writeOptions } from "../../../web/player/options.ts";
+import {
+  type PlayerOptions,
+  readOptions,
+  readPreload,
+  readTime,
+  webAddress,
+  writeOptions,
+} from "../../../web/player/options.ts";
 import { createPace, sizeText, timeText } from "../../../web/upload/figures.ts";
 
 const options = (query: string) => readOptions(new URLSearchParams(query));
 const ID = "0123456789abcdef0123456789abcdef";
 
 test("the query of the address says how the player is wanted, in the words of the hosted one", () => {
-  assert.deepEqual(options(""), { autoplay: false, muted: false, loop: false, controls: true, preload: "none", poster: undefined, primaryColor: undefined, letterboxColor: undefined, defaultTextTrack: undefined, startTime: 0, adUrl: undefined, dvr: false, src: undefined, parentOrigin: undefined });
-  const all = options(`autoplay=false&mute=true&loop&controls=false&preload=true&poster=https%3A%2F%2Fa.example%2Fp.jpg&primaryColor=%23f00&letterboxColor=transparent&defaultTextTrack=pt-BR&startTime=1h2m3s&dvrEnabled=true&ad-url=https://ads.example/v&src=${ID}&parentOrigin=https://a.example/page`);
-  assert.deepEqual(all, { autoplay: true, muted: true, loop: true, controls: false, preload: "auto", poster: "https://a.example/p.jpg", primaryColor: "#f00", letterboxColor: "transparent", defaultTextTrack: "pt-BR", startTime: 3723, adUrl: "https://ads.example/v", dvr: true, src: ID, parentOrigin: "https://a.example" });
-  assert.deepEqual([options("muted=false").muted, options("loop=true").loop, options("controls").controls, options("autoplay").autoplay], [false, true, true, true]);
+  assert.deepEqual(options(""), {
+    autoplay: false,
+    muted: false,
+    loop: false,
+    controls: true,
+    preload: "none",
+    poster: undefined,
+    primaryColor: undefined,
+    letterboxColor: undefined,
+    defaultTextTrack: undefined,
+    startTime: 0,
+    adUrl: undefined,
+    dvr: false,
+    src: undefined,
+    parentOrigin: undefined,
+  });
+  const all = options(
+    `autoplay=false&mute=true&loop&controls=false&preload=true&poster=https%3A%2F%2Fa.example%2Fp.jpg&primaryColor=%23f00&letterboxColor=transparent&defaultTextTrack=pt-BR&startTime=1h2m3s&dvrEnabled=true&ad-url=https://ads.example/v&src=${ID}&parentOrigin=https://a.example/page`,
+  );
+  assert.deepEqual(all, {
+    autoplay: true,
+    muted: true,
+    loop: true,
+    controls: false,
+    preload: "auto",
+    poster: "https://a.example/p.jpg",
+    primaryColor: "#f00",
+    letterboxColor: "transparent",
+    defaultTextTrack: "pt-BR",
+    startTime: 3723,
+    adUrl: "https://ads.example/v",
+    dvr: true,
+    src: ID,
+    parentOrigin: "https://a.example",
+  });
+  assert.deepEqual(
+    [
+      options("muted=false").muted,
+      options("loop=true").loop,
+      options("controls").controls,
+      options("autoplay").autoplay,
+    ],
+    [false, true, true, true],
+  );
 });
 
 test("a query that was written says what the player is like, whatever it said before", () => {
   const text = fc.option(fc.string({ minLength: 1 }), { nil: undefined });
-  const address = fc.option(fc.webUrl().map((url) => new URL(url).href), { nil: undefined });
+  const address = fc.option(
+    fc.webUrl().map((url) => new URL(url).href),
+    { nil: undefined },
+  );
   const changed = fc.record<Partial<PlayerOptions>>({
-    autoplay: fc.boolean(), muted: fc.boolean(), loop: fc.boolean(), controls: fc.boolean(), preload: fc.constantFrom("none", "metadata", "auto"),
-    poster: address, primaryColor: text, letterboxColor: text, defaultTextTrack: text, adUrl: address,
+    autoplay: fc.boolean(),
+    muted: fc.boolean(),
+    loop: fc.boolean(),
+    controls: fc.boolean(),
+    preload: fc.constantFrom("none", "metadata", "auto"),
+    poster: address,
+    primaryColor: text,
+    letterboxColor: text,
+    defaultTextTrack: text,
+    adUrl: address,
   });
-  const before = fc.constantFrom("", `autoplay&mute&loop=1&controls=false&preload&poster=x&ad-url=https://ads.example/v&src=${ID}&defaultTextTrack=`);
-  fc.assert(fc.property(before, changed, (query, change) => {
-    const wanted = { ...options(`${query}&startTime=5&dvrEnabled=true&parentOrigin=https://a.example`), ...change };
-    assert.deepEqual(readOptions(writeOptions(wanted, new URLSearchParams(`${query}&startTime=5&dvrEnabled=true&parentOrigin=https://a.example`))), { ...wanted, src: undefined });
-  }));
+  const before = fc.constantFrom(
+    "",
+    `autoplay&mute&loop=1&controls=false&preload&poster=x&ad-url=https://ads.example/v&src=${ID}&defaultTextTrack=`,
+  );
+  fc.assert(
+    fc.property(before, changed, (query, change) => {
+      const wanted = { ...options(`${query}&startTime=5&dvrEnabled=true&parentOrigin=https://a.example`), ...change };
+      assert.deepEqual(
+        readOptions(
+          writeOptions(
+            wanted,
+            new URLSearchParams(`${query}&startTime=5&dvrEnabled=true&parentOrigin=https://a.example`),
+          ),
+        ),
+        { ...wanted, src: undefined },
+      );
+    }),
+  );
 });
 
 test("times are seconds or hours, minutes and seconds; nonsense is the beginning", () => {
-  for (const [text, seconds] of [["123", 123], ["12.5", 12.5], ["1h12m27s", 4347], ["90s", 90], ["2m", 120], ["1h", 3600], ["", 0], ["-5", 0], ["1s2m", 0], ["soon", 0], ["1e9", 0]] as const) assert.equal(readTime(text), seconds, text);
+  for (const [text, seconds] of [
+    ["123", 123],
+    ["12.5", 12.5],
+    ["1h12m27s", 4347],
+    ["90s", 90],
+    ["2m", 120],
+    ["1h", 3600],
+    ["", 0],
+    ["-5", 0],
+    ["1s2m", 0],
+    ["soon", 0],
+    ["1e9", 0],
+  ] as const)
+    assert.equal(readTime(text), seconds, text);
   fc.assert(fc.property(fc.string(), (text) => readTime(text) >= 0 && Number.isFinite(readTime(text))));
 });
 
 test("what is to be loaded ahead", () => {
-  for (const [value, read] of [[true, "auto"], ["", "auto"], ["true", "auto"], ["auto", "auto"], ["metadata", "metadata"], ["none", "none"], [false, "none"], [undefined, "none"], [{}, "none"]] as const) assert.equal(readPreload(value), read);
+  for (const [value, read] of [
+    [true, "auto"],
+    ["", "auto"],
+    ["true", "auto"],
+    ["auto", "auto"],
+    ["metadata", "metadata"],
+    ["none", "none"],
+    [false, "none"],
+    [undefined, "none"],
+    [{}, "none"],
+  ] as const)
+    assert.equal(readPreload(value), read);
 });
 
 test("only addresses of the web are taken from a query", () => {
-  for (const bad of ["javascript:alert(1)", "data:text/html,x", "blob:https://a.example/x", "//a.example", "", "x", null, 7, {}]) assert.equal(webAddress(bad), undefined);
-  fc.assert(fc.property(fc.oneof(fc.string(), fc.webUrl()), (text) => /^https?:|^undefined$/.test(String(webAddress(text)))));
+  for (const bad of [
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "blob:https://a.example/x",
+    "//a.example",
+    "",
+    "x",
+    null,
+    7,
+    {},
+  ])
+    assert.equal(webAddress(bad), undefined);
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.webUrl()), (text) => /^https?:|^undefined$/.test(String(webAddress(text)))),
+  );
 });
 
 test("frames of the hosted player are found on our host, everything else stays where it is", () => {
   const root = "https://video.example/cdn-cgi/stream/";
   for (const [hosted, path] of [
-    [`https://customer-m033z5x00ks6nunl.cloudflarestream.com/${ID}/iframe?muted=true&x=1#t`, `${ID}/iframe?muted=true&x=1#t`],
+    [
+      `https://customer-m033z5x00ks6nunl.cloudflarestream.com/${ID}/iframe?muted=true&x=1#t`,
+      `${ID}/iframe?muted=true&x=1#t`,
+    ],
     [`https://customer-m033z5x00ks6nunl.cloudflarestream.com/${ID}/watch`, `${ID}/watch`],
     [`https://iframe.cloudflarestream.com/${ID}?preload=metadata`, `${ID}/iframe?preload=metadata`],
     [`https://iframe.videodelivery.net/${ID}`, `${ID}/iframe`],
     [`https://watch.cloudflarestream.com/${ID}`, `${ID}/watch`],
-    ["https://iframe.cloudflarestream.com/eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_/iframe"],
-  ] as const) assert.equal(localAddress(hosted, root), root + path);
+    [
+      "https://iframe.cloudflarestream.com/eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_",
+      "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-_/iframe",
+    ],
+  ] as const)
+    assert.equal(localAddress(hosted, root), root + path);
   for (const other of [
-    "about:blank", "", "/x/iframe", `https://example.com/${ID}/iframe`, `https://cloudflarestream.com.example/${ID}/iframe`, `https://evilcloudflarestream.com/${ID}`, `https://live.cloudflarestream.com/${ID}`,
-    "https://iframe.cloudflarestream.com/", "https://iframe.cloudflarestream.com/short", `https://customer-x.cloudflarestream.com/${ID}/downloads/default.mp4`, `ftp://iframe.cloudflarestream.com/${ID}`,
-  ]) assert.equal(localAddress(other, root), undefined, other);
+    "about:blank",
+    "",
+    "/x/iframe",
+    `https://example.com/${ID}/iframe`,
+    `https://cloudflarestream.com.example/${ID}/iframe`,
+    `https://evilcloudflarestream.com/${ID}`,
+    `https://live.cloudflarestream.com/${ID}`,
+    "https://iframe.cloudflarestream.com/",
+    "https://iframe.cloudflarestream.com/short",
+    `https://customer-x.cloudflarestream.com/${ID}/downloads/default.mp4`,
+    `ftp://iframe.cloudflarestream.com/${ID}`,
+  ])
+    assert.equal(localAddress(other, root), undefined, other);
   fc.assert(fc.property(fc.string(), (text) => (localAddress(text, root) ?? root).startsWith(root)));
 });
 
@@ -70,8 +195,24 @@ test("captions are chosen by the exact tag, or by the language alone", () => {
 });
 
 test("figures of an upload are short words", () => {
-  assert.deepEqual([0, 900, 1024, 1_500_000, 123_456_789, 30 * 1024 ** 3, 5e15].map(sizeText), ["0 bytes", "900 bytes", "1 KB", "1.4 MB", "118 MB", "30 GB", "4547 TB"]);
-  assert.deepEqual([0, 12, 61, 100, 3600, 3660, 7199].map(timeText), ["a few seconds", "10 s", "60 s", "2 min", "1 h", "1 h 1 min", "2 h"]);
+  assert.deepEqual([0, 900, 1024, 1_500_000, 123_456_789, 30 * 1024 ** 3, 5e15].map(sizeText), [
+    "0 bytes",
+    "900 bytes",
+    "1 KB",
+    "1.4 MB",
+    "118 MB",
+    "30 GB",
+    "4547 TB",
+  ]);
+  assert.deepEqual([0, 12, 61, 100, 3600, 3660, 7199].map(timeText), [
+    "a few seconds",
+    "10 s",
+    "60 s",
+    "2 min",
+    "1 h",
+    "1 h 1 min",
+    "2 h",
+  ]);
 });
 
 test("the pace is that of the last seconds, and not told before it is known", () => {

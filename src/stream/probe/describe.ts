@@ -63,18 +63,32 @@ export type RunOptions = Pick<MediaRun, "signal" | "urgency">;
 /** Asks ffprobe, before all others: it takes a moment, and somebody waits to see the video. Throws ProbeRefused for what it does not take for a video or a sound. */
 export async function describeFile(tools: MediaTools, path: string, options: RunOptions): Promise<FileDescription> {
   const { output } = await tools
-    .ffprobe({ args: ["-show_entries", ENTRIES, "-of", "json", "-i", path], reads: [path], wallMs: 60_000, cpuSeconds: 60, outputBytes: 4 << 20, ...options, urgency: "urgent" })
+    .ffprobe({
+      args: ["-show_entries", ENTRIES, "-of", "json", "-i", path],
+      reads: [path],
+      wallMs: 60_000,
+      cpuSeconds: 60,
+      outputBytes: 4 << 20,
+      ...options,
+      urgency: "urgent",
+    })
     .catch((err: unknown) => {
       throw isTheFile(err) ? refusalOf(err) : err;
     });
   const { format, streams = [] } = JSON.parse(output.toString("utf8")) as Printed;
   if (format?.format_name === undefined) throw nonVideo();
-  return { format: format.format_name.split(",")[0]!, start: number(format.start_time) ?? 0, duration: number(format.duration), streams: streams.map(readStream) };
+  return {
+    format: format.format_name.split(",")[0]!,
+    start: number(format.start_time) ?? 0,
+    duration: number(format.duration),
+    streams: streams.map(readStream),
+  };
 }
 
 function refusalOf(err: MediaRunError): Error {
   const options = { cause: err };
-  if (/moov atom not found/.test(err.stderr)) return malformed("It has no index (moov): it was cut off, or its recording never ended in order.", options);
+  if (/moov atom not found/.test(err.stderr))
+    return malformed("It has no index (moov): it was cut off, or its recording never ended in order.", options);
   // "Too many" comes of -max_streams; libavformat has no word of its own for the rest.
   if (/Number of streams exceeds|max_streams/i.test(err.stderr)) return malformed("It has too many tracks.", options);
   if (err.reason !== "failed") return malformed("It cannot be read within reasonable bounds.", options);
@@ -106,7 +120,13 @@ interface PrintedStream {
   nb_frames?: string;
   channels?: number;
   sample_rate?: string;
-  disposition?: { default?: number; forced?: number; attached_pic?: number; timed_thumbnails?: number; still_image?: number };
+  disposition?: {
+    default?: number;
+    forced?: number;
+    attached_pic?: number;
+    timed_thumbnails?: number;
+    still_image?: number;
+  };
   tags?: { rotate?: string; language?: string; title?: string };
   side_data_list?: { rotation?: number | string }[];
 }
@@ -134,7 +154,9 @@ function readStream(printed: PrintedStream): StreamDescription {
     rotation: readRotation(printed),
     fieldOrder: printed.field_order,
     transfer: printed.color_transfer,
-    rates: [printed.r_frame_rate, printed.avg_frame_rate].flatMap((rate) => ratio(rate, "/") ?? []).filter((rate) => rate > 0),
+    rates: [printed.r_frame_rate, printed.avg_frame_rate]
+      .flatMap((rate) => ratio(rate, "/") ?? [])
+      .filter((rate) => rate > 0),
     frames: number(printed.nb_frames),
     channels: printed.channels ?? 0,
     sampleRate: number(printed.sample_rate) ?? 0,
@@ -156,7 +178,7 @@ function readRotation({ side_data_list: side = [], tags }: PrintedStream): Strea
   const counter = side.map(({ rotation }) => number(rotation)).find((angle) => angle !== undefined);
   const clockwise = counter === undefined ? (number(tags?.rotate) ?? 0) : -counter;
   const turns = Math.round(clockwise / 90);
-  return Math.abs(clockwise - turns * 90) > 1 ? 0 : ((((turns % 4) + 4) % 4) * 90) as StreamDescription["rotation"];
+  return Math.abs(clockwise - turns * 90) > 1 ? 0 : (((((turns % 4) + 4) % 4) * 90) as StreamDescription["rotation"]);
 }
 
 /** 0:1 is "unknown"; what nobody's pixels look like is a mistake of the file. */

@@ -12,14 +12,23 @@ export interface Geometry {
 const SQUARE = 0.005;
 
 /** Pixels are made square by width, as ffmpeg's filters and the players do; a picture that lies on its side is turned. */
-export function geometryOf({ width, height, pixelAspect, rotation, fieldOrder, transfer }: StreamDescription): Geometry {
+export function geometryOf({
+  width,
+  height,
+  pixelAspect,
+  rotation,
+  fieldOrder,
+  transfer,
+}: StreamDescription): Geometry {
   const squarePixels = Math.abs(pixelAspect - 1) < SQUARE;
   const shown = { width: squarePixels ? width : Math.max(1, Math.round(width * pixelAspect)), height };
   const turned = rotation === 90 || rotation === 270 ? { width: shown.height, height: shown.width } : shown;
   return { ...turned, squarePixels, interlaced: isInterlaced({ fieldOrder }), ...hdrOf(transfer) };
 }
 
-export const isInterlaced = ({ fieldOrder }: Pick<StreamDescription, "fieldOrder">): boolean => ["tt", "bb", "tb", "bt"].includes(fieldOrder ?? "");
+export const isInterlaced = ({ fieldOrder }: Pick<StreamDescription, "fieldOrder">): boolean =>
+  ["tt", "bb", "tb", "bt"].includes(fieldOrder ?? "");
 
 /** ITU-T H.273, transfer characteristics 16 and 18. */
-const hdrOf = (transfer: string | undefined): Pick<Geometry, "hdr"> => (transfer === "smpte2084" ? { hdr: "pq" } : transfer === "arib-std-b67" ? { hdr: "hlg" } : {});
+const hdrOf = (transfer: string | undefined): Pick<Geometry, "hdr"> =>
+  transfer === "smpte2084" ? { hdr: "pq" } : transfer === "arib-std-b67" ? { hdr: "hlg" } : {};

@@ -7,13 +7,26 @@ const AUDIO_GRID: Fraction = { num: 25, den: 1 };
 
 /** The rates that players and screens are made for, slowest first. */
 const STANDARD: readonly Fraction[] = [
-  { num: 24_000, den: 1001 }, { num: 24, den: 1 }, { num: 25, den: 1 }, { num: 30_000, den: 1001 },
-  { num: 30, den: 1 }, { num: 50, den: 1 }, { num: 60_000, den: 1001 }, { num: 60, den: 1 },
+  { num: 24_000, den: 1001 },
+  { num: 24, den: 1 },
+  { num: 25, den: 1 },
+  { num: 30_000, den: 1001 },
+  { num: 30, den: 1 },
+  { num: 50, den: 1 },
+  { num: 60_000, den: 1001 },
+  { num: 60, den: 1 },
 ];
 /** Low rates that renditions preserve: whole frames per second with their NTSC variants, halves and quarters. */
 const SLOW: readonly Fraction[] = Array.from({ length: 23 }, (_, i) => i + 1).flatMap((rate) => [
-  { num: rate, den: 1 }, ...(rate > 1 ? [{ num: rate * 1000, den: 1001 }] : []),
-  ...(rate < 16 ? [{ num: 4 * rate + 1, den: 4 }, { num: 2 * rate + 1, den: 2 }, { num: 4 * rate + 3, den: 4 }] : []),
+  { num: rate, den: 1 },
+  ...(rate > 1 ? [{ num: rate * 1000, den: 1001 }] : []),
+  ...(rate < 16
+    ? [
+        { num: 4 * rate + 1, den: 4 },
+        { num: 2 * rate + 1, den: 2 },
+        { num: 4 * rate + 3, den: 4 },
+      ]
+    : []),
 ]);
 const OWN = [...SLOW, ...STANDARD];
 /** 29.97 and 30 are 0.001 apart. */
@@ -34,7 +47,12 @@ export function outputRate({ rate, average, brisk, uncertainty }: Cadence, told:
   const own = ownNear(exact, exact === rate ? uncertainty : 0);
   if (own !== undefined) return own;
   for (let times = 2; times <= MOST_TIMES; times++) {
-    const fit = rate < valueOf(STANDARD[0]!) ? ownNear(exact * times, uncertainty) : rate > valueOf(STANDARD.at(-1)!) ? standardNear(exact / times, uncertainty) : undefined;
+    const fit =
+      rate < valueOf(STANDARD[0]!)
+        ? ownNear(exact * times, uncertainty)
+        : rate > valueOf(STANDARD.at(-1)!)
+          ? standardNear(exact / times, uncertainty)
+          : undefined;
     if (fit !== undefined && (rate > UNHURRIED ? valueOf(fit) >= SMOOTH : valueOf(fit) <= UNHURRIED)) return fit;
   }
   return nextUp(rate);
@@ -52,14 +70,16 @@ function near(rates: readonly Fraction[], rate: number, uncertainty: number): Fr
   return alike(valueOf(nearest), rate, Math.min(uncertainty, 0.01)) ? nearest : undefined;
 }
 
-const nextUp = (rate: number): Fraction => STANDARD.find((standard) => valueOf(standard) >= rate * (1 - ALIKE)) ?? STANDARD.at(-1)!;
+const nextUp = (rate: number): Fraction =>
+  STANDARD.find((standard) => valueOf(standard) >= rate * (1 - ALIKE)) ?? STANDARD.at(-1)!;
 
 /** `seconds`: until the last picture is over. */
 export function videoGrid(fps: Fraction, seconds: number): SegmentGrid {
   return gridOf(fps, Math.max(1, Math.round((seconds * fps.num) / fps.den)));
 }
 
-export const audioGrid = (seconds: number): SegmentGrid => gridOf(AUDIO_GRID, Math.max(1, Math.ceil(seconds * 25 - 1e-6)));
+export const audioGrid = (seconds: number): SegmentGrid =>
+  gridOf(AUDIO_GRID, Math.max(1, Math.ceil(seconds * 25 - 1e-6)));
 
 function gridOf(fps: Fraction, frames: number): SegmentGrid {
   const framesPerSegment = Math.round(SEGMENT_SECONDS * valueOf(fps));

@@ -1,4 +1,12 @@
-import { locateMovie, type Movie, Mp4Error, placementOf, readMovie, type Track, walkSamples } from "../../protocol/mp4/index.ts";
+import {
+  locateMovie,
+  type Movie,
+  Mp4Error,
+  placementOf,
+  readMovie,
+  type Track,
+  walkSamples,
+} from "../../protocol/mp4/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
 import type { FileDescription, StreamDescription } from "./describe.ts";
 import { malformed } from "./refused.ts";
@@ -16,9 +24,17 @@ export interface Scan {
  * The packets as the index of an mp4 file lists them, without reading them; those that lie beyond the end of the file, which was cut off, are not there.
  * Undefined where the index is not the whole truth: fragments, edits that repeat or reorder, tables that contradict themselves.
  */
-export async function scanIndex(source: ObjectHandle, description: FileDescription, { video, audio }: ChosenTracks): Promise<Scan | undefined> {
+export async function scanIndex(
+  source: ObjectHandle,
+  description: FileDescription,
+  { video, audio }: ChosenTracks,
+): Promise<Scan | undefined> {
   try {
-    const { movie: bytes, fragmented } = await locateMovie((start, length) => read(source, start, length), source.size, { mayBeCutOff: true });
+    const { movie: bytes, fragmented } = await locateMovie(
+      (start, length) => read(source, start, length),
+      source.size,
+      { mayBeCutOff: true },
+    );
     const movie = readMovie(bytes);
     const tracks = [video, audio].map((stream) => stream && findTrack(movie, stream));
     if (tracks.some((track) => track?.descriptions.some(isEncrypted) === true)) throw malformed("It is encrypted.");
@@ -26,7 +42,11 @@ export async function scanIndex(source: ObjectHandle, description: FileDescripti
     const scans = tracks.map((track) => track && scanTrack(track, movie, source.size, description.start));
     if ([video, audio].some((stream, i) => stream !== undefined && scans[i] === undefined)) return undefined;
     const [pictures, sound] = scans;
-    return { ...(pictures?.scan && { video: pictures.scan }), ...(sound?.scan && { audio: sound.scan }), indexed: scans.every((one) => one?.whole !== false) };
+    return {
+      ...(pictures?.scan && { video: pictures.scan }),
+      ...(sound?.scan && { audio: sound.scan }),
+      indexed: scans.every((one) => one?.whole !== false),
+    };
   } catch (err) {
     // ffprobe reads more than we do: what is wrong with the file, if anything, is for it to say.
     if (err instanceof Mp4Error) return undefined;
@@ -37,7 +57,8 @@ export async function scanIndex(source: ObjectHandle, description: FileDescripti
 async function read(source: ObjectHandle, start: number, length: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   if (length <= 0 || start >= source.size) return Buffer.alloc(0);
-  for await (const piece of source.read({ start, end: Math.min(start + length, source.size) - 1 })) pieces.push(piece as Buffer);
+  for await (const piece of source.read({ start, end: Math.min(start + length, source.size) - 1 }))
+    pieces.push(piece as Buffer);
   return Buffer.concat(pieces);
 }
 
@@ -46,7 +67,12 @@ const isEncrypted = (description: Buffer) => ["encv", "enca"].includes(descripti
 
 const findTrack = ({ tracks }: Movie, { id }: StreamDescription) => tracks.find((track) => track.id === id);
 
-function scanTrack(track: Track, movie: Movie, size: number, zero: number): { scan: TrackScan | undefined; whole: boolean } | undefined {
+function scanTrack(
+  track: Track,
+  movie: Movie,
+  size: number,
+  zero: number,
+): { scan: TrackScan | undefined; whole: boolean } | undefined {
   const placement = placementOf(track, movie);
   if (placement === undefined || !track.selfContained || track.descriptions.length !== 1) return undefined;
   const walk = walkSamples(track.samples());
@@ -58,7 +84,13 @@ function scanTrack(track: Track, movie: Movie, size: number, zero: number): { sc
     const shown = walk.time + walk.shift - placement.offset;
     // Outside the edit: decoded perhaps, but not shown.
     if (!whole || shown + walk.duration <= 0 || shown >= placement.end) continue;
-    scanner.add({ shown: Math.max(0, shown), decoded: walk.time, duration: Math.min(shown + walk.duration, placement.end) - Math.max(0, shown), octets: walk.size, key: walk.sync });
+    scanner.add({
+      shown: Math.max(0, shown),
+      decoded: walk.time,
+      duration: Math.min(shown + walk.duration, placement.end) - Math.max(0, shown),
+      octets: walk.size,
+      key: walk.sync,
+    });
     // Whoever reads the file in order stops at the first that is missing.
   } while (whole && walk.next());
   return { scan: scanner.result(1 / track.timescale, zero), whole };

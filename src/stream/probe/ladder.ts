@@ -4,7 +4,15 @@ import type { VideoRendition } from "../model.ts";
 
 /** Caps of H.264 at up to 30 frames a second, by the short side: [pixels, bits per second]. */
 const CAPS: readonly (readonly [short: number, bitrate: number])[] = [
-  [144, 200_000], [240, 400_000], [360, 800_000], [480, 1_400_000], [720, 2_800_000], [1080, 5_000_000], [1440, 9_000_000], [2160, 16_000_000], [4320, 40_000_000],
+  [144, 200_000],
+  [240, 400_000],
+  [360, 800_000],
+  [480, 1_400_000],
+  [720, 2_800_000],
+  [1080, 5_000_000],
+  [1440, 9_000_000],
+  [2160, 16_000_000],
+  [4320, 40_000_000],
 ];
 /** What the others need for the same picture. */
 const SAVING = { h264: 1, hevc: 0.7, av1: 0.6 };
@@ -24,9 +32,18 @@ export interface LadderSource {
 }
 
 /** The renditions of a source, the lowest first: those that are wanted and not larger than it, and one of its own size between two of them. */
-export function createLadder(source: LadderSource, { ladder, codecs }: Pick<Settings["stream"], "ladder" | "codecs">): VideoRendition[] {
-  return rungs(source, ladder.map((name) => Number.parseInt(name, 10))).flatMap((short) =>
-    [...new Set(codecs)].toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)).map((codec) => rendition(source, short, codec)));
+export function createLadder(
+  source: LadderSource,
+  { ladder, codecs }: Pick<Settings["stream"], "ladder" | "codecs">,
+): VideoRendition[] {
+  return rungs(
+    source,
+    ladder.map((name) => Number.parseInt(name, 10)),
+  ).flatMap((short) =>
+    [...new Set(codecs)]
+      .toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b))
+      .map((codec) => rendition(source, short, codec)),
+  );
 }
 
 const ORDER = ["h264", "hevc", "av1"];
@@ -43,16 +60,31 @@ function rungs({ width, height }: LadderSource, wanted: readonly number[]): numb
   return fitting;
 }
 
-function rendition({ width, height, fps }: LadderSource, short: number, codec: VideoRendition["codec"]): VideoRendition {
-  const scale = Math.min(1, short / Math.min(width, height), Math.max(LONGEST_SIDE, short * 4) / Math.max(width, height));
+function rendition(
+  { width, height, fps }: LadderSource,
+  short: number,
+  codec: VideoRendition["codec"],
+): VideoRendition {
+  const scale = Math.min(
+    1,
+    short / Math.min(width, height),
+    Math.max(LONGEST_SIDE, short * 4) / Math.max(width, height),
+  );
   // The short side is what was asked for; the other is what goes with it, but never beyond the source.
-  const side = (pixels: number, isShort: boolean) => (isShort && scale * Math.min(width, height) >= short - 1 ? even(short) : Math.min(evenNear(pixels * scale), even(pixels)));
+  const side = (pixels: number, isShort: boolean) =>
+    isShort && scale * Math.min(width, height) >= short - 1
+      ? even(short)
+      : Math.min(evenNear(pixels * scale), even(pixels));
   const portrait = width < height;
   const halved = fps > UNHALVED && short < 720;
-  const bitrate = Math.round((capOf(short) * SAVING[codec] * (fps > UNHALVED && !halved ? FAST_SURCHARGE : 1)) / 1000) * 1000;
+  const bitrate =
+    Math.round((capOf(short) * SAVING[codec] * (fps > UNHALVED && !halved ? FAST_SURCHARGE : 1)) / 1000) * 1000;
   const size = { width: side(width, portrait), height: side(height, !portrait) };
   return {
-    name: codec === "h264" ? `${short}p` : `${short}p-${codec}`, codec, ...size, bitrate,
+    name: codec === "h264" ? `${short}p` : `${short}p-${codec}`,
+    codec,
+    ...size,
+    bitrate,
     level: lowestLevel({ codec, ...size, bitrate, rate: halved ? fps / 2 : fps }),
     ...(halved && { halved }),
   };

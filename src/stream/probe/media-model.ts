@@ -1,5 +1,13 @@
 import type { Settings } from "../../kernel/settings.ts";
-import type { AudioTrack, BurnedWatermark, EmbeddedAudio, EmbeddedText, Fraction, MediaModel, VideoTrack } from "../model.ts";
+import type {
+  AudioTrack,
+  BurnedWatermark,
+  EmbeddedAudio,
+  EmbeddedText,
+  Fraction,
+  MediaModel,
+  VideoTrack,
+} from "../model.ts";
 import type { FileDescription } from "./describe.ts";
 import { geometryOf } from "./geometry.ts";
 import { audioGrid, outputRate, videoGrid } from "./grid.ts";
@@ -31,7 +39,10 @@ const SOUND_GOES_ON = 0.25;
 const A_LITTLE = 0.25;
 
 /** Throws ProbeRefused for what is too short or too long, or has nothing in it. */
-export function modelOf({ key, originalKey, size, description, tracks, scan, clip, watermark }: Probed, settings: ModelSettings): MediaModel {
+export function modelOf(
+  { key, originalKey, size, description, tracks, scan, clip, watermark }: Probed,
+  settings: ModelSettings,
+): MediaModel {
   const pictures = tracks.video && scan.video;
   const sound = tracks.audio && scan.audio;
   if (tracks.video !== undefined && pictures === undefined) throw malformed("It has no pictures, though it says so.");
@@ -44,17 +55,28 @@ export function modelOf({ key, originalKey, size, description, tracks, scan, cli
   const segments = fps === undefined ? audioGrid(duration) : videoGrid(fps, duration);
   const bitrate = pictures === undefined ? 0 : bitrateOf(pictures);
   const question: PassthroughQuestion = {
-    description, tracks: { ...(pictures && { video: tracks.video! }), ...(sound && { audio: tracks.audio! }) }, scan, bitrate,
-    fps: fps === undefined ? 0 : fps.num / fps.den, changed: start !== 0 || clip !== undefined || watermark !== undefined, ...(geometry && { geometry }),
+    description,
+    tracks: { ...(pictures && { video: tracks.video! }), ...(sound && { audio: tracks.audio! }) },
+    scan,
+    bitrate,
+    fps: fps === undefined ? 0 : fps.num / fps.den,
+    changed: start !== 0 || clip !== undefined || watermark !== undefined,
+    ...(geometry && { geometry }),
   };
   const video = pictures && videoTrack(question, pictures, videoPassesThrough(question, settings));
   const audio = sound && audioTrack(tracks.audio!, audioPassesThrough(question, settings));
   return {
-    version: 1, duration,
+    version: 1,
+    duration,
     source: { key, ...(originalKey !== key && { originalKey }), format: description.format, start, size },
-    ...(video && { video }), ...(audio && { audio }), ...embeddedIn(tracks),
+    ...(video && { video }),
+    ...(audio && { audio }),
+    ...embeddedIn(tracks),
     segments,
-    ladder: video === undefined ? [] : createLadder({ width: video.width, height: video.height, fps: question.fps }, settings),
+    ladder:
+      video === undefined
+        ? []
+        : createLadder({ width: video.width, height: video.height, fps: question.fps }, settings),
     ...(watermark !== undefined && video !== undefined && { watermark }),
     editLists: true,
   };
@@ -72,37 +94,74 @@ function beginningOf(pictures: TrackScan | undefined, fps: Fraction | undefined)
   return pictures.start * fps.num >= fps.den / 2 && pictures.start <= A_LITTLE ? round(pictures.start) : 0;
 }
 
-function partOf(beginning: number, end: number, clip: { start: number; end: number } | undefined): { start: number; duration: number } {
+function partOf(
+  beginning: number,
+  end: number,
+  clip: { start: number; end: number } | undefined,
+): { start: number; duration: number } {
   const start = Math.max(beginning, clip?.start ?? 0);
   return { start, duration: round(Math.min(clip?.end ?? Infinity, end) - start) };
 }
 
 function checkLength(duration: number, { max_duration_seconds: longest }: ModelSettings): void {
-  if (!(duration >= SHORTEST - 1e-6)) throw new ProbeRefused("ERR_DURATION_TOO_SHORT", `The video is ${Math.max(0, duration).toFixed(3)} seconds long, at least ${SHORTEST} are needed.`);
-  if (duration > longest) throw new ProbeRefused("ERR_DURATION_EXCEED_CONSTRAINT", `The video is ${Math.ceil(duration)} seconds long, at most ${longest} are allowed.`);
+  if (!(duration >= SHORTEST - 1e-6))
+    throw new ProbeRefused(
+      "ERR_DURATION_TOO_SHORT",
+      `The video is ${Math.max(0, duration).toFixed(3)} seconds long, at least ${SHORTEST} are needed.`,
+    );
+  if (duration > longest)
+    throw new ProbeRefused(
+      "ERR_DURATION_EXCEED_CONSTRAINT",
+      `The video is ${Math.ceil(duration)} seconds long, at most ${longest} are allowed.`,
+    );
 }
 
 const bitrateOf = ({ octets, start, end }: TrackScan) => Math.round((octets * 8) / Math.max(end - start, SHORTEST));
 
-function videoTrack({ tracks: { video }, bitrate, geometry }: PassthroughQuestion, { keyframeInterval }: TrackScan, passthrough: boolean): VideoTrack {
+function videoTrack(
+  { tracks: { video }, bitrate, geometry }: PassthroughQuestion,
+  { keyframeInterval }: TrackScan,
+  passthrough: boolean,
+): VideoTrack {
   const { index: stream, codec, profile, pixelFormat, rotation } = video!;
   const { width, height, interlaced, hdr } = geometry!;
   return {
-    stream, codec: codec!, ...(profile !== undefined && { profile }), pixelFormat: pixelFormat!, width, height, rotation, interlaced, ...(hdr && { hdr }),
-    bitrate, keyframeInterval: round(keyframeInterval), passthrough,
+    stream,
+    codec: codec!,
+    ...(profile !== undefined && { profile }),
+    pixelFormat: pixelFormat!,
+    width,
+    height,
+    rotation,
+    interlaced,
+    ...(hdr && { hdr }),
+    bitrate,
+    keyframeInterval: round(keyframeInterval),
+    passthrough,
   };
 }
 
-function audioTrack({ index: stream, codec, channels, sampleRate, language }: NonNullable<ChosenTracks["audio"]>, passthrough: boolean): AudioTrack {
+function audioTrack(
+  { index: stream, codec, channels, sampleRate, language }: NonNullable<ChosenTracks["audio"]>,
+  passthrough: boolean,
+): AudioTrack {
   return { stream, codec: codec!, channels, sampleRate, passthrough, ...(language !== undefined && { language }) };
 }
 
 /** Embedded tracks that are added to the video as audio tracks and captions. */
 function embeddedIn({ moreAudio = [], subtitles = [] }: ChosenTracks): Pick<MediaModel, "moreAudio" | "subtitles"> {
-  const more = moreAudio.map(({ index: stream, codec, channels, sampleRate, language, title }): EmbeddedAudio => ({ stream, codec: codec!, channels, sampleRate, ...(language !== undefined && { language }), ...(title !== undefined && { title }) }));
+  const more = moreAudio.map(({ index: stream, codec, channels, sampleRate, language, title }): EmbeddedAudio => ({
+    stream,
+    codec: codec!,
+    channels,
+    sampleRate,
+    ...(language !== undefined && { language }),
+    ...(title !== undefined && { title }),
+  }));
   // A video has one captions file per language.
   const texts = new Map<string, EmbeddedText>();
-  for (const { index: stream, language = "und", title } of subtitles) if (!texts.has(language)) texts.set(language, { stream, language, ...(title !== undefined && { title }) });
+  for (const { index: stream, language = "und", title } of subtitles)
+    if (!texts.has(language)) texts.set(language, { stream, language, ...(title !== undefined && { title }) });
   return { ...(more.length > 0 && { moreAudio: more }), ...(texts.size > 0 && { subtitles: [...texts.values()] }) };
 }
 

@@ -16,8 +16,36 @@ const isRecording = ({ format, duration }: FileDescription) => format === "matro
 
 const MP4_VIDEO = new Set(["h264", "hevc", "av1", "vp9", "mpeg4", "mpeg2video", "mpeg1video"]);
 const MP4_AUDIO = new Set(["aac", "mp3", "ac3", "eac3", "opus", "flac", "alac"]);
-const MATROSKA_VIDEO = new Set(["vp8", "theora", "mjpeg", "ffv1", "prores", "dvvideo", "huffyuv", "wmv1", "wmv2", "wmv3", "vc1", "flv1", "msmpeg4v3", "msmpeg4v2"]);
-const MATROSKA_AUDIO = new Set(["vorbis", "mp2", "pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s32le", "pcm_f32le", "pcm_u8", "dts", "truehd", "wmav2", "wmav1"]);
+const MATROSKA_VIDEO = new Set([
+  "vp8",
+  "theora",
+  "mjpeg",
+  "ffv1",
+  "prores",
+  "dvvideo",
+  "huffyuv",
+  "wmv1",
+  "wmv2",
+  "wmv3",
+  "vc1",
+  "flv1",
+  "msmpeg4v3",
+  "msmpeg4v2",
+]);
+const MATROSKA_AUDIO = new Set([
+  "vorbis",
+  "mp2",
+  "pcm_s16le",
+  "pcm_s16be",
+  "pcm_s24le",
+  "pcm_s32le",
+  "pcm_f32le",
+  "pcm_u8",
+  "dts",
+  "truehd",
+  "wmav2",
+  "wmav1",
+]);
 
 export interface MezzanineParts {
   tools: MediaTools;
@@ -31,7 +59,8 @@ const OCTETS_PER_MS = 10_000;
 const LONGEST_ENCODE_MS = 6 * 3_600_000;
 const TOO_BIG = 1.5;
 
-export const needsMezzanine = (description: FileDescription): boolean => WITHOUT_INDEX.has(description.format) || isRecording(description);
+export const needsMezzanine = (description: FileDescription): boolean =>
+  WITHOUT_INDEX.has(description.format) || isRecording(description);
 
 export type MezzanineMode = "copy" | "encode";
 
@@ -39,15 +68,42 @@ export type MezzanineMode = "copy" | "encode";
  * The same pictures and sounds with an index: copied where there is a container for them, encoded at a quality that is not seen to suffer where not (or
  * where `mode` says so). Resolves with the key of the object, `stream/<uid>/mezzanine.<container>`. Throws ProbeRefused.
  */
-export async function makeMezzanine({ tools, objects, folder }: MezzanineParts, uid: string, path: string, size: number, tracks: ChosenTracks, options: RunOptions, mode: MezzanineMode = "copy"): Promise<string> {
+export async function makeMezzanine(
+  { tools, objects, folder }: MezzanineParts,
+  uid: string,
+  path: string,
+  size: number,
+  tracks: ChosenTracks,
+  options: RunOptions,
+  mode: MezzanineMode = "copy",
+): Promise<string> {
   const { path: work, remove } = await createScratch(folder).make("mezzanine");
   try {
     for (const plan of plansFor(tracks, mode)) {
       const file = join(work, `out.${plan.extension}`);
       try {
         await tools.ffmpeg({
-          args: ["-fflags", "+genpts", "-i", path, ...plan.output, "-map_metadata", "-1", "-map_chapters", "-1", "-max_interleave_delta", "0", "-y", file], reads: [path], writes: work,
-          wallMs: plan.encodes ? LONGEST_ENCODE_MS : 60_000 + size / OCTETS_PER_MS, cpuSeconds: LONGEST_ENCODE_MS / 1000, fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))), ...options,
+          args: [
+            "-fflags",
+            "+genpts",
+            "-i",
+            path,
+            ...plan.output,
+            "-map_metadata",
+            "-1",
+            "-map_chapters",
+            "-1",
+            "-max_interleave_delta",
+            "0",
+            "-y",
+            file,
+          ],
+          reads: [path],
+          writes: work,
+          wallMs: plan.encodes ? LONGEST_ENCODE_MS : 60_000 + size / OCTETS_PER_MS,
+          cpuSeconds: LONGEST_ENCODE_MS / 1000,
+          fileBytes: Math.ceil(Math.max(1 << 26, size * (plan.encodes ? 40 : TOO_BIG))),
+          ...options,
           // It may take hours, and others wait only for moments.
           ...(plan.encodes && { urgency: "background" }),
         });
@@ -75,17 +131,33 @@ interface Plan {
 }
 
 function plansFor({ video, audio, moreAudio = [] }: ChosenTracks, mode: MezzanineMode): Plan[] {
-  const maps = [video, audio, ...moreAudio].filter((stream) => stream !== undefined).flatMap(({ index }) => ["-map", `0:${index}`]);
-  const encoded: Plan = { extension: "mp4", output: [...maps, ...encodeVideo(video), ...(audio ? ["-c:a", "aac", "-b:a", "256k"] : [])], encodes: true, last: true };
+  const maps = [video, audio, ...moreAudio]
+    .filter((stream) => stream !== undefined)
+    .flatMap(({ index }) => ["-map", `0:${index}`]);
+  const encoded: Plan = {
+    extension: "mp4",
+    output: [...maps, ...encodeVideo(video), ...(audio ? ["-c:a", "aac", "-b:a", "256k"] : [])],
+    encodes: true,
+    last: true,
+  };
   if (mode === "encode") return [encoded];
-  const fits = (stream: StreamDescription | undefined, ...containers: ReadonlySet<string>[]) => stream === undefined || containers.some((codecs) => codecs.has(stream.codec!));
+  const fits = (stream: StreamDescription | undefined, ...containers: ReadonlySet<string>[]) =>
+    stream === undefined || containers.some((codecs) => codecs.has(stream.codec!));
   const inMp4 = fits(video, MP4_VIDEO) && [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO));
   const inMatroska = fits(video, MP4_VIDEO, MATROSKA_VIDEO);
   if (!inMp4 && !inMatroska) return [encoded];
-  const sound = inMp4 || [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO, MATROSKA_AUDIO)) ? ["-c:a", "copy"] : ["-c:a", "aac", "-b:a", "256k"];
+  const sound =
+    inMp4 || [audio, ...moreAudio].every((one) => fits(one, MP4_AUDIO, MATROSKA_AUDIO))
+      ? ["-c:a", "copy"]
+      : ["-c:a", "aac", "-b:a", "256k"];
   // Xvid in AVI packs two frames into one packet and leaves the next one empty.
   const unpacked = video?.codec === "mpeg4" ? ["-bsf:v", "mpeg4_unpack_bframes"] : [];
-  const copied: Plan = { extension: inMp4 ? "mp4" : "mkv", output: [...maps, "-c:v", "copy", ...unpacked, ...sound, "-avoid_negative_ts", "make_zero"], encodes: false, last: false };
+  const copied: Plan = {
+    extension: inMp4 ? "mp4" : "mkv",
+    output: [...maps, "-c:v", "copy", ...unpacked, ...sound, "-avoid_negative_ts", "make_zero"],
+    encodes: false,
+    last: false,
+  };
   return [copied, encoded];
 }
 
@@ -94,5 +166,22 @@ function encodeVideo(video: StreamDescription | undefined): string[] {
   if (video === undefined) return [];
   const whole = isInterlaced(video) ? "bwdif=mode=send_frame:parity=auto:deint=interlaced," : "";
   const filter = `${whole}scale=ceil(iw/2)*2:ceil(ih/2)*2`;
-  return ["-c:v", "libx264", "-preset", "superfast", "-crf", "14", "-pix_fmt", "yuv420p", "-vf", filter, "-fps_mode", "passthrough", "-enc_time_base", "1/90000", "-force_key_frames", "expr:gte(t,n_forced*2)"];
+  return [
+    "-c:v",
+    "libx264",
+    "-preset",
+    "superfast",
+    "-crf",
+    "14",
+    "-pix_fmt",
+    "yuv420p",
+    "-vf",
+    filter,
+    "-fps_mode",
+    "passthrough",
+    "-enc_time_base",
+    "1/90000",
+    "-force_key_frames",
+    "expr:gte(t,n_forced*2)",
+  ];
 }

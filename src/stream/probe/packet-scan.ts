@@ -12,8 +12,17 @@ const LONGEST_LINE = 4096;
 const OCTETS_PER_MS = 20_000;
 
 /** Reads every packet of the file, once, and decodes none. Throws ProbeRefused where that cannot be done. */
-export async function scanPackets(tools: MediaTools, path: string, size: number, { start: zero }: FileDescription, { video, audio }: ChosenTracks, options: RunOptions): Promise<Scan> {
-  const scanners = new Map([video, audio].filter((stream) => stream !== undefined).map((stream) => [stream.index, createTrackScanner()]));
+export async function scanPackets(
+  tools: MediaTools,
+  path: string,
+  size: number,
+  { start: zero }: FileDescription,
+  { video, audio }: ChosenTracks,
+  options: RunOptions,
+): Promise<Scan> {
+  const scanners = new Map(
+    [video, audio].filter((stream) => stream !== undefined).map((stream) => [stream.index, createTrackScanner()]),
+  );
   let packets = 0;
   const lines = byLine((line) => {
     if (++packets > MOST_PACKETS) throw malformed("It has more packets than can be looked through.");
@@ -21,10 +30,12 @@ export async function scanPackets(tools: MediaTools, path: string, size: number,
   });
   const args = ["-show_entries", "packet=stream_index,pts,dts,duration,size,flags", "-of", "csv=p=0", "-i", path];
   const wallMs = 60_000 + size / OCTETS_PER_MS;
-  await tools.ffprobe({ args, reads: [path], wallMs, cpuSeconds: wallMs / 1000, onOutput: lines, ...options }).catch((err: unknown) => {
-    // What could be read before it broke off is what there is.
-    if (!isTheFile(err)) throw err;
-  });
+  await tools
+    .ffprobe({ args, reads: [path], wallMs, cpuSeconds: wallMs / 1000, onOutput: lines, ...options })
+    .catch((err: unknown) => {
+      // What could be read before it broke off is what there is.
+      if (!isTheFile(err)) throw err;
+    });
   const scanOf = (stream: ChosenTracks["video"]) => stream && scanners.get(stream.index)!.result(stream.tick, zero);
   const [videoScan, audioScan] = [scanOf(video), scanOf(audio)];
   return { ...(videoScan && { video: videoScan }), ...(audioScan && { audio: audioScan }), indexed: false };
@@ -40,7 +51,13 @@ function addLine(scanners: Scanners, line: string): void {
   if (scanner === undefined || flags[1] === "D") return;
   const [shown, decoded] = [Number(pts), Number(dts)];
   if (Number.isNaN(shown) && Number.isNaN(decoded)) return;
-  scanner.add({ shown: Number.isNaN(shown) ? decoded : shown, decoded: Number.isNaN(decoded) ? undefined : decoded, duration: Number(duration) || 0, octets: Number(size) || 0, key: flags[0] === "K" });
+  scanner.add({
+    shown: Number.isNaN(shown) ? decoded : shown,
+    decoded: Number.isNaN(decoded) ? undefined : decoded,
+    duration: Number(duration) || 0,
+    octets: Number(size) || 0,
+    key: flags[0] === "K",
+  });
 }
 
 function byLine(take: (line: string) => void): (chunk: Buffer) => void {

@@ -29,18 +29,52 @@ const HIGHEST_LEVEL = 52;
 const AT_ONCE = 0.05;
 
 /** Whether segments can be cut from the pictures of the source as they are, and every player plays them. */
-export function videoPassesThrough({ description, tracks: { video }, scan, geometry, bitrate, fps, changed }: PassthroughQuestion, { passthrough, ladder }: Pick<Settings["stream"], "passthrough" | "ladder">): boolean {
-  if (!passthrough || changed || description.format !== "mov" || !scan.indexed || video === undefined || scan.video === undefined || geometry === undefined) return false;
+export function videoPassesThrough(
+  { description, tracks: { video }, scan, geometry, bitrate, fps, changed }: PassthroughQuestion,
+  { passthrough, ladder }: Pick<Settings["stream"], "passthrough" | "ladder">,
+): boolean {
+  if (
+    !passthrough ||
+    changed ||
+    description.format !== "mov" ||
+    !scan.indexed ||
+    video === undefined ||
+    scan.video === undefined ||
+    geometry === undefined
+  )
+    return false;
   const short = Math.min(geometry.width, geometry.height);
-  return video.codec === "h264" && PLAYED_PROFILES.has(video.profile ?? "") && video.level <= HIGHEST_LEVEL && ["yuv420p", "yuvj420p"].includes(video.pixelFormat ?? "")
-    && !geometry.interlaced && video.rotation === 0 && geometry.squarePixels
-    && scan.video.beginsWithKey && scan.video.start < AT_ONCE && scan.video.keyframeInterval <= LONGEST_GOP
-    && (scan.video.cadence.rate ?? scan.video.cadence.average) <= fps * 1.01 && short <= Math.max(...ladder.map((name) => Number.parseInt(name, 10)))
-    && bitrate <= Math.max(FLOOR, capOf(short) * BURDEN * (fps > 30.01 ? 1.5 : 1));
+  return (
+    video.codec === "h264" &&
+    PLAYED_PROFILES.has(video.profile ?? "") &&
+    video.level <= HIGHEST_LEVEL &&
+    ["yuv420p", "yuvj420p"].includes(video.pixelFormat ?? "") &&
+    !geometry.interlaced &&
+    video.rotation === 0 &&
+    geometry.squarePixels &&
+    scan.video.beginsWithKey &&
+    scan.video.start < AT_ONCE &&
+    scan.video.keyframeInterval <= LONGEST_GOP &&
+    (scan.video.cadence.rate ?? scan.video.cadence.average) <= fps * 1.01 &&
+    short <= Math.max(...ladder.map((name) => Number.parseInt(name, 10))) &&
+    bitrate <= Math.max(FLOOR, capOf(short) * BURDEN * (fps > 30.01 ? 1.5 : 1))
+  );
 }
 
 /** The same of its sound: AAC-LC, at most stereo. */
-export function audioPassesThrough({ description, tracks: { audio }, scan, changed }: PassthroughQuestion, { passthrough }: Pick<Settings["stream"], "passthrough">): boolean {
-  return passthrough && !changed && description.format === "mov" && scan.indexed && scan.audio !== undefined
-    && audio?.codec === "aac" && audio.profile === "LC" && audio.channels <= 2 && scan.audio.start < AT_ONCE;
+export function audioPassesThrough(
+  { description, tracks: { audio }, scan, changed }: PassthroughQuestion,
+  { passthrough }: Pick<Settings["stream"], "passthrough">,
+): boolean {
+  return (
+    passthrough &&
+    !changed &&
+    description.format === "mov" &&
+    scan.indexed &&
+    scan.audio !== undefined &&
+    audio?.codec === "aac" &&
+    audio.profile === "LC" &&
+    audio.channels <= 2 &&
+    scan.audio.start < AT_ONCE
+  );
 }

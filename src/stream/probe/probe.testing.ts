@@ -33,7 +33,8 @@ export async function openProbe(t: TestContext, given: NonNullable<SettingsInput
     return probe.probe({ uid, sourceKey, watermark: null, ...video });
   }
   return {
-    tools, objects,
+    tools,
+    objects,
     probeFile: (path, video = {}) => probeBody(createReadStream(path), video),
     probeBytes: (bytes, video = {}) => probeBody(Buffer.from(bytes), video),
   };

@@ -53,18 +53,34 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
     const tracks = chooseTracks(description);
     // What gets a copy with an index is counted there.
     if (needsMezzanine(description)) return { key, size: source.size, description, tracks, scan: { indexed: false } };
-    const scan = (description.format === "mov" ? await scanIndex(source, description, tracks) : undefined) ?? (await scanPackets(tools, path, source.size, description, tracks, options));
+    const scan =
+      (description.format === "mov" ? await scanIndex(source, description, tracks) : undefined) ??
+      (await scanPackets(tools, path, source.size, description, tracks, options));
     return { key, size: source.size, description, tracks, scan };
   }
 
-  async function remade(video: ProbedVideo, looked: Looked, options: RunOptions, mode: "copy" | "encode"): Promise<Looked> {
+  async function remade(
+    video: ProbedVideo,
+    looked: Looked,
+    options: RunOptions,
+    mode: "copy" | "encode",
+  ): Promise<Looked> {
     const path = await objects.file(looked.key);
     if (path === undefined) throw new Fault(`the object ${looked.key} has gone while it was probed`);
-    const key = await makeMezzanine({ tools, objects, folder }, video.uid, path, looked.size, looked.tracks, options, mode);
+    const key = await makeMezzanine(
+      { tools, objects, folder },
+      video.uid,
+      path,
+      looked.size,
+      looked.tracks,
+      options,
+      mode,
+    );
     const again = await look(key, options);
     // The copy has the same audio tracks in the same order, but without tags.
     const tagged = [looked.tracks.audio, ...(looked.tracks.moreAudio ?? [])];
-    for (const [n, track] of [again.tracks.audio, ...(again.tracks.moreAudio ?? [])].entries()) if (track !== undefined) Object.assign(track, { language: tagged[n]?.language, title: tagged[n]?.title });
+    for (const [n, track] of [again.tracks.audio, ...(again.tracks.moreAudio ?? [])].entries())
+      if (track !== undefined) Object.assign(track, { language: tagged[n]?.language, title: tagged[n]?.title });
     return again;
   }
 
@@ -79,7 +95,8 @@ export function createProbe({ tools, objects, settings, folder, watermark = ownW
       const known = { originalKey: video.sourceKey, clip: video.clip, watermark: await watermark(video) };
       // What is too long is refused before all of it would be encoded.
       const model = modelOf({ ...looked, ...known }, settings);
-      if (scan.video === undefined || scan.video.keyframeInterval <= FAR_KEYFRAME_S || scan.video.end <= SHORT_ENOUGH_S) return model;
+      if (scan.video === undefined || scan.video.keyframeInterval <= FAR_KEYFRAME_S || scan.video.end <= SHORT_ENOUGH_S)
+        return model;
       return modelOf({ ...(await remade(video, looked, options, "encode")), ...known }, settings);
     },
   };

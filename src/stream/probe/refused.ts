@@ -12,8 +12,14 @@ export class ProbeRefused extends Error {
   }
 }
 
-export const nonVideo = (detail?: string, options?: ErrorOptions) => new ProbeRefused("ERR_NON_VIDEO", withDetail("The file was not recognized as a valid video file.", detail), options);
-export const malformed = (detail?: string, options?: ErrorOptions) => new ProbeRefused("ERR_MALFORMED_VIDEO", withDetail("The video was deemed to be corrupted or malformed.", detail), options);
+export const nonVideo = (detail?: string, options?: ErrorOptions) =>
+  new ProbeRefused("ERR_NON_VIDEO", withDetail("The file was not recognized as a valid video file.", detail), options);
+export const malformed = (detail?: string, options?: ErrorOptions) =>
+  new ProbeRefused(
+    "ERR_MALFORMED_VIDEO",
+    withDetail("The video was deemed to be corrupted or malformed.", detail),
+    options,
+  );
 
 const withDetail = (text: string, detail: string | undefined) => (detail === undefined ? text : `${text} ${detail}`);
 
@@ -24,4 +30,6 @@ const SYSTEM = /No space left|Disk quota|No such file|Permission denied|Too many
  * Whether a run ended by what is in the file: it said that it cannot read it, or wanted too much. One that was killed or took long may have been
  * the machine's bad day.
  */
-export const isTheFile = (err: unknown): err is MediaRunError => err instanceof MediaRunError && (["output", "memory"].includes(err.reason) || (err.reason === "failed" && !SYSTEM.test(err.stderr)));
+export const isTheFile = (err: unknown): err is MediaRunError =>
+  err instanceof MediaRunError &&
+  (["output", "memory"].includes(err.reason) || (err.reason === "failed" && !SYSTEM.test(err.stderr)));

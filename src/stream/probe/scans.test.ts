@@ -13,15 +13,15 @@ const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p
 
 describe("what the index of an mp4 file tells is what its packets tell", needsFfmpeg, () => {
   const recipes: Record<string, ClipRecipe> = {
-    "plain": {},
+    plain: {},
     "29.97 with B-frames": { fps: "30000/1001", video: B_FRAMES },
     "index in front": { output: ["-movflags", "+faststart"], video: B_FRAMES },
     "QuickTime with PCM": { extension: "mov", audio: ["-c:a", "pcm_s16le"] },
     "changing rate": { filter: "select='gt(mod(n,11),2)'", output: ["-fps_mode", "vfr"] },
     "one key frame": { video: [...X264, "-g", "1000"], keyframeSeconds: 100 },
-    "silent": { audio: false },
+    silent: { audio: false },
     "sound alone": { video: false, extension: "m4a" },
-    "HEVC": { seconds: 1, video: ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none"] },
+    HEVC: { seconds: 1, video: ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none"] },
   };
   for (const [name, recipe] of Object.entries(recipes)) {
     test(name, async (t) => {
@@ -31,7 +31,10 @@ describe("what the index of an mp4 file tells is what its packets tell", needsFf
       const handle = (await objects.open("a"))!;
       const description = await describeFile(tools, path, {});
       const tracks = chooseTracks(description);
-      const [index, packets] = [await scanIndex(handle, description, tracks), await scanPackets(tools, path, handle.size, description, tracks, {})];
+      const [index, packets] = [
+        await scanIndex(handle, description, tracks),
+        await scanPackets(tools, path, handle.size, description, tracks, {}),
+      ];
       assert.equal(index?.indexed, true);
       for (const kind of ["video", "audio"] as const) alike(index![kind], packets[kind], kind);
     });
@@ -44,7 +47,21 @@ function alike(index: TrackScan | undefined, packets: TrackScan | undefined, kin
   const about = `${kind}: ${JSON.stringify(index)} and ${JSON.stringify(packets)}`;
   // AAC: the first packet is there to begin with, and not heard. PCM: ffmpeg takes many samples for one packet.
   const slack = kind === "audio" ? 0.05 : 1e-6;
-  if (kind === "video") assert.deepEqual([index.packets, index.octets, index.beginsWithKey], [packets.packets, packets.octets, packets.beginsWithKey], about);
-  for (const [a, b] of [[index.start, packets.start], [index.end, packets.end]] as const) assert.ok(Math.abs(a - b) <= slack, about);
-  if (kind === "video") assert.ok(Math.abs(index.keyframeInterval - packets.keyframeInterval) < 1e-6 && Math.abs((index.cadence.rate ?? 0) - (packets.cadence.rate ?? 0)) < 1e-6, about);
+  if (kind === "video")
+    assert.deepEqual(
+      [index.packets, index.octets, index.beginsWithKey],
+      [packets.packets, packets.octets, packets.beginsWithKey],
+      about,
+    );
+  for (const [a, b] of [
+    [index.start, packets.start],
+    [index.end, packets.end],
+  ] as const)
+    assert.ok(Math.abs(a - b) <= slack, about);
+  if (kind === "video")
+    assert.ok(
+      Math.abs(index.keyframeInterval - packets.keyframeInterval) < 1e-6 &&
+        Math.abs((index.cadence.rate ?? 0) - (packets.cadence.rate ?? 0)) < 1e-6,
+      about,
+    );
 }

@@ -90,7 +90,11 @@ export function createTrackScanner(): TrackScanner {
       const over = end > lastShown ? end : lastShown + (usual(distances) ?? 0);
       const mean = decodings > 1 ? (lastDecoded - firstDecoded!) / (decodings - 1) : (over - start) / packets;
       return {
-        packets, octets, start: start * tick - zero, end: over * tick - zero, beginsWithKey,
+        packets,
+        octets,
+        start: start * tick - zero,
+        end: over * tick - zero,
+        beginsWithKey,
         keyframeInterval: Math.max(longest, over - (lastKey ?? start)) * tick,
         cadence: cadenceOf(distances, others, mean, tick),
       };
@@ -99,7 +103,10 @@ export function createTrackScanner(): TrackScanner {
 }
 
 function usual(distances: ReadonlyMap<number, number>): number | undefined {
-  return [...distances].reduce<[number, number] | undefined>((most, entry) => (most === undefined || entry[1] > most[1] ? entry : most), undefined)?.[0];
+  return [...distances].reduce<[number, number] | undefined>(
+    (most, entry) => (most === undefined || entry[1] > most[1] ? entry : most),
+    undefined,
+  )?.[0];
 }
 
 function cadenceOf(distances: ReadonlyMap<number, number>, others: number, mean: number, tick: number): Cadence {

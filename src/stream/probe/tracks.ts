@@ -24,23 +24,47 @@ const STILLS = new Set(["mjpeg", "png", "bmp", "webp", "tiff", "gif"]);
 
 /** The moving picture and the sound that are shown: what the file prefers, else the largest picture and the first sound. Throws ProbeRefused. */
 export function chooseTracks({ streams }: FileDescription): ChosenTracks {
-  const audio = prefer(streams.filter((stream) => stream.kind === "audio"), (a, b) => a.index - b.index);
-  const moving = streams.filter((stream) => stream.kind === "video" && !stream.isPicture && !(audio !== undefined && STILLS.has(stream.codec ?? "") && stream.frames === 1));
+  const audio = prefer(
+    streams.filter((stream) => stream.kind === "audio"),
+    (a, b) => a.index - b.index,
+  );
+  const moving = streams.filter(
+    (stream) =>
+      stream.kind === "video" &&
+      !stream.isPicture &&
+      !(audio !== undefined && STILLS.has(stream.codec ?? "") && stream.frames === 1),
+  );
   const video = prefer(moving, (a, b) => b.width * b.height - a.width * a.height || a.index - b.index);
   if (video === undefined && audio === undefined) throw nonVideo("It has neither pictures nor sound.");
   if (video !== undefined) checkVideo(video);
-  const isHeard = ({ codec, channels, sampleRate }: StreamDescription) => codec !== undefined && channels > 0 && sampleRate > 0;
+  const isHeard = ({ codec, channels, sampleRate }: StreamDescription) =>
+    codec !== undefined && channels > 0 && sampleRate > 0;
   const heard = audio !== undefined && isHeard(audio) ? audio : undefined;
-  const moreAudio = heard === undefined ? [] : streams.filter((stream) => stream.kind === "audio" && stream !== heard && isHeard(stream)).slice(0, MAX_MORE_AUDIO);
-  const subtitles = streams.filter((stream) => stream.kind === "other" && TEXT.has(stream.codec ?? "") && !stream.isForced).slice(0, MAX_SUBTITLES);
+  const moreAudio =
+    heard === undefined
+      ? []
+      : streams
+          .filter((stream) => stream.kind === "audio" && stream !== heard && isHeard(stream))
+          .slice(0, MAX_MORE_AUDIO);
+  const subtitles = streams
+    .filter((stream) => stream.kind === "other" && TEXT.has(stream.codec ?? "") && !stream.isForced)
+    .slice(0, MAX_SUBTITLES);
   if (video === undefined && heard === undefined) throw malformed("Its sound is in a form that is not known here.");
-  return { ...(video && { video }), ...(heard && { audio: heard }), ...(moreAudio.length > 0 && { moreAudio }), ...(subtitles.length > 0 && { subtitles }) };
+  return {
+    ...(video && { video }),
+    ...(heard && { audio: heard }),
+    ...(moreAudio.length > 0 && { moreAudio }),
+    ...(subtitles.length > 0 && { subtitles }),
+  };
 }
 
-const prefer = (streams: StreamDescription[], order: (a: StreamDescription, b: StreamDescription) => number) => streams.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault) || order(a, b))[0];
+const prefer = (streams: StreamDescription[], order: (a: StreamDescription, b: StreamDescription) => number) =>
+  streams.toSorted((a, b) => Number(b.isDefault) - Number(a.isDefault) || order(a, b))[0];
 
 function checkVideo(video: StreamDescription): void {
   if (video.codec === undefined) throw malformed("Its pictures are in a form that is not known here.");
-  if (video.width * video.height > MAX_PIXELS) throw malformed(`Its pictures have ${video.width}x${video.height} pixels, more than ${MOST}.`);
-  if (video.width < 1 || video.height < 1 || video.pixelFormat === undefined) throw malformed(`Nothing can be learned of its pictures, or they have more than ${MOST}.`);
+  if (video.width * video.height > MAX_PIXELS)
+    throw malformed(`Its pictures have ${video.width}x${video.height} pixels, more than ${MOST}.`);
+  if (video.width < 1 || video.height < 1 || video.pixelFormat === undefined)
+    throw malformed(`Nothing can be learned of its pictures, or they have more than ${MOST}.`);
 }

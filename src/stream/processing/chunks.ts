@@ -4,7 +4,8 @@ import type { MediaModel } from "../model.ts";
 /** Segments of one background run: long enough that starting and seeking cost next to nothing, short enough to lose little. */
 export const CHUNK_SEGMENTS = 8;
 
-export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number => Math.ceil(count / CHUNK_SEGMENTS);
+export const chunkCount = ({ segments: { count } }: Pick<MediaModel, "segments">): number =>
+  Math.ceil(count / CHUNK_SEGMENTS);
 
 /** The segments of chunk `c`. */
 export function chunkSegments({ segments: { count } }: Pick<MediaModel, "segments">, chunk: number): number[] {
@@ -13,7 +14,8 @@ export function chunkSegments({ segments: { count } }: Pick<MediaModel, "segment
 }
 
 /** How many segments a chunk has, those of all renditions counted. */
-export const chunkWork = (model: MediaModel, chunk: number): number => chunkSegments(model, chunk).length * renditionCount(model);
+export const chunkWork = (model: MediaModel, chunk: number): number =>
+  chunkSegments(model, chunk).length * renditionCount(model);
 export const allWork = (model: MediaModel): number => model.segments.count * renditionCount(model);
 const renditionCount = ({ ladder, audio }: MediaModel) => ladder.length + (audio === undefined ? 0 : 1);
 

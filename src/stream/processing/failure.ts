@@ -16,7 +16,8 @@ export function judge(err: unknown, failures: number): Verdict {
   if (err instanceof ProbeRefused) return { kind: "failed", code: err.code, text: err.message };
   const cause = err instanceof UserError && err.kind === "encodingFailed" ? err.cause : err;
   if (isOfSource(cause)) return failures < BLAMED ? { kind: "again" } : { kind: "failed", code: "ERR_MALFORMED_VIDEO" };
-  if (cause instanceof MediaRunError && ["killed", "memory", "timeout", "output"].includes(cause.reason)) return failures < KILLED ? { kind: "again" } : { kind: "failed", code: "ERR_UNKNOWN" };
+  if (cause instanceof MediaRunError && ["killed", "memory", "timeout", "output"].includes(cause.reason))
+    return failures < KILLED ? { kind: "again" } : { kind: "failed", code: "ERR_UNKNOWN" };
   return { kind: "again" };
 }
 

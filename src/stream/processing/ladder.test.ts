@@ -13,13 +13,36 @@ const uploads: Record<string, { recipe: ClipRecipe; filter?: string; size?: [num
   "29.97, several segments": { recipe: { ...mediaClips.ntsc, seconds: 9 } },
   "60 frames a second": { recipe: mediaClips.sixty, filter: "framestep=2" },
   "vertical, rotated": { recipe: mediaClips.rotated, size: [180, 320] },
-  "WebM": { recipe: mediaClips.webm },
+  WebM: { recipe: mediaClips.webm },
   "a transport stream": { recipe: { ...mediaClips.transportStream, seconds: 6 } },
-  "AVI, whose copy shows the first picture twice": { recipe: { extension: "avi", video: ["-c:v", "mpeg4", "-q:v", "3"], audio: ["-c:a", "mp3"] }, filter: "tpad=start=1:start_mode=clone" },
+  "AVI, whose copy shows the first picture twice": {
+    recipe: { extension: "avi", video: ["-c:v", "mpeg4", "-q:v", "3"], audio: ["-c:a", "mp3"] },
+    filter: "tpad=start=1:start_mode=clone",
+  },
   "pictures that begin after the sound": { recipe: { seconds: 5, extension: "mkv", fps: "25" } },
-  "odd sizes": { recipe: { size: "321x181", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"] } },
-  "B-frames and open groups": { recipe: { seconds: 9, video: ["-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-x264-params", "open-gop=1:keyint=50", "-pix_fmt", "yuv420p"] } },
-  "a source cut short": { recipe: { seconds: 9, fps: "25", video: X264, output: ["-movflags", "+faststart"], keep: 0.6 } },
+  "odd sizes": {
+    recipe: { size: "321x181", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv444p"] },
+  },
+  "B-frames and open groups": {
+    recipe: {
+      seconds: 9,
+      video: [
+        "-c:v",
+        "libx264",
+        "-preset",
+        "veryfast",
+        "-bf",
+        "3",
+        "-x264-params",
+        "open-gop=1:keyint=50",
+        "-pix_fmt",
+        "yuv420p",
+      ],
+    },
+  },
+  "a source cut short": {
+    recipe: { seconds: 9, fps: "25", video: X264, output: ["-movflags", "+faststart"], keep: 0.6 },
+  },
 };
 
 for (const [name, { recipe, filter, size }] of Object.entries(uploads)) {
@@ -30,7 +53,11 @@ for (const [name, { recipe, filter, size }] of Object.entries(uploads)) {
     const video = await until(uid, ({ state }) => state === "ready" || state === "error");
     assert.equal(video.state, "ready", JSON.stringify(video.errorReason));
     const rung = video.model!.ladder.at(-1)!;
-    const parts = await Promise.all((["init", ...Array.from({ length: video.model!.segments.count }, (_, n) => n)] as const).map(async (n) => (await segments.stored(video, rung.name, n))!.bytes()));
+    const parts = await Promise.all(
+      (["init", ...Array.from({ length: video.model!.segments.count }, (_, n) => n)] as const).map(async (n) =>
+        (await segments.stored(video, rung.name, n))!.bytes(),
+      ),
+    );
     const made = join(folder, "made.mp4");
     await writeFile(made, Buffer.concat(parts));
     const found = await likeness(made, path, { ...(filter !== undefined && { filter }), ...(size && { size }) });

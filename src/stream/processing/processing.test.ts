@@ -8,7 +8,13 @@ import { chunkCount } from "./chunks.ts";
 import { openProcessing } from "./processing.testing.ts";
 
 /** Ten segments in two chunks, of a second each as soon as the probe has said otherwise. */
-const long = () => clip({ seconds: 38, size: "160x90", fps: "25", video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "200k"] });
+const long = () =>
+  clip({
+    seconds: 38,
+    size: "160x90",
+    fps: "25",
+    video: ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "200k"],
+  });
 
 test("an upload becomes playable, then ready, with a segment for every name there is", needsFfmpeg, async (t) => {
   const { upload, until, names, segments } = await openProcessing(t);
@@ -20,8 +26,13 @@ test("an upload becomes playable, then ready, with a segment for every name ther
   const { model, state, pctComplete } = await until(uid, (video) => video.state === "ready");
   assert.deepEqual([state, pctComplete, model!.ladder.map(({ name }) => name)], ["ready", 100, ["240p", "360p"]]);
   assert.equal(model!.segments.frames, await countFrames(await clip({ ...mediaClips.ntsc, size: "640x360" })));
-  const expected = ["240p", "360p", "audio"].flatMap((rendition) => ["0.m4s", "1.m4s", "2.m4s", "init.mp4"].map((name) => `${rendition}/${name}`));
-  assert.deepEqual((await names(uid)).filter((name) => name !== "source" && !name.startsWith("chunks/")).sort(), expected.sort());
+  const expected = ["240p", "360p", "audio"].flatMap((rendition) =>
+    ["0.m4s", "1.m4s", "2.m4s", "init.mp4"].map((name) => `${rendition}/${name}`),
+  );
+  assert.deepEqual(
+    (await names(uid)).filter((name) => name !== "source" && !name.startsWith("chunks/")).sort(),
+    expected.sort(),
+  );
 });
 
 test("sound without pictures, and pictures without sound", needsFfmpeg, async (t) => {
@@ -34,11 +45,16 @@ test("sound without pictures, and pictures without sound", needsFfmpeg, async (t
 
 test("what is no video fails with the reason that clients know, and is not tried again", needsFfmpeg, async (t) => {
   let runs = 0;
-  const { upload, until } = await openProcessing(t, { around: (tools) => ({ ...tools, ffprobe: (run) => (runs++, tools.ffprobe(run)) }) });
+  const { upload, until } = await openProcessing(t, {
+    around: (tools) => ({ ...tools, ffprobe: (run) => (runs++, tools.ffprobe(run)) }),
+  });
   const { errorReason } = await until(await upload(import.meta.filename), ({ state }) => state === "error");
   assert.equal(errorReason?.code, "ERR_NON_VIDEO");
   const before = runs;
-  const { errorReason: length } = await until(await upload(await clip(), { maxDurationSeconds: 2 }), ({ state }) => state === "error");
+  const { errorReason: length } = await until(
+    await upload(await clip(), { maxDurationSeconds: 2 }),
+    ({ state }) => state === "error",
+  );
   assert.equal(length?.code, "ERR_DURATION_EXCEED_CONSTRAINT");
   assert.ok(runs > before);
 });
@@ -51,7 +67,12 @@ test("without ffmpeg a video waits, and is processed once there is one", needsFf
     refused.resolve();
     return Promise.reject(streamErrors.mediaToolsMissing({ reason: "there is no ffmpeg on the PATH" }));
   };
-  const around = (tools: MediaTools): MediaTools => ({ ...tools, ready: () => away(tools.ready), ffmpeg: (run) => away(() => tools.ffmpeg(run)), ffprobe: (run) => away(() => tools.ffprobe(run)) });
+  const around = (tools: MediaTools): MediaTools => ({
+    ...tools,
+    ready: () => away(tools.ready),
+    ffmpeg: (run) => away(() => tools.ffmpeg(run)),
+    ffprobe: (run) => away(() => tools.ffprobe(run)),
+  });
   const { upload, until, videos } = await openProcessing(t, { around });
   const uid = await upload(await clip());
   await refused.promise;
@@ -60,56 +81,73 @@ test("without ffmpeg a video waits, and is processed once there is one", needsFf
   await until(uid, ({ state }) => state === "ready");
 });
 
-test("an encoder that is killed now and then costs nothing but time; one that can never do it fails the video, and others go on", needsFfmpeg, async (t) => {
-  const counts = new Map<string, number>();
-  let bad = "";
-  const around = (tools: MediaTools): MediaTools => ({
-    ...tools,
-    ffmpeg(run) {
-      const name = run.reads[0]!;
-      const count = (counts.get(name) ?? 0) + 1;
-      counts.set(name, count);
-      if (bad !== "" && name.includes(bad)) return Promise.reject(new MediaRunError("failed", "ffmpeg: Invalid data found"));
-      return count % 2 === 1 ? Promise.reject(new MediaRunError("killed", "ffmpeg was killed")) : tools.ffmpeg(run);
-    },
-  });
-  const { upload, until } = await openProcessing(t, { around });
-  const uid = await upload(await clip());
-  await until(uid, ({ state }) => state === "ready");
-  const [first, second] = [await upload(await clip()), await upload(await clip(mediaClips.silent))];
-  bad = first;
-  const [failed] = await Promise.all([until(first, ({ state }) => state === "error"), until(second, ({ state }) => state === "ready")]);
-  assert.equal(failed.errorReason?.code, "ERR_MALFORMED_VIDEO");
-});
+test(
+  "an encoder that is killed now and then costs nothing but time; one that can never do it fails the video, and others go on",
+  needsFfmpeg,
+  async (t) => {
+    const counts = new Map<string, number>();
+    let bad = "";
+    const around = (tools: MediaTools): MediaTools => ({
+      ...tools,
+      ffmpeg(run) {
+        const name = run.reads[0]!;
+        const count = (counts.get(name) ?? 0) + 1;
+        counts.set(name, count);
+        if (bad !== "" && name.includes(bad))
+          return Promise.reject(new MediaRunError("failed", "ffmpeg: Invalid data found"));
+        return count % 2 === 1 ? Promise.reject(new MediaRunError("killed", "ffmpeg was killed")) : tools.ffmpeg(run);
+      },
+    });
+    const { upload, until } = await openProcessing(t, { around });
+    const uid = await upload(await clip());
+    await until(uid, ({ state }) => state === "ready");
+    const [first, second] = [await upload(await clip()), await upload(await clip(mediaClips.silent))];
+    bad = first;
+    const [failed] = await Promise.all([
+      until(first, ({ state }) => state === "error"),
+      until(second, ({ state }) => state === "ready"),
+    ]);
+    assert.equal(failed.errorReason?.code, "ERR_MALFORMED_VIDEO");
+  },
+);
 
-test("after a stop in the middle of it the ladder goes on where it was, and nothing that is kept is made again", needsFfmpeg, async (t) => {
-  const path = await long();
-  const background: string[] = [];
-  const recording = (tools: MediaTools): MediaTools => ({
-    ...tools,
-    ffmpeg(run) {
-      if (run.urgency === "background" && run.args.includes("libx264")) background.push(run.args[run.args.indexOf("-filter_complex") + 1]!);
-      return tools.ffmpeg(run);
-    },
-  });
-  const first = await openProcessing(t, { around: recording });
-  const uid = await first.upload(path);
-  const reached = await first.until(uid, ({ pctComplete }) => pctComplete > 20);
-  assert.equal(chunkCount(reached.model!), 2);
-  await first.close();
-  background.length = 0;
-  const second = await openProcessing(t, { folder: first.folder, around: recording });
-  const before = new Set(await second.names(uid));
-  await second.videos.recover();
-  await second.until(uid, ({ state }) => state === "ready");
-  // Every segment that was there is left out of the runs: their frames are in no range that is encoded.
-  for (const filter of background) {
-    const ranges = [...filter.matchAll(/between\(pts,(\d+),(\d+)\)|trim=start_pts=(\d+):end_pts=(\d+)/g)].map(([, a, b, c, d]) => [Number(a ?? c), Number(b === undefined ? d : Number(b) + 1)] as const);
-    const [trim, ...only] = ranges as [readonly [number, number], ...(readonly [number, number])[]];
-    for (const [from, to] of only.length > 0 ? only : [trim]) for (let n = Math.round(from / 100); n * 100 < to; n++) assert.ok(!before.has(`90p/${n}.m4s`), `segment ${n} was made twice`);
-  }
-  assert.ok(background.length > 0 && before.size > 2);
-});
+test(
+  "after a stop in the middle of it the ladder goes on where it was, and nothing that is kept is made again",
+  needsFfmpeg,
+  async (t) => {
+    const path = await long();
+    const background: string[] = [];
+    const recording = (tools: MediaTools): MediaTools => ({
+      ...tools,
+      ffmpeg(run) {
+        if (run.urgency === "background" && run.args.includes("libx264"))
+          background.push(run.args[run.args.indexOf("-filter_complex") + 1]!);
+        return tools.ffmpeg(run);
+      },
+    });
+    const first = await openProcessing(t, { around: recording });
+    const uid = await first.upload(path);
+    const reached = await first.until(uid, ({ pctComplete }) => pctComplete > 20);
+    assert.equal(chunkCount(reached.model!), 2);
+    await first.close();
+    background.length = 0;
+    const second = await openProcessing(t, { folder: first.folder, around: recording });
+    const before = new Set(await second.names(uid));
+    await second.videos.recover();
+    await second.until(uid, ({ state }) => state === "ready");
+    // Every segment that was there is left out of the runs: their frames are in no range that is encoded.
+    for (const filter of background) {
+      const ranges = [...filter.matchAll(/between\(pts,(\d+),(\d+)\)|trim=start_pts=(\d+):end_pts=(\d+)/g)].map(
+        ([, a, b, c, d]) => [Number(a ?? c), Number(b === undefined ? d : Number(b) + 1)] as const,
+      );
+      const [trim, ...only] = ranges as [readonly [number, number], ...(readonly [number, number])[]];
+      for (const [from, to] of only.length > 0 ? only : [trim])
+        for (let n = Math.round(from / 100); n * 100 < to; n++)
+          assert.ok(!before.has(`90p/${n}.m4s`), `segment ${n} was made twice`);
+    }
+    assert.ok(background.length > 0 && before.size > 2);
+  },
+);
 
 test("a video that is deleted while it is encoded ends quietly, and nothing of it stays", needsFfmpeg, async (t) => {
   const { upload, until, names, videos } = await openProcessing(t);

@@ -40,12 +40,39 @@ export async function openProcessing(t: Pick<TestContext, "after">, options: Pro
   events.subscribe("stream.video", (uid) => {
     for (const look of waiting.get(uid) ?? []) look();
   });
-  const videos = createVideos({ db, objects, jobs, events, clock: systemClock, ids: randomIds, log: silentLog, settings: TEST_STREAM_SETTINGS, ...options.videos });
+  const videos = createVideos({
+    db,
+    objects,
+    jobs,
+    events,
+    clock: systemClock,
+    ids: randomIds,
+    log: silentLog,
+    settings: TEST_STREAM_SETTINGS,
+    ...options.videos,
+  });
   const real = openTools(t as TestContext);
   const tools = options.around?.(real) ?? real;
   const probe = createProbe({ tools, objects, settings, folder });
-  const segments = createSegments({ tools, objects, clock: systemClock, log: silentLog, concurrency: 2, scratch: join(folder, "scratch"), isThere: async (uid) => (await videos.find(uid)) !== undefined, ...options.segments });
-  const processing = createProcessing({ videos, probe, segments, jobs, objects, log: silentLog, ...options.processing });
+  const segments = createSegments({
+    tools,
+    objects,
+    clock: systemClock,
+    log: silentLog,
+    concurrency: 2,
+    scratch: join(folder, "scratch"),
+    isThere: async (uid) => (await videos.find(uid)) !== undefined,
+    ...options.segments,
+  });
+  const processing = createProcessing({
+    videos,
+    probe,
+    segments,
+    jobs,
+    objects,
+    log: silentLog,
+    ...options.processing,
+  });
   if (options.start !== false) processing.start();
   let closed = false;
   async function close() {
@@ -66,7 +93,8 @@ export async function openProcessing(t: Pick<TestContext, "after">, options: Pro
   /** Resolves as soon as the row is as `wanted`. */
   function until(uid: string, wanted: (video: Video) => boolean): Promise<Video> {
     return new Promise((resolve, reject) => {
-      const look = () => videos.find(uid).then((video) => (video !== undefined && wanted(video) ? resolve(video) : undefined), reject);
+      const look = () =>
+        videos.find(uid).then((video) => (video !== undefined && wanted(video) ? resolve(video) : undefined), reject);
       waiting.set(uid, [...(waiting.get(uid) ?? []), look]);
       look();
     });

@@ -51,7 +51,19 @@ const JOB_ATTEMPTS = 5000;
 const MOST_FAILURES = 1000;
 
 /** From an upload to a finished ladder: every step may be done twice, on any machine, and goes on where it was left. */
-export function createProcessing({ videos, adoptTracks, probe, segments, jobs, objects, log, source, beginnings = 4, encoders = 1, leaseMs = LEASE_MS }: ProcessingParts): Processing {
+export function createProcessing({
+  videos,
+  adoptTracks,
+  probe,
+  segments,
+  jobs,
+  objects,
+  log,
+  source,
+  beginnings = 4,
+  encoders = 1,
+  leaseMs = LEASE_MS,
+}: ProcessingParts): Processing {
   const checkpoints = createCheckpoints(objects);
   const workers: JobWorker[] = [];
   /** By job, of those that are tried again here. */
@@ -71,7 +83,9 @@ export function createProcessing({ videos, adoptTracks, probe, segments, jobs, o
     // The row and the first segments do not wait for each other.
     const refused = new AbortController();
     // A file that is too long is not encoded: its one-time URL may receive another one.
-    const started = exceedsLimit(asked, model) ? Promise.resolve() : makePlayable(probed, AbortSignal.any([signal, refused.signal]));
+    const started = exceedsLimit(asked, model)
+      ? Promise.resolve()
+      : makePlayable(probed, AbortSignal.any([signal, refused.signal]));
     started.catch(() => {});
     const video = asked.model === null ? await videos.modelled(uid, model) : asked;
     if (video === undefined) return refused.abort();
@@ -89,14 +103,22 @@ export function createProcessing({ videos, adoptTracks, probe, segments, jobs, o
     const first = firstRung(ladder)?.name;
     // Not ahead: the first chunk comes next, unless a viewer does.
     const options = { signal, ahead: false };
-    await Promise.all([first && segments.get(video, first, 0, options), audio && segments.get(video, MAIN_AUDIO, 0, options)]);
+    await Promise.all([
+      first && segments.get(video, first, 0, options),
+      audio && segments.get(video, MAIN_AUDIO, 0, options),
+    ]);
   }
 
   async function enqueueChunks(uid: string, model: MediaModel): Promise<void> {
     const done = await checkpoints.done(uid);
     if (done.size >= chunkCount(model)) return finish(uid);
     for (let chunk = 0; chunk < chunkCount(model); chunk++) {
-      if (!done.has(chunk)) await jobs.enqueue(CHUNK_JOB, { uid, chunk }, { key: `${uid}/${chunk}`, priority: chunkPriority(chunk), attempts: JOB_ATTEMPTS });
+      if (!done.has(chunk))
+        await jobs.enqueue(
+          CHUNK_JOB,
+          { uid, chunk },
+          { key: `${uid}/${chunk}`, priority: chunkPriority(chunk), attempts: JOB_ATTEMPTS },
+        );
     }
   }
 
@@ -108,8 +130,14 @@ export function createProcessing({ videos, adoptTracks, probe, segments, jobs, o
     if (!done.has(chunk)) {
       const before = [...done].reduce((sum, other) => sum + chunkWork(model, other), 0);
       let kept = 0;
-      const tell = () => void videos.progress(uid, (100 * (before + kept)) / allWork(model)).catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
-      const missing = await segments.fill(video, chunkSegments(model, chunk), { signal, onKept: () => (kept++, tell()) });
+      const tell = () =>
+        void videos
+          .progress(uid, (100 * (before + kept)) / allWork(model))
+          .catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+      const missing = await segments.fill(video, chunkSegments(model, chunk), {
+        signal,
+        onKept: () => (kept++, tell()),
+      });
       log.debug({ video: uid, chunk, missing }, "a chunk is encoded");
       await checkpoints.mark(uid, chunk);
       kept = chunkWork(model, chunk);
@@ -124,34 +152,41 @@ export function createProcessing({ videos, adoptTracks, probe, segments, jobs, o
     await checkpoints.clear(uid);
   }
 
-  const handler = <Payload extends { uid: string }>(what: string, work: (payload: Payload, signal: AbortSignal) => Promise<void>) => async (job: Job, { signal }: JobContext): Promise<void> => {
-    const payload = job.payload as Payload;
-    const { uid } = payload;
-    try {
-      await work(payload, signal);
-      failures.delete(job.id);
-    } catch (err) {
-      // Nobody needs it any more; or somebody else does it now, or will after the restart.
-      if (err instanceof VideoGone || (await videos.find(uid)) === undefined) return void (await checkpoints.clear(uid));
-      if (signal.aborted) throw err;
-      const count = (failures.get(job.id) ?? 0) + 1;
-      const verdict = judge(err, count);
-      failures.delete(job.id);
-      if (verdict.kind === "again") {
-        failures.set(job.id, count);
-        if (failures.size > MOST_FAILURES) failures.delete(failures.keys().next().value!);
-        log.warn({ err, video: uid, attempt: job.attempt }, `${what} did not succeed; it is tried again`);
-        throw err;
+  const handler =
+    <Payload extends { uid: string }>(what: string, work: (payload: Payload, signal: AbortSignal) => Promise<void>) =>
+    async (job: Job, { signal }: JobContext): Promise<void> => {
+      const payload = job.payload as Payload;
+      const { uid } = payload;
+      try {
+        await work(payload, signal);
+        failures.delete(job.id);
+      } catch (err) {
+        // Nobody needs it any more; or somebody else does it now, or will after the restart.
+        if (err instanceof VideoGone || (await videos.find(uid)) === undefined)
+          return void (await checkpoints.clear(uid));
+        if (signal.aborted) throw err;
+        const count = (failures.get(job.id) ?? 0) + 1;
+        const verdict = judge(err, count);
+        failures.delete(job.id);
+        if (verdict.kind === "again") {
+          failures.set(job.id, count);
+          if (failures.size > MOST_FAILURES) failures.delete(failures.keys().next().value!);
+          log.warn({ err, video: uid, attempt: job.attempt }, `${what} did not succeed; it is tried again`);
+          throw err;
+        }
+        log.warn({ err, video: uid, code: verdict.code }, `${what} did not succeed; the video has failed`);
+        await videos.failed(uid, verdict.code, verdict.text);
       }
-      log.warn({ err, video: uid, code: verdict.code }, `${what} did not succeed; the video has failed`);
-      await videos.failed(uid, verdict.code, verdict.text);
-    }
-  };
+    };
 
   return {
     start() {
       workers.push(
-        jobs.work(PROCESS_JOB, { concurrency: beginnings, leaseMs, backoff }, handler("the beginning of a video", begin)),
+        jobs.work(
+          PROCESS_JOB,
+          { concurrency: beginnings, leaseMs, backoff },
+          handler("the beginning of a video", begin),
+        ),
         jobs.work(CHUNK_JOB, { concurrency: encoders, leaseMs, backoff }, handler("a part of a video", fillChunk)),
       );
     },

@@ -28,7 +28,13 @@ interface Count {
 }
 
 /** Images that were made once are kept; but everybody may ask for any number of them, and disks are small. */
-export function createImageStore({ objects, exists, log, mostKept = 500, mostOctets = 64 * 1024 * 1024 }: ImageStoreParts): ImageStore {
+export function createImageStore({
+  objects,
+  exists,
+  log,
+  mostKept = 500,
+  mostOctets = 64 * 1024 * 1024,
+}: ImageStoreParts): ImageStore {
   const making = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
   const turns = createImageTurns();

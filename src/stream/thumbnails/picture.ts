@@ -22,10 +22,15 @@ export interface PictureOptions extends Size {
 }
 
 /** Of what is read from this second of the video on, nothing behind its end; an input's own `-t` counts from the first picture that comes. */
-export const insideFrom = ({ duration }: MediaModel, seconds: number): string[] => [`trim=end=${Math.max(0, duration - seconds).toFixed(6)}`];
+export const insideFrom = ({ duration }: MediaModel, seconds: number): string[] => [
+  `trim=end=${Math.max(0, duration - seconds).toFixed(6)}`,
+];
 
 /** The filter that makes of the decoded pictures those that are asked for. */
-export function pictureFilter(model: MediaModel, { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: PictureOptions): string {
+export function pictureFilter(
+  model: MediaModel,
+  { width, height, fit, watermark, tonemap, first = [], input = 0, output = "picture" }: PictureOptions,
+): string {
   const video = model.video!;
   const scaled = scaledFor(video, { width, height }, fit);
   const decoded = [
@@ -33,10 +38,17 @@ export function pictureFilter(model: MediaModel, { width, height, fit, watermark
     ...first,
     `scale=${scaled.width}:${scaled.height}:flags=bicubic`,
     ...(video.hdr !== undefined && tonemap ? [toStandardRange(video.hdr)] : []),
-    "setsar=1", "format=yuv444p",
+    "setsar=1",
+    "format=yuv444p",
   ].join(",");
-  const fitted = { crop: `crop=${width}:${height}`, fill: `pad=${width}:${height}:-1:-1:black`, clip: "null", scale: "null" }[fit];
-  if (watermark === undefined || model.watermark === undefined) return `[${input}:${video.stream}]${decoded},${fitted}[${output}]`;
+  const fitted = {
+    crop: `crop=${width}:${height}`,
+    fill: `pad=${width}:${height}:-1:-1:black`,
+    clip: "null",
+    scale: "null",
+  }[fit];
+  if (watermark === undefined || model.watermark === undefined)
+    return `[${input}:${video.stream}]${decoded},${fitted}[${output}]`;
   const box = watermarkBox(model.watermark, scaled, video);
   return [
     `[${input}:${video.stream}]${decoded}[plain]`,
@@ -50,6 +62,9 @@ function scaledFor(video: Size, { width, height }: Size, fit: Fit): Size {
   if (fit === "scale") return { width, height };
   const [across, down] = [width / video.width, height / video.height];
   const factor = fit === "crop" ? Math.max(across, down) : Math.min(across, down);
-  const side = (pixels: number, asked: number) => (fit === "crop" ? Math.max(asked, Math.round(pixels * factor)) : Math.max(1, Math.min(asked, Math.round(pixels * factor))));
+  const side = (pixels: number, asked: number) =>
+    fit === "crop"
+      ? Math.max(asked, Math.round(pixels * factor))
+      : Math.max(1, Math.min(asked, Math.round(pixels * factor)));
   return { width: side(video.width, width), height: side(video.height, height) };
 }

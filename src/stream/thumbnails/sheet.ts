@@ -29,17 +29,34 @@ const LONG_SIDE = 160;
 const INTERVALS = [1, 2, 4, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
 
 /** At most 200 pictures, whatever the length: 8 sheets. */
-export function storyboardOf({ duration, video }: Pick<MediaModel, "duration"> & { video: { width: number; height: number } }): Storyboard {
-  const interval = INTERVALS.find((seconds) => duration <= seconds * MOST_PICTURES) ?? Math.ceil(duration / MOST_PICTURES);
+export function storyboardOf({
+  duration,
+  video,
+}: Pick<MediaModel, "duration"> & { video: { width: number; height: number } }): Storyboard {
+  const interval =
+    INTERVALS.find((seconds) => duration <= seconds * MOST_PICTURES) ?? Math.ceil(duration / MOST_PICTURES);
   const pictures = Math.max(1, Math.ceil(duration / interval - 1e-6));
   const factor = LONG_SIDE / Math.max(video.width, video.height);
   const side = (pixels: number) => Math.max(2, 2 * Math.round((pixels * factor) / 2));
-  return { interval, pictures, width: side(video.width), height: side(video.height), sheets: Math.ceil(pictures / PER_SHEET) };
+  return {
+    interval,
+    pictures,
+    width: side(video.width),
+    height: side(video.height),
+    sheets: Math.ceil(pictures / PER_SHEET),
+  };
 }
 
 export function sheetOf({ interval, pictures, width, height, sheets }: Storyboard, number: number): Sheet | undefined {
   if (!Number.isInteger(number) || number < 0 || number >= sheets) return undefined;
-  return { number, start: number * PER_SHEET * interval, interval, pictures: Math.min(PER_SHEET, pictures - number * PER_SHEET), width, height };
+  return {
+    number,
+    start: number * PER_SHEET * interval,
+    interval,
+    pictures: Math.min(PER_SHEET, pictures - number * PER_SHEET),
+    width,
+    height,
+  };
 }
 
 /** Key frames alone are decoded; NEAR: and the one before is the first. */
@@ -56,26 +73,86 @@ const ASTRAY_S = 1;
  * The picture of each interval is the key frame nearest to its middle: no others are decoded. Too small for a watermark.
  * `isPart`: the source has more than the video, which nobody is to see; where the key frame before may be outside, there is decoded from it on.
  */
-export function sheetArgs(model: MediaModel, { start, interval, pictures, width, height }: Sheet, source: string, { tonemap, isPart }: Pick<PictureOptions, "tonemap"> & { isPart: boolean }): string[] {
+export function sheetArgs(
+  model: MediaModel,
+  { start, interval, pictures, width, height }: Sheet,
+  source: string,
+  { tonemap, isPart }: Pick<PictureOptions, "tonemap"> & { isPart: boolean },
+): string[] {
   const tile = `tile=${COLUMNS}x${Math.ceil(pictures / COLUMNS)}:nb_frames=${pictures}`;
   const size = { width, height, fit: "scale", tonemap } as const;
-  const input = (seconds: number, length: number, how: string[]) => [...how, ...(seconds > 0 ? ["-ss", seconds.toFixed(6)] : []), "-t", String(length), "-f", model.source.format, "-i", source];
+  const input = (seconds: number, length: number, how: string[]) => [
+    ...how,
+    ...(seconds > 0 ? ["-ss", seconds.toFixed(6)] : []),
+    "-t",
+    String(length),
+    "-f",
+    model.source.format,
+    "-i",
+    source,
+  ];
   const inside = (from: number) => (isPart ? insideFrom(model, from) : []);
   const mayBeginOutside = (from: number) => isPart && from < model.video!.keyframeInterval + ASTRAY_S;
-  const output = ["-map", "[sheet]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "4", "-f", "mjpeg", "pipe:1"];
+  const output = [
+    "-map",
+    "[sheet]",
+    "-frames:v",
+    "1",
+    "-pix_fmt",
+    "yuvj420p",
+    "-c:v",
+    "mjpeg",
+    "-q:v",
+    "4",
+    "-f",
+    "mjpeg",
+    "pipe:1",
+  ];
   if (interval <= READ_THROUGH_S) {
     const read = (how: string[]) => input(model.source.start + start, pictures * interval, how);
     const outside = mayBeginOutside(start);
     // The key frames come over the first picture that there is: it is what is seen until the first of them, be it to the end.
-    const first = pictureFilter(model, { ...size, first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`], output: "first" });
-    const keys = pictureFilter(model, { ...size, first: [...inside(start), `fps=fps=1/${interval}:round=near`], input: outside ? 1 : 0, output: "keys" });
-    return [...(outside ? [...read([]), ...read(KEYS)] : read(NEAR)), "-filter_complex", `${first};${keys};[first][keys]overlay=format=yuv444,${tile}[sheet]`, ...output];
+    const first = pictureFilter(model, {
+      ...size,
+      first: [...inside(start), "trim=end_frame=1", `loop=loop=${pictures}:size=1`, `setpts=N*${interval}/TB`],
+      output: "first",
+    });
+    const keys = pictureFilter(model, {
+      ...size,
+      first: [...inside(start), `fps=fps=1/${interval}:round=near`],
+      input: outside ? 1 : 0,
+      output: "keys",
+    });
+    return [
+      ...(outside ? [...read([]), ...read(KEYS)] : read(NEAR)),
+      "-filter_complex",
+      `${first};${keys};[first][keys]overlay=format=yuv444,${tile}[sheet]`,
+      ...output,
+    ];
   }
-  const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map((begin) => (begin + Math.min(model.duration, begin + interval)) / 2);
+  const middles = Array.from({ length: pictures }, (_, i) => start + i * interval).map(
+    (begin) => (begin + Math.min(model.duration, begin + interval)) / 2,
+  );
   // Key frames before the middles have times before zero, at which nothing is put out.
-  const chains = middles.map((middle, i) => pictureFilter(model, { ...size, first: [...inside(middle), "trim=end_frame=1", "setpts=0"], input: i, output: `p${i}` }));
+  const chains = middles.map((middle, i) =>
+    pictureFilter(model, {
+      ...size,
+      first: [...inside(middle), "trim=end_frame=1", "setpts=0"],
+      input: i,
+      output: `p${i}`,
+    }),
+  );
   const joined = `${middles.map((_, i) => `[p${i}]`).join("")}${pictures === 1 ? "null" : `concat=n=${pictures}`},${tile}[sheet]`;
-  return [...middles.flatMap((middle) => ["-threads", "1", ...input(model.source.start + middle, interval, mayBeginOutside(middle) ? [] : NEAR)]), "-filter_complex", [...chains, joined].join(";"), ...output];
+  return [
+    ...middles.flatMap((middle) => [
+      "-threads",
+      "1",
+      ...input(model.source.start + middle, interval, mayBeginOutside(middle) ? [] : NEAR),
+    ]),
+    "-filter_complex",
+    [...chains, joined].join(";"),
+    ...output,
+  ];
 }
 
 /** WebVTT whose cues name a part of an image each (Media Fragments URI 1.0, 4.2.2). `nameOf`: where a sheet is, relative to the file. */

@@ -27,29 +27,65 @@ const MOST_OCTETS = 64 << 20;
 const EARLIER_S = [0, 2, 30, Infinity];
 
 export function createStills({ tools, objects }: StillsParts): Stills {
-  async function draw(model: MediaModel, args: (inputs: { source: string; watermark: string[]; options: Pick<PictureOptions, "watermark" | "tonemap"> }) => string[]): Promise<Buffer> {
+  async function draw(
+    model: MediaModel,
+    args: (inputs: {
+      source: string;
+      watermark: string[];
+      options: Pick<PictureOptions, "watermark" | "tonemap">;
+    }) => string[],
+  ): Promise<Buffer> {
     const { filters } = await tools.ready();
-    const paths = await Promise.all([model.source.key, ...(model.watermark === undefined ? [] : [model.watermark.key])].map((key) => objects.file(key)));
+    const paths = await Promise.all(
+      [model.source.key, ...(model.watermark === undefined ? [] : [model.watermark.key])].map((key) =>
+        objects.file(key),
+      ),
+    );
     const [source, watermark] = paths;
-    if (source === undefined || paths.includes(undefined)) throw streamErrors.imageFailed({ reason: "its source is gone" });
+    if (source === undefined || paths.includes(undefined))
+      throw streamErrors.imageFailed({ reason: "its source is gone" });
     const marked = watermark === undefined ? [] : ["-f", "png_pipe", "-i", watermark];
-    const options = { tonemap: filters.has("zscale") && filters.has("tonemap"), ...(watermark !== undefined && { watermark: 1 }) };
+    const options = {
+      tonemap: filters.has("zscale") && filters.has("tonemap"),
+      ...(watermark !== undefined && { watermark: 1 }),
+    };
     try {
-      const { output } = await tools.ffmpeg({ args: args({ source, watermark: marked, options }), reads: paths as string[], urgency: "soon", wallMs: WALL_MS, cpuSeconds: 60, outputBytes: MOST_OCTETS });
+      const { output } = await tools.ffmpeg({
+        args: args({ source, watermark: marked, options }),
+        reads: paths as string[],
+        urgency: "soon",
+        wallMs: WALL_MS,
+        cpuSeconds: 60,
+        outputBytes: MOST_OCTETS,
+      });
       return output;
     } catch (err) {
-      if (err instanceof MediaRunError && !["aborted", "closed", "missing"].includes(err.reason)) throw streamErrors.imageFailed({ reason: err.reason === "failed" ? "its pictures cannot be read there" : "it took too much" }, { cause: err });
+      if (err instanceof MediaRunError && !["aborted", "closed", "missing"].includes(err.reason))
+        throw streamErrors.imageFailed(
+          { reason: err.reason === "failed" ? "its pictures cannot be read there" : "it took too much" },
+          { cause: err },
+        );
       throw err;
     }
   }
 
   /** Reads the uploaded file: an indexed copy has no cover. */
-  async function drawCover({ source: { key, originalKey = key } }: MediaModel, { width, height }: { width: number; height: number }): Promise<Buffer | undefined> {
+  async function drawCover(
+    { source: { key, originalKey = key } }: MediaModel,
+    { width, height }: { width: number; height: number },
+  ): Promise<Buffer | undefined> {
     const path = await objects.file(originalKey);
     if (path === undefined) return undefined;
     const fit = `scale=${width}:${height}:force_original_aspect_ratio=decrease:flags=bicubic,pad=${width}:${height}:-1:-1:${BACKGROUND},setsar=1`;
     try {
-      const { output } = await tools.ffmpeg({ args: ["-i", path, "-map", "0:v:0", "-vf", fit, ...JPEG], reads: [path], urgency: "soon", wallMs: WALL_MS, cpuSeconds: 60, outputBytes: MOST_OCTETS });
+      const { output } = await tools.ffmpeg({
+        args: ["-i", path, "-map", "0:v:0", "-vf", fit, ...JPEG],
+        reads: [path],
+        urgency: "soon",
+        wallMs: WALL_MS,
+        cpuSeconds: 60,
+        outputBytes: MOST_OCTETS,
+      });
       return output.length > 0 ? output : undefined;
     } catch (err) {
       // Most files have no cover.
@@ -62,7 +98,13 @@ export function createStills({ tools, objects }: StillsParts): Stills {
     async thumbnail(model, wish, { isPart = false } = {}) {
       for (const earlier of EARLIER_S) {
         const at = Math.max(0, wish.time - earlier);
-        const picture = await draw(model, ({ source, watermark, options }) => [...inputAt(model, at), "-i", source, ...watermark, ...outputOf(model, wish, { ...options, first: isPart ? insideFrom(model, at) : [] })]);
+        const picture = await draw(model, ({ source, watermark, options }) => [
+          ...inputAt(model, at),
+          "-i",
+          source,
+          ...watermark,
+          ...outputOf(model, wish, { ...options, first: isPart ? insideFrom(model, at) : [] }),
+        ]);
         if (picture.length > 0) return picture;
         if (at === 0) break;
       }
@@ -71,12 +113,25 @@ export function createStills({ tools, objects }: StillsParts): Stills {
     async audio(model, size) {
       const cover = await drawCover(model, size);
       if (cover !== undefined) return cover;
-      const waveform = await draw(model, ({ source }) => [...inputAt(model, 0), "-t", Math.min(model.duration, WAVEFORM_S).toFixed(3), "-i", source, "-filter_complex", waveformFilter(model, size), "-map", "[picture]", ...JPEG]);
+      const waveform = await draw(model, ({ source }) => [
+        ...inputAt(model, 0),
+        "-t",
+        Math.min(model.duration, WAVEFORM_S).toFixed(3),
+        "-i",
+        source,
+        "-filter_complex",
+        waveformFilter(model, size),
+        "-map",
+        "[picture]",
+        ...JPEG,
+      ]);
       if (waveform.length === 0) throw streamErrors.imageFailed({ reason: "its audio cannot be drawn" });
       return waveform;
     },
     async sheet(model, sheet, { isPart = false } = {}) {
-      const picture = await draw(model, ({ source, options }) => sheetArgs(model, sheet, source, { ...options, isPart }));
+      const picture = await draw(model, ({ source, options }) =>
+        sheetArgs(model, sheet, source, { ...options, isPart }),
+      );
       if (picture.length === 0) throw streamErrors.imageFailed({ reason: "there is no picture in it" });
       return picture;
     },
@@ -93,10 +148,35 @@ function waveformFilter({ audio }: MediaModel, { width, height }: { width: numbe
   return `[0:${audio!.stream}]aformat=channel_layouts=mono,showwavespic=s=${width}x${band}:colors=0x6ea0ff:scale=sqrt[wave];color=c=${BACKGROUND}:s=${width}x${height}:r=1[back];[back][wave]overlay=0:(H-h)/2:format=auto[picture]`;
 }
 
-const inputAt = ({ source }: MediaModel, seconds: number) => [...(source.start + seconds > 0 ? ["-ss", (source.start + seconds).toFixed(6)] : []), "-f", source.format];
+const inputAt = ({ source }: MediaModel, seconds: number) => [
+  ...(source.start + seconds > 0 ? ["-ss", (source.start + seconds).toFixed(6)] : []),
+  "-f",
+  source.format,
+];
 
-function outputOf(model: MediaModel, { motion, ...size }: Wish, { first, ...options }: Pick<PictureOptions, "watermark" | "tonemap"> & { first: string[] }): string[] {
-  if (motion === undefined) return ["-filter_complex", pictureFilter(model, { ...size, ...options, first }), "-map", "[picture]", "-frames:v", "1", "-pix_fmt", "yuvj420p", "-c:v", "mjpeg", "-q:v", "3", "-f", "mjpeg", "pipe:1"];
+function outputOf(
+  model: MediaModel,
+  { motion, ...size }: Wish,
+  { first, ...options }: Pick<PictureOptions, "watermark" | "tonemap"> & { first: string[] },
+): string[] {
+  if (motion === undefined)
+    return [
+      "-filter_complex",
+      pictureFilter(model, { ...size, ...options, first }),
+      "-map",
+      "[picture]",
+      "-frames:v",
+      "1",
+      "-pix_fmt",
+      "yuvj420p",
+      "-c:v",
+      "mjpeg",
+      "-q:v",
+      "3",
+      "-f",
+      "mjpeg",
+      "pipe:1",
+    ];
   const frames = Math.max(1, Math.round(Math.min(motion.duration, model.duration - size.time) * motion.fps));
   // One palette for all frames: stats_mode=diff counts the frame before each change, so the last scene would get no colours. Bayer dithering is the same in every frame, so still areas cost nothing.
   const filter = `${pictureFilter(model, { ...size, ...options, first: [...first, `fps=${motion.fps}`, `trim=end_frame=${frames}`] })};[picture]split[a][b];[a]palettegen=stats_mode=full[p];[b][p]paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle[moving]`;

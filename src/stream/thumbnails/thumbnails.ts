@@ -38,11 +38,21 @@ type Pictured = MediaModel & { video: VideoTrack };
 /** Pictures of a video, made from its source when they are asked for: they are there before anything is encoded. */
 export function createThumbnails({ tools, objects, videos, log, mostKept }: ThumbnailsParts): Thumbnails {
   const stills = createStills({ tools, objects });
-  const store = createImageStore({ objects, exists: async (uid) => (await videos.find(uid)) !== undefined, log, ...(mostKept !== undefined && { mostKept }) });
+  const store = createImageStore({
+    objects,
+    exists: async (uid) => (await videos.find(uid)) !== undefined,
+    log,
+    ...(mostKept !== undefined && { mostKept }),
+  });
 
-  const image = (video: Video, model: Pictured, wish: Wish) => store.get(video.uid, nameOf(wish), () => stills.thumbnail(model, wish, { isPart: isPart(video) }));
+  const image = (video: Video, model: Pictured, wish: Wish) =>
+    store.get(video.uid, nameOf(wish), () => stills.thumbnail(model, wish, { isPart: isPart(video) }));
   const wishOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
-    readWish(query, model.video, { duration: model.duration, defaultTime: thumbnailTimestampPct * model.duration, moving });
+    readWish(query, model.video, {
+      duration: model.duration,
+      defaultTime: thumbnailTimestampPct * model.duration,
+      moving,
+    });
 
   /** Embedded cover or waveform of an audio-only video. */
   const audioImage = (video: Video, model: MediaModel, query: URLSearchParams) => {
@@ -50,31 +60,49 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
     return store.get(video.uid, `audio-${width}x${height}.jpg`, () => stills.audio(model, { width, height }));
   };
 
-  const thumbnail = (moving: boolean) => async ({ video, query, sendObject }: Viewing) => {
-    if (!moving && isAudioOnly(video)) return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.asked });
-    const model = pictured(video);
-    const found = await image(video, model, wishOf(video, model, query, moving));
-    await sendObject(found, { type: moving ? "image/gif" : "image/jpeg", cache: query.has("time") ? CACHE.asked : CACHE.chosen });
-  };
+  const thumbnail =
+    (moving: boolean) =>
+    async ({ video, query, sendObject }: Viewing) => {
+      if (!moving && isAudioOnly(video))
+        return sendObject(await audioImage(video, video.model, query), { type: "image/jpeg", cache: CACHE.asked });
+      const model = pictured(video);
+      const found = await image(video, model, wishOf(video, model, query, moving));
+      await sendObject(found, {
+        type: moving ? "image/gif" : "image/jpeg",
+        cache: query.has("time") ? CACHE.asked : CACHE.chosen,
+      });
+    };
 
   return {
     routes: [
       { path: "thumbnails/thumbnail.jpg", want: "play", handle: thumbnail(false) },
       { path: "thumbnails/thumbnail.gif", want: "play", handle: thumbnail(true) },
       {
-        path: "thumbnails/storyboard.vtt", want: "play",
+        path: "thumbnails/storyboard.vtt",
+        want: "play",
         async handle({ video, sendText }) {
           const model = pictured(video);
-          sendText(storyboardVtt(boardOf(model), model.duration, (sheet) => `storyboard-${sheet}.jpg`), { type: "text/vtt; charset=utf-8", cache: CACHE.asked });
+          sendText(
+            storyboardVtt(boardOf(model), model.duration, (sheet) => `storyboard-${sheet}.jpg`),
+            { type: "text/vtt; charset=utf-8", cache: CACHE.asked },
+          );
         },
       },
       {
-        path: "thumbnails/storyboard-{sheet}.jpg", want: "play",
+        path: "thumbnails/storyboard-{sheet}.jpg",
+        want: "play",
         async handle({ video, params, sendObject }) {
           const model = pictured(video);
-          const sheet = /^\d{1,4}$/.test(params["sheet"]!) ? sheetOf(boardOf(model), Number(params["sheet"])) : undefined;
+          const sheet = /^\d{1,4}$/.test(params["sheet"]!)
+            ? sheetOf(boardOf(model), Number(params["sheet"]))
+            : undefined;
           if (sheet === undefined) throw streamErrors.videoNotFound({ uid: video.uid });
-          await sendObject(await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () => stills.sheet(model, sheet, { isPart: isPart(video) })), { type: "image/jpeg", cache: CACHE.asked });
+          await sendObject(
+            await store.get(video.uid, `storyboard-${sheet.number}.jpg`, () =>
+              stills.sheet(model, sheet, { isPart: isPart(video) }),
+            ),
+            { type: "image/jpeg", cache: CACHE.asked },
+          );
         },
       },
     ],
@@ -86,7 +114,8 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
   };
 }
 
-const isAudioOnly = (video: Video): video is Video & { model: MediaModel } => video.model !== null && video.model.video === undefined;
+const isAudioOnly = (video: Video): video is Video & { model: MediaModel } =>
+  video.model !== null && video.model.video === undefined;
 
 /** Of a clip: the source is all of the video that it was taken from. */
 const isPart = ({ clip }: Video): boolean => clip !== undefined;
@@ -100,4 +129,5 @@ function pictured({ uid, liveInput, model, state }: Video): Pictured {
 }
 
 /** Everything that makes a difference. */
-const nameOf = ({ time, width, height, fit, motion }: Wish) => `t${Math.round(time * 100)}-${width}x${height}-${fit}${motion === undefined ? ".jpg" : `-${Math.round(motion.duration * 10)}-${Math.round(motion.fps * 10)}.gif`}`;
+const nameOf = ({ time, width, height, fit, motion }: Wish) =>
+  `t${Math.round(time * 100)}-${width}x${height}-${fit}${motion === undefined ? ".jpg" : `-${Math.round(motion.duration * 10)}-${Math.round(motion.fps * 10)}.gif`}`;

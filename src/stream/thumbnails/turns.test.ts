@@ -24,7 +24,10 @@ test("of one video some at a time, some wait, more are refused; another video do
     await new Promise(setImmediate);
   }
   assert.deepEqual(await Promise.all([...all, other]), ["1", "2", "3", "4", "5", "other"]);
-  await assert.rejects(turns.take("a", () => Promise.reject(new Error("no picture"))), /no picture/);
+  await assert.rejects(
+    turns.take("a", () => Promise.reject(new Error("no picture"))),
+    /no picture/,
+  );
   assert.equal(await turns.take("a", async () => "again"), "again");
 });
 
@@ -39,7 +42,8 @@ test("what is kept of one video's images is bounded in octets, whoever kept it; 
   } as unknown as ObjectStore;
   for (let life = 0; life < 2; life++) {
     const store = createImageStore({ objects, exists: async () => true, log: silentLog, mostOctets: 250 });
-    for (let n = 0; n < 5; n++) assert.equal((await store.get("a", `${life}-${n}.gif`, async () => Buffer.alloc(100))).size, 100);
+    for (let n = 0; n < 5; n++)
+      assert.equal((await store.get("a", `${life}-${n}.gif`, async () => Buffer.alloc(100))).size, 100);
     assert.equal(kept.size, 2);
   }
 });

@@ -21,7 +21,11 @@ const LONGEST_MOTION_S = 15;
 const MOST_FPS = 25;
 
 /** Reads the query of a thumbnail's address. Throws badParameter. */
-export function readWish(query: URLSearchParams, video: Pick<VideoTrack, "width" | "height">, { duration, defaultTime, moving }: { duration: number; defaultTime: number; moving: boolean }): Wish {
+export function readWish(
+  query: URLSearchParams,
+  video: Pick<VideoTrack, "width" | "height">,
+  { duration, defaultTime, moving }: { duration: number; defaultTime: number; moving: boolean },
+): Wish {
   const fit = query.get("fit") ?? "crop";
   if (!isFit(fit)) throw streamErrors.badParameter({ reason: `fit must be one of ${FITS.join(", ")}` });
   const largest = moving ? LARGEST.moving : LARGEST.still;
@@ -29,16 +33,25 @@ export function readWish(query: URLSearchParams, video: Pick<VideoTrack, "width"
   const asked = query.get("time");
   const time = asked === null ? defaultTime : readTime(asked);
   if (time === undefined) throw streamErrors.badParameter({ reason: "time must be like 8m, 5m2s or 1.5s" });
-  const motion = { duration: within(query, "duration", 5, 0.1, LONGEST_MOTION_S, readTime), fps: within(query, "fps", 8, 1, MOST_FPS, Number) };
+  const motion = {
+    duration: within(query, "duration", 5, 0.1, LONGEST_MOTION_S, readTime),
+    fps: within(query, "fps", 8, 1, MOST_FPS, Number),
+  };
   // Fractions that nobody sees would only be more objects.
-  return { time: Math.round(Math.min(Math.max(0, time), duration) * 100) / 100, ...size, fit, ...(moving && { motion }) };
+  return {
+    time: Math.round(Math.min(Math.max(0, time), duration) * 100) / 100,
+    ...size,
+    fit,
+    ...(moving && { motion }),
+  };
 }
 
 const isFit = (text: string): text is Fit => (FITS as readonly string[]).includes(text);
 
 /** `90`, `1.5s`, `8m`, `5m2s`, `1h12m27s`; seconds. Undefined: none of them. */
 export function readTime(text: string): number | undefined {
-  const [, hours = "", minutes = "", seconds = ""] = /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8}(?:\.\d{1,9})?)s?)?$/.exec(text) ?? [];
+  const [, hours = "", minutes = "", seconds = ""] =
+    /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,8}(?:\.\d{1,9})?)s?)?$/.exec(text) ?? [];
   if (hours === "" && minutes === "" && seconds === "") return undefined;
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
 }
@@ -47,20 +60,32 @@ function pixels(query: URLSearchParams, name: "width" | "height", largest: numbe
   const text = query.get(name);
   if (text === null) return undefined;
   const value = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (value < 1 || value > largest) throw streamErrors.badParameter({ reason: `${name} must be a whole number from 1 to ${largest}` });
+  if (value < 1 || value > largest)
+    throw streamErrors.badParameter({ reason: `${name} must be a whole number from 1 to ${largest}` });
   return value;
 }
 
-function within(query: URLSearchParams, name: string, usual: number, least: number, most: number, read: (text: string) => number | undefined): number {
+function within(
+  query: URLSearchParams,
+  name: string,
+  usual: number,
+  least: number,
+  most: number,
+  read: (text: string) => number | undefined,
+): number {
   const text = query.get(name);
   if (text === null) return usual;
   const value = read(text);
-  if (value === undefined || !(value >= least && value <= most)) throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most}` });
+  if (value === undefined || !(value >= least && value <= most))
+    throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most}` });
   return Math.round(value * 10) / 10;
 }
 
 /** One side alone has the other follow; none at all is what fits into a square of 640 without being made larger. */
-function fillIn({ width, height }: { width: number | undefined; height: number | undefined }, video: Pick<VideoTrack, "width" | "height">): { width: number; height: number } {
+function fillIn(
+  { width, height }: { width: number | undefined; height: number | undefined },
+  video: Pick<VideoTrack, "width" | "height">,
+): { width: number; height: number } {
   if (width !== undefined && height !== undefined) return { width, height };
   if (width !== undefined) return { width, height: side((width * video.height) / video.width) };
   if (height !== undefined) return { width: side((height * video.width) / video.height), height };

@@ -18,11 +18,20 @@ const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const named = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
 function setUp(tokenHours?: number) {
-  const keys = new Map([[KEY, { account: ACCOUNT, publicKey: named.publicKey }], [FOREIGN, { account: "b".repeat(32), publicKey: named.publicKey }]]);
+  const keys = new Map([
+    [KEY, { account: ACCOUNT, publicKey: named.publicKey }],
+    [FOREIGN, { account: "b".repeat(32), publicKey: named.publicKey }],
+  ]);
   const tokens = createTokens({
-    videos: { get: async (account, uid) => (account === ACCOUNT && uid === UID ? testVideo({ uid, account }) : Promise.reject(streamErrors.videoNotFound({ uid }))) },
+    videos: {
+      get: async (account, uid) =>
+        account === ACCOUNT && uid === UID
+          ? testVideo({ uid, account })
+          : Promise.reject(streamErrors.videoNotFound({ uid })),
+    },
     keys: { find: async (id) => keys.get(id), own: async () => ({ id: OWN, privateKey: own.privateKey }) },
-    clock: createManualClock(NOW * 1000 + 700), ...(tokenHours !== undefined && { tokenHours }),
+    clock: createManualClock(NOW * 1000 + 700),
+    ...(tokenHours !== undefined && { tokenHours }),
   });
   const sign = async (wish?: TokenWish) => {
     const reading = readToken(await tokens.sign(ACCOUNT, UID, wish));
@@ -32,16 +41,27 @@ function setUp(tokenHours?: number) {
   return { tokens, sign };
 }
 
-const refused = (name: string, text: RegExp) => (err: unknown) => err instanceof UserError && err.kind === name && text.test(err.message + (err.fix ?? ""));
+const refused = (name: string, text: RegExp) => (err: unknown) =>
+  err instanceof UserError && err.kind === name && text.test(err.message + (err.fix ?? ""));
 
 test("without a wish it is good for an hour, from an hour ago, signed with the account's own key, and all its times are whole numbers", async () => {
   const token = await setUp().sign();
-  assert.deepEqual(token.claims, { kid: OWN, sub: UID, exp: NOW + 3600, nbf: NOW - 3600, downloadable: false, original: false });
+  assert.deepEqual(token.claims, {
+    kid: OWN,
+    sub: UID,
+    exp: NOW + 3600,
+    nbf: NOW - 3600,
+    downloadable: false,
+    original: false,
+  });
   assert.ok(isSignedBy(token, own.publicKey));
 });
 
 test("what is wished for is in it", async () => {
-  const accessRules = [{ type: "ip.geoip.country", action: "allow", country: ["DE"] }, { type: "any", action: "block" }];
+  const accessRules = [
+    { type: "ip.geoip.country", action: "allow", country: ["DE"] },
+    { type: "any", action: "block" },
+  ];
   const token = await setUp().sign({ exp: NOW + 60, nbf: NOW, downloadable: true, original: true, accessRules });
   assert.deepEqual(token.claims, { kid: OWN, sub: UID, exp: NOW + 60, nbf: NOW, downloadable: true, original: true });
   assert.deepEqual(token.rules, accessRules);
@@ -63,17 +83,31 @@ test("a key of the account signs when both its id and its pem are given, and bel
 
 test("rejects an exp in the past", async () => {
   const { tokens, sign } = setUp();
-  for (const exp of [0, -1, NOW - 86_400, NOW - 1, NOW]) await assert.rejects(tokens.sign(ACCOUNT, UID, { exp, nbf: -10 }), refused("badParameter", /has passed/), String(exp));
+  for (const exp of [0, -1, NOW - 86_400, NOW - 1, NOW])
+    await assert.rejects(
+      tokens.sign(ACCOUNT, UID, { exp, nbf: -10 }),
+      refused("badParameter", /has passed/),
+      String(exp),
+    );
   await sign({ exp: NOW + 1 });
 });
 
 test("an end more than a day ahead, a beginning after the end, unreadable rules and unknown videos are refused", async () => {
   const { tokens, sign } = setUp();
   await sign({ exp: NOW + 86_400 });
-  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW + 86_500 }), refused("badParameter", new RegExp(`may be ${NOW + 86_400} now`)));
+  await assert.rejects(
+    tokens.sign(ACCOUNT, UID, { exp: NOW + 86_500 }),
+    refused("badParameter", new RegExp(`may be ${NOW + 86_400} now`)),
+  );
   await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: (NOW + 60) * 1000 }), refused("badParameter", /in seconds/));
-  await assert.rejects(tokens.sign(ACCOUNT, UID, { exp: NOW + 60, nbf: NOW + 60 }), refused("badParameter", /not before/));
-  await assert.rejects(tokens.sign(ACCOUNT, UID, { accessRules: [{ type: "any", action: "deny" }] }), refused("badParameter", /accessRules\[0\]/));
+  await assert.rejects(
+    tokens.sign(ACCOUNT, UID, { exp: NOW + 60, nbf: NOW + 60 }),
+    refused("badParameter", /not before/),
+  );
+  await assert.rejects(
+    tokens.sign(ACCOUNT, UID, { accessRules: [{ type: "any", action: "deny" }] }),
+    refused("badParameter", /accessRules\[0\]/),
+  );
   await assert.rejects(tokens.sign("b".repeat(32), UID), refused("videoNotFound", /./));
   await setUp(0).sign({ exp: NOW + 1e7 });
 });

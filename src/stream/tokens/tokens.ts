@@ -55,8 +55,12 @@ export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOpt
       const { uid: sub } = await videos.get(account, uid);
       const now = Math.floor(clock.now() / 1000);
       const { exp = now + HOUR, nbf = now - HOUR, downloadable = false, original = false } = wish;
-      if (tokenHours > 0 && exp > now + tokenHours * HOUR + SKEW) throw bad(`exp is ${exp}, and may be ${now + tokenHours * HOUR} now: ${tokenHours} hours ahead, in seconds since the epoch`);
-      if (exp <= now) throw bad(`exp is ${exp}, which has passed (it is ${now} now): send a future time, in seconds since the epoch`);
+      if (tokenHours > 0 && exp > now + tokenHours * HOUR + SKEW)
+        throw bad(
+          `exp is ${exp}, and may be ${now + tokenHours * HOUR} now: ${tokenHours} hours ahead, in seconds since the epoch`,
+        );
+      if (exp <= now)
+        throw bad(`exp is ${exp}, which has passed (it is ${now} now): send a future time, in seconds since the epoch`);
       if (nbf >= exp) throw bad(`nbf (${nbf}) is not before exp (${exp})`);
       const rules = parseRules(wish.accessRules);
       if (!rules.ok) throw bad(rules.why);

@@ -48,25 +48,38 @@ async function startOrigin(t: TestContext, answer: Answer) {
 }
 
 /** What a file server answers; `cut`: octets after which this answer breaks off. */
-function serve(request: IncomingMessage, response: ServerResponse, bytes: Buffer, { etag = '"1"', cut }: { etag?: string; cut?: number } = {}) {
+function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytes: Buffer,
+  { etag = '"1"', cut }: { etag?: string; cut?: number } = {},
+) {
   const [, from] = /^bytes=(\d+)-/.exec(request.headers.range ?? "") ?? [];
   const fits = request.headers["if-range"] === undefined || request.headers["if-range"] === etag;
   const start = from !== undefined && fits ? Number(from) : 0;
-  response.writeHead(from !== undefined && fits ? 206 : 200, { etag, "content-length": bytes.length - start, ...(from !== undefined && fits && { "content-range": `bytes ${start}-${bytes.length - 1}/${bytes.length}` }) });
+  response.writeHead(from !== undefined && fits ? 206 : 200, {
+    etag,
+    "content-length": bytes.length - start,
+    ...(from !== undefined && fits && { "content-range": `bytes ${start}-${bytes.length - 1}/${bytes.length}` }),
+  });
   if (request.method === "HEAD") return void response.end();
   if (cut === undefined) return void response.end(bytes.subarray(start));
   response.write(bytes.subarray(start, start + cut), () => setTimeout(() => response.destroy(), 5));
 }
 
 const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]);
-const refusedWith = (code: number, text: RegExp) => (err: unknown) => err instanceof UserError && err.code === code && text.test(err.message) || assert.fail(String(err));
+const refusedWith = (code: number, text: RegExp) => (err: unknown) =>
+  (err instanceof UserError && err.code === code && text.test(err.message)) || assert.fail(String(err));
 
 test("a video is fetched from its address, the size of it known at once", async (t) => {
   const bytes = video(3_000_000);
   const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
   const { uploads, settled, source } = await open(t);
   const made = await uploads.copy(ACCOUNT, { url: origin.url, creator: "me", meta: { name: "Dog" } });
-  assert.deepEqual([made.state, made.size, made.meta, made.creator, made.readyToStream], ["downloading", bytes.length, { name: "Dog", "downloaded-from": origin.url }, "me", false]);
+  assert.deepEqual(
+    [made.state, made.size, made.meta, made.creator, made.readyToStream],
+    ["downloading", bytes.length, { name: "Dog", "downloaded-from": origin.url }, "me", false],
+  );
   uploads.start();
   const done = await settled(made.uid);
   assert.deepEqual([done.state, done.size], ["queued", bytes.length]);
@@ -80,7 +93,12 @@ test("what broke off goes on where it was, also in another life of the process",
   const waiting = Promise.withResolvers<void>();
   const origin = await startOrigin(t, (request, response) => {
     if (request.headers.range === "bytes=600000-" && !open_) return waiting.resolve();
-    serve(request, response, bytes, request.method === "GET" && request.headers.range !== "bytes=600000-" ? { cut: 300_000 } : {});
+    serve(
+      request,
+      response,
+      bytes,
+      request.method === "GET" && request.headers.range !== "bytes=600000-" ? { cut: 300_000 } : {},
+    );
   });
   const folder = mkdtempSync(join(tmpdir(), "reelpost-copies-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -99,7 +117,14 @@ test("what broke off goes on where it was, also in another life of the process",
 
 test("a file that changes while it is copied is copied anew; origins without HEAD, ranges or length do as well", async (t) => {
   const [first, second] = [video(500_000), video(500_000)];
-  const changing = await startOrigin(t, (request, response, count) => serve(request, response, count <= 2 ? first : second, count <= 2 ? (request.method === "GET" ? { cut: 200_000 } : {}) : { etag: '"2"' }));
+  const changing = await startOrigin(t, (request, response, count) =>
+    serve(
+      request,
+      response,
+      count <= 2 ? first : second,
+      count <= 2 ? (request.method === "GET" ? { cut: 200_000 } : {}) : { etag: '"2"' },
+    ),
+  );
   const plain = await startOrigin(t, (request, response, count): void => {
     if (request.method === "HEAD") return void response.writeHead(405).end();
     // Chunked, and no word of ranges; the first answer breaks off.
@@ -109,7 +134,10 @@ test("a file that changes while it is copied is copied anew; origins without HEA
   });
   const { uploads, settled, source } = await open(t);
   uploads.start();
-  for (const [origin, bytes, size] of [[changing, second, first.length], [plain, first, 0]] as const) {
+  for (const [origin, bytes, size] of [
+    [changing, second, first.length],
+    [plain, first, 0],
+  ] as const) {
     const { uid, size: told } = await uploads.copy(ACCOUNT, { url: origin.url });
     assert.equal(told, size);
     const done = await settled(uid);
@@ -119,7 +147,10 @@ test("a file that changes while it is copied is copied anew; origins without HEA
 });
 
 test("an address that cannot be is refused at once, and no video is made", async (t) => {
-  const status = (code: number): Answer => (_, response) => void response.writeHead(code).end();
+  const status =
+    (code: number): Answer =>
+    (_, response) =>
+      void response.writeHead(code).end();
   const world = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
   const refused = async (answer: Answer, code: number, text: RegExp) => {
     const { url } = await startOrigin(t, answer);
@@ -128,10 +159,23 @@ test("an address that cannot be is refused at once, and no video is made", async
   await refused(status(404), 10010, /Invalid URL: 127\.0\.0\.1 answered with the status 404$/);
   await refused(status(500), 10010, /status 500/);
   await refused((request, response) => serve(request, response, Buffer.alloc(0)), 10059, /empty/);
-  await refused((_, response) => void response.writeHead(200, { "content-length": 40_000_000_000 }).flushHeaders(), 10901, /larger than 1073741 bytes/);
-  await refused((request, response) => void response.writeHead(302, { location: request.url! }).end(), 10010, /redirected more than 5 times/);
-  await refused((_, response) => void response.writeHead(302, { location: "file:///etc/passwd" }).end(), 10010, /file:/);
-  for (const url of ["ftp://example.com/a.mp4", "/etc/passwd", "http://a:b@example.com/x", ""]) await assert.rejects(world.uploads.copy(ACCOUNT, { url }), refusedWith(10010, /^Invalid URL/), url);
+  await refused(
+    (_, response) => void response.writeHead(200, { "content-length": 40_000_000_000 }).flushHeaders(),
+    10901,
+    /larger than 1073741 bytes/,
+  );
+  await refused(
+    (request, response) => void response.writeHead(302, { location: request.url! }).end(),
+    10010,
+    /redirected more than 5 times/,
+  );
+  await refused(
+    (_, response) => void response.writeHead(302, { location: "file:///etc/passwd" }).end(),
+    10010,
+    /file:/,
+  );
+  for (const url of ["ftp://example.com/a.mp4", "/etc/passwd", "http://a:b@example.com/x", ""])
+    await assert.rejects(world.uploads.copy(ACCOUNT, { url }), refusedWith(10010, /^Invalid URL/), url);
   assert.deepEqual(await world.videos.list(ACCOUNT), []);
 });
 
@@ -141,8 +185,19 @@ test("nothing inside is reached: by address, by name, by redirect, or a second l
   const names: Record<string, string[]> = { "inside.example": ["127.0.0.1"], "mixed.example": ["10.0.0.1", "::1"] };
   const guarded = createGuardedFetch({ allowPrivate: false, lookup: async (host) => names[host] ?? [] });
   const { uploads, base } = await open(t, { more: { fetch: guarded } });
-  for (const url of [inside.url, `http://inside.example:${port}/`, `http://mixed.example/`, `http://[::ffff:127.0.0.1]:${port}/`, `http://169.254.169.254/latest/meta-data`, `${base}/upload/x`]) {
-    await assert.rejects(uploads.copy(ACCOUNT, { url }), refusedWith(10010, / leads to no public address, and nothing is fetched from or sent to another$/), url);
+  for (const url of [
+    inside.url,
+    `http://inside.example:${port}/`,
+    `http://mixed.example/`,
+    `http://[::ffff:127.0.0.1]:${port}/`,
+    `http://169.254.169.254/latest/meta-data`,
+    `${base}/upload/x`,
+  ]) {
+    await assert.rejects(
+      uploads.copy(ACCOUNT, { url }),
+      refusedWith(10010, / leads to no public address, and nothing is fetched from or sent to another$/),
+      url,
+    );
   }
   assert.equal(inside.asked.length, 0);
 
@@ -160,21 +215,38 @@ test("nothing inside is reached: by address, by name, by redirect, or a second l
 
 test("an origin that fails later makes the video fail, with what was wrong; an endless one ends at the limit", async (t) => {
   const cases: [Answer, RegExp][] = [
-    [(request, response) => (request.method === "HEAD" ? serve(request, response, video(100)) : void response.writeHead(403).end()), /could not be fetched: 127\.0\.0\.1 answered with the status 403/],
-    [(request, response) => (request.method === "HEAD" ? serve(request, response, video(100)) : void response.destroy()), /could not be fetched/],
-    [(request, response) => {
-      response.writeHead(200);
-      if (request.method === "HEAD") return void response.end();
-      const more = () => {
-        while (response.writable && response.write(Buffer.alloc(64 * 1024, 1)));
-        if (response.writable) response.once("drain", more);
-      };
-      more();
-    }, /larger than 1073741 bytes/],
+    [
+      (request, response) =>
+        request.method === "HEAD" ? serve(request, response, video(100)) : void response.writeHead(403).end(),
+      /could not be fetched: 127\.0\.0\.1 answered with the status 403/,
+    ],
+    [
+      (request, response) =>
+        request.method === "HEAD" ? serve(request, response, video(100)) : void response.destroy(),
+      /could not be fetched/,
+    ],
+    [
+      (request, response) => {
+        response.writeHead(200);
+        if (request.method === "HEAD") return void response.end();
+        const more = () => {
+          while (response.writable && response.write(Buffer.alloc(64 * 1024, 1)));
+          if (response.writable) response.once("drain", more);
+        };
+        more();
+      },
+      /larger than 1073741 bytes/,
+    ],
     // Two octets are told, and none comes.
-    [(request, response) => void response.writeHead(200, request.method === "HEAD" ? { "content-length": 2 } : {}).end(), /empty/],
+    [
+      (request, response) =>
+        void response.writeHead(200, request.method === "HEAD" ? { "content-length": 2 } : {}).end(),
+      /empty/,
+    ],
   ];
-  const { uploads, settled, objects } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
+  const { uploads, settled, objects } = await open(t, {
+    more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } },
+  });
   uploads.start();
   for (const [answer, text] of cases) {
     const { url } = await startOrigin(t, answer);
@@ -191,24 +263,37 @@ test("fails a copy when the origin sends fewer bytes than it declared", { timeou
   const bytes = video(100_000);
   const cases: [string, Answer][] = [
     // Every response declares the full length and ends early; no range support.
-    ["cut", (request, response) => {
-      response.writeHead(200, { "content-length": bytes.length });
-      if (request.method === "HEAD") return void response.end();
-      response.write(bytes.subarray(0, 40_000), () => void response.socket!.end());
-    }],
+    [
+      "cut",
+      (request, response) => {
+        response.writeHead(200, { "content-length": bytes.length });
+        if (request.method === "HEAD") return void response.end();
+        response.write(bytes.subarray(0, 40_000), () => void response.socket!.end());
+      },
+    ],
     // Range requests for the rest return no data.
-    ["range", (request, response) => {
-      const rest = request.headers.range !== undefined;
-      response.writeHead(rest ? 206 : 200, { etag: '"1"', "content-length": rest ? bytes.length - 40_000 : bytes.length, ...(rest && { "content-range": `bytes 40000-${bytes.length - 1}/${bytes.length}` }) });
-      if (request.method === "HEAD") return void response.end();
-      if (rest) return void response.flushHeaders(), void response.socket!.end();
-      response.write(bytes.subarray(0, 40_000), () => void response.socket!.end());
-    }],
+    [
+      "range",
+      (request, response) => {
+        const rest = request.headers.range !== undefined;
+        response.writeHead(rest ? 206 : 200, {
+          etag: '"1"',
+          "content-length": rest ? bytes.length - 40_000 : bytes.length,
+          ...(rest && { "content-range": `bytes 40000-${bytes.length - 1}/${bytes.length}` }),
+        });
+        if (request.method === "HEAD") return void response.end();
+        if (rest) return (void response.flushHeaders(), void response.socket!.end());
+        response.write(bytes.subarray(0, 40_000), () => void response.socket!.end());
+      },
+    ],
     // Only HEAD declares the length: a truncated chunked response looks complete.
-    ["chunked", (request, response) => {
-      if (request.method === "HEAD") return void response.writeHead(200, { "content-length": bytes.length }).end();
-      response.writeHead(200, { "transfer-encoding": "chunked" }).end(bytes.subarray(0, 40_000));
-    }],
+    [
+      "chunked",
+      (request, response) => {
+        if (request.method === "HEAD") return void response.writeHead(200, { "content-length": bytes.length }).end();
+        response.writeHead(200, { "transfer-encoding": "chunked" }).end(bytes.subarray(0, 40_000));
+      },
+    ],
   ];
   const { uploads, settled, objects } = await open(t, { more: { copyRetries: { attempts: 10, backoff: () => 10 } } });
   uploads.start();
@@ -217,7 +302,11 @@ test("fails a copy when the origin sends fewer bytes than it declared", { timeou
     const { uid } = await uploads.copy(ACCOUNT, { url });
     const failed = await settled(uid);
     assert.deepEqual([failed.state, failed.errorReason?.code], ["error", "ERR_FETCH_ORIGIN_ERROR"], name);
-    assert.match(failed.errorReason!.text, new RegExp(`: the origin ends its response early: received \\d+ of ${bytes.length} bytes`), name);
+    assert.match(
+      failed.errorReason!.text,
+      new RegExp(`: the origin ends its response early: received \\d+ of ${bytes.length} bytes`),
+      name,
+    );
     assert.equal(await objects.partial(`stream/${uid}/source`).size(), 0);
   }
 });
@@ -239,7 +328,8 @@ test("a copy ends when its video is deleted", { timeout: 60_000 }, async (t) => 
   await begun.promise;
   await videos.delete(ACCOUNT, uid);
   await closed.promise;
-  while ((await objects.partial(`stream/${uid}/source`).size()) > 0) await new Promise((resolve) => setImmediate(resolve));
+  while ((await objects.partial(`stream/${uid}/source`).size()) > 0)
+    await new Promise((resolve) => setImmediate(resolve));
 });
 
 test("an address that nobody fetches, for want of a job, is taken up", async (t) => {
@@ -259,45 +349,64 @@ test("an address that nobody fetches, for want of a job, is taken up", async (t)
   assert.equal((await settled(uid)).state, "queued");
 });
 
-test("of what is not to be copied any more no row is left that would be taken up again and again", { timeout: 60_000 }, async (t) => {
-  const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
-  const { uploads, db, videos, objects, source } = await open(t);
-  const table = createUploadsTable(db);
-  const [whole, failed] = [await uploads.copy(ACCOUNT, { url: origin.url }), await uploads.copy(ACCOUNT, { url: origin.url })];
-  // As a crash leaves it, right after the video was told of.
-  await objects.put(`stream/${whole.uid}/source`, Buffer.from("film"));
-  await videos.uploaded(whole.uid, { key: `stream/${whole.uid}/source`, size: 4 });
-  await videos.failed(failed.uid, "ERR_FETCH_ORIGIN_ERROR");
-  uploads.start();
-  for (const { uid } of [whole, failed]) while ((await table.find(uid)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual([(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.asked.includes("GET")], ["film", "queued", false]);
-});
+test(
+  "of what is not to be copied any more no row is left that would be taken up again and again",
+  { timeout: 60_000 },
+  async (t) => {
+    const origin = await startOrigin(t, (request, response) => serve(request, response, video(1000)));
+    const { uploads, db, videos, objects, source } = await open(t);
+    const table = createUploadsTable(db);
+    const [whole, failed] = [
+      await uploads.copy(ACCOUNT, { url: origin.url }),
+      await uploads.copy(ACCOUNT, { url: origin.url }),
+    ];
+    // As a crash leaves it, right after the video was told of.
+    await objects.put(`stream/${whole.uid}/source`, Buffer.from("film"));
+    await videos.uploaded(whole.uid, { key: `stream/${whole.uid}/source`, size: 4 });
+    await videos.failed(failed.uid, "ERR_FETCH_ORIGIN_ERROR");
+    uploads.start();
+    for (const { uid } of [whole, failed])
+      while ((await table.find(uid)) !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(
+      [(await source(whole.uid))?.toString(), (await videos.find(whole.uid))?.state, origin.asked.includes("GET")],
+      ["film", "queued", false],
+    );
+  },
+);
 
-test("a database that is away for all attempts gives no copy up, and leaves nobody listening", { timeout: 60_000 }, async (t) => {
-  const bytes = video(1000);
-  const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
-  const { uploads, db, videos, events, settled } = await open(t);
-  let listening = 0;
-  const subscribe = events.subscribe.bind(events);
-  t.mock.method(events, "subscribe", (topic: string, hear: (id: string) => void) => {
-    const unsubscribe = subscribe(topic, hear);
-    if (topic === VIDEO_CHANGED) listening++;
-    return () => {
-      if (topic === VIDEO_CHANGED) listening--;
-      unsubscribe();
-    };
-  });
-  const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
-  const away = t.mock.method(videos, "find", () => Promise.reject(new Error("the database is away")));
-  uploads.start();
-  const jobs = db.tables<{ jobs: { kind: string; status: string } }>().selectFrom("jobs").select("status").where("kind", "=", "stream.copy");
-  while ((await jobs.execute())[0]!.status !== "failed") await new Promise((resolve) => setTimeout(resolve, 5));
-  away.mock.restore();
-  assert.deepEqual([listening, (await videos.find(uid))?.state], [0, "downloading"]);
-  await createUploadsTable(db).change(uid, { touched_at: 1 });
-  await uploads.recover();
-  assert.equal((await settled(uid)).state, "queued");
-});
+test(
+  "a database that is away for all attempts gives no copy up, and leaves nobody listening",
+  { timeout: 60_000 },
+  async (t) => {
+    const bytes = video(1000);
+    const origin = await startOrigin(t, (request, response) => serve(request, response, bytes));
+    const { uploads, db, videos, events, settled } = await open(t);
+    let listening = 0;
+    const subscribe = events.subscribe.bind(events);
+    t.mock.method(events, "subscribe", (topic: string, hear: (id: string) => void) => {
+      const unsubscribe = subscribe(topic, hear);
+      if (topic === VIDEO_CHANGED) listening++;
+      return () => {
+        if (topic === VIDEO_CHANGED) listening--;
+        unsubscribe();
+      };
+    });
+    const { uid } = await uploads.copy(ACCOUNT, { url: origin.url });
+    const away = t.mock.method(videos, "find", () => Promise.reject(new Error("the database is away")));
+    uploads.start();
+    const jobs = db
+      .tables<{ jobs: { kind: string; status: string } }>()
+      .selectFrom("jobs")
+      .select("status")
+      .where("kind", "=", "stream.copy");
+    while ((await jobs.execute())[0]!.status !== "failed") await new Promise((resolve) => setTimeout(resolve, 5));
+    away.mock.restore();
+    assert.deepEqual([listening, (await videos.find(uid))?.state], [0, "downloading"]);
+    await createUploadsTable(db).change(uid, { touched_at: 1 });
+    await uploads.recover();
+    assert.equal((await settled(uid)).state, "queued");
+  },
+);
 
 test("a copy that takes long is not begun a second time", { timeout: 60_000 }, async (t) => {
   const bytes = video(3000);
@@ -324,7 +433,12 @@ test("a copy that takes long is not begun a second time", { timeout: 60_000 }, a
   pieces[0]!.write(bytes.subarray(1000, 2000));
   while ((await table.find(uid))!.touched_at === before) await new Promise((resolve) => setImmediate(resolve));
   await uploads.recover();
-  const jobs = await db.tables<{ jobs: { kind: string } }>().selectFrom("jobs").select("kind").where("kind", "=", "stream.copy").execute();
+  const jobs = await db
+    .tables<{ jobs: { kind: string } }>()
+    .selectFrom("jobs")
+    .select("kind")
+    .where("kind", "=", "stream.copy")
+    .execute();
   pieces[0]!.end(bytes.subarray(2000));
   assert.deepEqual([(await settled(uid)).state, jobs.length, origin.asked], ["queued", 1, ["HEAD", "GET"]]);
 });

@@ -37,7 +37,19 @@ const MAX_CUT_SHORT = 3;
 
 /** Videos that are fetched from an address: asked about at once, copied by a job that goes on where the last one ended. */
 export function createCopies(parts: CreationParts): Copies {
-  const { clock, log, jobs, events, settings, videos, fetch, table, sources, turns, copyRetries: { attempts, backoff } = USUAL } = parts;
+  const {
+    clock,
+    log,
+    jobs,
+    events,
+    settings,
+    videos,
+    fetch,
+    table,
+    sources,
+    turns,
+    copyRetries: { attempts, backoff } = USUAL,
+  } = parts;
   const limit = Math.floor(settings.upload_gb * GIB);
   let worker: JobWorker | undefined;
 
@@ -49,15 +61,24 @@ export function createCopies(parts: CreationParts): Copies {
     const partial = sources.partial(row.uid);
     const kept = await sources.offset(row);
     if (row.length !== null && kept === row.length) return true;
-    const ranged = kept > 0 ? { range: `bytes=${kept}-`, ...(row.version !== null && { "if-range": row.version }) } : undefined;
-    const answer = await fetch(row.url!, { ...(ranged && { headers: ranged }), signal, totalMs: LONGEST_MS, slowest: SLOWEST, maxBytes: limit });
+    const ranged =
+      kept > 0 ? { range: `bytes=${kept}-`, ...(row.version !== null && { "if-range": row.version }) } : undefined;
+    const answer = await fetch(row.url!, {
+      ...(ranged && { headers: ranged }),
+      signal,
+      totalMs: LONGEST_MS,
+      slowest: SLOWEST,
+      maxBytes: limit,
+    });
     try {
       const { size, version } = describe(answer);
       if (answer.status === 416 && size === kept) return finished(row, kept);
       const start = startOf(answer);
       if (!isFine(answer.status) || (start !== 0 && start !== kept)) {
         if (answer.status === 416 || isFine(answer.status)) await sources.discard(row.uid);
-        throw isForGood(answer.status) ? new ForGood(answered(row.url!, answer.status)) : new Error(answered(row.url!, answer.status));
+        throw isForGood(answer.status)
+          ? new ForGood(answered(row.url!, answer.status))
+          : new Error(answered(row.url!, answer.status));
       }
       if ((size ?? 0) > limit) throw new ForGood(tooLarge().message);
       // Another file than the one that was begun.
@@ -69,7 +90,9 @@ export function createCopies(parts: CreationParts): Copies {
       Object.assign(row, { length: size ?? null, version: version ?? null });
       await table.change(row.uid, { length: row.length, version: row.version });
       const now = await partial.append(start, sources.touching(row.uid, answer.body)).catch(async (err: unknown) => {
-        throw row.length !== null && isBrokenOff(err) ? new CutShort(`received ${await partial.size()} of ${row.length} bytes`, { cause: err }) : err;
+        throw row.length !== null && isBrokenOff(err)
+          ? new CutShort(`received ${await partial.size()} of ${row.length} bytes`, { cause: err })
+          : err;
       });
       if (now > limit) throw new ForGood(tooLarge().message);
       // A response without a length is checked against HEAD: truncated, it would look complete.
@@ -103,7 +126,8 @@ export function createCopies(parts: CreationParts): Copies {
         if (signal.aborted || isLasting(err) || isStoreError(err)) throw err;
         if (err instanceof CutShort) {
           same = { text: err.message, times: err.message === same.text ? same.times + 1 : 1 };
-          if (same.times >= MAX_CUT_SHORT) throw new ForGood(`the origin ends its response early: ${err.message}`, { cause: err });
+          if (same.times >= MAX_CUT_SHORT)
+            throw new ForGood(`the origin ends its response early: ${err.message}`, { cause: err });
         }
         // Without progress this attempt fails, unless the response ended where the last one did: a few more requests then show whether it always does.
         const isStuck = (await sources.offset(row)) <= before;
@@ -121,7 +145,8 @@ export function createCopies(parts: CreationParts): Copies {
     if (row === undefined || row.kind !== "copy" || row.finished_at !== null) return;
     const gone = new AbortController();
     const isGone = async () => {
-      if ((await videos.find(uid))?.state !== "downloading") gone.abort(new Error("the video is not to be copied any more"));
+      if ((await videos.find(uid))?.state !== "downloading")
+        gone.abort(new Error("the video is not to be copied any more"));
     };
     const unsubscribe = events.subscribe(VIDEO_CHANGED, (id) => {
       if (id === uid || id === "") isGone().catch(() => {});
@@ -155,7 +180,11 @@ export function createCopies(parts: CreationParts): Copies {
     log.info({ video: uid, err }, "a video could not be copied");
     const ours = isStoreError(err);
     await sources.discard(uid);
-    await videos.failed(uid, ours ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR", ours ? undefined : `The video could not be fetched: ${messageOf(err).replace(/^Invalid URL: /, "")}`);
+    await videos.failed(
+      uid,
+      ours ? "ERR_UNKNOWN" : "ERR_FETCH_ORIGIN_ERROR",
+      ours ? undefined : `The video could not be fetched: ${messageOf(err).replace(/^Invalid URL: /, "")}`,
+    );
     await table.remove(uid);
   }
 
@@ -166,7 +195,15 @@ export function createCopies(parts: CreationParts): Copies {
       if ((size ?? 0) > limit) throw tooLarge();
       const draft = await draftOf(parts, account, { ...asked, meta: { ...asked.meta, "downloaded-from": url } });
       const video = await videos.create(account, { ...draft, ...(size !== undefined && { size }) }, "downloading");
-      await table.insert({ uid: video.uid, account_id: account, kind: "copy", url, length: size ?? null, version: version ?? null, touched_at: clock.now() });
+      await table.insert({
+        uid: video.uid,
+        account_id: account,
+        kind: "copy",
+        url,
+        length: size ?? null,
+        version: version ?? null,
+        touched_at: clock.now(),
+      });
       await enqueue(video.uid);
       return video;
     },
@@ -179,9 +216,13 @@ export function createCopies(parts: CreationParts): Copies {
   };
 }
 
-const isBrokenOff = (err: unknown): boolean => err instanceof UserError && err.domain === "fetch" && err.kind === "unreachable";
+const isBrokenOff = (err: unknown): boolean =>
+  err instanceof UserError && err.domain === "fetch" && err.kind === "unreachable";
 
 /** What the guard refuses is not going to be let through later. */
 const isLasting = (err: unknown): boolean =>
-  err instanceof ForGood || (err instanceof UserError && err.domain === "fetch" && ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) || err instanceof UserError && err.domain === "stream" && err.kind === "notAVideo";
-
+  err instanceof ForGood ||
+  (err instanceof UserError &&
+    err.domain === "fetch" &&
+    ["badUrl", "refused", "tooLarge", "tooManyRedirects"].includes(err.kind)) ||
+  (err instanceof UserError && err.domain === "stream" && err.kind === "notAVideo");

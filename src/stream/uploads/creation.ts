@@ -15,7 +15,11 @@ export interface CreationParts extends UploadsParts {
 
 export interface Creations extends Pick<Uploads, "tus" | "direct"> {
   /** At a one-time address: says how much will come, and may say it again, of another file too. Answers headers. */
-  begin(row: UploadRow, secret: string, creation: Pick<TusCreation, "headers" | "body">): Promise<Record<string, string>>;
+  begin(
+    row: UploadRow,
+    secret: string,
+    creation: Pick<TusCreation, "headers" | "body">,
+  ): Promise<Record<string, string>>;
 }
 
 const GIB = 1024 ** 3;
@@ -28,22 +32,36 @@ export function createCreations(parts: CreationParts): Creations {
   function checkLength(headers: TusCreation["headers"], maxSizeBytes?: number | null): number {
     checkTusHeaders(headers);
     const bad = (reason: string) => streamErrors.badParameter({ reason });
-    if (headers["upload-concat"] !== undefined) throw bad("Upload-Concat is not supported: send the file in one upload (parallelUploads 1)");
+    if (headers["upload-concat"] !== undefined)
+      throw bad("Upload-Concat is not supported: send the file in one upload (parallelUploads 1)");
     const [text, deferred] = [one(headers["upload-length"]), one(headers["upload-defer-length"])];
-    if (deferred !== undefined && deferred !== "1") throw bad(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferred.slice(0, 40))}`);
-    if (deferred !== undefined && text !== undefined) throw bad("Upload-Length and Upload-Defer-Length exclude each other: send only one");
+    if (deferred !== undefined && deferred !== "1")
+      throw bad(`Upload-Defer-Length must be 1, not ${JSON.stringify(deferred.slice(0, 40))}`);
+    if (deferred !== undefined && text !== undefined)
+      throw bad("Upload-Length and Upload-Defer-Length exclude each other: send only one");
     if (deferred !== undefined) return DEFERRED;
-    if (text === undefined) throw bad("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
+    if (text === undefined)
+      throw bad("Upload-Length is required: the size of the file in bytes, or Upload-Defer-Length: 1");
     const length = Number(text);
-    if (!/^\d+$/.test(text) || !Number.isSafeInteger(length)) throw bad(`Upload-Length is the size of the file in bytes, and not ${JSON.stringify(text.slice(0, 40))}`);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(length))
+      throw bad(`Upload-Length is the size of the file in bytes, and not ${JSON.stringify(text.slice(0, 40))}`);
     checkSize(length, maxSizeBytes, settings);
     return length;
   }
 
   /** The answer to a creation, when what came with it is kept. */
-  async function created(row: UploadRow & { length: number }, secret: string, body: TusCreation["body"]): Promise<Record<string, string>> {
+  async function created(
+    row: UploadRow & { length: number },
+    secret: string,
+    body: TusCreation["body"],
+  ): Promise<Record<string, string>> {
     const offset = body === undefined ? undefined : await receive(row, body);
-    return { "tus-resumable": "1.0.0", location: urls.upload(row.uid, secret), "stream-media-id": row.uid, ...(offset !== undefined && { "upload-offset": String(offset) }) };
+    return {
+      "tus-resumable": "1.0.0",
+      location: urls.upload(row.uid, secret),
+      "stream-media-id": row.uid,
+      ...(offset !== undefined && { "upload-offset": String(offset) }),
+    };
   }
 
   async function receive(row: UploadRow & { length: number }, body: AsyncIterable<Uint8Array>): Promise<number> {
@@ -64,7 +82,15 @@ export function createCreations(parts: CreationParts): Creations {
       const draft = await draftOf(parts, account, asked, directUser ? SOON_MS : SOME_DAYS_MS);
       const video = await videos.create(account, { ...draft, ...(length !== DEFERRED && { size: length }) });
       const secret = ids.token(24);
-      const row = await table.insert({ uid: video.uid, account_id: account, kind: "tus", secret: hashOf(secret), length, metadata, touched_at: NOT_YET });
+      const row = await table.insert({
+        uid: video.uid,
+        account_id: account,
+        kind: "tus",
+        secret: hashOf(secret),
+        length,
+        metadata,
+        touched_at: NOT_YET,
+      });
       return { video, headers: await created({ ...row, length }, secret, body) };
     },
     async begin(row, secret, { headers, body }) {
@@ -86,13 +112,23 @@ export function createCreations(parts: CreationParts): Creations {
         end();
       }
       await nameAfter(parts, row, meta?.name ?? meta?.filename);
-      return created({ ...row, length }, secret, body !== undefined && (await sources.offset({ ...row, length })) === 0 ? body : undefined);
+      return created(
+        { ...row, length },
+        secret,
+        body !== undefined && (await sources.offset({ ...row, length })) === 0 ? body : undefined,
+      );
     },
     async direct(account, asked) {
       const draft = await draftOf(parts, account, asked, SOON_MS);
       const video = await videos.create(account, draft);
       const secret = ids.token(24);
-      await table.insert({ uid: video.uid, account_id: account, kind: "direct", secret: hashOf(secret), touched_at: NOT_YET });
+      await table.insert({
+        uid: video.uid,
+        account_id: account,
+        kind: "direct",
+        secret: hashOf(secret),
+        touched_at: NOT_YET,
+      });
       return { video, uploadUrl: urls.upload(video.uid, secret) };
     },
   };
@@ -101,33 +137,61 @@ export function createCreations(parts: CreationParts): Creations {
 /** Headers of every TUS request. Throws unsupportedTus, badParameter. */
 export function checkTusHeaders(headers: TusCreation["headers"]): void {
   const version = one(headers["tus-resumable"]);
-  if (version !== "1.0.0") throw streamErrors.unsupportedTus({ version: version === undefined ? "absent" : JSON.stringify(version.slice(0, 20)) });
+  if (version !== "1.0.0")
+    throw streamErrors.unsupportedTus({
+      version: version === undefined ? "absent" : JSON.stringify(version.slice(0, 20)),
+    });
   // Ignoring it would acknowledge bytes that the client believes verified.
-  if (headers["upload-checksum"] !== undefined) throw streamErrors.badParameter({ reason: "Upload-Checksum is not supported (Tus-Extension lists no checksum): send the request without it" });
+  if (headers["upload-checksum"] !== undefined)
+    throw streamErrors.badParameter({
+      reason: "Upload-Checksum is not supported (Tus-Extension lists no checksum): send the request without it",
+    });
 }
 
 /** Throws notAVideo, tooLarge. */
-export function checkSize(length: number, maxSizeBytes: number | null | undefined, settings: Pick<UploadsParts["settings"], "upload_gb">): void {
+export function checkSize(
+  length: number,
+  maxSizeBytes: number | null | undefined,
+  settings: Pick<UploadsParts["settings"], "upload_gb">,
+): void {
   if (length === 0) throw streamErrors.notAVideo({ reason: "it is empty" });
   const limit = Math.min(maxSizeBytes ?? Infinity, uploadLimit(settings));
-  if (length > limit) throw streamErrors.tooLarge({ limit, rule: `Upload-Length is ${length}${limit === maxSizeBytes ? ", more than this video allows" : " (stream.upload_gb)"}` });
+  if (length > limit)
+    throw streamErrors.tooLarge({
+      limit,
+      rule: `Upload-Length is ${length}${limit === maxSizeBytes ? ", more than this video allows" : " (stream.upload_gb)"}`,
+    });
 }
 
-export const uploadLimit = ({ upload_gb }: Pick<UploadsParts["settings"], "upload_gb">): number => Math.floor(upload_gb * GIB);
+export const uploadLimit = ({ upload_gb }: Pick<UploadsParts["settings"], "upload_gb">): number =>
+  Math.floor(upload_gb * GIB);
 
 /** Who uploads without a token says nothing of the video but what the file is called, where its owner has not named it. */
-export async function nameAfter({ videos }: Pick<UploadsParts, "videos">, { uid, account_id: account }: UploadRow, name: string | undefined): Promise<void> {
+export async function nameAfter(
+  { videos }: Pick<UploadsParts, "videos">,
+  { uid, account_id: account }: UploadRow,
+  name: string | undefined,
+): Promise<void> {
   const video = await videos.find(uid);
   if (video === undefined || name === undefined || name === "" || video.meta.name !== undefined) return;
   await videos.edit(account, uid, { meta: { ...video.meta, name: name.slice(0, 500) } });
 }
 
 /** Passes the upload body through up to `length` octets and rejects more; for a deferred length, stream.upload_gb is the limit. `offset`: bytes already stored. */
-export async function* atMost(length: number, body: AsyncIterable<Uint8Array>, settings: Pick<UploadsParts["settings"], "upload_gb">, offset = 0): AsyncGenerator<Uint8Array> {
+export async function* atMost(
+  length: number,
+  body: AsyncIterable<Uint8Array>,
+  settings: Pick<UploadsParts["settings"], "upload_gb">,
+  offset = 0,
+): AsyncGenerator<Uint8Array> {
   const limit = length === DEFERRED ? uploadLimit(settings) : length;
   let left = limit - offset;
   for await (const piece of body) {
-    if (piece.length > left) throw streamErrors.tooLarge({ limit, rule: length === DEFERRED ? "no upload may be larger (stream.upload_gb)" : "the declared Upload-Length" });
+    if (piece.length > left)
+      throw streamErrors.tooLarge({
+        limit,
+        rule: length === DEFERRED ? "no upload may be larger (stream.upload_gb)" : "the declared Upload-Length",
+      });
     left -= piece.length;
     yield piece;
   }

@@ -12,12 +12,26 @@ export const ONE_DAY_MS = 24 * 60 * MINUTE;
 export const SOME_DAYS_MS = 7 * 24 * 60 * MINUTE;
 
 /** What was asked for, as a video is made of it. Throws badParameter, and what `findWatermark` throws. */
-export async function draftOf({ clock, findWatermark }: Pick<UploadsParts, "clock" | "findWatermark">, account: string, { watermark, ...asked }: AskedVideo, expiresIn?: number): Promise<VideoDraft> {
+export async function draftOf(
+  { clock, findWatermark }: Pick<UploadsParts, "clock" | "findWatermark">,
+  account: string,
+  { watermark, ...asked }: AskedVideo,
+  expiresIn?: number,
+): Promise<VideoDraft> {
   const now = clock.now();
-  if (asked.uploadExpiry != null && !(asked.uploadExpiry > now)) throw streamErrors.badParameter({ reason: `expiry is a time to come, and not ${timeText(asked.uploadExpiry)}` });
+  if (asked.uploadExpiry != null && !(asked.uploadExpiry > now))
+    throw streamErrors.badParameter({ reason: `expiry is a time to come, and not ${timeText(asked.uploadExpiry)}` });
   const profile = watermark === undefined ? undefined : await findWatermark?.(account, watermark);
-  if (watermark !== undefined && profile === undefined) throw streamErrors.badParameter({ reason: `there is no watermark profile ${JSON.stringify(watermark.slice(0, 64))}` });
-  return { ...asked, ...(profile && { watermark: profile }), ...(asked.uploadExpiry == null && expiresIn !== undefined && { uploadExpiry: now + expiresIn }) };
+  if (watermark !== undefined && profile === undefined)
+    throw streamErrors.badParameter({
+      reason: `there is no watermark profile ${JSON.stringify(watermark.slice(0, 64))}`,
+    });
+  return {
+    ...asked,
+    ...(profile && { watermark: profile }),
+    ...(asked.uploadExpiry == null && expiresIn !== undefined && { uploadExpiry: now + expiresIn }),
+  };
 }
 
-const timeText = (time: number) => (Number.isFinite(time) && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : String(time));
+const timeText = (time: number) =>
+  Number.isFinite(time) && Math.abs(time) < 8.64e15 ? new Date(time).toISOString() : String(time);

@@ -26,9 +26,17 @@ const AROUND = 64 * 1024;
  * A form (RFC 7578) as it arrives: its first file is given to `keep`, the rest is passed over. Resolves when the form has ended as it should, and
  * `keep` is done; what was kept is to be thrown away when it rejects. The connection lives on for an answer. Throws badParameter, tooLarge, notAVideo, formBrokeOff.
  */
-export async function readForm<Kept>(incoming: IncomingMessage, maxBytes: number, keep: (file: FormFile) => Promise<Kept>, { fields, refuse }: FormOptions = {}): Promise<Kept> {
+export async function readForm<Kept>(
+  incoming: IncomingMessage,
+  maxBytes: number,
+  keep: (file: FormFile) => Promise<Kept>,
+  { fields, refuse }: FormOptions = {},
+): Promise<Kept> {
   const type = incoming.headers["content-type"] ?? "";
-  if (!/^multipart\/form-data\s*;/i.test(type)) throw streamErrors.badParameter({ reason: `send multipart/form-data with a part named file (videos may come by TUS too: Tus-Resumable: 1.0.0), and not ${JSON.stringify(type.slice(0, 80))}` });
+  if (!/^multipart\/form-data\s*;/i.test(type))
+    throw streamErrors.badParameter({
+      reason: `send multipart/form-data with a part named file (videos may come by TUS too: Tus-Resumable: 1.0.0), and not ${JSON.stringify(type.slice(0, 80))}`,
+    });
   if (Number(incoming.headers["content-length"] ?? 0) > maxBytes + AROUND) throw tooLarge(maxBytes);
   const parser = createParser(incoming);
   const { promise, resolve, reject } = Promise.withResolvers<Kept>();
@@ -62,7 +70,10 @@ export async function readForm<Kept>(incoming: IncomingMessage, maxBytes: number
   try {
     return await promise;
   } finally {
-    incoming.off("error", brokeOff).off("close", onClose).on("error", () => {});
+    incoming
+      .off("error", brokeOff)
+      .off("close", onClose)
+      .on("error", () => {});
     incoming.unpipe(parser);
     // What is still to come is not for anybody.
     incoming.resume();
@@ -73,13 +84,20 @@ export async function readForm<Kept>(incoming: IncomingMessage, maxBytes: number
 
 function createParser(incoming: IncomingMessage): BusboyInstance {
   try {
-    return new Busboy({ headers: incoming.headers as { "content-type": string }, limits: { parts: 100, fields: 50, files: 10, fieldNameSize: 200, fieldSize: 16 * 1024, headerPairs: 50 } });
+    return new Busboy({
+      headers: incoming.headers as { "content-type": string },
+      limits: { parts: 100, fields: 50, files: 10, fieldNameSize: 200, fieldSize: 16 * 1024, headerPairs: 50 },
+    });
   } catch (err) {
     throw streamErrors.badParameter({ reason: `the form cannot be read: ${messageOf(err)}` });
   }
 }
 
-const tooLarge = (limit: number) => streamErrors.tooLarge({ limit, rule: "an upload in one request has no more (stream.basic_upload_mb); send larger files by TUS" });
+const tooLarge = (limit: number) =>
+  streamErrors.tooLarge({
+    limit,
+    rule: "an upload in one request has no more (stream.basic_upload_mb); send larger files by TUS",
+  });
 
 async function* fileOf(stream: Readable, maxBytes: number, refuse: FormOptions["refuse"]): AsyncGenerator<Uint8Array> {
   try {

@@ -28,7 +28,10 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) };
   };
   /** What is kept below the objects: of nothing that was refused. */
-  const kept = () => readdirSync(join(folder, "objects"), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name);
+  const kept = () =>
+    readdirSync(join(folder, "objects"), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name);
   const videoCount = async () => (await world.videos.list(ACCOUNT)).length;
   return { ...world, send, kept, videoCount };
 }
@@ -46,26 +49,40 @@ const video = (size: number) => Buffer.concat([VIDEO_HEAD, randomBytes(size)]) a
 function beginForm(url: string, declared: number): [Socket, Promise<string>] {
   const { port, pathname } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
-  socket.write(`POST ${pathname} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: multipart/form-data; boundary=XX\r\ncontent-length: ${declared}\r\n\r\n`);
+  socket.write(
+    `POST ${pathname} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: multipart/form-data; boundary=XX\r\ncontent-length: ${declared}\r\n\r\n`,
+  );
   let answer = "";
   socket.on("data", (piece) => (answer += String(piece))).on("error", () => {});
   return [socket, new Promise((resolve) => socket.once("close", () => resolve(answer)))];
 }
 
 /** Sends the first `sent` octets of a form, then breaks it off or ends it; resolves with what is answered. */
-async function sendBroken(url: string, body: Buffer, { sent, declared, end }: { sent: number; declared: number; end: "cut" | "wait" }): Promise<string> {
+async function sendBroken(
+  url: string,
+  body: Buffer,
+  { sent, declared, end }: { sent: number; declared: number; end: "cut" | "wait" },
+): Promise<string> {
   const [socket, answer] = beginForm(url, declared);
   await new Promise<void>((resolve) => socket.write(body.subarray(0, sent), () => resolve()));
   if (end === "cut") socket.destroy();
   return answer;
 }
-const rawForm = (bytes: Buffer) => Buffer.concat([Buffer.from('--XX\r\ncontent-disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n'), bytes, Buffer.from("\r\n--XX--\r\n")]);
+const rawForm = (bytes: Buffer) =>
+  Buffer.concat([
+    Buffer.from('--XX\r\ncontent-disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n'),
+    bytes,
+    Buffer.from("\r\n--XX--\r\n"),
+  ]);
 
 test("a form with its file becomes a video that is named after it", async (t) => {
   const { base, send, source, videos } = await open(t);
   for (const bytes of [video(100), video(3_000_000), video(8 * 1024 * 1024 - VIDEO_HEAD.length)]) {
     const made = (await send(`${base}/form`, form(bytes))).json();
-    assert.deepEqual([made.state, made.size, made.meta, made.account], ["queued", bytes.length, { name: "clip.mp4" }, ACCOUNT]);
+    assert.deepEqual(
+      [made.state, made.size, made.meta, made.account],
+      ["queued", bytes.length, { name: "clip.mp4" }, ACCOUNT],
+    );
     assert.equal(Buffer.compare((await source(made.uid))!, bytes), 0);
     assert.equal((await videos.find(made.uid))!.sourceKey, `stream/${made.uid}/source`);
   }
@@ -74,14 +91,25 @@ test("a form with its file becomes a video that is named after it", async (t) =>
 test("what a worker hands over becomes a video, unless it plainly is none", async (t) => {
   const { uploads, source, kept, videoCount } = await open(t);
   const bytes = video(200_000);
-  const made = await uploads.bytes(ACCOUNT, Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]), { meta: { name: "From a mail" }, requireSignedURLs: true });
+  const made = await uploads.bytes(ACCOUNT, Readable.from([bytes.subarray(0, 3), bytes.subarray(3)]), {
+    meta: { name: "From a mail" },
+    requireSignedURLs: true,
+  });
   assert.deepEqual([made.state, made.meta, made.requireSignedURLs], ["queued", { name: "From a mail" }, true]);
   assert.equal(Buffer.compare((await source(made.uid))!, bytes), 0);
   await assert.rejects(uploads.bytes(ACCOUNT, Readable.from([Buffer.from("some text")])), /it is text/);
-  await assert.rejects(uploads.bytes(ACCOUNT, Readable.from((async function* () {
-    yield bytes;
-    throw new Error("the worker failed");
-  })())), /the worker failed/);
+  await assert.rejects(
+    uploads.bytes(
+      ACCOUNT,
+      Readable.from(
+        (async function* () {
+          yield bytes;
+          throw new Error("the worker failed");
+        })(),
+      ),
+    ),
+    /the worker failed/,
+  );
   assert.deepEqual([kept().length, await videoCount()], [1, 1]);
 });
 
@@ -89,9 +117,14 @@ test("what is no video, no form, or too large is refused, and nothing is kept of
   const { base, send, kept, videoCount } = await open(t);
   const big = Buffer.concat([VIDEO_HEAD, Buffer.alloc(9 * 1024 * 1024)]) as Buffer<ArrayBuffer>;
   for (const [body, headers, status, text] of [
-    [form(Buffer.alloc(0)), undefined, 400, /not a video: it is empty/], [form(Buffer.from("#EXTM3U\n/etc/passwd\n"), "x.mp4"), undefined, 400, /it is text/], [form(Buffer.from("89504e470d0a1a0a0000", "hex")), undefined, 400, /PNG/],
-    [form(big), undefined, 413, /larger than 8388608 bytes: an upload in one request/], [new FormData(), undefined, 400, /no part named file/],
-    ["plain", { "content-type": "text/plain" }, 400, /send multipart\/form-data .* and not "text\/plain"/], ["--x", { "content-type": "multipart/form-data" }, 400, /form-data/], ["garbage", { "content-type": "multipart/form-data; boundary=XX" }, 400, /form/],
+    [form(Buffer.alloc(0)), undefined, 400, /not a video: it is empty/],
+    [form(Buffer.from("#EXTM3U\n/etc/passwd\n"), "x.mp4"), undefined, 400, /it is text/],
+    [form(Buffer.from("89504e470d0a1a0a0000", "hex")), undefined, 400, /PNG/],
+    [form(big), undefined, 413, /larger than 8388608 bytes: an upload in one request/],
+    [new FormData(), undefined, 400, /no part named file/],
+    ["plain", { "content-type": "text/plain" }, 400, /send multipart\/form-data .* and not "text\/plain"/],
+    ["--x", { "content-type": "multipart/form-data" }, 400, /form-data/],
+    ["garbage", { "content-type": "multipart/form-data; boundary=XX" }, 400, /form/],
   ] as const) {
     const refused = await send(`${base}/form`, body, headers);
     assert.deepEqual([refused.status, text.test(refused.text)], [status, true], refused.text);
@@ -104,54 +137,92 @@ test("a form that breaks off, or says a wrong length, leaves nothing", async (t)
   const body = rawForm(video(500_000));
   const { uploadUrl } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   for (const url of [`${base}/form`, uploadUrl]) {
-    for (const sent of [10, 60, 300_000, body.length - 12, body.length - 3]) await sendBroken(url, body, { sent, declared: body.length, end: "cut" });
+    for (const sent of [10, 60, 300_000, body.length - 12, body.length - 3])
+      await sendBroken(url, body, { sent, declared: body.length, end: "cut" });
     // Less is declared than comes: the form ends in its middle.
-    for (const declared of [10, 60, 300_000, body.length - 9]) assert.match(await sendBroken(url, body, { sent: declared, declared, end: "wait" }), /^HTTP\/1.1 400/);
+    for (const declared of [10, 60, 300_000, body.length - 9])
+      assert.match(await sendBroken(url, body, { sent: declared, declared, end: "wait" }), /^HTTP\/1.1 400/);
     // More is declared than comes, and the peer goes.
     await sendBroken(url, body, { sent: body.length, declared: body.length + 1000, end: "cut" });
   }
   const left = async () => [kept(), await videoCount()];
-  while (JSON.stringify(await left()) !== '[[],1]') await new Promise((resolve) => setImmediate(resolve));
+  while (JSON.stringify(await left()) !== "[[],1]") await new Promise((resolve) => setImmediate(resolve));
 });
 
-test("a form whose sender is gone before anybody reads it has broken off, also where all of it had come", { timeout: 60_000 }, async (t) => {
-  const settled: ((how: string) => void)[] = [];
-  const server = createServer((request) => {
-    request.once("close", () => void readForm(request, 1_000_000, ({ body }) => buffer(body)).then(() => "whole", ({ kind }: UserError) => kind).then(settled.shift()!));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => server.close());
-  const body = rawForm(video(1000));
-  for (const sent of [60, body.length]) {
-    const how = new Promise<string>((resolve) => settled.push(resolve));
-    await sendBroken(`http://127.0.0.1:${(server.address() as AddressInfo).port}/form`, body, { sent, declared: body.length, end: "cut" });
-    assert.equal(await how, "formBrokeOff", `${sent} octets`);
-  }
-});
+test(
+  "a form whose sender is gone before anybody reads it has broken off, also where all of it had come",
+  { timeout: 60_000 },
+  async (t) => {
+    const settled: ((how: string) => void)[] = [];
+    const server = createServer((request) => {
+      request.once(
+        "close",
+        () =>
+          void readForm(request, 1_000_000, ({ body }) => buffer(body))
+            .then(
+              () => "whole",
+              ({ kind }: UserError) => kind,
+            )
+            .then(settled.shift()!),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    t.after(() => server.close());
+    const body = rawForm(video(1000));
+    for (const sent of [60, body.length]) {
+      const how = new Promise<string>((resolve) => settled.push(resolve));
+      await sendBroken(`http://127.0.0.1:${(server.address() as AddressInfo).port}/form`, body, {
+        sent,
+        declared: body.length,
+        end: "cut",
+      });
+      assert.equal(await how, "formBrokeOff", `${sent} octets`);
+    }
+  },
+);
 
 test("a one-time address takes one form, in time, and says so in the envelope", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { uploads, send, videos, source } = await open(t, { clock });
-  const { uploadUrl, video: made } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60, meta: { name: "chosen" }, requireSignedURLs: true });
-  assert.deepEqual([made.state, made.uploadExpiry, made.maxDurationSeconds], ["pendingupload", clock.now() + 30 * 60_000, 60]);
+  const { uploadUrl, video: made } = await uploads.direct(ACCOUNT, {
+    maxDurationSeconds: 60,
+    meta: { name: "chosen" },
+    requireSignedURLs: true,
+  });
+  assert.deepEqual(
+    [made.state, made.uploadExpiry, made.maxDurationSeconds],
+    ["pendingupload", clock.now() + 30 * 60_000, 60],
+  );
   const bytes = video(50_000);
   const bad = await send(uploadUrl, form(Buffer.from("text, not video")));
-  assert.deepEqual([bad.status, bad.json().errors[0].code, bad.json().success, bad.headers.get("access-control-allow-origin")], [400, 10059, false, "*"]);
+  assert.deepEqual(
+    [bad.status, bad.json().errors[0].code, bad.json().success, bad.headers.get("access-control-allow-origin")],
+    [400, 10059, false, "*"],
+  );
   // Of two at once, one is taken.
   const both = await Promise.all([send(uploadUrl, form(bytes)), send(uploadUrl, form(bytes))]);
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
   const taken = both.find(({ status }) => status === 200)!;
   assert.deepEqual(taken.json(), { result: { uid: made.uid }, success: true, errors: [], messages: [] });
   const reused = await send(uploadUrl, form(bytes));
-  assert.deepEqual([reused.status, reused.json().errors[0].code, reused.headers.get("x-should-retry")], [409, 10902, "false"]);
-  assert.deepEqual([(await videos.find(made.uid))!.state, (await videos.find(made.uid))!.meta], ["queued", { name: "chosen" }]);
+  assert.deepEqual(
+    [reused.status, reused.json().errors[0].code, reused.headers.get("x-should-retry")],
+    [409, 10902, "false"],
+  );
+  assert.deepEqual(
+    [(await videos.find(made.uid))!.state, (await videos.find(made.uid))!.meta],
+    ["queued", { name: "chosen" }],
+  );
   assert.equal(Buffer.compare((await source(made.uid))!, bytes), 0);
 
   const late = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   clock.advance(30 * 60_000 + 1);
   const expired = await send(late.uploadUrl, form(bytes));
   assert.deepEqual([expired.status, expired.json().errors[0].code], [410, 10903]);
-  await assert.rejects(uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() }), /expiry is a time to come/);
+  await assert.rejects(
+    uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() }),
+    /expiry is a time to come/,
+  );
 });
 
 test("what a form has brought is not written over, nor removed, by another one that comes to another process", async (t) => {
@@ -166,7 +237,10 @@ test("what a form has brought is not written over, nor removed, by another one t
     return keys;
   };
   for (const end of ["cut", "wait"] as const) {
-    const { uploadUrl, video: { uid } } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+    const {
+      uploadUrl,
+      video: { uid },
+    } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
     const late = rawForm(video(400_000));
     const [sent, answer] = beginForm(new URL(new URL(uploadUrl).pathname, other.base).href, late.length);
     sent.write(late.subarray(0, 200_000));
@@ -180,7 +254,7 @@ test("what a form has brought is not written over, nor removed, by another one t
     // True while it has its turn, for the upload has ended.
     while (await other.uploads.isArriving(uid)) await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual([state, await keysOf(uid)], ["queued", [sourceKey]]);
-    assert.equal(Buffer.compare((await (await objects.open(sourceKey!))!.bytes()), bytes), 0);
+    assert.equal(Buffer.compare(await (await objects.open(sourceKey!))!.bytes(), bytes), 0);
   }
 });
 
@@ -200,7 +274,16 @@ test("a full disk is told as such, and room makes it work again", async (t) => {
   const bytes = video(2_000_000);
   const headers = { "tus-resumable": "1.0.0", "upload-length": String(bytes.length) };
   assert.equal((await fetch(uploadUrl, { method: "POST", headers })).status, 201);
-  const patch = (offset: number) => fetch(uploadUrl, { method: "PATCH", headers: { "tus-resumable": "1.0.0", "upload-offset": String(offset), "content-type": "application/offset+octet-stream" }, body: bytes.subarray(offset) });
+  const patch = (offset: number) =>
+    fetch(uploadUrl, {
+      method: "PATCH",
+      headers: {
+        "tus-resumable": "1.0.0",
+        "upload-offset": String(offset),
+        "content-type": "application/offset+octet-stream",
+      },
+      body: bytes.subarray(offset),
+    });
   assert.equal((await patch(0)).status, 507);
   disk.free();
   const offset = Number((await fetch(uploadUrl, { method: "HEAD", headers })).headers.get("upload-offset"));

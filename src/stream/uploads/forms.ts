@@ -28,10 +28,19 @@ export function createForms(parts: CreationParts): Forms {
     const { size } = await objects.put(key, whole(first, rest), { maxBytes: most });
     return size;
   }
-  const remove = (key: string) => objects.delete([key]).catch((err: unknown) => log.warn({ err, key }, "what was kept of a broken upload could not be removed"));
+  const remove = (key: string) =>
+    objects
+      .delete([key])
+      .catch((err: unknown) => log.warn({ err, key }, "what was kept of a broken upload could not be removed"));
 
   /** Makes a video when `receive` has something for it, and nothing where that fails. */
-  async function take(account: string, by: string, receive: (keep: (asked: AskedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>) => Promise<number>): Promise<Video> {
+  async function take(
+    account: string,
+    by: string,
+    receive: (
+      keep: (asked: AskedVideo, body: AsyncIterable<Uint8Array>, most: number) => Promise<number>,
+    ) => Promise<number>,
+  ): Promise<Video> {
     let made: Video | undefined;
     try {
       const size = await receive(async (asked, body, most) => {
@@ -54,14 +63,30 @@ export function createForms(parts: CreationParts): Forms {
   return {
     form: (account, incoming, { asked = {}, confirm } = {}) =>
       take(account, "form", async (keep) => {
-        const size = await readForm(incoming, maxBytes, ({ name, body }) => keep({ ...asked, ...(name !== undefined && name !== "" && { meta: { name: name.slice(0, MAX_NAME), ...asked.meta } }) }, body, maxBytes));
+        const size = await readForm(incoming, maxBytes, ({ name, body }) =>
+          keep(
+            {
+              ...asked,
+              ...(name !== undefined && name !== "" && { meta: { name: name.slice(0, MAX_NAME), ...asked.meta } }),
+            },
+            body,
+            maxBytes,
+          ),
+        );
         await confirm?.();
         return size;
       }),
     bytes: (account, body, asked = {}) =>
       take(account, "bytes", (keep) => {
         const limit = Math.floor(settings.upload_gb * GIB);
-        return keep(asked, sniffed(body, { maxBytes: limit, tooLarge: () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" }) }), limit);
+        return keep(
+          asked,
+          sniffed(body, {
+            maxBytes: limit,
+            tooLarge: () => streamErrors.tooLarge({ limit, rule: "no upload may be larger (stream.upload_gb)" }),
+          }),
+          limit,
+        );
       }),
     async toAddress({ uid }, incoming) {
       const end = await turns.take(uid);

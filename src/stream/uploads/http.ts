@@ -43,16 +43,23 @@ const ADDRESS = /^[^?]*\/upload\/([0-9a-f]{32})\/([A-Za-z0-9_-]{16,64})\/?(?:\?|
 const METHODS = "POST, HEAD, PATCH, DELETE, OPTIONS, GET";
 /** The checksum extension is not supported: requests with Upload-Checksum are rejected. */
 export const tusHeaders = (settings: Pick<UploadHttpParts["settings"], "upload_gb">): Record<string, string> => ({
-  "tus-resumable": "1.0.0", "tus-version": "1.0.0", "tus-extension": "creation,creation-with-upload,creation-defer-length,expiration,termination", "tus-max-size": String(uploadLimit(settings)),
+  "tus-resumable": "1.0.0",
+  "tus-version": "1.0.0",
+  "tus-extension": "creation,creation-with-upload,creation-defer-length,expiration,termination",
+  "tus-max-size": String(uploadLimit(settings)),
 });
 /** A file may be sent from any page: who has the address may. */
 const CORS = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "Location, Stream-Media-Id, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset",
+  "access-control-expose-headers":
+    "Location, Stream-Media-Id, Tus-Extension, Tus-Max-Size, Tus-Resumable, Tus-Version, Upload-Defer-Length, Upload-Expires, Upload-Length, Upload-Metadata, Upload-Offset",
 };
 const PREFLIGHT = {
-  ...CORS, "access-control-allow-methods": METHODS, "access-control-max-age": "86400",
-  "access-control-allow-headers": "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
+  ...CORS,
+  "access-control-allow-methods": METHODS,
+  "access-control-max-age": "86400",
+  "access-control-allow-headers":
+    "Authorization, Content-Type, Tus-Resumable, Upload-Concat, Upload-Creator, Upload-Defer-Length, Upload-Length, Upload-Metadata, Upload-Offset, X-HTTP-Method-Override, X-Request-ID, X-Requested-With",
 };
 const DAY = 86_400_000;
 /** More than the largest chunk. */
@@ -93,12 +100,15 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (method === "GET") return show(request, response, row, video);
     if (isLate(row, video)) throw streamErrors.uploadExpired({ at: new Date(video.uploadExpiry!).toISOString() });
     if (method === "POST") return post(request, response, row, secret);
-    if (method !== "HEAD" && method !== "PATCH" && method !== "DELETE") return void response.writeHead(405, { ...CORS, allow: METHODS }).end();
+    if (method !== "HEAD" && method !== "PATCH" && method !== "DELETE")
+      return void response.writeHead(405, { ...CORS, allow: METHODS }).end();
     checkTusHeaders(request.headers);
     if (row.length === null) throw streamErrors.uploadNotFound();
     if (method === "PATCH") checkPatch(request, row, row.length);
-    if (row.finished_at === null && video.uploadExpiry !== null) response.setHeader("upload-expires", new Date(video.uploadExpiry).toUTCString());
-    if (method === "HEAD" && row.metadata !== null && row.metadata !== "") response.setHeader("upload-metadata", row.metadata);
+    if (row.finished_at === null && video.uploadExpiry !== null)
+      response.setHeader("upload-expires", new Date(video.uploadExpiry).toUTCString());
+    if (method === "HEAD" && row.metadata !== null && row.metadata !== "")
+      response.setHeader("upload-metadata", row.metadata);
     response.setHeader("stream-media-id", row.uid);
     // What a proxy says of its own connection is no business of the upload, and metadata was said at its creation: the library is strict about the form of both.
     for (const name of ["x-forwarded-proto", "upload-metadata"]) dropHeader(request, name);
@@ -109,20 +119,39 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
 
   async function show(request: IncomingMessage, response: ServerResponse, row: UploadRow, video: Video): Promise<void> {
     const { maxSizeBytes, maxDurationSeconds, requireSignedURLs } = video;
-    const shown: ShownUpload = { ...progressOf(row, video, isLate(row, video)), maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes), ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }), ...(maxDurationSeconds !== null && { maxDurationSeconds }), ...(!requireSignedURLs && { watch: urls.of(video).watch }) };
-    if (request.headers.accept?.includes("application/json") === true) return sendJson(response, 200, shown, { ...CORS, "cache-control": "no-store" });
+    const shown: ShownUpload = {
+      ...progressOf(row, video, isLate(row, video)),
+      maxBytes: Math.min(maxSizeBytes ?? Infinity, maxBytes),
+      ...(settings.chunk_mb > 0 && { chunkBytes: settings.chunk_mb * 1024 * 1024 }),
+      ...(maxDurationSeconds !== null && { maxDurationSeconds }),
+      ...(!requireSignedURLs && { watch: urls.of(video).watch }),
+    };
+    if (request.headers.accept?.includes("application/json") === true)
+      return sendJson(response, 200, shown, { ...CORS, "cache-control": "no-store" });
     if (page !== undefined) return page(request, response, shown);
-    response.writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }).end(`${STATES[shown.state]}\n`);
+    response
+      .writeHead(200, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" })
+      .end(`${STATES[shown.state]}\n`);
   }
 
-  async function post(request: IncomingMessage, response: ServerResponse, row: UploadRow, secret: string): Promise<void> {
+  async function post(
+    request: IncomingMessage,
+    response: ServerResponse,
+    row: UploadRow,
+    secret: string,
+  ): Promise<void> {
     if (request.headers["tus-resumable"] === undefined) {
       const { uid } = await forms.toAddress(row, request);
       return sendJson(response, 200, { result: { uid }, success: true, errors: [], messages: [] });
     }
-    const headers = await creations.begin(row, secret, { headers: request.headers, ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }) });
+    const headers = await creations.begin(row, secret, {
+      headers: request.headers,
+      ...(carriesUpload(request) && { body: request as AsyncIterable<Uint8Array> }),
+    });
     // The address it came to, whatever name of this server is in it.
-    response.writeHead(201, { ...CORS, ...headers, location: request.url!.replace(/\?.*$/, ""), "content-length": "0" }).end();
+    response
+      .writeHead(201, { ...CORS, ...headers, location: request.url!.replace(/\?.*$/, ""), "content-length": "0" })
+      .end();
   }
 
   /** Whoever has the address; what was once uploaded is not replaced. */
@@ -130,7 +159,13 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
     if (row.finished_at !== null) throw streamErrors.alreadyUploaded({ uid: row.uid });
     const octets = headers["content-length"];
     const offset = Number(headers["upload-offset"]);
-    if (Number.isSafeInteger(offset)) checkChunk({ offset, octets: octets === undefined ? undefined : Number(octets), length: length === DEFERRED ? declaredIn(headers) : length, max: settings.chunk_mb * 1024 * 1024 });
+    if (Number.isSafeInteger(offset))
+      checkChunk({
+        offset,
+        octets: octets === undefined ? undefined : Number(octets),
+        length: length === DEFERRED ? declaredIn(headers) : length,
+        max: settings.chunk_mb * 1024 * 1024,
+      });
   }
 
   return async (request, response) => {
@@ -153,13 +188,21 @@ const STATES = {
   expired: "This upload URL has expired. Ask for another one.",
 };
 
-function progressOf(row: UploadRow, video: Video, late: boolean): Pick<ShownUpload, "state" | "pctComplete" | "playable" | "problem"> {
+function progressOf(
+  row: UploadRow,
+  video: Video,
+  late: boolean,
+): Pick<ShownUpload, "state" | "pctComplete" | "playable" | "problem"> {
   if (video.state === "error") {
     const { code, text } = video.errorReason ?? { code: "ERR_UNKNOWN", text: "" };
     return { state: "failed", problem: { code, text, retry: mayReopen(video) && !late } };
   }
   if (video.state === "pendingupload" && row.finished_at === null) return { state: late ? "expired" : "open" };
-  return { state: video.state === "ready" ? "ready" : "processing", pctComplete: Math.floor(video.pctComplete), playable: video.readyToStream };
+  return {
+    state: video.state === "ready" ? "ready" : "processing",
+    pctComplete: Math.floor(video.pctComplete),
+    playable: video.readyToStream,
+  };
 }
 
 /** Upload-Length header of the chunk that declares a deferred length. */
@@ -177,11 +220,13 @@ function methodOf(request: IncomingMessage): string {
 
 function dropHeader({ headers, rawHeaders }: IncomingMessage, name: string): void {
   delete headers[name];
-  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) if (rawHeaders[at]!.toLowerCase() === name) rawHeaders.splice(at, 2);
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2)
+    if (rawHeaders[at]!.toLowerCase() === name) rawHeaders.splice(at, 2);
 }
 
 /** A creation with an upload (TUS 1.0.0) names the type of what comes with it. */
-export const carriesUpload = ({ headers }: IncomingMessage): boolean => headers["content-type"] === "application/offset+octet-stream";
+export const carriesUpload = ({ headers }: IncomingMessage): boolean =>
+  headers["content-type"] === "application/offset+octet-stream";
 
 /** In words for those who speak TUS, in the envelope of the API for others. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: UserError | undefined): void {
@@ -190,22 +235,44 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: UserE
   const headers = { ...CORS, "cache-control": "no-store", ...(status === 409 && { "x-should-retry": "false" }) };
   passOver(request);
   if (request.headers["tus-resumable"] === undefined && request.method === "POST") {
-    return sendJson(response, status, { result: null, success: false, errors: [{ code: Number(error?.code) || 10001, message }], messages: [] }, headers);
+    return sendJson(
+      response,
+      status,
+      { result: null, success: false, errors: [{ code: Number(error?.code) || 10001, message }], messages: [] },
+      headers,
+    );
   }
   const text = Buffer.from(`${message}\n`);
-  response.writeHead(status, { ...headers, "content-type": "text/plain; charset=utf-8", "content-length": text.length, "tus-resumable": "1.0.0", ...(status === 412 && { "tus-version": "1.0.0" }) }).end(request.method === "HEAD" ? undefined : text);
+  response
+    .writeHead(status, {
+      ...headers,
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": text.length,
+      "tus-resumable": "1.0.0",
+      ...(status === 412 && { "tus-version": "1.0.0" }),
+    })
+    .end(request.method === "HEAD" ? undefined : text);
 }
 
 /** A client that is cut while it sends may never see the answer: the rest is read and thrown away, unless it is without end. */
 function passOver(request: IncomingMessage): void {
   let octets = 0;
-  request.on("error", () => {}).on("data", (piece: Buffer) => {
-    octets += piece.length;
-    if (octets > PASSED_OVER) request.socket.destroy();
-  });
+  request
+    .on("error", () => {})
+    .on("data", (piece: Buffer) => {
+      octets += piece.length;
+      if (octets > PASSED_OVER) request.socket.destroy();
+    });
 }
 
-function sendJson(response: ServerResponse, status: number, envelope: unknown, headers: Record<string, string> = CORS): void {
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  envelope: unknown,
+  headers: Record<string, string> = CORS,
+): void {
   const text = Buffer.from(JSON.stringify(envelope));
-  response.writeHead(status, { ...headers, "content-type": "application/json", "content-length": text.length }).end(text);
+  response
+    .writeHead(status, { ...headers, "content-type": "application/json", "content-length": text.length })
+    .end(text);
 }

@@ -18,7 +18,9 @@ async function startServer(t: TestContext) {
   let child: ChildProcess | undefined;
   let port = 0;
   const start = async (): Promise<string> => {
-    child = spawn(process.execPath, [join(import.meta.dirname, "upload-process.testing.ts"), folder, String(port)], { stdio: ["pipe", "pipe", "inherit"] });
+    child = spawn(process.execPath, [join(import.meta.dirname, "upload-process.testing.ts"), folder, String(port)], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
     const base = String((await once(child.stdout!, "data"))[0]).trim();
     port = Number(new URL(base).port);
     return base;
@@ -35,45 +37,57 @@ async function startServer(t: TestContext) {
   return { folder, start, kill };
 }
 
-test("a server that is killed again and again loses nothing it has acknowledged: the upload goes on, and ends whole", { timeout: 60_000 }, async (t) => {
-  const { folder, start, kill } = await startServer(t);
-  const base = await start();
-  const bytes = randomBytes(18 * MIB + 777);
-  // In the first chunk, at its end, in the third, in the last one.
-  const moments = [2 * MIB, 6 * MIB - 1, 13 * MIB, 17 * MIB];
-  let acknowledged = 0;
-  let restarting = Promise.resolve();
-  let uid: string | undefined;
-  let kills = 0;
+test(
+  "a server that is killed again and again loses nothing it has acknowledged: the upload goes on, and ends whole",
+  { timeout: 60_000 },
+  async (t) => {
+    const { folder, start, kill } = await startServer(t);
+    const base = await start();
+    const bytes = randomBytes(18 * MIB + 777);
+    // In the first chunk, at its end, in the third, in the last one.
+    const moments = [2 * MIB, 6 * MIB - 1, 13 * MIB, 17 * MIB];
+    let acknowledged = 0;
+    let restarting = Promise.resolve();
+    let uid: string | undefined;
+    let kills = 0;
 
-  await new Promise<void>((resolve, reject) => {
-    const upload = new tus.Upload(bytes, {
-      endpoint: `${base}/tus`, chunkSize: 6 * MIB, retryDelays: [50, 100, 200, 500, 1000, 1000, 1000, 1000, 1000], onError: reject, onSuccess: () => resolve(),
-      onProgress(sent) {
-        if (moments.length === 0 || sent < moments[0]!) return;
-        moments.shift();
-        kills++;
-        restarting = restarting.then(kill).then(start).then(() => undefined);
-      },
-      onAfterResponse(request, response) {
-        uid ??= response.getHeader("stream-media-id");
-        const offset = Number(response.getHeader("upload-offset") ?? 0);
-        if (request.getMethod() === "HEAD" && response.getStatus() === 200) assert.ok(offset >= acknowledged, `${offset} after ${acknowledged} were acknowledged`);
-        acknowledged = Math.max(acknowledged, offset);
-      },
+    await new Promise<void>((resolve, reject) => {
+      const upload = new tus.Upload(bytes, {
+        endpoint: `${base}/tus`,
+        chunkSize: 6 * MIB,
+        retryDelays: [50, 100, 200, 500, 1000, 1000, 1000, 1000, 1000],
+        onError: reject,
+        onSuccess: () => resolve(),
+        onProgress(sent) {
+          if (moments.length === 0 || sent < moments[0]!) return;
+          moments.shift();
+          kills++;
+          restarting = restarting
+            .then(kill)
+            .then(start)
+            .then(() => undefined);
+        },
+        onAfterResponse(request, response) {
+          uid ??= response.getHeader("stream-media-id");
+          const offset = Number(response.getHeader("upload-offset") ?? 0);
+          if (request.getMethod() === "HEAD" && response.getStatus() === 200)
+            assert.ok(offset >= acknowledged, `${offset} after ${acknowledged} were acknowledged`);
+          acknowledged = Math.max(acknowledged, offset);
+        },
+      });
+      upload.start();
     });
-    upload.start();
-  });
-  await restarting;
-  // The last answer has come: at this very moment everything of it is kept.
-  await kill();
-  assert.equal(kills, 4);
-  const world = await openUploadsWorld({ folder });
-  t.after(world.close);
-  const video = (await world.videos.find(uid!))!;
-  assert.deepEqual([video.state, video.size], ["queued", bytes.length]);
-  assert.equal(Buffer.compare((await world.source(uid!))!, bytes), 0);
-});
+    await restarting;
+    // The last answer has come: at this very moment everything of it is kept.
+    await kill();
+    assert.equal(kills, 4);
+    const world = await openUploadsWorld({ folder });
+    t.after(world.close);
+    const video = (await world.videos.find(uid!))!;
+    assert.deepEqual([video.state, video.size], ["queued", bytes.length]);
+    assert.equal(Buffer.compare((await world.source(uid!))!, bytes), 0);
+  },
+);
 
 test("an upload that was whole when the server died before it told anybody is taken up at its start", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-killed-"));
@@ -82,16 +96,24 @@ test("an upload that was whole when the server died before it told anybody is ta
   const made: string[] = [];
   {
     const { base, uploads, objects, close } = await openUploadsWorld({ folder });
-    const create = async () => (await fetch(`${base}/tus`, { method: "POST", headers: { "tus-resumable": "1.0.0", "upload-length": "10" } })).headers.get("stream-media-id")!;
+    const create = async () =>
+      (
+        await fetch(`${base}/tus`, { method: "POST", headers: { "tus-resumable": "1.0.0", "upload-length": "10" } })
+      ).headers.get("stream-media-id")!;
     made.push(await create(), await create(), await create());
     // Before it was one object, before its video was told of it, and not whole.
-    for (const [n, uid] of made.entries()) await objects.partial(`stream/${uid}/source`).append(0, Readable.from([bytes.subarray(0, n === 2 ? 9 : 10)]));
+    for (const [n, uid] of made.entries())
+      await objects.partial(`stream/${uid}/source`).append(0, Readable.from([bytes.subarray(0, n === 2 ? 9 : 10)]));
     await objects.partial(`stream/${made[1]!}/source`).complete(10);
     await uploads.close();
     await close();
   }
   const world = await openUploadsWorld({ folder });
   t.after(world.close);
-  assert.deepEqual(await Promise.all(made.map(async (uid) => (await world.videos.find(uid))!.state)), ["queued", "queued", "pendingupload"]);
+  assert.deepEqual(await Promise.all(made.map(async (uid) => (await world.videos.find(uid))!.state)), [
+    "queued",
+    "queued",
+    "pendingupload",
+  ]);
   assert.deepEqual(await world.source(made[0]!), bytes);
 });

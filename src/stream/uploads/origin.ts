@@ -31,7 +31,8 @@ export async function askOrigin(fetch: GuardedFetch, url: string): Promise<Origi
 export const isFine = (status: number): boolean => status === 200 || status === 206;
 
 /** For people; what comes behind the path may be a secret. */
-export const answered = (url: string, status: number): string => `${URL.parse(url)?.hostname ?? "the origin"} answered with the status ${status}`;
+export const answered = (url: string, status: number): string =>
+  `${URL.parse(url)?.hostname ?? "the origin"} answered with the status ${status}`;
 
 export function describe({ status, headers }: Pick<GuardedResponse, "status" | "headers">): OriginFile {
   const { etag, "last-modified": modified } = headers;
@@ -39,7 +40,10 @@ export function describe({ status, headers }: Pick<GuardedResponse, "status" | "
   return { size, version: etag?.startsWith('"') === true ? etag : modified };
 }
 
-function totalOf(status: number, { "content-range": range, "content-length": length }: GuardedResponse["headers"]): number | undefined {
+function totalOf(
+  status: number,
+  { "content-range": range, "content-length": length }: GuardedResponse["headers"],
+): number | undefined {
   const total = range === undefined ? undefined : /^bytes (?:\d+-\d+|\*)\/(\d+)$/.exec(range)?.[1];
   const text = total ?? (status === 206 ? undefined : length);
   const size = text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
@@ -55,4 +59,3 @@ export function startOf({ status, headers }: GuardedResponse): number | undefine
 
 /** Errors that asking once more does not mend. */
 export const isForGood = (status: number): boolean => [400, 401, 403, 404, 405, 406, 410, 451].includes(status);
-

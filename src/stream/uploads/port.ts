@@ -3,12 +3,25 @@ import type { VideoDraft } from "../videos/port.ts";
 import type { Video } from "../videos/video.ts";
 
 /** What may be said of a video with its upload; `watermark` is the uid of a profile. */
-export type AskedVideo = Pick<VideoDraft, "creator" | "meta" | "allowedOrigins" | "requireSignedURLs" | "scheduledDeletion" | "thumbnailTimestampPct" | "maxDurationSeconds" | "uploadExpiry"> & { watermark?: string | undefined };
+export type AskedVideo = Pick<
+  VideoDraft,
+  | "creator"
+  | "meta"
+  | "allowedOrigins"
+  | "requireSignedURLs"
+  | "scheduledDeletion"
+  | "thumbnailTimestampPct"
+  | "maxDurationSeconds"
+  | "uploadExpiry"
+> & { watermark?: string | undefined };
 
 /** How the sources of videos get here. Errors of every road are `streamErrors`; what `Videos.create` throws comes through. */
 export interface Uploads {
   /** A one-time address that somebody without a token may send a video to: a form, or TUS. `uploadExpiry` defaults to 30 minutes from now. Throws badParameter, quotaExceeded. */
-  direct(account: string, asked: AskedVideo & { maxDurationSeconds: number }): Promise<{ video: Video; uploadUrl: string }>;
+  direct(
+    account: string,
+    asked: AskedVideo & { maxDurationSeconds: number },
+  ): Promise<{ video: Video; uploadUrl: string }>;
   /** Asks the address how much there is, and fetches it later, as a job. Throws invalidUrl, tooLarge, badParameter. */
   copy(account: string, asked: AskedVideo & { url: string }): Promise<Video>;
   /** Creation of a TUS upload, its address and its name in `headers`. What of it comes along is kept already. Throws badParameter, tooLarge, notAVideo. */
@@ -16,7 +29,11 @@ export interface Uploads {
   /** Headers of OPTIONS responses (TUS 1.0.0): version, extensions, maximum upload size. */
   readonly tusHeaders: Record<string, string>;
   /** A form with a part `file`, up to stream.basic_upload_mb, as it arrives. `confirm` is asked at its end, and throws where it is not to be taken. Throws notAVideo, tooLarge, formBrokeOff, badParameter. */
-  form(account: string, incoming: IncomingMessage, options?: { asked?: AskedVideo; confirm?: () => Promise<void> }): Promise<Video>;
+  form(
+    account: string,
+    incoming: IncomingMessage,
+    options?: { asked?: AskedVideo; confirm?: () => Promise<void> },
+  ): Promise<Video>;
   /** As it comes, from somebody who is trusted to send it once: a worker. Up to stream.upload_gb. Throws notAVideo, tooLarge, badParameter. */
   bytes(account: string, body: AsyncIterable<Uint8Array>, asked?: AskedVideo): Promise<Video>;
   /** Answers requests below `/upload/`: TUS, forms to one-time addresses, and the page for people. */

@@ -6,10 +6,25 @@ export const HEAD_OCTETS = 4096;
 
 /** Magic bytes of non-media files. */
 const OTHERS: [name: string, magic: string][] = [
-  ["a PNG image", "89504e470d0a1a0a"], ["a JPEG image", "ffd8ff"], ["a TIFF image", "49492a00"], ["a TIFF image", "4d4d002a"], ["a Photoshop image", "38425053"],
-  ["a PDF document", "25504446"], ["a PostScript document", "252150"], ["a ZIP archive or an Office document", "504b0304"], ["a gzip file", "1f8b08"], ["a bzip2 file", "425a68"],
-  ["an xz file", "fd377a585a00"], ["a 7z archive", "377abcaf271c"], ["a RAR archive", "526172211a07"], ["a zstd file", "28b52ffd"],
-  ["a program", "7f454c46"], ["a program", "4d5a9000"], ["a program", "cffaedfe"], ["a program", "cafebabe"], ["a database", "53514c69746520666f726d6174203300"],
+  ["a PNG image", "89504e470d0a1a0a"],
+  ["a JPEG image", "ffd8ff"],
+  ["a TIFF image", "49492a00"],
+  ["a TIFF image", "4d4d002a"],
+  ["a Photoshop image", "38425053"],
+  ["a PDF document", "25504446"],
+  ["a PostScript document", "252150"],
+  ["a ZIP archive or an Office document", "504b0304"],
+  ["a gzip file", "1f8b08"],
+  ["a bzip2 file", "425a68"],
+  ["an xz file", "fd377a585a00"],
+  ["a 7z archive", "377abcaf271c"],
+  ["a RAR archive", "526172211a07"],
+  ["a zstd file", "28b52ffd"],
+  ["a program", "7f454c46"],
+  ["a program", "4d5a9000"],
+  ["a program", "cffaedfe"],
+  ["a program", "cafebabe"],
+  ["a database", "53514c69746520666f726d6174203300"],
 ];
 
 /**
@@ -49,7 +64,10 @@ export interface SniffOptions {
 }
 
 /** Passes `body` through after sniffing its head. Throws notAVideo, and the error that `tooLarge` returns. */
-export async function* sniffed(body: AsyncIterable<Uint8Array>, { maxBytes, tooLarge, refuse = nonVideoReason, endsFile = () => true }: SniffOptions): AsyncGenerator<Uint8Array> {
+export async function* sniffed(
+  body: AsyncIterable<Uint8Array>,
+  { maxBytes, tooLarge, refuse = nonVideoReason, endsFile = () => true }: SniffOptions,
+): AsyncGenerator<Uint8Array> {
   let size = 0;
   let head: Uint8Array[] | undefined = [];
   const checked = (whole: boolean) => {

@@ -35,7 +35,10 @@ const TOUCH_MS = 60_000;
 /** Indexed copies that probing creates. */
 const MEZZANINES = ["mezzanine.mp4", "mezzanine.mkv"];
 
-export function createSources({ objects, videos, clock, log }: Pick<UploadsParts, "objects" | "videos" | "clock" | "log">, table: UploadsTable): Sources {
+export function createSources(
+  { objects, videos, clock, log }: Pick<UploadsParts, "objects" | "videos" | "clock" | "log">,
+  table: UploadsTable,
+): Sources {
   const key = (uid: string, attempt?: string) => `stream/${uid}/source${attempt === undefined ? "" : `-${attempt}`}`;
   const partial = (uid: string) => objects.partial(key(uid));
 
@@ -92,7 +95,12 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
 
   /** Resets the upload. A one-time URL may receive a file of another length; a TUS upload keeps its declared length. */
   async function beginAgain(row: UploadRow): Promise<UploadRow> {
-    const change = { length: row.kind === "direct" ? null : row.length, metadata: row.kind === "direct" ? null : row.metadata, finished_at: null, touched_at: clock.now() };
+    const change = {
+      length: row.kind === "direct" ? null : row.length,
+      metadata: row.kind === "direct" ? null : row.metadata,
+      finished_at: null,
+      touched_at: clock.now(),
+    };
     await partial(row.uid).discard();
     await table.change(row.uid, change);
     return { ...row, ...change };
@@ -107,13 +115,27 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
   }
 
   return {
-    key, partial, offset, finish, taken, touching,
+    key,
+    partial,
+    offset,
+    finish,
+    taken,
+    touching,
     async append(row, at, body) {
-      const file = at > 0 ? body : sniffed(body, { maxBytes: Infinity, tooLarge: streamErrors.notAVideo, endsFile: (size) => size === row.length });
-      const kept = await partial(row.uid).append(at, touching(row.uid, file)).catch(async (err: unknown) => {
-        if (err instanceof UserError && err.kind === "notAVideo") await beginAgain(row);
-        throw err;
-      });
+      const file =
+        at > 0
+          ? body
+          : sniffed(body, {
+              maxBytes: Infinity,
+              tooLarge: streamErrors.notAVideo,
+              endsFile: (size) => size === row.length,
+            });
+      const kept = await partial(row.uid)
+        .append(at, touching(row.uid, file))
+        .catch(async (err: unknown) => {
+          if (err instanceof UserError && err.kind === "notAVideo") await beginAgain(row);
+          throw err;
+        });
       if (row.length !== DEFERRED && kept >= row.length) await finish(row, row.length);
       else await table.change(row.uid, { touched_at: clock.now() });
       return kept;
@@ -125,7 +147,9 @@ export function createSources({ objects, videos, clock, log }: Pick<UploadsParts
       const { uid } = row;
       const sourceKey = (await videos.find(uid))?.sourceKey;
       if ((await videos.reopened(uid)) === undefined) return undefined;
-      await objects.delete([...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)])]);
+      await objects.delete([
+        ...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)]),
+      ]);
       log.info({ video: uid, account: row.account_id }, "upload: one-time URL can be used again after a failed upload");
       return beginAgain(row);
     },

@@ -10,7 +10,10 @@ export interface Turns {
    * Resolves with the end of the turn, or with undefined when the one before did not let go within `waitMs`. `letGo` is called when
    * another one waits; absent: this turn is not to be cut short.
    */
-  take(id: string, options?: { letGo?: () => void; signal?: AbortSignal; waitMs?: number }): Promise<(() => void) | undefined>;
+  take(
+    id: string,
+    options?: { letGo?: () => void; signal?: AbortSignal; waitMs?: number },
+  ): Promise<(() => void) | undefined>;
   has(id: string): boolean;
   close(): void;
 }

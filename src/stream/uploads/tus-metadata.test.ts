@@ -7,13 +7,20 @@ import { readTusMetadata } from "./tus-metadata.ts";
 const b64 = (text: string) => Buffer.from(text).toString("base64");
 
 test("the published example, with blanks behind its commas", () => {
-  assert.deepEqual(readTusMetadata("name aGVsbG8gd29ybGQ=, requiresignedurls, allowedorigins ZXhhbXBsZS5jb20sdGVzdC5jb20="), { meta: { name: "hello world" }, requireSignedURLs: true, allowedOrigins: ["example.com", "test.com"] });
+  assert.deepEqual(
+    readTusMetadata("name aGVsbG8gd29ybGQ=, requiresignedurls, allowedorigins ZXhhbXBsZS5jb20sdGVzdC5jb20="),
+    { meta: { name: "hello world" }, requireSignedURLs: true, allowedOrigins: ["example.com", "test.com"] },
+  );
 });
 
 test("our keys in any case, without padding, other keys as they are", () => {
   const header = `maxDurationSeconds ${b64("3600")},expiry ${b64("2026-12-01T10:00:00Z")},ScheduledDeletion ${b64("2027-02-01T00:00:00+01:00")},thumbnailTimestampPct ${b64("0.25")},watermark ${b64("w".repeat(32))},filename ${b64("ein Vidéo.mp4").replace(/=+$/, "")},relativePath,fileType ${b64("video/mp4")}`;
   assert.deepEqual(readTusMetadata(header), {
-    maxDurationSeconds: 3600, uploadExpiry: Date.UTC(2026, 11, 1, 10), scheduledDeletion: Date.UTC(2027, 0, 31, 23), thumbnailTimestampPct: 0.25, watermark: "w".repeat(32),
+    maxDurationSeconds: 3600,
+    uploadExpiry: Date.UTC(2026, 11, 1, 10),
+    scheduledDeletion: Date.UTC(2027, 0, 31, 23),
+    thumbnailTimestampPct: 0.25,
+    watermark: "w".repeat(32),
     meta: { filename: "ein Vidéo.mp4", relativePath: "", fileType: "video/mp4" },
   });
   assert.deepEqual(readTusMetadata(""), {});
@@ -23,22 +30,53 @@ test("our keys in any case, without padding, other keys as they are", () => {
 
 test("what cannot be meant is refused with the key and the value", () => {
   for (const [header, text] of [
-    ["name aGk= more", /one value in base64/], ["name a%b", /not base64: "a%b"/], [`name ${b64("a")},Name ${b64("b")}`, /"Name" twice/], [`maxdurationseconds ${b64("long")}`, /maxdurationseconds in Upload-Metadata is a number, and not "long"/],
-    ["thumbnailtimestamppct", /is a number, and not ""/], [`expiry ${b64("tomorrow")}`, /expiry in Upload-Metadata is a time such as/], [Array.from({ length: 101 }, (_, n) => `k${n}`).join(), /at most 100 keys, and not 101/],
-  ] as const) assert.throws(() => readTusMetadata(header), (err) => err instanceof UserError && err.code === 10005 && text.test(err.message), header.slice(0, 40));
+    ["name aGk= more", /one value in base64/],
+    ["name a%b", /not base64: "a%b"/],
+    [`name ${b64("a")},Name ${b64("b")}`, /"Name" twice/],
+    [`maxdurationseconds ${b64("long")}`, /maxdurationseconds in Upload-Metadata is a number, and not "long"/],
+    ["thumbnailtimestamppct", /is a number, and not ""/],
+    [`expiry ${b64("tomorrow")}`, /expiry in Upload-Metadata is a time such as/],
+    [Array.from({ length: 101 }, (_, n) => `k${n}`).join(), /at most 100 keys, and not 101/],
+  ] as const)
+    assert.throws(
+      () => readTusMetadata(header),
+      (err) => err instanceof UserError && err.code === 10005 && text.test(err.message),
+      header.slice(0, 40),
+    );
 });
 
 test("whatever a client writes comes back, and no header breaks the reader", () => {
   const key = fc.stringMatching(/^x[A-Za-z0-9_.-]{0,12}$/);
-  fc.assert(fc.property(fc.dictionary(key, fc.string({ unit: "grapheme" }).filter((text) => !text.includes("\0"))), (meta) => {
-    const unique = Object.fromEntries(Object.entries(meta).filter(([name], at, all) => all.findIndex(([other]) => other.toLowerCase() === name.toLowerCase()) === at));
-    assert.deepEqual(readTusMetadata(Object.entries(unique).map(([name, value]) => `${name} ${b64(value)}`).join(",")).meta ?? {}, { ...unique });
-  }));
-  fc.assert(fc.property(fc.string(), (header) => {
-    try {
-      readTusMetadata(header);
-    } catch (err) {
-      assert.ok(err instanceof UserError);
-    }
-  }));
+  fc.assert(
+    fc.property(
+      fc.dictionary(
+        key,
+        fc.string({ unit: "grapheme" }).filter((text) => !text.includes("\0")),
+      ),
+      (meta) => {
+        const unique = Object.fromEntries(
+          Object.entries(meta).filter(
+            ([name], at, all) => all.findIndex(([other]) => other.toLowerCase() === name.toLowerCase()) === at,
+          ),
+        );
+        assert.deepEqual(
+          readTusMetadata(
+            Object.entries(unique)
+              .map(([name, value]) => `${name} ${b64(value)}`)
+              .join(","),
+          ).meta ?? {},
+          { ...unique },
+        );
+      },
+    ),
+  );
+  fc.assert(
+    fc.property(fc.string(), (header) => {
+      try {
+        readTusMetadata(header);
+      } catch (err) {
+        assert.ok(err instanceof UserError);
+      }
+    }),
+  );
 });

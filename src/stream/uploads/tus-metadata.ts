@@ -11,12 +11,16 @@ const MAX_KEYS = 100;
 export function readTusMetadata(header: string): AskedVideo {
   const meta: [string, string][] = [];
   const asked: AskedVideo = {};
-  const pairs = header.split(",").map((pair) => pair.trim()).filter((pair) => pair !== "");
+  const pairs = header
+    .split(",")
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== "");
   if (pairs.length > MAX_KEYS) throw bad(`Upload-Metadata has at most ${MAX_KEYS} keys, and not ${pairs.length}`);
   const seen = new Set<string>();
   for (const pair of pairs) {
     const [key = "", encoded = "", ...rest] = pair.split(/\s+/);
-    if (rest.length > 0) throw bad(`Upload-Metadata has a key and one value in base64 between its commas, and not ${quoted(pair)}`);
+    if (rest.length > 0)
+      throw bad(`Upload-Metadata has a key and one value in base64 between its commas, and not ${quoted(pair)}`);
     if (seen.has(key.toLowerCase())) throw bad(`Upload-Metadata has the key ${quoted(key)} twice`);
     seen.add(key.toLowerCase());
     const value = decoded(key, encoded);
@@ -27,32 +31,44 @@ export function readTusMetadata(header: string): AskedVideo {
   return { ...asked, ...(meta.length > 0 && { meta: Object.fromEntries(meta) }) };
 
   function decoded(key: string, encoded: string): string {
-    if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded)) throw bad(`the value of ${quoted(key)} in Upload-Metadata is not base64: ${quoted(encoded)}`);
+    if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded))
+      throw bad(`the value of ${quoted(key)} in Upload-Metadata is not base64: ${quoted(encoded)}`);
     return Buffer.from(encoded, "base64").toString("utf8").replaceAll("\0", "");
   }
 }
 
 const quoted = (text: string) => JSON.stringify(text.slice(0, 100));
 
-const OURS = new Map<string, (asked: AskedVideo, value: string, key: string) => void>(Object.entries({
-  // Its presence says it.
-  requiresignedurls: (asked: AskedVideo) => void (asked.requireSignedURLs = true),
-  allowedorigins: (asked: AskedVideo, value: string) => void (asked.allowedOrigins = value.split(",").map((origin) => origin.trim()).filter((origin) => origin !== "")),
-  thumbnailtimestamppct: (asked: AskedVideo, value: string, key: string) => void (asked.thumbnailTimestampPct = numberOf(key, value)),
-  watermark: (asked: AskedVideo, value: string) => void (value !== "" && (asked.watermark = value)),
-  scheduleddeletion: (asked: AskedVideo, value: string, key: string) => void (asked.scheduledDeletion = timeOf(key, value)),
-  maxdurationseconds: (asked: AskedVideo, value: string, key: string) => void (asked.maxDurationSeconds = numberOf(key, value)),
-  expiry: (asked: AskedVideo, value: string, key: string) => void (asked.uploadExpiry = timeOf(key, value)),
-}));
+const OURS = new Map<string, (asked: AskedVideo, value: string, key: string) => void>(
+  Object.entries({
+    // Its presence says it.
+    requiresignedurls: (asked: AskedVideo) => void (asked.requireSignedURLs = true),
+    allowedorigins: (asked: AskedVideo, value: string) =>
+      void (asked.allowedOrigins = value
+        .split(",")
+        .map((origin) => origin.trim())
+        .filter((origin) => origin !== "")),
+    thumbnailtimestamppct: (asked: AskedVideo, value: string, key: string) =>
+      void (asked.thumbnailTimestampPct = numberOf(key, value)),
+    watermark: (asked: AskedVideo, value: string) => void (value !== "" && (asked.watermark = value)),
+    scheduleddeletion: (asked: AskedVideo, value: string, key: string) =>
+      void (asked.scheduledDeletion = timeOf(key, value)),
+    maxdurationseconds: (asked: AskedVideo, value: string, key: string) =>
+      void (asked.maxDurationSeconds = numberOf(key, value)),
+    expiry: (asked: AskedVideo, value: string, key: string) => void (asked.uploadExpiry = timeOf(key, value)),
+  }),
+);
 
 function numberOf(key: string, text: string): number {
   const number = Number(text);
-  if (text.trim() === "" || !Number.isFinite(number)) throw bad(`${key} in Upload-Metadata is a number, and not ${quoted(text)}`);
+  if (text.trim() === "" || !Number.isFinite(number))
+    throw bad(`${key} in Upload-Metadata is a number, and not ${quoted(text)}`);
   return number;
 }
 
 function timeOf(key: string, text: string): number {
   const time = /^\d{4}-\d\d-\d\dT/i.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw bad(`${key} in Upload-Metadata is a time such as 2026-12-31T23:59:59Z, and not ${quoted(text)}`);
+  if (Number.isNaN(time))
+    throw bad(`${key} in Upload-Metadata is a time such as 2026-12-31T23:59:59Z, and not ${quoted(text)}`);
   return time;
 }

@@ -21,14 +21,37 @@ async function open(t: TestContext, options: Partial<UploadsWorldOptions> = {}) 
     rmSync(folder, { recursive: true, force: true });
   });
   /** Asks, and reads what is answered. */
-  const ask = async (method: string, url: string, headers: Record<string, string> = {}, body?: Uint8Array | ReadableStream | FormData) => {
-    const response = await fetch(url, { method, headers: body instanceof FormData ? headers : { ...HEADERS, ...headers }, ...(body !== undefined && { body, duplex: "half" }) } as RequestInit);
+  const ask = async (
+    method: string,
+    url: string,
+    headers: Record<string, string> = {},
+    body?: Uint8Array | ReadableStream | FormData,
+  ) => {
+    const response = await fetch(url, {
+      method,
+      headers: body instanceof FormData ? headers : { ...HEADERS, ...headers },
+      ...(body !== undefined && { body, duplex: "half" }),
+    } as RequestInit);
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
-  const patch = (url: string, offset: number, body: Uint8Array | ReadableStream, headers: Record<string, string> = {}) =>
-    ask("PATCH", url, { "content-type": "application/offset+octet-stream", "upload-offset": String(offset), ...headers }, body);
+  const patch = (
+    url: string,
+    offset: number,
+    body: Uint8Array | ReadableStream,
+    headers: Record<string, string> = {},
+  ) =>
+    ask(
+      "PATCH",
+      url,
+      { "content-type": "application/offset+octet-stream", "upload-offset": String(offset), ...headers },
+      body,
+    );
   const create = async (length: number, headers: Record<string, string> = {}, path = "/tus") => {
-    const { status, headers: answered, text } = await ask("POST", `${world.base}${path}`, { "upload-length": String(length), ...headers });
+    const {
+      status,
+      headers: answered,
+      text,
+    } = await ask("POST", `${world.base}${path}`, { "upload-length": String(length), ...headers });
     assert.equal(status, 201, text);
     return { url: answered.get("location")!, uid: answered.get("stream-media-id")! };
   };
@@ -40,7 +63,8 @@ const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload &
   new Promise((resolve, reject) => {
     let uid: string | undefined;
     const running = new tus.Upload(bytes, {
-      ...options, onError: reject,
+      ...options,
+      onError: reject,
       onAfterResponse: (_, response) => void (uid = response.getHeader("stream-media-id") ?? uid),
       onSuccess: () => resolve(Object.assign(running, { uid })),
     });
@@ -50,9 +74,17 @@ const upload = (bytes: Buffer, options: tus.UploadOptions): Promise<tus.Upload &
 test("tus-js-client uploads in chunks; the video is queued with the octets that were sent", async (t) => {
   const { base, videos, source } = await open(t);
   const bytes = randomBytes(12 * MIB + 12_345);
-  const { uid, url } = await upload(bytes, { endpoint: `${base}/tus`, chunkSize: 5 * MIB, metadata: { name: "Holiday", requiresignedurls: "true", filetype: "video/mp4" }, headers: { authorization: "Bearer x", "Upload-Creator": "me" } });
+  const { uid, url } = await upload(bytes, {
+    endpoint: `${base}/tus`,
+    chunkSize: 5 * MIB,
+    metadata: { name: "Holiday", requiresignedurls: "true", filetype: "video/mp4" },
+    headers: { authorization: "Bearer x", "Upload-Creator": "me" },
+  });
   const video = (await videos.find(uid!))!;
-  assert.deepEqual([video.state, video.size, video.meta, video.requireSignedURLs, video.creator], ["queued", bytes.length, { name: "Holiday", filetype: "video/mp4" }, true, "me"]);
+  assert.deepEqual(
+    [video.state, video.size, video.meta, video.requireSignedURLs, video.creator],
+    ["queued", bytes.length, { name: "Holiday", filetype: "video/mp4" }, true, "me"],
+  );
   assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
   // Who has lost the last answer asks again, and hears that everything is there.
   const again = await upload(bytes, { uploadUrl: url!, endpoint: `${base}/tus` });
@@ -62,12 +94,21 @@ test("tus-js-client uploads in chunks; the video is queued with the octets that 
 test("creation with the upload in it, and method override", async (t) => {
   const { base, videos, source, ask } = await open(t);
   const bytes = randomBytes(300_000);
-  const { uid } = await upload(bytes, { endpoint: `${base}/tus`, uploadDataDuringCreation: true, overridePatchMethod: true });
+  const { uid } = await upload(bytes, {
+    endpoint: `${base}/tus`,
+    uploadDataDuringCreation: true,
+    overridePatchMethod: true,
+  });
   assert.equal((await videos.find(uid!))!.state, "queued");
   const over = await upload(randomBytes(200_000), { endpoint: `${base}/tus`, overridePatchMethod: true });
   assert.equal((await videos.find(over.uid!))!.state, "queued");
   assert.equal(Buffer.compare((await source(uid!))!, bytes), 0);
-  const early = await ask("POST", `${base}/tus`, { "upload-length": "10", "content-type": "application/offset+octet-stream" }, HEAD.subarray(0, 4));
+  const early = await ask(
+    "POST",
+    `${base}/tus`,
+    { "upload-length": "10", "content-type": "application/offset+octet-stream" },
+    HEAD.subarray(0, 4),
+  );
   assert.deepEqual([early.status, early.headers.get("upload-offset")], [201, "4"]);
 });
 
@@ -79,7 +120,9 @@ test("a client that went away goes on where it was; a wrong offset changes nothi
   const half = 2 * MIB + 4321;
   const socket = connect(Number(new URL(base).port), "127.0.0.1");
   socket.on("error", () => {});
-  socket.write(`PATCH ${new URL(url).pathname} HTTP/1.1\r\nhost: x\r\ntus-resumable: 1.0.0\r\nupload-offset: 0\r\ncontent-type: application/offset+octet-stream\r\ncontent-length: ${bytes.length}\r\n\r\n`);
+  socket.write(
+    `PATCH ${new URL(url).pathname} HTTP/1.1\r\nhost: x\r\ntus-resumable: 1.0.0\r\nupload-offset: 0\r\ncontent-type: application/offset+octet-stream\r\ncontent-length: ${bytes.length}\r\n\r\n`,
+  );
   await new Promise<void>((resolve) => socket.write(bytes.subarray(0, half), () => resolve()));
   const sent = async (): Promise<number> => Number((await ask("HEAD", url)).headers.get("upload-offset"));
   // HEAD asks the request before to let go, though its connection is open still.
@@ -107,13 +150,20 @@ test("chunks that break the rules are refused with rule and value, and leave the
   const { url, uid } = await create(20 * MIB);
   const refused = await patch(url, 0, Buffer.alloc(5 * MIB + 100));
   assert.equal(refused.status, 400);
-  assert.match(refused.text, /Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242980 bytes/);
+  assert.match(
+    refused.text,
+    /Chunk size must be a multiple of 256KiB \(262144 bytes\) unless it is the last one, and not 5242980 bytes/,
+  );
   assert.match((await patch(url, 0, Buffer.alloc(262_144))).text, /at least 5242880/);
   // More than was announced, declared or not.
   assert.equal((await patch(url, 0, Buffer.alloc(21 * MIB))).status, 413);
-  const endless = Readable.toWeb(Readable.from((async function* () {
-    for (let n = 0; n < 90; n++) yield Buffer.alloc(256 * 1024);
-  })())) as ReadableStream;
+  const endless = Readable.toWeb(
+    Readable.from(
+      (async function* () {
+        for (let n = 0; n < 90; n++) yield Buffer.alloc(256 * 1024);
+      })(),
+    ),
+  ) as ReadableStream;
   const tooMuch = await patch(url, 0, endless);
   assert.equal(tooMuch.status, 413, tooMuch.text);
   assert.equal((await videos.find(uid))!.state, "pendingupload");
@@ -122,36 +172,90 @@ test("chunks that break the rules are refused with rule and value, and leave the
 });
 
 test("creations that cannot be are refused before a video is made", async (t) => {
-  const { base, ask, db } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } } });
+  const { base, ask, db } = await open(t, {
+    more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 1 } },
+  });
   const creation = (headers: Record<string, string>) => ask("POST", `${base}/tus`, headers);
   for (const [headers, status, text] of [
-    [{}, 400, /Upload-Length is required/], [{ "upload-length": "-1" }, 400, /not "-1"/], [{ "upload-length": "1e3" }, 400, /Upload-Length is/], [{ "upload-defer-length": "2" }, 400, /Upload-Defer-Length must be 1/], [{ "upload-defer-length": "1", "upload-length": "5" }, 400, /exclude each other/],
-    [{ "upload-length": "0" }, 400, /empty/], [{ "upload-length": "1073742" }, 413, /larger than 1073741 bytes: Upload-Length is 1073742/], [{ "upload-length": "5", "upload-concat": "partial" }, 400, /Concat/],
-    [{ "upload-length": "5", "tus-resumable": "0.2.2" }, 412, /not "0.2.2"/], [{ "upload-length": "5", "upload-creator": "c".repeat(65) }, 400, /64/],
-    [{ "upload-length": "5", "upload-metadata": `watermark ${Buffer.from("x").toString("base64")}` }, 400, /no watermark profile/], [{ "upload-length": "5", "upload-metadata": `expiry ${Buffer.from("2020-01-01T00:00:00Z").toString("base64")}` }, 400, /time to come/],
+    [{}, 400, /Upload-Length is required/],
+    [{ "upload-length": "-1" }, 400, /not "-1"/],
+    [{ "upload-length": "1e3" }, 400, /Upload-Length is/],
+    [{ "upload-defer-length": "2" }, 400, /Upload-Defer-Length must be 1/],
+    [{ "upload-defer-length": "1", "upload-length": "5" }, 400, /exclude each other/],
+    [{ "upload-length": "0" }, 400, /empty/],
+    [{ "upload-length": "1073742" }, 413, /larger than 1073741 bytes: Upload-Length is 1073742/],
+    [{ "upload-length": "5", "upload-concat": "partial" }, 400, /Concat/],
+    [{ "upload-length": "5", "tus-resumable": "0.2.2" }, 412, /not "0.2.2"/],
+    [{ "upload-length": "5", "upload-creator": "c".repeat(65) }, 400, /64/],
+    [
+      { "upload-length": "5", "upload-metadata": `watermark ${Buffer.from("x").toString("base64")}` },
+      400,
+      /no watermark profile/,
+    ],
+    [
+      { "upload-length": "5", "upload-metadata": `expiry ${Buffer.from("2020-01-01T00:00:00Z").toString("base64")}` },
+      400,
+      /time to come/,
+    ],
   ] as const) {
     const refused = await creation(headers);
     assert.deepEqual([refused.status, text.test(refused.text)], [status, true], refused.text);
   }
-  assert.deepEqual(await db.tables<{ stream_videos: { uid: string } }>().selectFrom("stream_videos").select("uid").execute(), []);
+  assert.deepEqual(
+    await db.tables<{ stream_videos: { uid: string } }>().selectFrom("stream_videos").select("uid").execute(),
+    [],
+  );
 });
 
 test("who has no address finds nothing; browsers are told what they may send and read", async (t) => {
   const { create, ask, base } = await open(t);
   const { url, uid } = await create(10);
-  for (const other of [`${base}/upload/${uid}/${"x".repeat(32)}`, `${base}/upload/${"0".repeat(32)}/${"x".repeat(32)}`, `${base}/upload/${uid}`, `${base}/upload/`, url.slice(0, -1)]) {
-    for (const method of ["HEAD", "PATCH", "DELETE", "GET", "POST"]) assert.equal((await ask(method, other)).status, 404, `${method} ${other}`);
+  for (const other of [
+    `${base}/upload/${uid}/${"x".repeat(32)}`,
+    `${base}/upload/${"0".repeat(32)}/${"x".repeat(32)}`,
+    `${base}/upload/${uid}`,
+    `${base}/upload/`,
+    url.slice(0, -1),
+  ]) {
+    for (const method of ["HEAD", "PATCH", "DELETE", "GET", "POST"])
+      assert.equal((await ask(method, other)).status, 404, `${method} ${other}`);
   }
   assert.equal((await ask("HEAD", url, { "tus-resumable": "9" })).status, 412);
   assert.equal((await ask("PUT", url)).status, 405);
-  const preflight = await ask("OPTIONS", url, { origin: "https://example.com", "access-control-request-method": "PATCH" });
+  const preflight = await ask("OPTIONS", url, {
+    origin: "https://example.com",
+    "access-control-request-method": "PATCH",
+  });
   assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, "*"]);
-  for (const method of ["POST", "HEAD", "PATCH", "DELETE", "OPTIONS"]) assert.ok(preflight.headers.get("access-control-allow-methods")!.includes(method));
-  for (const name of ["Authorization", "Content-Type", "Tus-Resumable", "Upload-Length", "Upload-Metadata", "Upload-Offset", "Upload-Creator", "X-HTTP-Method-Override", "X-Request-ID"]) assert.ok(preflight.headers.get("access-control-allow-headers")!.includes(name), name);
+  for (const method of ["POST", "HEAD", "PATCH", "DELETE", "OPTIONS"])
+    assert.ok(preflight.headers.get("access-control-allow-methods")!.includes(method));
+  for (const name of [
+    "Authorization",
+    "Content-Type",
+    "Tus-Resumable",
+    "Upload-Length",
+    "Upload-Metadata",
+    "Upload-Offset",
+    "Upload-Creator",
+    "X-HTTP-Method-Override",
+    "X-Request-ID",
+  ])
+    assert.ok(preflight.headers.get("access-control-allow-headers")!.includes(name), name);
   // What a proxy in front says of itself, in whatever form.
   const head = await ask("HEAD", url, { origin: "https://example.com", "x-forwarded-proto": "https, http" });
-  assert.deepEqual([head.status, head.headers.get("upload-offset"), head.headers.get("upload-length"), head.headers.get("access-control-allow-origin"), head.headers.get("cache-control"), head.headers.get("stream-media-id")], [200, "0", "10", "*", "no-store", uid]);
-  for (const name of ["Location", "Stream-Media-Id", "Upload-Offset", "Upload-Length", "Tus-Resumable"]) assert.ok(head.headers.get("access-control-expose-headers")!.includes(name), name);
+  assert.deepEqual(
+    [
+      head.status,
+      head.headers.get("upload-offset"),
+      head.headers.get("upload-length"),
+      head.headers.get("access-control-allow-origin"),
+      head.headers.get("cache-control"),
+      head.headers.get("stream-media-id"),
+    ],
+    [200, "0", "10", "*", "no-store", uid],
+  );
+  for (const name of ["Location", "Stream-Media-Id", "Upload-Offset", "Upload-Length", "Tus-Resumable"])
+    assert.ok(head.headers.get("access-control-expose-headers")!.includes(name), name);
 });
 
 test("an address is good for its own upload, whatever other one is written into it", async (t) => {
@@ -160,7 +264,11 @@ test("an address is good for its own upload, whatever other one is written into 
   const { uploadUrl: mine, video: own } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   await ask("POST", mine, { "upload-length": String(6 * MIB) });
   const path = new URL(mine).pathname;
-  for (const [url, expected] of [[`${base}/upload/${theirs.uid}/x${path}`, 204], [`${mine}?/upload/${theirs.uid}/x`, 204], [`${base}/upload/${theirs.uid}/${"x".repeat(32)}?${path}`, 404]] as const) {
+  for (const [url, expected] of [
+    [`${base}/upload/${theirs.uid}/x${path}`, 204],
+    [`${mine}?/upload/${theirs.uid}/x`, 204],
+    [`${base}/upload/${theirs.uid}/${"x".repeat(32)}?${path}`, 404],
+  ] as const) {
     assert.equal((await patch(url, 0, Buffer.alloc(5 * MIB))).status, expected, url);
     assert.equal((await ask("HEAD", theirs.url)).headers.get("upload-offset"), "0", url);
     assert.equal((await ask("DELETE", url)).status, expected, url);
@@ -179,8 +287,15 @@ test("an upload that is ended is gone with its video; the one of an address that
 
   const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   assert.equal((await ask("HEAD", uploadUrl)).status, 404);
-  const begin = (length: number, name = "mine.mp4") => ask("POST", uploadUrl, { "upload-length": String(length), "upload-metadata": `name ${Buffer.from(name).toString("base64")},requiresignedurls` });
-  assert.deepEqual([(await begin(10)).status, (await patch(uploadUrl, 0, HEAD.subarray(0, 4), { "upload-length": "10" })).status], [201, 400]);
+  const begin = (length: number, name = "mine.mp4") =>
+    ask("POST", uploadUrl, {
+      "upload-length": String(length),
+      "upload-metadata": `name ${Buffer.from(name).toString("base64")},requiresignedurls`,
+    });
+  assert.deepEqual(
+    [(await begin(10)).status, (await patch(uploadUrl, 0, HEAD.subarray(0, 4), { "upload-length": "10" })).status],
+    [201, 400],
+  );
   const chunked = Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream;
   assert.equal((await patch(uploadUrl, 0, chunked)).headers.get("upload-offset"), "4");
   // The same file goes on, another one starts at its beginning.
@@ -208,10 +323,16 @@ test("after its time an address is closed; what had begun in time may end", asyn
   const { create, ask, patch, uploads, videos } = await open(t, { clock });
   const begun = await create(10, {}, "/direct");
   const idle = await create(10, {}, "/direct");
-  const { uploadUrl, video } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() + 120_000 });
+  const { uploadUrl, video } = await uploads.direct(ACCOUNT, {
+    maxDurationSeconds: 60,
+    uploadExpiry: clock.now() + 120_000,
+  });
   assert.equal(video.uploadExpiry, clock.now() + 120_000);
   clock.advance(29 * 60_000);
-  assert.equal((await patch(begun.url, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream)).status, 204);
+  assert.equal(
+    (await patch(begun.url, 0, Readable.toWeb(Readable.from([HEAD.subarray(0, 4)])) as ReadableStream)).status,
+    204,
+  );
   clock.advance(2 * 60_000);
   await videos.sweep();
   for (const url of [idle.url, uploadUrl]) {
@@ -230,9 +351,13 @@ test("after its time an address is closed; what had begun in time may end", asyn
 test("closes an upload a day after its URL expired, even if data keeps arriving", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { ask, patch, uploads } = await open(t, { clock });
-  const { uploadUrl } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60, uploadExpiry: clock.now() + 10 * 60_000 });
+  const { uploadUrl } = await uploads.direct(ACCOUNT, {
+    maxDurationSeconds: 60,
+    uploadExpiry: clock.now() + 10 * 60_000,
+  });
   assert.equal((await ask("POST", uploadUrl, { "upload-length": "1000" })).status, 201);
-  const drip = async (offset: number) => (await patch(uploadUrl, offset, Readable.toWeb(Readable.from([Buffer.from("x")])) as ReadableStream)).status;
+  const drip = async (offset: number) =>
+    (await patch(uploadUrl, offset, Readable.toWeb(Readable.from([Buffer.from("x")])) as ReadableStream)).status;
   // One byte every half hour, for ten minutes before the expiry and a day after it.
   for (let n = 0; n < 48; n++) {
     assert.equal(await drip(n), 204, `${n / 2} h`);
@@ -251,7 +376,8 @@ test("of a deleted video nothing stays, and what still comes is refused", async 
   assert.equal(await objects.partial(`stream/${uid}/source`).size(), 4);
   videos.start();
   await videos.delete(ACCOUNT, uid);
-  while ((await objects.partial(`stream/${uid}/source`).size()) > 0 || (await uploads.isArriving(uid))) await new Promise((resolve) => setImmediate(resolve));
+  while ((await objects.partial(`stream/${uid}/source`).size()) > 0 || (await uploads.isArriving(uid)))
+    await new Promise((resolve) => setImmediate(resolve));
   assert.equal((await patch(url, 4, HEAD.subarray(4, 10))).status, 404);
 });
 
@@ -262,17 +388,28 @@ test("rejects TUS uploads that cannot be videos, then accepts a video at the sam
   const { create, ask, patch, uploads, videos, objects, source } = await open(t);
   const png = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(6000, 7)]);
   for (const url of [(await create(png.length)).url, await direct()]) {
-    for (const [file, reason] of [[png, /not a video: it is a PNG image/], [Buffer.from("just words, ".repeat(600)), /not a video: it is text/]] as const) {
+    for (const [file, reason] of [
+      [png, /not a video: it is a PNG image/],
+      [Buffer.from("just words, ".repeat(600)), /not a video: it is text/],
+    ] as const) {
       assert.equal((await ask("POST", url, { "upload-length": String(file.length) })).status, 201);
       const refused = await patch(url, 0, file);
       assert.deepEqual([refused.status, reason.test(refused.text)], [400, true], refused.text);
     }
     // In one-byte chunks: no single request has enough to sniff.
     assert.equal((await ask("POST", url, { "upload-length": "3" })).status, 201);
-    for (const [offset, byte] of ["a", "b"].entries()) assert.equal((await patch(url, offset, streamed(Buffer.from(byte)))).status, 204);
+    for (const [offset, byte] of ["a", "b"].entries())
+      assert.equal((await patch(url, offset, streamed(Buffer.from(byte)))).status, 204);
     assert.match((await patch(url, 2, streamed(Buffer.from("c")))).text, /not a video: it is text/);
     const uid = new URL(url).pathname.split("/")[2]!;
-    assert.deepEqual([(await videos.find(uid))!.state, await objects.partial(`stream/${uid}/source`).size(), await objects.open(`stream/${uid}/source`)], ["pendingupload", 0, undefined]);
+    assert.deepEqual(
+      [
+        (await videos.find(uid))!.state,
+        await objects.partial(`stream/${uid}/source`).size(),
+        await objects.open(`stream/${uid}/source`),
+      ],
+      ["pendingupload", 0, undefined],
+    );
     assert.equal((await ask("POST", url, { "upload-length": String(HEAD.length) })).status, 201);
     assert.equal((await patch(url, 0, HEAD)).status, 204);
     assert.deepEqual([(await videos.find(uid))!.state, await source(uid)], ["queued", HEAD]);
@@ -285,8 +422,12 @@ test("rejects TUS uploads that cannot be videos, then accepts a video at the sam
 
 test("a one-time URL accepts another file after one that fails processing, but not after a video", async (t) => {
   const { ask, patch, uploads, videos, objects, source } = await open(t);
-  const { uploadUrl: url, video: { uid } } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
-  const shown = async () => JSON.parse((await ask("GET", url, { accept: "application/json" })).text) as { state: string; problem?: object };
+  const {
+    uploadUrl: url,
+    video: { uid },
+  } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  const shown = async () =>
+    JSON.parse((await ask("GET", url, { accept: "application/json" })).text) as { state: string; problem?: object };
   const send = async (bytes: Uint8Array) => {
     const { status } = await ask("POST", url, { "upload-length": String(bytes.length) });
     return status === 201 ? (await patch(url, 0, bytes)).status : status;
@@ -303,14 +444,20 @@ test("a one-time URL accepts another file after one that fails processing, but n
   await objects.put(`stream/${uid}/captions/x.vtt`, Buffer.from("the owner's"));
   await videos.failed(uid, "ERR_NON_VIDEO", "It has neither video nor audio.");
   const failed = await shown();
-  assert.deepEqual([failed.state, failed.problem], ["failed", { code: "ERR_NON_VIDEO", text: "It has neither video nor audio.", retry: true }]);
+  assert.deepEqual(
+    [failed.state, failed.problem],
+    ["failed", { code: "ERR_NON_VIDEO", text: "It has neither video nor audio.", retry: true }],
+  );
   const usage = () => videos.storageUsage(ACCOUNT);
   assert.equal((await usage()).reservedSeconds, 0);
 
   const other = Buffer.concat([HEAD, Buffer.alloc(500)]);
   assert.equal(await send(other), 204);
   const video = (await videos.find(uid))!;
-  assert.deepEqual([video.state, video.errorReason, video.size, await source(uid), (await usage()).reservedSeconds], ["queued", undefined, other.length, other, 60]);
+  assert.deepEqual(
+    [video.state, video.errorReason, video.size, await source(uid), (await usage()).reservedSeconds],
+    ["queued", undefined, other.length, other, 60],
+  );
   assert.deepEqual(await keys(), [`stream/${uid}/captions/x.vtt`, `stream/${uid}/source`]);
   // Also by form; after an internal error the URL accepts no other file.
   await videos.failed(uid, "ERR_MALFORMED_VIDEO");
@@ -319,19 +466,29 @@ test("a one-time URL accepts another file after one that fails processing, but n
   assert.equal((await ask("POST", url, {}, form)).status, 200);
   assert.deepEqual(await source(uid), HEAD);
   await videos.failed(uid, "ERR_UNKNOWN");
-  assert.deepEqual([await send(HEAD), (await shown()).problem], [409, { code: "ERR_UNKNOWN", text: (await videos.find(uid))!.errorReason!.text, retry: false }]);
+  assert.deepEqual(
+    [await send(HEAD), (await shown()).problem],
+    [409, { code: "ERR_UNKNOWN", text: (await videos.find(uid))!.errorReason!.text, retry: false }],
+  );
 });
 
 test("a one-time URL with a failed file still expires", async (t) => {
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const { ask, patch, uploads, videos } = await open(t, { clock });
-  const { uploadUrl: url, video: { uid } } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
+  const {
+    uploadUrl: url,
+    video: { uid },
+  } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   await ask("POST", url, { "upload-length": String(HEAD.length) });
   await patch(url, 0, HEAD);
   await videos.failed(uid, "ERR_NON_VIDEO");
   clock.advance(2 * 3_600_000);
   assert.equal((await ask("POST", url, { "upload-length": "5" })).status, 410);
-  assert.equal((JSON.parse((await ask("GET", url, { accept: "application/json" })).text) as { problem: { retry: boolean } }).problem.retry, false);
+  assert.equal(
+    (JSON.parse((await ask("GET", url, { accept: "application/json" })).text) as { problem: { retry: boolean } })
+      .problem.retry,
+    false,
+  );
 });
 
 test("Upload-Defer-Length: the length is declared with a later chunk", async (t) => {
@@ -340,9 +497,22 @@ test("Upload-Defer-Length: the length is declared with a later chunk", async (t)
   // tus-js-client, with a stream of unknown length.
   const uid = await new Promise<string>((resolve, reject) => {
     let media = "";
-    new tus.Upload(Readable.from((function* () {
-      for (let at = 0; at < bytes.length; at += 300_000) yield bytes.subarray(at, at + 300_000);
-    })()), { endpoint: `${base}/tus`, chunkSize: 5 * MIB, uploadLengthDeferred: true, retryDelays: [], onError: reject, onAfterResponse: (_, response) => void (media = response.getHeader("stream-media-id") ?? media), onSuccess: () => resolve(media) }).start();
+    new tus.Upload(
+      Readable.from(
+        (function* () {
+          for (let at = 0; at < bytes.length; at += 300_000) yield bytes.subarray(at, at + 300_000);
+        })(),
+      ),
+      {
+        endpoint: `${base}/tus`,
+        chunkSize: 5 * MIB,
+        uploadLengthDeferred: true,
+        retryDelays: [],
+        onError: reject,
+        onAfterResponse: (_, response) => void (media = response.getHeader("stream-media-id") ?? media),
+        onSuccess: () => resolve(media),
+      },
+    ).start();
   });
   const video = (await videos.find(uid))!;
   assert.deepEqual([video.state, video.size, Buffer.compare((await source(uid))!, bytes)], ["queued", bytes.length, 0]);
@@ -351,7 +521,10 @@ test("Upload-Defer-Length: the length is declared with a later chunk", async (t)
   assert.equal((await ask("POST", url, { "upload-defer-length": "1" })).status, 201);
   assert.equal((await patch(url, 0, streamed(HEAD.subarray(0, 8)))).headers.get("upload-offset"), "8");
   const head = await ask("HEAD", url);
-  assert.deepEqual([head.headers.get("upload-defer-length"), head.headers.get("upload-length"), head.headers.get("upload-offset")], ["1", null, "8"]);
+  assert.deepEqual(
+    [head.headers.get("upload-defer-length"), head.headers.get("upload-length"), head.headers.get("upload-offset")],
+    ["1", null, "8"],
+  );
   assert.equal((await patch(url, 8, HEAD.subarray(8), { "upload-length": "4" })).status, 400);
   assert.equal((await patch(url, 8, streamed(HEAD.subarray(8)), { "upload-length": String(2 ** 31) })).status, 413);
   assert.equal((await patch(url, 8, new Uint8Array(0), { "upload-length": String(HEAD.length) })).status, 204);
@@ -360,19 +533,39 @@ test("Upload-Defer-Length: the length is declared with a later chunk", async (t)
 });
 
 test("rejects a deferred-length upload that exceeds stream.upload_gb", async (t) => {
-  const { create: _, ask, patch, uploads } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 0 } } });
+  const {
+    create: _,
+    ask,
+    patch,
+    uploads,
+  } = await open(t, { more: { settings: { upload_gb: 0.001, basic_upload_mb: 1, chunk_mb: 0 } } });
   const { uploadUrl: url } = await uploads.direct(ACCOUNT, { maxDurationSeconds: 60 });
   assert.equal((await ask("POST", url, { "upload-defer-length": "1" })).status, 201);
   const refused = await patch(url, 0, streamed(Buffer.concat([HEAD, Buffer.alloc(1_100_000)])));
-  assert.deepEqual([refused.status, /larger than 1073741 bytes.*stream.upload_gb/.test(refused.text)], [413, true], refused.text);
+  assert.deepEqual(
+    [refused.status, /larger than 1073741 bytes.*stream.upload_gb/.test(refused.text)],
+    [413, true],
+    refused.text,
+  );
 });
 
 test("rejects Upload-Checksum, an extension that OPTIONS does not list", async (t) => {
   const { create, ask, patch, base } = await open(t);
   const { url } = await create(HEAD.length);
   const checksum = { "upload-checksum": "sha1 2jmj7l5rSw0yVb/vlWAYkK/YBwk=" };
-  for (const refused of [await patch(url, 0, HEAD, checksum), await ask("POST", `${base}/tus`, { "upload-length": "5", ...checksum })]) assert.deepEqual([refused.status, /Upload-Checksum is not supported/.test(refused.text)], [400, true], refused.text);
+  for (const refused of [
+    await patch(url, 0, HEAD, checksum),
+    await ask("POST", `${base}/tus`, { "upload-length": "5", ...checksum }),
+  ])
+    assert.deepEqual(
+      [refused.status, /Upload-Checksum is not supported/.test(refused.text)],
+      [400, true],
+      refused.text,
+    );
   assert.equal((await ask("HEAD", url)).headers.get("upload-offset"), "0");
   const { headers } = await ask("OPTIONS", url);
-  assert.deepEqual([headers.get("tus-version"), headers.get("tus-extension"), headers.get("tus-max-size")], ["1.0.0", "creation,creation-with-upload,creation-defer-length,expiration,termination", String(1024 ** 3)]);
+  assert.deepEqual(
+    [headers.get("tus-version"), headers.get("tus-extension"), headers.get("tus-max-size")],
+    ["1.0.0", "creation,creation-with-upload,creation-defer-length,expiration,termination", String(1024 ** 3)],
+  );
 });

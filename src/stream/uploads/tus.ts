@@ -20,7 +20,14 @@ export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "setting
 }
 
 /** HEAD, PATCH and DELETE of TUS 1.0.0 on what exists. Creation is not its business: what is said of a video then is checked before. */
-export function createTus({ table, sources, turns, videos, log, settings }: TusParts): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+export function createTus({
+  table,
+  sources,
+  turns,
+  videos,
+  log,
+  settings,
+}: TusParts): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   async function rowOf(uid: string): Promise<UploadRow & { length: number }> {
     const row = await table.find(uid);
     if (row === undefined || row.length === null) throw streamErrors.uploadNotFound();
@@ -69,7 +76,12 @@ export function createTus({ table, sources, turns, videos, log, settings }: TusP
   }
 
   const server = new Server({
-    path: "/upload", datastore: store, locker: { newLock }, lockDrainTimeout: LET_GO_MS, disableTerminationForFinishedUploads: true, exposedHeaders: EXPOSED,
+    path: "/upload",
+    datastore: store,
+    locker: { newLock },
+    lockDrainTimeout: LET_GO_MS,
+    disableTerminationForFinishedUploads: true,
+    exposedHeaders: EXPOSED,
     getFileIdFromRequest: (request) => /^\/upload\/([0-9a-f]{32})\//.exec(new URL(request.url).pathname)?.[1],
     onResponseError(_, err) {
       if (err instanceof UserError) return { status_code: err.entry.http, body: `${textOf(err)}\n` };

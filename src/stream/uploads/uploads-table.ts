@@ -39,7 +39,8 @@ export const uploadsMigrations: Migration[] = [
     name: "stream-uploads-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_uploads")
+      await db.schema
+        .createTable("stream_uploads")
         .addColumn("uid", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("kind", key, (column) => column.notNull())
@@ -52,7 +53,9 @@ export const uploadsMigrations: Migration[] = [
         .addColumn("finished_at", "bigint")
         .execute();
       await sql`create index stream_uploads_unfinished on stream_uploads (uid) where finished_at is null`.execute(db);
-      await sql`create index stream_uploads_finished on stream_uploads (finished_at, uid) where finished_at is not null`.execute(db);
+      await sql`create index stream_uploads_finished on stream_uploads (finished_at, uid) where finished_at is not null`.execute(
+        db,
+      );
     },
   },
 ];
@@ -66,15 +69,28 @@ export function createUploadsTable(db: Db) {
   const rows = tables.selectFrom("stream_uploads").selectAll();
 
   return {
-    async insert(row: Pick<UploadRow, "uid" | "account_id" | "kind" | "touched_at"> & Partial<UploadRow>): Promise<UploadRow> {
-      const whole: UploadRow = { secret: null, length: null, metadata: null, url: null, version: null, finished_at: null, ...row };
+    async insert(
+      row: Pick<UploadRow, "uid" | "account_id" | "kind" | "touched_at"> & Partial<UploadRow>,
+    ): Promise<UploadRow> {
+      const whole: UploadRow = {
+        secret: null,
+        length: null,
+        metadata: null,
+        url: null,
+        version: null,
+        finished_at: null,
+        ...row,
+      };
       await db.write(tables.insertInto("stream_uploads").values(whole));
       return whole;
     },
     async find(uid: string): Promise<UploadRow | undefined> {
       return (await db.read(rows.where("uid", "=", uid)))[0];
     },
-    async change(uid: string, values: Partial<Pick<UploadRow, "length" | "metadata" | "version" | "touched_at" | "finished_at">>): Promise<void> {
+    async change(
+      uid: string,
+      values: Partial<Pick<UploadRow, "length" | "metadata" | "version" | "touched_at" | "finished_at">>,
+    ): Promise<void> {
       await db.write(tables.updateTable("stream_uploads").set(values).where("uid", "=", uid));
     },
     async remove(uid: string): Promise<void> {
@@ -82,8 +98,10 @@ export function createUploadsTable(db: Db) {
     },
     /** In batches, by uid. */
     async *unfinished(): AsyncGenerator<UploadRow> {
-      for (let after = ""; ; ) {
-        const batch = await db.read(rows.where("finished_at", "is", null).where("uid", ">", after).orderBy("uid").limit(BATCH));
+      for (let after = ""; ;) {
+        const batch = await db.read(
+          rows.where("finished_at", "is", null).where("uid", ">", after).orderBy("uid").limit(BATCH),
+        );
         yield* batch;
         if (batch.length < BATCH) return;
         after = batch.at(-1)!.uid;
@@ -91,7 +109,13 @@ export function createUploadsTable(db: Db) {
     },
     /** Those that were finished before; true while there may be more. */
     async forgetFinished(before: number): Promise<boolean> {
-      const some = tables.selectFrom("stream_uploads").select("uid").where("finished_at", "<", before).orderBy("finished_at").orderBy("uid").limit(BATCH);
+      const some = tables
+        .selectFrom("stream_uploads")
+        .select("uid")
+        .where("finished_at", "<", before)
+        .orderBy("finished_at")
+        .orderBy("uid")
+        .limit(BATCH);
       const { affected } = await db.write(tables.deleteFrom("stream_uploads").where("uid", "in", some));
       return affected === BATCH;
     },
@@ -101,4 +125,5 @@ export function createUploadsTable(db: Db) {
 export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
 /** In a time that tells nothing of the secret. */
-export const isSecretOf = (row: UploadRow, secret: string): boolean => row.secret !== null && timingSafeEqual(Buffer.from(row.secret), Buffer.from(hashOf(secret)));
+export const isSecretOf = (row: UploadRow, secret: string): boolean =>
+  row.secret !== null && timingSafeEqual(Buffer.from(row.secret), Buffer.from(hashOf(secret)));

@@ -2,7 +2,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { createGuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { randomIds, silentLog, systemClock, UserError, type Clock } from "../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite, type Db, type Migration } from "../../store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+  type Db,
+  type Migration,
+} from "../../store/index.ts";
 import { createStreamUrls } from "../videos/urls.ts";
 import { createVideos } from "../videos/videos.ts";
 import { videosMigrations } from "../videos/videos-table.ts";
@@ -28,16 +37,43 @@ export interface UploadsWorldOptions {
 /**
  * The room of uploads over HTTP, on real storage. In the place of the API: a POST to `/tus` (or `/direct`, with direct_user) creates, one to `/form` is a form.
  */
-export async function openUploadsWorld({ folder, db = openSqlite({ path: `${folder}/db.sqlite` }), clock = systemClock, port = 0, more }: UploadsWorldOptions) {
+export async function openUploadsWorld({
+  folder,
+  db = openSqlite({ path: `${folder}/db.sqlite` }),
+  clock = systemClock,
+  port = 0,
+  more,
+}: UploadsWorldOptions) {
   await migrate(db, uploadsTestMigrations);
   const events = createLocalEvents({ log: silentLog });
   const objects = await openFsObjects({ folder: `${folder}/objects` });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
-  const videos = createVideos({ db, objects, jobs, events, clock, ids: randomIds, log: silentLog, settings: { max_duration_seconds: 36_000, storage_minutes: 0, max_queued: 120, min_deletion_days: 30 }, isArriving: async (uid) => uploads.isArriving(uid) });
+  const videos = createVideos({
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    settings: { max_duration_seconds: 36_000, storage_minutes: 0, max_queued: 120, min_deletion_days: 30 },
+    isArriving: async (uid) => uploads.isArriving(uid),
+  });
   const urls = createStreamUrls({ deliveryDomain: "", base: () => base });
   const uploads = createUploads({
-    db, objects, jobs, events, clock, ids: randomIds, log: silentLog, videos, urls, settings: { upload_gb: 1, basic_upload_mb: 8, chunk_mb: 200 },
-    fetch: createGuardedFetch({ allowPrivate: true }), copyRetries: { attempts: 2, backoff: () => 10 }, ...more,
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    videos,
+    urls,
+    settings: { upload_gb: 1, basic_upload_mb: 8, chunk_mb: 200 },
+    fetch: createGuardedFetch({ allowPrivate: true }),
+    copyRetries: { attempts: 2, backoff: () => 10 },
+    ...more,
   });
   videos.whenDeleted(uploads.forget);
 
@@ -45,7 +81,11 @@ export async function openUploadsWorld({ folder, db = openSqlite({ path: `${fold
     if (request.url!.startsWith("/upload/")) return uploads.http(request, response);
     try {
       if (request.url === "/form") return void response.end(JSON.stringify(await uploads.form(ACCOUNT, request)));
-      const { headers } = await uploads.tus(ACCOUNT, { headers: request.headers, directUser: request.url === "/direct", ...(carriesUpload(request) && { body: request }) });
+      const { headers } = await uploads.tus(ACCOUNT, {
+        headers: request.headers,
+        directUser: request.url === "/direct",
+        ...(carriesUpload(request) && { body: request }),
+      });
       response.writeHead(201, headers).end();
     } catch (err) {
       response.writeHead(err instanceof UserError ? err.entry.http : 500).end(String(err));
@@ -58,8 +98,16 @@ export async function openUploadsWorld({ folder, db = openSqlite({ path: `${fold
   await uploads.recover();
 
   return {
-    base, db, events, objects, jobs, videos, uploads, clock,
-    source: async (uid: string) => (await objects.open((await videos.find(uid))?.sourceKey ?? `stream/${uid}/source`))?.bytes(),
+    base,
+    db,
+    events,
+    objects,
+    jobs,
+    videos,
+    uploads,
+    clock,
+    source: async (uid: string) =>
+      (await objects.open((await videos.find(uid))?.sourceKey ?? `stream/${uid}/source`))?.bytes(),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -24,7 +24,12 @@ export function createUploads(given: UploadsParts): Uploads {
   const creations = createCreations(parts);
   const forms = createForms(parts);
   const copies = createCopies(parts);
-  const http = createUploadHttp({ ...parts, creations, forms, tus: createTus({ table, sources, turns, videos, log, settings: given.settings }) });
+  const http = createUploadHttp({
+    ...parts,
+    creations,
+    forms,
+    tus: createTus({ table, sources, turns, videos, log, settings: given.settings }),
+  });
 
   return {
     http,
@@ -53,7 +58,8 @@ export function createUploads(given: UploadsParts): Uploads {
         if (row.kind === "copy") {
           // One that is being copied, or waits for its next attempt, has its job.
           if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
-        } else if (row.length !== null && !turns.has(row.uid) && (await sources.offset(row)) === row.length) await finishLate(row.uid);
+        } else if (row.length !== null && !turns.has(row.uid) && (await sources.offset(row)) === row.length)
+          await finishLate(row.uid);
       }
     },
     async sweep() {
@@ -67,7 +73,8 @@ export function createUploads(given: UploadsParts): Uploads {
     if (end === undefined) return;
     try {
       const row = await table.find(uid);
-      if (row?.length != null && row.finished_at === null && (await sources.offset(row)) === row.length) await sources.finish(row, row.length);
+      if (row?.length != null && row.finished_at === null && (await sources.offset(row)) === row.length)
+        await sources.finish(row, row.length);
     } catch (err) {
       log.warn({ err, video: uid }, "an upload that is whole could not be taken up");
     } finally {

@@ -18,11 +18,15 @@ async function keysOf(objects: ObjectStore): Promise<string[]> {
 
 /** Notes what is asked for. */
 function withLog({ enqueue, work, get }: Jobs, asked: string[]): Jobs {
-  return { work, get, enqueue: async (kind, payload, options) => {
-    const id = await enqueue(kind, payload, options);
-    asked.push(`${kind} ${(payload as { uid: string }).uid}`);
-    return id;
-  } };
+  return {
+    work,
+    get,
+    enqueue: async (kind, payload, options) => {
+      const id = await enqueue(kind, payload, options);
+      asked.push(`${kind} ${(payload as { uid: string }).uid}`);
+      return id;
+    },
+  };
 }
 
 export function deletionsConformance(engine: TestEngine): void {
@@ -33,7 +37,8 @@ export function deletionsConformance(engine: TestEngine): void {
     const { videos, objects, folder } = await openVideos(t, { db }, { jobs: withLog(jobs, asked), clock });
     const { uid } = await videos.create(A, {});
     const other = (await videos.create(A, {})).uid;
-    for (const key of [`stream/${uid}/source`, `stream/${uid}/360p/0.m4s`, `stream/${other}/source`]) await objects.put(key, Buffer.from("x"));
+    for (const key of [`stream/${uid}/source`, `stream/${uid}/360p/0.m4s`, `stream/${other}/source`])
+      await objects.put(key, Buffer.from("x"));
     const cleaned: string[] = [];
     videos.whenDeleted(async (id) => void cleaned.push(id));
     await videos.delete(A, uid);
@@ -45,7 +50,8 @@ export function deletionsConformance(engine: TestEngine): void {
     assert.deepEqual(readdirSync(join(folder, "stream")), [other]);
     // An encoder that has not heard of it writes one more.
     await objects.put(`stream/${uid}/360p/1.m4s`, Buffer.from("x"));
-    const listed = () => db.tables<{ stream_deletions: { uid: string } }>().selectFrom("stream_deletions").select("uid").execute();
+    const listed = () =>
+      db.tables<{ stream_deletions: { uid: string } }>().selectFrom("stream_deletions").select("uid").execute();
     assert.equal((await listed()).length, 1);
     clock.advance(10 * MINUTE);
     // In small steps: while the job runs its lease is not to run out.
@@ -60,18 +66,27 @@ export function deletionsConformance(engine: TestEngine): void {
 
   test("a process that died in the middle: processing, notices and deletions are taken up again", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
-    const dying: Jobs = { enqueue: () => Promise.reject(new Error("kill -9")), work: () => assert.fail(), get: () => assert.fail() };
+    const dying: Jobs = {
+      enqueue: () => Promise.reject(new Error("kill -9")),
+      work: () => assert.fail(),
+      get: () => assert.fail(),
+    };
     const before = await openVideos(t, { db }, { jobs: dying, onSettled: () => Promise.reject(new Error("kill -9")) });
     const uids: string[] = [];
     for (let i = 0; i < 4; i++) uids.push((await before.videos.create(A, {})).uid);
     const [queued, deleted, encoding, told] = uids as [string, string, string, string];
-    for (const uid of [queued, encoding, told]) await assert.rejects(before.videos.uploaded(uid, { key: "k", size: 1 }), /kill -9/);
+    for (const uid of [queued, encoding, told])
+      await assert.rejects(before.videos.uploaded(uid, { key: "k", size: 1 }), /kill -9/);
     await assert.rejects(before.videos.delete(A, deleted), /kill -9/);
     for (const uid of [encoding, told]) await before.videos.modelled(uid, testModel());
     await before.videos.finished(told);
 
     const [asked, settled]: [string[], string[]] = [[], []];
-    const { videos, clock } = await openVideos(t, { db }, { jobs: withLog(before.jobs, asked), onSettled: async ({ uid, state }) => void settled.push(`${uid} ${state}`) });
+    const { videos, clock } = await openVideos(
+      t,
+      { db },
+      { jobs: withLog(before.jobs, asked), onSettled: async ({ uid, state }) => void settled.push(`${uid} ${state}`) },
+    );
     await videos.recover();
     assert.deepEqual([asked, settled], [[], []], "who is between two writes is left in peace");
     clock.advance(11_000);
@@ -81,7 +96,11 @@ export function deletionsConformance(engine: TestEngine): void {
     clock.advance(5 * MINUTE);
     asked.length = 0;
     await videos.recover();
-    assert.deepEqual([asked.sort(), settled], [[`stream.process ${encoding}`], [`${told} ready`]], "a job that waits is not enqueued again, a notice not given again");
+    assert.deepEqual(
+      [asked.sort(), settled],
+      [[`stream.process ${encoding}`], [`${told} ready`]],
+      "a job that waits is not enqueued again, a notice not given again",
+    );
     asked.length = 0;
     clock.advance(60 * MINUTE);
     await videos.recover();
@@ -95,10 +114,16 @@ export function deletionsConformance(engine: TestEngine): void {
     const copy = await videos.create(A, {}, "downloading");
     clock.advance(59 * MINUTE);
     await videos.recover();
-    assert.deepEqual([(await videos.find(clip.uid))!.state, (await videos.find(copy.uid))!.state], ["queued", "downloading"]);
+    assert.deepEqual(
+      [(await videos.find(clip.uid))!.state, (await videos.find(copy.uid))!.state],
+      ["queued", "downloading"],
+    );
     clock.advance(2 * MINUTE);
     await videos.recover();
-    assert.deepEqual([(await videos.find(clip.uid))!.errorReason?.code, (await videos.find(copy.uid))!.state], ["ERR_UNKNOWN", "downloading"]);
+    assert.deepEqual(
+      [(await videos.find(clip.uid))!.errorReason?.code, (await videos.find(copy.uid))!.state],
+      ["ERR_UNKNOWN", "downloading"],
+    );
     clock.advance(2 * DAY);
     await videos.recover();
     assert.equal((await videos.find(copy.uid))!.errorReason?.code, "ERR_FETCH_ORIGIN_ERROR");
@@ -110,7 +135,11 @@ export function deletionsConformance(engine: TestEngine): void {
     const { videos, clock } = await openVideos(t, { db }, { isArriving: async (uid) => arriving.has(uid) });
     const now = clock.now();
     const scheduled = await videos.create(A, { scheduledDeletion: now + 30 * DAY });
-    const [never, slow, inTime] = [await videos.create(A, { uploadExpiry: now + MINUTE }), await videos.create(A, { uploadExpiry: now + MINUTE }), await videos.create(A, { uploadExpiry: now + MINUTE })];
+    const [never, slow, inTime] = [
+      await videos.create(A, { uploadExpiry: now + MINUTE }),
+      await videos.create(A, { uploadExpiry: now + MINUTE }),
+      await videos.create(A, { uploadExpiry: now + MINUTE }),
+    ];
     arriving.add(slow.uid);
     await videos.uploaded(inTime.uid, { key: "k", size: 1 });
     const left = async () => new Set((await videos.list(A)).map(({ uid }) => uid));

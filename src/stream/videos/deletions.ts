@@ -21,11 +21,26 @@ const BATCH = 500;
 const LEASE_MS = 60_000;
 
 /** A video that is deleted is on a list until nothing of it is left: its row goes first, and what is behind it by a job. */
-export function createDeletions({ db, tables, objects, jobs, clock, log }: { db: Db; tables: VideosExecutor; objects: ObjectStore; jobs: Jobs; clock: Clock; log: Log }): Deletions {
+export function createDeletions({
+  db,
+  tables,
+  objects,
+  jobs,
+  clock,
+  log,
+}: {
+  db: Db;
+  tables: VideosExecutor;
+  objects: ObjectStore;
+  jobs: Jobs;
+  clock: Clock;
+  log: Log;
+}): Deletions {
   const cleaners: ((uid: string) => Promise<void>)[] = [];
   let worker: JobWorker | undefined;
 
-  const enqueue = async (uid: string, runAt?: Date) => void (await jobs.enqueue(DELETE_JOB, { uid }, { key: uid, priority: -1, ...(runAt && { runAt }) }));
+  const enqueue = async (uid: string, runAt?: Date) =>
+    void (await jobs.enqueue(DELETE_JOB, { uid }, { key: uid, priority: -1, ...(runAt && { runAt }) }));
 
   async function removeObjects(uid: string): Promise<void> {
     let keys: string[] = [];

@@ -9,17 +9,26 @@ import { testVideo } from "./videos.testing.ts";
 /** Rows that are read when the test says so. */
 function open(max?: number) {
   let hear: (uid: string) => void = () => assert.fail("nobody listens");
-  const events: Events = { publish: () => {}, close: async () => {}, subscribe: (_, on) => {
-    hear = on;
-    return () => {};
-  } };
+  const events: Events = {
+    publish: () => {},
+    close: async () => {},
+    subscribe: (_, on) => {
+      hear = on;
+      return () => {};
+    },
+  };
   const reads: { uid: string; answer(video: Video | undefined): void; fail(err: Error): void }[] = [];
   const clock = createManualClock();
-  const known = createKnownVideos({ events, clock, ...(max !== undefined && { max }), read: (uid) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Video | undefined>();
-    reads.push({ uid, answer: resolve, fail: reject });
-    return promise;
-  } });
+  const known = createKnownVideos({
+    events,
+    clock,
+    ...(max !== undefined && { max }),
+    read: (uid) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Video | undefined>();
+      reads.push({ uid, answer: resolve, fail: reject });
+      return promise;
+    },
+  });
   return { hear: (uid: string) => hear(uid), reads, known, clock };
 }
 

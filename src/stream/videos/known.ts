@@ -21,7 +21,17 @@ const STALE_MS = 10 * 60_000;
  * Every segment of every viewer asks for its video: those asked for last, at most `max`, are remembered until they change.
  * A video that is not there is not remembered: it may be made at any time.
  */
-export function createKnownVideos({ read, events, clock, max = 2000 }: { read(uid: string): Promise<Video | undefined>; events: Events; clock: Pick<Clock, "now">; max?: number }): KnownVideos {
+export function createKnownVideos({
+  read,
+  events,
+  clock,
+  max = 2000,
+}: {
+  read(uid: string): Promise<Video | undefined>;
+  events: Events;
+  clock: Pick<Clock, "now">;
+  max?: number;
+}): KnownVideos {
   const known = new Map<string, { video: Video; at: number }>();
   /** Reads under way, and whether the row has changed since they began. */
   const reading = new Map<string, { video: Promise<Video | undefined> }>();

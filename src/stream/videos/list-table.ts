@@ -8,8 +8,26 @@ export const MAX_LIST = 1000;
 const FAR = 10_000;
 
 const LISTED = [
-  "uid", "account_id", "creator", "state", "name", "name_folded", "live_input", "created_at", "modified_at", "touched_at", "scheduled_deletion", "upload_expiry", "size", "duration_ms", "pct_complete", "ready",
-  "source_key", "job_id", "told", "details",
+  "uid",
+  "account_id",
+  "creator",
+  "state",
+  "name",
+  "name_folded",
+  "live_input",
+  "created_at",
+  "modified_at",
+  "touched_at",
+  "scheduled_deletion",
+  "upload_expiry",
+  "size",
+  "duration_ms",
+  "pct_complete",
+  "ready",
+  "source_key",
+  "job_id",
+  "told",
+  "details",
 ] as const;
 
 export async function listVideos(db: VideosExecutor, account: string, filter: VideoFilter): Promise<ListedVideo[]> {
@@ -18,9 +36,21 @@ export async function listVideos(db: VideosExecutor, account: string, filter: Vi
   const end = offset + Math.min(limit, MAX_LIST);
   // Far behind, what is left out costs more than what is read: and memory, where several lists are joined.
   const parts = offset > FAR ? [filter] : apart(filter);
-  const listed = await Promise.all(parts.map((part) =>
-    db.selectFrom("stream_videos").select(LISTED).where("account_id", "=", account).where((eb) => matching(eb, part)).where((eb) => within(eb, filter.created))
-      .orderBy("created_at", direction).orderBy("uid", direction).limit(parts.length === 1 ? end - offset : end).offset(parts.length === 1 ? offset : 0).execute()));
+  const listed = await Promise.all(
+    parts.map((part) =>
+      db
+        .selectFrom("stream_videos")
+        .select(LISTED)
+        .where("account_id", "=", account)
+        .where((eb) => matching(eb, part))
+        .where((eb) => within(eb, filter.created))
+        .orderBy("created_at", direction)
+        .orderBy("uid", direction)
+        .limit(parts.length === 1 ? end - offset : end)
+        .offset(parts.length === 1 ? offset : 0)
+        .execute(),
+    ),
+  );
   if (listed.length === 1) return listed[0]!.map(fromListedRow);
   const rows = [...new Map(listed.flat().map((row) => [row.uid, row])).values()];
   rows.sort((a, b) => (asc ? 1 : -1) * (a.created_at - b.created_at || (a.uid < b.uid ? -1 : 1)));
@@ -35,39 +65,73 @@ function apart(filter: VideoFilter): Part[] {
   const { names, ...rest } = filter;
   const { states, ids } = rest;
   if (ids !== undefined) return [filter];
-  if (names !== undefined) return [...[...new Set(names)].map((name) => ({ ...rest, onlyName: name })), { ...rest, ids: names }];
-  return states !== undefined && states.length > 1 ? [...new Set(states)].map((state) => ({ ...filter, states: [state] })) : [filter];
+  if (names !== undefined)
+    return [...[...new Set(names)].map((name) => ({ ...rest, onlyName: name })), { ...rest, ids: names }];
+  return states !== undefined && states.length > 1
+    ? [...new Set(states)].map((state) => ({ ...filter, states: [state] }))
+    : [filter];
 }
 
 /** One of the names asked for, beside what `name` says. */
 type Part = VideoFilter & { onlyName?: string };
 
-export async function countVideos(db: VideosExecutor, account: string, filter: VideoFilter): Promise<{ total: number; range: number }> {
-  const mine = () => db.selectFrom("stream_videos").select(({ fn }) => fn.countAll<number>().as("count")).where("account_id", "=", account).where((eb) => matching(eb, filter));
-  const total = isEverything(filter) ? await countAll(db, account) : Number((await mine().executeTakeFirstOrThrow()).count);
+export async function countVideos(
+  db: VideosExecutor,
+  account: string,
+  filter: VideoFilter,
+): Promise<{ total: number; range: number }> {
+  const mine = () =>
+    db
+      .selectFrom("stream_videos")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("account_id", "=", account)
+      .where((eb) => matching(eb, filter));
+  const total = isEverything(filter)
+    ? await countAll(db, account)
+    : Number((await mine().executeTakeFirstOrThrow()).count);
   if ((filter.created ?? []).length === 0) return { total, range: total };
-  return { total, range: Number((await mine().where((eb) => within(eb, filter.created)).executeTakeFirstOrThrow()).count) };
+  return {
+    total,
+    range: Number(
+      (
+        await mine()
+          .where((eb) => within(eb, filter.created))
+          .executeTakeFirstOrThrow()
+      ).count,
+    ),
+  };
 }
 
 /** Kept beside the minutes: nothing is counted. */
 async function countAll(db: VideosExecutor, account: string): Promise<number> {
-  const row = await db.selectFrom("stream_usage").select("videos").where("account_id", "=", account).where("creator", "=", "").executeTakeFirst();
+  const row = await db
+    .selectFrom("stream_usage")
+    .select("videos")
+    .where("account_id", "=", account)
+    .where("creator", "=", "")
+    .executeTakeFirst();
   return row?.videos ?? 0;
 }
 
 const NO_FILTERS: ReadonlySet<string> = new Set<keyof VideoFilter>(["created", "asc", "limit", "offset"]);
-const isEverything = (filter: VideoFilter) => Object.entries(filter).every(([name, value]) => value === undefined || NO_FILTERS.has(name));
+const isEverything = (filter: VideoFilter) =>
+  Object.entries(filter).every(([name, value]) => value === undefined || NO_FILTERS.has(name));
 
 type Columns = ExpressionBuilder<VideoTables, "stream_videos">;
 
-function matching(eb: Columns, { states, creator, type, search, name, names, onlyName, ids, liveInput }: Part): Expression<SqlBool> {
+function matching(
+  eb: Columns,
+  { states, creator, type, search, name, names, onlyName, ids, liveInput }: Part,
+): Expression<SqlBool> {
   const filters: Expression<SqlBool>[] = [];
   if (states !== undefined) filters.push(among(eb, "state", states));
   if (creator !== undefined) filters.push(is(eb, "creator", creator));
   if (type !== undefined) filters.push(eb("live_input", type === "live" ? "is not" : "is", null));
-  if (search !== undefined) filters.push(sql<SqlBool>`name_folded like ${`%${foldedName(search).replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`);
+  if (search !== undefined)
+    filters.push(sql<SqlBool>`name_folded like ${`%${foldedName(search).replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`);
   if (name !== undefined) filters.push(eb("name", "=", nameKey(name)));
-  if (names !== undefined) filters.push(eb.or([among(eb, "name", names.map(nameKey)), among(eb, "uid", names.filter(isHexId))]));
+  if (names !== undefined)
+    filters.push(eb.or([among(eb, "name", names.map(nameKey)), among(eb, "uid", names.filter(isHexId))]));
   if (onlyName !== undefined) filters.push(eb("name", "=", nameKey(onlyName)));
   if (ids !== undefined) filters.push(among(eb, "uid", ids.filter(isHexId)));
   if (liveInput !== undefined) filters.push(is(eb, "live_input", liveInput));
@@ -77,11 +141,17 @@ function matching(eb: Columns, { states, creator, type, search, name, names, onl
 const NOTHING = sql<SqlBool>`1 = 0`;
 
 /** PostgreSQL takes no U+0000 in text: nothing that is kept is like it. */
-const is = (eb: Columns, column: "creator" | "live_input", value: string): Expression<SqlBool> => (value.includes("\0") ? NOTHING : eb(column, "=", value));
+const is = (eb: Columns, column: "creator" | "live_input", value: string): Expression<SqlBool> =>
+  value.includes("\0") ? NOTHING : eb(column, "=", value);
 
 /** An IN of nothing is no SQL. */
-const among = (eb: Columns, column: "state" | "name" | "uid", values: readonly string[]): Expression<SqlBool> => (values.length === 0 ? NOTHING : eb(column, "in", values as never));
+const among = (eb: Columns, column: "state" | "name" | "uid", values: readonly string[]): Expression<SqlBool> =>
+  values.length === 0 ? NOTHING : eb(column, "in", values as never);
 
-const OPERATORS = { eq: "=", gt: ">", gte: ">=", lt: "<", lte: "<=" } as const satisfies Record<CreatedBound["op"], string>;
+const OPERATORS = { eq: "=", gt: ">", gte: ">=", lt: "<", lte: "<=" } as const satisfies Record<
+  CreatedBound["op"],
+  string
+>;
 
-const within = (eb: Columns, bounds: readonly CreatedBound[] = []): Expression<SqlBool> => eb.and(bounds.map(({ op, at }) => eb("created_at", OPERATORS[op], at)));
+const within = (eb: Columns, bounds: readonly CreatedBound[] = []): Expression<SqlBool> =>
+  eb.and(bounds.map(({ op, at }) => eb("created_at", OPERATORS[op], at)));

@@ -12,7 +12,12 @@ export function listsConformance(engine: TestEngine): void {
     const { videos, clock } = await openVideos(t, { db });
     const start = clock.now();
     const uids: string[] = [];
-    const make = async (name: string | undefined, creator: string | null, state: "pendingupload" | "downloading" = "pendingupload", account = A) => {
+    const make = async (
+      name: string | undefined,
+      creator: string | null,
+      state: "pendingupload" | "downloading" = "pendingupload",
+      account = A,
+    ) => {
       clock.advance(1000);
       const { uid } = await videos.create(account, { creator, meta: name === undefined ? {} : { name } }, state);
       if (account === A) uids.push(uid);
@@ -58,15 +63,34 @@ export function listsConformance(engine: TestEngine): void {
       [{ names: ["a\0", "winter_trip"] }, [1]],
       [{ creator: "ann\0" }, []],
       [{ liveInput: "\0" }, []],
-      [{ created: [{ op: "gte", at: at(2) }, { op: "lt", at: at(4) }] }, [2, 1]],
-      [{ created: [{ op: "gt", at: at(2) }, { op: "lte", at: at(4) }] }, [3, 2]],
+      [
+        {
+          created: [
+            { op: "gte", at: at(2) },
+            { op: "lt", at: at(4) },
+          ],
+        },
+        [2, 1],
+      ],
+      [
+        {
+          created: [
+            { op: "gt", at: at(2) },
+            { op: "lte", at: at(4) },
+          ],
+        },
+        [3, 2],
+      ],
       [{ created: [{ op: "eq", at: at(3) }] }, [2]],
       [{ creator: "ann", search: "trip", states: ["pendingupload"], created: [{ op: "gte", at: at(1) }] }, [0]],
     ];
     for (const [filter, expected] of wanted) assert.deepEqual(await places(filter), expected, JSON.stringify(filter));
     assert.deepEqual(await videos.count(A), { total: 5, range: 5 });
     assert.deepEqual(await videos.count(A, { limit: 1, created: [{ op: "gte", at: at(4) }] }), { total: 5, range: 2 });
-    assert.deepEqual(await videos.count(A, { creator: "ann", created: [{ op: "lt", at: at(5) }] }), { total: 3, range: 2 });
+    assert.deepEqual(await videos.count(A, { creator: "ann", created: [{ op: "lt", at: at(5) }] }), {
+      total: 3,
+      range: 2,
+    });
     assert.deepEqual(await videos.count("c".repeat(32)), { total: 0, range: 0 });
     assert.equal((await videos.storageUsage(A, "ann\0")).videos, 0);
     assert.equal("model" in (await videos.list(A))[0]!, false);
@@ -96,19 +120,52 @@ export function listsConformance(engine: TestEngine): void {
     };
     const one = await videos.create(A, { creator: "ann", maxDurationSeconds: 60 });
     const two = await videos.create(A, { creator: "bob", maxDurationSeconds: 30 });
-    assert.deepEqual([await usage(), await usage("ann"), await usage("bob"), await usage("eve")], [[0, 90, 2], [0, 60, 1], [0, 30, 1], [0, 0, 0]]);
+    assert.deepEqual(
+      [await usage(), await usage("ann"), await usage("bob"), await usage("eve")],
+      [
+        [0, 90, 2],
+        [0, 60, 1],
+        [0, 30, 1],
+        [0, 0, 0],
+      ],
+    );
     await videos.uploaded(one.uid, { key: "k", size: 1 });
     assert.deepEqual(await usage("ann"), [0, 60, 1]);
     await videos.modelled(one.uid, testModel(12.5));
     await videos.finished(one.uid);
-    assert.deepEqual([await usage(), await usage("ann")], [[12.5, 30, 2], [12.5, 0, 1]]);
+    assert.deepEqual(
+      [await usage(), await usage("ann")],
+      [
+        [12.5, 30, 2],
+        [12.5, 0, 1],
+      ],
+    );
     await videos.edit(A, one.uid, { creator: "bob" });
-    assert.deepEqual([await usage(), await usage("ann"), await usage("bob")], [[12.5, 30, 2], [0, 0, 0], [12.5, 30, 2]]);
+    assert.deepEqual(
+      [await usage(), await usage("ann"), await usage("bob")],
+      [
+        [12.5, 30, 2],
+        [0, 0, 0],
+        [12.5, 30, 2],
+      ],
+    );
     await videos.failed(two.uid, "ERR_UNKNOWN");
-    assert.deepEqual([await usage(), await usage("bob")], [[12.5, 0, 2], [12.5, 0, 2]]);
+    assert.deepEqual(
+      [await usage(), await usage("bob")],
+      [
+        [12.5, 0, 2],
+        [12.5, 0, 2],
+      ],
+    );
     await videos.edit(A, one.uid, { creator: null });
     await videos.delete(A, two.uid);
-    assert.deepEqual([await usage(), await usage("bob")], [[12.5, 0, 1], [0, 0, 0]]);
+    assert.deepEqual(
+      [await usage(), await usage("bob")],
+      [
+        [12.5, 0, 1],
+        [0, 0, 0],
+      ],
+    );
     await videos.delete(A, one.uid);
     assert.deepEqual(await usage(), [0, 0, 0]);
   });

@@ -110,7 +110,11 @@ export interface LiveVideos {
   /** A video in `live-inprogress`, under a uid that was noted before. Once more does nothing. Throws quotaExceeded, badParameter. */
   begin(account: string, uid: string, draft: VideoDraft & { liveInput: string }): Promise<Video>;
   /** Applies an input's access rules to its live videos. */
-  guard(account: string, liveInput: string, rules: Partial<Pick<Video, "requireSignedURLs" | "allowedOrigins">>): Promise<void>;
+  guard(
+    account: string,
+    liveInput: string,
+    rules: Partial<Pick<Video, "requireSignedURLs" | "allowedOrigins">>,
+  ): Promise<void>;
   /** Whether the account may keep so many seconds more. */
   fits(account: string, seconds: number): Promise<boolean>;
   /** A player can start. */

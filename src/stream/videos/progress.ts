@@ -13,7 +13,15 @@ const EVERY_MS = 500;
 /** Videos that this process encodes; of more the earliest is written at once. */
 const MAX_VIDEOS = 1000;
 
-export function createProgressNotes({ clock, log, write }: { clock: Clock; log: Log; write(uid: string, pct: number): Promise<void> }): ProgressNotes {
+export function createProgressNotes({
+  clock,
+  log,
+  write,
+}: {
+  clock: Clock;
+  log: Log;
+  write(uid: string, pct: number): Promise<void>;
+}): ProgressNotes {
   /** Whose progress was written in the last half second, with what has come since. */
   const resting = new Map<string, { pct: number | undefined }>();
   const stop = new AbortController();
@@ -25,7 +33,10 @@ export function createProgressNotes({ clock, log, write }: { clock: Clock; log: 
     await clock.sleep(EVERY_MS, stop.signal).catch(() => undefined);
     if (resting.get(uid) !== state) return;
     resting.delete(uid);
-    if (state.pct !== undefined && !stop.signal.aborted) await writeAndRest(uid, state.pct).catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+    if (state.pct !== undefined && !stop.signal.aborted)
+      await writeAndRest(uid, state.pct).catch((err: unknown) =>
+        log.warn({ err, video: uid }, "the progress of a video could not be written"),
+      );
   }
 
   function writeAndRest(uid: string, pct: number): Promise<void> {
@@ -44,7 +55,11 @@ export function createProgressNotes({ clock, log, write }: { clock: Clock; log: 
       const waiting = [...resting];
       resting.clear();
       stop.abort();
-      for (const [uid, { pct }] of waiting) if (pct !== undefined) await write(uid, pct).catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+      for (const [uid, { pct }] of waiting)
+        if (pct !== undefined)
+          await write(uid, pct).catch((err: unknown) =>
+            log.warn({ err, video: uid }, "the progress of a video could not be written"),
+          );
     },
   };
 }

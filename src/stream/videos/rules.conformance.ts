@@ -22,7 +22,10 @@ export function rulesConformance(engine: TestEngine): void {
       [{ allowedOrigins: ["*"] }, /"\*"/],
       [{ allowedOrigins: ["a b"] }, /"a b"/],
       [{ allowedOrigins: Array.from({ length: 101 }, () => "a.example") }, /at most 100 entries, and not 101/],
-      [{ scheduledDeletion: now + 3 * DAY }, /30 to 1096 days after the video was created, and 2026-11-24T00:00:00.000Z is 3.00 days after/],
+      [
+        { scheduledDeletion: now + 3 * DAY },
+        /30 to 1096 days after the video was created, and 2026-11-24T00:00:00.000Z is 3.00 days after/,
+      ],
       [{ scheduledDeletion: now + 1097 * DAY }, /1097.00 days after/],
       [{ scheduledDeletion: Number.NaN }, /it is no time/],
       [{ uploadExpiry: Number.NaN }, /uploadExpiry is no time/],
@@ -36,23 +39,57 @@ export function rulesConformance(engine: TestEngine): void {
       assert.match(await refusal(videos.create(A, draft)), text);
       assert.match(await refusal(videos.edit(A, uid, draft)), text);
     }
-    assert.match(await refusal(videos.edit(A, uid, { publicDetails: { logo: "javascript:alert(1)" } })), /publicDetails.logo is an http or https address/);
+    assert.match(
+      await refusal(videos.edit(A, uid, { publicDetails: { logo: "javascript:alert(1)" } })),
+      /publicDetails.logo is an http or https address/,
+    );
     assert.equal((await videos.list(A)).length, 1);
   });
 
   test("an edit changes what it names and nothing else, in the account of the video only", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos, clock } = await openVideos(t, { db });
-    const made = await videos.create(A, { creator: "ann", meta: { name: "a", more: "b\0\ud800" }, allowedOrigins: ["HTTPS://Example.com/", "*.example.org", "localhost:3000", "[::1]:80"] });
+    const made = await videos.create(A, {
+      creator: "ann",
+      meta: { name: "a", more: "b\0\ud800" },
+      allowedOrigins: ["HTTPS://Example.com/", "*.example.org", "localhost:3000", "[::1]:80"],
+    });
     assert.deepEqual(made.allowedOrigins, ["example.com", "*.example.org", "localhost:3000", "[::1]:80"]);
     clock.advance(5);
     const later = clock.now() + 31 * DAY;
-    const edited = await videos.edit(A, made.uid, { scheduledDeletion: later, requireSignedURLs: true, publicDetails: { title: "T" }, thumbnailTimestampPct: 0.5 });
-    assert.deepEqual(edited, { ...made, modified: clock.now(), scheduledDeletion: later, requireSignedURLs: true, thumbnailTimestampPct: 0.5, publicDetails: { ...made.publicDetails, title: "T" } });
+    const edited = await videos.edit(A, made.uid, {
+      scheduledDeletion: later,
+      requireSignedURLs: true,
+      publicDetails: { title: "T" },
+      thumbnailTimestampPct: 0.5,
+    });
+    assert.deepEqual(edited, {
+      ...made,
+      modified: clock.now(),
+      scheduledDeletion: later,
+      requireSignedURLs: true,
+      thumbnailTimestampPct: 0.5,
+      publicDetails: { ...made.publicDetails, title: "T" },
+    });
     assert.deepEqual(await videos.get(A, made.uid), edited);
-    const again = await videos.edit(A, made.uid, { scheduledDeletion: null, publicDetails: { share_link: "https://example.com/x", title: null }, meta: {}, creator: "" });
-    assert.deepEqual([again.scheduledDeletion, again.publicDetails, again.meta, again.creator], [null, { ...made.publicDetails, share_link: "https://example.com/x" }, {}, null]);
-    const others = [() => videos.edit(B, made.uid, { meta: {} }), () => videos.delete(B, made.uid), () => videos.get(B, made.uid), () => videos.edit(A, "x\0", {}), () => videos.get(A, "x\0"), () => videos.delete(A, "")];
+    const again = await videos.edit(A, made.uid, {
+      scheduledDeletion: null,
+      publicDetails: { share_link: "https://example.com/x", title: null },
+      meta: {},
+      creator: "",
+    });
+    assert.deepEqual(
+      [again.scheduledDeletion, again.publicDetails, again.meta, again.creator],
+      [null, { ...made.publicDetails, share_link: "https://example.com/x" }, {}, null],
+    );
+    const others = [
+      () => videos.edit(B, made.uid, { meta: {} }),
+      () => videos.delete(B, made.uid),
+      () => videos.get(B, made.uid),
+      () => videos.edit(A, "x\0", {}),
+      () => videos.get(A, "x\0"),
+      () => videos.delete(A, ""),
+    ];
     for (const work of others) assert.match(await refusal(work()), /^videoNotFound: Not Found/);
   });
 
@@ -61,7 +98,10 @@ export function rulesConformance(engine: TestEngine): void {
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 10 } });
     const first = await videos.create(A, { maxDurationSeconds: 300 });
     const second = await videos.create(A, {});
-    assert.equal(await refusal(videos.create(A, { maxDurationSeconds: 301 })), "quotaExceeded: Storage capacity exceeded: 5 of the allocated 10 minutes are used or reserved, 5.02 more were asked for");
+    assert.equal(
+      await refusal(videos.create(A, { maxDurationSeconds: 301 })),
+      "quotaExceeded: Storage capacity exceeded: 5 of the allocated 10 minutes are used or reserved, 5.02 more were asked for",
+    );
     assert.match(await refusal(videos.edit(A, second.uid, { maxDurationSeconds: 301 })), /^quotaExceeded/);
     await videos.edit(A, second.uid, { maxDurationSeconds: 300 });
     assert.match(await refusal(videos.create(A, {})), /^quotaExceeded: Storage capacity exceeded: 10 of/);
@@ -82,16 +122,30 @@ export function rulesConformance(engine: TestEngine): void {
       await videos.uploaded(uid, { key: "k", size: 1 });
       return (await videos.modelled(uid, testModel(seconds)))?.state;
     };
-    assert.deepEqual([await modelled(small, 60), await modelled(large, 3600), await modelled(late, 1)], ["inprogress", "inprogress", undefined]);
+    assert.deepEqual(
+      [await modelled(small, 60), await modelled(large, 3600), await modelled(late, 1)],
+      ["inprogress", "inprogress", undefined],
+    );
     const { state, errorReason } = await videos.get(A, late.uid);
-    assert.deepEqual([state, errorReason], ["error", { code: "ERR_DURATION_EXCEED_CONSTRAINT", text: "Storage capacity exceeded: 61 of the allocated 10 minutes are used or reserved, 0 more were asked for" }]);
+    assert.deepEqual(
+      [state, errorReason],
+      [
+        "error",
+        {
+          code: "ERR_DURATION_EXCEED_CONSTRAINT",
+          text: "Storage capacity exceeded: 61 of the allocated 10 minutes are used or reserved, 0 more were asked for",
+        },
+      ],
+    );
     assert.equal((await videos.storageUsage(A)).usedSeconds, 3660);
   });
 
   test("many creations at once do not take more minutes than there are", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const { videos } = await openVideos(t, { db }, { settings: { ...TEST_STREAM_SETTINGS, storage_minutes: 5 } });
-    const results = await Promise.allSettled(Array.from({ length: 12 }, () => videos.create(A, { maxDurationSeconds: 60 })));
+    const results = await Promise.allSettled(
+      Array.from({ length: 12 }, () => videos.create(A, { maxDurationSeconds: 60 })),
+    );
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 5);
     assert.equal((await videos.storageUsage(A)).reservedSeconds, 300);
   });
@@ -116,7 +170,10 @@ export function rulesConformance(engine: TestEngine): void {
     const { videos } = await openVideos(t, { db }, { mostPending: 2 });
     const { uid } = await videos.create(A, {});
     await videos.create(A, {});
-    assert.equal(await refusal(videos.create(A, {})), "tooManyPending: 2 uploads have been announced and have not come");
+    assert.equal(
+      await refusal(videos.create(A, {})),
+      "tooManyPending: 2 uploads have been announced and have not come",
+    );
     await videos.create(A, {}, "downloading");
     await videos.create(B, {});
     await videos.uploaded(uid, { key: "k", size: 1 });

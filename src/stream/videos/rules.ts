@@ -31,8 +31,13 @@ export function checked<Change extends VideoChange>(change: Change, created: num
   if (change.meta !== undefined) checkMeta(change.meta);
   if (change.allowedOrigins !== undefined) kept.allowedOrigins = originsOf(change.allowedOrigins);
   if (change.scheduledDeletion != null) checkDeletion(change.scheduledDeletion, created, rules.minDeletionDays);
-  if (change.uploadExpiry != null && !(change.uploadExpiry >= 0 && change.uploadExpiry <= LAST_TIME)) throw bad("uploadExpiry is no time");
-  if (change.thumbnailTimestampPct !== undefined && !(change.thumbnailTimestampPct >= 0 && change.thumbnailTimestampPct <= 1)) throw bad(`thumbnailTimestampPct is a number from 0 to 1, and not ${quoted(change.thumbnailTimestampPct)}`);
+  if (change.uploadExpiry != null && !(change.uploadExpiry >= 0 && change.uploadExpiry <= LAST_TIME))
+    throw bad("uploadExpiry is no time");
+  if (
+    change.thumbnailTimestampPct !== undefined &&
+    !(change.thumbnailTimestampPct >= 0 && change.thumbnailTimestampPct <= 1)
+  )
+    throw bad(`thumbnailTimestampPct is a number from 0 to 1, and not ${quoted(change.thumbnailTimestampPct)}`);
   if (change.maxDurationSeconds != null) checkDuration(change.maxDurationSeconds, rules.maxDurationSeconds);
   if (change.publicDetails !== undefined) checkDetails(change.publicDetails);
   return kept;
@@ -40,7 +45,8 @@ export function checked<Change extends VideoChange>(change: Change, created: num
 
 function creatorOf(creator: string | null): string | null {
   if (creator === null || creator === "") return null;
-  if (creator.length > MAX_CREATOR) throw bad(`creator has at most ${MAX_CREATOR} characters, and not ${creator.length}`);
+  if (creator.length > MAX_CREATOR)
+    throw bad(`creator has at most ${MAX_CREATOR} characters, and not ${creator.length}`);
   if (creator.includes("\0")) throw bad("creator contains U+0000");
   return creator.toWellFormed();
 }
@@ -52,10 +58,17 @@ function checkMeta(meta: Record<string, string>): void {
 
 /** With a scheme or a slash at the end, as addresses are copied from browsers, they are taken without. */
 function originsOf(origins: readonly string[]): string[] {
-  if (origins.length > MAX_ORIGINS) throw bad(`allowedOrigins has at most ${MAX_ORIGINS} entries, and not ${origins.length}`);
+  if (origins.length > MAX_ORIGINS)
+    throw bad(`allowedOrigins has at most ${MAX_ORIGINS} entries, and not ${origins.length}`);
   return origins.map((given) => {
-    const origin = given.trim().replace(/^https?:\/\//i, "").replace(/\/$/, "");
-    if (origin.length > MAX_ORIGIN || !ORIGIN.test(origin)) throw bad(`allowedOrigins takes host names such as example.com, *.example.com and localhost:3000, without a path, and not ${quoted(given)}`);
+    const origin = given
+      .trim()
+      .replace(/^https?:\/\//i, "")
+      .replace(/\/$/, "");
+    if (origin.length > MAX_ORIGIN || !ORIGIN.test(origin))
+      throw bad(
+        `allowedOrigins takes host names such as example.com, *.example.com and localhost:3000, without a path, and not ${quoted(given)}`,
+      );
     return origin.toLowerCase();
   });
 }
@@ -64,18 +77,24 @@ function checkDeletion(at: number, created: number, minDays: number): void {
   const days = (at - created) / DAY;
   // The end of a day that was counted from a clock a little ahead of ours is within it.
   if (days >= minDays - 1 / 1440 && days <= MAX_DELETION_DAYS + 1 / 1440) return;
-  const said = Number.isFinite(at) && Math.abs(at) <= LAST_TIME ? `${new Date(at).toISOString()} is ${days.toFixed(2)} days after` : "it is no time";
+  const said =
+    Number.isFinite(at) && Math.abs(at) <= LAST_TIME
+      ? `${new Date(at).toISOString()} is ${days.toFixed(2)} days after`
+      : "it is no time";
   throw bad(`scheduledDeletion is ${minDays} to ${MAX_DELETION_DAYS} days after the video was created, and ${said}`);
 }
 
 function checkDuration(seconds: number, most: number): void {
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > most) throw bad(`maxDurationSeconds is a whole number from 1 to ${most}, and not ${quoted(seconds)}`);
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > most)
+    throw bad(`maxDurationSeconds is a whole number from 1 to ${most}, and not ${quoted(seconds)}`);
 }
 
 function checkDetails(details: Partial<PublicDetails>): void {
   for (const [name, value] of Object.entries(details)) {
-    if (typeof value === "string" && value.length > MAX_DETAIL) throw bad(`publicDetails.${name} has at most ${MAX_DETAIL} characters, and not ${value.length}`);
+    if (typeof value === "string" && value.length > MAX_DETAIL)
+      throw bad(`publicDetails.${name} has at most ${MAX_DETAIL} characters, and not ${value.length}`);
     // They become links on pages that others see.
-    if (name !== "title" && typeof value === "string" && value !== "" && !/^https?:\/\//i.test(value)) throw bad(`publicDetails.${name} is an http or https address, and not ${quoted(value)}`);
+    if (name !== "title" && typeof value === "string" && value !== "" && !/^https?:\/\//i.test(value))
+      throw bad(`publicDetails.${name} is an http or https address, and not ${quoted(value)}`);
   }
 }

@@ -8,23 +8,50 @@ import { testVideo } from "./videos.testing.ts";
 test("what is nearly complete is not shown as complete, and numbers are text with six decimals", () => {
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "http://127.0.0.1:8787" });
   const shown = (pctComplete: number) => showVideo(testVideo({ pctComplete }), urls).status.pctComplete;
-  assert.deepEqual([0, 39, 100 / 3, 99.999_999_9, 100].map(shown), ["0.000000", "39.000000", "33.333333", "99.999999", "100.000000"]);
+  assert.deepEqual([0, 39, 100 / 3, 99.999_999_9, 100].map(shown), [
+    "0.000000",
+    "39.000000",
+    "33.333333",
+    "99.999999",
+    "100.000000",
+  ]);
 });
 
 test("fields of few videos are absent in the others", () => {
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "" });
-  assert.deepEqual(["liveInput", "clippedFrom", "model", "account", "sourceKey", "clip", "state"].filter((field) => field in showVideo(testVideo({ clip: { start: 1, end: 2 } }), urls)), []);
+  assert.deepEqual(
+    ["liveInput", "clippedFrom", "model", "account", "sourceKey", "clip", "state"].filter(
+      (field) => field in showVideo(testVideo({ clip: { start: 1, end: 2 } }), urls),
+    ),
+    [],
+  );
   assert.equal(showVideo(testVideo({ clippedFrom: "c" }), urls).clippedFrom, "c");
 });
 
 test("addresses are on the delivery host of the account, or on this server, and take a token in the place of the uid", () => {
   const video = testVideo();
   const code = customerCode(video.account);
-  const hls = (deliveryDomain: string, base: string, prefix?: string, id?: string) => createStreamUrls({ deliveryDomain, base: () => base, ...(prefix !== undefined && { prefix }) }).of(video, id).hls;
+  const hls = (deliveryDomain: string, base: string, prefix?: string, id?: string) =>
+    createStreamUrls({ deliveryDomain, base: () => base, ...(prefix !== undefined && { prefix }) }).of(video, id).hls;
   assert.equal(hls("", "http://127.0.0.1:8787"), `http://127.0.0.1:8787/${video.uid}/manifest/video.m3u8`);
-  assert.equal(hls("", "http://localhost:8787", "/cdn-cgi/stream", "to.ke.n"), "http://localhost:8787/cdn-cgi/stream/to.ke.n/manifest/video.m3u8");
-  assert.equal(hls("videos.example.com", "https://api.example.com"), `https://customer-${code}.videos.example.com/${video.uid}/manifest/video.m3u8`);
-  assert.equal(hls("videos.example.com", "https://api.example.com:8443", "/ignored"), `https://customer-${code}.videos.example.com:8443/${video.uid}/manifest/video.m3u8`);
-  assert.equal(hls("videos.localhost:9000", "http://localhost:8787"), `http://customer-${code}.videos.localhost:9000/${video.uid}/manifest/video.m3u8`);
-  assert.equal(createStreamUrls({ deliveryDomain: "v.example", base: () => "https://a.example" }).upload("u", "s"), "https://a.example/upload/u/s");
+  assert.equal(
+    hls("", "http://localhost:8787", "/cdn-cgi/stream", "to.ke.n"),
+    "http://localhost:8787/cdn-cgi/stream/to.ke.n/manifest/video.m3u8",
+  );
+  assert.equal(
+    hls("videos.example.com", "https://api.example.com"),
+    `https://customer-${code}.videos.example.com/${video.uid}/manifest/video.m3u8`,
+  );
+  assert.equal(
+    hls("videos.example.com", "https://api.example.com:8443", "/ignored"),
+    `https://customer-${code}.videos.example.com:8443/${video.uid}/manifest/video.m3u8`,
+  );
+  assert.equal(
+    hls("videos.localhost:9000", "http://localhost:8787"),
+    `http://customer-${code}.videos.localhost:9000/${video.uid}/manifest/video.m3u8`,
+  );
+  assert.equal(
+    createStreamUrls({ deliveryDomain: "v.example", base: () => "https://a.example" }).upload("u", "s"),
+    "https://a.example/upload/u/s",
+  );
 });

@@ -9,7 +9,13 @@ export interface ShownVideo {
   thumbnailTimestampPct: number;
   readyToStream: boolean;
   readyToStreamAt: string | null;
-  status: { state: VideoState; step?: "encoding" | "manifest"; pctComplete: string; errorReasonCode: string; errorReasonText: string };
+  status: {
+    state: VideoState;
+    step?: "encoding" | "manifest";
+    pctComplete: string;
+    errorReasonCode: string;
+    errorReasonText: string;
+  };
   meta: Record<string, string>;
   created: string;
   modified: string;
@@ -48,10 +54,12 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
     readyToStream: video.readyToStream,
     readyToStreamAt: isoOrNull(video.readyToStreamAt),
     status: {
-      state, ...(step !== undefined && { step }),
+      state,
+      ...(step !== undefined && { step }),
       // Rounded down: what is not complete is not to be shown as complete.
       pctComplete: (Math.floor(video.pctComplete * 1e6) / 1e6).toFixed(6),
-      errorReasonCode: errorReason?.code ?? "", errorReasonText: errorReason?.text ?? "",
+      errorReasonCode: errorReason?.code ?? "",
+      errorReasonText: errorReason?.text ?? "",
     },
     meta: video.meta,
     created: iso(video.created),
@@ -76,4 +84,7 @@ export function showVideo(video: ListedVideo, urls: Pick<StreamUrls, "of">): Sho
   };
 }
 
-export const showWatermark = (profile: WatermarkProfile): ShownWatermark => ({ ...profile, created: iso(profile.created) });
+export const showWatermark = (profile: WatermarkProfile): ShownWatermark => ({
+  ...profile,
+  created: iso(profile.created),
+});

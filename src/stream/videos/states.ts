@@ -29,29 +29,54 @@ export function withUpload(video: Video, source: { key: string; size: number }, 
 }
 
 /** Failures caused by the file, detected before encoding. */
-const OF_THE_FILE: ReadonlySet<ErrorReason> = new Set(["ERR_NON_VIDEO", "ERR_MALFORMED_VIDEO", "ERR_DURATION_TOO_SHORT", "ERR_DURATION_EXCEED_CONSTRAINT"]);
+const OF_THE_FILE: ReadonlySet<ErrorReason> = new Set([
+  "ERR_NON_VIDEO",
+  "ERR_MALFORMED_VIDEO",
+  "ERR_DURATION_TOO_SHORT",
+  "ERR_DURATION_EXCEED_CONSTRAINT",
+]);
 
 /** Whether another file may replace the failed one. Once there is a model, players may have segments of the first file. */
-export const mayReopen = ({ state, model, errorReason }: Video): boolean => state === "error" && model === null && errorReason !== undefined && OF_THE_FILE.has(errorReason.code);
+export const mayReopen = ({ state, model, errorReason }: Video): boolean =>
+  state === "error" && model === null && errorReason !== undefined && OF_THE_FILE.has(errorReason.code);
 
 export function withAnotherUpload(video: Video, now: number): Video | undefined {
   if (video.state === "pendingupload") return video;
   if (!mayReopen(video)) return undefined;
   const { errorReason: _, step: __, ...rest } = video;
-  return { ...rest, state: "pendingupload", pctComplete: 0, sourceKey: null, size: 0, duration: -1, input: { width: -1, height: -1 }, uploaded: null, modified: now };
+  return {
+    ...rest,
+    state: "pendingupload",
+    pctComplete: 0,
+    sourceKey: null,
+    size: 0,
+    duration: -1,
+    input: { width: -1, height: -1 },
+    uploaded: null,
+    modified: now,
+  };
 }
 
 /** Whether the file exceeds maxDurationSeconds. The limit counts whole seconds: a "60 s" file often has 60.04. */
-export const exceedsLimit = ({ maxDurationSeconds: limit }: Pick<Video, "maxDurationSeconds">, { duration }: Pick<MediaModel, "duration">): boolean => limit !== null && Math.floor(duration) > limit;
+export const exceedsLimit = (
+  { maxDurationSeconds: limit }: Pick<Video, "maxDurationSeconds">,
+  { duration }: Pick<MediaModel, "duration">,
+): boolean => limit !== null && Math.floor(duration) > limit;
 
 export function withModel(video: Video, model: MediaModel, now: number): Video | undefined {
   if (video.state === "inprogress" || video.state === "ready") return video.model === null ? undefined : video;
   if (video.state !== "queued" || video.sourceKey === null) return undefined;
   const { maxDurationSeconds: limit } = video;
-  const input = model.video === undefined ? { width: 0, height: 0 } : { width: model.video.width, height: model.video.height };
+  const input =
+    model.video === undefined ? { width: 0, height: 0 } : { width: model.video.width, height: model.video.height };
   const known: Video = { ...video, duration: model.duration, input, modified: now };
   if (exceedsLimit(video, model)) {
-    return withFailure(known, "ERR_DURATION_EXCEED_CONSTRAINT", `The video is ${model.duration.toFixed(2)} seconds long, at most ${limit} (maxDurationSeconds) are allowed.`, now);
+    return withFailure(
+      known,
+      "ERR_DURATION_EXCEED_CONSTRAINT",
+      `The video is ${model.duration.toFixed(2)} seconds long, at most ${limit} (maxDurationSeconds) are allowed.`,
+      now,
+    );
   }
   return { ...known, state: "inprogress", step: "encoding", model };
 }
@@ -70,7 +95,14 @@ export function withProgress(video: Video, pctComplete: number): Video | undefin
 export function withEverything(video: Video, now: number): Video | undefined {
   if (video.state !== "inprogress") return undefined;
   const { step: _, ...rest } = video;
-  return { ...rest, state: "ready", pctComplete: 100, readyToStream: true, readyToStreamAt: video.readyToStreamAt ?? now, modified: now };
+  return {
+    ...rest,
+    state: "ready",
+    pctComplete: 100,
+    readyToStream: true,
+    readyToStreamAt: video.readyToStreamAt ?? now,
+    modified: now,
+  };
 }
 
 /** It plays from its segments, before there is a file and a model of it. */
@@ -78,11 +110,25 @@ export function withRecording(video: Video, recording: RecordedVideo, now: numbe
   if (video.state !== "live-inprogress") return undefined;
   // What somebody has scheduled by hand stays.
   const scheduledDeletion = video.scheduledDeletion ?? recording.scheduledDeletion;
-  return { ...video, ...recording, scheduledDeletion, state: "ready", pctComplete: 100, readyToStream: true, readyToStreamAt: video.readyToStreamAt ?? now, uploaded: now, modified: now };
+  return {
+    ...video,
+    ...recording,
+    scheduledDeletion,
+    state: "ready",
+    pctComplete: 100,
+    readyToStream: true,
+    readyToStreamAt: video.readyToStreamAt ?? now,
+    uploaded: now,
+    modified: now,
+  };
 }
 
 /** The file that a recording was put together into. Its length and size stay those of what is played. */
-export function withFile(video: Video, { key, model }: { key: string; model: MediaModel }, now: number): Video | undefined {
+export function withFile(
+  video: Video,
+  { key, model }: { key: string; model: MediaModel },
+  now: number,
+): Video | undefined {
   if (video.state !== "ready" || video.liveInput === undefined || video.sourceKey !== null) return undefined;
   return { ...video, sourceKey: key, model, modified: now };
 }
@@ -90,7 +136,12 @@ export function withFile(video: Video, { key, model }: { key: string; model: Med
 export function withFailure(video: Video, code: ErrorReason, text: string | undefined, now: number): Video | undefined {
   if (SETTLED.has(video.state)) return undefined;
   return {
-    ...video, state: "error", step: video.step ?? "encoding", readyToStream: false, readyToStreamAt: null, modified: now,
+    ...video,
+    state: "error",
+    step: video.step ?? "encoding",
+    readyToStream: false,
+    readyToStreamAt: null,
+    modified: now,
     errorReason: { code, text: text === undefined || text === "" ? REASON_TEXTS[code] : text.slice(0, 500) },
   };
 }

@@ -19,7 +19,10 @@ export type Expired = Pick<VideoRow, "uid" | "upload_expiry">;
 export type SweepTable = ReturnType<typeof createSweepTable>;
 
 export function createSweepTable(tables: VideosExecutor) {
-  const unfinished = tables.selectFrom("stream_videos").select(["uid", "state", "source_key", "job_id", "touched_at", "created_at"]).where(UNFINISHED);
+  const unfinished = tables
+    .selectFrom("stream_videos")
+    .select(["uid", "state", "source_key", "job_id", "touched_at", "created_at"])
+    .where(UNFINISHED);
   const expired = tables.selectFrom("stream_videos").select(["uid", "upload_expiry"]).where(PENDING);
 
   return {
@@ -27,19 +30,50 @@ export function createSweepTable(tables: VideosExecutor) {
     unfinished: (before: number): AsyncGenerator<Unfinished> =>
       inBatches((after) => {
         const query = unfinished.where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH);
-        return (after === undefined ? query : query.where((eb) => eb(eb.refTuple("touched_at", "uid"), ">", eb.tuple(after.touched_at, after.uid)))).execute();
+        return (
+          after === undefined
+            ? query
+            : query.where((eb) => eb(eb.refTuple("touched_at", "uid"), ">", eb.tuple(after.touched_at, after.uid)))
+        ).execute();
       }),
     /** Settled, and somebody is still to hear of it. Each is to be told or touched before the next one is asked for: it is in the next batch otherwise. */
     async *untold(before: number): AsyncGenerator<Video> {
-      for await (const row of inBatches(() => tables.selectFrom("stream_videos").selectAll().where(UNTOLD).where("touched_at", "<=", before).orderBy("touched_at").orderBy("uid").limit(BATCH).execute())) yield fromRow(row);
+      for await (const row of inBatches(() =>
+        tables
+          .selectFrom("stream_videos")
+          .selectAll()
+          .where(UNTOLD)
+          .where("touched_at", "<=", before)
+          .orderBy("touched_at")
+          .orderBy("uid")
+          .limit(BATCH)
+          .execute(),
+      ))
+        yield fromRow(row);
     },
     /** To be deleted by now. Each is to be gone before the next one is asked for. */
-    due: (now: number): AsyncGenerator<{ uid: string }> => inBatches(() => tables.selectFrom("stream_videos").select("uid").where("scheduled_deletion", "<=", now).orderBy("scheduled_deletion").orderBy("uid").limit(BATCH).execute()),
+    due: (now: number): AsyncGenerator<{ uid: string }> =>
+      inBatches(() =>
+        tables
+          .selectFrom("stream_videos")
+          .select("uid")
+          .where("scheduled_deletion", "<=", now)
+          .orderBy("scheduled_deletion")
+          .orderBy("uid")
+          .limit(BATCH)
+          .execute(),
+      ),
     /** Announced, and not begun in time. */
     expired: (now: number): AsyncGenerator<Expired> =>
       inBatches((after) => {
         const query = expired.where("upload_expiry", "<=", now).orderBy("upload_expiry").orderBy("uid").limit(BATCH);
-        return (after === undefined ? query : query.where((eb) => eb(eb.refTuple("upload_expiry", "uid"), ">", eb.tuple(after.upload_expiry, after.uid)))).execute();
+        return (
+          after === undefined
+            ? query
+            : query.where((eb) =>
+                eb(eb.refTuple("upload_expiry", "uid"), ">", eb.tuple(after.upload_expiry, after.uid)),
+              )
+        ).execute();
       }),
   };
 }

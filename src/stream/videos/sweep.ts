@@ -34,13 +34,38 @@ const SOURCELESS_MS = HOUR;
 const ARRIVING_MS = 24 * HOUR;
 
 /** What is done for videos that nobody asks about. Every part is safe to be done twice, and by several machines at once. */
-export function createSweep({ db, table, jobs, clock, log, deletions, enqueue, tell, fail, remove, isArriving }: SweepParts): { recover(): Promise<void>; sweep(): Promise<void> } {
+export function createSweep({
+  db,
+  table,
+  jobs,
+  clock,
+  log,
+  deletions,
+  enqueue,
+  tell,
+  fail,
+  remove,
+  isArriving,
+}: SweepParts): { recover(): Promise<void>; sweep(): Promise<void> } {
   /** One that fails disturbs no other. */
-  async function each<Row extends { uid: string }>(rows: AsyncIterable<Row>, work: (row: Row) => Promise<void>): Promise<void> {
-    for await (const row of rows) await work(row).catch((err: unknown) => log.warn({ err, video: row.uid }, "a video could not be seen to; it is tried again"));
+  async function each<Row extends { uid: string }>(
+    rows: AsyncIterable<Row>,
+    work: (row: Row) => Promise<void>,
+  ): Promise<void> {
+    for await (const row of rows)
+      await work(row).catch((err: unknown) =>
+        log.warn({ err, video: row.uid }, "a video could not be seen to; it is tried again"),
+      );
   }
 
-  async function resume({ uid, state, source_key: source, job_id: job, touched_at: touched, created_at: created }: Unfinished): Promise<void> {
+  async function resume({
+    uid,
+    state,
+    source_key: source,
+    job_id: job,
+    touched_at: touched,
+    created_at: created,
+  }: Unfinished): Promise<void> {
     const now = clock.now();
     if (state === "downloading") return now - created < FETCH_MS ? undefined : fail(uid, "ERR_FETCH_ORIGIN_ERROR");
     if (source === null) return now - created < SOURCELESS_MS ? undefined : fail(uid, "ERR_UNKNOWN");
@@ -66,11 +91,15 @@ export function createSweep({ db, table, jobs, clock, log, deletions, enqueue, t
     async sweep() {
       const now = clock.now();
       await each(table.due(now), async ({ uid }) => {
-        if (await remove(uid, ({ scheduledDeletion }) => scheduledDeletion !== null && scheduledDeletion <= now)) log.info({ video: uid }, "a video was deleted, as it was scheduled");
+        if (await remove(uid, ({ scheduledDeletion }) => scheduledDeletion !== null && scheduledDeletion <= now))
+          log.info({ video: uid }, "a video was deleted, as it was scheduled");
       });
       await each(table.expired(now), async ({ uid, upload_expiry: expiry }) => {
         if (now - (expiry ?? 0) < ARRIVING_MS && (await isArriving?.(uid)) === true) return;
-        await remove(uid, ({ state, uploadExpiry }) => state === "pendingupload" && uploadExpiry !== null && uploadExpiry <= now);
+        await remove(
+          uid,
+          ({ state, uploadExpiry }) => state === "pendingupload" && uploadExpiry !== null && uploadExpiry <= now,
+        );
       });
     },
   };

@@ -33,7 +33,8 @@ export interface VideoUrls {
 }
 
 export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix = "" }: StreamUrlsParts): StreamUrls {
-  const origin = (account: string) => (deliveryDomain === "" ? `${base()}${prefix}` : originOf(`customer-${customerCode(account)}.${deliveryDomain}`));
+  const origin = (account: string) =>
+    deliveryDomain === "" ? `${base()}${prefix}` : originOf(`customer-${customerCode(account)}.${deliveryDomain}`);
 
   /** One listener serves all hosts, so they have its port unless `host` includes one. */
   function originOf(host: string): string {
@@ -47,10 +48,15 @@ export function createStreamUrls({ deliveryDomain, uploadHost = "", base, prefix
     of(video, id) {
       const to = (path: string) => at(video, path, id);
       return {
-        thumbnail: to("thumbnails/thumbnail.jpg"), animated: to("thumbnails/thumbnail.gif"), watch: to("watch"), iframe: to("iframe"),
-        hls: to("manifest/video.m3u8"), dash: to("manifest/video.mpd"),
+        thumbnail: to("thumbnails/thumbnail.jpg"),
+        animated: to("thumbnails/thumbnail.gif"),
+        watch: to("watch"),
+        iframe: to("iframe"),
+        hls: to("manifest/video.m3u8"),
+        dash: to("manifest/video.mpd"),
       };
     },
-    upload: (uid, secret) => `${uploadHost === "" ? `${base()}${prefix}` : originOf(uploadHost)}/upload/${uid}/${secret}`,
+    upload: (uid, secret) =>
+      `${uploadHost === "" ? `${base()}${prefix}` : originOf(uploadHost)}/upload/${uid}/${secret}`,
   };
 }

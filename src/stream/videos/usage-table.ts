@@ -32,18 +32,46 @@ export async function charge(tx: VideosExecutor, before: Video | undefined, afte
   if (to !== ACCOUNT) await add(tx, account, to, is);
 }
 
-async function add(tx: VideosExecutor, account: string, creator: string, { videos, used, reserved }: Charge): Promise<void> {
+async function add(
+  tx: VideosExecutor,
+  account: string,
+  creator: string,
+  { videos, used, reserved }: Charge,
+): Promise<void> {
   if (videos === 0 && used === 0 && reserved === 0) return;
-  await tx.insertInto("stream_usage").values({ account_id: account, creator, videos, used_ms: used, reserved_ms: reserved })
-    .onConflict((conflict) => conflict.columns(["account_id", "creator"]).doUpdateSet((eb) => ({
-      videos: eb("stream_usage.videos", "+", videos), used_ms: eb("stream_usage.used_ms", "+", used), reserved_ms: eb("stream_usage.reserved_ms", "+", reserved),
-    })))
+  await tx
+    .insertInto("stream_usage")
+    .values({ account_id: account, creator, videos, used_ms: used, reserved_ms: reserved })
+    .onConflict((conflict) =>
+      conflict.columns(["account_id", "creator"]).doUpdateSet((eb) => ({
+        videos: eb("stream_usage.videos", "+", videos),
+        used_ms: eb("stream_usage.used_ms", "+", used),
+        reserved_ms: eb("stream_usage.reserved_ms", "+", reserved),
+      })),
+    )
     .execute();
-  if (videos < 0) await tx.deleteFrom("stream_usage").where("account_id", "=", account).where("creator", "=", creator).where("videos", "=", 0).execute();
+  if (videos < 0)
+    await tx
+      .deleteFrom("stream_usage")
+      .where("account_id", "=", account)
+      .where("creator", "=", creator)
+      .where("videos", "=", 0)
+      .execute();
 }
 
 export async function readUsage(db: VideosExecutor, account: string, creator = ACCOUNT): Promise<StorageUsage> {
   // No creator has U+0000, and PostgreSQL takes it in no text.
-  const row = creator.includes("\0") ? undefined : await db.selectFrom("stream_usage").selectAll().where("account_id", "=", account).where("creator", "=", creator).executeTakeFirst();
-  return { usedSeconds: (row?.used_ms ?? 0) / 1000, reservedSeconds: (row?.reserved_ms ?? 0) / 1000, videos: row?.videos ?? 0 };
+  const row = creator.includes("\0")
+    ? undefined
+    : await db
+        .selectFrom("stream_usage")
+        .selectAll()
+        .where("account_id", "=", account)
+        .where("creator", "=", creator)
+        .executeTakeFirst();
+  return {
+    usedSeconds: (row?.used_ms ?? 0) / 1000,
+    reservedSeconds: (row?.reserved_ms ?? 0) / 1000,
+    videos: row?.videos ?? 0,
+  };
 }

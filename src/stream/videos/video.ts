@@ -1,9 +1,22 @@
 import type { MediaModel } from "../model.ts";
 
-export type VideoState = "pendingupload" | "downloading" | "queued" | "inprogress" | "ready" | "error" | "live-inprogress";
+export type VideoState =
+  | "pendingupload"
+  | "downloading"
+  | "queued"
+  | "inprogress"
+  | "ready"
+  | "error"
+  | "live-inprogress";
 
 /** Why processing gave up, in the words clients match on. */
-export type ErrorReason = "ERR_NON_VIDEO" | "ERR_DURATION_EXCEED_CONSTRAINT" | "ERR_FETCH_ORIGIN_ERROR" | "ERR_MALFORMED_VIDEO" | "ERR_DURATION_TOO_SHORT" | "ERR_UNKNOWN";
+export type ErrorReason =
+  | "ERR_NON_VIDEO"
+  | "ERR_DURATION_EXCEED_CONSTRAINT"
+  | "ERR_FETCH_ORIGIN_ERROR"
+  | "ERR_MALFORMED_VIDEO"
+  | "ERR_DURATION_TOO_SHORT"
+  | "ERR_UNKNOWN";
 
 /** One video as the domain knows it. Times are epoch milliseconds; unknown numbers are -1 as the contract has it. */
 export interface Video {

@@ -55,7 +55,8 @@ export const videosMigrations: Migration[] = [
     name: "stream-videos-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_videos")
+      await db.schema
+        .createTable("stream_videos")
         .addColumn("uid", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("creator", key)
@@ -78,16 +79,41 @@ export const videosMigrations: Migration[] = [
         .addColumn("details", "text", (column) => column.notNull())
         .addColumn("model", "text")
         .execute();
-      await db.schema.createIndex("stream_videos_created").on("stream_videos").columns(["account_id", "created_at", "uid"]).execute();
-      await db.schema.createIndex("stream_videos_creator").on("stream_videos").columns(["account_id", "creator", "created_at", "uid"]).execute();
-      await db.schema.createIndex("stream_videos_state").on("stream_videos").columns(["account_id", "state", "created_at", "uid"]).execute();
-      await db.schema.createIndex("stream_videos_name").on("stream_videos").columns(["account_id", "name", "created_at", "uid"]).execute();
-      await sql`create index stream_videos_live on stream_videos (account_id, live_input, created_at, uid) where live_input is not null`.execute(db);
-      await sql`create index stream_videos_deletion on stream_videos (scheduled_deletion, uid) where scheduled_deletion is not null`.execute(db);
-      await sql`create index stream_videos_expiry on stream_videos (upload_expiry, uid) where upload_expiry is not null and state = 'pendingupload'`.execute(db);
-      await sql`create index stream_videos_unfinished on stream_videos (touched_at, uid) where state in ('downloading', 'queued', 'inprogress')`.execute(db);
+      await db.schema
+        .createIndex("stream_videos_created")
+        .on("stream_videos")
+        .columns(["account_id", "created_at", "uid"])
+        .execute();
+      await db.schema
+        .createIndex("stream_videos_creator")
+        .on("stream_videos")
+        .columns(["account_id", "creator", "created_at", "uid"])
+        .execute();
+      await db.schema
+        .createIndex("stream_videos_state")
+        .on("stream_videos")
+        .columns(["account_id", "state", "created_at", "uid"])
+        .execute();
+      await db.schema
+        .createIndex("stream_videos_name")
+        .on("stream_videos")
+        .columns(["account_id", "name", "created_at", "uid"])
+        .execute();
+      await sql`create index stream_videos_live on stream_videos (account_id, live_input, created_at, uid) where live_input is not null`.execute(
+        db,
+      );
+      await sql`create index stream_videos_deletion on stream_videos (scheduled_deletion, uid) where scheduled_deletion is not null`.execute(
+        db,
+      );
+      await sql`create index stream_videos_expiry on stream_videos (upload_expiry, uid) where upload_expiry is not null and state = 'pendingupload'`.execute(
+        db,
+      );
+      await sql`create index stream_videos_unfinished on stream_videos (touched_at, uid) where state in ('downloading', 'queued', 'inprogress')`.execute(
+        db,
+      );
       await sql`create index stream_videos_untold on stream_videos (touched_at, uid) where told = 0`.execute(db);
-      await db.schema.createTable("stream_usage")
+      await db.schema
+        .createTable("stream_usage")
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("creator", key, (column) => column.notNull())
         .addColumn("videos", "bigint", (column) => column.notNull())
@@ -95,12 +121,17 @@ export const videosMigrations: Migration[] = [
         .addColumn("reserved_ms", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("stream_usage_key", ["account_id", "creator"])
         .execute();
-      await db.schema.createTable("stream_deletions")
+      await db.schema
+        .createTable("stream_deletions")
         .addColumn("uid", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("deleted_at", "bigint", (column) => column.notNull())
         .execute();
-      await db.schema.createIndex("stream_deletions_time").on("stream_deletions").columns(["deleted_at", "uid"]).execute();
+      await db.schema
+        .createIndex("stream_deletions_time")
+        .on("stream_deletions")
+        .columns(["deleted_at", "uid"])
+        .execute();
     },
   },
 ];
@@ -112,26 +143,89 @@ export const nameKey = (name: string): string => name.replaceAll("\0", "").slice
 /** Composed and in lower case: "É" is "é", however it was typed. */
 export const foldedName = (name: string): string => nameKey(name.normalize("NFC").toLowerCase());
 
-type Details = Pick<Video, "step" | "errorReason" | "meta" | "uploaded" | "readyToStreamAt" | "allowedOrigins" | "requireSignedURLs" | "maxSizeBytes" | "maxDurationSeconds" | "input" | "thumbnailTimestampPct" | "watermark" | "clippedFrom" | "clip" | "publicDetails"> & { duration: number };
+type Details = Pick<
+  Video,
+  | "step"
+  | "errorReason"
+  | "meta"
+  | "uploaded"
+  | "readyToStreamAt"
+  | "allowedOrigins"
+  | "requireSignedURLs"
+  | "maxSizeBytes"
+  | "maxDurationSeconds"
+  | "input"
+  | "thumbnailTimestampPct"
+  | "watermark"
+  | "clippedFrom"
+  | "clip"
+  | "publicDetails"
+> & { duration: number };
 
 export function toRow(video: Video): Omit<VideoRow, "touched_at" | "job_id" | "told"> {
-  const { uid, account, creator, state, pctComplete, created, modified, readyToStream, scheduledDeletion, size, uploadExpiry, duration, liveInput, sourceKey, model, ...rest } = video;
+  const {
+    uid,
+    account,
+    creator,
+    state,
+    pctComplete,
+    created,
+    modified,
+    readyToStream,
+    scheduledDeletion,
+    size,
+    uploadExpiry,
+    duration,
+    liveInput,
+    sourceKey,
+    model,
+    ...rest
+  } = video;
   const details: Details = { ...rest, duration };
   const { name } = video.meta;
   return {
-    uid, account_id: account, creator, state, name: name === undefined ? null : nameKey(name), name_folded: name === undefined ? null : foldedName(name), live_input: liveInput ?? null,
-    created_at: created, modified_at: modified, scheduled_deletion: scheduledDeletion, upload_expiry: uploadExpiry, size, duration_ms: duration < 0 ? -1 : Math.round(duration * 1000),
-    pct_complete: pctComplete, ready: readyToStream ? 1 : 0, source_key: sourceKey, details: JSON.stringify(details), model: model === null ? null : JSON.stringify(model),
+    uid,
+    account_id: account,
+    creator,
+    state,
+    name: name === undefined ? null : nameKey(name),
+    name_folded: name === undefined ? null : foldedName(name),
+    live_input: liveInput ?? null,
+    created_at: created,
+    modified_at: modified,
+    scheduled_deletion: scheduledDeletion,
+    upload_expiry: uploadExpiry,
+    size,
+    duration_ms: duration < 0 ? -1 : Math.round(duration * 1000),
+    pct_complete: pctComplete,
+    ready: readyToStream ? 1 : 0,
+    source_key: sourceKey,
+    details: JSON.stringify(details),
+    model: model === null ? null : JSON.stringify(model),
   };
 }
 
-export const fromRow = (row: VideoRow): Video => ({ ...fromListedRow(row), model: row.model === null ? null : (JSON.parse(row.model) as MediaModel) });
+export const fromRow = (row: VideoRow): Video => ({
+  ...fromListedRow(row),
+  model: row.model === null ? null : (JSON.parse(row.model) as MediaModel),
+});
 
 export function fromListedRow(row: Omit<VideoRow, "model">): ListedVideo {
   return {
     ...(JSON.parse(row.details) as Details),
-    uid: row.uid, account: row.account_id, creator: row.creator, state: row.state, pctComplete: row.pct_complete, created: row.created_at, modified: row.modified_at, readyToStream: row.ready === 1,
-    scheduledDeletion: row.scheduled_deletion, size: row.size, uploadExpiry: row.upload_expiry, sourceKey: row.source_key, ...(row.live_input !== null && { liveInput: row.live_input }),
+    uid: row.uid,
+    account: row.account_id,
+    creator: row.creator,
+    state: row.state,
+    pctComplete: row.pct_complete,
+    created: row.created_at,
+    modified: row.modified_at,
+    readyToStream: row.ready === 1,
+    scheduledDeletion: row.scheduled_deletion,
+    size: row.size,
+    uploadExpiry: row.upload_expiry,
+    sourceKey: row.source_key,
+    ...(row.live_input !== null && { liveInput: row.live_input }),
   };
 }
 
@@ -145,35 +239,75 @@ export const videoByUid = (db: VideosExecutor) => {
 };
 
 export async function insertVideo(tx: VideosExecutor, video: Video, now: number): Promise<void> {
-  await tx.insertInto("stream_videos").values({ ...toRow(video), touched_at: now, job_id: null, told: 1 }).execute();
+  await tx
+    .insertInto("stream_videos")
+    .values({ ...toRow(video), touched_at: now, job_id: null, told: 1 })
+    .execute();
 }
 
-export async function updateVideo(tx: VideosExecutor, video: Video, more: { touched_at: number; told?: 0 | 1 }): Promise<void> {
+export async function updateVideo(
+  tx: VideosExecutor,
+  video: Video,
+  more: { touched_at: number; told?: 0 | 1 },
+): Promise<void> {
   const { uid, account_id: _, created_at: __, ...row } = toRow(video);
-  await tx.updateTable("stream_videos").set({ ...row, ...more }).where("uid", "=", uid).execute();
+  await tx
+    .updateTable("stream_videos")
+    .set({ ...row, ...more })
+    .where("uid", "=", uid)
+    .execute();
 }
 
 /** How many wait for their processing or are in it; at most `enough` are counted. */
-export async function countUnfinished(db: VideosExecutor, account: string, states: readonly VideoState[], enough: number): Promise<number> {
-  const some = db.selectFrom("stream_videos").select("uid").where("account_id", "=", account).where("state", "in", states).limit(enough);
-  const { count } = await db.selectFrom(some.as("some")).select(({ fn }) => fn.countAll<number>().as("count")).executeTakeFirstOrThrow();
+export async function countUnfinished(
+  db: VideosExecutor,
+  account: string,
+  states: readonly VideoState[],
+  enough: number,
+): Promise<number> {
+  const some = db
+    .selectFrom("stream_videos")
+    .select("uid")
+    .where("account_id", "=", account)
+    .where("state", "in", states)
+    .limit(enough);
+  const { count } = await db
+    .selectFrom(some.as("some"))
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
   return Number(count);
 }
 
 /** Puts the video on the list of what is to be removed, in the place of its row. */
-export async function moveToDeletions(tx: VideosExecutor, { uid, account }: Pick<Video, "uid" | "account">, now: number): Promise<void> {
+export async function moveToDeletions(
+  tx: VideosExecutor,
+  { uid, account }: Pick<Video, "uid" | "account">,
+  now: number,
+): Promise<void> {
   await tx.deleteFrom("stream_videos").where("uid", "=", uid).execute();
-  await tx.insertInto("stream_deletions").values({ uid, account_id: account, deleted_at: now }).onConflict((conflict) => conflict.column("uid").doNothing()).execute();
+  await tx
+    .insertInto("stream_deletions")
+    .values({ uid, account_id: account, deleted_at: now })
+    .onConflict((conflict) => conflict.column("uid").doNothing())
+    .execute();
 }
 
 /** When it was deleted; undefined where nothing is left of it. */
 export async function deletedAt(db: VideosExecutor, uid: string): Promise<number | undefined> {
-  return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())?.deleted_at;
+  return (await db.selectFrom("stream_deletions").select("deleted_at").where("uid", "=", uid).executeTakeFirst())
+    ?.deleted_at;
 }
 
 /** Deleted before, the oldest first, and something may be left of them. */
 export async function deletedBefore(db: VideosExecutor, time: number, most: number): Promise<string[]> {
-  const rows = await db.selectFrom("stream_deletions").select("uid").where("deleted_at", "<", time).orderBy("deleted_at").orderBy("uid").limit(most).execute();
+  const rows = await db
+    .selectFrom("stream_deletions")
+    .select("uid")
+    .where("deleted_at", "<", time)
+    .orderBy("deleted_at")
+    .orderBy("uid")
+    .limit(most)
+    .execute();
   return rows.map(({ uid }) => uid);
 }
 
@@ -183,7 +317,9 @@ export async function forgetDeletion(db: Db, uid: string): Promise<void> {
 
 /** Which job processes it; a row without one, or with one that is over, is taken up again. */
 export async function noteJob(db: Db, uid: string, job: string, now: number): Promise<void> {
-  await db.write(db.tables<VideoTables>().updateTable("stream_videos").set({ job_id: job, touched_at: now }).where("uid", "=", uid));
+  await db.write(
+    db.tables<VideoTables>().updateTable("stream_videos").set({ job_id: job, touched_at: now }).where("uid", "=", uid),
+  );
 }
 
 export async function noteTold(db: Db, uid: string): Promise<void> {

@@ -9,26 +9,41 @@ export function videosConformance(engine: TestEngine): void {
   test("a video goes from its upload to ready, and everybody sees each step at once", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const settled: string[] = [];
-    const { videos, clock, jobs } = await openVideos(t, { db }, { onSettled: async (video) => void settled.push(`${video.uid} ${video.state}`) });
+    const { videos, clock, jobs } = await openVideos(
+      t,
+      { db },
+      { onSettled: async (video) => void settled.push(`${video.uid} ${video.state}`) },
+    );
     const made = await videos.create(A, { creator: "me", meta: { name: "One" }, maxDurationSeconds: 60 });
     assert.match(made.uid, /^[0-9a-f]{32}$/);
     assert.deepEqual(await videos.get(A, made.uid), made);
     assert.match(await refusal(videos.get(B, made.uid)), /^videoNotFound/);
-    assert.deepEqual([made.state, made.duration, made.input, made.size, made.readyToStream], ["pendingupload", -1, { width: -1, height: -1 }, 0, false]);
+    assert.deepEqual(
+      [made.state, made.duration, made.input, made.size, made.readyToStream],
+      ["pendingupload", -1, { width: -1, height: -1 }, 0, false],
+    );
 
     clock.advance(1000);
     const key = `stream/${made.uid}/source`;
     const queued = await videos.uploaded(made.uid, { key, size: 1000 });
-    assert.deepEqual([queued.state, queued.uploaded, queued.size, queued.sourceKey], ["queued", clock.now(), 1000, key]);
+    assert.deepEqual(
+      [queued.state, queued.uploaded, queued.size, queued.sourceKey],
+      ["queued", clock.now(), 1000, key],
+    );
     assert.match(await refusal(videos.uploaded(made.uid, { key, size: 1000 })), /^alreadyUploaded/);
     const asked = Promise.withResolvers<unknown>();
-    const worker = jobs.work("stream.process", { concurrency: 1, leaseMs: 10_000 }, async ({ payload }) => asked.resolve(payload));
+    const worker = jobs.work("stream.process", { concurrency: 1, leaseMs: 10_000 }, async ({ payload }) =>
+      asked.resolve(payload),
+    );
     assert.deepEqual(await asked.promise, { uid: made.uid });
     await worker.stop();
 
     const model = testModel(12.5);
     const inProgress = await videos.modelled(made.uid, model);
-    assert.deepEqual([inProgress?.state, inProgress?.step, inProgress?.duration, inProgress?.input, inProgress?.model], ["inprogress", "encoding", 12.5, { width: 640, height: 360 }, model]);
+    assert.deepEqual(
+      [inProgress?.state, inProgress?.step, inProgress?.duration, inProgress?.input, inProgress?.model],
+      ["inprogress", "encoding", 12.5, { width: 640, height: 360 }, model],
+    );
     assert.equal((await videos.modelled(made.uid, testModel(99)))?.duration, 12.5, "the first model stays");
     await videos.playable(made.uid);
     assert.equal((await videos.find(made.uid))!.readyToStreamAt, clock.now());
@@ -37,7 +52,10 @@ export function videosConformance(engine: TestEngine): void {
     assert.equal((await videos.find(made.uid))!.pctComplete, 40);
     await videos.finished(made.uid);
     const ready = (await videos.find(made.uid))!;
-    assert.deepEqual([ready.state, ready.pctComplete, ready.readyToStream, ready.step], ["ready", 100, true, undefined]);
+    assert.deepEqual(
+      [ready.state, ready.pctComplete, ready.readyToStream, ready.step],
+      ["ready", 100, true, undefined],
+    );
     await videos.failed(made.uid, "ERR_UNKNOWN");
     await videos.finished(made.uid);
     assert.equal((await videos.find(made.uid))!.state, "ready");

@@ -5,7 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestDatabase } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog, UserError } from "../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite, type Migration } from "../../store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+  type Migration,
+} from "../../store/index.ts";
 import type { MediaModel } from "../model.ts";
 import { newVideo } from "./new-video.ts";
 import type { Video } from "./video.ts";
@@ -15,10 +23,19 @@ import { videosMigrations } from "./videos-table.ts";
 /** What a test of a room needs that is built on videos: `engine.open(t, videosTestMigrations)` first. */
 export const videosTestMigrations: Migration[] = [...jobsMigrations, ...videosMigrations];
 
-export const TEST_STREAM_SETTINGS = { max_duration_seconds: 36_000, storage_minutes: 0, max_queued: 120, min_deletion_days: 30 };
+export const TEST_STREAM_SETTINGS = {
+  max_duration_seconds: 36_000,
+  storage_minutes: 0,
+  max_queued: 120,
+  min_deletion_days: 30,
+};
 
 /** Videos on a real database (default: SQLite of its own), real objects in a temporary folder, real jobs, and a clock that stands still. */
-export async function openVideos(t: Pick<TestContext, "after">, database?: Pick<TestDatabase, "db">, { migrations = [], ...more }: Partial<VideosParts> & { migrations?: Migration[] } = {}) {
+export async function openVideos(
+  t: Pick<TestContext, "after">,
+  database?: Pick<TestDatabase, "db">,
+  { migrations = [], ...more }: Partial<VideosParts> & { migrations?: Migration[] } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-videos-"));
   const db = database?.db ?? openSqlite({ path: join(folder, "test.db") });
   if (database === undefined) await migrate(db, [...videosTestMigrations, ...migrations]);
@@ -26,7 +43,17 @@ export async function openVideos(t: Pick<TestContext, "after">, database?: Pick<
   const events = createLocalEvents({ log: silentLog });
   const objects = await openFsObjects({ folder });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
-  const parts: VideosParts = { db, objects, jobs, events, clock, ids: randomIds, log: silentLog, settings: TEST_STREAM_SETTINGS, ...more };
+  const parts: VideosParts = {
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    settings: TEST_STREAM_SETTINGS,
+    ...more,
+  };
   const videos = createVideos(parts);
   t.after(async () => {
     await videos.close();
@@ -39,18 +66,43 @@ export async function openVideos(t: Pick<TestContext, "after">, database?: Pick<
 
 /** A model of a silent video that nobody encodes. */
 export const testModel = (duration = 12, more: Partial<MediaModel> = {}): MediaModel => ({
-  version: 1, duration, source: { key: "stream/x/source", format: "mov", start: 0, size: 1000 },
-  video: { stream: 0, codec: "h264", pixelFormat: "yuv420p", width: 640, height: 360, rotation: 0, interlaced: false, bitrate: 500_000, keyframeInterval: 2, passthrough: false },
-  segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: Math.round(duration * 25), count: Math.ceil(duration / 4) },
-  ladder: [{ name: "360p", codec: "h264", width: 640, height: 360, bitrate: 800_000 }], ...more,
+  version: 1,
+  duration,
+  source: { key: "stream/x/source", format: "mov", start: 0, size: 1000 },
+  video: {
+    stream: 0,
+    codec: "h264",
+    pixelFormat: "yuv420p",
+    width: 640,
+    height: 360,
+    rotation: 0,
+    interlaced: false,
+    bitrate: 500_000,
+    keyframeInterval: 2,
+    passthrough: false,
+  },
+  segments: {
+    fps: { num: 25, den: 1 },
+    framesPerSegment: 100,
+    frames: Math.round(duration * 25),
+    count: Math.ceil(duration / 4),
+  },
+  ladder: [{ name: "360p", codec: "h264", width: 640, height: 360, bitrate: 800_000 }],
+  ...more,
 });
 
 /** A video that was just made, for what needs no table. */
-export const testVideo = (more: Partial<Video> = {}): Video => ({ ...newVideo({ uid: "e".repeat(32), account: "a".repeat(32), now: 0, state: "pendingupload" }, {}), ...more });
+export const testVideo = (more: Partial<Video> = {}): Video => ({
+  ...newVideo({ uid: "e".repeat(32), account: "a".repeat(32), now: 0, state: "pendingupload" }, {}),
+  ...more,
+});
 
 /** `kind: text` of what somebody is told. */
 export async function refusal(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(() => assert.fail("it was not refused"), (err: unknown) => err);
+  const error = await work.then(
+    () => assert.fail("it was not refused"),
+    (err: unknown) => err,
+  );
   assert.ok(error instanceof UserError, String(error));
   return `${error.kind}: ${error.message}`;
 }

@@ -9,12 +9,33 @@ import { newVideo } from "./new-video.ts";
 import type { LiveVideos, VideoCatalog, Videos } from "./port.ts";
 import { createProgressNotes } from "./progress.ts";
 import { checked } from "./rules.ts";
-import { IN_PROCESSING, withAnotherUpload, withEverything, withFailure, withFile, withModel, withPlayer, withProgress, withRecording, withUpload } from "./states.ts";
+import {
+  IN_PROCESSING,
+  withAnotherUpload,
+  withEverything,
+  withFailure,
+  withFile,
+  withModel,
+  withPlayer,
+  withProgress,
+  withRecording,
+  withUpload,
+} from "./states.ts";
 import { createSweep } from "./sweep.ts";
 import { createSweepTable } from "./sweep-table.ts";
 import { charge, readUsage } from "./usage-table.ts";
 import type { Video } from "./video.ts";
-import { countUnfinished, insertVideo, moveToDeletions, noteJob, noteTold, updateVideo, videoByUid, type VideosExecutor, type VideoTables } from "./videos-table.ts";
+import {
+  countUnfinished,
+  insertVideo,
+  moveToDeletions,
+  noteJob,
+  noteTold,
+  updateVideo,
+  videoByUid,
+  type VideosExecutor,
+  type VideoTables,
+} from "./videos-table.ts";
 
 export interface VideosParts {
   db: Db;
@@ -56,18 +77,29 @@ export function createVideos(parts: VideosParts): VideosRoom {
   const known = createKnownVideos({ read: videoByUid(tables), events, clock });
   const rules = { maxDurationSeconds: settings.max_duration_seconds, minDeletionDays: settings.min_deletion_days };
   const deletions = createDeletions({ ...parts, tables });
-  const progress = createProgressNotes({ clock, log, write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined) });
+  const progress = createProgressNotes({
+    clock,
+    log,
+    write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined),
+  });
   const sweeping = createSweep({ ...parts, table: createSweepTable(tables), deletions, enqueue, tell, fail, remove });
 
   /** Changes one video; undefined where there is none, or `alter` says that it stays. */
-  async function step(uid: string, alter: (video: Video, tx: VideosExecutor) => Video | undefined | Promise<Video | undefined>): Promise<Video | undefined> {
+  async function step(
+    uid: string,
+    alter: (video: Video, tx: VideosExecutor) => Video | undefined | Promise<Video | undefined>,
+  ): Promise<Video | undefined> {
     const after = await db.transaction<VideoTables, Video | undefined>(async (tx) => {
       const before = await videoByUid(tx)(uid);
       const next = before && (await alter(before, tx));
       if (before === undefined || next === undefined || next === before) return next;
       const reopens = before.state === "error" && next.state === "pendingupload";
       const settles = next.state !== before.state && (next.state === "ready" || next.state === "error");
-      await updateVideo(tx, next, { touched_at: clock.now(), ...(settles && { told: 0 as const }), ...(reopens && { told: 1 as const }) });
+      await updateVideo(tx, next, {
+        touched_at: clock.now(),
+        ...(settles && { told: 0 as const }),
+        ...(reopens && { told: 1 as const }),
+      });
       await charge(tx, before, next);
       return next;
     });
@@ -92,7 +124,8 @@ export function createVideos(parts: VideosParts): VideosRoom {
       await checkRoom(tx, before.account, 0);
       return next;
     } catch (err) {
-      if (err instanceof UserError && err.kind === "quotaExceeded") return withFailure(next, "ERR_DURATION_EXCEED_CONSTRAINT", err.message, clock.now());
+      if (err instanceof UserError && err.kind === "quotaExceeded")
+        return withFailure(next, "ERR_DURATION_EXCEED_CONSTRAINT", err.message, clock.now());
       throw err;
     }
   }
@@ -111,7 +144,9 @@ export function createVideos(parts: VideosParts): VideosRoom {
   async function settle(video: Video | undefined): Promise<void> {
     if (video === undefined) return;
     progress.forget(video.uid);
-    await tell(video).catch((err: unknown) => log.warn({ err, video: video.uid }, "nobody could be told that a video has settled; it is tried again"));
+    await tell(video).catch((err: unknown) =>
+      log.warn({ err, video: video.uid }, "nobody could be told that a video has settled; it is tried again"),
+    );
   }
 
   async function fail(uid: string, code: Parameters<Videos["failed"]>[1], text?: string): Promise<void> {
@@ -161,7 +196,9 @@ export function createVideos(parts: VideosParts): VideosRoom {
     },
     async guard(account, liveInput, rules) {
       for (const { uid } of await listVideos(tables, account, { liveInput, states: ["live-inprogress"] })) {
-        await step(uid, (video) => (video.state === "live-inprogress" ? { ...video, ...rules, modified: clock.now() } : undefined));
+        await step(uid, (video) =>
+          video.state === "live-inprogress" ? { ...video, ...rules, modified: clock.now() } : undefined,
+        );
       }
     },
     async recorded(uid, recording) {
@@ -180,8 +217,10 @@ export function createVideos(parts: VideosParts): VideosRoom {
       const now = clock.now();
       const video = newVideo({ uid: ids.hex(), account, now, state }, checked(draft, now, rules));
       await db.transaction<VideoTables, void>(async (tx) => {
-        if ((await countUnfinished(tx, account, IN_PROCESSING, settings.max_queued)) >= settings.max_queued) throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
-        if (state === "pendingupload" && (await countUnfinished(tx, account, [state], mostPending)) >= mostPending) throw streamErrors.tooManyPending({ limit: mostPending });
+        if ((await countUnfinished(tx, account, IN_PROCESSING, settings.max_queued)) >= settings.max_queued)
+          throw streamErrors.tooManyQueued({ limit: settings.max_queued, retryAfter: RETRY_SECONDS });
+        if (state === "pendingupload" && (await countUnfinished(tx, account, [state], mostPending)) >= mostPending)
+          throw streamErrors.tooManyPending({ limit: mostPending });
         await checkRoom(tx, account, video.maxDurationSeconds ?? 0);
         await insertVideo(tx, video, now);
         await charge(tx, undefined, video);
@@ -202,7 +241,12 @@ export function createVideos(parts: VideosParts): VideosRoom {
         const before = await videoByUid(tx)(uid);
         if (before?.account !== account) throw streamErrors.videoNotFound({ uid });
         const { publicDetails, ...change } = checked(given, before.created, rules);
-        const next: Video = { ...before, ...change, publicDetails: { ...before.publicDetails, ...publicDetails }, modified: clock.now() };
+        const next: Video = {
+          ...before,
+          ...change,
+          publicDetails: { ...before.publicDetails, ...publicDetails },
+          modified: clock.now(),
+        };
         const more = (next.maxDurationSeconds ?? 0) - (before.maxDurationSeconds ?? 0);
         if (more > 0 && before.duration < 0 && before.state !== "error") await checkRoom(tx, account, more);
         await updateVideo(tx, next, { touched_at: clock.now() });
@@ -225,11 +269,12 @@ export function createVideos(parts: VideosParts): VideosRoom {
       await enqueue(uid);
       return video;
     },
-    reopened: (uid) => step(uid, async (before, tx) => {
-      const next = withAnotherUpload(before, clock.now());
-      if (next !== undefined && next !== before) await checkRoom(tx, before.account, before.maxDurationSeconds ?? 0);
-      return next;
-    }),
+    reopened: (uid) =>
+      step(uid, async (before, tx) => {
+        const next = withAnotherUpload(before, clock.now());
+        if (next !== undefined && next !== before) await checkRoom(tx, before.account, before.maxDurationSeconds ?? 0);
+        return next;
+      }),
     async modelled(uid, model) {
       const video = await step(uid, (before, tx) => withRoom(tx, before, withModel(before, model, clock.now())));
       if (video?.state !== "error") return video;

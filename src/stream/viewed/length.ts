@@ -25,4 +25,5 @@ export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLe
   };
 }
 
-const numberOf = (file = ""): number | undefined => (/^\d{1,9}\.m4s$/.test(file) ? Number.parseInt(file, 10) : undefined);
+const numberOf = (file = ""): number | undefined =>
+  /^\d{1,9}\.m4s$/.test(file) ? Number.parseInt(file, 10) : undefined;

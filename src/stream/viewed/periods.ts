@@ -11,12 +11,18 @@ export function beginOf(at: number, period: Period): number {
   const date = new Date(at);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (period) {
-    case "hour": return Math.floor(at / HOUR) * HOUR;
-    case "day": return Math.floor(at / DAY) * DAY;
-    case "week": return Math.floor((at - MONDAY) / (7 * DAY)) * 7 * DAY + MONDAY;
-    case "month": return Date.UTC(year, month);
-    case "quarter": return Date.UTC(year, month - (month % 3));
-    case "year": return Date.UTC(year, 0);
+    case "hour":
+      return Math.floor(at / HOUR) * HOUR;
+    case "day":
+      return Math.floor(at / DAY) * DAY;
+    case "week":
+      return Math.floor((at - MONDAY) / (7 * DAY)) * 7 * DAY + MONDAY;
+    case "month":
+      return Date.UTC(year, month);
+    case "quarter":
+      return Date.UTC(year, month - (month % 3));
+    case "year":
+      return Date.UTC(year, 0);
   }
 }
 
@@ -25,11 +31,17 @@ export function nextAfter(begin: number, period: Period): number {
   const date = new Date(begin);
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
   switch (period) {
-    case "hour": return begin + HOUR;
-    case "day": return begin + DAY;
-    case "week": return begin + 7 * DAY;
-    case "month": return Date.UTC(year, month + 1);
-    case "quarter": return Date.UTC(year, month + 3);
-    case "year": return Date.UTC(year + 1, 0);
+    case "hour":
+      return begin + HOUR;
+    case "day":
+      return begin + DAY;
+    case "week":
+      return begin + 7 * DAY;
+    case "month":
+      return Date.UTC(year, month + 1);
+    case "quarter":
+      return Date.UTC(year, month + 3);
+    case "year":
+      return Date.UTC(year + 1, 0);
   }
 }

@@ -15,7 +15,8 @@ export const viewedMigrations: Migration[] = [
   {
     name: "stream-viewed-001",
     async up(db, types) {
-      await db.schema.createTable("stream_viewed")
+      await db.schema
+        .createTable("stream_viewed")
         .addColumn("account_id", sql.raw(types.keyText), (column) => column.notNull())
         .addColumn("hour", "bigint", (column) => column.notNull())
         .addColumn("viewed_ms", "bigint", (column) => column.notNull())
@@ -36,15 +37,29 @@ export function createViewedTable(db: Db) {
   const tables = db.tables<ViewedTables>();
   const commits = createCommits(db);
   const add = prepared((arg) =>
-    tables.insertInto("stream_viewed").values({ account_id: arg("account"), hour: arg("hour"), viewed_ms: arg("ms") })
-      .onConflict((conflict) => conflict.columns(["account_id", "hour"]).doUpdateSet((eb) => ({ viewed_ms: eb("stream_viewed.viewed_ms", "+", eb.ref("excluded.viewed_ms")) }))));
+    tables
+      .insertInto("stream_viewed")
+      .values({ account_id: arg("account"), hour: arg("hour"), viewed_ms: arg("ms") })
+      .onConflict((conflict) =>
+        conflict
+          .columns(["account_id", "hour"])
+          .doUpdateSet((eb) => ({ viewed_ms: eb("stream_viewed.viewed_ms", "+", eb.ref("excluded.viewed_ms")) })),
+      ),
+  );
 
   return {
     add: (all: readonly Viewed[]): Promise<void> => commits.all(all.map((one) => add({ ...one }))),
 
     /** Hours from `from` to `to`, both inclusive, in order. */
     async between(account: string, from: number, to: number): Promise<Omit<Viewed, "account">[]> {
-      const rows = await tables.selectFrom("stream_viewed").select(["hour", "viewed_ms"]).where("account_id", "=", account).where("hour", ">=", from).where("hour", "<=", to).orderBy("hour").execute();
+      const rows = await tables
+        .selectFrom("stream_viewed")
+        .select(["hour", "viewed_ms"])
+        .where("account_id", "=", account)
+        .where("hour", ">=", from)
+        .where("hour", "<=", to)
+        .orderBy("hour")
+        .execute();
       return rows.map(({ hour, viewed_ms: ms }) => ({ hour, ms }));
     },
 

@@ -11,7 +11,10 @@ export interface ViewedMinutes {
   watch(route: DeliveryRoute, length: SegmentLength): DeliveryRoute;
   note(account: string, seconds: number): void;
   /** One point for each period from the one that holds `since` to the one that holds `until`, at most `limit`. Times in epoch milliseconds. */
-  minutes(account: string, range: { since: number; until: number; period: Period; limit: number }): Promise<{ begin: number; minutes: number }[]>;
+  minutes(
+    account: string,
+    range: { since: number; until: number; period: Period; limit: number },
+  ): Promise<{ begin: number; minutes: number }[]>;
   /** Writes what has been counted; by itself some seconds after it was. */
   flush(): Promise<void>;
   close(): Promise<void>;
@@ -24,7 +27,15 @@ const MAX_COUNTED = 5000;
 /** Eighteen months. */
 const KEPT_HOURS = 550 * 24;
 
-export function createViewedMinutes({ db, clock, log }: { db: Db; clock: Pick<Clock, "now">; log: Log }): ViewedMinutes {
+export function createViewedMinutes({
+  db,
+  clock,
+  log,
+}: {
+  db: Db;
+  clock: Pick<Clock, "now">;
+  log: Log;
+}): ViewedMinutes {
   const table = createViewedTable(db);
   const counted = new Map<string, Viewed>();
   let writing: Promise<void> = Promise.resolve();
@@ -58,23 +69,36 @@ export function createViewedMinutes({ db, clock, log }: { db: Db; clock: Pick<Cl
   const flush = (): Promise<void> => (writing = writing.then(write));
 
   return {
-    note, flush,
-    watch: (route, length) => (route.path !== "segments/{rendition}/{file}" ? route : {
-      ...route,
-      async handle(viewing) {
-        await route.handle(viewing);
-        if (viewing.request.method !== "GET" || viewing.response.statusCode !== 200) return;
-        const seconds = await length(viewing);
-        if (seconds !== undefined && seconds > 0) note(viewing.video.account, seconds);
-      },
-    }),
+    note,
+    flush,
+    watch: (route, length) =>
+      route.path !== "segments/{rendition}/{file}"
+        ? route
+        : {
+            ...route,
+            async handle(viewing) {
+              await route.handle(viewing);
+              if (viewing.request.method !== "GET" || viewing.response.statusCode !== 200) return;
+              const seconds = await length(viewing);
+              if (seconds !== undefined && seconds > 0) note(viewing.video.account, seconds);
+            },
+          },
     async minutes(account, { since, until, period, limit }) {
       const points: { begin: number; minutes: number }[] = [];
-      for (let begin = beginOf(since, period); begin <= until && points.length < limit; begin = nextAfter(begin, period)) points.push({ begin, minutes: 0 });
+      for (
+        let begin = beginOf(since, period);
+        begin <= until && points.length < limit;
+        begin = nextAfter(begin, period)
+      )
+        points.push({ begin, minutes: 0 });
       if (points.length === 0) return [];
       const byBegin = new Map(points.map((point) => [point.begin, point]));
       const end = nextAfter(points.at(-1)!.begin, period) / HOUR - 1;
-      for (const { hour, ms } of await table.between(account, points[0]!.begin / HOUR, Math.min(end, Math.floor(until / HOUR)))) {
+      for (const { hour, ms } of await table.between(
+        account,
+        points[0]!.begin / HOUR,
+        Math.min(end, Math.floor(until / HOUR)),
+      )) {
         const point = byBegin.get(beginOf(hour * HOUR, period));
         if (point !== undefined) point.minutes += ms / 60_000;
       }

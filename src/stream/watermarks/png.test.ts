@@ -11,7 +11,18 @@ const why = (file: Buffer): string => {
 };
 
 test("an image is taken with its size, and without what is not needed to show it", () => {
-  const result = readPng(Buffer.concat([png(20, 10, { between: [chunk("tEXt", Buffer.from("Author\0me")), chunk("iCCP", Buffer.alloc(50)), chunk("acTL", Buffer.alloc(8))] }), Buffer.from("and more behind it")]));
+  const result = readPng(
+    Buffer.concat([
+      png(20, 10, {
+        between: [
+          chunk("tEXt", Buffer.from("Author\0me")),
+          chunk("iCCP", Buffer.alloc(50)),
+          chunk("acTL", Buffer.alloc(8)),
+        ],
+      }),
+      Buffer.from("and more behind it"),
+    ]),
+  );
   assert.ok(typeof result === "object");
   assert.deepEqual([result.width, result.height], [20, 10]);
   assert.deepEqual(result.bytes, png(20, 10));
@@ -35,17 +46,32 @@ test("what is no sound PNG is refused with what is wrong", () => {
 });
 
 test("sizes and kinds of pixels that no image has, or that nobody can afford, are refused before anything is decoded", () => {
-  for (const [width, height, text] of [[0, 4, /no pixels/], [4, 0, /no pixels/], [4097, 4096, /4097 x 4096/], [4_000_000_000, 4_000_000_000, /may have 16777216/], [16_385, 1, /16385 x 1/]] as const) assert.match(why(Buffer.concat([SIGNATURE, header(width, height), END])), text);
-  for (const kind of [{ colour: 1 }, { colour: 2, depth: 4 }, { colour: 3, depth: 16 }, { depth: 3 }, { interlace: 2 }]) assert.match(why(Buffer.concat([SIGNATURE, header(4, 4, kind), END])), /no PNG can be/);
+  for (const [width, height, text] of [
+    [0, 4, /no pixels/],
+    [4, 0, /no pixels/],
+    [4097, 4096, /4097 x 4096/],
+    [4_000_000_000, 4_000_000_000, /may have 16777216/],
+    [16_385, 1, /16385 x 1/],
+  ] as const)
+    assert.match(why(Buffer.concat([SIGNATURE, header(width, height), END])), text);
+  for (const kind of [{ colour: 1 }, { colour: 2, depth: 4 }, { colour: 3, depth: 16 }, { depth: 3 }, { interlace: 2 }])
+    assert.match(why(Buffer.concat([SIGNATURE, header(4, 4, kind), END])), /no PNG can be/);
 });
 
 test("whatever happens to an image, it is refused or still one", () => {
   const good = png(8, 8);
-  fc.assert(fc.property(fc.nat(good.length - 1), fc.nat(255), fc.nat(good.length), (place, value, length) => {
-    const changed = Buffer.from(good);
-    changed[place] = value;
-    const result = readPng(changed.subarray(0, length));
-    if (typeof result === "object") assert.deepEqual(result.bytes, good);
-  }));
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void readPng(Buffer.concat([SIGNATURE, Buffer.from(bytes)]))));
+  fc.assert(
+    fc.property(fc.nat(good.length - 1), fc.nat(255), fc.nat(good.length), (place, value, length) => {
+      const changed = Buffer.from(good);
+      changed[place] = value;
+      const result = readPng(changed.subarray(0, length));
+      if (typeof result === "object") assert.deepEqual(result.bytes, good);
+    }),
+  );
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ maxLength: 100 }),
+      (bytes) => void readPng(Buffer.concat([SIGNATURE, Buffer.from(bytes)])),
+    ),
+  );
 });

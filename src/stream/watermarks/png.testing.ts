@@ -22,7 +22,17 @@ export const SIGNATURE = Buffer.from("89504e470d0a1a0a", "hex");
 export const END = chunk("IEND", Buffer.alloc(0));
 
 /** Half red, all of it half transparent. */
-export function png(width: number, height: number, { pixels, between = [] }: { pixels?: Buffer; between?: Buffer[] } = {}): Buffer {
-  const rows = pixels ?? Buffer.concat(Array.from({ length: height }, () => Buffer.concat([Buffer.from([0]), Buffer.alloc(width * 4, Buffer.from([200, 0, 0, 128]))])));
+export function png(
+  width: number,
+  height: number,
+  { pixels, between = [] }: { pixels?: Buffer; between?: Buffer[] } = {},
+): Buffer {
+  const rows =
+    pixels ??
+    Buffer.concat(
+      Array.from({ length: height }, () =>
+        Buffer.concat([Buffer.from([0]), Buffer.alloc(width * 4, Buffer.from([200, 0, 0, 128]))]),
+      ),
+    );
   return Buffer.concat([SIGNATURE, header(width, height), ...between, chunk("IDAT", deflateSync(rows)), END]);
 }

@@ -13,7 +13,13 @@ const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MAX_PIXELS = 4096 * 4096;
 const MAX_SIDE = 16_384;
 /** PNG 11.2.1: bit depths of each colour type. */
-const DEPTHS: Record<number, readonly number[]> = { 0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16], 6: [8, 16] };
+const DEPTHS: Record<number, readonly number[]> = {
+  0: [1, 2, 4, 8, 16],
+  2: [8, 16],
+  3: [1, 2, 4, 8],
+  4: [8, 16],
+  6: [8, 16],
+};
 const KEPT = new Set(["IHDR", "PLTE", "tRNS", "IDAT", "IEND"]);
 /** A chunk of less than 12 octets is none. */
 const OVERHEAD = 12;
@@ -24,13 +30,14 @@ export function readPng(file: Buffer): Png | string {
   const kept: Buffer[] = [SIGNATURE];
   const seen = new Set<string>();
   let size: { width: number; height: number } | undefined;
-  for (let at = SIGNATURE.length; ; ) {
+  for (let at = SIGNATURE.length; ;) {
     if (at + OVERHEAD > file.length) return "it ends in the middle";
     const length = file.readUInt32BE(at);
     const type = file.toString("latin1", at + 4, at + 8);
     const end = at + OVERHEAD + length;
     if (end > file.length) return "it ends in the middle";
-    if (crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4)) return `the checksum of a chunk (${printable(type)}) is wrong`;
+    if (crc32(file.subarray(at + 4, end - 4)) !== file.readUInt32BE(end - 4))
+      return `the checksum of a chunk (${printable(type)}) is wrong`;
     if ((type === "IHDR") !== (at === SIGNATURE.length)) return "its header is not where it belongs";
     if (type === "IHDR") {
       const header = readHeader(file.subarray(at + 8, end - 4));
@@ -53,8 +60,10 @@ function readHeader(data: Buffer): { width: number; height: number } | string {
   const [width, height] = [data.readUInt32BE(0), data.readUInt32BE(4)];
   const [depth = 0, colour = 0, compression, filter, interlace = 0] = data.subarray(8);
   if (width === 0 || height === 0) return "it has no pixels";
-  if (width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS) return `it has ${width} x ${height} pixels, and may have ${MAX_PIXELS} (4096 x 4096)`;
-  if (DEPTHS[colour]?.includes(depth) !== true || compression !== 0 || filter !== 0 || interlace > 1) return "its header says what no PNG can be";
+  if (width > MAX_SIDE || height > MAX_SIDE || width * height > MAX_PIXELS)
+    return `it has ${width} x ${height} pixels, and may have ${MAX_PIXELS} (4096 x 4096)`;
+  if (DEPTHS[colour]?.includes(depth) !== true || compression !== 0 || filter !== 0 || interlace > 1)
+    return "its header says what no PNG can be";
   return { width, height };
 }
 

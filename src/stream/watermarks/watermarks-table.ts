@@ -28,7 +28,8 @@ export const streamWatermarksMigrations: Migration[] = [
     name: "stream-watermarks-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_watermarks")
+      await db.schema
+        .createTable("stream_watermarks")
         .addColumn("uid", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("name", "text", (column) => column.notNull())
@@ -43,8 +44,12 @@ export const streamWatermarksMigrations: Migration[] = [
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .addColumn("deleted_at", "bigint")
         .execute();
-      await sql`create index stream_watermarks_account on stream_watermarks (account_id, created_at, uid) where deleted_at is null`.execute(db);
-      await sql`create index stream_watermarks_deleted on stream_watermarks (deleted_at) where deleted_at is not null`.execute(db);
+      await sql`create index stream_watermarks_account on stream_watermarks (account_id, created_at, uid) where deleted_at is null`.execute(
+        db,
+      );
+      await sql`create index stream_watermarks_deleted on stream_watermarks (deleted_at) where deleted_at is not null`.execute(
+        db,
+      );
     },
   },
 ];
@@ -63,16 +68,56 @@ export interface WatermarksTable {
 export function createWatermarksTable(db: Db): WatermarksTable {
   const watermarks = db.tables<WatermarkTables>();
   return {
-    insert: (row, max) => db.transaction<WatermarkTables, boolean>(async (tx) => {
-      const { count } = await tx.selectFrom("stream_watermarks").select(({ fn }) => fn.countAll<number>().as("count")).where("account_id", "=", row.account_id).where("deleted_at", "is", null).executeTakeFirstOrThrow();
-      if (Number(count) >= max) return false;
-      await tx.insertInto("stream_watermarks").values(row).execute();
-      return true;
-    }),
-    list: (account) => watermarks.selectFrom("stream_watermarks").selectAll().where("account_id", "=", account).where("deleted_at", "is", null).orderBy("created_at").orderBy("uid").execute(),
-    find: (account, uid) => watermarks.selectFrom("stream_watermarks").selectAll().where("uid", "=", uid).where("account_id", "=", account).where("deleted_at", "is", null).executeTakeFirst(),
-    delete: async (account, uid, now) => (await db.write(watermarks.updateTable("stream_watermarks").set({ deleted_at: now }).where("uid", "=", uid).where("account_id", "=", account).where("deleted_at", "is", null))).affected > 0,
-    deletedBefore: async (time, limit) => (await watermarks.selectFrom("stream_watermarks").select("uid").where("deleted_at", "<", time).orderBy("deleted_at").limit(limit).execute()).map(({ uid }) => uid),
+    insert: (row, max) =>
+      db.transaction<WatermarkTables, boolean>(async (tx) => {
+        const { count } = await tx
+          .selectFrom("stream_watermarks")
+          .select(({ fn }) => fn.countAll<number>().as("count"))
+          .where("account_id", "=", row.account_id)
+          .where("deleted_at", "is", null)
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= max) return false;
+        await tx.insertInto("stream_watermarks").values(row).execute();
+        return true;
+      }),
+    list: (account) =>
+      watermarks
+        .selectFrom("stream_watermarks")
+        .selectAll()
+        .where("account_id", "=", account)
+        .where("deleted_at", "is", null)
+        .orderBy("created_at")
+        .orderBy("uid")
+        .execute(),
+    find: (account, uid) =>
+      watermarks
+        .selectFrom("stream_watermarks")
+        .selectAll()
+        .where("uid", "=", uid)
+        .where("account_id", "=", account)
+        .where("deleted_at", "is", null)
+        .executeTakeFirst(),
+    delete: async (account, uid, now) =>
+      (
+        await db.write(
+          watermarks
+            .updateTable("stream_watermarks")
+            .set({ deleted_at: now })
+            .where("uid", "=", uid)
+            .where("account_id", "=", account)
+            .where("deleted_at", "is", null),
+        )
+      ).affected > 0,
+    deletedBefore: async (time, limit) =>
+      (
+        await watermarks
+          .selectFrom("stream_watermarks")
+          .select("uid")
+          .where("deleted_at", "<", time)
+          .orderBy("deleted_at")
+          .limit(limit)
+          .execute()
+      ).map(({ uid }) => uid),
     async forget(uids) {
       if (uids.length > 0) await db.write(watermarks.deleteFrom("stream_watermarks").where("uid", "in", uids));
     },

@@ -23,8 +23,13 @@ const B = "b".repeat(32);
 const VIDEO = "e".repeat(32);
 const NOW = Date.UTC(2026, 10, 21);
 const PNG = png(20, 10);
-const kind = (name: string, text = /./) => (err: unknown) => err instanceof UserError && err.kind === name && text.test(err.message);
-const noTools: WatermarksParts["tools"] = { ffmpeg: async () => Promise.reject(streamErrors.mediaToolsMissing({ reason: "none in this test" })) };
+const kind =
+  (name: string, text = /./) =>
+  (err: unknown) =>
+    err instanceof UserError && err.kind === name && text.test(err.message);
+const noTools: WatermarksParts["tools"] = {
+  ffmpeg: async () => Promise.reject(streamErrors.mediaToolsMissing({ reason: "none in this test" })),
+};
 
 async function setUp(t: TestContext, engine: TestEngine, more: Partial<WatermarksParts> = {}) {
   const { db } = await engine.open(t, streamWatermarksMigrations);
@@ -32,7 +37,16 @@ async function setUp(t: TestContext, engine: TestEngine, more: Partial<Watermark
   const objects = await openFsObjects({ folder });
   const clock = createManualClock(NOW);
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const watermarks = createWatermarks({ db, objects, tools: noTools, fetch: createGuardedFetch({ allowPrivate: true }), clock, ids: randomIds, log: silentLog, ...more });
+  const watermarks = createWatermarks({
+    db,
+    objects,
+    tools: noTools,
+    fetch: createGuardedFetch({ allowPrivate: true }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    ...more,
+  });
   const kept = async (prefix: string) => {
     const keys: string[] = [];
     for await (const { key } of objects.list(prefix)) keys.push(key);
@@ -41,7 +55,10 @@ async function setUp(t: TestContext, engine: TestEngine, more: Partial<Watermark
   return { watermarks, objects, clock, kept };
 }
 
-async function serve(t: TestContext, answers: Record<string, { status?: number; body?: Buffer; location?: string }>): Promise<string> {
+async function serve(
+  t: TestContext,
+  answers: Record<string, { status?: number; body?: Buffer; location?: string }>,
+): Promise<string> {
   const server = createServer((request, response) => {
     const { status = 200, body = Buffer.alloc(0), location } = answers[request.url ?? ""] ?? { status: 404 };
     response.writeHead(status, location === undefined ? {} : { location }).end(body);
@@ -55,15 +72,43 @@ export function watermarksConformance(engine: TestEngine): void {
   test("a profile is made with what was wished for, or with the usual, listed, shown and deleted, by its account only", async (t) => {
     const { watermarks, clock } = await setUp(t, engine);
     const usual = await watermarks.create(A, PNG);
-    assert.deepEqual(usual, { uid: usual.uid, name: "", size: PNG.length, width: 20, height: 10, opacity: 1, padding: 0.05, scale: 0.15, position: "upperRight", downloadedFrom: null, created: NOW });
+    assert.deepEqual(usual, {
+      uid: usual.uid,
+      name: "",
+      size: PNG.length,
+      width: 20,
+      height: 10,
+      opacity: 1,
+      padding: 0.05,
+      scale: 0.15,
+      position: "upperRight",
+      downloadedFrom: null,
+      created: NOW,
+    });
     clock.advance(5);
-    const wished = await watermarks.create(A, PNG, { name: "Logo", opacity: 0.75, padding: 0.1, scale: 0, position: "center" });
+    const wished = await watermarks.create(A, PNG, {
+      name: "Logo",
+      opacity: 0.75,
+      padding: 0.1,
+      scale: 0,
+      position: "center",
+    });
     assert.deepEqual(await watermarks.list(A), [usual, wished]);
-    assert.deepEqual(await watermarks.get(A, wished.uid), { ...usual, uid: wished.uid, name: "Logo", opacity: 0.75, padding: 0.1, scale: 0, position: "center", created: NOW + 5 });
+    assert.deepEqual(await watermarks.get(A, wished.uid), {
+      ...usual,
+      uid: wished.uid,
+      name: "Logo",
+      opacity: 0.75,
+      padding: 0.1,
+      scale: 0,
+      position: "center",
+      created: NOW + 5,
+    });
     assert.deepEqual(await watermarks.list(B), []);
     await assert.rejects(watermarks.get(B, usual.uid), kind("watermarkNotFound"));
     await assert.rejects(watermarks.delete(B, usual.uid), kind("watermarkNotFound"));
-    for (const work of [() => watermarks.get(A, "a\0"), () => watermarks.delete(A, "a\0")]) await assert.rejects(work(), kind("watermarkNotFound"));
+    for (const work of [() => watermarks.get(A, "a\0"), () => watermarks.delete(A, "a\0")])
+      await assert.rejects(work(), kind("watermarkNotFound"));
     await watermarks.delete(A, usual.uid);
     await assert.rejects(watermarks.get(A, usual.uid), kind("watermarkNotFound"));
     await assert.rejects(watermarks.delete(A, usual.uid), kind("watermarkNotFound"));
@@ -72,25 +117,46 @@ export function watermarksConformance(engine: TestEngine): void {
 
   test("wishes that cannot be, images that are none, and one profile too many are refused, and nothing is kept of them", async (t) => {
     const { watermarks, kept } = await setUp(t, engine, { max: 1 });
-    for (const wish of [{ opacity: 1.1 }, { padding: -0.1 }, { scale: Number.NaN }, { position: "middle" as "center" }, { name: "x".repeat(256) }]) await assert.rejects(watermarks.create(A, PNG, wish), kind("badParameter"));
+    for (const wish of [
+      { opacity: 1.1 },
+      { padding: -0.1 },
+      { scale: Number.NaN },
+      { position: "middle" as "center" },
+      { name: "x".repeat(256) },
+    ])
+      await assert.rejects(watermarks.create(A, PNG, wish), kind("badParameter"));
     await assert.rejects(watermarks.create(A, Buffer.from("no image")), kind("badImage", /no PNG/));
     await assert.rejects(watermarks.create(A, Buffer.alloc(MAX_WATERMARK_BYTES + 1)), kind("badImage", /2097152/));
-    await assert.rejects(watermarks.create(A, Buffer.concat([SIGNATURE, header(10_000, 10_000), END])), kind("badImage", /16777216/));
+    await assert.rejects(
+      watermarks.create(A, Buffer.concat([SIGNATURE, header(10_000, 10_000), END])),
+      kind("badImage", /16777216/),
+    );
     await watermarks.create(A, PNG);
     await assert.rejects(watermarks.create(A, PNG), kind("tooManyWatermarks", /has 1 /));
     assert.equal((await kept("stream-watermarks/")).length, 1);
-    assert.equal((streamErrors.badImage().entry).code, 10004);
+    assert.equal(streamErrors.badImage().entry.code, 10004);
   });
 
   test("an image is fetched by its address, through redirects, and the address is remembered", async (t) => {
     const { watermarks, kept } = await setUp(t, engine);
-    const base = await serve(t, { "/logo.png": { body: PNG }, "/moved": { status: 302, location: "/logo.png" }, "/text": { body: Buffer.from("hello") }, "/large": { body: Buffer.alloc(MAX_WATERMARK_BYTES + 1) } });
+    const base = await serve(t, {
+      "/logo.png": { body: PNG },
+      "/moved": { status: 302, location: "/logo.png" },
+      "/text": { body: Buffer.from("hello") },
+      "/large": { body: Buffer.alloc(MAX_WATERMARK_BYTES + 1) },
+    });
     assert.equal((await watermarks.createFromUrl(A, `${base}/moved`)).downloadedFrom, `${base}/moved`);
     await assert.rejects(watermarks.createFromUrl(A, `${base}/none`), kind("invalidUrl", /answered 404/));
     await assert.rejects(watermarks.createFromUrl(A, `${base}/text`), kind("badImage"));
     await assert.rejects(watermarks.createFromUrl(A, `${base}/large`), kind("tooLarge"));
     await assert.rejects(watermarks.createFromUrl(A, "file:///etc/passwd"), kind("badUrl"));
-    await assert.rejects((await setUp(t, engine, { fetch: createGuardedFetch({ allowPrivate: false }) })).watermarks.createFromUrl(A, `${base}/logo.png`), kind("refused"));
+    await assert.rejects(
+      (await setUp(t, engine, { fetch: createGuardedFetch({ allowPrivate: false }) })).watermarks.createFromUrl(
+        A,
+        `${base}/logo.png`,
+      ),
+      kind("refused"),
+    );
     assert.equal((await kept("stream-watermarks/")).length, 1);
   });
 
@@ -101,7 +167,15 @@ export function watermarksConformance(engine: TestEngine): void {
     await watermarks.delete(A, profile.uid);
     await watermarks.sweep();
     // The upload took its time.
-    assert.deepEqual(await watermarks.burned({ uid: VIDEO, watermark: profile }), { key: `stream/${VIDEO}/watermark.png`, width: 20, height: 10, opacity: 0.5, padding: 0.05, scale: 0.15, position: "upperRight" });
+    assert.deepEqual(await watermarks.burned({ uid: VIDEO, watermark: profile }), {
+      key: `stream/${VIDEO}/watermark.png`,
+      width: 20,
+      height: 10,
+      opacity: 0.5,
+      padding: 0.05,
+      scale: 0.15,
+      position: "upperRight",
+    });
     clock.advance(31 * 86_400_000);
     await watermarks.sweep();
     assert.deepEqual(await kept("stream-watermarks/"), []);
@@ -111,13 +185,28 @@ export function watermarksConformance(engine: TestEngine): void {
   });
 
   test("an image whose frame is sound and whose picture is not is refused by the decoder", needsFfmpeg, async (t) => {
-    const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 }, log: silentLog });
+    const tools = createMediaTools({
+      settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 1, urgent_encoders: 1 },
+      log: silentLog,
+    });
     t.after(() => tools.close());
     const { watermarks, kept } = await setUp(t, engine, { tools });
     await watermarks.create(A, png(33, 17));
-    await assert.rejects(watermarks.create(A, png(33, 17, { pixels: Buffer.alloc(40) })), kind("badImage", /cannot be decoded/));
-    await assert.rejects(watermarks.create(A, Buffer.concat([SIGNATURE, header(8, 8), chunk("IDAT", Buffer.from("no zlib at all")), END])), kind("badImage", /cannot be decoded/));
-    await assert.rejects(watermarks.create(A, Buffer.concat([SIGNATURE, header(8, 8), chunk("IDAT", deflateSync(Buffer.alloc(8 * 33)).subarray(0, 6)), END])), kind("badImage", /cannot be decoded/));
+    await assert.rejects(
+      watermarks.create(A, png(33, 17, { pixels: Buffer.alloc(40) })),
+      kind("badImage", /cannot be decoded/),
+    );
+    await assert.rejects(
+      watermarks.create(A, Buffer.concat([SIGNATURE, header(8, 8), chunk("IDAT", Buffer.from("no zlib at all")), END])),
+      kind("badImage", /cannot be decoded/),
+    );
+    await assert.rejects(
+      watermarks.create(
+        A,
+        Buffer.concat([SIGNATURE, header(8, 8), chunk("IDAT", deflateSync(Buffer.alloc(8 * 33)).subarray(0, 6)), END]),
+      ),
+      kind("badImage", /cannot be decoded/),
+    );
     assert.equal((await kept("stream-watermarks/")).length, 1);
   });
 }

@@ -23,13 +23,28 @@ export interface WatermarksParts {
 }
 
 const MAX_NAME = 255;
-const POSITIONS: readonly string[] = ["upperRight", "upperLeft", "lowerLeft", "lowerRight", "center"] satisfies WatermarkProfile["position"][];
+const POSITIONS: readonly string[] = [
+  "upperRight",
+  "upperLeft",
+  "lowerLeft",
+  "lowerRight",
+  "center",
+] satisfies WatermarkProfile["position"][];
 /** Longer than an upload may be on its way that has chosen a profile. */
 const KEPT_MS = 30 * 86_400_000;
 const SWEPT = 500;
 const DECODE_SECONDS = 10;
 
-export function createWatermarks({ db, objects, tools, fetch, clock, ids, log, max = 1000 }: WatermarksParts): Watermarks {
+export function createWatermarks({
+  db,
+  objects,
+  tools,
+  fetch,
+  clock,
+  ids,
+  log,
+  max = 1000,
+}: WatermarksParts): Watermarks {
   const table = createWatermarksTable(db);
 
   /** By ffmpeg, confined as for videos: what is no image shows before a video is to be encoded with it. */
@@ -38,19 +53,33 @@ export function createWatermarks({ db, objects, tools, fetch, clock, ids, log, m
     if (path === undefined) return;
     let complaints: string;
     try {
-      ({ stderr: complaints } = await tools.ffmpeg({ args: ["-xerror", "-err_detect", "explode", "-f", "png_pipe", "-i", path, "-frames:v", "1", "-f", "null", "-"], reads: [path], urgency: "urgent", wallMs: DECODE_SECONDS * 1000, cpuSeconds: DECODE_SECONDS, threads: 1 }));
+      ({ stderr: complaints } = await tools.ffmpeg({
+        args: ["-xerror", "-err_detect", "explode", "-f", "png_pipe", "-i", path, "-frames:v", "1", "-f", "null", "-"],
+        reads: [path],
+        urgency: "urgent",
+        wallMs: DECODE_SECONDS * 1000,
+        cpuSeconds: DECODE_SECONDS,
+        threads: 1,
+      }));
     } catch (err) {
       if (err instanceof UserError && err.kind === "mediaToolsMissing") return;
-      if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed") throw streamErrors.badImage({ reason: "its picture cannot be decoded" }, { cause: err });
+      if (err instanceof MediaRunError && err.reason !== "aborted" && err.reason !== "closed")
+        throw streamErrors.badImage({ reason: "its picture cannot be decoded" }, { cause: err });
       throw err;
     }
     // Of a picture that ends too early it complains, and goes on.
     if (complaints.trim() !== "") throw streamErrors.badImage({ reason: "its picture cannot be decoded" });
   }
 
-  async function create(account: string, image: Uint8Array, wish: WatermarkWish, downloadedFrom: string | null): Promise<WatermarkProfile> {
+  async function create(
+    account: string,
+    image: Uint8Array,
+    wish: WatermarkWish,
+    downloadedFrom: string | null,
+  ): Promise<WatermarkProfile> {
     const settled = checked(wish);
-    if (image.length > MAX_WATERMARK_BYTES) throw streamErrors.badImage({ reason: `it has more than ${MAX_WATERMARK_BYTES} bytes` });
+    if (image.length > MAX_WATERMARK_BYTES)
+      throw streamErrors.badImage({ reason: `it has more than ${MAX_WATERMARK_BYTES} bytes` });
     const png = readPng(Buffer.from(image.buffer, image.byteOffset, image.length));
     if (typeof png === "string") throw streamErrors.badImage({ reason: png });
     const { width, height, bytes } = png;
@@ -59,11 +88,23 @@ export function createWatermarks({ db, objects, tools, fetch, clock, ids, log, m
     await objects.put(key, bytes);
     try {
       await checkPixels(key);
-      const row: WatermarkRow = { uid, account_id: account, ...settled, size: image.length, width, height, downloaded_from: downloadedFrom, created_at: clock.now(), deleted_at: null };
+      const row: WatermarkRow = {
+        uid,
+        account_id: account,
+        ...settled,
+        size: image.length,
+        width,
+        height,
+        downloaded_from: downloadedFrom,
+        created_at: clock.now(),
+        deleted_at: null,
+      };
       if (!(await table.insert(row, max))) throw streamErrors.tooManyWatermarks({ limit: max });
       return shown(row);
     } catch (err) {
-      await objects.delete([key]).catch((cause: unknown) => log.warn({ err: cause, key }, "a refused image could not be removed"));
+      await objects
+        .delete([key])
+        .catch((cause: unknown) => log.warn({ err: cause, key }, "a refused image could not be removed"));
       throw err;
     }
   }
@@ -92,7 +133,8 @@ export function createWatermarks({ db, objects, tools, fetch, clock, ids, log, m
       return shown(row);
     },
     async delete(account, uid) {
-      if (!isHexId(uid) || !(await table.delete(account, uid, clock.now()))) throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
+      if (!isHexId(uid) || !(await table.delete(account, uid, clock.now())))
+        throw streamErrors.watermarkNotFound({ uid: uid.slice(0, 64) });
     },
     async burned({ uid, watermark }) {
       if (watermark === null) return undefined;
@@ -102,7 +144,10 @@ export function createWatermarks({ db, objects, tools, fetch, clock, ids, log, m
           await objects.copy(keyOf(watermark.uid), key);
         } catch (err) {
           if (!isStoreError(err, "absent")) throw err;
-          log.warn({ video: uid, watermark: watermark.uid }, "the image of a watermark is gone; the video goes without it");
+          log.warn(
+            { video: uid, watermark: watermark.uid },
+            "the image of a watermark is gone; the video goes without it",
+          );
           return undefined;
         }
       }
@@ -120,12 +165,37 @@ export function createWatermarks({ db, objects, tools, fetch, clock, ids, log, m
 function checked({ name = "", opacity = 1, padding = 0.05, scale = 0.15, position = "upperRight" }: WatermarkWish) {
   const bad = (reason: string) => streamErrors.badParameter({ reason });
   if (name.length > MAX_NAME || name.includes("\0")) throw bad(`name has more than ${MAX_NAME} characters, or a NUL`);
-  for (const [field, value] of Object.entries({ opacity, padding, scale })) if (!(value >= 0 && value <= 1)) throw bad(`${field} is ${value}, and has to be between 0 and 1`);
-  if (!POSITIONS.includes(position)) throw bad(`position is ${JSON.stringify(position).slice(0, 60)}, and has to be one of ${POSITIONS.join(", ")}`);
+  for (const [field, value] of Object.entries({ opacity, padding, scale }))
+    if (!(value >= 0 && value <= 1)) throw bad(`${field} is ${value}, and has to be between 0 and 1`);
+  if (!POSITIONS.includes(position))
+    throw bad(`position is ${JSON.stringify(position).slice(0, 60)}, and has to be one of ${POSITIONS.join(", ")}`);
   return { name, opacity, padding, scale, position };
 }
 
 const keyOf = (uid: string): string => `stream-watermarks/${uid}.png`;
 
-const shown = ({ uid, name, size, width, height, opacity, padding, scale, position, downloaded_from, created_at }: WatermarkRow): WatermarkProfile =>
-  ({ uid, name, size, width, height, opacity, padding, scale, position, downloadedFrom: downloaded_from, created: created_at });
+const shown = ({
+  uid,
+  name,
+  size,
+  width,
+  height,
+  opacity,
+  padding,
+  scale,
+  position,
+  downloaded_from,
+  created_at,
+}: WatermarkRow): WatermarkProfile => ({
+  uid,
+  name,
+  size,
+  width,
+  height,
+  opacity,
+  padding,
+  scale,
+  position,
+  downloadedFrom: downloaded_from,
+  created: created_at,
+});

@@ -13,10 +13,16 @@ export function webhookUrl(given: string, allowPrivate: boolean): string {
   try {
     url = readUrl(given.trim());
   } catch (err) {
-    throw err instanceof UserError ? streamErrors.invalidUrl({ reason: String(err.details["reason"]) }, { cause: err }) : err;
+    throw err instanceof UserError
+      ? streamErrors.invalidUrl({ reason: String(err.details["reason"]) }, { cause: err })
+      : err;
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const closed = isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
-  if (closed && !allowPrivate) throw streamErrors.invalidUrl({ reason: `${host} is no place on the internet, and webhooks are not sent to private addresses` });
+  const closed =
+    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
+  if (closed && !allowPrivate)
+    throw streamErrors.invalidUrl({
+      reason: `${host} is no place on the internet, and webhooks are not sent to private addresses`,
+    });
   return url.href;
 }

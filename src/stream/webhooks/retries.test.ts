@@ -4,7 +4,10 @@ import { ATTEMPTS, retryDelay } from "./retries.ts";
 
 test("retries a delivery ten times within a day: within seconds for restarts, after hours for outages", () => {
   const minutes = Array.from({ length: 10 }, (_, i) => retryDelay(i + 1) / 60_000);
-  assert.deepEqual(minutes.map((value) => Number(value.toFixed(3))), [0.083, 0.5, 2, 10, 30, 60, 120, 240, 360, 600]);
+  assert.deepEqual(
+    minutes.map((value) => Number(value.toFixed(3))),
+    [0.083, 0.5, 2, 10, 30, 60, 120, 240, 360, 600],
+  );
   assert.equal(ATTEMPTS, 11);
   assert.equal(retryDelay(50), 600 * 60_000);
 });

@@ -57,7 +57,11 @@ export interface Webhooks {
   /** All of them, the main one first, then the oldest first. */
   list(account: string): Promise<WebhookEndpoint[]>;
   /** One more, told of videos unless `topics` says otherwise. Throws invalidUrl, badParameter, tooManyWebhooks. */
-  create(account: string, url: string, about?: { topics?: readonly WebhookTopic[]; liveInputs?: readonly string[] }): Promise<WebhookEndpoint>;
+  create(
+    account: string,
+    url: string,
+    about?: { topics?: readonly WebhookTopic[]; liveInputs?: readonly string[] },
+  ): Promise<WebhookEndpoint>;
   /** Throws webhookNotFound, as all that follow. */
   get(account: string, id: string): Promise<WebhookEndpoint>;
   delete(account: string, id: string): Promise<void>;
@@ -72,7 +76,13 @@ export interface Webhooks {
   /** Tells every endpoint of the account, by and by: resolved once it is certain to be tried. May be called twice for one end of a video. */
   settled(video: Video): Promise<void>;
   /** The same of a live input, to those who want to hear of it. Each `occasion` is told once. */
-  liveEvent(event: { account: string; input: string; type: LiveEventType; occasion: string; payload: string }): Promise<void>;
+  liveEvent(event: {
+    account: string;
+    input: string;
+    type: LiveEventType;
+    occasion: string;
+    payload: string;
+  }): Promise<void>;
   /** Takes up what a crash has left, and gives up what has waited for longer than it is tried. Now and then. */
   recover(): Promise<void>;
   /** Does the job `stream.webhook`, until closed. */

@@ -43,7 +43,8 @@ export const webhooksMigrations: Migration[] = [
     name: "stream-webhooks-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_webhooks")
+      await db.schema
+        .createTable("stream_webhooks")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("main", "integer", (column) => column.notNull())
@@ -53,8 +54,13 @@ export const webhooksMigrations: Migration[] = [
         .addColumn("modified_at", "bigint", (column) => column.notNull())
         .execute();
       await sql`create unique index stream_webhooks_main on stream_webhooks (account_id) where main = 1`.execute(db);
-      await db.schema.createIndex("stream_webhooks_account").on("stream_webhooks").columns(["account_id", "main", "created_at", "id"]).execute();
-      await db.schema.createTable("stream_webhook_deliveries")
+      await db.schema
+        .createIndex("stream_webhooks_account")
+        .on("stream_webhooks")
+        .columns(["account_id", "main", "created_at", "id"])
+        .execute();
+      await db.schema
+        .createTable("stream_webhook_deliveries")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("endpoint_id", key, (column) => column.notNull())
@@ -66,16 +72,33 @@ export const webhooksMigrations: Migration[] = [
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .addColumn("payload", "text", (column) => column.notNull())
         .execute();
-      await db.schema.createIndex("stream_webhook_deliveries_occasion").on("stream_webhook_deliveries").columns(["endpoint_id", "occasion"]).unique().execute();
-      await db.schema.createIndex("stream_webhook_deliveries_created").on("stream_webhook_deliveries").columns(["endpoint_id", "created_at", "id"]).execute();
-      await sql`create index stream_webhook_deliveries_waiting on stream_webhook_deliveries (created_at, id) where status = 'waiting'`.execute(db);
+      await db.schema
+        .createIndex("stream_webhook_deliveries_occasion")
+        .on("stream_webhook_deliveries")
+        .columns(["endpoint_id", "occasion"])
+        .unique()
+        .execute();
+      await db.schema
+        .createIndex("stream_webhook_deliveries_created")
+        .on("stream_webhook_deliveries")
+        .columns(["endpoint_id", "created_at", "id"])
+        .execute();
+      await sql`create index stream_webhook_deliveries_waiting on stream_webhook_deliveries (created_at, id) where status = 'waiting'`.execute(
+        db,
+      );
     },
   },
   {
     name: "stream-webhooks-002",
     async up(db) {
-      await db.schema.alterTable("stream_webhooks").addColumn("topics", "text", (column) => column.notNull().defaultTo("videos")).execute();
-      await db.schema.alterTable("stream_webhooks").addColumn("live_inputs", "text", (column) => column.notNull().defaultTo("[]")).execute();
+      await db.schema
+        .alterTable("stream_webhooks")
+        .addColumn("topics", "text", (column) => column.notNull().defaultTo("videos"))
+        .execute();
+      await db.schema
+        .alterTable("stream_webhooks")
+        .addColumn("live_inputs", "text", (column) => column.notNull().defaultTo("[]"))
+        .execute();
     },
   },
 ];
@@ -83,7 +106,14 @@ export const webhooksMigrations: Migration[] = [
 type Executor = Kysely<WebhookTables>;
 
 export const toDelivery = (row: DeliveryRow): WebhookDelivery => ({
-  id: row.id, endpoint: row.endpoint_id, video: row.video, event: row.event, status: row.status, attempts: JSON.parse(row.attempts) as WebhookAttempt[], created: row.created_at, payload: row.payload,
+  id: row.id,
+  endpoint: row.endpoint_id,
+  video: row.video,
+  event: row.event,
+  status: row.status,
+  attempts: JSON.parse(row.attempts) as WebhookAttempt[],
+  created: row.created_at,
+  payload: row.payload,
 });
 
 /** Deliveries that are over, and those that wait: what is beyond is given up, the oldest first. */
@@ -96,26 +126,51 @@ export function createWebhooksTable(db: Db) {
 
   /** Those of one kind that are older than so many others of it. */
   function beyond(tx: Executor, endpoint: string, kind: "over" | "waiting") {
-    return tx.selectFrom("stream_webhook_deliveries").select("id").where("endpoint_id", "=", endpoint).where("status", kind === "over" ? "!=" : "=", "waiting")
-      .orderBy("created_at", "desc").orderBy("id", "desc").limit(1000).offset(KEPT[kind]);
+    return tx
+      .selectFrom("stream_webhook_deliveries")
+      .select("id")
+      .where("endpoint_id", "=", endpoint)
+      .where("status", kind === "over" ? "!=" : "=", "waiting")
+      .orderBy("created_at", "desc")
+      .orderBy("id", "desc")
+      .limit(1000)
+      .offset(KEPT[kind]);
   }
 
   return {
-    endpoints: (account: string): Promise<EndpointRow[]> => endpoints.where("account_id", "=", account).orderBy("main", "desc").orderBy("created_at").orderBy("id").execute(),
-    main: (account: string): Promise<EndpointRow | undefined> => endpoints.where("account_id", "=", account).where("main", "=", 1).executeTakeFirst(),
+    endpoints: (account: string): Promise<EndpointRow[]> =>
+      endpoints.where("account_id", "=", account).orderBy("main", "desc").orderBy("created_at").orderBy("id").execute(),
+    main: (account: string): Promise<EndpointRow | undefined> =>
+      endpoints.where("account_id", "=", account).where("main", "=", 1).executeTakeFirst(),
     endpoint: (id: string): Promise<EndpointRow | undefined> => endpoints.where("id", "=", id).executeTakeFirst(),
 
     /** The main one keeps its id and its secret. */
     async putMain(row: EndpointRow): Promise<EndpointRow> {
-      const { rows } = await db.write(tables.insertInto("stream_webhooks").values(row)
-        .onConflict((conflict) => conflict.column("account_id").where("main", "=", sql.lit(1 as const)).doUpdateSet({ url: row.url, modified_at: row.modified_at })).returningAll());
+      const { rows } = await db.write(
+        tables
+          .insertInto("stream_webhooks")
+          .values(row)
+          .onConflict((conflict) =>
+            conflict
+              .column("account_id")
+              .where("main", "=", sql.lit(1 as const))
+              .doUpdateSet({ url: row.url, modified_at: row.modified_at }),
+          )
+          .returningAll(),
+      );
       return rows[0]!;
     },
 
     /** False where there are `most` already. */
     insert: (row: EndpointRow, most: number): Promise<boolean> =>
       db.transaction<WebhookTables, boolean>(async (tx) => {
-        const there = await tx.selectFrom("stream_webhooks").select("id").where("account_id", "=", row.account_id).where("main", "=", 0).limit(most).execute();
+        const there = await tx
+          .selectFrom("stream_webhooks")
+          .select("id")
+          .where("account_id", "=", row.account_id)
+          .where("main", "=", 0)
+          .limit(most)
+          .execute();
         if (there.length >= most) return false;
         await tx.insertInto("stream_webhooks").values(row).execute();
         return true;
@@ -132,14 +187,35 @@ export function createWebhooksTable(db: Db) {
     /** Each occasion once: answers the delivery that is there already where there is one. Undefined where the endpoint is gone. */
     insertDelivery: (row: Omit<DeliveryRow, "account_id">): Promise<WebhookDelivery | undefined> =>
       db.transaction<WebhookTables, WebhookDelivery | undefined>(async (tx) => {
-        const endpoint = await tx.selectFrom("stream_webhooks").select("account_id").where("id", "=", row.endpoint_id).executeTakeFirst();
+        const endpoint = await tx
+          .selectFrom("stream_webhooks")
+          .select("account_id")
+          .where("id", "=", row.endpoint_id)
+          .executeTakeFirst();
         if (endpoint === undefined) return undefined;
-        await tx.insertInto("stream_webhook_deliveries").values({ ...row, ...endpoint }).onConflict((conflict) => conflict.columns(["endpoint_id", "occasion"]).doNothing()).execute();
+        await tx
+          .insertInto("stream_webhook_deliveries")
+          .values({ ...row, ...endpoint })
+          .onConflict((conflict) => conflict.columns(["endpoint_id", "occasion"]).doNothing())
+          .execute();
         for (const kind of ["over", "waiting"] as const) {
           const old = await beyond(tx, row.endpoint_id, kind).execute();
-          if (old.length > 0) await tx.deleteFrom("stream_webhook_deliveries").where("id", "in", old.map(({ id }) => id)).execute();
+          if (old.length > 0)
+            await tx
+              .deleteFrom("stream_webhook_deliveries")
+              .where(
+                "id",
+                "in",
+                old.map(({ id }) => id),
+              )
+              .execute();
         }
-        const kept = await tx.selectFrom("stream_webhook_deliveries").selectAll().where("endpoint_id", "=", row.endpoint_id).where("occasion", "=", row.occasion).executeTakeFirst();
+        const kept = await tx
+          .selectFrom("stream_webhook_deliveries")
+          .selectAll()
+          .where("endpoint_id", "=", row.endpoint_id)
+          .where("occasion", "=", row.occasion)
+          .executeTakeFirst();
         return kept && toDelivery(kept);
       }),
 
@@ -150,17 +226,37 @@ export function createWebhooksTable(db: Db) {
 
     /** Those that wait since before, the oldest first; `untried`: and that were never tried. */
     async waiting(before: number, { untried, limit }: { untried: boolean; limit: number }): Promise<WebhookDelivery[]> {
-      const query = deliveries.where("status", "=", sql.lit("waiting" as const)).where("created_at", "<=", before).orderBy("created_at").orderBy("id").limit(limit);
+      const query = deliveries
+        .where("status", "=", sql.lit("waiting" as const))
+        .where("created_at", "<=", before)
+        .orderBy("created_at")
+        .orderBy("id")
+        .limit(limit);
       return (await (untried ? query.where("attempts", "=", "[]") : query).execute()).map(toDelivery);
     },
 
     async note({ id, status, attempts }: Pick<WebhookDelivery, "id" | "status" | "attempts">): Promise<void> {
-      await db.write(tables.updateTable("stream_webhook_deliveries").set({ status, attempts: JSON.stringify(attempts) }).where("id", "=", id));
+      await db.write(
+        tables
+          .updateTable("stream_webhook_deliveries")
+          .set({ status, attempts: JSON.stringify(attempts) })
+          .where("id", "=", id),
+      );
     },
 
     async deliveries(endpoint: string, page: PageRequest): Promise<Page<WebhookDelivery>> {
-      const { total } = await tables.selectFrom("stream_webhook_deliveries").select(({ fn }) => fn.countAll<number>().as("total")).where("endpoint_id", "=", endpoint).executeTakeFirstOrThrow();
-      const rows = await deliveries.where("endpoint_id", "=", endpoint).orderBy("created_at", "desc").orderBy("id", "desc").limit(page.perPage).offset(offsetOf(page)).execute();
+      const { total } = await tables
+        .selectFrom("stream_webhook_deliveries")
+        .select(({ fn }) => fn.countAll<number>().as("total"))
+        .where("endpoint_id", "=", endpoint)
+        .executeTakeFirstOrThrow();
+      const rows = await deliveries
+        .where("endpoint_id", "=", endpoint)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(page.perPage)
+        .offset(offsetOf(page))
+        .execute();
       return { items: rows.map(toDelivery), total: Number(total) };
     },
   };

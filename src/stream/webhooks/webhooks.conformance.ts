@@ -34,18 +34,28 @@ async function listen(t: TestContext) {
   let arrived = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
-    request.on("data", (part: Buffer) => parts.push(part)).on("end", () => {
-      received.push({ path: request.url!, signature: String(request.headers["webhook-signature"]), type: String(request.headers["content-type"]), body: Buffer.concat(parts).toString() });
-      response.writeHead(state.answer.status, state.answer.headers).end(state.answer.body);
-      arrived.resolve();
-      arrived = Promise.withResolvers();
-    });
+    request
+      .on("data", (part: Buffer) => parts.push(part))
+      .on("end", () => {
+        received.push({
+          path: request.url!,
+          signature: String(request.headers["webhook-signature"]),
+          type: String(request.headers["content-type"]),
+          body: Buffer.concat(parts).toString(),
+        });
+        response.writeHead(state.answer.status, state.answer.headers).end(state.answer.body);
+        arrived.resolve();
+        arrived = Promise.withResolvers();
+      });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  t.after(() => new Promise<void>((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  }));
+  t.after(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  );
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received, state };
 }
 
@@ -55,7 +65,18 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
   const events = createLocalEvents({ log: silentLog });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
   const urls = createStreamUrls({ deliveryDomain: "", base: () => "http://127.0.0.1:8787" });
-  const webhooks = createWebhooks({ db, jobs, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), clock, ids: randomIds, log: silentLog, urls, fetch: createGuardedFetch({ allowPrivate: true }), allowPrivate: true, ...more });
+  const webhooks = createWebhooks({
+    db,
+    jobs,
+    secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    urls,
+    fetch: createGuardedFetch({ allowPrivate: true }),
+    allowPrivate: true,
+    ...more,
+  });
   t.after(async () => {
     await webhooks.close();
     await events.close();
@@ -72,7 +93,10 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
       if (delivery !== undefined && is(delivery) && !works) return delivery;
       // Work is looked for now and then. While somebody works time goes on as ours does: an answer takes a moment, and what waits for the clock must not wait for ever.
       now = performance.now();
-      if (now - begun > PATIENCE_MS) assert.fail(`not within ${PATIENCE_MS} ms: ${JSON.stringify({ now: clock.now(), delivery, jobs: await jobsNow() })}`);
+      if (now - begun > PATIENCE_MS)
+        assert.fail(
+          `not within ${PATIENCE_MS} ms: ${JSON.stringify({ now: clock.now(), delivery, jobs: await jobsNow() })}`,
+        );
       clock.advance(works ? Math.ceil(now - last) : 100);
       await turn();
     }
@@ -92,10 +116,16 @@ export function webhooksConformance(engine: TestEngine): void {
     await webhooks.settled(video);
     assert.equal(there.received.length, 1);
     const { body, signature, type, path } = there.received[0]!;
-    assert.deepEqual([JSON.parse(body), type, path], [JSON.parse(JSON.stringify(showVideo(video, urls))), "application/json", "/hook"]);
+    assert.deepEqual(
+      [JSON.parse(body), type, path],
+      [JSON.parse(JSON.stringify(showVideo(video, urls))), "application/json", "/hook"],
+    );
     const [, time, sig1] = /^time=(\d+),sig1=([0-9a-f]{64})$/.exec(signature)!;
     assert.equal(sig1, createHmac("sha256", endpoint.secret).update(`${time}.${body}`).digest("hex"));
-    assert.deepEqual(delivery.attempts.map(({ status, error, response }) => [status, error, response]), [[200, null, "thanks"]]);
+    assert.deepEqual(
+      delivery.attempts.map(({ status, error, response }) => [status, error, response]),
+      [[200, null, "thanks"]],
+    );
     assert.deepEqual([delivery.video, delivery.event, delivery.payload], [video.uid, "ready", body]);
     await webhooks.settled({ ...video, account: B });
     assert.equal((await webhooks.deliveries(A, endpoint.id, PAGE)).total, 1);
@@ -118,7 +148,10 @@ export function webhooksConformance(engine: TestEngine): void {
     const total = RETRY_MS.reduce((sum, ms) => sum + ms, 0);
     assert.ok(total > 23 * 3_600_000 && total <= 24 * 3_600_000);
     assert.ok(clock.now() - start >= total, `${clock.now() - start} < ${total}`);
-    assert.deepEqual([failed.event, failed.attempts[3]!.status, failed.attempts[3]!.error, failed.attempts[3]!.response.length], ["error", 500, "it answered 500", 500]);
+    assert.deepEqual(
+      [failed.event, failed.attempts[3]!.status, failed.attempts[3]!.error, failed.attempts[3]!.response.length],
+      ["error", 500, "it answered 500", 500],
+    );
     assert.equal(there.received.length, ATTEMPTS);
     assert.equal(new Set(there.received.map(({ body }) => body)).size, 1);
     assert.ok(new Set(there.received.map(({ signature }) => signature)).size > ATTEMPTS / 2);
@@ -137,7 +170,10 @@ export function webhooksConformance(engine: TestEngine): void {
     const moved = await webhooks.create(A, there.url);
     there.state.answer = { status: 302, body: "", headers: { location: "http://169.254.169.254/" } };
     const redirected = await webhooks.test(A, moved.id);
-    assert.deepEqual([redirected.status, redirected.event, redirected.attempts[0]!.status, redirected.attempts[0]!.error], ["failed", "test", 302, "it was redirected, which is not followed"]);
+    assert.deepEqual(
+      [redirected.status, redirected.event, redirected.attempts[0]!.status, redirected.attempts[0]!.error],
+      ["failed", "test", 302, "it was redirected, which is not followed"],
+    );
     const closed = await webhooks.create(A, "http://127.0.0.1:1/");
     const refused = (await webhooks.test(A, closed.id)).attempts[0]!;
     assert.equal(refused.status, null);
@@ -148,7 +184,20 @@ export function webhooksConformance(engine: TestEngine): void {
     const there = await listen(t);
     const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
     const { webhooks } = await open(t, engine, { fetch, allowPrivate: false });
-    for (const url of ["http://localhost/", "http://a.localhost:8787/", there.url, "http://[::1]/", "http://10.0.0.1/", "http://0x7f.1/", "http://169.254.169.254/latest", "ftp://example.com/", "example.com", "http://user:pass@example.com/", "http://example.com:25/", ""]) {
+    for (const url of [
+      "http://localhost/",
+      "http://a.localhost:8787/",
+      there.url,
+      "http://[::1]/",
+      "http://10.0.0.1/",
+      "http://0x7f.1/",
+      "http://169.254.169.254/latest",
+      "ftp://example.com/",
+      "example.com",
+      "http://user:pass@example.com/",
+      "http://example.com:25/",
+      "",
+    ]) {
       assert.match(await refusal(webhooks.setMain(A, url)), /^invalidUrl: Invalid URL: /, url);
     }
     const rebinding = await webhooks.create(A, `http://rebind.example:${new URL(there.url).port}/hook`);
@@ -167,7 +216,11 @@ export function webhooksConformance(engine: TestEngine): void {
     const moved = await webhooks.setMain(A, "https://example.com/moved");
     assert.deepEqual(moved, { ...main, url: "https://example.com/moved", modified: clock.now() });
     assert.deepEqual(await webhooks.main(A), moved);
-    const rows = await db.tables<{ stream_webhooks: { secret: string } }>().selectFrom("stream_webhooks").select("secret").execute();
+    const rows = await db
+      .tables<{ stream_webhooks: { secret: string } }>()
+      .selectFrom("stream_webhooks")
+      .select("secret")
+      .execute();
     assert.equal(rows.length, 1);
     assert.ok(!rows[0]!.secret.includes(main.secret), "the secret is sealed");
     const more = [];
@@ -178,7 +231,14 @@ export function webhooksConformance(engine: TestEngine): void {
     assert.match(await refusal(webhooks.create(A, "https://x.example.com/")), /^tooManyWebhooks/);
     await webhooks.create(B, "https://x.example.com/");
     assert.deepEqual(await webhooks.list(A), [moved, ...more]);
-    for (const work of [() => webhooks.get(B, main.id), () => webhooks.delete(B, main.id), () => webhooks.deliveries(B, main.id, PAGE), () => webhooks.test(B, main.id), () => webhooks.get(A, "x\0")]) assert.match(await refusal(work()), /^webhookNotFound/);
+    for (const work of [
+      () => webhooks.get(B, main.id),
+      () => webhooks.delete(B, main.id),
+      () => webhooks.deliveries(B, main.id, PAGE),
+      () => webhooks.test(B, main.id),
+      () => webhooks.get(A, "x\0"),
+    ])
+      assert.match(await refusal(work()), /^webhookNotFound/);
     await webhooks.delete(A, more[0]!.id);
     await webhooks.deleteMain(A);
     assert.match(await refusal(webhooks.deleteMain(A)), /^webhookNotFound/);
@@ -194,20 +254,47 @@ export function webhooksConformance(engine: TestEngine): void {
     const videos = await webhooks.create(A, there.url);
     const all = await webhooks.create(A, there.url, { topics: ["live", "videos", "live"] });
     const one = await webhooks.create(A, there.url, { topics: ["live"], liveInputs: [input] });
-    assert.deepEqual([videos, all, one].map(({ topics, liveInputs }) => [topics, liveInputs]), [[["videos"], []], [["live", "videos"], []], [["live"], [input]]]);
+    assert.deepEqual(
+      [videos, all, one].map(({ topics, liveInputs }) => [topics, liveInputs]),
+      [
+        [["videos"], []],
+        [["live", "videos"], []],
+        [["live"], [input]],
+      ],
+    );
     webhooks.start();
-    for (const _ of [1, 2]) for (const uid of [input, other]) await webhooks.liveEvent({ account: A, input: uid, type: "live_input.connected", occasion: `live ${uid}-1`, payload: `{"of":"${uid}"}` });
-    await webhooks.liveEvent({ account: B, input, type: "live_input.connected", occasion: `live ${input}-2`, payload: "{}" });
+    for (const _ of [1, 2])
+      for (const uid of [input, other])
+        await webhooks.liveEvent({
+          account: A,
+          input: uid,
+          type: "live_input.connected",
+          occasion: `live ${uid}-1`,
+          payload: `{"of":"${uid}"}`,
+        });
+    await webhooks.liveEvent({
+      account: B,
+      input,
+      type: "live_input.connected",
+      occasion: `live ${input}-2`,
+      payload: "{}",
+    });
     await webhooks.settled(testVideo({ state: "ready" }));
     await until(one.id, ({ status }) => status === "delivered");
-    const events = async (id: string) => (await webhooks.deliveries(A, id, PAGE)).items.map(({ video, event }) => `${video[0]} ${event}`).toSorted();
+    const events = async (id: string) =>
+      (await webhooks.deliveries(A, id, PAGE)).items.map(({ video, event }) => `${video[0]} ${event}`).toSorted();
     assert.deepEqual(await events(one.id), ["1 live_input.connected"]);
     assert.deepEqual(await events(all.id), ["1 live_input.connected", "2 live_input.connected", "e ready"]);
     assert.deepEqual(await events(videos.id), ["e ready"]);
     assert.equal((await webhooks.deliveries(A, one.id, PAGE)).items[0]!.payload, `{"of":"${input}"}`);
     const tests = [await webhooks.test(A, one.id), await webhooks.test(A, all.id)].map(({ payload }) => payload);
     assert.deepEqual([tests[0], JSON.parse(tests[1]!).uid], ["an example", "0".repeat(32)]);
-    for (const about of [{ topics: [] }, { liveInputs: ["x"] }, { liveInputs: Array.from({ length: 1001 }, () => input) }]) assert.match(await refusal(webhooks.create(A, there.url, about)), /^badParameter/);
+    for (const about of [
+      { topics: [] },
+      { liveInputs: ["x"] },
+      { liveInputs: Array.from({ length: 1001 }, () => input) },
+    ])
+      assert.match(await refusal(webhooks.create(A, there.url, about)), /^badParameter/);
   });
 
   test("of what is over the last hundred are kept, page by page", async (t) => {
@@ -221,7 +308,10 @@ export function webhooksConformance(engine: TestEngine): void {
     }
     const first = await webhooks.deliveries(A, id, { page: 1, perPage: 60 });
     const second = await webhooks.deliveries(A, id, { page: 2, perPage: 60 });
-    assert.deepEqual([first.items.length, second.items.length, (await webhooks.deliveries(A, id, { page: 3, perPage: 60 })).items], [60, 42, []]);
+    assert.deepEqual(
+      [first.items.length, second.items.length, (await webhooks.deliveries(A, id, { page: 3, perPage: 60 })).items],
+      [60, 42, []],
+    );
     assert.equal(second.items.at(-1)!.status, "waiting", "what still waits is not given up for what is over");
     assert.ok(first.items[0]!.created > first.items[1]!.created);
   });

@@ -41,21 +41,62 @@ const GIVEN_UP_MS = 3 * 86_400_000;
 const BATCH = 500;
 const MAX_INPUTS = 1000;
 
-export function createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch, allowPrivate, liveExample }: WebhooksParts): Webhooks {
+export function createWebhooks({
+  db,
+  jobs,
+  secrets,
+  clock,
+  ids,
+  log,
+  urls,
+  fetch,
+  allowPrivate,
+  liveExample,
+}: WebhooksParts): Webhooks {
   const table = createWebhooksTable(db);
   let worker: JobWorker | undefined;
 
   const contextOf = (id: string) => `stream-webhook/${id}`;
-  const fromRow = ({ id, account_id: account, main, url, secret, created_at: created, modified_at: modified, ...row }: EndpointRow): WebhookEndpoint =>
-    ({ id, account, url, main: main === 1, ...interestOf(row), secret: secrets.open(secret, contextOf(id)), created, modified });
+  const fromRow = ({
+    id,
+    account_id: account,
+    main,
+    url,
+    secret,
+    created_at: created,
+    modified_at: modified,
+    ...row
+  }: EndpointRow): WebhookEndpoint => ({
+    id,
+    account,
+    url,
+    main: main === 1,
+    ...interestOf(row),
+    secret: secrets.open(secret, contextOf(id)),
+    created,
+    modified,
+  });
 
-  function newRow(account: string, given: string, main: 0 | 1, { topics = ["videos"], liveInputs = [] }: Partial<Interest> = {}): EndpointRow {
+  function newRow(
+    account: string,
+    given: string,
+    main: 0 | 1,
+    { topics = ["videos"], liveInputs = [] }: Partial<Interest> = {},
+  ): EndpointRow {
     const [id, now] = [ids.hex(), clock.now()];
     if (topics.length === 0) throw streamErrors.badParameter({ reason: "topics names videos, live, or both" });
-    if (liveInputs.length > MAX_INPUTS || !liveInputs.every(isHexId)) throw streamErrors.badParameter({ reason: `liveInputs names up to ${MAX_INPUTS} live inputs by their uids` });
+    if (liveInputs.length > MAX_INPUTS || !liveInputs.every(isHexId))
+      throw streamErrors.badParameter({ reason: `liveInputs names up to ${MAX_INPUTS} live inputs by their uids` });
     return {
-      id, account_id: account, main, url: webhookUrl(given, allowPrivate), secret: secrets.seal(ids.hex(), contextOf(id)), created_at: now, modified_at: now,
-      topics: Array.from(new Set(topics)).join(" "), live_inputs: JSON.stringify(liveInputs),
+      id,
+      account_id: account,
+      main,
+      url: webhookUrl(given, allowPrivate),
+      secret: secrets.seal(ids.hex(), contextOf(id)),
+      created_at: now,
+      modified_at: now,
+      topics: Array.from(new Set(topics)).join(" "),
+      live_inputs: JSON.stringify(liveInputs),
     };
   }
 
@@ -75,22 +116,51 @@ export function createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch
     return fromRow(row);
   }
 
-  const add = (endpoint: string, { occasion, video, event, payload }: Pick<WebhookDelivery, "video" | "event" | "payload"> & { occasion: string }) =>
-    table.insertDelivery({ id: ids.hex(), endpoint_id: endpoint, occasion, video, event, status: "waiting", attempts: "[]", created_at: clock.now(), payload });
+  const add = (
+    endpoint: string,
+    { occasion, video, event, payload }: Pick<WebhookDelivery, "video" | "event" | "payload"> & { occasion: string },
+  ) =>
+    table.insertDelivery({
+      id: ids.hex(),
+      endpoint_id: endpoint,
+      occasion,
+      video,
+      event,
+      status: "waiting",
+      attempts: "[]",
+      created_at: clock.now(),
+      payload,
+    });
 
   async function enqueue(delivery: WebhookDelivery): Promise<void> {
     // One that was tried already has its next time.
-    if (delivery.status === "waiting" && delivery.attempts.length === 0) await jobs.enqueue(WEBHOOK_JOB, { delivery: delivery.id }, { key: delivery.id, attempts: ATTEMPTS + SPARE });
+    if (delivery.status === "waiting" && delivery.attempts.length === 0)
+      await jobs.enqueue(WEBHOOK_JOB, { delivery: delivery.id }, { key: delivery.id, attempts: ATTEMPTS + SPARE });
   }
 
   /** One attempt, noted. */
-  async function deliver(delivery: WebhookDelivery, endpoint: WebhookEndpoint, most: number, signal?: AbortSignal): Promise<WebhookDelivery> {
+  async function deliver(
+    delivery: WebhookDelivery,
+    endpoint: WebhookEndpoint,
+    most: number,
+    signal?: AbortSignal,
+  ): Promise<WebhookDelivery> {
     const made = await attempt(endpoint, delivery.payload, { fetch, clock, ...(signal && { signal }) });
     const attempts = [...delivery.attempts, made];
     const status = isSuccess(made) ? "delivered" : attempts.length >= most ? "failed" : "waiting";
     const after: WebhookDelivery = { ...delivery, attempts, status };
     await table.note(after);
-    if (status === "failed") log.info({ account: endpoint.account, webhook: endpoint.id, delivery: delivery.id, video: delivery.video, error: made.error }, "a webhook could not be delivered");
+    if (status === "failed")
+      log.info(
+        {
+          account: endpoint.account,
+          webhook: endpoint.id,
+          delivery: delivery.id,
+          video: delivery.video,
+          error: made.error,
+        },
+        "a webhook could not be delivered",
+      );
     return after;
   }
 
@@ -126,13 +196,18 @@ export function createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch
     async test(account, id) {
       const endpoint = await get(account, id);
       const video = exampleVideo(account, clock.now());
-      const payload = liveExample !== undefined && !endpoint.topics.includes("videos") ? liveExample(clock.now()) : JSON.stringify(showVideo(video, urls));
+      const payload =
+        liveExample !== undefined && !endpoint.topics.includes("videos")
+          ? liveExample(clock.now())
+          : JSON.stringify(showVideo(video, urls));
       const made = await add(endpoint.id, { video: video.uid, event: "test", payload, occasion: ids.hex() });
       if (made === undefined) throw streamErrors.webhookNotFound({ id });
       return deliver(made, endpoint, 1);
     },
     async settled(video) {
-      const endpoints = (await table.endpoints(video.account)).filter((row) => interestOf(row).topics.includes("videos"));
+      const endpoints = (await table.endpoints(video.account)).filter((row) =>
+        interestOf(row).topics.includes("videos"),
+      );
       if (endpoints.length === 0) return;
       const event = video.state === "error" ? "error" : "ready";
       const payload = JSON.stringify(showVideo(video, urls));
@@ -147,18 +222,24 @@ export function createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch
     },
     async recover() {
       const now = clock.now();
-      for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH })) await enqueue(delivery);
-      for (const { id, attempts } of await table.waiting(now - GIVEN_UP_MS, { untried: false, limit: BATCH })) await table.note({ id, status: "failed", attempts });
+      for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH }))
+        await enqueue(delivery);
+      for (const { id, attempts } of await table.waiting(now - GIVEN_UP_MS, { untried: false, limit: BATCH }))
+        await table.note({ id, status: "failed", attempts });
     },
     start() {
-      worker ??= jobs.work(WEBHOOK_JOB, { concurrency: AT_ONCE, leaseMs: LEASE_MS, backoff: retryDelay }, async ({ payload }, { signal }) => {
-        const delivery = await table.delivery((payload as { delivery: string }).delivery);
-        if (delivery?.status !== "waiting") return;
-        const row = await table.endpoint(delivery.endpoint);
-        if (row === undefined) return;
-        const { status, attempts } = await deliver(delivery, fromRow(row), ATTEMPTS, signal);
-        if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
-      });
+      worker ??= jobs.work(
+        WEBHOOK_JOB,
+        { concurrency: AT_ONCE, leaseMs: LEASE_MS, backoff: retryDelay },
+        async ({ payload }, { signal }) => {
+          const delivery = await table.delivery((payload as { delivery: string }).delivery);
+          if (delivery?.status !== "waiting") return;
+          const row = await table.endpoint(delivery.endpoint);
+          if (row === undefined) return;
+          const { status, attempts } = await deliver(delivery, fromRow(row), ATTEMPTS, signal);
+          if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
+        },
+      );
     },
     close: async () => worker?.stop(),
   };
@@ -166,6 +247,10 @@ export function createWebhooks({ db, jobs, secrets, clock, ids, log, urls, fetch
 
 type Interest = { topics: readonly WebhookTopic[]; liveInputs: readonly string[] };
 
-const interestOf = ({ topics, live_inputs }: Pick<EndpointRow, "topics" | "live_inputs">): Pick<WebhookEndpoint, "topics" | "liveInputs"> => ({
-  topics: topics.split(" ") as WebhookTopic[], liveInputs: JSON.parse(live_inputs) as string[],
+const interestOf = ({
+  topics,
+  live_inputs,
+}: Pick<EndpointRow, "topics" | "live_inputs">): Pick<WebhookEndpoint, "topics" | "liveInputs"> => ({
+  topics: topics.split(" ") as WebhookTopic[],
+  liveInputs: JSON.parse(live_inputs) as string[],
 });

@@ -15,7 +15,9 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
         if (length <= maxBytes) chunks.push(chunk);
         else chunks = [];
       })
-      .once("end", () => resolve(length > maxBytes ? undefined : chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)))
+      .once("end", () =>
+        resolve(length > maxBytes ? undefined : chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
+      )
       .once("error", reject);
   });
 }

@@ -6,7 +6,11 @@ import type { Binding, WorkerScript } from "../scripts/script.ts";
  * Which binding is meant is decided by the configuration of that process, never by what the request says.
  */
 export interface BindingService<B extends Binding = Binding> {
-  handle(request: IncomingMessage, response: ServerResponse, caller: { script: WorkerScript; binding: B }): Promise<void>;
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: { script: WorkerScript; binding: B },
+  ): Promise<void>;
 }
 
 export interface BindingServices {

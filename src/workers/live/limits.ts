@@ -9,4 +9,9 @@ export interface LiveLimits {
   restMs: number;
 }
 
-export const DEFAULT_LIVE_LIMITS: LiveLimits = { routes: 10_000, versions: 1000, versionBytes: 1024 ** 3, restMs: 10 * 60_000 };
+export const DEFAULT_LIVE_LIMITS: LiveLimits = {
+  routes: 10_000,
+  versions: 1000,
+  versionBytes: 1024 ** 3,
+  restMs: 10 * 60_000,
+};

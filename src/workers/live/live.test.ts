@@ -33,16 +33,23 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
     const runtime = startRuntime(runtimeOptions);
     const live = createLiveWorkers({ db, objects, secrets, events, runtime });
     const scripts = createScripts({ db, objects, secrets, events, live, targets: everyTarget });
-    ends.push(() => live.close(), () => runtime.close());
+    ends.push(
+      () => live.close(),
+      () => runtime.close(),
+    );
     return { live, scripts, runtime };
   };
   const house = build();
   const outcomes: string[] = [];
   const server = createServer((request, response) => {
     const script = request.url!.split("/")[1]!;
-    void house.live.fetch({ account: ACCOUNT, script }, request, response).then(({ outcome }) => outcomes.push(outcome));
+    void house.live
+      .fetch({ account: ACCOUNT, script }, request, response)
+      .then(({ outcome }) => outcomes.push(outcome));
   }).listen(0, "127.0.0.1");
-  server.on("upgrade", (request, socket, head) => house.live.upgrade({ account: ACCOUNT, script: request.url!.split("/")[1]! }, request, socket, head));
+  server.on("upgrade", (request, socket, head) =>
+    house.live.upgrade({ account: ACCOUNT, script: request.url!.split("/")[1]! }, request, socket, head),
+  );
   ends.push(async () => (server.closeAllConnections(), server.close()));
   await once(server, "listening");
   t.after(async () => {
@@ -57,24 +64,43 @@ async function start(t: TestContext, runtimeOptions: Partial<RuntimeOptions> = {
   const ask = (script: string, headers: Record<string, string> = {}) =>
     new Promise<{ status: number; body: string; headers: IncomingHttpHeaders }>((resolve, reject) => {
       httpRequest({ port: port(), host: "127.0.0.1", path: `/${script}/`, headers, agent }, (response) => {
-        text(response).then((body) => resolve({ status: response.statusCode!, body, headers: response.headers }), reject);
-      }).on("error", reject).end();
+        text(response).then(
+          (body) => resolve({ status: response.statusCode!, body, headers: response.headers }),
+          reject,
+        );
+      })
+        .on("error", reject)
+        .end();
     });
   return { ...house, build, ask, port, outcomes };
 }
 
-const saying = (word: string, before = "") => `export default { async fetch() { ${before} return new Response(${JSON.stringify(word)}) }, email(message) { message.setReject(${JSON.stringify(word)}) } };`;
+const saying = (word: string, before = "") =>
+  `export default { async fetch() { ${before} return new Response(${JSON.stringify(word)}) }, email(message) { message.setReject(${JSON.stringify(word)}) } };`;
 
 test("what was uploaded answers; its handlers and its start are told; what does not start changes nothing", async (t) => {
   const { scripts, live, ask } = await start(t);
   assert.equal((await ask("mail")).status, 404);
-  const { version } = await scripts.upload(ACCOUNT, "mail", uploadOf(`export default { fetch(_, env) { return new Response(env.KEY) }, email(m) { m.setReject("no") } }`, { bindings: [{ type: "secret_text", name: "KEY", text: "s3cret" }] }), author);
+  const { version } = await scripts.upload(
+    ACCOUNT,
+    "mail",
+    uploadOf(`export default { fetch(_, env) { return new Response(env.KEY) }, email(m) { m.setReject("no") } }`, {
+      bindings: [{ type: "secret_text", name: "KEY", text: "s3cret" }],
+    }),
+    author,
+  );
   assert.deepEqual(version.handlers.toSorted(), ["email", "fetch"]);
   assert.ok(version.startupMs > 0 && version.startupMs < 15_000);
   assert.equal((await ask("mail")).body, "s3cret");
   assert.equal((await live.email({ account: ACCOUNT, script: "mail" }, mailOf(), noActions)).rejected, "no");
-  await assert.rejects(scripts.upload(ACCOUNT, "mail", uploadOf(`throw new Error("at start"); export default {}`), author), (err: UserError) => err.code === 10021 && /at start/.test(err.message));
-  await assert.rejects(scripts.upload(ACCOUNT, "mail", uploadOf(`export default {}`, { compatibilityFlags: ["no_such_flag"] }), author), (err: UserError) => err.code === 10021 && /no_such_flag/.test(err.message));
+  await assert.rejects(
+    scripts.upload(ACCOUNT, "mail", uploadOf(`throw new Error("at start"); export default {}`), author),
+    (err: UserError) => err.code === 10021 && /at start/.test(err.message),
+  );
+  await assert.rejects(
+    scripts.upload(ACCOUNT, "mail", uploadOf(`export default {}`, { compatibilityFlags: ["no_such_flag"] }), author),
+    (err: UserError) => err.code === 10021 && /no_such_flag/.test(err.message),
+  );
   assert.equal((await ask("mail")).body, "s3cret");
   await scripts.changeSecrets(ACCOUNT, "mail", { KEY: "another" }, author);
   assert.equal((await ask("mail")).body, "another");
@@ -95,9 +121,14 @@ test("deploys, rollbacks and secrets in a row under traffic: no request fails", 
   const clients = Array.from({ length: 6 }, client);
   for (let i = 1; i <= 8; i++) {
     const upload = uploadOf(saying(String(i), "await scheduler.wait(5);"));
-    if (i % 4 === 0) await scripts.deploy(ACCOUNT, "mail", { versions: [{ versionId: version.id, percentage: 100 }] }, author);
+    if (i % 4 === 0)
+      await scripts.deploy(ACCOUNT, "mail", { versions: [{ versionId: version.id, percentage: 100 }] }, author);
     else await scripts.upload(ACCOUNT, "mail", upload, author);
-    assert.equal((await ask("mail")).body, i % 4 === 0 ? "0" : String(i), "whoever comes after the answer meets the new version");
+    assert.equal(
+      (await ask("mail")).body,
+      i % 4 === 0 ? "0" : String(i),
+      "whoever comes after the answer meets the new version",
+    );
     if (i % 3 === 0) await scripts.changeSecrets(ACCOUNT, "mail", { [`S${i}`]: "x" }, author);
   }
   traffic.on = false;
@@ -129,7 +160,8 @@ test("a request that is under way when its version goes is answered by that vers
 
 test("a WebSocket outlives a deploy for a while, and the next one meets the new version", async (t) => {
   const { scripts, port } = await start(t);
-  const echo = (word: string) => uploadOf(`export default { fetch() {
+  const echo = (word: string) =>
+    uploadOf(`export default { fetch() {
     const { 0: client, 1: server } = new WebSocketPair();
     server.accept();
     server.addEventListener("message", ({ data }) => server.send(${JSON.stringify(word)} + data));
@@ -164,43 +196,67 @@ test("a split deployment serves both versions, and a header chooses", async (t) 
   const { scripts, ask } = await start(t);
   const old = (await scripts.upload(ACCOUNT, "mail", uploadOf(saying("old")), author)).version;
   const next = await scripts.createVersion(ACCOUNT, "mail", uploadOf(saying("next")), author);
-  await scripts.deploy(ACCOUNT, "mail", { versions: [{ versionId: next.id, percentage: 30 }, { versionId: old.id, percentage: 70 }] }, author);
+  await scripts.deploy(
+    ACCOUNT,
+    "mail",
+    {
+      versions: [
+        { versionId: next.id, percentage: 30 },
+        { versionId: old.id, percentage: 70 },
+      ],
+    },
+    author,
+  );
   let met = 0;
   for (let i = 0; i < 300; i++) if ((await ask("mail")).body === "next") met++;
   // Four standard deviations around 90.
   assert.ok(met > 58 && met < 122, `${met} of 300 met a version of 30 %`);
-  const chosen = await Promise.all(Array.from({ length: 20 }, () => ask("mail", { "cloudflare-workers-version-overrides": `mail="${next.id}"` })));
+  const chosen = await Promise.all(
+    Array.from({ length: 20 }, () => ask("mail", { "cloudflare-workers-version-overrides": `mail="${next.id}"` })),
+  );
   assert.deepEqual([...new Set(chosen.map(({ body }) => body))], ["next"]);
 });
 
-test("two hundred workers on one node: idle ones cost no process", { skip: !existsSync("/proc/self/cmdline") }, async (t) => {
-  const { scripts, ask } = await start(t, { maxProcesses: 8, idleMs: 300 });
-  let most = 0;
-  const names = Array.from({ length: 200 }, (_, i) => `worker-${i}`);
-  const line = names.values();
-  await Promise.all(Array.from({ length: 4 }, async () => {
-    for (const name of line) {
-      await scripts.upload(ACCOUNT, name, uploadOf(saying(name)), author);
-      most = Math.max(most, workerProcesses());
-    }
-  }));
-  // One that ends is still seen for a moment.
-  assert.ok(most > 0 && most <= 8 + 4, `${most} processes at once`);
-  for (const name of [names[0]!, names[117]!, names[199]!]) assert.equal((await ask(name)).body, name);
-  assert.equal((await scripts.list(ACCOUNT)).total, 200);
-  while (workerProcesses() > 0) await sleep(50);
-  assert.equal((await ask(names[42]!)).body, names[42]);
-  assert.equal(workerProcesses(), 1);
-});
+test(
+  "two hundred workers on one node: idle ones cost no process",
+  { skip: !existsSync("/proc/self/cmdline") },
+  async (t) => {
+    const { scripts, ask } = await start(t, { maxProcesses: 8, idleMs: 300 });
+    let most = 0;
+    const names = Array.from({ length: 200 }, (_, i) => `worker-${i}`);
+    const line = names.values();
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (const name of line) {
+          await scripts.upload(ACCOUNT, name, uploadOf(saying(name)), author);
+          most = Math.max(most, workerProcesses());
+        }
+      }),
+    );
+    // One that ends is still seen for a moment.
+    assert.ok(most > 0 && most <= 8 + 4, `${most} processes at once`);
+    for (const name of [names[0]!, names[117]!, names[199]!]) assert.equal((await ask(name)).body, name);
+    assert.equal((await scripts.list(ACCOUNT)).total, 200);
+    while (workerProcesses() > 0) await sleep(50);
+    assert.equal((await ask(names[42]!)).body, names[42]);
+    assert.equal(workerProcesses(), 1);
+  },
+);
 
 /** Children of this process that run workerd. */
 function workerProcesses(): number {
-  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).filter((pid) => {
-    try {
-      const [, state, parent] = /^\d+ \(.*\) (\w) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))!;
-      return parent === String(process.pid) && state !== "Z" && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("\0serve\0");
-    } catch {
-      return false;
-    }
-  }).length;
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => {
+      try {
+        const [, state, parent] = /^\d+ \(.*\) (\w) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))!;
+        return (
+          parent === String(process.pid) &&
+          state !== "Z" &&
+          readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("\0serve\0")
+        );
+      } catch {
+        return false;
+      }
+    }).length;
 }

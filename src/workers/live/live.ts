@@ -28,10 +28,26 @@ export interface LiveOptions {
 const REST_CHECK_MS = 30_000;
 
 /** Runs what is deployed. Nothing is loaded before it is asked for; another process's deploys are heard of through `events`. */
-export function createLiveWorkers({ db, objects, secrets, events, runtime, clock = systemClock, log = silentLog, random = Math.random, limits }: LiveOptions): LiveWorkers & LiveVersions {
+export function createLiveWorkers({
+  db,
+  objects,
+  secrets,
+  events,
+  runtime,
+  clock = systemClock,
+  log = silentLog,
+  random = Math.random,
+  limits,
+}: LiveOptions): LiveWorkers & LiveVersions {
   const bounds = { ...DEFAULT_LIVE_LIMITS, ...limits };
   const routes = createRoutes({ db, clock, limit: bounds.routes });
-  const residents = createResidents({ runtime, load: (id) => loadWorker(id, { db, objects, secrets }), limits: bounds, clock, log });
+  const residents = createResidents({
+    runtime,
+    load: (id) => loadWorker(id, { db, objects, secrets }),
+    limits: bounds,
+    clock,
+    log,
+  });
   const timer = setInterval(() => residents.rest(), Math.min(REST_CHECK_MS, bounds.restMs)).unref();
   /** Of each script: the refresh that is under way, and whether another must follow. */
   const refreshing = new Map<string, { again: boolean; done: Promise<void> }>();
@@ -41,7 +57,11 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
     const route = routes.known(ref) ?? (await routes.load(ref));
     if (route === undefined) throw workerErrors.scriptMissing({ script: ref.script });
     const versionId = pickVersion(ref.script, route, headers, random);
-    const resident = residents.enter({ key: keyOf({ account: ref.account, scriptId: route.scriptId, id: versionId }), versionId, scriptId: route.scriptId });
+    const resident = residents.enter({
+      key: keyOf({ account: ref.account, scriptId: route.scriptId, id: versionId }),
+      versionId,
+      scriptId: route.scriptId,
+    });
     try {
       await resident.ready;
       return resident;
@@ -54,7 +74,8 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
   function failure(err: unknown, ref: ScriptRef): { outcome: Outcome; status: number } {
     const ours = err instanceof UserError && err.domain === "workers";
     const missing = ours && err.kind === "scriptMissing";
-    if (!missing) log.error({ err, script: ref.script, account: ref.account }, `worker could not be run: ${messageOf(err)}`);
+    if (!missing)
+      log.error({ err, script: ref.script, account: ref.account }, `worker could not be run: ${messageOf(err)}`);
     // What is wrong with the machine is not for whoever sent the request.
     const message = ours ? err.message : "The Worker could not be run.";
     return { outcome: { outcome: "exception", exception: { name: "Error", message } }, status: missing ? 404 : 503 };
@@ -90,7 +111,9 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
   }
 
   const unsubscribe = events.subscribe(DEPLOYMENTS_TOPIC, (id) => {
-    (id === "" ? refreshAll() : refresh(id)).catch((err: unknown) => log.warn({ err, scriptId: id }, "what is deployed could not be looked up; the next request looks again"));
+    (id === "" ? refreshAll() : refresh(id)).catch((err: unknown) =>
+      log.warn({ err, scriptId: id }, "what is deployed could not be looked up; the next request looks again"),
+    );
   });
 
   return {
@@ -121,7 +144,10 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
           socket.once("close", left);
           runtime.upgrade(resident.key, request, socket, head);
         },
-        (err: unknown) => socket.end(`HTTP/1.1 ${failure(err, ref).status === 404 ? "404 Not Found" : "503 Service Unavailable"}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`),
+        (err: unknown) =>
+          socket.end(
+            `HTTP/1.1 ${failure(err, ref).status === 404 ? "404 Not Found" : "503 Service Unavailable"}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
+          ),
       );
     },
     async scheduled(ref, event) {
@@ -138,7 +164,12 @@ export function createLiveWorkers({ db, objects, secrets, events, runtime, clock
       const trial = await residents.tryOut(worker, scriptId);
       try {
         const startupMs = Math.round(performance.now() - began);
-        return { startupMs, handlers: await runtime.handlers(worker.key!), keep: () => trial.settle(true), drop: () => trial.settle(false) };
+        return {
+          startupMs,
+          handlers: await runtime.handlers(worker.key!),
+          keep: () => trial.settle(true),
+          drop: () => trial.settle(false),
+        };
       } catch (err) {
         trial.settle(false);
         throw err;

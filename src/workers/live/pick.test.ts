@@ -2,12 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { overrideFor, pickVersion, type Route } from "./pick.ts";
 
-const route = (...percentages: number[]): Route => ({ scriptId: "s", versions: percentages.map((percentage, i) => ({ versionId: `v${percentages.length - i}`, percentage })) });
+const route = (...percentages: number[]): Route => ({
+  scriptId: "s",
+  versions: percentages.map((percentage, i) => ({ versionId: `v${percentages.length - i}`, percentage })),
+});
 const pick = (of: Route, headers = {}, at = 0) => pickVersion("mail", of, headers, () => at);
 
 test("percentages decide", () => {
   const three = route(10, 60, 30);
-  assert.deepEqual([0, 0.0999, 0.1, 0.6999, 0.7, 0.9999].map((at) => pick(three, {}, at)), ["v3", "v3", "v2", "v2", "v1", "v1"]);
+  assert.deepEqual(
+    [0, 0.0999, 0.1, 0.6999, 0.7, 0.9999].map((at) => pick(three, {}, at)),
+    ["v3", "v3", "v2", "v2", "v1", "v1"],
+  );
   assert.equal(pick(route(0, 100), {}, 0), "v1");
   assert.equal(pick(route(33.33, 66.66), {}, 0.99999), "v1");
   assert.equal(pick(route(99.99, 0), {}, 0.99999), "v2");
@@ -28,7 +34,8 @@ test("a header names a version of the deployment, even one at 0 %; any other wor
 
 test("a key meets the same version every time, and only ever moves to the newer one", () => {
   const keys = Array.from({ length: 1000 }, (_, i) => ({ "cloudflare-workers-version-key": `user-${i}` }));
-  const newer = (percentage: number) => keys.map((headers) => pick(route(percentage, 100 - percentage), headers) === "v2");
+  const newer = (percentage: number) =>
+    keys.map((headers) => pick(route(percentage, 100 - percentage), headers) === "v2");
   const [ten, again, fifty] = [newer(10), newer(10), newer(50)];
   assert.deepEqual(again, ten);
   const share = (list: boolean[]) => list.filter(Boolean).length;

@@ -12,7 +12,12 @@ export interface Route {
  * moves to the newer one as its percentage grows:
  * https://developers.cloudflare.com/workers/configuration/versions-and-deployments/gradual-deployments/
  */
-export function pickVersion(script: string, { versions }: Route, headers: IncomingHttpHeaders, random: () => number): string {
+export function pickVersion(
+  script: string,
+  { versions }: Route,
+  headers: IncomingHttpHeaders,
+  random: () => number,
+): string {
   const [first] = versions;
   if (versions.length === 1) return first!.versionId;
   const wanted = overrideFor(script, headers["cloudflare-workers-version-overrides"]);

@@ -19,7 +19,13 @@ function start(limits: Partial<LiveLimits> = {}, size = 10) {
     if (id === "broken") throw new Error("broken");
     return { worker: scriptOf("", { version: id, key: version(id).key }), size };
   };
-  const residents = createResidents({ runtime: fake.runtime, load, limits: { ...DEFAULT_LIVE_LIMITS, ...limits }, clock, log: silentLog });
+  const residents = createResidents({
+    runtime: fake.runtime,
+    load,
+    limits: { ...DEFAULT_LIVE_LIMITS, ...limits },
+    clock,
+    log: silentLog,
+  });
   const use = async (id: string) => {
     const resident = residents.enter(version(id));
     await resident.ready;
@@ -107,7 +113,9 @@ test("one on trial is not retired; dropped it is gone", async () => {
   const second = await residents.tryOut(scriptOf("", { version: "2", key: version("2").key }), SCRIPT);
   second.settle(false);
   assert.equal(keysOf(known), "1");
-  await assert.rejects(residents.tryOut(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), { kind: "scriptRefused" });
+  await assert.rejects(residents.tryOut(scriptOf("throws", { version: "3", key: version("3").key }), SCRIPT), {
+    kind: "scriptRefused",
+  });
   assert.deepEqual(residents.scripts(), [SCRIPT]);
 });
 

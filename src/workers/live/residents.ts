@@ -55,8 +55,22 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
   const entries = new Map<string, Entry>();
   let bytes = 0;
 
-  function add(version: { key: string; versionId: string; scriptId: string }, register: (entry: Entry) => Promise<void>, onTrial: boolean): Entry {
-    const entry: Entry = { ...version, users: 1, connections: 0, lastUsed: clock.now(), bytes: 0, onTrial, retired: false, gone: false, ready: Promise.resolve() };
+  function add(
+    version: { key: string; versionId: string; scriptId: string },
+    register: (entry: Entry) => Promise<void>,
+    onTrial: boolean,
+  ): Entry {
+    const entry: Entry = {
+      ...version,
+      users: 1,
+      connections: 0,
+      lastUsed: clock.now(),
+      bytes: 0,
+      onTrial,
+      retired: false,
+      gone: false,
+      ready: Promise.resolve(),
+    };
     entries.set(entry.key, entry);
     const ready = register(entry).catch((err: unknown) => {
       remove(entry);
@@ -93,7 +107,9 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
     entry.gone = true;
     bytes -= entry.bytes;
     if (entries.get(entry.key) === entry) entries.delete(entry.key);
-    runtime.remove(entry.key).catch((err: unknown) => log.warn({ err, version: entry.versionId }, "a version could not be put away"));
+    runtime
+      .remove(entry.key)
+      .catch((err: unknown) => log.warn({ err, version: entry.versionId }, "a version could not be put away"));
   }
 
   function leave(entry: Entry) {

@@ -49,7 +49,9 @@ export function createRoutes({ db, clock, limit }: { db: Db; clock: Clock; limit
   return {
     known(ref) {
       const known = routes.get(keyOf(ref));
-      return known !== undefined && (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS) ? known.route : undefined;
+      return known !== undefined && (db.dialect === "sqlite" || clock.now() - known.at < MAX_AGE_MS)
+        ? known.route
+        : undefined;
     },
     load(ref) {
       const key = `${generation}/${keyOf(ref)}`;

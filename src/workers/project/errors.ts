@@ -11,8 +11,17 @@ export const projectErrors = defineErrors("project", {
     message: "There is no configuration file in {folder} or a folder above it (looked for {names}).",
     fix: "Make a project with `reelpost init`, or name the file with --config.",
   },
-  configurationUnreadable: { code: "E_CONFIGURATION_UNREADABLE", http: 400, message: "{file} cannot be read: {reason}", fix: "Name an existing file with --config." },
+  configurationUnreadable: {
+    code: "E_CONFIGURATION_UNREADABLE",
+    http: 400,
+    message: "{file} cannot be read: {reason}",
+    fix: "Name an existing file with --config.",
+  },
 });
 
 /** The details of an error that carries problems: its report is relative to `cwd`. */
-export const problemDetails = (problems: readonly Problem[], cwd: string) => ({ problems, count: countProblems(problems), report: formatProblems(problems, { cwd }) });
+export const problemDetails = (problems: readonly Problem[], cwd: string) => ({
+  problems,
+  count: countProblems(problems),
+  report: formatProblems(problems, { cwd }),
+});

@@ -5,7 +5,15 @@ export type Site =
   /** Below `path` on a host that also serves other content. */
   | { kind: "shared"; path: string };
 
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"]);
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 /** Response headers that apply to the whole origin or leave state in the browser. */
 const ORIGIN_WIDE = new Set([
@@ -14,7 +22,8 @@ const ORIGIN_WIDE = new Set([
 ]); // prettier-ignore
 
 /** No `allow-same-origin`: a document on a shared host gets an opaque origin, without access to storage or pages of other workers. */
-const SANDBOX = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
+const SANDBOX =
+  "sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts allow-top-navigation-by-user-activation";
 
 /** Response headers for the client, as a flat list of names and values. Without a site, only hop-by-hop headers are removed. */
 export function answerHeaders(rawHeaders: readonly string[], site?: Site): string[] {
@@ -34,12 +43,23 @@ export function answerHeaders(rawHeaders: readonly string[], site?: Site): strin
 function boundedCookie(value: string, site: Site): string | undefined {
   const [pair = "", ...attributes] = value.split(";").map((part) => part.trim());
   const nameOf = (attribute: string) => attribute.split("=", 1)[0]!.trim().toLowerCase();
-  const valueOf = (attribute: string) => attribute.slice(attribute.indexOf("=") + 1).trim().toLowerCase();
+  const valueOf = (attribute: string) =>
+    attribute
+      .slice(attribute.indexOf("=") + 1)
+      .trim()
+      .toLowerCase();
   if (site.kind === "shared") {
     // Browsers accept such a cookie only for the whole host.
     if (/^__host-/i.test(pair)) return undefined;
-    return [pair, ...attributes.filter((attribute) => !["domain", "path"].includes(nameOf(attribute))), `Path=${site.path}`].join("; ");
+    return [
+      pair,
+      ...attributes.filter((attribute) => !["domain", "path"].includes(nameOf(attribute))),
+      `Path=${site.path}`,
+    ].join("; ");
   }
   const fits = (domain: string) => domain === site.parent || domain.endsWith(`.${site.parent}`);
-  return [pair, ...attributes.filter((attribute) => nameOf(attribute) !== "domain" || fits(valueOf(attribute).replace(/^\./, "")))].join("; ");
+  return [
+    pair,
+    ...attributes.filter((attribute) => nameOf(attribute) !== "domain" || fits(valueOf(attribute).replace(/^\./, ""))),
+  ].join("; ");
 }

@@ -28,8 +28,18 @@ const MAX_HEADER_BYTES = 256 * 1024;
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** Serves the bindings of one worker process, and takes its tail. The table of what may be called is fixed when the process starts. */
-export async function startBindingServer({ script, services, socket, gid, onTail, onActivity, log }: BindingServerOptions): Promise<SocketServer> {
-  const table = new Map<string, Handle>(script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]));
+export async function startBindingServer({
+  script,
+  services,
+  socket,
+  gid,
+  onTail,
+  onActivity,
+  log,
+}: BindingServerOptions): Promise<SocketServer> {
+  const table = new Map<string, Handle>(
+    script.bindings.filter(isRemote).map((binding) => [serviceName(binding), handlerOf(binding, script, services)]),
+  );
   table.set(TAIL_SERVICE, async (request, response) => {
     const items = (await readJson(request, TAIL_LIMIT)) as TraceItem[];
     response.writeHead(204).end();
@@ -49,7 +59,11 @@ export async function startBindingServer({ script, services, socket, gid, onTail
   });
 }
 
-function handlerOf(binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>, script: WorkerScript, services: BindingServices): Handle {
+function handlerOf(
+  binding: Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>,
+  script: WorkerScript,
+  services: BindingServices,
+): Handle {
   switch (binding.type) {
     case "kv_namespace":
       return (request, response) => services.kv.handle(request, response, { script, binding });
@@ -71,9 +85,16 @@ export interface SocketServer {
 }
 
 /** HTTP server on a Unix socket. The server's user and `gid`, the group of the worker process, may connect. */
-export async function listen(path: string, { gid, ...options }: { gid?: number | undefined; maxHeaderSize?: number; requireHostHeader?: boolean }, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<SocketServer> {
+export async function listen(
+  path: string,
+  { gid, ...options }: { gid?: number | undefined; maxHeaderSize?: number; requireHostHeader?: boolean },
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<SocketServer> {
   // workerd keeps its connections; the server must not close one at the moment it is used again.
-  const http = createServer({ ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true }, handler);
+  const http = createServer(
+    { ...options, keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, noDelay: true },
+    handler,
+  );
   const open = new Set<Socket>();
   http.on("connection", (socket: Socket) => {
     open.add(socket);

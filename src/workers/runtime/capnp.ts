@@ -30,15 +30,22 @@ export const SCHEME_HEADER = "x-reelpost-scheme";
 const ENTRY = "__reelpost_entry.js";
 
 /** Writes the workerd configuration of one worker process: https://github.com/cloudflare/workerd/blob/main/src/workerd/server/workerd.capnp */
-export function generateConfig(script: WorkerScript, inside: InsideModules, sockets: Sockets, heapMb: number): GeneratedConfig {
+export function generateConfig(
+  script: WorkerScript,
+  inside: InsideModules,
+  sockets: Sockets,
+  heapMb: number,
+): GeneratedConfig {
   const files = new Map<string, string | Uint8Array>();
   const embed = (content: string | Uint8Array) => {
     const name = `f${files.size}`;
     files.set(name, content);
     return `embed ${text(name)}`;
   };
-  const remote = (name: string, address: string, options: string) => `(name = ${text(name)}, external = (address = ${text(`unix:${address}`)}, http = (${options})))`;
-  const binding = (name: string) => remote(name, sockets.bindings, `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]`);
+  const remote = (name: string, address: string, options: string) =>
+    `(name = ${text(name)}, external = (address = ${text(`unix:${address}`)}, http = (${options})))`;
+  const binding = (name: string) =>
+    remote(name, sockets.bindings, `injectRequestHeaders = [(name = ${text(SERVICE_HEADER)}, value = ${text(name)})]`);
 
   const services = [
     `(name = "user", worker = (${userWorker(script, inside, embed)}))`,
@@ -47,7 +54,9 @@ export function generateConfig(script: WorkerScript, inside: InsideModules, sock
     binding(TAIL_SERVICE),
     ...script.bindings.filter(isRemote).map((each) => binding(serviceName(each))),
   ];
-  const extension = inside.internal.map(({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`);
+  const extension = inside.internal.map(
+    ({ name, source }) => `(name = ${text(name)}, esModule = ${embed(source)}, internal = true)`,
+  );
   const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   v8Flags = [${text(`--max-heap-size=${heapMb}`)}],
@@ -87,7 +96,9 @@ export const ReelpostMail = mailEntrypoint(user.default, { alwaysTail: ${mayWait
   return [
     `(name = ${text(ENTRY)}, esModule = ${embed(entry)})`,
     ownModules(inside.beside, embed),
-    ...script.modules.map((module) => `(name = ${text(module.name)}, ${MODULE_FIELD[module.kind]} = ${embed(module.content)})`),
+    ...script.modules.map(
+      (module) => `(name = ${text(module.name)}, ${MODULE_FIELD[module.kind]} = ${embed(module.content)})`,
+    ),
   ].join(", ");
 }
 
@@ -112,17 +123,20 @@ const SCRIPT = "./__reelpost_script.txt";
 const runner = () => `(name = ${text(RUN_SCRIPT)}, wrapped = (moduleName = ${text(SCRIPT_RUNNER)}))`;
 
 /** A script cannot import its bindings, so forbidding it that changes nothing; our module, which hands them over, must. */
-const flagsOf = ({ format, compatibilityFlags }: WorkerScript) => (format === "modules" ? compatibilityFlags : compatibilityFlags.filter((flag) => flag !== "disallow_importable_env"));
+const flagsOf = ({ format, compatibilityFlags }: WorkerScript) =>
+  format === "modules" ? compatibilityFlags : compatibilityFlags.filter((flag) => flag !== "disallow_importable_env");
 
 /** `import { waitUntil } from "cloudflare:workers"` cannot be listened to from inside, as the context's own waitUntil() is. */
 const mayWaitUnheard = (script: WorkerScript) =>
   script.modules.some(({ content }) => {
-    const source = typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+    const source =
+      typeof content === "string" ? content : Buffer.from(content.buffer, content.byteOffset, content.byteLength);
     return source.includes("cloudflare:workers") && source.includes("waitUntil");
   });
 
 /** They import each other as `./name`, which is `name` to workerd. */
-const ownModules = (modules: { name: string; source: string }[], embed: Embed) => modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
+const ownModules = (modules: { name: string; source: string }[], embed: Embed) =>
+  modules.map(({ name, source }) => `(name = ${text(name.slice(2))}, esModule = ${embed(source)})`).join(", ");
 
 const specifier = (name: string) => (name.startsWith("./") ? name : `./${name}`);
 
@@ -144,10 +158,15 @@ const MODULE_FIELD: Record<WorkerModule["kind"], string> = {
 type RemoteBinding = Extract<Binding, { type: "kv_namespace" | "r2_bucket" | "d1" | "stream" | "send_email" }>;
 
 export const isRemote = (binding: Binding): binding is RemoteBinding =>
-  binding.type === "kv_namespace" || binding.type === "r2_bucket" || binding.type === "d1" || binding.type === "stream" || binding.type === "send_email";
+  binding.type === "kv_namespace" ||
+  binding.type === "r2_bucket" ||
+  binding.type === "d1" ||
+  binding.type === "stream" ||
+  binding.type === "send_email";
 
 /** Names a binding in the process's configuration and in a header, so in ASCII: by the name the code uses, which is unique. */
-export const serviceName = (binding: RemoteBinding) => `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
+export const serviceName = (binding: RemoteBinding) =>
+  `${binding.type}:${encodeURIComponent(binding.name.toWellFormed())}`;
 
 function bindingConfig(binding: Binding): string {
   const name = `name = ${text(binding.name)}`;
@@ -172,4 +191,6 @@ function bindingConfig(binding: Binding): string {
 
 /** A Cap'n Proto text literal: JSON's escapes but for \u, which it lacks; text beyond ASCII stands as UTF-8. */
 export const text = (value: string): string =>
-  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) => (hex === undefined ? escape : `\\x${hex}`));
+  JSON.stringify(value.toWellFormed()).replace(/\\(?:u00([0-9a-f]{2})|.)/g, (escape, hex?: string) =>
+    hex === undefined ? escape : `\\x${hex}`,
+  );

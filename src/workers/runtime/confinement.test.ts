@@ -16,7 +16,10 @@ const workerdPids = (parent?: number) =>
   readdirSync("/proc").filter((name) => {
     try {
       if (!/^\d+$/.test(name) || !readlinkSync(`/proc/${name}/exe`).endsWith("/workerd")) return false;
-      return parent === undefined || readFileSync(`/proc/${name}/stat`, "latin1").split(") ").at(-1)!.split(" ")[1] === String(parent);
+      return (
+        parent === undefined ||
+        readFileSync(`/proc/${name}/stat`, "latin1").split(") ").at(-1)!.split(" ")[1] === String(parent)
+      );
     } catch {
       return false;
     }
@@ -43,7 +46,12 @@ describe("a worker process", onLinux, () => {
   it("runs as the user of its account, which no other account shares", asRoot, async () => {
     const runtime = startRuntime({ uidRange: RANGE });
     const uids: string[] = [];
-    for (const [name, account] of [["a", "1"], ["b", "1"], ["c", "2"], ["d", "3"]] as const) {
+    for (const [name, account] of [
+      ["a", "1"],
+      ["b", "1"],
+      ["c", "2"],
+      ["d", "3"],
+    ] as const) {
       const before = new Set(workerdPids(process.pid));
       await runtime.deploy(scriptOf("export default { email() {} }", { name, account: account.repeat(32) }));
       const [pid] = workerdPids(process.pid).filter((one) => !before.has(one));
@@ -63,12 +71,28 @@ describe("a worker process", onLinux, () => {
     // The folder is searchable, so only the socket permissions reject other users.
     await chmod(root, 0o755);
     const runtime = startRuntime({ uidRange: RANGE, runFolder: root });
-    await runtime.deploy(scriptOf("export default { email(message) { message.setReject(typeof message.from) } }", { account: "1".repeat(32) }));
+    await runtime.deploy(
+      scriptOf("export default { email(message) { message.setReject(typeof message.from) } }", {
+        account: "1".repeat(32),
+      }),
+    );
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "string");
     const [pid] = workerdPids(process.pid);
     const [home] = readdirSync(root);
     for (const place of [join(root, home!), join(root, home!, "0")]) await chmod(place, 0o755);
-    const connect = (uid: number) => spawnSync("setpriv", ["--reuid", String(uid), "--regid", String(uid), "--clear-groups", "perl", "-MIO::Socket::UNIX", "-e", "exit !IO::Socket::UNIX->new(Peer => $ARGV[0])", join(root, home!, "0", "bindings.sock")]).status;
+    const connect = (uid: number) =>
+      spawnSync("setpriv", [
+        "--reuid",
+        String(uid),
+        "--regid",
+        String(uid),
+        "--clear-groups",
+        "perl",
+        "-MIO::Socket::UNIX",
+        "-e",
+        "exit !IO::Socket::UNIX->new(Peer => $ARGV[0])",
+        join(root, home!, "0", "bindings.sock"),
+      ]).status;
     const own = statSync(`/proc/${pid}/cwd`).uid;
     assert.deepEqual([connect(own), connect(own === RANGE.last ? RANGE.first : own + 1), connect(65534)], [0, 1, 1]);
     await runtime.close();
@@ -89,7 +113,10 @@ describe("a worker process", onLinux, () => {
     const [said] = await Promise.race([once(server.stdout!, "data"), once(server, "exit")]);
     assert.equal(String(said).trim(), secret);
     // Checks the files of this server: a descriptor of a process is no file.
-    const holders = () => readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name)).includes(secret));
+    const holders = () =>
+      readdirSync(root, { recursive: true, withFileTypes: true }).filter(
+        (entry) => entry.isFile() && readFileSync(join(entry.parentPath, entry.name)).includes(secret),
+      );
     assert.deepEqual(holders(), []);
     server.kill("SIGKILL");
     await once(server, "close");
@@ -108,7 +135,9 @@ describe("a worker process", onLinux, () => {
   it("has a kernel memory limit", async () => {
     const runtime = startRuntime({ limits: { rssMb: 300 } });
     await runtime.deploy(scriptOf("export default { email() {} }"));
-    const [, bytes] = /^Max data size\s+(\d+)\s+\1\s/m.exec(readFileSync(`/proc/${workerdPids(process.pid)[0]}/limits`, "utf8"))! as unknown as [string, string];
+    const [, bytes] = /^Max data size\s+(\d+)\s+\1\s/m.exec(
+      readFileSync(`/proc/${workerdPids(process.pid)[0]}/limits`, "utf8"),
+    )! as unknown as [string, string];
     // V8 reserves 512 MiB for code without touching it.
     assert.ok(Number(bytes) >= (512 + 300) * 2 ** 20 && Number(bytes) <= (512 + 600) * 2 ** 20, bytes);
     await runtime.close();
@@ -120,7 +149,10 @@ describe("a worker process", onLinux, () => {
     await runtime.email("test", mailOf(), noActions);
     await runtime.close();
     assert.deepEqual(workerdPids(process.pid), []);
-    assert.deepEqual(readdirSync(tmpdir()).filter((name) => name.startsWith(`reelpost-run-${process.pid}-`)), []);
+    assert.deepEqual(
+      readdirSync(tmpdir()).filter((name) => name.startsWith(`reelpost-run-${process.pid}-`)),
+      [],
+    );
   });
 
   it("dies with a server that is killed, and the next server sweeps its folder", async () => {

@@ -28,13 +28,25 @@ export interface DispatchClient {
 const ALONG = 48 * 1024;
 
 /** JSON in ASCII, fit for a header. */
-const asciiJson = (value: unknown) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const asciiJson = (value: unknown) =>
+  JSON.stringify(value).replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** Speaks to the mail socket of one worker process. */
-export function createDispatchClient({ socketPath, concurrency }: { socketPath: string; concurrency: number }): DispatchClient {
+export function createDispatchClient({
+  socketPath,
+  concurrency,
+}: {
+  socketPath: string;
+  concurrency: number;
+}): DispatchClient {
   const client = createHttpClient({ socketPath, maxConnections: concurrency });
 
-  async function exchange<Read>(headers: Record<string, string>, body: Uint8Array, wallMs: number, read: (answer: RawAnswer) => Read): Promise<Read | undefined> {
+  async function exchange<Read>(
+    headers: Record<string, string>,
+    body: Uint8Array,
+    wallMs: number,
+    read: (answer: RawAnswer) => Read,
+  ): Promise<Read | undefined> {
     const asked = client.post(headers, body);
     const tooLate = new Error("too late");
     const timer = setTimeout(() => asked.abandon(tooLate), wallMs);
@@ -51,17 +63,34 @@ export function createDispatchClient({ socketPath, concurrency }: { socketPath: 
 
   return {
     async send(id, token, mail, wallMs) {
-      const meta = asciiJson({ token, from: mail.from, to: mail.to, rawSize: mail.rawSize, headers: mail.headers, canBeForwarded: mail.canBeForwarded });
+      const meta = asciiJson({
+        token,
+        from: mail.from,
+        to: mail.to,
+        rawSize: mail.rawSize,
+        headers: mail.headers,
+        canBeForwarded: mail.canBeForwarded,
+      });
       const along = mail.rawSize + meta.length <= ALONG;
       const body = along ? await bytesOf(mail.raw()) : Buffer.from(meta, "latin1");
       return exchange({ [DISPATCH_HEADER]: id, [META_HEADER]: along ? meta : META_IN_BODY }, body, wallMs, readOutcome);
     },
     scheduled(id, { cron, scheduledTime }, wallMs) {
       const meta = asciiJson({ cron, scheduledTime: scheduledTime.getTime() });
-      return exchange({ [DISPATCH_HEADER]: id, ...ask("scheduled"), [META_HEADER]: meta }, NO_BODY, wallMs, readOutcome);
+      return exchange(
+        { [DISPATCH_HEADER]: id, ...ask("scheduled"), [META_HEADER]: meta },
+        NO_BODY,
+        wallMs,
+        readOutcome,
+      );
     },
     async handlers(wallMs) {
-      const names = await exchange(ask("handlers"), NO_BODY, wallMs, (answer) => readJson<{ handlers: string[] }>(answer).handlers);
+      const names = await exchange(
+        ask("handlers"),
+        NO_BODY,
+        wallMs,
+        (answer) => readJson<{ handlers: string[] }>(answer).handlers,
+      );
       if (names === undefined) throw new Error(`no answer within ${wallMs} ms`);
       return names;
     },
@@ -69,12 +98,14 @@ export function createDispatchClient({ socketPath, concurrency }: { socketPath: 
   };
 }
 
-const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> => (raw instanceof Readable ? buffer(raw) : raw);
+const bytesOf = async (raw: Readable | Uint8Array): Promise<Uint8Array> =>
+  raw instanceof Readable ? buffer(raw) : raw;
 
 const NO_BODY = new Uint8Array();
 
 /** workerd's own 500 says nothing; the reason comes with the tail. */
-const readOutcome = (answer: RawAnswer): Answer => (answer.status === 200 ? readJson<Answer>(answer) : { outcome: "exception" });
+const readOutcome = (answer: RawAnswer): Answer =>
+  answer.status === 200 ? readJson<Answer>(answer) : { outcome: "exception" };
 
 function readJson<Read>({ body }: RawAnswer): Read {
   try {

@@ -9,10 +9,27 @@ const SECRET = /auth|cookie|jwt|key|secret|token/;
 export const REDACTED = "REDACTED";
 
 /** Of one hop, or of the server's own making. */
-const LEFT_OUT = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "cf-ray", "cf-connecting-ip", "x-real-ip", "x-reelpost-dispatch", "x-reelpost-meta"]);
+const LEFT_OUT = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "cf-ray",
+  "cf-connecting-ip",
+  "x-real-ip",
+  "x-reelpost-dispatch",
+  "x-reelpost-meta",
+]);
 
 /** What the record of a request says about it. The headers are put together when somebody looks: nearly always nobody does. */
-export function fetchEvent(request: IncomingMessage, clientOf: ClientOf, more: Pick<FetchEvent, "status"> = {}): FetchEvent {
+export function fetchEvent(
+  request: IncomingMessage,
+  clientOf: ClientOf,
+  more: Pick<FetchEvent, "status"> = {},
+): FetchEvent {
   const { ip } = clientOf(request);
   let headers: Record<string, string> | undefined;
   return {

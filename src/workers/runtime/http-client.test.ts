@@ -7,7 +7,11 @@ import { describe, it, type TestContext } from "node:test";
 import { createHttpClient, type HttpClientOptions } from "./http-client.ts";
 
 /** A server whose answers the test writes byte by byte. */
-async function serve(t: TestContext, onRequest: (socket: Socket, request: string, connection: number) => void, options: Partial<HttpClientOptions> = {}) {
+async function serve(
+  t: TestContext,
+  onRequest: (socket: Socket, request: string, connection: number) => void,
+  options: Partial<HttpClientOptions> = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-http-"));
   const socketPath = join(folder, "s");
   let connections = 0;
@@ -22,7 +26,11 @@ async function serve(t: TestContext, onRequest: (socket: Socket, request: string
     server.close();
     await rm(folder, { recursive: true });
   });
-  return { post: (text: string, headers = {}) => client.post(headers, Buffer.from(text)), connections: () => connections, server };
+  return {
+    post: (text: string, headers = {}) => client.post(headers, Buffer.from(text)),
+    connections: () => connections,
+    server,
+  };
 }
 
 const ok = (body: string) => `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -38,21 +46,34 @@ describe("the HTTP client for workerd", () => {
   });
 
   it("keeps connections, opens no more than it may, and serves the others in turn", async (t) => {
-    const { post, connections } = await serve(t, (socket, request) => void setImmediate(() => socket.write(ok(request.split("\r\n\r\n")[1]!))));
+    const { post, connections } = await serve(
+      t,
+      (socket, request) => void setImmediate(() => socket.write(ok(request.split("\r\n\r\n")[1]!))),
+    );
     const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => post(String(i)).answer));
-    assert.deepEqual(answers.map(({ body }) => body), Array.from({ length: 20 }, (_, i) => String(i)));
+    assert.deepEqual(
+      answers.map(({ body }) => body),
+      Array.from({ length: 20 }, (_, i) => String(i)),
+    );
     assert.equal(connections(), 2);
   });
 
   it("sends again what met a kept connection that was just closing", async (t) => {
-    const { post, connections } = await serve(t, (socket, request, connection) => (connection === 1 && request.endsWith("second") ? socket.destroy() : socket.write(ok("fine"))), { maxConnections: 1 });
+    const { post, connections } = await serve(
+      t,
+      (socket, request, connection) =>
+        connection === 1 && request.endsWith("second") ? socket.destroy() : socket.write(ok("fine")),
+      { maxConnections: 1 },
+    );
     await post("first").answer;
     assert.equal((await post("second").answer).body, "fine");
     assert.equal(connections(), 2);
   });
 
   it("does not send again what met a fresh connection, or had half an answer", async (t) => {
-    const { post } = await serve(t, (socket, request) => (request.endsWith("half") ? socket.end("HTTP/1.1 200") : socket.destroy()));
+    const { post } = await serve(t, (socket, request) =>
+      request.endsWith("half") ? socket.end("HTTP/1.1 200") : socket.destroy(),
+    );
     await assert.rejects(post("gone").answer, /closed before the answer|ECONNRESET/);
     await assert.rejects(post("half").answer, /closed before the answer/);
   });
@@ -60,7 +81,12 @@ describe("the HTTP client for workerd", () => {
   it("lets go of what is abandoned, and of the connection with it", async (t) => {
     let closed: () => void;
     const gone = new Promise<void>((resolve) => (closed = resolve));
-    const { post } = await serve(t, (socket, request) => void (request.endsWith("slow") ? socket.once("close", () => closed()) : socket.write(ok("next"))), { maxConnections: 1 });
+    const { post } = await serve(
+      t,
+      (socket, request) =>
+        void (request.endsWith("slow") ? socket.once("close", () => closed()) : socket.write(ok("next"))),
+      { maxConnections: 1 },
+    );
     const slow = post("slow");
     const next = post("next");
     setImmediate(() => setImmediate(() => slow.abandon(new Error("too long"))));
@@ -70,7 +96,14 @@ describe("the HTTP client for workerd", () => {
   });
 
   it("refuses answers that are too long or none of workerd's, and queues that are too long", async (t) => {
-    const { post } = await serve(t, (socket, request) => void socket.write(request.endsWith("long") ? "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" : "HELLO\r\n\r\n"), { maxAnswer: 1000 });
+    const { post } = await serve(
+      t,
+      (socket, request) =>
+        void socket.write(
+          request.endsWith("long") ? "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" : "HELLO\r\n\r\n",
+        ),
+      { maxAnswer: 1000 },
+    );
     await assert.rejects(post("long").answer, /too long/);
     await assert.rejects(post("odd").answer, /not one that workerd gives/);
     const busy = await serve(t, () => {}, { maxConnections: 1, maxWaiting: 1 });

@@ -49,7 +49,12 @@ interface Connection {
   destroy(): void;
 }
 
-export function createHttpClient({ socketPath, maxConnections, maxWaiting = 10_000, maxAnswer = 1024 * 1024 }: HttpClientOptions): HttpClient {
+export function createHttpClient({
+  socketPath,
+  maxConnections,
+  maxWaiting = 10_000,
+  maxAnswer = 1024 * 1024,
+}: HttpClientOptions): HttpClient {
   const open = new Set<Connection>();
   const idle: Connection[] = [];
   const waiting: Pending[] = [];
@@ -113,7 +118,9 @@ export function createHttpClient({ socketPath, maxConnections, maxWaiting = 10_0
           pending.retried = true;
           waiting.unshift(pending);
         } else {
-          settle(pending, () => pending.reject(failure ?? new Error("the connection was closed before the answer came")));
+          settle(pending, () =>
+            pending.reject(failure ?? new Error("the connection was closed before the answer came")),
+          );
         }
       }
       startNext();
@@ -124,8 +131,16 @@ export function createHttpClient({ socketPath, maxConnections, maxWaiting = 10_0
   return {
     post(headers, body) {
       const { promise: answer, resolve, reject } = Promise.withResolvers<Answer>();
-      const pending: Pending = { request: encode(headers, body), settled: false, retried: false, connection: undefined, resolve, reject };
-      if (waiting.length >= maxWaiting) settle(pending, () => reject(new Error(`${maxWaiting} messages are waiting for this worker`)));
+      const pending: Pending = {
+        request: encode(headers, body),
+        settled: false,
+        retried: false,
+        connection: undefined,
+        resolve,
+        reject,
+      };
+      if (waiting.length >= maxWaiting)
+        settle(pending, () => reject(new Error(`${maxWaiting} messages are waiting for this worker`)));
       else waiting.push(pending);
       startNext();
       return {
@@ -167,5 +182,7 @@ function readAnswer(received: Buffer, maxAnswer: number): Answer | undefined {
   if (status === undefined || length === undefined) throw new Error("the answer is not one that workerd gives");
   if (Number(length) > maxAnswer) throw new Error("the answer is too long");
   const bodyAt = end + 4;
-  return received.length < bodyAt + Number(length) ? undefined : { status: Number(status), body: received.toString("utf8", bodyAt, bodyAt + Number(length)) };
+  return received.length < bodyAt + Number(length)
+    ? undefined
+    : { status: Number(status), body: received.toString("utf8", bodyAt, bodyAt + Number(length)) };
 }

@@ -29,7 +29,8 @@ export interface IdentitiesOptions {
 }
 
 /** The kind of users that worker processes of this server get. */
-export const workerUsers = (range: IdRange | undefined): Identities["kind"] => createIdentities({ range, log: SILENT }).kind;
+export const workerUsers = (range: IdRange | undefined): Identities["kind"] =>
+  createIdentities({ range, log: SILENT }).kind;
 
 const SILENT: Pick<Log, "warn"> = { warn() {} };
 
@@ -42,10 +43,18 @@ interface Holder {
  * The id is derived from a hash of the account, so it is usually the same after a restart and in other processes. If another account uses that id,
  * the next free id is chosen: two accounts never share a user within one server.
  */
-export function createIdentities({ range, log, able = process.platform === "linux" && mayChangeUser() }: IdentitiesOptions): Identities {
+export function createIdentities({
+  range,
+  log,
+  able = process.platform === "linux" && mayChangeUser(),
+}: IdentitiesOptions): Identities {
   if (!able) return { kind: "server", take: () => ({ identity: undefined, release() {} }) };
   if (range === undefined || !isMapped(range)) {
-    if (range !== undefined) log.warn({ range }, "workers: the user ids in workers.uid_range are not mapped in this container; all workers run as nobody");
+    if (range !== undefined)
+      log.warn(
+        { range },
+        "workers: the user ids in workers.uid_range are not mapped in this container; all workers run as nobody",
+      );
     return { kind: "shared", take: () => ({ identity: NOBODY, release() {} }) };
   }
   const { first, last } = range;

@@ -54,9 +54,30 @@ export function loadInsideModules(): InsideModules {
 
 /** The files of `inside/` by name: as emitted in the published package; in a checkout, one call of esbuild takes their types off. */
 function readFolder(): Map<string, string> {
-  const names = ["shared", "message", "mail-entry", "listeners", "service-worker", "run-script", "cloudflare-email", "send-email", "stream", "tail"];
-  if (PUBLISHED) return new Map(names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]));
-  const { outputFiles } = buildSync({ entryPoints: names.map(fileOf), outdir: "/", bundle: false, format: "esm", target: "es2024", write: false });
+  const names = [
+    "shared",
+    "message",
+    "mail-entry",
+    "listeners",
+    "service-worker",
+    "run-script",
+    "cloudflare-email",
+    "send-email",
+    "stream",
+    "tail",
+  ];
+  if (PUBLISHED)
+    return new Map(
+      names.map((name) => [name, readFileSync(fileOf(name), "utf8").replace(/^\/\/# sourceMappingURL=.*$/m, "")]),
+    );
+  const { outputFiles } = buildSync({
+    entryPoints: names.map(fileOf),
+    outdir: "/",
+    bundle: false,
+    format: "esm",
+    target: "es2024",
+    write: false,
+  });
   return new Map(outputFiles.map((file) => [basename(file.path, ".js"), file.text]));
 }
 
@@ -66,5 +87,7 @@ const fileOf = (name: string) => fileURLToPath(new URL(`inside/${name}.${PUBLISH
 // The files import each other by path; inside workerd a user's module and an internal one go by different names.
 const importing = (source: string, shared = SHARED) => {
   const names: Record<string, string> = { shared, message: MESSAGE, listeners: LISTENERS };
-  return source.replace(/"\.\/(shared|message|listeners)\.(?:ts|js)"/g, (_path, file: string) => JSON.stringify(names[file]));
+  return source.replace(/"\.\/(shared|message|listeners)\.(?:ts|js)"/g, (_path, file: string) =>
+    JSON.stringify(names[file]),
+  );
 };

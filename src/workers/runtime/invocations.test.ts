@@ -5,17 +5,31 @@ import { createInvocations } from "./invocations.ts";
 import type { Invocation } from "./port.ts";
 import type { TraceItem } from "./tail-items.ts";
 
-const item = (headers: Record<string, string>, more: Partial<TraceItem> = {}): TraceItem => ({ event: { request: { url: "http://worker/", method: "POST", headers } }, eventTimestamp: 1000, logs: [], exceptions: [], outcome: "ok", ...more });
+const item = (headers: Record<string, string>, more: Partial<TraceItem> = {}): TraceItem => ({
+  event: { request: { url: "http://worker/", method: "POST", headers } },
+  eventTimestamp: 1000,
+  logs: [],
+  exceptions: [],
+  outcome: "ok",
+  ...more,
+});
 const said = { logs: [{ timestamp: 1001, level: "log", message: ["here"] }] };
 
 function open() {
   const told: Invocation[] = [];
-  const invocations = createInvocations({ script: { name: "shop", version: "1" } as never, mapStack: (stack) => stack, emit: (invocation) => void told.push(invocation) });
+  const invocations = createInvocations({
+    script: { name: "shop", version: "1" } as never,
+    mapStack: (stack) => stack,
+    emit: (invocation) => void told.push(invocation),
+  });
   return { invocations, told };
 }
 
 test("what an invocation logged is told with it, whichever comes first, the answer or the tail", () => {
-  for (const order of [["tail", "settle"], ["settle", "tail"]]) {
+  for (const order of [
+    ["tail", "settle"],
+    ["settle", "tail"],
+  ]) {
     const { invocations, told } = open();
     const { id, settle } = invocations.begin({ kind: "fetch", url: "/", method: "GET" });
     for (const step of order) {
@@ -23,13 +37,22 @@ test("what an invocation logged is told with it, whichever comes first, the answ
       if (step === "tail") invocations.tail([item({ [DISPATCH_HEADER]: id }, said)]);
       else settle({ outcome: "ok" }, { status: 200 });
     }
-    assert.deepEqual(told.map(({ event, logs, outcome }) => [event.kind, logs.map(({ message }) => message), outcome]), [["fetch", [["here"]], "ok"]]);
+    assert.deepEqual(
+      told.map(({ event, logs, outcome }) => [event.kind, logs.map(({ message }) => message), outcome]),
+      [["fetch", [["here"]], "ok"]],
+    );
     assert.equal(invocations.count, 0);
   }
 });
 
 test("what ran without a caller of ours is told by its entrypoint; what we asked a worker ourselves is told to nobody", () => {
   const { invocations, told } = open();
-  invocations.tail([item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "ReelpostMail", ...said }), item({}, { entrypoint: "Counter", ...said })]);
-  assert.deepEqual(told.map(({ event }) => event), [{ kind: "other", name: "Counter" }]);
+  invocations.tail([
+    item({ [EVENT_HEADER]: "handlers" }, { entrypoint: "ReelpostMail", ...said }),
+    item({}, { entrypoint: "Counter", ...said }),
+  ]);
+  assert.deepEqual(
+    told.map(({ event }) => event),
+    [{ kind: "other", name: "Counter" }],
+  );
 });

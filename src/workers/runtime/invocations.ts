@@ -45,10 +45,28 @@ interface Pending {
 type Identity = Pick<WorkerScript, "name" | "version" | "account">;
 
 /** Of which worker a record tells. */
-export const identityOf = ({ name, version, account }: Identity): Pick<Invocation, "script" | "version" | "account"> => ({ script: name, version, ...(account !== undefined && { account }) });
+export const identityOf = ({
+  name,
+  version,
+  account,
+}: Identity): Pick<Invocation, "script" | "version" | "account"> => ({
+  script: name,
+  version,
+  ...(account !== undefined && { account }),
+});
 
 /** Joins what the caller saw of an invocation with what workerd's tail says; the tail may come before the answer. */
-export function createInvocations({ script, mapStack, emit, clock = systemClock }: { script: Identity; mapStack: StackMapper; emit: (invocation: Invocation) => void; clock?: Clock }): Invocations {
+export function createInvocations({
+  script,
+  mapStack,
+  emit,
+  clock = systemClock,
+}: {
+  script: Identity;
+  mapStack: StackMapper;
+  emit: (invocation: Invocation) => void;
+  clock?: Clock;
+}): Invocations {
   const identity = identityOf(script);
   const pending = new Map<string, Pending>();
   let counter = 0;
@@ -62,7 +80,8 @@ export function createInvocations({ script, mapStack, emit, clock = systemClock 
     const { record } = entry;
     if (record.outcome === "ok" && entry.tailOutcome !== undefined) record.outcome = entry.tailOutcome;
     // Of a scheduled run, waitUntil() work is a part; workerd does not count it into the outcome of what is a request to it.
-    if (record.outcome === "ok" && record.event.kind === "scheduled" && record.exceptions.length > 0) record.outcome = "exception";
+    if (record.outcome === "ok" && record.event.kind === "scheduled" && record.exceptions.length > 0)
+      record.outcome = "exception";
     // workerd answers for a handler of its own that failed; only the tail knows why.
     if (record.outcome === "exception") record.exception ??= record.exceptions.shift();
     emit(record);
@@ -76,9 +95,25 @@ export function createInvocations({ script, mapStack, emit, clock = systemClock 
     begin(event, { lingering = false } = {}) {
       const id = (counter++).toString(36);
       const startedAt = clock.now();
-      const record: Invocation = { ...identity, event, outcome: "ok", startedAt: new Date(startedAt), wallMs: 0, logs: [], exceptions: [] };
+      const record: Invocation = {
+        ...identity,
+        event,
+        outcome: "ok",
+        startedAt: new Date(startedAt),
+        wallMs: 0,
+        logs: [],
+        exceptions: [],
+      };
       const { promise: ended, resolve: finish } = Promise.withResolvers<Invocation>();
-      const entry: Pending = { record, settled: false, tailed: false, lingering, tailOutcome: undefined, timer: undefined, finish };
+      const entry: Pending = {
+        record,
+        settled: false,
+        tailed: false,
+        lingering,
+        tailOutcome: undefined,
+        timer: undefined,
+        finish,
+      };
       pending.set(id, entry);
       if (!lingering) holding++;
       return {
@@ -90,10 +125,14 @@ export function createInvocations({ script, mapStack, emit, clock = systemClock 
           if (record.event.kind === "fetch" && status !== undefined) record.event.status = status;
           entry.settled = true;
           entry.tailed ||= silent;
-          if (!entry.tailed) entry.timer = setTimeout(() => {
-            entry.tailed = true;
-            finishIfOver(id, entry);
-          }, outcome.outcome === "exceededWallTime" ? CUT_OFF_PATIENCE_MS : TAIL_PATIENCE_MS).unref();
+          if (!entry.tailed)
+            entry.timer = setTimeout(
+              () => {
+                entry.tailed = true;
+                finishIfOver(id, entry);
+              },
+              outcome.outcome === "exceededWallTime" ? CUT_OFF_PATIENCE_MS : TAIL_PATIENCE_MS,
+            ).unref();
           finishIfOver(id, entry);
         },
       };

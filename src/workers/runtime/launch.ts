@@ -55,7 +55,10 @@ const OWN_NOTICE = /^.*Unable to find and open the program executable.*\n?/gm;
  */
 export function createLauncher({ log }: { log: Log }): Launcher {
   const confined = process.platform === "linux" && existsSync(SETPRIV);
-  if (!confined) log[process.getuid?.() === 0 ? "warn" : "debug"]("setpriv (util-linux) is not there: worker processes run as this user and a killed server may leave them behind");
+  if (!confined)
+    log[process.getuid?.() === 0 ? "warn" : "debug"](
+      "setpriv (util-linux) is not there: worker processes run as this user and a killed server may leave them behind",
+    );
   let program: number | undefined;
   try {
     if (confined) program = openSync(workerd.default, "r");
@@ -68,8 +71,18 @@ export function createLauncher({ log }: { log: Log }): Launcher {
     launch({ path, config }, sockets, { identity, memoryMb } = {}) {
       const serve = ["serve", "--control-fd=3", config === undefined ? CONFIG_NAME : `/proc/self/cwd/${CONFIG_NAME}`];
       // The last two become descriptors 4 and 5 (CONFIG_FD).
-      const options = { cwd: path, env: { TZ: "UTC" }, stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore", config ?? "ignore"] as const, detached: true };
-      const child = confined ? spawn(...bounded(memoryMb, [SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]), { ...options, stdio: [...options.stdio] }) : spawn(workerd.default, serve, { ...options, stdio: [...options.stdio] });
+      const options = {
+        cwd: path,
+        env: { TZ: "UTC" },
+        stdio: ["ignore", "ignore", "pipe", "pipe", program ?? "ignore", config ?? "ignore"] as const,
+        detached: true,
+      };
+      const child = confined
+        ? spawn(...bounded(memoryMb, [SETPRIV, ...privileges(identity), "/proc/self/fd/4", ...serve]), {
+            ...options,
+            stdio: [...options.stdio],
+          })
+        : spawn(workerd.default, serve, { ...options, stdio: [...options.stdio] });
       return watch(child, sockets, log);
     },
     close() {
@@ -81,13 +94,17 @@ export function createLauncher({ log }: { log: Log }): Launcher {
 
 /** The ambient set would survive the change of user. Clearing the bounding set needs CAP_SETPCAP, and it grants nothing without the other sets. */
 function privileges(identity: Identity | undefined): string[] {
-  const drop = identity === undefined ? [] : ["--reuid", String(identity.uid), "--regid", String(identity.gid), "--clear-groups"];
+  const drop =
+    identity === undefined ? [] : ["--reuid", String(identity.uid), "--regid", String(identity.gid), "--clear-groups"];
   return ["--pdeathsig", "SIGKILL", "--no-new-privs", "--inh-caps=-all", "--ambient-caps=-all", ...drop];
 }
 
 /** A fast allocation can exceed the limit between two watchdog samples, so the kernel limits it too. */
 function bounded(memoryMb: number | undefined, command: string[]): [string, string[]] {
-  const [program, ...args] = memoryMb === undefined || !existsSync(PRLIMIT) ? command : [PRLIMIT, `--data=${(memoryMb + MAPPED_MB) * 1024 * 1024}`, ...command];
+  const [program, ...args] =
+    memoryMb === undefined || !existsSync(PRLIMIT)
+      ? command
+      : [PRLIMIT, `--data=${(memoryMb + MAPPED_MB) * 1024 * 1024}`, ...command];
   return [program!, args];
 }
 
@@ -114,7 +131,9 @@ function watch(child: ChildProcess, sockets: number, log: Log): WorkerdProcess {
   const ready = Promise.race([
     listening,
     exited.then((exit) => {
-      throw new Error(exit.stderr.replace(OWN_NOTICE, "").trim() || `workerd ended with ${exit.signal ?? `status ${exit.code}`}`);
+      throw new Error(
+        exit.stderr.replace(OWN_NOTICE, "").trim() || `workerd ended with ${exit.signal ?? `status ${exit.code}`}`,
+      );
     }),
   ]);
   ready.catch(() => {});

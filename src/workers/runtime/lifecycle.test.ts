@@ -50,14 +50,22 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     const names = [..."abcdef"];
     for (const name of names) await runtime.deploy(scriptOf(saying(name), { name }), { start: false });
     const seen: number[] = [];
-    const answers = await Promise.all(names.map((name) => runtime.email(name, mailOf(), noActions).finally(() => seen.push(processes()))));
-    assert.deepEqual(answers.map(({ rejected }) => rejected), names);
+    const answers = await Promise.all(
+      names.map((name) => runtime.email(name, mailOf(), noActions).finally(() => seen.push(processes()))),
+    );
+    assert.deepEqual(
+      answers.map(({ rejected }) => rejected),
+      names,
+    );
     assert.ok(Math.max(...seen) <= 2, String(seen));
   });
 
   it("a loop at the top of a module ends with its CPU time", async (t) => {
     const runtime = start(t, { limits: { cpuMs: 300 } });
-    await assert.rejects(runtime.deploy(scriptOf("for (;;); export default {}")), /could not be started: Worker exceeded CPU time limit of 300 ms/);
+    await assert.rejects(
+      runtime.deploy(scriptOf("for (;;); export default {}")),
+      /could not be started: Worker exceeded CPU time limit of 300 ms/,
+    );
   });
 
   it("neither the end nor a new version waits for the restart of a crash loop", async (t) => {
@@ -66,7 +74,13 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     // At first every wait is short; later a wait ends only when it is aborted.
     const clock: Clock = {
       now: () => systemClock.now(),
-      sleep: (ms, signal) => (state.forEver ? (slept.resolve(), new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true }))) : systemClock.sleep(Math.min(ms, 1), signal)),
+      sleep: (ms, signal) =>
+        state.forEver
+          ? (slept.resolve(),
+            new Promise((_, reject) =>
+              signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
+            ))
+          : systemClock.sleep(Math.min(ms, 1), signal),
     };
     const runtime = start(t, { limits: { cpuMs: 100 }, clock });
     await runtime.deploy(scriptOf("export default { email() { for (;;); } }"));
@@ -93,7 +107,11 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
       const second = await runtime.email("test", mailOf(), noActions);
       await runtime.close();
       console.log(first.exception?.message, second.outcome);`;
-    const server = spawn("sh", ["-c", `ulimit -n 120; exec "$0" --input-type=module -e "$1"`, process.execPath, script], { stdio: ["ignore", "pipe", "inherit"] });
+    const server = spawn(
+      "sh",
+      ["-c", `ulimit -n 120; exec "$0" --input-type=module -e "$1"`, process.execPath, script],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
     t.after(() => server.kill("SIGKILL"));
     assert.match(await text(server.stdout), /EMFILE ok$/m);
   });

@@ -23,9 +23,24 @@ describe("the limits of a worker", () => {
   const cases: [what: string, body: string, outcome: string, message: RegExp][] = [
     ["an infinite loop", "for (;;);", "exceededCpu", /^Worker exceeded CPU time limit of 300 ms\.$/],
     ["a loop that keeps awaiting", "for (;;) await null;", "exceededCpu", /CPU time limit/],
-    ["a heap that grows without end", "const all = []; for (;;) all.push(new Array(1000).fill(Math.random()));", "exceededMemory", /^Worker exceeded memory limit/],
-    ["array buffers beyond the heap", "const all = []; for (;;) { all.push(new Uint8Array(8_000_000).fill(1)); await scheduler.wait(1); }", "exceededMemory", /^Worker exceeded memory limit of 300 MiB\.$/],
-    ["a wait that outlasts the wall time", "await scheduler.wait(60_000)", "exceededWallTime", /^Worker exceeded wall time limit of 300 ms\.$/],
+    [
+      "a heap that grows without end",
+      "const all = []; for (;;) all.push(new Array(1000).fill(Math.random()));",
+      "exceededMemory",
+      /^Worker exceeded memory limit/,
+    ],
+    [
+      "array buffers beyond the heap",
+      "const all = []; for (;;) { all.push(new Uint8Array(8_000_000).fill(1)); await scheduler.wait(1); }",
+      "exceededMemory",
+      /^Worker exceeded memory limit of 300 MiB\.$/,
+    ],
+    [
+      "a wait that outlasts the wall time",
+      "await scheduler.wait(60_000)",
+      "exceededWallTime",
+      /^Worker exceeded wall time limit of 300 ms\.$/,
+    ],
     ["a promise that can never resolve", "await new Promise(() => {})", "exception", /never/i],
   ];
   for (const [what, body, outcome, message] of cases) {
@@ -44,7 +59,9 @@ describe("the limits of a worker", () => {
   }
 
   it("charge each invocation with its own share: many short ones never add up", async () => {
-    await runtime.deploy(scriptOf(handler("const end = Date.now(); let x = 0; for (let i = 0; i < 3e6; i++) x += Math.sqrt(i);")));
+    await runtime.deploy(
+      scriptOf(handler("const end = Date.now(); let x = 0; for (let i = 0; i < 3e6; i++) x += Math.sqrt(i);")),
+    );
     const outcomes = new Set<string>();
     const send = async () => {
       for (let i = 0; i < 60; i++) outcomes.add((await runtime.email("test", mailOf(), noActions)).outcome);
@@ -54,27 +71,42 @@ describe("the limits of a worker", () => {
   });
 
   it("a script can lower the server's limits but not raise them", async () => {
-    for (const [asked, got] of [[100, 100], [9_000_000, 300]] as const) {
+    for (const [asked, got] of [
+      [100, 100],
+      [9_000_000, 300],
+    ] as const) {
       await runtime.deploy(scriptOf(handler("for (;;);"), { limits: { cpuMs: asked } }));
-      assert.match((await runtime.email("test", mailOf(), noActions)).exception!.message, new RegExp(`limit of ${got} ms`));
+      assert.match(
+        (await runtime.email("test", mailOf(), noActions)).exception!.message,
+        new RegExp(`limit of ${got} ms`),
+      );
     }
   });
 
   it("stop a worker that uses CPU time and keeps sending on a WebSocket", async (t) => {
-    await runtime.deploy(scriptOf(`export default { fetch() {
+    await runtime.deploy(
+      scriptOf(
+        `export default { fetch() {
       const [client, server] = Object.values(new WebSocketPair());
       server.accept();
       const work = () => { for (let i = 0; i < 2e6; i++); server.send("x"); setTimeout(work, 1); };
       work();
       return new Response(null, { status: 101, webSocket: client });
-    } }`, { name: "talker" }));
+    } }`,
+        { name: "talker" },
+      ),
+    );
     const ended: string[] = [];
-    const server = createServer().on("upgrade", (request, socket, head) => runtime.upgrade("talker", request, socket, head));
+    const server = createServer().on("upgrade", (request, socket, head) =>
+      runtime.upgrade("talker", request, socket, head),
+    );
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     t.after(() => void server.close());
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
     socket.on("data", (chunk) => ended.length === 0 && ended.push(chunk.toString("latin1").slice(0, 12)));
-    socket.write("GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+    socket.write(
+      "GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    );
     await once(socket, "close");
     assert.deepEqual(ended, ["HTTP/1.1 101"]);
   });
@@ -83,7 +115,13 @@ describe("the limits of a worker", () => {
     const quick = startRuntime({ limits: { rssMb: 200 } });
     t.after(() => quick.close());
     // One burst of allocations, which would finish between two samples.
-    await quick.deploy(scriptOf(handler(`if (message.to === "bad@x") { const all = []; for (let i = 0; i < 100; i++) all.push(new Uint8Array(20_000_000).fill(1)); }`)));
+    await quick.deploy(
+      scriptOf(
+        handler(
+          `if (message.to === "bad@x") { const all = []; for (let i = 0; i < 100; i++) all.push(new Uint8Array(20_000_000).fill(1)); }`,
+        ),
+      ),
+    );
     const { outcome, exception } = await quick.email("test", mailOf(undefined, { to: "bad@x" }), noActions);
     assert.deepEqual([outcome, exception!.message], ["exceededMemory", "Worker exceeded memory limit of 200 MiB."]);
     assert.equal((await quick.email("test", mailOf(), noActions)).outcome, "ok");

@@ -35,7 +35,11 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
       case "/forward": {
         // A worker can lay hands on its own token and ask past our code inside it: only the shape is made sure of here.
         const asked = (await readJson(request, BUILT_LIMIT)) as { recipient?: unknown; headers?: unknown } | null;
-        const headers = Array.isArray(asked?.headers) ? asked.headers.map((field: unknown): [string, string] => (Array.isArray(field) ? [String(field[0]), String(field[1])] : ["", ""])) : [];
+        const headers = Array.isArray(asked?.headers)
+          ? asked.headers.map((field: unknown): [string, string] =>
+              Array.isArray(field) ? [String(field[0]), String(field[1])] : ["", ""],
+            )
+          : [];
         return actions.forward(String(asked?.recipient), headers);
       }
       case "/reply":
@@ -66,7 +70,9 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
       const message = live.get(String(request.headers["x-reelpost-message"]));
       if (message === undefined) {
         await drain(request, BUILT_LIMIT);
-        return sendJson(response, 410, { error: "This message can no longer be forwarded or answered: its event has ended" });
+        return sendJson(response, 410, {
+          error: "This message can no longer be forwarded or answered: its event has ended",
+        });
       }
       try {
         if (request.url === "/raw") return await sendRaw(message.mail, response);

@@ -17,19 +17,30 @@ describe("a message in a worker", () => {
 
   /** Runs the body of an email handler on one message. */
   async function run(body: string, mail: InboundMail = mailOf(), actions: MailActions = noActions) {
-    await runtime.deploy(scriptOf(`import { EmailMessage } from "cloudflare:email";\nexport default { async email(message, env, ctx) { ${body} } }`));
+    await runtime.deploy(
+      scriptOf(
+        `import { EmailMessage } from "cloudflare:email";\nexport default { async email(message, env, ctx) { ${body} } }`,
+      ),
+    );
     return runtime.email("test", mail, actions);
   }
-  const saying = (expression: string, mail?: InboundMail) => run(`message.setReject(JSON.stringify(${expression}))`, mail).then(({ rejected }) => JSON.parse(rejected!));
+  const saying = (expression: string, mail?: InboundMail) =>
+    run(`message.setReject(JSON.stringify(${expression}))`, mail).then(({ rejected }) => JSON.parse(rejected!));
 
   it("has its envelope, size, headers and bytes", async () => {
-    const seen = await saying("[message.from, message.to, message.rawSize, message.canBeForwarded, message.headers.get('subject'), await new Response(message.raw).text()]", mailOf("Subject: hi\r\n\r\nbody\r\n"));
+    const seen = await saying(
+      "[message.from, message.to, message.rawSize, message.canBeForwarded, message.headers.get('subject'), await new Response(message.raw).text()]",
+      mailOf("Subject: hi\r\n\r\nbody\r\n"),
+    );
     assert.deepEqual(seen, ["a@example.com", "b@example.net", 21, true, "hi", "Subject: hi\r\n\r\nbody\r\n"]);
   });
 
   it("keeps every value of a repeated field, and text beyond ASCII", async () => {
     const headers: [string, string][] = [["To", "one@example.net"], ["To", "two@example.net"], ["X-Name", "Grüße"]]; // prettier-ignore
-    assert.deepEqual(await saying("[message.headers.get('to'), message.headers.get('x-name')]", mailOf(undefined, { headers })), ["one@example.net, two@example.net", "Grüße"]);
+    assert.deepEqual(
+      await saying("[message.headers.get('to'), message.headers.get('x-name')]", mailOf(undefined, { headers })),
+      ["one@example.net, two@example.net", "Grüße"],
+    );
   });
 
   it("leaves out fields that a Headers object cannot hold", async () => {
@@ -37,21 +48,41 @@ describe("a message in a worker", () => {
   });
 
   it("brings ten thousand header fields", async () => {
-    const headers = Array.from({ length: 10_000 }, (_, i): [string, string] => [`x-field-${i}`, "some value of a usual length"]);
-    assert.deepEqual(await saying("[[...message.headers].length, await new Response(message.raw).text()]", mailOf("Subject: many\r\n\r\n", { headers })), [10_000, "Subject: many\r\n\r\n"]);
+    const headers = Array.from({ length: 10_000 }, (_, i): [string, string] => [
+      `x-field-${i}`,
+      "some value of a usual length",
+    ]);
+    assert.deepEqual(
+      await saying(
+        "[[...message.headers].length, await new Response(message.raw).text()]",
+        mailOf("Subject: many\r\n\r\n", { headers }),
+      ),
+      [10_000, "Subject: many\r\n\r\n"],
+    );
   });
 
   it("streams 25 MiB in", async () => {
     const size = 25 * 1024 * 1024;
     const raw = () => Readable.from(Array.from({ length: 400 }, () => Buffer.alloc(65_536, 46)));
-    assert.equal(await saying("await (async () => { let n = 0; for await (const chunk of message.raw) n += chunk.length; return n; })()", mailOf("", { rawSize: size, raw })), size);
+    assert.equal(
+      await saying(
+        "await (async () => { let n = 0; for await (const chunk of message.raw) n += chunk.length; return n; })()",
+        mailOf("", { rawSize: size, raw }),
+      ),
+      size,
+    );
   });
 
   for (const size of [1000, 48 * 1024, 48 * 1024 + 1, 5_000_000]) {
     it(`of ${size} octets may be left unread, or read half`, async () => {
       const mail = mailOf("", { rawSize: size, raw: () => Readable.from([Buffer.alloc(size)]) });
       assert.deepEqual(await run("", mail).then(({ outcome, exception }) => [outcome, exception]), ["ok", undefined]);
-      assert.deepEqual(await run("const reader = message.raw.getReader(); await reader.read(); await reader.cancel()", mail).then(({ outcome, exception }) => [outcome, exception]), ["ok", undefined]);
+      assert.deepEqual(
+        await run("const reader = message.raw.getReader(); await reader.read(); await reader.cancel()", mail).then(
+          ({ outcome, exception }) => [outcome, exception],
+        ),
+        ["ok", undefined],
+      );
     });
   }
 
@@ -72,7 +103,10 @@ describe("a message in a worker", () => {
       mailOf(),
       actions,
     );
-    assert.deepEqual(JSON.parse(outcome.rejected!), [{ messageId: "<1@reelpost>" }, [true, "This Worker does not exist on your account.", 10007]]);
+    assert.deepEqual(JSON.parse(outcome.rejected!), [
+      { messageId: "<1@reelpost>" },
+      [true, "This Worker does not exist on your account.", 10007],
+    ]);
     assert.deepEqual(asked, [["x@example.org", [["x-tag", "1"]]], ["nobody@example.org", []]]); // prettier-ignore
   });
 
@@ -104,31 +138,53 @@ describe("a message in a worker", () => {
       from: "b@example.net",
       subject: "re",
       text: "t",
-      attachments: [{ filename: "a", type: "x/y", content: { base64: Buffer.alloc(70_000, 7).toString("base64") } }, { content: { base64: "Bwc=" } }, { content: "YQ==" }],
+      attachments: [
+        { filename: "a", type: "x/y", content: { base64: Buffer.alloc(70_000, 7).toString("base64") } },
+        { content: { base64: "Bwc=" } },
+        { content: "YQ==" },
+      ],
     });
   });
 
   it("whose long reply is refused at once still learns why", async () => {
     const actions: MailActions = { ...noActions, reply: () => Promise.reject(workerErrors.scriptMissing()) };
-    const outcome = await run(`await message.reply(new EmailMessage("b@example.net", "a@example.com", "x".repeat(8_000_000))).catch((error) => message.setReject(error.message))`, mailOf(), actions);
+    const outcome = await run(
+      `await message.reply(new EmailMessage("b@example.net", "a@example.com", "x".repeat(8_000_000))).catch((error) => message.setReject(error.message))`,
+      mailOf(),
+      actions,
+    );
     assert.equal(outcome.rejected, "This Worker does not exist on your account.");
   });
 
   it("can be acted for until its waitUntil() work has ended, and no longer", async () => {
     const actions: MailActions = { ...noActions, forward: async () => ({ messageId: "<1@reelpost>" }) };
-    const outcome = await run(`globalThis.kept = message; ctx.waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then((sent) => console.log("late", sent)))`, mailOf(), actions);
+    const outcome = await run(
+      `globalThis.kept = message; ctx.waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then((sent) => console.log("late", sent)))`,
+      mailOf(),
+      actions,
+    );
     await outcome.ended;
-    assert.deepEqual(invocations.at(-1)!.logs.map((log) => log.message), [["late", { messageId: "<1@reelpost>" }]]);
+    assert.deepEqual(
+      invocations.at(-1)!.logs.map((log) => log.message),
+      [["late", { messageId: "<1@reelpost>" }]],
+    );
     // The runtime forbids I/O of another event on principle, so the token is tried by hand.
-    const stolen = await run(`message.setReject(await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": "guess" }, body: "{}" }).then(async (r) => r.status + await r.text()))`);
+    const stolen = await run(
+      `message.setReject(await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": "guess" }, body: "{}" }).then(async (r) => r.status + await r.text()))`,
+    );
     assert.match(stolen.rejected!, /^410.*its event has ended/);
   });
 
   it("is acted for in well-formed calls only, whatever a worker sends with its own token", async () => {
     const asked: unknown[] = [];
-    const actions: MailActions = { ...noActions, forward: async (...args) => (asked.push(args), { messageId: "<1@reelpost>" }) };
-    await runtime.deploy(scriptOf(`let token; const parse = JSON.parse; JSON.parse = (text) => { const value = parse(text); token = value.token; return value };
-      export default { async email() { for (const body of ["null", '{"recipient":"x@y","headers":5}', '{"recipient":"x@y","headers":[[1,2],null]}']) await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": token }, body }) } }`));
+    const actions: MailActions = {
+      ...noActions,
+      forward: async (...args) => (asked.push(args), { messageId: "<1@reelpost>" }),
+    };
+    await runtime.deploy(
+      scriptOf(`let token; const parse = JSON.parse; JSON.parse = (text) => { const value = parse(text); token = value.token; return value };
+      export default { async email() { for (const body of ["null", '{"recipient":"x@y","headers":5}', '{"recipient":"x@y","headers":[[1,2],null]}']) await fetch("http://actions.reelpost.internal/forward", { method: "POST", headers: { "x-reelpost-message": token }, body }) } }`),
+    );
     await runtime.email("test", mailOf(), actions);
     assert.deepEqual(asked, [["undefined", []], ["x@y", []], ["x@y", [["1", "2"], ["", ""]]]]); // prettier-ignore
   });
@@ -138,14 +194,21 @@ describe("a message in a worker", () => {
     const source = `import { waitUntil } from "cloudflare:workers"; export default { email(message) { waitUntil(scheduler.wait(50).then(() => message.forward("late@example.org")).then(() => console.log("sent"))) } }`;
     for (const content of [source, Buffer.from(source)]) {
       await runtime.deploy(scriptOf("", { modules: [{ name: "index.js", kind: "esm", content }] }));
-      await (await runtime.email("test", mailOf(), actions)).ended;
-      assert.deepEqual(invocations.at(-1)!.logs.map((log) => log.message), [["sent"]]);
+      await (
+        await runtime.email("test", mailOf(), actions)
+      ).ended;
+      assert.deepEqual(
+        invocations.at(-1)!.logs.map((log) => log.message),
+        [["sent"]],
+      );
     }
   });
 
   it("of a handler that says nothing is over with its answer", async () => {
     invocations.length = 0;
-    await (await run("")).ended;
+    await (
+      await run("")
+    ).ended;
     assert.deepEqual(invocations.map(({ outcome, logs, event }) => [outcome, logs, event.kind]), [["ok", [], "email"]]); // prettier-ignore
   });
 
@@ -163,7 +226,9 @@ describe("a message in a worker", () => {
   });
 
   it("gathers logs and unhandled rejections of one event, in order", async () => {
-    const outcome = await run(`console.log("a", { b: 1 }); console.warn("c"); Promise.reject(new Error("nobody listens")); await scheduler.wait(1); console.error("d");`);
+    const outcome = await run(
+      `console.log("a", { b: 1 }); console.warn("c"); Promise.reject(new Error("nobody listens")); await scheduler.wait(1); console.error("d");`,
+    );
     await outcome.ended;
     const logs = invocations.at(-1)!.logs.map(({ level, message }) => [level, ...message]);
     const [[unhandled], rest] = [logs.splice(2, 1), logs];
@@ -172,20 +237,37 @@ describe("a message in a worker", () => {
   });
 
   it("reaches a class, and a script in service-worker format", async () => {
-    await runtime.deploy(scriptOf(`import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint { email(message) { message.setReject("class " + this.env.NAME) } }`, { bindings: [{ type: "plain_text", name: "NAME", text: 'quo"te\\u0041 ü\n\u0001' }] }));
+    await runtime.deploy(
+      scriptOf(
+        `import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint { email(message) { message.setReject("class " + this.env.NAME) } }`,
+        { bindings: [{ type: "plain_text", name: "NAME", text: 'quo"te\\u0041 ü\n\u0001' }] },
+      ),
+    );
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, 'class quo"te\\u0041 ü\n\u0001');
-    await runtime.deploy(scriptOf(`addEventListener("email", (event) => { event.waitUntil(scheduler.wait(1).then(() => event.message.setReject("service worker " + NAME))) })`, { format: "service-worker", bindings: [{ type: "plain_text", name: "NAME", text: "x" }] }));
+    await runtime.deploy(
+      scriptOf(
+        `addEventListener("email", (event) => { event.waitUntil(scheduler.wait(1).then(() => event.message.setReject("service worker " + NAME))) })`,
+        { format: "service-worker", bindings: [{ type: "plain_text", name: "NAME", text: "x" }] },
+      ),
+    );
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "service worker x");
   });
 
   it("that fails in service-worker format reports places in the script", async () => {
-    await runtime.deploy(scriptOf(`\naddEventListener("email", () => {\n  throw new Error("here") })`, { format: "service-worker" }));
-    assert.match((await runtime.email("test", mailOf(), noActions)).exception!.stack!, /^Error: here\n +at index\.js:3:\d+$/);
+    await runtime.deploy(
+      scriptOf(`\naddEventListener("email", () => {\n  throw new Error("here") })`, { format: "service-worker" }),
+    );
+    assert.match(
+      (await runtime.email("test", mailOf(), noActions)).exception!.stack!,
+      /^Error: here\n +at index\.js:3:\d+$/,
+    );
   });
 
   it("reports an exception whatever its stack and the source map are", async () => {
     const throwing = `throw new Error("here")`;
-    await runtime.deploy(scriptOf(`Error.prepareStackTrace = (error, places) => places; export default { email() { ${throwing} } }`));
+    await runtime.deploy(
+      scriptOf(`Error.prepareStackTrace = (error, places) => places; export default { email() { ${throwing} } }`),
+    );
     assert.equal((await runtime.email("test", mailOf(), noActions)).exception!.message, "here");
     await runtime.deploy(scriptOf(`export default { email() { ${throwing} } }`, { sourceMap: "{nonsense" }));
     assert.match((await runtime.email("test", mailOf(), noActions)).exception!.stack!, /index\.js:1:\d+/);
@@ -193,6 +275,9 @@ describe("a message in a worker", () => {
 
   it("names a worker without an email handler", async () => {
     await runtime.deploy(scriptOf(`export default { fetch: () => new Response("") }`));
-    assert.equal((await runtime.email("test", mailOf(), noActions)).exception!.message, "Handler does not export an email() function");
+    assert.equal(
+      (await runtime.email("test", mailOf(), noActions)).exception!.message,
+      "Handler does not export an email() function",
+    );
   });
 });

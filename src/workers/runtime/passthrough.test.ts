@@ -27,10 +27,16 @@ describe("HTTP through to a worker", () => {
 
   for (const size of [1000, 100_000, 1_000_000, 20_000_000]) {
     it(`an answer to a body of ${size} bytes that the worker never reads arrives, and so does the next one`, async () => {
-      await handler(`return request.url.endsWith("/read") ? new Response(String((await request.bytes()).length)) : new Response("too much", { status: 413 })`);
+      await handler(
+        `return request.url.endsWith("/read") ? new Response(String((await request.bytes()).length)) : new Response("too much", { status: 413 })`,
+      );
       const early = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: Buffer.alloc(size) });
       assert.deepEqual([early.status, await early.text()], [413, "too much"]);
-      const whole = await fetch(`http://127.0.0.1:${port}/read`, { method: "POST", body: new Blob([Buffer.alloc(size)]).stream(), duplex: "half" } as RequestInit);
+      const whole = await fetch(`http://127.0.0.1:${port}/read`, {
+        method: "POST",
+        body: new Blob([Buffer.alloc(size)]).stream(),
+        duplex: "half",
+      } as RequestInit);
       assert.equal(await whole.text(), String(size));
     });
   }
@@ -38,7 +44,11 @@ describe("HTTP through to a worker", () => {
   for (const size of [1000, 1_000_000, 20_000_000]) {
     it(`an answer that does not refuse a body of ${size} bytes arrives although nobody reads it, and so does the next one`, async () => {
       await handler(`return new Response("thanks")`);
-      for (let i = 0; i < 3; i++) assert.equal(await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: Buffer.alloc(size) })).text(), "thanks");
+      for (let i = 0; i < 3; i++)
+        assert.equal(
+          await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: Buffer.alloc(size) })).text(),
+          "thanks",
+        );
     });
   }
 
@@ -53,17 +63,26 @@ describe("HTTP through to a worker", () => {
     request.end();
     await once(answer, "end");
     const large = Buffer.alloc(20_000_000, "x");
-    assert.equal((await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: large })).bytes()).length, large.length);
+    assert.equal(
+      (await (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: large })).bytes()).length,
+      large.length,
+    );
   });
 
   it("an answer may have 100 KB of headers", async () => {
     await handler(`return new Response("", { headers: { "x-long": "y".repeat(100_000) } })`);
-    const length = await new Promise((resolve, reject) => httpRequest({ port, maxHeaderSize: 200_000 }, (answer) => resolve(answer.resume().headers["x-long"]?.length)).on("error", reject).end());
+    const length = await new Promise((resolve, reject) =>
+      httpRequest({ port, maxHeaderSize: 200_000 }, (answer) => resolve(answer.resume().headers["x-long"]?.length))
+        .on("error", reject)
+        .end(),
+    );
     assert.equal(length, 100_000);
   });
 
   it("a client that goes away in the middle of an answer is no failure of the worker", async () => {
-    await handler(`return new Response(new ReadableStream({ async pull(controller) { await scheduler.wait(1); controller.enqueue(new Uint8Array(1000)) } }))`);
+    await handler(
+      `return new Response(new ReadableStream({ async pull(controller) { await scheduler.wait(1); controller.enqueue(new Uint8Array(1000)) } }))`,
+    );
     const leaving = new AbortController();
     const { body } = await fetch(`http://127.0.0.1:${port}/`, { signal: leaving.signal });
     await body!.getReader().read();
@@ -77,7 +96,9 @@ describe("HTTP through to a worker", () => {
     const socket = connect(port, "127.0.0.1");
     const meta = JSON.stringify({ token: "t", from: "a@x", to: "b@x", rawSize: 0, headers: [], canBeForwarded: true });
     socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
-    socket.once("data", () => socket.write(`POST / HTTP/1.1\r\nHost: a\r\nx-reelpost-meta: ${meta}\r\ncontent-length: 0\r\n\r\n`));
+    socket.once("data", () =>
+      socket.write(`POST / HTTP/1.1\r\nHost: a\r\nx-reelpost-meta: ${meta}\r\ncontent-length: 0\r\n\r\n`),
+    );
     const answer = await text(socket);
     assert.match(answer, /^HTTP\/1\.1 200 OK\r\n(.*\r\n)*\r\ndeclined$/);
   });
@@ -91,13 +112,19 @@ describe("HTTP through to a worker", () => {
 
   it("what a WebSocket says shows that its worker does not spin", async (t) => {
     const strict = startRuntime({ limits: { cpuMs: 500 } });
-    const other = createServer().on("upgrade", (request, socket, head) => strict.upgrade("test", request, socket, head));
+    const other = createServer().on("upgrade", (request, socket, head) =>
+      strict.upgrade("test", request, socket, head),
+    );
     await new Promise<void>((resolve) => void other.listen(0, "127.0.0.1", resolve));
     t.after(async () => {
       other.close();
       await strict.close();
     });
-    await strict.deploy(scriptOf(`export default { fetch() { const [client, server] = Object.values(new WebSocketPair()); server.accept(); server.addEventListener("message", () => { let sum = 0; for (let i = 0; i < 1e6; i++) sum += Math.sqrt(i); server.send("done") }); return new Response(null, { status: 101, webSocket: client }) } }`));
+    await strict.deploy(
+      scriptOf(
+        `export default { fetch() { const [client, server] = Object.values(new WebSocketPair()); server.accept(); server.addEventListener("message", () => { let sum = 0; for (let i = 0; i < 1e6; i++) sum += Math.sqrt(i); server.send("done") }); return new Response(null, { status: 101, webSocket: client }) } }`,
+      ),
+    );
     const socket = new WebSocket(`ws://127.0.0.1:${(other.address() as { port: number }).port}/`);
     const answers = await new Promise<number>((resolve) => {
       let count = 0;

@@ -18,7 +18,15 @@ export interface Passthrough {
   close(): void;
 }
 
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"]);
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 /** Only the server may say these. */
 const RESERVED = new Set([DISPATCH_HEADER, META_HEADER, RAY_HEADER, "cf-connecting-ip", "x-real-ip", SCHEME_HEADER]);
 
@@ -37,14 +45,33 @@ export interface PassthroughOptions {
 }
 
 /** Hands HTTP requests to the fetch handler of one worker process. */
-export function createPassthrough({ socketPath, client: clientOf, siteOf, causeOfDeath }: PassthroughOptions): Passthrough {
-  const agent = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 32, timeout: 4000, scheduling: "lifo" });
+export function createPassthrough({
+  socketPath,
+  client: clientOf,
+  siteOf,
+  causeOfDeath,
+}: PassthroughOptions): Passthrough {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: Infinity,
+    maxFreeSockets: 32,
+    timeout: 4000,
+    scheduling: "lifo",
+  });
   const uploads = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 0 });
   for (const each of [agent, uploads]) each.createConnection = () => heedless(socketPath);
 
   return {
     async fetch(id, request, response) {
-      const outgoing = httpRequest({ socketPath, agent: isSmall(request) ? agent : uploads, method: request.method, path: request.url, headers: forwardedHeaders(id, request, clientOf(request)), setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
+      const outgoing = httpRequest({
+        socketPath,
+        agent: isSmall(request) ? agent : uploads,
+        method: request.method,
+        path: request.url,
+        headers: forwardedHeaders(id, request, clientOf(request)),
+        setHost: false,
+        maxHeaderSize: MAX_HEADER_BYTES,
+      });
       let failed = false;
       let gone = false;
       outgoing.once("error", () => (failed = true));
@@ -53,13 +80,19 @@ export function createPassthrough({ socketPath, client: clientOf, siteOf, causeO
         gone = !failed;
         outgoing.destroy();
       });
-      const answered = new Promise<IncomingMessage>((resolve, reject) => outgoing.once("response", resolve).once("error", reject));
+      const answered = new Promise<IncomingMessage>((resolve, reject) =>
+        outgoing.once("response", resolve).once("error", reject),
+      );
       answered.catch(() => {});
       upload(request, outgoing);
       try {
         const incoming = await answered;
         incoming.once("error", () => (failed = true));
-        response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, answerHeaders(incoming.rawHeaders, siteOf(request)));
+        response.writeHead(
+          incoming.statusCode ?? 502,
+          incoming.statusMessage,
+          answerHeaders(incoming.rawHeaders, siteOf(request)),
+        );
         await pipeline(incoming, response);
         // workerd answers 500 itself when the handler threw; the tail has the exception.
         return { outcome: "ok" };
@@ -69,8 +102,22 @@ export function createPassthrough({ socketPath, client: clientOf, siteOf, causeO
       }
     },
     upgrade(id, request, client, head, onAnswered) {
-      const headers = [...forwardedHeaders(id, request, clientOf(request), FRAMING), "Connection", "Upgrade", "Upgrade", request.headers.upgrade ?? "websocket"];
-      const outgoing = httpRequest({ socketPath, agent: false, method: request.method, path: request.url, headers, setHost: false, maxHeaderSize: MAX_HEADER_BYTES });
+      const headers = [
+        ...forwardedHeaders(id, request, clientOf(request), FRAMING),
+        "Connection",
+        "Upgrade",
+        "Upgrade",
+        request.headers.upgrade ?? "websocket",
+      ];
+      const outgoing = httpRequest({
+        socketPath,
+        agent: false,
+        method: request.method,
+        path: request.url,
+        headers,
+        setHost: false,
+        maxHeaderSize: MAX_HEADER_BYTES,
+      });
       client.on("error", () => outgoing.destroy()).once("close", () => outgoing.destroy());
       return new Promise((resolve) => {
         outgoing.once("upgrade", (answer, upstream, rest) => {
@@ -81,15 +128,29 @@ export function createPassthrough({ socketPath, client: clientOf, siteOf, causeO
             if (asked) onAnswered();
             asked = false;
           });
-          client.write(headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "Upgrade", "Upgrade", answer.headers.upgrade ?? "websocket"]), "latin1");
+          client.write(
+            headOf(answer, [
+              ...answerHeaders(answer.rawHeaders, siteOf(request)),
+              "Connection",
+              "Upgrade",
+              "Upgrade",
+              answer.headers.upgrade ?? "websocket",
+            ]),
+            "latin1",
+          );
           if (rest.length > 0) client.write(rest);
           if (head.length > 0) upstream.write(head);
           void Promise.allSettled([pipeline(client, upstream), pipeline(upstream, client)]).then(() => resolve(101));
         });
         // No bytes pass uninterpreted unless the worker agreed: a second request would reach it with headers that only the server may say.
         outgoing.once("response", (answer) => {
-          client.write(headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "close"]), "latin1");
-          void pipeline(answer, client).catch(() => {}).then(() => resolve(answer.statusCode ?? 502));
+          client.write(
+            headOf(answer, [...answerHeaders(answer.rawHeaders, siteOf(request)), "Connection", "close"]),
+            "latin1",
+          );
+          void pipeline(answer, client)
+            .catch(() => {})
+            .then(() => resolve(answer.statusCode ?? 502));
         });
         outgoing.once("error", () => {
           client.end("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
@@ -113,7 +174,8 @@ function heedless(socketPath: string): Socket {
   const socket = connect(socketPath);
   const write = socket._write.bind(socket);
   const writev = socket._writev!.bind(socket);
-  const heed = (callback: (err?: Error | null) => void) => (err?: Error | null) => callback((err as NodeJS.ErrnoException | null)?.code === "EPIPE" ? null : err);
+  const heed = (callback: (err?: Error | null) => void) => (err?: Error | null) =>
+    callback((err as NodeJS.ErrnoException | null)?.code === "EPIPE" ? null : err);
   socket._write = (chunk, encoding, callback) => write(chunk, encoding, heed(callback));
   socket._writev = (chunks, callback) => writev(chunks, heed(callback));
   return socket;
@@ -149,12 +211,14 @@ function forwardedHeaders(id: string, request: IncomingMessage, { ip, scheme }: 
   const { rawHeaders } = request;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name)) headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+    if (!HOP_BY_HOP.has(name) && !RESERVED.has(name) && !without.has(name))
+      headers.push(rawHeaders[i]!, rawHeaders[i + 1]!);
   }
   // HTTP/1.0 knows no Host; workerd would refuse the request before any worker sees it, and no tail would ever end the invocation.
   if (request.headers.host === undefined) headers.push("Host", "localhost");
   headers.push("CF-Connecting-IP", ip, "X-Real-IP", ip, "CF-Ray", id, SCHEME_HEADER, scheme);
   // A request body of unknown length goes on chunked: Node frames it when neither header is there, but only if told that there is a body.
-  if (request.headers["transfer-encoding"] !== undefined && without === NOTHING) headers.push("Transfer-Encoding", "chunked");
+  if (request.headers["transfer-encoding"] !== undefined && without === NOTHING)
+    headers.push("Transfer-Encoding", "chunked");
   return headers;
 }

@@ -13,7 +13,8 @@ const start = (...args: Parameters<typeof startRuntime>) => {
 };
 after(() => Promise.all(open.map((runtime) => runtime.close())));
 
-const rejecting = (word: string, before = "") => `export default { async email(message) { ${before}; message.setReject(${JSON.stringify(word)}) } }`;
+const rejecting = (word: string, before = "") =>
+  `export default { async email(message) { ${before}; message.setReject(${JSON.stringify(word)}) } }`;
 /** Which process handled a message: a module's own state lives as long as it does. */
 const counting = `let count = 0; export default { email(message) { message.setReject(String(++count)) } }`;
 
@@ -36,7 +37,8 @@ describe("the pool", () => {
       while (load.on) outcomes.push((await runtime.email("test", mailOf(), noActions)).outcome);
     };
     const senders = Array.from({ length: 8 }, send);
-    for (let i = 1; i <= 6; i++) await runtime.deploy(scriptOf(rejecting(String(i), "await scheduler.wait(2)"), { version: String(i) }));
+    for (let i = 1; i <= 6; i++)
+      await runtime.deploy(scriptOf(rejecting(String(i), "await scheduler.wait(2)"), { version: String(i) }));
     load.on = false;
     await Promise.all(senders);
     assert.ok(outcomes.length > 20);
@@ -44,7 +46,11 @@ describe("the pool", () => {
   });
 
   const refused: [what: string, source: string, words: RegExp][] = [
-    ["a syntax error", "export default { email( { throw }", /SyntaxError: Unexpected token 'throw'\n {2}at index\.js:1:\d+/],
+    [
+      "a syntax error",
+      "export default { email( { throw }",
+      /SyntaxError: Unexpected token 'throw'\n {2}at index\.js:1:\d+/,
+    ],
     ["an exception at the top", `throw new TypeError("at start"); export default {}`, /TypeError: at start/],
     ["a missing module", `import "nope"; export default {}`, /No such module "nope"/],
   ];
@@ -60,9 +66,12 @@ describe("the pool", () => {
   it("starts a script when it is first needed, once, and ends it when it has rested", async () => {
     const runtime = start({ idleMs: 50 });
     await runtime.deploy(scriptOf(counting), { start: false });
-    const first = await Promise.all([runtime.email("test", mailOf(), noActions), runtime.email("test", mailOf(), noActions)]);
+    const first = await Promise.all([
+      runtime.email("test", mailOf(), noActions),
+      runtime.email("test", mailOf(), noActions),
+    ]);
     assert.deepEqual(first.map(({ rejected }) => rejected).sort(), ["1", "2"]);
-    for (let count = 2; count > 1; ) count = Number((await rested(runtime)).rejected);
+    for (let count = 2; count > 1;) count = Number((await rested(runtime)).rejected);
   });
 
   /** Leaves the worker alone for a while longer each time, until a fresh process answers. */
@@ -75,24 +84,36 @@ describe("the pool", () => {
     const runtime = start({ maxProcesses: 2 });
     for (const name of ["a", "b", "c"]) await runtime.deploy(scriptOf(counting, { name }), { start: false });
     const ask = async (name: string) => (await runtime.email(name, mailOf(), noActions)).rejected;
-    assert.deepEqual([await ask("a"), await ask("b"), await ask("b"), await ask("c"), await ask("b"), await ask("a")], ["1", "1", "2", "1", "3", "1"]);
+    assert.deepEqual(
+      [await ask("a"), await ask("b"), await ask("b"), await ask("c"), await ask("b"), await ask("a")],
+      ["1", "1", "2", "1", "3", "1"],
+    );
   });
 
   it("answers with a temporary failure when every process is busy", async () => {
     const runtime = start({ maxProcesses: 1, roomMs: 50 });
-    await runtime.deploy(scriptOf(rejecting("", "await message.forward('x@y'); await scheduler.wait(300)"), { name: "slow" }));
+    await runtime.deploy(
+      scriptOf(rejecting("", "await message.forward('x@y'); await scheduler.wait(300)"), { name: "slow" }),
+    );
     await runtime.deploy(scriptOf(counting, { name: "waiting" }), { start: false });
     let slow: Promise<unknown> | undefined;
     await new Promise<void>((running) => {
       slow = runtime.email("slow", mailOf(), { ...noActions, forward: async () => (running(), { messageId: "" }) });
     });
-    assert.deepEqual((await runtime.email("waiting", mailOf(), noActions)).exception?.message, "All 1 worker processes are busy.");
+    assert.deepEqual(
+      (await runtime.email("waiting", mailOf(), noActions)).exception?.message,
+      "All 1 worker processes are busy.",
+    );
     await slow;
   });
 
   it("gives a message to one process at a time when one crashes", async () => {
     const runtime = start({ limits: { cpuMs: 200 } });
-    await runtime.deploy(scriptOf(`let count = 0; export default { email(message) { if (message.to === "loop@x") for (;;); message.setReject(String(++count)) } }`));
+    await runtime.deploy(
+      scriptOf(
+        `let count = 0; export default { email(message) { if (message.to === "loop@x") for (;;); message.setReject(String(++count)) } }`,
+      ),
+    );
     assert.equal((await runtime.email("test", mailOf(undefined, { to: "loop@x" }), noActions)).outcome, "exceededCpu");
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "1");
   });
@@ -103,7 +124,11 @@ describe("the pool", () => {
     const sleep: Clock["sleep"] = (ms, signal) => (tellSleep(ms), clock.sleep(ms, signal));
     const runtime = start({ clock: { ...clock, sleep }, limits: { cpuMs: 100 } });
     await runtime.deploy(scriptOf(`export default { email(message) { if (message.to === "loop@x") for (;;); } }`));
-    for (let crash = 0; crash < 2; crash++) assert.equal((await runtime.email("test", mailOf(undefined, { to: "loop@x" }), noActions)).outcome, "exceededCpu");
+    for (let crash = 0; crash < 2; crash++)
+      assert.equal(
+        (await runtime.email("test", mailOf(undefined, { to: "loop@x" }), noActions)).outcome,
+        "exceededCpu",
+      );
     const third = runtime.email("test", mailOf(), noActions).then(({ outcome }) => outcome);
     assert.equal(await Promise.race([slept, third]), 400);
     clock.advance(400);
@@ -119,27 +144,44 @@ describe("the pool", () => {
     const runtime = start();
     const seen: Invocation[] = [];
     const told = new Promise<void>((resolve) => void runtime.onInvocation((each) => void (seen.push(each), resolve())));
-    await runtime.deploy(scriptOf(`export default { async fetch(request) {
+    await runtime.deploy(
+      scriptOf(`export default { async fetch(request) {
       console.log("asked");
-      return new Response(request.method + " " + new URL(request.url).host + " " + await request.text() + " " + request.headers.get("cf-connecting-ip"), { status: 201, headers: [["set-cookie", "a=1"], ["set-cookie", "b=2"]] }) } }`));
+      return new Response(request.method + " " + new URL(request.url).host + " " + await request.text() + " " + request.headers.get("cf-connecting-ip"), { status: 201, headers: [["set-cookie", "a=1"], ["set-cookie", "b=2"]] }) } }`),
+    );
     const server = createServer((request, response) => void runtime.fetch("test", request, response));
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as { port: number };
-    const response = await fetch(`http://127.0.0.1:${port}/a?b`, { method: "POST", body: new Blob(["streamed"]).stream(), duplex: "half", headers: { "cf-connecting-ip": "1.2.3.4", authorization: "Bearer abc", "X-Api-Key": "abc", "x-word": "plain" } } as RequestInit);
+    const response = await fetch(`http://127.0.0.1:${port}/a?b`, {
+      method: "POST",
+      body: new Blob(["streamed"]).stream(),
+      duplex: "half",
+      headers: { "cf-connecting-ip": "1.2.3.4", authorization: "Bearer abc", "X-Api-Key": "abc", "x-word": "plain" },
+    } as RequestInit);
     assert.equal(response.status, 201);
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
     assert.equal(await response.text(), `POST 127.0.0.1:${port} streamed 127.0.0.1`);
     await told;
     const { headers, ...event } = seen[0]!.event as Extract<Invocation["event"], { kind: "fetch" }>;
-    assert.deepEqual([event, seen[0]!.logs[0]!.message], [{ kind: "fetch", method: "POST", url: "/a?b", status: 201, cf: { httpProtocol: "HTTP/1.1" } }, ["asked"]]);
+    assert.deepEqual(
+      [event, seen[0]!.logs[0]!.message],
+      [{ kind: "fetch", method: "POST", url: "/a?b", status: 201, cf: { httpProtocol: "HTTP/1.1" } }, ["asked"]],
+    );
     const { host, authorization, "x-api-key": key, "x-word": word, "cf-connecting-ip": client } = headers!;
-    assert.deepEqual({ host, authorization, key, word, client }, { host: `127.0.0.1:${port}`, authorization: "REDACTED", key: "REDACTED", word: "plain", client: "127.0.0.1" });
+    assert.deepEqual(
+      { host, authorization, key, word, client },
+      { host: `127.0.0.1:${port}`, authorization: "REDACTED", key: "REDACTED", word: "plain", client: "127.0.0.1" },
+    );
     server.close();
   });
 
   it("passes WebSockets through", async () => {
     const runtime = start();
-    await runtime.deploy(scriptOf(`export default { fetch() { const [client, server] = Object.values(new WebSocketPair()); server.accept(); server.addEventListener("message", (event) => server.send("echo " + event.data)); return new Response(null, { status: 101, webSocket: client }) } }`));
+    await runtime.deploy(
+      scriptOf(
+        `export default { fetch() { const [client, server] = Object.values(new WebSocketPair()); server.accept(); server.addEventListener("message", (event) => server.send("echo " + event.data)); return new Response(null, { status: 101, webSocket: client }) } }`,
+      ),
+    );
     const server = createServer();
     server.on("upgrade", (request, socket, head) => runtime.upgrade("test", request, socket, head));
     await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));

@@ -48,7 +48,22 @@ const CLOSE_GRACE_MS = 8000;
 const ROOM_CHECK_MS = 100;
 
 /** The pool of worker processes: the one implementation of WorkerRuntime, in `dev` and in `serve`. */
-export function createRuntime({ services, egress, ids, log, clock = systemClock, limits, maxProcesses = 200, roomMs = 10_000, idleMs = 300_000, concurrency = 64, client = directClient, siteOf = () => undefined, uidRange, runFolder }: RuntimeOptions): WorkerRuntime {
+export function createRuntime({
+  services,
+  egress,
+  ids,
+  log,
+  clock = systemClock,
+  limits,
+  maxProcesses = 200,
+  roomMs = 10_000,
+  idleMs = 300_000,
+  concurrency = 64,
+  client = directClient,
+  siteOf = () => undefined,
+  uidRange,
+  runFolder,
+}: RuntimeOptions): WorkerRuntime {
   const slots = new Map<string, Slot>();
   /** Slots of removed names that still finish what they hold. */
   const leaving = new Set<Slot>();
@@ -79,11 +94,15 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
   };
   let closed = false;
 
-  const idleTimer = setInterval(() => {
-    for (const slot of slots.values()) {
-      if (slot.current !== undefined && isIdle(slot.current) && performance.now() - slot.current.lastUsed >= idleMs) void slot.rest();
-    }
-  }, Math.min(idleMs, 5000)).unref();
+  const idleTimer = setInterval(
+    () => {
+      for (const slot of slots.values()) {
+        if (slot.current !== undefined && isIdle(slot.current) && performance.now() - slot.current.lastUsed >= idleMs)
+          void slot.rest();
+      }
+    },
+    Math.min(idleMs, 5000),
+  ).unref();
 
   /** Makes room for one more process and takes it, until the returned function is called; when all are at work, waits a while for the first that is not. */
   async function beforeStart() {
@@ -96,14 +115,19 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
       if (closed) throw workerErrors.closing();
       const up = [...slots.values()].filter((slot) => slot.current !== undefined);
       if (up.length + starting < maxProcesses) return take();
-      const [victim] = up.filter((slot) => isIdle(slot.current!)).sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
+      const [victim] = up
+        .filter((slot) => isIdle(slot.current!))
+        .sort((a, b) => a.current!.lastUsed - b.current!.lastUsed);
       if (victim !== undefined) {
         const done = take();
         await victim.rest();
         return done;
       }
       if (patience.aborted) throw workerErrors.tooManyProcesses({ count: maxProcesses });
-      await Promise.race([...up.map((slot) => slot.current!.drained()), clock.sleep(ROOM_CHECK_MS, patience).catch(() => {})]);
+      await Promise.race([
+        ...up.map((slot) => slot.current!.drained()),
+        clock.sleep(ROOM_CHECK_MS, patience).catch(() => {}),
+      ]);
       // What is left may be open WebSockets, which are drained by definition: never more than one look a turn.
       await clock.sleep(1, patience).catch(() => {});
     }
@@ -115,7 +139,8 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
       if (slot === undefined) throw workerErrors.scriptMissing({ script: name });
       return await slot.process();
     } catch (err) {
-      if (!(err instanceof UserError)) log.error({ err, script: name }, `worker could not be started: ${messageOf(err)}`);
+      if (!(err instanceof UserError))
+        log.error({ err, script: name }, `worker could not be started: ${messageOf(err)}`);
       return { outcome: "exception", exception: { name: "Error", message: messageOf(err) } };
     }
   }
@@ -138,7 +163,15 @@ export function createRuntime({ services, egress, ids, log, clock = systemClock,
   }
 
   function tellUnstarted(name: string, event: Invocation["event"], outcome: Outcome) {
-    machinery.emit({ ...outcome, ...identityOf(slots.get(name)?.script ?? { name, version: "" }), event, startedAt: new Date(clock.now()), wallMs: 0, logs: [], exceptions: [] });
+    machinery.emit({
+      ...outcome,
+      ...identityOf(slots.get(name)?.script ?? { name, version: "" }),
+      event,
+      startedAt: new Date(clock.now()),
+      wallMs: 0,
+      logs: [],
+      exceptions: [],
+    });
   }
 
   return {

@@ -1,4 +1,19 @@
-import { chmodSync, chownSync, closeSync, constants, lchownSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../kernel/index.ts";
@@ -54,7 +69,8 @@ export function createRunFolders(root = tmpdir()): RunFolders {
         for (const [name, content] of files) writeFileSync(join(path, name), content, { mode: 0o644 });
         const memory = writeConfig(path, config, identity);
         if (memory !== undefined) opened.push(memory);
-        const directory = process.platform === "linux" ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
+        const directory =
+          process.platform === "linux" ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
         if (directory !== undefined) opened.push(directory);
         if (identity !== undefined) share(path, identity);
         return {
@@ -62,12 +78,15 @@ export function createRunFolders(root = tmpdir()): RunFolders {
           config: memory,
           socket(name) {
             const direct = join(path, name);
-            return directory === undefined || Buffer.byteLength(direct) <= MAX_SOCKET_PATH ? direct : `/proc/self/fd/${directory}/${name}`;
+            return directory === undefined || Buffer.byteLength(direct) <= MAX_SOCKET_PATH
+              ? direct
+              : `/proc/self/fd/${directory}/${name}`;
           },
           takeSocket(name) {
             if (identity === undefined) return;
             lchownSync(join(path, name), process.geteuid!(), process.getegid!());
-            if (!lstatSync(join(path, name)).isSocket()) throw workerErrors.machineFailed({ reason: `${name} is not a socket` });
+            if (!lstatSync(join(path, name)).isSocket())
+              throw workerErrors.machineFailed({ reason: `${name} is not a socket` });
           },
           remove() {
             for (const fd of opened.splice(0)) closeSync(fd);
@@ -78,7 +97,10 @@ export function createRunFolders(root = tmpdir()): RunFolders {
         for (const fd of opened) closeSync(fd);
         rmSync(path, { recursive: true, force: true });
         // Not the fault of the deployed code, so it must not be reported as a script error.
-        throw workerErrors.machineFailed({ reason: (cause as NodeJS.ErrnoException).code ?? messageOf(cause) }, { cause });
+        throw workerErrors.machineFailed(
+          { reason: (cause as NodeJS.ErrnoException).code ?? messageOf(cause) },
+          { cause },
+        );
       }
     },
     close: () => rmSync(home, { recursive: true, force: true }),
@@ -111,7 +133,8 @@ function sweepAbandoned(root: string): void {
     const pid = Number(name.slice(PREFIX.length).split("-")[0]);
     try {
       const folder = lstatSync(join(root, name));
-      if (folder.isDirectory() && folder.uid === process.geteuid?.() && Number.isInteger(pid) && !isAlive(pid)) rmSync(join(root, name), { recursive: true, force: true });
+      if (folder.isDirectory() && folder.uid === process.geteuid?.() && Number.isInteger(pid) && !isAlive(pid))
+        rmSync(join(root, name), { recursive: true, force: true });
     } catch {
       // Already removed, or contains files of another user: the next server retries.
     }
@@ -123,6 +146,9 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
   } catch (err) {
-    return (err as NodeJS.ErrnoException).code === "EPERM" || ((err as NodeJS.ErrnoException).code === "ENOENT" && process.platform !== "linux");
+    return (
+      (err as NodeJS.ErrnoException).code === "EPERM" ||
+      ((err as NodeJS.ErrnoException).code === "ENOENT" && process.platform !== "linux")
+    );
   }
 }

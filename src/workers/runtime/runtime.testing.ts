@@ -21,15 +21,35 @@ export function scriptOf(source: string, more: Partial<WorkerScript> = {}): Work
   };
 }
 
-export function mailOf(raw: string | Uint8Array = "From: a@example.com\r\nTo: b@example.net\r\nSubject: hi\r\nMessage-ID: <1@example.com>\r\n\r\nhello\r\n", more: Partial<InboundMail> = {}): InboundMail {
+export function mailOf(
+  raw:
+    | string
+    | Uint8Array = "From: a@example.com\r\nTo: b@example.net\r\nSubject: hi\r\nMessage-ID: <1@example.com>\r\n\r\nhello\r\n",
+  more: Partial<InboundMail> = {},
+): InboundMail {
   const bytes = Buffer.from(raw);
-  return { id: "m1", from: "a@example.com", to: "b@example.net", rawSize: bytes.length, headers: [["subject", "hi"]], raw: () => bytes, canBeForwarded: true, ...more };
+  return {
+    id: "m1",
+    from: "a@example.com",
+    to: "b@example.net",
+    rawSize: bytes.length,
+    headers: [["subject", "hi"]],
+    raw: () => bytes,
+    canBeForwarded: true,
+    ...more,
+  };
 }
 
 const unavailable = {
   handle: () => Promise.reject(new Error("no storage in this test")),
 };
-export const noServices: BindingServices = { kv: unavailable, r2: unavailable, d1: unavailable, stream: unavailable, sendEmail: unavailable };
+export const noServices: BindingServices = {
+  kv: unavailable,
+  r2: unavailable,
+  d1: unavailable,
+  stream: unavailable,
+  sendEmail: unavailable,
+};
 
 export const noActions: MailActions = {
   forward: () => Promise.reject(new Error("no actions in this test")),
@@ -37,4 +57,5 @@ export const noActions: MailActions = {
   replyBuilt: () => Promise.reject(new Error("no actions in this test")),
 };
 
-export const startRuntime = (options: Partial<RuntimeOptions> = {}) => createRuntime({ services: noServices, egress: DEV_EGRESS, ids: randomIds, log: silentLog, ...options });
+export const startRuntime = (options: Partial<RuntimeOptions> = {}) =>
+  createRuntime({ services: noServices, egress: DEV_EGRESS, ids: randomIds, log: silentLog, ...options });

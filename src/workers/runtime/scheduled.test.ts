@@ -25,15 +25,27 @@ describe("the scheduled handler", () => {
 
   const forms: [string, string, Partial<WorkerScript>?][] = [
     ["an object", `export default { async scheduled(controller, env, ctx) ${SEEN} }`],
-    ["a class", `import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint { async scheduled(controller) ${SEEN} }`],
-    ["an inherited method", `import { WorkerEntrypoint } from "cloudflare:workers"; class Base extends WorkerEntrypoint { scheduled(controller) ${SEEN} } export default class extends Base {}`],
+    [
+      "a class",
+      `import { WorkerEntrypoint } from "cloudflare:workers"; export default class extends WorkerEntrypoint { async scheduled(controller) ${SEEN} }`,
+    ],
+    [
+      "an inherited method",
+      `import { WorkerEntrypoint } from "cloudflare:workers"; class Base extends WorkerEntrypoint { scheduled(controller) ${SEEN} } export default class extends Base {}`,
+    ],
   ];
   for (const [form, source, more] of forms) {
     it(`of ${form} is told its pattern and its time`, async () => {
       const { outcome, record } = await run(source, { account: "a".repeat(32), version: "v7", ...more });
       assert.equal(outcome, "ok");
-      assert.deepEqual(record.logs.map(({ message }) => JSON.parse(String(message[0]))), [["scheduled", event.cron, event.scheduledTime.getTime(), null]]);
-      assert.deepEqual([record.event, record.script, record.version, record.account], [{ kind: "scheduled", ...event }, "test", "v7", "a".repeat(32)]);
+      assert.deepEqual(
+        record.logs.map(({ message }) => JSON.parse(String(message[0]))),
+        [["scheduled", event.cron, event.scheduledTime.getTime(), null]],
+      );
+      assert.deepEqual(
+        [record.event, record.script, record.version, record.account],
+        [{ kind: "scheduled", ...event }, "test", "v7", "a".repeat(32)],
+      );
     });
   }
 
@@ -46,22 +58,42 @@ describe("the scheduled handler", () => {
 
   it("fails by what it throws and by what its waitUntil() work throws", async () => {
     const thrown = await run(`export default { scheduled() { throw new RangeError("at once") } }`);
-    assert.deepEqual([thrown.outcome, thrown.exception?.name, thrown.exception?.message], ["exception", "RangeError", "at once"]);
+    assert.deepEqual(
+      [thrown.outcome, thrown.exception?.name, thrown.exception?.message],
+      ["exception", "RangeError", "at once"],
+    );
     assert.match(thrown.exception!.stack!, /index\.js:1:\d+/);
-    const late = await run(`export default { scheduled(controller, env, ctx) { ctx.waitUntil(scheduler.wait(1).then(() => { throw new TypeError("later") })) } }`);
-    assert.deepEqual([late.outcome, late.exception?.name, late.exception?.message, late.record.exceptions], ["exception", "TypeError", "later", []]);
-    const unheard = await run(`import { waitUntil } from "cloudflare:workers"; export default { scheduled() { waitUntil(Promise.reject(new Error("unheard"))) } }`);
+    const late = await run(
+      `export default { scheduled(controller, env, ctx) { ctx.waitUntil(scheduler.wait(1).then(() => { throw new TypeError("later") })) } }`,
+    );
+    assert.deepEqual(
+      [late.outcome, late.exception?.name, late.exception?.message, late.record.exceptions],
+      ["exception", "TypeError", "later", []],
+    );
+    const unheard = await run(
+      `import { waitUntil } from "cloudflare:workers"; export default { scheduled() { waitUntil(Promise.reject(new Error("unheard"))) } }`,
+    );
     assert.deepEqual([unheard.outcome, unheard.exception?.message], ["exception", "unheard"]);
   });
 
   it("that is missing, or belongs to no worker, is an outcome", async () => {
-    assert.equal((await run(`export default { fetch() {} }`)).exception?.message, "Handler does not export a scheduled() function");
+    assert.equal(
+      (await run(`export default { fetch() {} }`)).exception?.message,
+      "Handler does not export a scheduled() function",
+    );
     const nobody = await runtime.scheduled("nobody", event);
-    assert.deepEqual([nobody.outcome, nobody.exception?.message], ["exception", "This Worker does not exist on your account."]);
+    assert.deepEqual(
+      [nobody.outcome, nobody.exception?.message],
+      ["exception", "This Worker does not exist on your account."],
+    );
   });
 
   it("has a wall limit, waitUntil() work included; the worker goes on", async () => {
-    const { outcome, exception } = await run(`export default { scheduled(controller, env, ctx) { ctx.waitUntil(scheduler.wait(60_000)) }, fetch() {} }`, {}, impatient);
+    const { outcome, exception } = await run(
+      `export default { scheduled(controller, env, ctx) { ctx.waitUntil(scheduler.wait(60_000)) }, fetch() {} }`,
+      {},
+      impatient,
+    );
     assert.deepEqual([outcome, exception?.message], ["exceededWallTime", "Worker exceeded wall time limit of 300 ms."]);
     assert.deepEqual(await impatient.handlers("test"), ["fetch", "scheduled"]);
   });
@@ -73,8 +105,14 @@ describe("the handlers of a worker", () => {
   after(() => runtime.close());
 
   const cases: [string, string[]][] = [
-    [`export default { fetch() {}, async email() {}, scheduled: () => {}, queue() {}, tail() {}, trace() {}, other() {}, test: 1 }`, ["fetch", "email", "scheduled", "queue", "tail", "trace"]],
-    [`import { WorkerEntrypoint } from "cloudflare:workers"; class Base extends WorkerEntrypoint { email() {} } export default class extends Base { fetch() {} helper() {} }`, ["fetch", "email"]],
+    [
+      `export default { fetch() {}, async email() {}, scheduled: () => {}, queue() {}, tail() {}, trace() {}, other() {}, test: 1 }`,
+      ["fetch", "email", "scheduled", "queue", "tail", "trace"],
+    ],
+    [
+      `import { WorkerEntrypoint } from "cloudflare:workers"; class Base extends WorkerEntrypoint { email() {} } export default class extends Base { fetch() {} helper() {} }`,
+      ["fetch", "email"],
+    ],
     [`export default class { fetch() {} }`, ["fetch"]],
     [`export default {}`, []],
   ];
@@ -96,11 +134,18 @@ describe("a process", () => {
     t.after(() => runtime.close());
     const records: Invocation[] = [];
     runtime.onInvocation((record) => void records.push(record));
-    const version = (id: string) => scriptOf(`export default { scheduled() { console.log(${JSON.stringify(id)}) } }`, { key: id, version: id });
+    const version = (id: string) =>
+      scriptOf(`export default { scheduled() { console.log(${JSON.stringify(id)}) } }`, { key: id, version: id });
     await runtime.deploy(version("v1"));
     await runtime.deploy(version("v2"));
     for (const key of ["v1", "v2"]) assert.equal((await runtime.scheduled(key, event)).outcome, "ok");
-    assert.deepEqual(records.map(({ script, version, logs }) => [script, version, logs[0]?.message[0]]), [["test", "v1", "v1"], ["test", "v2", "v2"]]);
+    assert.deepEqual(
+      records.map(({ script, version, logs }) => [script, version, logs[0]?.message[0]]),
+      [
+        ["test", "v1", "v1"],
+        ["test", "v2", "v2"],
+      ],
+    );
     await runtime.remove("v1");
     assert.equal((await runtime.scheduled("v1", event)).outcome, "exception");
     assert.equal((await runtime.scheduled("v2", event)).outcome, "ok");

@@ -9,7 +9,8 @@ import { mainSource } from "./capnp.ts";
 export function withPlaceOfSyntaxError(reason: string, script: WorkerScript): string {
   const main = script.main.replace(/^\.\//, "");
   // With a place in the script itself, it is an error that running code has thrown.
-  if (script.format !== "service-worker" || !reason.includes("SyntaxError: ") || reason.includes(`${main}:`)) return reason;
+  if (script.format !== "service-worker" || !reason.includes("SyntaxError: ") || reason.includes(`${main}:`))
+    return reason;
   try {
     void new Script(mainSource(script), { filename: "script" });
   } catch (error) {

@@ -9,7 +9,16 @@ import { after, before, describe, it } from "node:test";
 import { startWorkerd } from "../../../test/support/workerd.ts";
 import { silentLog } from "../../kernel/index.ts";
 import { type Db, migrate, openFsObjects, openSqlite } from "../../store/index.ts";
-import { createD1Service, createKvService, createR2Service, createSendEmailService, kvMigrations, r2Migrations, type KvService, type R2Service } from "../index.ts";
+import {
+  createD1Service,
+  createKvService,
+  createR2Service,
+  createSendEmailService,
+  kvMigrations,
+  r2Migrations,
+  type KvService,
+  type R2Service,
+} from "../index.ts";
 import type { Binding, BuiltMail, Invocation, MailActions, WorkerRuntime, WorkerScript } from "../index.ts";
 import { loadInsideModules } from "./inside-modules.ts";
 import { mailOf, noActions, noServices, scriptOf, startRuntime } from "./runtime.testing.ts";
@@ -39,12 +48,20 @@ describe("a script in service-worker format", () => {
     db = openSqlite({ path: join(folder, "test.db") });
     await migrate(db, [...kvMigrations, ...r2Migrations]);
     const objects = await openFsObjects({ folder: join(folder, "objects") });
-    services = { kv: createKvService({ db, objects }), r2: createR2Service({ db, objects }), d1: createD1Service({ directory: join(folder, "d1"), processes: 1 }) };
+    services = {
+      kv: createKvService({ db, objects }),
+      r2: createR2Service({ db, objects }),
+      d1: createD1Service({ directory: join(folder, "d1"), processes: 1 }),
+    };
     const sendEmail = createSendEmailService({
       log: silentLog,
       port: {
-        sendBuilt: async ({ binding }, built) => ({ messageId: `<${sent.push({ built, binding: binding.name })}@reelpost>` }),
-        sendRaw: async ({ binding }, { raw }) => ({ messageId: `<${sent.push({ raw: await text(raw), binding: binding.name })}@reelpost>` }),
+        sendBuilt: async ({ binding }, built) => ({
+          messageId: `<${sent.push({ built, binding: binding.name })}@reelpost>`,
+        }),
+        sendRaw: async ({ binding }, { raw }) => ({
+          messageId: `<${sent.push({ raw: await text(raw), binding: binding.name })}@reelpost>`,
+        }),
       },
     });
     runtime = startRuntime({ services: { ...services, sendEmail, stream: noServices.stream } });
@@ -61,8 +78,10 @@ describe("a script in service-worker format", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const deploy = (source: string, more: Partial<WorkerScript> = {}) => runtime.deploy(scriptOf(source, { format: "service-worker", bindings: BINDINGS, ...more }));
-  const onFetch = (body: string, more?: Partial<WorkerScript>) => deploy(`addEventListener("fetch", (event) => { ${body} })`, more);
+  const deploy = (source: string, more: Partial<WorkerScript> = {}) =>
+    runtime.deploy(scriptOf(source, { format: "service-worker", bindings: BINDINGS, ...more }));
+  const onFetch = (body: string, more?: Partial<WorkerScript>) =>
+    deploy(`addEventListener("fetch", (event) => { ${body} })`, more);
   const get = async (path = "/") => {
     const answer = await fetch(`${base}${path}`);
     return { status: answer.status, body: await answer.text() };
@@ -90,17 +109,29 @@ describe("a script in service-worker format", () => {
       }
       addEventListener("fetch", (event) => event.respondWith(use()));`);
     sent.length = 0;
-    assert.deepEqual(JSON.parse((await get()).body), [["plain", "hidden", [1, 2], "function", "function", "function", "function", true, []], "from kv", "from r2", "from d1", { messageId: "<1@reelpost>" }]);
-    assert.deepEqual(sent, [{ built: { from: "a@example.com", to: "b@example.net", subject: "s", text: "t" }, binding: "MAIL" }]);
+    assert.deepEqual(JSON.parse((await get()).body), [
+      ["plain", "hidden", [1, 2], "function", "function", "function", "function", true, []],
+      "from kv",
+      "from r2",
+      "from d1",
+      { messageId: "<1@reelpost>" },
+    ]);
+    assert.deepEqual(sent, [
+      { built: { from: "a@example.com", to: "b@example.net", subject: "s", text: "t" }, binding: "MAIL" },
+    ]);
   });
 
   it("handles a message: forwards, replies, writes, sends, refuses", async () => {
     const asked: unknown[] = [];
     const actions: MailActions = {
       ...noActions,
-      forward: async (recipient, headers) => ({ messageId: `<${asked.push(["forward", recipient, headers])}@reelpost>` }),
+      forward: async (recipient, headers) => ({
+        messageId: `<${asked.push(["forward", recipient, headers])}@reelpost>`,
+      }),
       replyBuilt: async ({ subject }) => ({ messageId: `<${asked.push(["reply", subject])}@reelpost>` }),
-      reply: async ({ from, to, raw }) => ({ messageId: `<${asked.push(["reply", from, to, await text(raw)])}@reelpost>` }),
+      reply: async ({ from, to, raw }) => ({
+        messageId: `<${asked.push(["reply", from, to, await text(raw)])}@reelpost>`,
+      }),
     };
     await deploy(`addEventListener("email", async (event) => {
       const { message } = event;
@@ -116,7 +147,12 @@ describe("a script in service-worker format", () => {
     sent.length = 0;
     const { outcome, exception, rejected } = await runtime.email("test", mailOf("Subject: hi\r\n\r\nbody"), actions);
     assert.deepEqual([outcome, exception], ["ok", undefined]);
-    assert.deepEqual(JSON.parse(rejected!), ["email", true, "hi", { sender: "a@example.com", body: "Subject: hi\r\n\r\nbody" }]);
+    assert.deepEqual(JSON.parse(rejected!), [
+      "email",
+      true,
+      "hi",
+      { sender: "a@example.com", body: "Subject: hi\r\n\r\nbody" },
+    ]);
     assert.deepEqual(asked, [["forward", "x@example.org", [["x-tag", "1"]]], ["reply", "re"], ["reply", "b@example.net", "a@example.com", "Subject: raw\r\n\r\n"]]); // prettier-ignore
     assert.deepEqual(sent, [{ raw: "Subject: copy\r\n\r\n", binding: "MAIL" }]);
   });
@@ -126,19 +162,37 @@ describe("a script in service-worker format", () => {
       addEventListener("email", (event) => { seen.push(1); event.waitUntil(scheduler.wait(5).then(() => { event.waitUntil(scheduler.wait(5).then(() => event.message.setReject(seen.join()))) })) });
       addEventListener("email", { handleEvent() { seen.push(2) } });`);
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "1,2");
-    await deploy(`addEventListener("email", () => { throw new RangeError("first") }); addEventListener("email", () => console.log("never"))`);
+    await deploy(
+      `addEventListener("email", () => { throw new RangeError("first") }); addEventListener("email", () => console.log("never"))`,
+    );
     const failed = await runtime.email("test", mailOf(), noActions);
     await failed.ended;
-    assert.deepEqual([failed.outcome, failed.exception?.name, failed.exception?.message, invocations.at(-1)!.logs], ["exception", "RangeError", "first", []]);
+    assert.deepEqual(
+      [failed.outcome, failed.exception?.name, failed.exception?.message, invocations.at(-1)!.logs],
+      ["exception", "RangeError", "first", []],
+    );
     await deploy(`addEventListener("email", (event) => event.waitUntil(Promise.reject(new Error("late"))))`);
     assert.equal((await runtime.email("test", mailOf(), noActions)).exception?.message, "late");
     await onFetch("");
-    assert.equal((await runtime.email("test", mailOf(), noActions)).exception?.message, "Handler does not export an email() function");
+    assert.equal(
+      (await runtime.email("test", mailOf(), noActions)).exception?.message,
+      "Handler does not export an email() function",
+    );
   });
 
   it("gets an event like the runtime's own", async () => {
-    await onFetch(`event.respondWith(Response.json([event.type, event instanceof FetchEvent, event instanceof ExtendableEvent, String(event), event.target === globalThis, event.request.method, new URL(event.request.url).pathname]))`);
-    assert.deepEqual(JSON.parse((await get("/path")).body), ["fetch", true, true, "[object FetchEvent]", true, "GET", "/path"]);
+    await onFetch(
+      `event.respondWith(Response.json([event.type, event instanceof FetchEvent, event instanceof ExtendableEvent, String(event), event.target === globalThis, event.request.method, new URL(event.request.url).pathname]))`,
+    );
+    assert.deepEqual(JSON.parse((await get("/path")).body), [
+      "fetch",
+      true,
+      true,
+      "[object FetchEvent]",
+      true,
+      "GET",
+      "/path",
+    ]);
   });
 
   it("answers with what the first respondWith() was given; listeners after it are not called", async () => {
@@ -150,7 +204,9 @@ describe("a script in service-worker format", () => {
       addEventListener("fetch", (event) => { calls += 10; event.respondWith(new Response("third")) });`);
     assert.equal((await get()).body, "second of 2");
     assert.equal((await get()).body, "second of 4");
-    await onFetch(`event.respondWith(new Response("once")); try { event.respondWith(new Response("twice")) } catch (error) { console.log(error.name, error.message) }`);
+    await onFetch(
+      `event.respondWith(new Response("once")); try { event.respondWith(new Response("twice")) } catch (error) { console.log(error.name, error.message) }`,
+    );
     assert.equal((await get()).body, "once");
   });
 
@@ -174,11 +230,17 @@ describe("a script in service-worker format", () => {
     assert.deepEqual(await told("/throw"), ["thrown"]);
     assert.deepEqual(await told("/after"), ["thrown after"]);
     assert.deepEqual(await told("/reject"), ["rejected"]);
-    assert.deepEqual(await told("/text"), ["Failed to execute 'respondWith' on 'FetchEvent': parameter 1 is not of type 'Promise'."]);
+    assert.deepEqual(await told("/text"), [
+      "Failed to execute 'respondWith' on 'FetchEvent': parameter 1 is not of type 'Promise'.",
+    ]);
     assert.deepEqual(await told("/object"), ["Incorrect type for Promise: the Promise did not resolve to 'Response'."]);
-    const none = "FetchEvent handler did not call respondWith() before returning, and there is no origin behind this worker that could answer.";
+    const none =
+      "FetchEvent handler did not call respondWith() before returning, and there is no origin behind this worker that could answer.";
     assert.deepEqual(await told("/none"), [none]);
-    assert.deepEqual(await told("/late"), [none, "InvalidStateError Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler."]);
+    assert.deepEqual(await told("/late"), [
+      none,
+      "InvalidStateError Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler.",
+    ]);
   });
 
   it("goes on after its answer with what it gave to waitUntil()", async () => {
@@ -191,7 +253,10 @@ describe("a script in service-worker format", () => {
       const stop = runtime.onInvocation((invocation) => (stop(), resolve(invocation)));
     });
     assert.equal((await get()).body, "early");
-    assert.deepEqual((await ended).logs.map(({ message }) => message), [["written"]]);
+    assert.deepEqual(
+      (await ended).logs.map(({ message }) => message),
+      [["written"]],
+    );
     assert.equal((await get("/seen")).body, "after");
   });
 
@@ -200,41 +265,100 @@ describe("a script in service-worker format", () => {
       const found = [this === globalThis, globalThis.declared, typeof globalThis.named, undeclared, typeof module, typeof exports, typeof require, (function () { return this === globalThis })()];
       with ({ inner: 3 }) { found.push(inner) }
       addEventListener("fetch", (event) => event.respondWith(Response.json(found)));`, { compatibilityFlags: ["disallow_importable_env"] }); // prettier-ignore
-    assert.deepEqual(JSON.parse((await get()).body), [true, 1, "function", 2, "undefined", "undefined", "undefined", true, 3]);
+    assert.deepEqual(JSON.parse((await get()).body), [
+      true,
+      1,
+      "function",
+      2,
+      "undefined",
+      "undefined",
+      "undefined",
+      true,
+      3,
+    ]);
   });
 
   it("may have bindings of any name, those of globals included", async () => {
     const names = ["fetch", "console", "navigator", "undefined", "with space", "constructor"];
     const bindings = names.map((name): Binding => ({ type: "plain_text", name, text: `my ${name}` }));
-    await onFetch(`event.respondWith(Response.json([fetch, console, navigator, typeof undefined, self["with space"], constructor]))`, { bindings });
-    assert.deepEqual(JSON.parse((await get()).body), ["my fetch", "my console", "my navigator", "undefined", "my with space", "my constructor"]);
+    await onFetch(
+      `event.respondWith(Response.json([fetch, console, navigator, typeof undefined, self["with space"], constructor]))`,
+      { bindings },
+    );
+    assert.deepEqual(JSON.parse((await get()).body), [
+      "my fetch",
+      "my console",
+      "my navigator",
+      "undefined",
+      "my with space",
+      "my constructor",
+    ]);
   });
 
   it("shows its own lines in stacks, and none of ours", async () => {
     const source = `// ☀\naddEventListener("fetch", (event) => {\n  helper();\n});\nfunction helper() {\n  throw new Error("here");\n}`;
     await deploy(source);
-    assert.deepEqual((await failure()).exception?.stack?.trim().split("\n"), ["at helper (index.js:6:9)", "    at index.js:3:3"]);
-    await deploy("", { main: "./src/a.js", modules: [{ name: "./src/a.js", kind: "esm", content: Buffer.from(source) }] });
-    assert.deepEqual((await failure()).exception?.stack?.trim().split("\n"), ["at helper (src/a.js:6:9)", "    at src/a.js:3:3"]);
+    assert.deepEqual((await failure()).exception?.stack?.trim().split("\n"), [
+      "at helper (index.js:6:9)",
+      "    at index.js:3:3",
+    ]);
+    await deploy("", {
+      main: "./src/a.js",
+      modules: [{ name: "./src/a.js", kind: "esm", content: Buffer.from(source) }],
+    });
+    assert.deepEqual((await failure()).exception?.stack?.trim().split("\n"), [
+      "at helper (src/a.js:6:9)",
+      "    at src/a.js:3:3",
+    ]);
   });
 
   it("built from TypeScript shows the places in the sources, of messages and requests, and while it loads", async () => {
     async function build(contents: string) {
-      const { outputFiles } = buildSync({ stdin: { contents, sourcefile: "src/index.ts", loader: "ts" }, outfile: "out.js", bundle: true, format: "iife", sourcemap: "external", write: false });
-      const [sourceMap, content] = [".map", ".js"].map((end) => outputFiles.find(({ path }) => path.endsWith(end))!.text);
+      const { outputFiles } = buildSync({
+        stdin: { contents, sourcefile: "src/index.ts", loader: "ts" },
+        outfile: "out.js",
+        bundle: true,
+        format: "iife",
+        sourcemap: "external",
+        write: false,
+      });
+      const [sourceMap, content] = [".map", ".js"].map(
+        (end) => outputFiles.find(({ path }) => path.endsWith(end))!.text,
+      );
       await deploy(content!, { sourceMap });
     }
-    await build(`interface Unused {}\n\ninterface More {}\nfunction fail(): never {\n  throw new Error("here");\n}\naddEventListener("fetch", fail);\naddEventListener("email" as never, fail);`);
+    await build(
+      `interface Unused {}\n\ninterface More {}\nfunction fail(): never {\n  throw new Error("here");\n}\naddEventListener("fetch", fail);\naddEventListener("email" as never, fail);`,
+    );
     assert.equal((await failure()).exception?.stack?.trim(), "at fail (src/index.ts:5:9)");
-    assert.match((await runtime.email("test", mailOf(), noActions)).exception!.stack!, /^Error: here\n +at fail \(src\/index\.ts:5:9\)$/);
-    await assert.rejects(build(`interface Unused {}\n\nthrow new Error("loading");`), /loading\n {2}at src\/index\.ts:3:7\n/);
+    assert.match(
+      (await runtime.email("test", mailOf(), noActions)).exception!.stack!,
+      /^Error: here\n +at fail \(src\/index\.ts:5:9\)$/,
+    );
+    await assert.rejects(
+      build(`interface Unused {}\n\nthrow new Error("loading");`),
+      /loading\n {2}at src\/index\.ts:3:7\n/,
+    );
   });
 
   it("that fails while it loads is refused with the place", async () => {
-    const refusal = (source: string) => deploy(source).then(() => assert.fail("deployed"), ({ message }: Error) => message);
-    assert.equal(await refusal(`\n\nmissing();`), "The worker test could not be started: Uncaught ReferenceError: missing is not defined\n  at index.js:3:1");
-    assert.equal(await refusal(`\nlet a = ;`), "The worker test could not be started: Uncaught SyntaxError: Unexpected token ';'\n  at index.js:2:9");
-    assert.equal(await refusal(`\n\nJSON.parse(";")`), `The worker test could not be started: Uncaught SyntaxError: Unexpected token ';', ";" is not valid JSON\n  at index.js:3:6`);
+    const refusal = (source: string) =>
+      deploy(source).then(
+        () => assert.fail("deployed"),
+        ({ message }: Error) => message,
+      );
+    assert.equal(
+      await refusal(`\n\nmissing();`),
+      "The worker test could not be started: Uncaught ReferenceError: missing is not defined\n  at index.js:3:1",
+    );
+    assert.equal(
+      await refusal(`\nlet a = ;`),
+      "The worker test could not be started: Uncaught SyntaxError: Unexpected token ';'\n  at index.js:2:9",
+    );
+    assert.equal(
+      await refusal(`\n\nJSON.parse(";")`),
+      `The worker test could not be started: Uncaught SyntaxError: Unexpected token ';', ";" is not valid JSON\n  at index.js:3:6`,
+    );
   });
 });
 
@@ -254,5 +378,13 @@ it("listeners of scheduled get time and cron, and are waited for", async (t) => 
     },
   });
   t.after(() => workerd.close());
-  assert.deepEqual(await (await workerd.fetch("/")).json(), [["scheduled"], "work", "noRetry", "scheduled", true, 5, "* * * * *"]);
+  assert.deepEqual(await (await workerd.fetch("/")).json(), [
+    ["scheduled"],
+    "work",
+    "noRetry",
+    "scheduled",
+    true,
+    5,
+    "* * * * *",
+  ]);
 });

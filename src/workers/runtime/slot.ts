@@ -27,7 +27,15 @@ const STEADY_MS = 10_000;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 30_000;
 
-export function createSlot(initial: WorkerScript, { machinery, clock, log, beforeStart }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<() => void> }): Slot {
+export function createSlot(
+  initial: WorkerScript,
+  {
+    machinery,
+    clock,
+    log,
+    beforeStart,
+  }: { machinery: Machinery; clock: Clock; log: Log; beforeStart(): Promise<() => void> },
+): Slot {
   let script = initial;
   let current: WorkerProcess | undefined;
   let starting: Promise<WorkerProcess> | undefined;
@@ -47,7 +55,10 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
     } catch (err) {
       if (err instanceof UserError) throw err;
       const reason = withPlaceOfSyntaxError(reasonOf(messageOf(err)), version);
-      throw workerErrors.scriptRefused({ script: version.name, reason: createStackMapper(version)(reason) }, { cause: err });
+      throw workerErrors.scriptRefused(
+        { script: version.name, reason: createStackMapper(version)(reason) },
+        { cause: err },
+      );
     } finally {
       done();
     }
@@ -67,7 +78,8 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
 
   async function startCurrent(): Promise<WorkerProcess> {
     // The first crash costs nothing but the restart; a loop of them is slowed down.
-    if (crashes > 1 && notBefore > clock.now()) await clock.sleep(notBefore - clock.now(), patience.signal).catch(() => {});
+    if (crashes > 1 && notBefore > clock.now())
+      await clock.sleep(notBefore - clock.now(), patience.signal).catch(() => {});
     if (closed) throw workerErrors.closing();
     return start(script, adopt);
   }
@@ -136,6 +148,12 @@ export function createSlot(initial: WorkerScript, { machinery, clock, log, befor
 
 /** What workerd wrote, without its decoration: `service user: Uncaught SyntaxError: …`. */
 function reasonOf(text: string): string {
-  const lines = text.split("\n").filter((line) => line.trim() !== "" && !/^\*\*\*|^stack: |named entrypoint "ReelpostMail"/.test(line));
-  return lines.map((line) => line.replace(/^service user: /, "").replace(/^\S+\.c\+\+:\d+: (error|info|warning): /, "")).join("\n") || text;
+  const lines = text
+    .split("\n")
+    .filter((line) => line.trim() !== "" && !/^\*\*\*|^stack: |named entrypoint "ReelpostMail"/.test(line));
+  return (
+    lines
+      .map((line) => line.replace(/^service user: /, "").replace(/^\S+\.c\+\+:\d+: (error|info|warning): /, ""))
+      .join("\n") || text
+  );
 }

@@ -42,7 +42,9 @@ function mapLine(line: string, main: string, map: SourceMap): string {
     if (file !== main) return place;
     // Stacks count from 1, source maps from 0.
     const origin = map.findEntry(Number(row) - 1, Number(column) - 1);
-    return "originalSource" in origin ? `${origin.originalSource}:${origin.originalLine + 1}:${origin.originalColumn + 1}` : place;
+    return "originalSource" in origin
+      ? `${origin.originalSource}:${origin.originalLine + 1}:${origin.originalColumn + 1}`
+      : place;
   });
 }
 

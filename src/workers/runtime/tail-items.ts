@@ -4,7 +4,10 @@ import type { Invocation, Outcome, ThrownException } from "./port.ts";
 
 /** What workerd hands to a tail worker, as its JSON: https://developers.cloudflare.com/workers/runtime-apis/handlers/tail/ */
 export interface TraceItem {
-  event: { request?: { url: string; method: string; headers: Record<string, string> }; response?: { status: number } } | null;
+  event: {
+    request?: { url: string; method: string; headers: Record<string, string> };
+    response?: { status: number };
+  } | null;
   eventTimestamp: number | null;
   logs: { timestamp: number; level: string; message: unknown }[];
   exceptions: { timestamp: number; name: string; message: string; stack?: string }[];
@@ -15,7 +18,8 @@ export interface TraceItem {
 /** The header by which the hosted service names a request; ours carries the invocation's id through the tail. */
 export const RAY_HEADER = "cf-ray";
 
-export const invocationIdOf = (item: TraceItem): string | undefined => item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
+export const invocationIdOf = (item: TraceItem): string | undefined =>
+  item.event?.request?.headers[DISPATCH_HEADER] ?? item.event?.request?.headers[RAY_HEADER];
 
 const HANDLERS: AskedEvent = "handlers";
 
@@ -23,20 +27,34 @@ const HANDLERS: AskedEvent = "handlers";
 export const isQuestion = (item: TraceItem): boolean => item.event?.request?.headers[EVENT_HEADER] === HANDLERS;
 
 export const logsOf = (item: TraceItem, mapStack: StackMapper): Invocation["logs"] =>
-  item.logs.filter(({ message }) => !(Array.isArray(message) && message[0] === TAIL_MARK)).map(({ timestamp, level, message }) => ({
-    level: isLevel(level) ? level : "log",
-    at: new Date(timestamp),
-    message: (Array.isArray(message) ? message : [message]).map((part) => (isStack(part) ? mapStack(part) : part)),
-  }));
+  item.logs
+    .filter(({ message }) => !(Array.isArray(message) && message[0] === TAIL_MARK))
+    .map(({ timestamp, level, message }) => ({
+      level: isLevel(level) ? level : "log",
+      at: new Date(timestamp),
+      message: (Array.isArray(message) ? message : [message]).map((part) => (isStack(part) ? mapStack(part) : part)),
+    }));
 
 /** A logged error arrives as the text of its stack. */
 const isStack = (part: unknown): part is string => typeof part === "string" && part.includes("\n    at ");
 
-export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] => item.exceptions.map(({ name, message, stack, timestamp }) => mapException({ name, message, stack, at: new Date(timestamp) }, mapStack));
+export const exceptionsOf = (item: TraceItem, mapStack: StackMapper): ThrownException[] =>
+  item.exceptions.map(({ name, message, stack, timestamp }) =>
+    mapException({ name, message, stack, at: new Date(timestamp) }, mapStack),
+  );
 
-const OUTCOMES = new Set<Outcome["outcome"]>(["ok", "exception", "exceededCpu", "exceededMemory", "exceededWallTime", "canceled"]);
+const OUTCOMES = new Set<Outcome["outcome"]>([
+  "ok",
+  "exception",
+  "exceededCpu",
+  "exceededMemory",
+  "exceededWallTime",
+  "canceled",
+]);
 
-export const outcomeOf = (item: TraceItem): Outcome["outcome"] => (OUTCOMES.has(item.outcome as Outcome["outcome"]) ? (item.outcome as Outcome["outcome"]) : "exception");
+export const outcomeOf = (item: TraceItem): Outcome["outcome"] =>
+  OUTCOMES.has(item.outcome as Outcome["outcome"]) ? (item.outcome as Outcome["outcome"]) : "exception";
 
 type Level = Invocation["logs"][number]["level"];
-const isLevel = (level: string): level is Level => level === "debug" || level === "log" || level === "info" || level === "warn" || level === "error";
+const isLevel = (level: string): level is Level =>
+  level === "debug" || level === "log" || level === "info" || level === "warn" || level === "error";

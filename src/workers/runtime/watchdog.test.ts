@@ -7,7 +7,11 @@ function watching(limits = { cpuMs: 100, rssMb: 100 }) {
   const usage: Usage = { cpuMs: 0, rssMb: 10 };
   let at = 0;
   const kills: string[] = [];
-  const watch = watchProcess({ usage: () => ({ ...usage }), kill: (outcome) => void kills.push(outcome), now: () => at }, limits, 1e6);
+  const watch = watchProcess(
+    { usage: () => ({ ...usage }), kill: (outcome) => void kills.push(outcome), now: () => at },
+    limits,
+    1e6,
+  );
   /** Uses CPU time on a single core. */
   const burn = (ms: number, idleMs = 0) => {
     usage.cpuMs += ms;

@@ -15,7 +15,13 @@ export interface RuntimeLimits {
   rssMb: number;
 }
 
-export const DEFAULT_LIMITS: RuntimeLimits = { cpuMs: 30_000, emailWallMs: 60_000, scheduledWallMs: 15 * 60_000, heapMb: 128, rssMb: 512 };
+export const DEFAULT_LIMITS: RuntimeLimits = {
+  cpuMs: 30_000,
+  emailWallMs: 60_000,
+  scheduledWallMs: 15 * 60_000,
+  heapMb: 128,
+  rssMb: 512,
+};
 
 /** One reading of a process, both counted by the kernel. */
 export interface Usage {
@@ -59,7 +65,11 @@ const MAX_BEGUN = 4;
  * invocations. Since idle requests would dilute these shares, the whole process may use, within a window, only
  * the combined limits of the invocations that ended in it (and a few that began in it).
  */
-export function watchProcess({ usage: read, kill, now = () => performance.now() }: Watched, limits: Pick<RuntimeLimits, "cpuMs" | "rssMb">, intervalMs = SAMPLE_MS): ProcessWatch {
+export function watchProcess(
+  { usage: read, kill, now = () => performance.now() }: Watched,
+  limits: Pick<RuntimeLimits, "cpuMs" | "rssMb">,
+  intervalMs = SAMPLE_MS,
+): ProcessWatch {
   const running = new Set<{ chargedMs: number; lasting: boolean }>();
   const window = createWindow(limits.cpuMs, now);
   let last: { usage: Usage; at: number } | undefined;
@@ -81,7 +91,8 @@ export function watchProcess({ usage: read, kill, now = () => performance.now() 
     }
     const { usedMs: total, ended, begun } = window.add({ usedMs });
     if (usage.rssMb > limits.rssMb) kill("exceededMemory", `Worker exceeded memory limit of ${limits.rssMb} MiB.`);
-    else if (highest > limits.cpuMs || total > limits.cpuMs * Math.max(1, ended + Math.min(begun, MAX_BEGUN))) kill("exceededCpu", `Worker exceeded CPU time limit of ${limits.cpuMs} ms.`);
+    else if (highest > limits.cpuMs || total > limits.cpuMs * Math.max(1, ended + Math.min(begun, MAX_BEGUN)))
+      kill("exceededCpu", `Worker exceeded CPU time limit of ${limits.cpuMs} ms.`);
   }
 
   const timer = setInterval(sample, intervalMs).unref();

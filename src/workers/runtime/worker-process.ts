@@ -96,9 +96,30 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
     const { pid } = workerd;
     // From the first moment: the top level of a module may loop as well as a handler.
     watch = watchProcess({ usage: () => readUsage(pid), kill }, limits);
-    servers.push(await startBindingServer({ script, services, socket: folder.socket(names.bindings), gid: identity?.gid, onTail: invocations.tail, onActivity, log }));
-    servers.push(await startEgressProxy({ socket: folder.socket(names.egress), gid: identity?.gid, check: egress, actions: messages.handle, onActivity }));
-    const timer = setTimeout(() => kill("exceededWallTime", `Worker exceeded startup time limit of ${STARTUP_MS} ms.`), STARTUP_MS);
+    servers.push(
+      await startBindingServer({
+        script,
+        services,
+        socket: folder.socket(names.bindings),
+        gid: identity?.gid,
+        onTail: invocations.tail,
+        onActivity,
+        log,
+      }),
+    );
+    servers.push(
+      await startEgressProxy({
+        socket: folder.socket(names.egress),
+        gid: identity?.gid,
+        check: egress,
+        actions: messages.handle,
+        onActivity,
+      }),
+    );
+    const timer = setTimeout(
+      () => kill("exceededWallTime", `Worker exceeded startup time limit of ${STARTUP_MS} ms.`),
+      STARTUP_MS,
+    );
     await workerd.ready.finally(() => clearTimeout(timer));
     for (const name of [names.mail, names.http]) folder.takeSocket(name);
   } catch (err) {
@@ -109,7 +130,12 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   }
 
   const dispatch = createDispatchClient({ socketPath: folder.socket(names.mail), concurrency: machinery.concurrency });
-  const passthrough = createPassthrough({ socketPath: folder.socket(names.http), client: machinery.client, siteOf: (request) => machinery.siteOf(request, script.name), causeOfDeath });
+  const passthrough = createPassthrough({
+    socketPath: folder.socket(names.http),
+    client: machinery.client,
+    siteOf: (request) => machinery.siteOf(request, script.name),
+    causeOfDeath,
+  });
   const exited = workerd.exited.then((exit) => {
     death ??= causeFromExit(exit.stderr, exit.signal ?? `status ${exit.code}`);
     watch!.stop();
@@ -143,7 +169,12 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   /** A hang-up and the news of the process's end travel separately: waits a moment for the second. */
   async function causeOfDeath(err: unknown): Promise<Outcome> {
     await Promise.race([exited, new Promise((resolve) => void setTimeout(resolve, 500).unref())]);
-    return death ?? { outcome: "exception", exception: { name: "Error", message: `the worker did not answer: ${messageOf(err)}` } };
+    return (
+      death ?? {
+        outcome: "exception",
+        exception: { name: "Error", message: `the worker did not answer: ${messageOf(err)}` },
+      }
+    );
   }
 
   /** Counts an invocation in and out. */
@@ -174,7 +205,9 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
         watch!.sample();
         if (death !== undefined) return death;
       }
-      return answer.exception === undefined ? answer : { ...answer, exception: mapException(answer.exception, mapStack) };
+      return answer.exception === undefined
+        ? answer
+        : { ...answer, exception: mapException(answer.exception, mapStack) };
     } catch (err) {
       return causeOfDeath(err);
     }
@@ -199,15 +232,30 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       return scheduledRuns > 0 ? limits.scheduledWallMs : 0;
     },
     async email(mail, actions) {
-      const invocation = invocations.begin({ kind: "email", id: mail.id, from: mail.from, to: mail.to, rawSize: mail.rawSize });
+      const invocation = invocations.begin({
+        kind: "email",
+        id: mail.id,
+        from: mail.from,
+        to: mail.to,
+        rawSize: mail.rawSize,
+      });
       const token = messages.open({ mail, actions });
       void invocation.ended.then(() => messages.close(token));
-      const { silent = false, ...answer } = await counted(() => answerOf(limits.emailWallMs, (wallMs) => dispatch.send(invocation.id, token, mail, wallMs)));
+      const { silent = false, ...answer } = await counted(() =>
+        answerOf(limits.emailWallMs, (wallMs) => dispatch.send(invocation.id, token, mail, wallMs)),
+      );
       invocation.settle(answer, { silent });
       const ended = invocation.ended.then(() => {});
       if (answer.outcome !== "exception" || answer.exception !== undefined) return { ...answer, ended };
-      const record = await Promise.race([invocation.ended, new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref())]);
-      return { ...answer, exception: record?.exception ?? { name: "Error", message: "the worker failed without a word" }, ended };
+      const record = await Promise.race([
+        invocation.ended,
+        new Promise<undefined>((resolve) => void setTimeout(() => resolve(undefined), 1000).unref()),
+      ]);
+      return {
+        ...answer,
+        exception: record?.exception ?? { name: "Error", message: "the worker failed without a word" },
+        ended,
+      };
     },
     async fetch(request, response) {
       const invocation = invocations.begin(fetchEvent(request, machinery.client));
@@ -219,7 +267,9 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       const invocation = invocations.begin({ kind: "scheduled", ...event });
       scheduledRuns++;
       void invocation.ended.then(() => scheduledRuns--);
-      const { silent = false, ...answer } = await counted(() => answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)));
+      const { silent = false, ...answer } = await counted(() =>
+        answerOf(limits.scheduledWallMs, (wallMs) => dispatch.scheduled(invocation.id, event, wallMs)),
+      );
       invocation.settle(answer, { silent });
       const { outcome, exception } = await invocation.ended;
       return { outcome, ...(exception !== undefined && { exception }) };
@@ -253,6 +303,7 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
 
 /** V8 ends the process when the heap cap is reached; everything else is a crash. */
 function causeFromExit(stderr: string, how: string): Outcome {
-  if (/out of memory|heap limit/i.test(stderr)) return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };
+  if (/out of memory|heap limit/i.test(stderr))
+    return { outcome: "exceededMemory", exception: { name: "Error", message: "Worker exceeded memory limit." } };
   return { outcome: "exception", exception: { name: "Error", message: `the worker's process ended with ${how}` } };
 }

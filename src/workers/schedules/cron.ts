@@ -28,7 +28,10 @@ export function parseCron(text: string): CronExpression {
   try {
     cron = new Cron(fields.join(" "), { mode: "5-part", alternativeWeekdays: true, timezone: "UTC" });
   } catch (err) {
-    throw workerErrors.badCron({ cron: text, reason: (err as Error).message.replace(/^CronPattern: /, "") }, { cause: err });
+    throw workerErrors.badCron(
+      { cron: text, reason: (err as Error).message.replace(/^CronPattern: /, "") },
+      { cause: err },
+    );
   }
   if (cron.nextRun() === null) throw refuse("It never comes");
   return { comesIn: (minute) => cron.match(new Date(minute * 60_000)) };

@@ -37,7 +37,10 @@ onEveryDatabase((engine) => {
     const second = await anotherDb();
     const other = openAnother(second);
     const runners = [run({ live }, db), run(other, second)];
-    const runs = () => [...fake.state.runs, ...other.fake.state.runs].map(({ script, cron, at }) => `${script} ${cron} ${new Date(at).toISOString().slice(11, 19)}`).sort();
+    const runs = () =>
+      [...fake.state.runs, ...other.fake.state.runs]
+        .map(({ script, cron, at }) => `${script} ${cron} ${new Date(at).toISOString().slice(11, 19)}`)
+        .sort();
 
     // 10:00:30 to begin with: the minute that is under way is over.
     clock.advance(30_000);
@@ -46,7 +49,12 @@ onEveryDatabase((engine) => {
     await until(() => runs().length >= 2);
     clock.advance(MINUTE);
     await until(() => runs().length >= 4);
-    assert.deepEqual(runs(), ["every * * * * * 10:01:00", "every * * * * * 10:02:00", "every * * * * * 10:03:00", "third */3 * * * * 10:03:00"]);
+    assert.deepEqual(runs(), [
+      "every * * * * * 10:01:00",
+      "every * * * * * 10:02:00",
+      "every * * * * * 10:03:00",
+      "third */3 * * * * 10:03:00",
+    ]);
 
     for (const runner of runners) await runner.close();
     clock.advance(60 * MINUTE);

@@ -37,13 +37,22 @@ interface Run extends DueSchedule {
  * Runs the cron expressions of all workers, at the beginning of their minutes. However many processes do this, a run is taken by one of them
  * and tried once; minutes in which nobody was there are not made up for.
  */
-export function createSchedules({ db, jobs, live, clock = systemClock, log = silentLog, concurrency = 20, pollMs = 1000 }: SchedulesOptions): Schedules {
+export function createSchedules({
+  db,
+  jobs,
+  live,
+  clock = systemClock,
+  log = silentLog,
+  concurrency = 20,
+  pollMs = 1000,
+}: SchedulesOptions): Schedules {
   const tables = db.tables<ScriptsTables>();
   const comesIn = createCalendar();
   const stop = new AbortController();
   const worker = jobs.work(KIND, { concurrency, leaseMs: LEASE_MS, pollMs }, async ({ payload, attempt }) => {
     const { scriptId, cron, minute } = payload as Run;
-    if (attempt > 1 || clock.now() - minute * MINUTE_MS > MISSED_MS) return log.warn({ scriptId, cron }, "a scheduled run was missed");
+    if (attempt > 1 || clock.now() - minute * MINUTE_MS > MISSED_MS)
+      return log.warn({ scriptId, cron }, "a scheduled run was missed");
     const ref = await scheduledScript(tables, scriptId);
     if (ref === undefined) return;
     const outcome = await live.scheduled(ref, { cron, scheduledTime: new Date(minute * MINUTE_MS) });
@@ -53,7 +62,10 @@ export function createSchedules({ db, jobs, live, clock = systemClock, log = sil
   async function tick(minute: number) {
     for (let after: string | undefined = ""; after !== undefined;) {
       const crons: string[] = await distinctCrons(tables, after, BATCH);
-      await enqueueDue(crons.filter((cron) => comesIn(cron, minute)), minute);
+      await enqueueDue(
+        crons.filter((cron) => comesIn(cron, minute)),
+        minute,
+      );
       after = crons.length < BATCH ? undefined : crons.at(-1);
     }
   }
@@ -71,7 +83,10 @@ export function createSchedules({ db, jobs, live, clock = systemClock, log = sil
   async function enqueue(schedule: DueSchedule, minute: number) {
     const { affected } = await db.write(takeRun(tables, schedule, minute));
     if (affected === 0) return;
-    await jobs.enqueue(KIND, { ...schedule, minute } satisfies Run, { key: `${schedule.scriptId}/${minute}/${schedule.cron}`, attempts: 1 });
+    await jobs.enqueue(KIND, { ...schedule, minute } satisfies Run, {
+      key: `${schedule.scriptId}/${minute}/${schedule.cron}`,
+      attempts: 1,
+    });
   }
 
   async function run() {
@@ -81,7 +96,9 @@ export function createSchedules({ db, jobs, live, clock = systemClock, log = sil
       // Timers may come a moment early.
       if (minute <= last) continue;
       last = minute;
-      await tick(minute).catch((err: unknown) => log.error({ err }, `schedules could not be looked at: ${messageOf(err)}`));
+      await tick(minute).catch((err: unknown) =>
+        log.error({ err }, `schedules could not be looked at: ${messageOf(err)}`),
+      );
     }
   }
 

@@ -9,12 +9,17 @@ import type { Binding } from "./script.ts";
 const contextOf = (scriptId: string, name: string) => `script/${scriptId}/${name}`;
 
 export const sealBinding = (binding: Binding, scriptId: string, secrets: Secrets): Binding =>
-  binding.type === "secret_text" ? { ...binding, text: secrets.seal(binding.text, contextOf(scriptId, binding.name)) } : binding;
+  binding.type === "secret_text"
+    ? { ...binding, text: secrets.seal(binding.text, contextOf(scriptId, binding.name)) }
+    : binding;
 
 export const openBinding = (binding: Binding, scriptId: string, secrets: Secrets): Binding =>
-  binding.type === "secret_text" ? { ...binding, text: secrets.open(binding.text, contextOf(scriptId, binding.name)) } : binding;
+  binding.type === "secret_text"
+    ? { ...binding, text: secrets.open(binding.text, contextOf(scriptId, binding.name)) }
+    : binding;
 
-export const withoutSecrets = (bindings: Binding[]): Binding[] => bindings.map((binding) => (binding.type === "secret_text" ? { ...binding, text: "" } : binding));
+export const withoutSecrets = (bindings: Binding[]): Binding[] =>
+  bindings.map((binding) => (binding.type === "secret_text" ? { ...binding, text: "" } : binding));
 
 export interface BindingSources {
   scriptId: string;
@@ -29,13 +34,22 @@ export interface BindingSources {
 type Given = Pick<Upload, "bindings" | "keepBindings" | "inheritStrictly">;
 
 /** The bindings of a new version, sealed: those that were sent, then those that are carried over from the newest one. */
-export async function resolveBindings({ bindings, keepBindings, inheritStrictly }: Given, sources: BindingSources): Promise<Binding[]> {
+export async function resolveBindings(
+  { bindings, keepBindings, inheritStrictly }: Given,
+  sources: BindingSources,
+): Promise<Binding[]> {
   const { scriptId, base, secrets, limits } = sources;
   checkBindings(bindings, limits);
-  checkTexts(bindings.filter((binding) => binding.type !== "inherit"), limits);
+  checkTexts(
+    bindings.filter((binding) => binding.type !== "inherit"),
+    limits,
+  );
   const sent: Binding[] = [];
   for (const binding of bindings) {
-    const found = binding.type === "inherit" ? await inherit(binding, inheritStrictly, sources) : sealBinding(binding, scriptId, secrets);
+    const found =
+      binding.type === "inherit"
+        ? await inherit(binding, inheritStrictly, sources)
+        : sealBinding(binding, scriptId, secrets);
     if (found !== undefined) sent.push(found);
   }
   const named = new Set(bindings.map(({ name }) => name));
@@ -46,12 +60,23 @@ export async function resolveBindings({ bindings, keepBindings, inheritStrictly 
   return all;
 }
 
-async function inherit({ name, oldName = name, versionId }: InheritedBinding, strictly: boolean, { scriptId, base, ofVersion, secrets }: BindingSources): Promise<Binding | undefined> {
+async function inherit(
+  { name, oldName = name, versionId }: InheritedBinding,
+  strictly: boolean,
+  { scriptId, base, ofVersion, secrets }: BindingSources,
+): Promise<Binding | undefined> {
   const from = versionId === undefined || versionId === "latest" ? base : await ofVersion(versionId);
   if (from === undefined) throw workerErrors.inheritFailed({ name, reason: `this Worker has no version ${versionId}` });
   const found = from.find((binding) => binding.name === oldName);
-  if (found !== undefined) return oldName === name ? found : sealBinding({ ...openBinding(found, scriptId, secrets), name }, scriptId, secrets);
-  if (strictly) throw workerErrors.inheritFailed({ name, reason: `${versionId === undefined || from === base ? "the latest version" : `the version ${versionId}`} has no binding '${oldName}'` });
+  if (found !== undefined)
+    return oldName === name
+      ? found
+      : sealBinding({ ...openBinding(found, scriptId, secrets), name }, scriptId, secrets);
+  if (strictly)
+    throw workerErrors.inheritFailed({
+      name,
+      reason: `${versionId === undefined || from === base ? "the latest version" : `the version ${versionId}`} has no binding '${oldName}'`,
+    });
   return undefined;
 }
 
@@ -59,8 +84,11 @@ async function inherit({ name, oldName = name, versionId }: InheritedBinding, st
 export async function checkTargets(bindings: Binding[], account: string, targets: BindingTargets): Promise<void> {
   for (const binding of bindings) {
     const { name } = binding;
-    if (binding.type === "kv_namespace" && !(await targets.kvNamespace(account, binding.namespace_id))) throw workerErrors.kvNamespaceMissing({ binding: name, target: binding.namespace_id });
-    if (binding.type === "r2_bucket" && !(await targets.r2Bucket(account, binding.bucket_name))) throw workerErrors.r2BucketMissing({ binding: name, target: binding.bucket_name });
-    if (binding.type === "d1" && !(await targets.d1Database(account, binding.id))) throw workerErrors.d1DatabaseMissing({ binding: name, target: binding.id });
+    if (binding.type === "kv_namespace" && !(await targets.kvNamespace(account, binding.namespace_id)))
+      throw workerErrors.kvNamespaceMissing({ binding: name, target: binding.namespace_id });
+    if (binding.type === "r2_bucket" && !(await targets.r2Bucket(account, binding.bucket_name)))
+      throw workerErrors.r2BucketMissing({ binding: name, target: binding.bucket_name });
+    if (binding.type === "d1" && !(await targets.d1Database(account, binding.id)))
+      throw workerErrors.d1DatabaseMissing({ binding: name, target: binding.id });
   }
 }

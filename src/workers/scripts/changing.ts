@@ -13,21 +13,40 @@ import type { Base, Content } from "./version-maker.ts";
 
 /** Versions that are made of the newest one: the same code, with something else around it. */
 
-const ALL_TYPES: Binding["type"][] = ["plain_text", "json", "secret_text", "kv_namespace", "r2_bucket", "d1", "stream", "send_email"];
+const ALL_TYPES: Binding["type"][] = [
+  "plain_text",
+  "json",
+  "secret_text",
+  "kv_namespace",
+  "r2_bucket",
+  "d1",
+  "stream",
+  "send_email",
+];
 
-export type VersionChange = Partial<Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">>;
+export type VersionChange = Partial<
+  Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">
+>;
 
 export function planSettings(change: VersionChange, parts: Parts): (base: Base) => Promise<Content> {
   const { limits, clock } = parts;
   const annotations = { "workers/triggered_by": "settings", ...change.annotations };
   return async (base) => {
     const same = await sameAs(base, parts);
-    const given = { bindings: change.bindings ?? [], keepBindings: change.keepBindings ?? (change.bindings === undefined ? ALL_TYPES : []), inheritStrictly: true };
+    const given = {
+      bindings: change.bindings ?? [],
+      keepBindings: change.keepBindings ?? (change.bindings === undefined ? ALL_TYPES : []),
+      inheritStrictly: true,
+    };
     return {
       ...same,
       bindings: await resolveBindings(given, sourcesOf(base, parts)),
-      ...(change.compatibilityDate !== undefined && { compatibilityDate: checkCompatibilityDate(change.compatibilityDate, clock.now()) }),
-      ...(change.compatibilityFlags !== undefined && { compatibilityFlags: checkFlags(change.compatibilityFlags, limits) }),
+      ...(change.compatibilityDate !== undefined && {
+        compatibilityDate: checkCompatibilityDate(change.compatibilityDate, clock.now()),
+      }),
+      ...(change.compatibilityFlags !== undefined && {
+        compatibilityFlags: checkFlags(change.compatibilityFlags, limits),
+      }),
       ...(change.limits !== undefined && { limits: change.limits }),
       annotations,
       ...(await deployedAs(base, annotations, workerErrors.settingsNotDeployed, parts)),
@@ -35,9 +54,15 @@ export function planSettings(change: VersionChange, parts: Parts): (base: Base) 
   };
 }
 
-export function planSecrets(changes: Record<string, string | null>, { deploy, annotations }: { deploy: boolean; annotations: Annotations }, parts: Parts): (base: Base) => Promise<Content> {
+export function planSecrets(
+  changes: Record<string, string | null>,
+  { deploy, annotations }: { deploy: boolean; annotations: Annotations },
+  parts: Parts,
+): (base: Base) => Promise<Content> {
   const { limits, secrets } = parts;
-  const set = Object.entries(changes).flatMap(([name, text]): Binding[] => (text === null ? [] : [{ type: "secret_text", name, text }]));
+  const set = Object.entries(changes).flatMap(([name, text]): Binding[] =>
+    text === null ? [] : [{ type: "secret_text", name, text }],
+  );
   checkTexts(set, limits);
   return async (base) => {
     const same = await sameAs(base, parts);
@@ -45,12 +70,21 @@ export function planSecrets(changes: Record<string, string | null>, { deploy, an
     for (const [name, text] of Object.entries(changes)) {
       const old = before.get(name);
       if (text === null && old?.type !== "secret_text") throw workerErrors.bindingMissing({ name });
-      if (text !== null && old !== undefined && old.type !== "secret_text") throw workerErrors.bindingNameTaken({ name });
+      if (text !== null && old !== undefined && old.type !== "secret_text")
+        throw workerErrors.bindingNameTaken({ name });
     }
-    const bindings = [...same.bindings.filter(({ name }) => !Object.hasOwn(changes, name)), ...set.map((binding) => sealBinding(binding, base.scriptId, secrets))];
+    const bindings = [
+      ...same.bindings.filter(({ name }) => !Object.hasOwn(changes, name)),
+      ...set.map((binding) => sealBinding(binding, base.scriptId, secrets)),
+    ];
     checkBindings(bindings, limits);
     const said = { "workers/triggered_by": "secret", ...annotations };
-    return { ...same, bindings, annotations: said, ...(deploy && (await deployedAs(base, said, workerErrors.versionNotDeployed, parts))) };
+    return {
+      ...same,
+      bindings,
+      annotations: said,
+      ...(deploy && (await deployedAs(base, said, workerErrors.versionNotDeployed, parts))),
+    };
   };
 }
 
@@ -59,15 +93,40 @@ const PLACEHOLDER = `export default { fetch() { return new Response("This Worker
 
 async function sameAs({ latest, modules }: Base, { objects, clock }: Parts): Promise<Omit<Content, "annotations">> {
   if (latest === undefined) {
-    const module = { name: "index.js", kind: "esm" as const, contentType: "application/javascript+module", content: PLACEHOLDER };
-    return { format: "modules", main: module.name, modules: [module], bindings: [], compatibilityDate: checkCompatibilityDate(undefined, clock.now()), compatibilityFlags: [] };
+    const module = {
+      name: "index.js",
+      kind: "esm" as const,
+      contentType: "application/javascript+module",
+      content: PLACEHOLDER,
+    };
+    return {
+      format: "modules",
+      main: module.name,
+      modules: [module],
+      bindings: [],
+      compatibilityDate: checkCompatibilityDate(undefined, clock.now()),
+      compatibilityFlags: [],
+    };
   }
   const { format, main, bindings, compatibilityDate, compatibilityFlags, limits } = latest;
-  return { format, main, bindings, compatibilityDate, compatibilityFlags, ...(limits !== undefined && { limits }), modules: await readModules(modules, objects) };
+  return {
+    format,
+    main,
+    bindings,
+    compatibilityDate,
+    compatibilityFlags,
+    ...(limits !== undefined && { limits }),
+    modules: await readModules(modules, objects),
+  };
 }
 
 /** Code that was uploaded and not deployed must not go live because a secret or a setting changed. A worker that was never deployed stays so. */
-async function deployedAs({ script, latest }: Base, annotations: Annotations, refusal: () => UserError, { db }: Parts): Promise<{ deploy?: Annotations }> {
+async function deployedAs(
+  { script, latest }: Base,
+  annotations: Annotations,
+  refusal: () => UserError,
+  { db }: Parts,
+): Promise<{ deploy?: Annotations }> {
   const id = script?.liveDeploymentId ?? null;
   if (id === null) return {};
   const live = (await findDeployments(db.tables<ScriptsTables>(), [id])).get(id);

@@ -5,7 +5,8 @@ import type { Upload, UploadedModule } from "./port.ts";
 import type { Binding } from "./script.ts";
 
 export function checkScriptName(name: string): void {
-  if (!/^[a-z0-9_][a-z0-9_-]{0,62}$/.test(name)) throw workerErrors.badScriptName({ name: JSON.stringify(name.slice(0, 100)) });
+  if (!/^[a-z0-9_][a-z0-9_-]{0,62}$/.test(name))
+    throw workerErrors.badScriptName({ name: JSON.stringify(name.slice(0, 100)) });
 }
 
 /** What a worker without a date runs with: the oldest that workerd knows. */
@@ -13,7 +14,8 @@ const OLDEST_COMPATIBILITY_DATE = "2021-11-02";
 
 export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE, now: number): string {
   const refuse = (reason: string, fix: string) => workerErrors.badCompatibilityDate({ reason, fix });
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) throw refuse(`"${date.slice(0, 40)}" is not a valid compatibility date.`, "Write it as YYYY-MM-DD.");
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(date))
+    throw refuse(`"${date.slice(0, 40)}" is not a valid compatibility date.`, "Write it as YYYY-MM-DD.");
   const verdict = judgeDate(date, now);
   switch (verdict.kind) {
     case "good":
@@ -23,31 +25,59 @@ export function checkCompatibilityDate(date: string = OLDEST_COMPATIBILITY_DATE,
     case "future":
       throw refuse(`Can't set compatibility date in the future: "${date}".`, `Today is ${verdict.today}, in UTC.`);
     case "newer":
-      throw refuse(`The runtime of this server does not know the compatibility date "${date}".`, `The newest it knows is ${NEWEST_COMPATIBILITY_DATE}: use that, or upgrade the server.`);
+      throw refuse(
+        `The runtime of this server does not know the compatibility date "${date}".`,
+        `The newest it knows is ${NEWEST_COMPATIBILITY_DATE}: use that, or upgrade the server.`,
+      );
   }
 }
 
 export function checkFlags(flags: string[], limits: UploadLimits): string[] {
   const bad = flags.find((flag) => !/^[a-z0-9_]{1,100}$/.test(flag));
-  if (bad !== undefined) throw badUpload(`${JSON.stringify(bad.slice(0, 100))} is not a compatibility flag`, "Flags are words of a-z 0-9 _.");
-  if (flags.length > limits.flags) throw badUpload(`it has ${flags.length} compatibility flags`, `At most ${limits.flags} fit.`);
+  if (bad !== undefined)
+    throw badUpload(
+      `${JSON.stringify(bad.slice(0, 100))} is not a compatibility flag`,
+      "Flags are words of a-z 0-9 _.",
+    );
+  if (flags.length > limits.flags)
+    throw badUpload(`it has ${flags.length} compatibility flags`, `At most ${limits.flags} fit.`);
   return [...new Set(flags)];
 }
 
-export function checkModules({ main, modules, format }: Pick<Upload, "main" | "modules" | "format">, limits: UploadLimits): void {
-  if (modules.length > limits.modules) throw badUpload(`it has ${modules.length} modules`, `At most ${limits.modules} fit.`);
+export function checkModules(
+  { main, modules, format }: Pick<Upload, "main" | "modules" | "format">,
+  limits: UploadLimits,
+): void {
+  if (modules.length > limits.modules)
+    throw badUpload(`it has ${modules.length} modules`, `At most ${limits.modules} fit.`);
   const seen = new Set<string>();
   for (const { name } of modules) {
     // oxlint-disable-next-line no-control-regex
-    if (name === "" || name.length > 1000 || /[\u0000-\u001f\u007f]/.test(name)) throw badUpload(`${JSON.stringify(name.slice(0, 100))} is no name for a module`, "A name has 1 to 1000 characters and no control characters.");
+    if (name === "" || name.length > 1000 || /[\u0000-\u001f\u007f]/.test(name))
+      throw badUpload(
+        `${JSON.stringify(name.slice(0, 100))} is no name for a module`,
+        "A name has 1 to 1000 characters and no control characters.",
+      );
     if (seen.has(name)) throw badUpload(`it has two modules named "${name}"`, "Module names are unique.");
     seen.add(name);
   }
   const runnable = modules.filter(({ kind }) => kind !== "source-map");
   const found = runnable.find(({ name }) => name === main);
-  if (found === undefined) throw workerErrors.mainMissing({ main, modules: runnable.slice(0, 10).map(({ name }) => name).join(", ") || "none was sent" });
+  if (found === undefined)
+    throw workerErrors.mainMissing({
+      main,
+      modules:
+        runnable
+          .slice(0, 10)
+          .map(({ name }) => name)
+          .join(", ") || "none was sent",
+    });
   const wanted = format === "modules" ? "esm" : "cjs";
-  if (found.kind !== wanted && !(format === "service-worker" && found.kind === "esm")) throw badUpload(`its main module "${main}" is ${found.kind}, not ${format === "modules" ? "an ES module" : "a script"}`, `Its Content-Type is ${format === "modules" ? "application/javascript+module" : "application/javascript"}.`);
+  if (found.kind !== wanted && !(format === "service-worker" && found.kind === "esm"))
+    throw badUpload(
+      `its main module "${main}" is ${found.kind}, not ${format === "modules" ? "an ES module" : "a script"}`,
+      `Its Content-Type is ${format === "modules" ? "application/javascript+module" : "application/javascript"}.`,
+    );
   checkSize(sizeOf(runnable), limits.scriptBytes);
   checkSize(sizeOf(modules.filter(({ kind }) => kind === "source-map")), limits.sourceMapBytes);
 }
@@ -58,12 +88,17 @@ function checkSize(size: number, limit: number) {
 
 /** Their names and their number. */
 export function checkBindings(bindings: readonly { name: string }[], limits: UploadLimits): void {
-  if (bindings.length > limits.bindings) throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} fit.`);
+  if (bindings.length > limits.bindings)
+    throw badUpload(`it has ${bindings.length} bindings`, `At most ${limits.bindings} fit.`);
   const seen = new Set<string>();
   for (const [index, { name }] of bindings.entries()) {
     if (name === "") throw workerErrors.bindingUnnamed({ index });
     // oxlint-disable-next-line no-control-regex
-    if (name.length > 255 || /[\u0000-\u001f\u007f]/.test(name)) throw badUpload(`${JSON.stringify(name.slice(0, 100))} is no name for a binding`, "A name has at most 255 characters and no control characters.");
+    if (name.length > 255 || /[\u0000-\u001f\u007f]/.test(name))
+      throw badUpload(
+        `${JSON.stringify(name.slice(0, 100))} is no name for a binding`,
+        "A name has at most 255 characters and no control characters.",
+      );
     if (seen.has(name)) throw workerErrors.bindingNameTaken({ name });
     seen.add(name);
   }
@@ -74,10 +109,15 @@ export function checkTexts(bindings: readonly Binding[], limits: UploadLimits): 
   let total = 0;
   for (const binding of bindings) {
     const size = textBytes(binding);
-    if (size > limits.textBytes) throw workerErrors.textTooLarge({ name: binding.name, size: octets(size), limit: octets(limits.textBytes) });
+    if (size > limits.textBytes)
+      throw workerErrors.textTooLarge({ name: binding.name, size: octets(size), limit: octets(limits.textBytes) });
     total += size;
   }
-  if (total > limits.environmentBytes) throw badUpload(`its variables and secrets have ${octets(total)}`, `At most ${octets(limits.environmentBytes)} fit.`);
+  if (total > limits.environmentBytes)
+    throw badUpload(
+      `its variables and secrets have ${octets(total)}`,
+      `At most ${octets(limits.environmentBytes)} fit.`,
+    );
 }
 
 function textBytes(binding: Binding): number {
@@ -85,8 +125,10 @@ function textBytes(binding: Binding): number {
   return binding.type === "json" ? Buffer.byteLength(JSON.stringify(binding.json) ?? "") : 0;
 }
 
-export const sizeOf = (modules: readonly Pick<UploadedModule, "content">[]): number => modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+export const sizeOf = (modules: readonly Pick<UploadedModule, "content">[]): number =>
+  modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
 
 export const badUpload = (reason: string, fix: string) => workerErrors.badUpload({ reason, fix });
 
-const octets = (count: number) => (count >= 1024 * 1024 ? `${Math.round((count / 1024 / 1024) * 100) / 100} MiB` : `${count} bytes`);
+const octets = (count: number) =>
+  count >= 1024 * 1024 ? `${Math.round((count / 1024 / 1024) * 100) / 100} MiB` : `${count} bytes`;

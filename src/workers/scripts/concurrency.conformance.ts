@@ -10,17 +10,23 @@ const A = "a".repeat(32);
 
 /** What holds when several deploy at once, and when a step fails. */
 export function scriptsConcurrency(engine: TestEngine): void {
-  const answer = async ({ live }: Pick<House, "live">, script = "mail") => (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
+  const answer = async ({ live }: Pick<House, "live">, script = "mail") =>
+    (await live.email({ account: A, script }, mailOf(), noActions)).rejected;
 
   describe("deploys at once", () => {
     test("all get right answers, in one process and in two; the last one is live", async (t) => {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db);
       const two = one.another(await another());
-      const uploads = await Promise.all([one, two, one, two, one, two].map(({ scripts }, i) => scripts.upload(A, "mail", uploadOf(`email ${i}`), author)));
+      const uploads = await Promise.all(
+        [one, two, one, two, one, two].map(({ scripts }, i) =>
+          scripts.upload(A, "mail", uploadOf(`email ${i}`), author),
+        ),
+      );
       assert.deepEqual(uploads.map(({ version }) => version.number).sort(), [1, 2, 3, 4, 5, 6]);
       assert.equal(new Set(uploads.map(({ script }) => script.id)).size, 1);
-      for (const [i, { version }] of uploads.entries()) assert.equal((await one.scripts.modules(version))[0]!.content, `email ${i}`);
+      for (const [i, { version }] of uploads.entries())
+        assert.equal((await one.scripts.modules(version))[0]!.content, `email ${i}`);
       const last = uploads.find(({ version }) => version.number === 6)!.version.id;
       assert.equal((await one.scripts.get(A, "mail"))!.live!.versions[0]!.versionId, last);
       assert.deepEqual([await answer(one), await answer(two)], [last, last]);
@@ -31,7 +37,11 @@ export function scriptsConcurrency(engine: TestEngine): void {
       const one = await openHouse(t, db);
       const two = one.another(await another());
       await one.scripts.upload(A, "mail", uploadOf("email"), author);
-      await Promise.all(Array.from({ length: 6 }, (_, i) => (i % 2 ? one : two).scripts.changeSecrets(A, "mail", { [`S${i}`]: String(i) }, author)));
+      await Promise.all(
+        Array.from({ length: 6 }, (_, i) =>
+          (i % 2 ? one : two).scripts.changeSecrets(A, "mail", { [`S${i}`]: String(i) }, author),
+        ),
+      );
       assert.deepEqual((await one.scripts.secrets(A, "mail")).sort(), ["S0", "S1", "S2", "S3", "S4", "S5"]);
     });
 
@@ -54,7 +64,11 @@ export function scriptsConcurrency(engine: TestEngine): void {
       const { db, another } = await engine.open(t, scriptsMigrations);
       const one = await openHouse(t, db, { limits: { scriptsPerAccount: 24 } });
       const two = one.another(await another());
-      await Promise.all(Array.from({ length: 24 }, (_, i) => (i % 2 ? one : two).scripts.upload(A, `mail-${i}`, uploadOf(`email ${i}`), author)));
+      await Promise.all(
+        Array.from({ length: 24 }, (_, i) =>
+          (i % 2 ? one : two).scripts.upload(A, `mail-${i}`, uploadOf(`email ${i}`), author),
+        ),
+      );
       assert.equal((await one.scripts.list(A)).total, 24);
     });
 
@@ -68,7 +82,10 @@ export function scriptsConcurrency(engine: TestEngine): void {
       await assert.rejects(all[4]!, { kind: "tooManyDeploys" });
       await assert.rejects(all[3]!, { kind: "tooManyDeploys" });
       go();
-      assert.deepEqual((await Promise.all(all.slice(0, 3))).map(({ version }) => version.number), [1, 2, 3]);
+      assert.deepEqual(
+        (await Promise.all(all.slice(0, 3))).map(({ version }) => version.number),
+        [1, 2, 3],
+      );
     });
   });
 
@@ -78,7 +95,10 @@ export function scriptsConcurrency(engine: TestEngine): void {
     test("no room for a module: nothing has changed", async (t) => {
       const { db } = await engine.open(t, scriptsMigrations);
       const broken = { on: false };
-      const objects = (real: ObjectStore): ObjectStore => ({ ...real, put: (...args) => (broken.on ? Promise.reject(full) : real.put(...args)) });
+      const objects = (real: ObjectStore): ObjectStore => ({
+        ...real,
+        put: (...args) => (broken.on ? Promise.reject(full) : real.put(...args)),
+      });
       const { scripts, live, fake } = await openHouse(t, db, { objects });
       broken.on = true;
       await assert.rejects(scripts.upload(A, "mail", uploadOf("email"), author), { kind: "diskFull" });
@@ -87,7 +107,10 @@ export function scriptsConcurrency(engine: TestEngine): void {
       const { version } = await scripts.upload(A, "mail", uploadOf("email"), author);
       broken.on = true;
       await assert.rejects(scripts.upload(A, "mail", uploadOf("email 2"), author), { kind: "diskFull" });
-      assert.deepEqual([await answer({ live }), fake.known.size, (await scripts.get(A, "mail"))!.latest!.id], [version.id, 1, version.id]);
+      assert.deepEqual(
+        [await answer({ live }), fake.known.size, (await scripts.get(A, "mail"))!.latest!.id],
+        [version.id, 1, version.id],
+      );
     });
 
     test("no room for the rows: nothing has changed, and the modules are swept", async (t) => {
@@ -97,21 +120,34 @@ export function scriptsConcurrency(engine: TestEngine): void {
       const failing: Db = {
         ...db,
         tables: () => db.tables(),
-        transaction: (work) => db.transaction(async (tx) => {
-          const result = await work(tx as never);
-          if (broken.on) throw full;
-          return result;
-        }) as never,
+        transaction: (work) =>
+          db.transaction(async (tx) => {
+            const result = await work(tx as never);
+            if (broken.on) throw full;
+            return result;
+          }) as never,
       };
       const { scripts, live, fake, objects } = await openHouse(t, failing);
       const { version } = await scripts.upload(A, "mail", uploadOf("email"), author);
       broken.on = true;
       await assert.rejects(scripts.upload(A, "mail", uploadOf("email 2"), author), { kind: "diskFull" });
       await assert.rejects(scripts.upload(A, "new", uploadOf("email 3"), author), { kind: "diskFull" });
-      await assert.rejects(scripts.deploy(A, "mail", { versions: [{ versionId: version.id, percentage: 100 }] }, author), { kind: "diskFull" });
+      await assert.rejects(
+        scripts.deploy(A, "mail", { versions: [{ versionId: version.id, percentage: 100 }] }, author),
+        { kind: "diskFull" },
+      );
       broken.on = false;
-      assert.deepEqual([await answer({ live }), fake.known.size, await scripts.get(A, "new")], [version.id, 1, undefined]);
-      assert.deepEqual([(await scripts.deployments(A, "mail")).total, (await scripts.versions(A, "mail", { page: 1, perPage: 5 })).total], [1, 1]);
+      assert.deepEqual(
+        [await answer({ live }), fake.known.size, await scripts.get(A, "new")],
+        [version.id, 1, undefined],
+      );
+      assert.deepEqual(
+        [
+          (await scripts.deployments(A, "mail")).total,
+          (await scripts.versions(A, "mail", { page: 1, perPage: 5 })).total,
+        ],
+        [1, 1],
+      );
       assert.equal((await storedModules(objects)).length, 3);
       assert.equal((await scripts.sweep({ orphanGraceMs: -100 * 365 * 24 * 3600_000 })).orphans, 2);
       assert.equal((await scripts.modules(version)).length, 1);

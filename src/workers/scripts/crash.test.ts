@@ -26,7 +26,15 @@ async function open(folder: string) {
   const secrets = createSecrets({ keys: [KEY] });
   const events = createLocalEvents({ log: silentLog });
   const live = createLiveWorkers({ db, objects, secrets, events, runtime: createFakeRuntime().runtime });
-  const scripts = createScripts({ db, objects, secrets, events, live, targets: everyTarget, limits: { keptVersions: 5, keptDeployments: 3 } });
+  const scripts = createScripts({
+    db,
+    objects,
+    secrets,
+    events,
+    live,
+    targets: everyTarget,
+    limits: { keptVersions: 5, keptDeployments: 3 },
+  });
   return { db, objects, live, scripts };
 }
 
@@ -34,7 +42,12 @@ async function deployForever(folder: string): Promise<never> {
   const { scripts } = await open(folder);
   const deploy = async (name: string): Promise<never> => {
     for (let round = 0; ; round++) {
-      const { version } = await scripts.upload(ACCOUNT, name, uploadOf(`email ${name} ${round} ${Math.random()}`, { keepBindings: ["secret_text"] }), author);
+      const { version } = await scripts.upload(
+        ACCOUNT,
+        name,
+        uploadOf(`email ${name} ${round} ${Math.random()}`, { keepBindings: ["secret_text"] }),
+        author,
+      );
       writeSync(1, `${JSON.stringify({ name, version: version.id, number: version.number })}\n`);
       const { id, number } = await scripts.changeSecrets(ACCOUNT, name, { KEY: String(round) }, author);
       writeSync(1, `${JSON.stringify({ name, version: id, number })}\n`);
@@ -44,7 +57,9 @@ async function deployForever(folder: string): Promise<never> {
 }
 
 async function killAfter(lines: number, folder: string): Promise<Map<string, number>> {
-  const child = spawn(process.execPath, [import.meta.filename, "deploy", folder], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [import.meta.filename, "deploy", folder], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   const acknowledged = new Map<string, number>();
   let seen = 0;
@@ -59,29 +74,46 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, num
 
 // The same file is the process that is killed.
 if (process.argv[2] === "deploy") await deployForever(process.argv[3]!);
-else test("killed in the middle of deploys: what was acknowledged is live, and every version has its modules", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "deploys-"));
-  try {
-    for (let kill = 0; kill < 3; kill++) {
-      const acknowledged = await killAfter(20 + kill * 7, folder);
-      const { db, objects, live, scripts } = await open(folder);
-      for (const name of NAMES) {
-        const script = await scripts.get(ACCOUNT, name);
-        if (script === undefined) continue;
-        assert.ok(script.latest!.number >= (acknowledged.get(name) ?? 0), `${name} has lost a version`);
-        assert.equal(script.live!.versions[0]!.versionId, script.latest!.id);
-        assert.equal((await live.email({ account: ACCOUNT, script: name }, mailOf(), noActions)).rejected, script.latest!.id);
-        const versions = (await scripts.versions(ACCOUNT, name, { page: 1, perPage: 100 })).items;
-        assert.ok(versions.length <= 5 + 3);
-        for (const version of versions) assert.match(String((await scripts.modules(version))[0]!.content), new RegExp(`^email ${name} `));
+else
+  test("killed in the middle of deploys: what was acknowledged is live, and every version has its modules", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "deploys-"));
+    try {
+      for (let kill = 0; kill < 3; kill++) {
+        const acknowledged = await killAfter(20 + kill * 7, folder);
+        const { db, objects, live, scripts } = await open(folder);
+        for (const name of NAMES) {
+          const script = await scripts.get(ACCOUNT, name);
+          if (script === undefined) continue;
+          assert.ok(script.latest!.number >= (acknowledged.get(name) ?? 0), `${name} has lost a version`);
+          assert.equal(script.live!.versions[0]!.versionId, script.latest!.id);
+          assert.equal(
+            (await live.email({ account: ACCOUNT, script: name }, mailOf(), noActions)).rejected,
+            script.latest!.id,
+          );
+          const versions = (await scripts.versions(ACCOUNT, name, { page: 1, perPage: 100 })).items;
+          assert.ok(versions.length <= 5 + 3);
+          for (const version of versions)
+            assert.match(String((await scripts.modules(version))[0]!.content), new RegExp(`^email ${name} `));
+        }
+        assert.ok((await scripts.sweep({ orphanGraceMs: -1000 })).finished);
+        const used = new Set(
+          (
+            await Promise.all(
+              NAMES.map(
+                async (name) =>
+                  (await scripts.get(ACCOUNT, name)) &&
+                  (await scripts.versions(ACCOUNT, name, { page: 1, perPage: 100 })).items,
+              ),
+            )
+          )
+            .flatMap((items) => items ?? [])
+            .map(({ id }) => id),
+        );
+        assert.ok((await storedModules(objects)).length <= used.size);
+        await live.close();
+        await db.close();
       }
-      assert.ok((await scripts.sweep({ orphanGraceMs: -1000 })).finished);
-      const used = new Set((await Promise.all(NAMES.map(async (name) => (await scripts.get(ACCOUNT, name)) && (await scripts.versions(ACCOUNT, name, { page: 1, perPage: 100 })).items))).flatMap((items) => items ?? []).map(({ id }) => id));
-      assert.ok((await storedModules(objects)).length <= used.size);
-      await live.close();
-      await db.close();
+    } finally {
+      await rm(folder, { recursive: true, force: true });
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+  });

@@ -34,11 +34,17 @@ export function removeDeployment(parts: Parts, account: string, name: string, id
 }
 
 /** In its turn, in one transaction. Throws scriptMissing. */
-function changing<Result>({ db, turns }: Parts, account: string, name: string, work: (tx: Tables, script: ScriptRecord) => Promise<Result>): Promise<Result> {
+function changing<Result>(
+  { db, turns }: Parts,
+  account: string,
+  name: string,
+  work: (tx: Tables, script: ScriptRecord) => Promise<Result>,
+): Promise<Result> {
   return turns.take(`${account}/${name}`, name, () =>
     db.transaction<ScriptsTables, Result>(async (tx) => {
       const script = await findScript(tx, account, name);
       if (script === undefined) throw workerErrors.scriptMissing({ script: name });
       return work(tx, script);
-    }));
+    }),
+  );
 }

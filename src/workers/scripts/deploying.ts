@@ -17,20 +17,38 @@ export interface DeployRequest {
 }
 
 /** Makes versions that are there the live ones. */
-export async function deployVersions(parts: Parts, account: string, name: string, { versions, annotations = {} }: DeployRequest, by: Author): Promise<DeploymentRecord> {
+export async function deployVersions(
+  parts: Parts,
+  account: string,
+  name: string,
+  { versions, annotations = {} }: DeployRequest,
+  by: Author,
+): Promise<DeploymentRecord> {
   const { db, clock, ids, limits, turns } = parts;
   checkPercentages(versions, limits);
   return turns.take(`${account}/${name}`, name, async () => {
     const id = ids.uuid();
-    const { script, deployment } = await db.transaction<ScriptsTables, { script: ScriptRecord; deployment: DeploymentRecord }>(async (tx) => {
+    const { script, deployment } = await db.transaction<
+      ScriptsTables,
+      { script: ScriptRecord; deployment: DeploymentRecord }
+    >(async (tx) => {
       const found = await findScript(tx, account, name);
       if (found === undefined) throw workerErrors.scriptMissing({ script: name });
-      const known = await findVersions(tx, versions.map(({ versionId }) => versionId));
+      const known = await findVersions(
+        tx,
+        versions.map(({ versionId }) => versionId),
+      );
       for (const { versionId } of versions) {
-        if (known.get(versionId)?.scriptId !== found.id) throw workerErrors.versionMissing({ version: versionId, script: name });
+        if (known.get(versionId)?.scriptId !== found.id)
+          throw workerErrors.versionMissing({ version: versionId, script: name });
       }
       const triggered = { "workers/triggered_by": "deployment", ...annotations };
-      return writeDeployment(tx, found, { id, createdAt: clock.now(), author: by, annotations: triggered, versions }, limits);
+      return writeDeployment(
+        tx,
+        found,
+        { id, createdAt: clock.now(), author: by, annotations: triggered, versions },
+        limits,
+      );
     });
     await announce(script.id, parts);
     return deployment;
@@ -40,8 +58,13 @@ export async function deployVersions(parts: Parts, account: string, name: string
 function checkPercentages(versions: Deployment["versions"], limits: UploadLimits) {
   const refuse = (reason: string) => workerErrors.badPercentages({ reason });
   if (versions.length === 0) throw refuse("no version is named");
-  if (versions.length > limits.versionsPerDeployment) throw badUpload(`the deployment has ${versions.length} versions`, `At most ${limits.versionsPerDeployment} can be live at once.`);
-  if (new Set(versions.map(({ versionId }) => versionId)).size < versions.length) throw refuse("a version is named twice");
+  if (versions.length > limits.versionsPerDeployment)
+    throw badUpload(
+      `the deployment has ${versions.length} versions`,
+      `At most ${limits.versionsPerDeployment} can be live at once.`,
+    );
+  if (new Set(versions.map(({ versionId }) => versionId)).size < versions.length)
+    throw refuse("a version is named twice");
   const wrong = versions.find(({ percentage }) => !(percentage >= 0 && percentage <= 100));
   if (wrong !== undefined) throw refuse(`${wrong.percentage} is not`);
   const sum = versions.reduce((total, { percentage }) => total + percentage, 0);
@@ -50,9 +73,24 @@ function checkPercentages(versions: Deployment["versions"], limits: UploadLimits
 }
 
 /** `script` is as it stands in the transaction. */
-export async function writeDeployment(tx: Tables, script: ScriptRecord, deployment: Omit<DeploymentRecord, "account" | "scriptId" | "number">, limits: UploadLimits): Promise<{ script: ScriptRecord; deployment: DeploymentRecord }> {
-  const full: DeploymentRecord = { ...deployment, account: script.account, scriptId: script.id, number: script.deploymentCount + 1 };
-  const after: ScriptRecord = { ...script, modifiedAt: full.createdAt, deploymentCount: full.number, liveDeploymentId: full.id };
+export async function writeDeployment(
+  tx: Tables,
+  script: ScriptRecord,
+  deployment: Omit<DeploymentRecord, "account" | "scriptId" | "number">,
+  limits: UploadLimits,
+): Promise<{ script: ScriptRecord; deployment: DeploymentRecord }> {
+  const full: DeploymentRecord = {
+    ...deployment,
+    account: script.account,
+    scriptId: script.id,
+    number: script.deploymentCount + 1,
+  };
+  const after: ScriptRecord = {
+    ...script,
+    modifiedAt: full.createdAt,
+    deploymentCount: full.number,
+    liveDeploymentId: full.id,
+  };
   await insertDeployment(tx, full);
   await updateScript(tx, after);
   await pruneDeployments(tx, script.id, full.number - limits.keptDeployments);
@@ -61,7 +99,14 @@ export async function writeDeployment(tx: Tables, script: ScriptRecord, deployme
 }
 
 /** After the commit. What is deployed stays deployed, whatever happens here. */
-export async function announce(scriptId: string, { events, live, log }: Pick<Parts, "events" | "live" | "log">): Promise<void> {
+export async function announce(
+  scriptId: string,
+  { events, live, log }: Pick<Parts, "events" | "live" | "log">,
+): Promise<void> {
   events.publish(DEPLOYMENTS_TOPIC, scriptId);
-  await live.refresh(scriptId).catch((err: unknown) => log.warn({ err, scriptId }, "a deployment is not live here yet; the next request looks again"));
+  await live
+    .refresh(scriptId)
+    .catch((err: unknown) =>
+      log.warn({ err, scriptId }, "a deployment is not live here yet; the next request looks again"),
+    );
 }

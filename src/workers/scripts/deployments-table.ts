@@ -16,22 +16,51 @@ export async function findDeployments(tables: Tables, ids: string[]): Promise<Ma
   return new Map((await withVersions(tables, rows)).map((deployment) => [deployment.id, deployment]));
 }
 
-export async function listDeployments(tables: Tables, scriptId: string, { offset, limit }: { offset: number; limit: number }): Promise<{ deployments: DeploymentRecord[]; total: number }> {
+export async function listDeployments(
+  tables: Tables,
+  scriptId: string,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<{ deployments: DeploymentRecord[]; total: number }> {
   const all = tables.selectFrom("worker_deployments").where("script_id", "=", scriptId);
   const rows = await all.selectAll().orderBy("number", "desc").offset(offset).limit(limit).execute();
   const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
   return { deployments: await withVersions(tables, rows), total: Number(total) };
 }
 
-export async function insertDeployment(tables: Tables, { id, account, scriptId, number, createdAt, author, annotations, versions }: DeploymentRecord): Promise<void> {
-  const row = { id, account_id: account, script_id: scriptId, number, created_at: createdAt, author: JSON.stringify(author), annotations: JSON.stringify(annotations) };
+export async function insertDeployment(
+  tables: Tables,
+  { id, account, scriptId, number, createdAt, author, annotations, versions }: DeploymentRecord,
+): Promise<void> {
+  const row = {
+    id,
+    account_id: account,
+    script_id: scriptId,
+    number,
+    created_at: createdAt,
+    author: JSON.stringify(author),
+    annotations: JSON.stringify(annotations),
+  };
   await tables.insertInto("worker_deployments").values(row).execute();
-  await tables.insertInto("worker_deployed_versions").values(versions.map(({ versionId, percentage }, position) => ({ deployment_id: id, position, version_id: versionId, percentage }))).execute();
+  await tables
+    .insertInto("worker_deployed_versions")
+    .values(
+      versions.map(({ versionId, percentage }, position) => ({
+        deployment_id: id,
+        position,
+        version_id: versionId,
+        percentage,
+      })),
+    )
+    .execute();
 }
 
 export async function pruneDeployments(tables: Tables, scriptId: string, upTo: number): Promise<void> {
   if (upTo < 1) return;
-  const old = tables.selectFrom("worker_deployments").select("id").where("script_id", "=", scriptId).where("number", "<=", upTo);
+  const old = tables
+    .selectFrom("worker_deployments")
+    .select("id")
+    .where("script_id", "=", scriptId)
+    .where("number", "<=", upTo);
   await tables.deleteFrom("worker_deployed_versions").where("deployment_id", "in", old).execute();
   await tables.deleteFrom("worker_deployments").where("script_id", "=", scriptId).where("number", "<=", upTo).execute();
 }
@@ -41,9 +70,22 @@ export async function deleteDeployment(tables: Tables, id: string): Promise<void
   await tables.deleteFrom("worker_deployments").where("id", "=", id).execute();
 }
 
-async function withVersions(tables: Tables, rows: Selectable<ScriptsTables["worker_deployments"]>[]): Promise<DeploymentRecord[]> {
+async function withVersions(
+  tables: Tables,
+  rows: Selectable<ScriptsTables["worker_deployments"]>[],
+): Promise<DeploymentRecord[]> {
   if (rows.length === 0) return [];
-  const parts = await tables.selectFrom("worker_deployed_versions").selectAll().where("deployment_id", "in", rows.map(({ id }) => id)).orderBy("deployment_id").orderBy("position").execute();
+  const parts = await tables
+    .selectFrom("worker_deployed_versions")
+    .selectAll()
+    .where(
+      "deployment_id",
+      "in",
+      rows.map(({ id }) => id),
+    )
+    .orderBy("deployment_id")
+    .orderBy("position")
+    .execute();
   const of = Map.groupBy(parts, ({ deployment_id }) => deployment_id);
   return rows.map((row) => ({
     id: row.id,

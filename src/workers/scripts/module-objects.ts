@@ -12,13 +12,26 @@ const AT_ONCE = 8;
  * Writes the modules that are not among `known` and resolves when all of them are on the disk. Each object is written once, under a name of
  * its own: a sweep that has found an object without a version can never meet an upload that is about to use it.
  */
-export async function storeModules(modules: UploadedModule[], known: readonly ModuleRecord[], { objects, ids }: { objects: ObjectStore; ids: Ids }): Promise<ModuleRecord[]> {
+export async function storeModules(
+  modules: UploadedModule[],
+  known: readonly ModuleRecord[],
+  { objects, ids }: { objects: ObjectStore; ids: Ids },
+): Promise<ModuleRecord[]> {
   const keys = new Map(known.map(({ sha256, objectKey }) => [sha256, objectKey]));
   const records = modules.map(({ name, kind, contentType, content }) => {
     const bytes = bytesOf(content);
-    return { name, kind, contentType, bytes, size: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") };
+    return {
+      name,
+      kind,
+      contentType,
+      bytes,
+      size: bytes.length,
+      sha256: createHash("sha256").update(bytes).digest("hex"),
+    };
   });
-  const missing = [...new Map(records.filter(({ sha256 }) => !keys.has(sha256)).map((record) => [record.sha256, record.bytes]))];
+  const missing = [
+    ...new Map(records.filter(({ sha256 }) => !keys.has(sha256)).map((record) => [record.sha256, record.bytes])),
+  ];
   const write = async () => {
     for (let next = missing.pop(); next !== undefined; next = missing.pop()) {
       const [sha256, bytes] = next;
@@ -28,7 +41,14 @@ export async function storeModules(modules: UploadedModule[], known: readonly Mo
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, write));
-  return records.map(({ name, kind, contentType, size, sha256 }) => ({ name, kind, contentType, size, sha256, objectKey: keys.get(sha256)! }));
+  return records.map(({ name, kind, contentType, size, sha256 }) => ({
+    name,
+    kind,
+    contentType,
+    size,
+    sha256,
+    objectKey: keys.get(sha256)!,
+  }));
 }
 
 /** Throws when the bytes of one are gone. */
@@ -41,11 +61,18 @@ export async function readModules(records: readonly ModuleRecord[], objects: Obj
       const object = await objects.open(objectKey);
       if (object === undefined) throw new Error(`the module ${name} has lost its object ${objectKey}`);
       const bytes = await object.bytes();
-      modules[i] = (kind === "wasm" || kind === "data" ? { name, kind, contentType, content: bytes } : { name, kind, contentType, content: bytes.toString("utf8") }) as UploadedModule;
+      modules[i] = (
+        kind === "wasm" || kind === "data"
+          ? { name, kind, contentType, content: bytes }
+          : { name, kind, contentType, content: bytes.toString("utf8") }
+      ) as UploadedModule;
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, read));
   return modules;
 }
 
-const bytesOf = (content: string | Uint8Array): Buffer => (typeof content === "string" ? Buffer.from(content) : Buffer.from(content.buffer, content.byteOffset, content.byteLength));
+const bytesOf = (content: string | Uint8Array): Buffer =>
+  typeof content === "string"
+    ? Buffer.from(content)
+    : Buffer.from(content.buffer, content.byteOffset, content.byteLength);

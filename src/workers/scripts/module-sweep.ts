@@ -24,7 +24,10 @@ export function createModuleSweep({ db, objects, clock }: { db: Db; objects: Obj
     return unused.length;
   }
 
-  return async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000 }: ModuleSweepOptions = {}): Promise<{ orphans: number; finished: boolean }> {
+  return async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000 }: ModuleSweepOptions = {}): Promise<{
+    orphans: number;
+    finished: boolean;
+  }> {
     const before = clock.now() - orphanGraceMs;
     let examined = 0;
     let orphans = 0;

@@ -15,7 +15,12 @@ export interface Scripts {
   /** By the stable id (`tag`): what Email Routing rules remember. */
   byId(account: string, id: string): Promise<Script | undefined>;
   /** A new version, deployed at 100 %. Creates the worker when there is none. A version that does not start changes nothing (scriptRefused). */
-  upload(account: string, name: string, upload: Upload, by: Author): Promise<{ script: Script; version: Version; deployment: Deployment }>;
+  upload(
+    account: string,
+    name: string,
+    upload: Upload,
+    by: Author,
+  ): Promise<{ script: Script; version: Version; deployment: Deployment }>;
   /** The worker as a record without a version, as `POST workers/workers` and `secret put` on an absent worker make one. */
   create(account: string, name: string, by: Author): Promise<Script>;
   delete(account: string, name: string): Promise<void>;
@@ -37,17 +42,35 @@ export interface Scripts {
   /** Throws deploymentMissing, and deploymentLive for the newest one. */
   deleteDeployment(account: string, name: string, id: string): Promise<void>;
   /** Versions of this script whose percentages add up to 100. */
-  deploy(account: string, name: string, request: { versions: { versionId: string; percentage: number }[]; annotations?: Annotations }, by: Author): Promise<Deployment>;
+  deploy(
+    account: string,
+    name: string,
+    request: { versions: { versionId: string; percentage: number }[]; annotations?: Annotations },
+    by: Author,
+  ): Promise<Deployment>;
 
   /** A secret is part of a version: changing some makes a new version of the newest one and, when `deploy` is not false, deploys it. A null text deletes. Throws versionNotDeployed when the newest one is not what is live: its code must not go live on the way. */
-  changeSecrets(account: string, name: string, changes: Record<string, string | null>, by: Author, options?: { deploy?: boolean; annotations?: Annotations }): Promise<Version>;
+  changeSecrets(
+    account: string,
+    name: string,
+    changes: Record<string, string | null>,
+    by: Author,
+    options?: { deploy?: boolean; annotations?: Annotations },
+  ): Promise<Version>;
   /** Names only, of the newest version, in their order. */
   secrets(account: string, name: string): Promise<string[]>;
 
   /** What a script keeps over its versions. Only what is given changes. */
   changeSettings(account: string, name: string, change: Partial<ScriptSettings>): Promise<Script>;
   /** Bindings, compatibility date and the like make a new version, deployed at once. */
-  changeVersionSettings(account: string, name: string, change: Partial<Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">>, by: Author): Promise<Version>;
+  changeVersionSettings(
+    account: string,
+    name: string,
+    change: Partial<
+      Pick<Upload, "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "keepBindings" | "annotations">
+    >,
+    by: Author,
+  ): Promise<Version>;
 
   /** The account's own label below the workers domain. Made from the account's name at first use. */
   subdomain(account: string): Promise<string>;
@@ -128,7 +151,9 @@ export interface InheritedBinding {
 }
 
 /** A module as it was uploaded: the runtime gets all but the source maps. */
-export type UploadedModule = (WorkerModule | { name: string; kind: "source-map"; content: string }) & { contentType: string };
+export type UploadedModule = (WorkerModule | { name: string; kind: "source-map"; content: string }) & {
+  contentType: string;
+};
 
 /** `workers/message`, `workers/tag`, `workers/triggered_by`. */
 export type Annotations = Record<string, string>;

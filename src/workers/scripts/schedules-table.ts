@@ -2,24 +2,60 @@ import type { Schedule, ScriptRef } from "./port.ts";
 import type { Tables } from "./scripts-table.ts";
 
 export async function listSchedules(tables: Tables, scriptId: string): Promise<Schedule[]> {
-  const rows = await tables.selectFrom("worker_schedules").selectAll().where("script_id", "=", scriptId).orderBy("position").execute();
-  return rows.map(({ cron, created_at, modified_at }) => ({ cron, createdAt: new Date(created_at), modifiedAt: new Date(modified_at) }));
+  const rows = await tables
+    .selectFrom("worker_schedules")
+    .selectAll()
+    .where("script_id", "=", scriptId)
+    .orderBy("position")
+    .execute();
+  return rows.map(({ cron, created_at, modified_at }) => ({
+    cron,
+    createdAt: new Date(created_at),
+    modifiedAt: new Date(modified_at),
+  }));
 }
 
 /** Those that stay keep the time of their creation and do not run again in a minute they have run in. */
-export async function replaceSchedules(tables: Tables, script: { id: string; account: string }, crons: string[], now: number): Promise<void> {
+export async function replaceSchedules(
+  tables: Tables,
+  script: { id: string; account: string },
+  crons: string[],
+  now: number,
+): Promise<void> {
   const obsolete = tables.deleteFrom("worker_schedules").where("script_id", "=", script.id);
   await (crons.length === 0 ? obsolete : obsolete.where("cron", "not in", crons)).execute();
   if (crons.length === 0) return;
-  await tables.insertInto("worker_schedules")
+  await tables
+    .insertInto("worker_schedules")
     // The minute that is under way is over for it.
-    .values(crons.map((cron, position) => ({ script_id: script.id, cron, account_id: script.account, position, created_at: now, modified_at: now, last_run: Math.floor(now / 60_000) })))
-    .onConflict((on) => on.columns(["script_id", "cron"]).doUpdateSet((eb) => ({ position: eb.ref("excluded.position"), modified_at: now })))
+    .values(
+      crons.map((cron, position) => ({
+        script_id: script.id,
+        cron,
+        account_id: script.account,
+        position,
+        created_at: now,
+        modified_at: now,
+        last_run: Math.floor(now / 60_000),
+      })),
+    )
+    .onConflict((on) =>
+      on
+        .columns(["script_id", "cron"])
+        .doUpdateSet((eb) => ({ position: eb.ref("excluded.position"), modified_at: now })),
+    )
     .execute();
 }
 
 export async function distinctCrons(tables: Tables, after: string, limit: number): Promise<string[]> {
-  const rows = await tables.selectFrom("worker_schedules").select("cron").distinct().where("cron", ">", after).orderBy("cron").limit(limit).execute();
+  const rows = await tables
+    .selectFrom("worker_schedules")
+    .select("cron")
+    .distinct()
+    .where("cron", ">", after)
+    .orderBy("cron")
+    .limit(limit)
+    .execute();
   return rows.map(({ cron }) => cron);
 }
 
@@ -29,16 +65,37 @@ export interface DueSchedule {
 }
 
 /** Up to `limit` schedules of these expressions that nobody has taken in this minute (since the epoch) or later. */
-export async function dueSchedules(tables: Tables, crons: string[], minute: number, limit: number): Promise<DueSchedule[]> {
-  const rows = await tables.selectFrom("worker_schedules").select(["script_id", "cron"]).where("cron", "in", crons).where("last_run", "<", minute).limit(limit).execute();
+export async function dueSchedules(
+  tables: Tables,
+  crons: string[],
+  minute: number,
+  limit: number,
+): Promise<DueSchedule[]> {
+  const rows = await tables
+    .selectFrom("worker_schedules")
+    .select(["script_id", "cron"])
+    .where("cron", "in", crons)
+    .where("last_run", "<", minute)
+    .limit(limit)
+    .execute();
   return rows.map(({ script_id, cron }) => ({ scriptId: script_id, cron }));
 }
 
 /** Takes a run: true for exactly one of all who ask. */
 export const takeRun = (tables: Tables, { scriptId, cron }: DueSchedule, minute: number) =>
-  tables.updateTable("worker_schedules").set({ last_run: minute }).where("script_id", "=", scriptId).where("cron", "=", cron).where("last_run", "<", minute);
+  tables
+    .updateTable("worker_schedules")
+    .set({ last_run: minute })
+    .where("script_id", "=", scriptId)
+    .where("cron", "=", cron)
+    .where("last_run", "<", minute);
 
 export async function scheduledScript(tables: Tables, scriptId: string): Promise<ScriptRef | undefined> {
-  const row = await tables.selectFrom("worker_scripts").select(["account_id", "name"]).where("id", "=", scriptId).where("live_deployment_id", "is not", null).executeTakeFirst();
+  const row = await tables
+    .selectFrom("worker_scripts")
+    .select(["account_id", "name"])
+    .where("id", "=", scriptId)
+    .where("live_deployment_id", "is not", null)
+    .executeTakeFirst();
   return row && { account: row.account_id, script: row.name };
 }

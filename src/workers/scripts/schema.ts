@@ -92,7 +92,8 @@ export const scriptsMigrations: Migration[] = [
     name: "workers-scripts-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("worker_scripts")
+      await db.schema
+        .createTable("worker_scripts")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("name", key, (column) => column.notNull())
@@ -107,7 +108,8 @@ export const scriptsMigrations: Migration[] = [
         .addColumn("live_deployment_id", key)
         .addUniqueConstraint("worker_scripts_name", ["account_id", "name"])
         .execute();
-      await db.schema.createTable("worker_versions")
+      await db.schema
+        .createTable("worker_versions")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("script_id", key, (column) => column.notNull())
@@ -127,7 +129,8 @@ export const scriptsMigrations: Migration[] = [
         .addColumn("size", "bigint", (column) => column.notNull())
         .addUniqueConstraint("worker_versions_number", ["script_id", "number"])
         .execute();
-      await db.schema.createTable("worker_modules")
+      await db.schema
+        .createTable("worker_modules")
         .addColumn("version_id", key, (column) => column.notNull())
         .addColumn("position", "integer", (column) => column.notNull())
         .addColumn("name", "text", (column) => column.notNull())
@@ -139,7 +142,8 @@ export const scriptsMigrations: Migration[] = [
         .addPrimaryKeyConstraint("worker_modules_key", ["version_id", "position"])
         .execute();
       await db.schema.createIndex("worker_modules_object").on("worker_modules").column("object_key").execute();
-      await db.schema.createTable("worker_deployments")
+      await db.schema
+        .createTable("worker_deployments")
         .addColumn("id", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("script_id", key, (column) => column.notNull())
@@ -149,15 +153,21 @@ export const scriptsMigrations: Migration[] = [
         .addColumn("annotations", "text", (column) => column.notNull())
         .addUniqueConstraint("worker_deployments_number", ["script_id", "number"])
         .execute();
-      await db.schema.createTable("worker_deployed_versions")
+      await db.schema
+        .createTable("worker_deployed_versions")
         .addColumn("deployment_id", key, (column) => column.notNull())
         .addColumn("position", "integer", (column) => column.notNull())
         .addColumn("version_id", key, (column) => column.notNull())
         .addColumn("percentage", "double precision", (column) => column.notNull())
         .addPrimaryKeyConstraint("worker_deployed_versions_key", ["deployment_id", "position"])
         .execute();
-      await db.schema.createIndex("worker_deployed_versions_version").on("worker_deployed_versions").column("version_id").execute();
-      await db.schema.createTable("worker_schedules")
+      await db.schema
+        .createIndex("worker_deployed_versions_version")
+        .on("worker_deployed_versions")
+        .column("version_id")
+        .execute();
+      await db.schema
+        .createTable("worker_schedules")
         .addColumn("script_id", key, (column) => column.notNull())
         .addColumn("cron", key, (column) => column.notNull())
         .addColumn("account_id", key, (column) => column.notNull())
@@ -167,8 +177,13 @@ export const scriptsMigrations: Migration[] = [
         .addColumn("last_run", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("worker_schedules_key", ["script_id", "cron"])
         .execute();
-      await db.schema.createIndex("worker_schedules_cron").on("worker_schedules").columns(["cron", "script_id"]).execute();
-      await db.schema.createTable("worker_subdomains")
+      await db.schema
+        .createIndex("worker_schedules_cron")
+        .on("worker_schedules")
+        .columns(["cron", "script_id"])
+        .execute();
+      await db.schema
+        .createTable("worker_subdomains")
         .addColumn("account_id", key, (column) => column.primaryKey())
         .addColumn("label", key, (column) => column.notNull().unique())
         .execute();

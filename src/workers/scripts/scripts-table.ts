@@ -19,25 +19,53 @@ export interface ScriptRecord extends ScriptSettings {
 }
 
 export const findScript = async (tables: Tables, account: string, name: string): Promise<ScriptRecord | undefined> =>
-  record(await tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", account).where("name", "=", name).executeTakeFirst());
+  record(
+    await tables
+      .selectFrom("worker_scripts")
+      .selectAll()
+      .where("account_id", "=", account)
+      .where("name", "=", name)
+      .executeTakeFirst(),
+  );
 
 /** The same from outside a transaction, for those who ask often. */
 export function scriptReader(tables: Tables): (account: string, name: string) => Promise<ScriptRecord | undefined> {
-  const find = prepared((arg) => tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")));
+  const find = prepared((arg) =>
+    tables
+      .selectFrom("worker_scripts")
+      .selectAll()
+      .where("account_id", "=", arg<string>("account"))
+      .where("name", "=", arg<string>("name")),
+  );
   return async (account, name) => record((await tables.executeQuery(find({ account, name }).compile())).rows[0]);
 }
 
 export const findScriptById = async (tables: Tables, id: string): Promise<ScriptRecord | undefined> =>
   record(await tables.selectFrom("worker_scripts").selectAll().where("id", "=", id).executeTakeFirst());
 
-export async function listScripts(tables: Tables, account: string, { offset, limit }: { offset: number; limit: number }): Promise<ScriptRecord[]> {
-  const rows = await tables.selectFrom("worker_scripts").selectAll().where("account_id", "=", account).orderBy("name").offset(offset).limit(limit).execute();
+export async function listScripts(
+  tables: Tables,
+  account: string,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<ScriptRecord[]> {
+  const rows = await tables
+    .selectFrom("worker_scripts")
+    .selectAll()
+    .where("account_id", "=", account)
+    .orderBy("name")
+    .offset(offset)
+    .limit(limit)
+    .execute();
   return rows.map((row) => record(row)!);
 }
 
 /** An account has some hundreds at most: counted, not kept. */
 export async function countScripts(tables: Tables, account: string): Promise<number> {
-  const { count } = await tables.selectFrom("worker_scripts").select((eb) => eb.fn.countAll<number>().as("count")).where("account_id", "=", account).executeTakeFirstOrThrow();
+  const { count } = await tables
+    .selectFrom("worker_scripts")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("account_id", "=", account)
+    .executeTakeFirstOrThrow();
   return Number(count);
 }
 
@@ -60,8 +88,25 @@ export async function deleteScript(tables: Tables, id: string): Promise<void> {
   await tables.deleteFrom("worker_scripts").where("id", "=", id).execute();
 }
 
-export const settingsOf = ({ subdomainEnabled, previewsEnabled, tags, logpush, observability, tailConsumers, usageModel, placement }: ScriptSettings): ScriptSettings =>
-  ({ subdomainEnabled, previewsEnabled, tags, logpush, observability, tailConsumers, usageModel, placement });
+export const settingsOf = ({
+  subdomainEnabled,
+  previewsEnabled,
+  tags,
+  logpush,
+  observability,
+  tailConsumers,
+  usageModel,
+  placement,
+}: ScriptSettings): ScriptSettings => ({
+  subdomainEnabled,
+  previewsEnabled,
+  tags,
+  logpush,
+  observability,
+  tailConsumers,
+  usageModel,
+  placement,
+});
 
 function rowOf(script: ScriptRecord): ScriptsTables["worker_scripts"] {
   const { subdomainEnabled, previewsEnabled, ...settings } = settingsOf(script);

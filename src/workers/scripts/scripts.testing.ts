@@ -3,7 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomBytes } from "node:crypto";
 import { createManualClock, silentLog, type Clock } from "../../kernel/index.ts";
-import { createLocalEvents, createSecrets, openFsObjects, type Db, type Events, type ObjectStore, type Secrets } from "../../store/index.ts";
+import {
+  createLocalEvents,
+  createSecrets,
+  openFsObjects,
+  type Db,
+  type Events,
+  type ObjectStore,
+  type Secrets,
+} from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
 import { createLiveWorkers, type LiveOptions } from "../live/live.ts";
 import type { WorkerRuntime } from "../runtime/port.ts";
@@ -26,20 +34,33 @@ export const uploadOf = (source: string, more: Partial<Upload> = {}): Upload => 
   ...more,
 });
 
-export const everyTarget: BindingTargets = { kvNamespace: async () => true, r2Bucket: async () => true, d1Database: async () => true };
+export const everyTarget: BindingTargets = {
+  kvNamespace: async () => true,
+  r2Bucket: async () => true,
+  d1Database: async () => true,
+};
 
 /** Answers with what the code says: `throws` does not start, `email` and `fetch` are handlers. A message is refused with the version's id. */
 export function createFakeRuntime() {
   const known = new Map<string, WorkerScript>();
-  const state = { tried: 0, removed: [] as string[], runs: [] as { script: string; cron: string; at: number }[], beforeStart: async () => {} };
+  const state = {
+    tried: 0,
+    removed: [] as string[],
+    runs: [] as { script: string; cron: string; at: number }[],
+    beforeStart: async () => {},
+  };
   const codeOf = (script: WorkerScript) => String(script.modules.find(({ name }) => name === script.main)?.content);
-  const missing = (name: string) => ({ outcome: "exception" as const, exception: { name: "Error", message: `no ${name}` } });
+  const missing = (name: string) => ({
+    outcome: "exception" as const,
+    exception: { name: "Error", message: `no ${name}` },
+  });
   const runtime: WorkerRuntime = {
     async deploy(script, { start = true } = {}) {
       if (start) {
         state.tried++;
         await state.beforeStart();
-        if (codeOf(script).includes("throws")) throw workerErrors.scriptRefused({ script: script.name, reason: "it throws" });
+        if (codeOf(script).includes("throws"))
+          throw workerErrors.scriptRefused({ script: script.name, reason: "it throws" });
       }
       known.set(script.key!, script);
     },
@@ -48,7 +69,9 @@ export function createFakeRuntime() {
     },
     async email(name) {
       const script = known.get(name);
-      return script === undefined ? { ...missing(name), ended: Promise.resolve() } : { outcome: "ok", rejected: script.version, ended: Promise.resolve() };
+      return script === undefined
+        ? { ...missing(name), ended: Promise.resolve() }
+        : { outcome: "ok", rejected: script.version, ended: Promise.resolve() };
     },
     fetch: async (name) => missing(name),
     async scheduled(name, { cron, scheduledTime }) {
@@ -90,7 +113,16 @@ export interface House {
 }
 
 /** Everything from the database up, closed when `scope` ends. */
-export async function openHouse(scope: { after(end: () => Promise<void>): void }, db: Db, options: { limits?: ScriptsOptions["limits"]; targets?: BindingTargets; live?: Partial<LiveOptions>; objects?: (objects: ObjectStore) => ObjectStore } = {}): Promise<House> {
+export async function openHouse(
+  scope: { after(end: () => Promise<void>): void },
+  db: Db,
+  options: {
+    limits?: ScriptsOptions["limits"];
+    targets?: BindingTargets;
+    live?: Partial<LiveOptions>;
+    objects?: (objects: ObjectStore) => ObjectStore;
+  } = {},
+): Promise<House> {
   const folder = mkdtempSync(join(tmpdir(), "scripts-"));
   scope.after(async () => rmSync(folder, { recursive: true, force: true }));
   const stored = await openFsObjects({ folder });
@@ -101,9 +133,26 @@ export async function openHouse(scope: { after(end: () => Promise<void>): void }
   scope.after(() => events.close());
   const build = (from: Db) => {
     const fake = createFakeRuntime();
-    const live = createLiveWorkers({ db: from, objects, secrets, events, runtime: fake.runtime, clock, ...options.live });
+    const live = createLiveWorkers({
+      db: from,
+      objects,
+      secrets,
+      events,
+      runtime: fake.runtime,
+      clock,
+      ...options.live,
+    });
     scope.after(() => live.close());
-    const scripts = createScripts({ db: from, objects, secrets, events, live, targets: options.targets ?? everyTarget, clock, ...(options.limits && { limits: options.limits }) });
+    const scripts = createScripts({
+      db: from,
+      objects,
+      secrets,
+      events,
+      live,
+      targets: options.targets ?? everyTarget,
+      clock,
+      ...(options.limits && { limits: options.limits }),
+    });
     return { fake, live, scripts };
   };
   return { db, objects, secrets, events, clock, ...build(db), another: build };

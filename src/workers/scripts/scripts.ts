@@ -1,4 +1,13 @@
-import { offsetOf, randomIds, silentLog, systemClock, type Clock, type Ids, type Log, type PageRequest } from "../../kernel/index.ts";
+import {
+  offsetOf,
+  randomIds,
+  silentLog,
+  systemClock,
+  type Clock,
+  type Ids,
+  type Log,
+  type PageRequest,
+} from "../../kernel/index.ts";
 import type { Db, Events, ObjectStore, Secrets } from "../../store/index.ts";
 import { workerErrors } from "../errors.ts";
 import { parseCron } from "../schedules/cron.ts";
@@ -16,7 +25,15 @@ import type { Parts } from "./parts.ts";
 import type { BindingTargets, Scripts } from "./port.ts";
 import { listSchedules, replaceSchedules } from "./schedules-table.ts";
 import type { ScriptsTables } from "./schema.ts";
-import { countScripts, findScript, findScriptById, listScripts, scriptReader, updateScript, type ScriptRecord } from "./scripts-table.ts";
+import {
+  countScripts,
+  findScript,
+  findScriptById,
+  listScripts,
+  scriptReader,
+  updateScript,
+  type ScriptRecord,
+} from "./scripts-table.ts";
 import { createSubdomains } from "./subdomains.ts";
 import { subdomainReader } from "./subdomains-table.ts";
 import { createTurns } from "./turns.ts";
@@ -47,7 +64,14 @@ export interface ScriptStore extends Scripts {
 }
 
 export function createScripts(options: ScriptsOptions): ScriptStore {
-  const { db, objects, clock = systemClock, ids = randomIds, log = silentLog, accountName = async () => undefined } = options;
+  const {
+    db,
+    objects,
+    clock = systemClock,
+    ids = randomIds,
+    log = silentLog,
+    accountName = async () => undefined,
+  } = options;
   const limits = { ...DEFAULT_UPLOAD_LIMITS, ...options.limits };
   const parts: Parts = { ...options, clock, ids, log, limits, turns: createTurns(limits.waitingDeploys) };
   const tables = db.tables<ScriptsTables>();
@@ -62,9 +86,12 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     return script;
   }
 
-  const inTurn = <Result>(account: string, name: string, work: () => Promise<Result>) => parts.turns.take(`${account}/${name}`, name, work);
-  const view = async (record: ScriptRecord | undefined) => (record === undefined ? undefined : (await scriptsOf(tables, [record]))[0]);
-  const slice = (page: PageRequest | undefined, all: number) => (page === undefined ? { offset: 0, limit: all } : { offset: offsetOf(page), limit: page.perPage });
+  const inTurn = <Result>(account: string, name: string, work: () => Promise<Result>) =>
+    parts.turns.take(`${account}/${name}`, name, work);
+  const view = async (record: ScriptRecord | undefined) =>
+    record === undefined ? undefined : (await scriptsOf(tables, [record]))[0];
+  const slice = (page: PageRequest | undefined, all: number) =>
+    page === undefined ? { offset: 0, limit: all } : { offset: offsetOf(page), limit: page.perPage };
 
   return {
     async list(account, page) {
@@ -79,21 +106,42 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     async upload(account, name, upload, by) {
       checkScriptName(name);
       const said = { "workers/triggered_by": "upload", ...upload.annotations };
-      const made = await make({ account, name, by, create: true, ...(upload.settings && { settings: defined(upload.settings) }), plan: planUpload(upload, parts, said) });
-      return { script: scriptOf(made.script, made.version, made.deployment), version: versionOf(made.version, name), deployment: deploymentOf(made.deployment!) };
+      const made = await make({
+        account,
+        name,
+        by,
+        create: true,
+        ...(upload.settings && { settings: defined(upload.settings) }),
+        plan: planUpload(upload, parts, said),
+      });
+      return {
+        script: scriptOf(made.script, made.version, made.deployment),
+        version: versionOf(made.version, name),
+        deployment: deploymentOf(made.deployment!),
+      };
     },
     async create(account, name) {
       checkScriptName(name);
       return inTurn(account, name, async () => {
         const id = ids.hex();
-        const script = await db.transaction<ScriptsTables, ScriptRecord>(async (tx) => (await findScript(tx, account, name)) ?? addScript(tx, id, { account, name, now: clock.now(), limits }));
+        const script = await db.transaction<ScriptsTables, ScriptRecord>(
+          async (tx) =>
+            (await findScript(tx, account, name)) ?? addScript(tx, id, { account, name, now: clock.now(), limits }),
+        );
         return (await view(script))!;
       });
     },
     delete: (account, name) => removeScript(parts, account, name),
 
     async createVersion(account, name, upload, by) {
-      const made = await make({ account, name, by, create: false, ...(upload.settings && { settings: defined(upload.settings) }), plan: planUpload(upload, parts, undefined) });
+      const made = await make({
+        account,
+        name,
+        by,
+        create: false,
+        ...(upload.settings && { settings: defined(upload.settings) }),
+        plan: planUpload(upload, parts, undefined),
+      });
       return versionOf(made.version, name);
     },
     async versions(account, name, page) {
@@ -123,7 +171,13 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
     deploy: async (account, name, request, by) => deploymentOf(await deployVersions(parts, account, name, request, by)),
 
     async changeSecrets(account, name, changes, by, { deploy = true, annotations = {} } = {}) {
-      const { version } = await make({ account, name, by, create: false, plan: planSecrets(changes, { deploy, annotations }, parts) });
+      const { version } = await make({
+        account,
+        name,
+        by,
+        create: false,
+        plan: planSecrets(changes, { deploy, annotations }, parts),
+      });
       return versionOf(version, name);
     },
     async secrets(account, name) {
@@ -167,4 +221,5 @@ export function createScripts(options: ScriptsOptions): ScriptStore {
   };
 }
 
-const defined = <Values extends object>(values: Values): Values => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;
+const defined = <Values extends object>(values: Values): Values =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Values;

@@ -3,25 +3,40 @@ import type { ScriptRef } from "./port.ts";
 import type { Tables } from "./scripts-table.ts";
 
 export async function findSubdomain(tables: Tables, account: string): Promise<string | undefined> {
-  return (await tables.selectFrom("worker_subdomains").select("label").where("account_id", "=", account).executeTakeFirst())?.label;
+  return (
+    await tables.selectFrom("worker_subdomains").select("label").where("account_id", "=", account).executeTakeFirst()
+  )?.label;
 }
 
 /** Throws a unique violation when another account has this label. */
 export async function putSubdomain(tables: Tables, account: string, label: string): Promise<void> {
-  await tables.insertInto("worker_subdomains").values({ account_id: account, label }).onConflict((on) => on.column("account_id").doUpdateSet({ label })).execute();
+  await tables
+    .insertInto("worker_subdomains")
+    .values({ account_id: account, label })
+    .onConflict((on) => on.column("account_id").doUpdateSet({ label }))
+    .execute();
 }
 
 /** Leaves what is there. */
 export async function addSubdomain(tables: Tables, account: string, label: string): Promise<void> {
-  await tables.insertInto("worker_subdomains").values({ account_id: account, label }).onConflict((on) => on.doNothing()).execute();
+  await tables
+    .insertInto("worker_subdomains")
+    .values({ account_id: account, label })
+    .onConflict((on) => on.doNothing())
+    .execute();
 }
 
 /** Asked for every request that names a worker by its host. */
 export function subdomainReader(tables: Tables): (label: string, name: string) => Promise<ScriptRef | undefined> {
   const find = prepared((arg) =>
-    tables.selectFrom("worker_subdomains").innerJoin("worker_scripts", "worker_scripts.account_id", "worker_subdomains.account_id")
+    tables
+      .selectFrom("worker_subdomains")
+      .innerJoin("worker_scripts", "worker_scripts.account_id", "worker_subdomains.account_id")
       .select("worker_scripts.account_id")
-      .where("worker_subdomains.label", "=", arg<string>("label")).where("worker_scripts.name", "=", arg<string>("name")).where("worker_scripts.subdomain_enabled", "=", 1));
+      .where("worker_subdomains.label", "=", arg<string>("label"))
+      .where("worker_scripts.name", "=", arg<string>("name"))
+      .where("worker_scripts.subdomain_enabled", "=", 1),
+  );
   return async (label, name) => {
     const [row] = (await tables.executeQuery(find({ label, name }).compile())).rows;
     return row && { account: row.account_id, script: name };

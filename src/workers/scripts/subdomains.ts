@@ -10,7 +10,13 @@ export interface Subdomains {
   change(account: string, label: string): Promise<string>;
 }
 
-export function createSubdomains({ db, accountName }: { db: Db; accountName(account: string): Promise<string | undefined> }): Subdomains {
+export function createSubdomains({
+  db,
+  accountName,
+}: {
+  db: Db;
+  accountName(account: string): Promise<string | undefined>;
+}): Subdomains {
   const tables = db.tables<ScriptsTables>();
 
   async function claim(account: string, label: string): Promise<string> {
@@ -25,11 +31,16 @@ export function createSubdomains({ db, accountName }: { db: Db; accountName(acco
       const wish = labelFrom(await accountName(account));
       const unique = `${wish.slice(0, 50)}-${createHash("sha256").update(account).digest("hex").slice(0, 8)}`;
       // Others may have the first; the second is ours unless somebody took it on purpose.
-      return (await claim(account, wish)) || (await claim(account, unique)) || claim(account, `w-${createHash("sha256").update(unique).digest("hex").slice(0, 32)}`);
+      return (
+        (await claim(account, wish)) ||
+        (await claim(account, unique)) ||
+        claim(account, `w-${createHash("sha256").update(unique).digest("hex").slice(0, 32)}`)
+      );
     },
     async change(account, label) {
       const wanted = label.toLowerCase();
-      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(wanted)) throw workerErrors.badSubdomain({ label: JSON.stringify(label.slice(0, 100)) });
+      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(wanted))
+        throw workerErrors.badSubdomain({ label: JSON.stringify(label.slice(0, 100)) });
       try {
         await db.transaction<ScriptsTables, void>((tx) => putSubdomain(tx, account, wanted));
       } catch (err) {
@@ -41,6 +52,10 @@ export function createSubdomains({ db, accountName }: { db: Db; accountName(acco
 }
 
 function labelFrom(name = ""): string {
-  const ascii = name.normalize("NFKD").toLowerCase().replace(/[^\x20-\x7e]/g, "").replace(/[^a-z0-9]+/g, "-");
+  const ascii = name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\x20-\x7e]/g, "")
+    .replace(/[^a-z0-9]+/g, "-");
   return ascii.slice(0, 40).replace(/^-+|-+$/g, "") || "workers";
 }

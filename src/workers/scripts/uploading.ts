@@ -7,7 +7,10 @@ import type { Base, Content } from "./version-maker.ts";
 import { findVersion } from "./versions-table.ts";
 
 /** Where the bindings of a version on this base may come from. */
-export function sourcesOf({ scriptId, latest }: Base, { db, secrets, limits }: Pick<Parts, "db" | "secrets" | "limits">): BindingSources {
+export function sourcesOf(
+  { scriptId, latest }: Base,
+  { db, secrets, limits }: Pick<Parts, "db" | "secrets" | "limits">,
+): BindingSources {
   return {
     scriptId,
     base: latest?.bindings ?? [],
@@ -21,7 +24,11 @@ export function sourcesOf({ scriptId, latest }: Base, { db, secrets, limits }: P
 }
 
 /** Checks what an upload says by itself, once; what it says about its base, whenever that is another. */
-export function planUpload(upload: Upload, parts: Pick<Parts, "db" | "secrets" | "limits" | "clock">, deploy: Annotations | undefined): (base: Base) => Promise<Content> {
+export function planUpload(
+  upload: Upload,
+  parts: Pick<Parts, "db" | "secrets" | "limits" | "clock">,
+  deploy: Annotations | undefined,
+): (base: Base) => Promise<Content> {
   const { limits, clock } = parts;
   checkModules(upload, limits);
   const { format, main, modules } = upload;

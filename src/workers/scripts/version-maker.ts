@@ -10,7 +10,14 @@ import type { Annotations, Author, ScriptSettings, UploadedModule, Version } fro
 import type { ScriptsTables } from "./schema.ts";
 import { addScript } from "./new-script.ts";
 import { findScript, updateScript, type ScriptRecord } from "./scripts-table.ts";
-import { findVersion, insertVersion, listModules, pruneVersions, type ModuleRecord, type VersionRecord } from "./versions-table.ts";
+import {
+  findVersion,
+  insertVersion,
+  listModules,
+  pruneVersions,
+  type ModuleRecord,
+  type VersionRecord,
+} from "./versions-table.ts";
 import { workerOf } from "./worker.ts";
 
 /** Where a new version starts from. */
@@ -24,7 +31,10 @@ export interface Base {
 }
 
 /** What a new version is made of. */
-export interface Content extends Pick<Version, "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"> {
+export interface Content extends Pick<
+  Version,
+  "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits" | "annotations"
+> {
   modules: UploadedModule[];
   /** Set: it goes live at once, with these annotations of the deployment. */
   deploy?: Annotations;
@@ -65,29 +75,65 @@ export function createVersionMaker(parts: Parts) {
       return { scriptId: newId, modules: [] };
     }
     const latest = script.latestVersionId === null ? undefined : await findVersion(tables, script.latestVersionId);
-    return { scriptId: script.id, script, ...(latest && { latest }), modules: latest === undefined ? [] : await listModules(tables, latest.id) };
+    return {
+      scriptId: script.id,
+      script,
+      ...(latest && { latest }),
+      modules: latest === undefined ? [] : await listModules(tables, latest.id),
+    };
   }
 
   /** Undefined when the base has changed since. */
-  function commit(request: VersionRequest, base: Base, version: VersionRecord, modules: ModuleRecord[], deploy: Annotations | undefined): Promise<Made | undefined> {
+  function commit(
+    request: VersionRequest,
+    base: Base,
+    version: VersionRecord,
+    modules: ModuleRecord[],
+    deploy: Annotations | undefined,
+  ): Promise<Made | undefined> {
     const { account, name } = request;
-    return db.transaction<ScriptsTables, Made | undefined>(async (tx) => {
-      const current = await findScript(tx, account, name);
-      if (current?.id !== base.script?.id || current?.versionCount !== base.script?.versionCount || current?.latestVersionId !== base.script?.latestVersionId) return undefined;
-      const before = current ?? (await addScript(tx, base.scriptId, { account, name, now: version.createdAt, limits }));
-      const script: ScriptRecord = { ...before, ...request.settings, modifiedAt: version.createdAt, versionCount: version.number, latestVersionId: version.id };
-      await updateScript(tx, script);
-      await insertVersion(tx, version, modules);
-      if (deploy === undefined) {
-        await pruneVersions(tx, script.id, script.versionCount - limits.keptVersions);
-        return { script, version };
-      }
-      const deployed = await writeDeployment(tx, script, { id: ids.uuid(), createdAt: version.createdAt, author: version.author, annotations: deploy, versions: [{ versionId: version.id, percentage: 100 }] }, limits);
-      return { ...deployed, version };
-    }).catch((err: unknown) => {
-      if (isUniqueViolation(err)) return undefined;
-      throw err;
-    });
+    return db
+      .transaction<ScriptsTables, Made | undefined>(async (tx) => {
+        const current = await findScript(tx, account, name);
+        if (
+          current?.id !== base.script?.id ||
+          current?.versionCount !== base.script?.versionCount ||
+          current?.latestVersionId !== base.script?.latestVersionId
+        )
+          return undefined;
+        const before =
+          current ?? (await addScript(tx, base.scriptId, { account, name, now: version.createdAt, limits }));
+        const script: ScriptRecord = {
+          ...before,
+          ...request.settings,
+          modifiedAt: version.createdAt,
+          versionCount: version.number,
+          latestVersionId: version.id,
+        };
+        await updateScript(tx, script);
+        await insertVersion(tx, version, modules);
+        if (deploy === undefined) {
+          await pruneVersions(tx, script.id, script.versionCount - limits.keptVersions);
+          return { script, version };
+        }
+        const deployed = await writeDeployment(
+          tx,
+          script,
+          {
+            id: ids.uuid(),
+            createdAt: version.createdAt,
+            author: version.author,
+            annotations: deploy,
+            versions: [{ versionId: version.id, percentage: 100 }],
+          },
+          limits,
+        );
+        return { ...deployed, version };
+      })
+      .catch((err: unknown) => {
+        if (isUniqueViolation(err)) return undefined;
+        throw err;
+      });
   }
 
   /** Undefined when another process was faster. */
@@ -137,7 +183,18 @@ export function createVersionMaker(parts: Parts) {
 }
 
 /** Over all that runs, and nothing that is said about it. */
-function etagOf({ format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<Content, "modules" | "deploy">, modules: ModuleRecord[]): string {
-  const runs = [format, main, bindings, compatibilityDate, compatibilityFlags, limits ?? null, modules.map(({ name, kind, sha256 }) => [name, kind, sha256])];
+function etagOf(
+  { format, main, bindings, compatibilityDate, compatibilityFlags, limits }: Omit<Content, "modules" | "deploy">,
+  modules: ModuleRecord[],
+): string {
+  const runs = [
+    format,
+    main,
+    bindings,
+    compatibilityDate,
+    compatibilityFlags,
+    limits ?? null,
+    modules.map(({ name, kind, sha256 }) => [name, kind, sha256]),
+  ];
   return createHash("sha256").update(JSON.stringify(runs)).digest("hex");
 }

@@ -28,7 +28,11 @@ export async function findVersions(tables: Tables, ids: string[]): Promise<Map<s
   return new Map(rows.map((row) => [row.id, record(row)!]));
 }
 
-export async function listVersions(tables: Tables, scriptId: string, { offset, limit }: { offset: number; limit: number }): Promise<{ versions: VersionRecord[]; total: number }> {
+export async function listVersions(
+  tables: Tables,
+  scriptId: string,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<{ versions: VersionRecord[]; total: number }> {
   const all = tables.selectFrom("worker_versions").where("script_id", "=", scriptId);
   const rows = await all.selectAll().orderBy("number", "desc").offset(offset).limit(limit).execute();
   const { total } = await all.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
@@ -36,8 +40,20 @@ export async function listVersions(tables: Tables, scriptId: string, { offset, l
 }
 
 export async function listModules(tables: Tables, versionId: string): Promise<ModuleRecord[]> {
-  const rows = await tables.selectFrom("worker_modules").selectAll().where("version_id", "=", versionId).orderBy("position").execute();
-  return rows.map((row) => ({ name: row.name, kind: row.kind as ModuleRecord["kind"], contentType: row.content_type, sha256: row.sha256, size: row.size, objectKey: row.object_key }));
+  const rows = await tables
+    .selectFrom("worker_modules")
+    .selectAll()
+    .where("version_id", "=", versionId)
+    .orderBy("position")
+    .execute();
+  return rows.map((row) => ({
+    name: row.name,
+    kind: row.kind as ModuleRecord["kind"],
+    contentType: row.content_type,
+    sha256: row.sha256,
+    size: row.size,
+    objectKey: row.object_key,
+  }));
 }
 
 /** Rows in one statement: SQLite takes 32,766 parameters. */
@@ -45,17 +61,42 @@ const ROWS_AT_ONCE = 500;
 
 export async function insertVersion(tables: Tables, version: VersionRecord, modules: ModuleRecord[]): Promise<void> {
   await tables.insertInto("worker_versions").values(rowOf(version)).execute();
-  const rows = modules.map(({ name, kind, contentType, sha256, size, objectKey }, position) => ({ version_id: version.id, position, name, kind, content_type: contentType, sha256, size, object_key: objectKey }));
-  for (let i = 0; i < rows.length; i += ROWS_AT_ONCE) await tables.insertInto("worker_modules").values(rows.slice(i, i + ROWS_AT_ONCE)).execute();
+  const rows = modules.map(({ name, kind, contentType, sha256, size, objectKey }, position) => ({
+    version_id: version.id,
+    position,
+    name,
+    kind,
+    content_type: contentType,
+    sha256,
+    size,
+    object_key: objectKey,
+  }));
+  for (let i = 0; i < rows.length; i += ROWS_AT_ONCE)
+    await tables
+      .insertInto("worker_modules")
+      .values(rows.slice(i, i + ROWS_AT_ONCE))
+      .execute();
 }
 
 /** Removes versions up to this number that no deployment names. Their objects are left to the sweep. */
 export async function pruneVersions(tables: Tables, scriptId: string, upTo: number): Promise<void> {
   if (upTo < 1) return;
-  const rows = await tables.selectFrom("worker_versions").select("id")
-    .where("script_id", "=", scriptId).where("number", "<=", upTo)
-    .where(({ not, exists, selectFrom }) => not(exists(selectFrom("worker_deployed_versions").select("version_id").whereRef("worker_deployed_versions.version_id", "=", "worker_versions.id"))))
-    .limit(ROWS_AT_ONCE).execute();
+  const rows = await tables
+    .selectFrom("worker_versions")
+    .select("id")
+    .where("script_id", "=", scriptId)
+    .where("number", "<=", upTo)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("worker_deployed_versions")
+            .select("version_id")
+            .whereRef("worker_deployed_versions.version_id", "=", "worker_versions.id"),
+        ),
+      ),
+    )
+    .limit(ROWS_AT_ONCE)
+    .execute();
   if (rows.length === 0) return;
   const ids = rows.map(({ id }) => id);
   await tables.deleteFrom("worker_modules").where("version_id", "in", ids).execute();
@@ -63,11 +104,20 @@ export async function pruneVersions(tables: Tables, scriptId: string, upTo: numb
 }
 
 /** Also from the deployments that name it. */
-export async function deleteVersion(tables: Tables, { id, scriptId }: Pick<VersionRecord, "id" | "scriptId">): Promise<void> {
-  const deployments = (await tables.selectFrom("worker_deployed_versions").select("deployment_id").where("version_id", "=", id).execute()).map(({ deployment_id }) => deployment_id);
+export async function deleteVersion(
+  tables: Tables,
+  { id, scriptId }: Pick<VersionRecord, "id" | "scriptId">,
+): Promise<void> {
+  const deployments = (
+    await tables.selectFrom("worker_deployed_versions").select("deployment_id").where("version_id", "=", id).execute()
+  ).map(({ deployment_id }) => deployment_id);
   if (deployments.length > 0) {
     await tables.deleteFrom("worker_deployed_versions").where("deployment_id", "in", deployments).execute();
-    await tables.deleteFrom("worker_deployments").where("script_id", "=", scriptId).where("id", "in", deployments).execute();
+    await tables
+      .deleteFrom("worker_deployments")
+      .where("script_id", "=", scriptId)
+      .where("id", "in", deployments)
+      .execute();
   }
   await tables.deleteFrom("worker_modules").where("version_id", "=", id).execute();
   await tables.deleteFrom("worker_versions").where("id", "=", id).execute();
@@ -76,7 +126,12 @@ export async function deleteVersion(tables: Tables, { id, scriptId }: Pick<Versi
 /** Which of these objects some version is made of. */
 export async function referencedObjects(tables: Tables, objectKeys: string[]): Promise<Set<string>> {
   if (objectKeys.length === 0) return new Set();
-  const rows = await tables.selectFrom("worker_modules").select("object_key").distinct().where("object_key", "in", objectKeys).execute();
+  const rows = await tables
+    .selectFrom("worker_modules")
+    .select("object_key")
+    .distinct()
+    .where("object_key", "in", objectKeys)
+    .execute();
   return new Set(rows.map(({ object_key }) => object_key));
 }
 

@@ -6,12 +6,24 @@ import { findVersions, type VersionRecord } from "./versions-table.ts";
 
 /** Scripts as others see them, each with its newest version and what is live of it. */
 export async function scriptsOf(tables: Tables, records: ScriptRecord[]): Promise<Script[]> {
-  const versions = await findVersions(tables, records.flatMap(({ latestVersionId }) => latestVersionId ?? []));
-  const deployments = await findDeployments(tables, records.flatMap(({ liveDeploymentId }) => liveDeploymentId ?? []));
-  return records.map((record) => scriptOf(record, versions.get(record.latestVersionId ?? ""), deployments.get(record.liveDeploymentId ?? "")));
+  const versions = await findVersions(
+    tables,
+    records.flatMap(({ latestVersionId }) => latestVersionId ?? []),
+  );
+  const deployments = await findDeployments(
+    tables,
+    records.flatMap(({ liveDeploymentId }) => liveDeploymentId ?? []),
+  );
+  return records.map((record) =>
+    scriptOf(record, versions.get(record.latestVersionId ?? ""), deployments.get(record.liveDeploymentId ?? "")),
+  );
 }
 
-export const scriptOf = (record: ScriptRecord, latest: VersionRecord | undefined, live: DeploymentRecord | undefined): Script => ({
+export const scriptOf = (
+  record: ScriptRecord,
+  latest: VersionRecord | undefined,
+  live: DeploymentRecord | undefined,
+): Script => ({
   ...settingsOf(record),
   id: record.id,
   account: record.account,
@@ -22,6 +34,14 @@ export const scriptOf = (record: ScriptRecord, latest: VersionRecord | undefined
   ...(live !== undefined && { live: deploymentOf(live) }),
 });
 
-export const versionOf = (record: VersionRecord, script: string): Version => ({ ...record, script, createdAt: new Date(record.createdAt), bindings: withoutSecrets(record.bindings) });
+export const versionOf = (record: VersionRecord, script: string): Version => ({
+  ...record,
+  script,
+  createdAt: new Date(record.createdAt),
+  bindings: withoutSecrets(record.bindings),
+});
 
-export const deploymentOf = ({ account: _account, number: _number, ...record }: DeploymentRecord): Deployment => ({ ...record, createdAt: new Date(record.createdAt) });
+export const deploymentOf = ({ account: _account, number: _number, ...record }: DeploymentRecord): Deployment => ({
+  ...record,
+  createdAt: new Date(record.createdAt),
+});

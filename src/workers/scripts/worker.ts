@@ -8,13 +8,20 @@ import type { WorkerModule, WorkerScript } from "./script.ts";
 import { findScriptById } from "./scripts-table.ts";
 import { findVersion, listModules, type VersionRecord } from "./versions-table.ts";
 
-export type Runnable = Pick<VersionRecord, "id" | "account" | "scriptId" | "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits">;
+export type Runnable = Pick<
+  VersionRecord,
+  "id" | "account" | "scriptId" | "format" | "main" | "bindings" | "compatibilityDate" | "compatibilityFlags" | "limits"
+>;
 
 /** What the runtime knows a version by. */
-export const keyOf = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string => `${account}/${scriptId}/${id}`;
+export const keyOf = ({ account, scriptId, id }: Pick<VersionRecord, "account" | "scriptId" | "id">): string =>
+  `${account}/${scriptId}/${id}`;
 
 /** A version as the runtime takes it, secrets opened. */
-export function workerOf(version: Runnable, { name, modules, secrets }: { name: string; modules: UploadedModule[]; secrets: Secrets }): WorkerScript {
+export function workerOf(
+  version: Runnable,
+  { name, modules, secrets }: { name: string; modules: UploadedModule[]; secrets: Secrets },
+): WorkerScript {
   const sourceMap = mapOf(version.main, modules);
   return {
     name,
@@ -23,7 +30,9 @@ export function workerOf(version: Runnable, { name, modules, secrets }: { name: 
     account: version.account,
     format: version.format,
     main: version.main,
-    modules: modules.filter((module): module is WorkerModule & { contentType: string } => module.kind !== "source-map").map(({ name: specifier, kind, content }) => ({ name: specifier, kind, content })),
+    modules: modules
+      .filter((module): module is WorkerModule & { contentType: string } => module.kind !== "source-map")
+      .map(({ name: specifier, kind, content }) => ({ name: specifier, kind, content })),
     ...(sourceMap !== undefined && { sourceMap }),
     compatibilityDate: version.compatibilityDate,
     compatibilityFlags: version.compatibilityFlags,
@@ -33,11 +42,15 @@ export function workerOf(version: Runnable, { name, modules, secrets }: { name: 
 }
 
 /** Reads a version that was kept. Throws versionMissing. */
-export async function loadWorker(id: string, { db, objects, secrets }: { db: Db; objects: ObjectStore; secrets: Secrets }): Promise<{ worker: WorkerScript; size: number }> {
+export async function loadWorker(
+  id: string,
+  { db, objects, secrets }: { db: Db; objects: ObjectStore; secrets: Secrets },
+): Promise<{ worker: WorkerScript; size: number }> {
   const tables = db.tables<ScriptsTables>();
   const version = await findVersion(tables, id);
   const script = version && (await findScriptById(tables, version.scriptId));
-  if (version === undefined || script === undefined) throw workerErrors.versionMissing({ version: id, script: script?.name ?? "that had it" });
+  if (version === undefined || script === undefined)
+    throw workerErrors.versionMissing({ version: id, script: script?.name ?? "that had it" });
   const modules = await readModules(await listModules(tables, id), objects);
   return { worker: workerOf(version, { name: script.name, modules, secrets }), size: version.size };
 }

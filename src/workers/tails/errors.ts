@@ -1,8 +1,23 @@
 import { defineErrors } from "../../kernel/index.ts";
 
 export const tailErrors = defineErrors("tails", {
-  badFilter: { code: 10001, http: 400, message: "Invalid tail filter: {reason}", fix: "Known filters are outcome, sampling_rate, method, header, client_ip, query and scriptVersion." },
-  tooManyTails: { code: 10058, http: 429, message: "{script} has {limit} tails already.", fix: "End one of them: they count for as long as they are read." },
-  tooManyReaders: { code: 10013, http: 503, message: "This server has {limit} readers of tails already.", fix: "Try again later." },
+  badFilter: {
+    code: 10001,
+    http: 400,
+    message: "Invalid tail filter: {reason}",
+    fix: "Known filters are outcome, sampling_rate, method, header, client_ip, query and scriptVersion.",
+  },
+  tooManyTails: {
+    code: 10058,
+    http: 429,
+    message: "{script} has {limit} tails already.",
+    fix: "End one of them: they count for as long as they are read.",
+  },
+  tooManyReaders: {
+    code: 10013,
+    http: 503,
+    message: "This server has {limit} readers of tails already.",
+    fix: "Try again later.",
+  },
   tailMissing: { code: 10057, http: 404, message: "This tail does not exist or has expired.", fix: "Start a new one." },
 });

@@ -41,7 +41,8 @@ function parseFilter(name: string, value: unknown, clientIp: string | undefined)
     case "method":
       return { method: texts(name, value).map((method) => method.toUpperCase()) };
     case "sampling_rate":
-      if (typeof value !== "number" || !(value > 0 && value <= 1)) throw refuse("sampling_rate is a number above 0, at most 1");
+      if (typeof value !== "number" || !(value > 0 && value <= 1))
+        throw refuse("sampling_rate is a number above 0, at most 1");
       return { sampling_rate: value };
     case "header":
       return { header: parseHeader(value) };
@@ -59,7 +60,10 @@ function parseFilter(name: string, value: unknown, clientIp: string | undefined)
 function parseHeader(value: unknown): { key: string; query?: string } {
   if (!isObject(value)) throw refuse("header is an object of key and query");
   const { key, query } = value;
-  return { key: textOf("header.key", key).toLowerCase(), ...(query !== undefined && query !== null && { query: textOf("header.query", query) }) };
+  return {
+    key: textOf("header.key", key).toLowerCase(),
+    ...(query !== undefined && query !== null && { query: textOf("header.query", query) }),
+  };
 }
 
 function parseAddress(address: string, clientIp: string | undefined): string {
@@ -69,16 +73,19 @@ function parseAddress(address: string, clientIp: string | undefined): string {
 }
 
 function textOf(name: string, value: unknown): string {
-  if (typeof value !== "string" || value === "" || value.length > LONGEST_TEXT) throw refuse(`${name} is a text of 1 to ${LONGEST_TEXT} characters`);
+  if (typeof value !== "string" || value === "" || value.length > LONGEST_TEXT)
+    throw refuse(`${name} is a text of 1 to ${LONGEST_TEXT} characters`);
   return value;
 }
 
 function texts(name: string, value: unknown): string[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > LONGEST_LIST) throw refuse(`${name} is a list of 1 to ${LONGEST_LIST} texts`);
+  if (!Array.isArray(value) || value.length === 0 || value.length > LONGEST_LIST)
+    throw refuse(`${name} is a list of 1 to ${LONGEST_LIST} texts`);
   return value.map((each) => textOf(name, each));
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 export type Passes = (trace: Trace) => boolean;
 
@@ -98,7 +105,8 @@ function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): Passes
   if ("method" in filter) return (trace) => filter.method.includes(requestOf(trace)?.method.toUpperCase() ?? "");
   if ("scriptVersion" in filter) return ({ scriptVersion }) => scriptVersion.id === filter.scriptVersion;
   if ("query" in filter) return (trace) => textsOf(trace).some((text) => text.includes(filter.query));
-  if ("client_ip" in filter) return (trace) => filter.client_ip.includes(plain(requestOf(trace)?.headers["cf-connecting-ip"] ?? ""));
+  if ("client_ip" in filter)
+    return (trace) => filter.client_ip.includes(plain(requestOf(trace)?.headers["cf-connecting-ip"] ?? ""));
   const { key, query = "" } = filter.header;
   return (trace) => {
     const headers = requestOf(trace)?.headers ?? {};
@@ -109,7 +117,9 @@ function compile(filter: Exclude<TailFilter, { sampling_rate: number }>): Passes
 const requestOf = ({ event }: Trace) => (event !== null && "request" in event ? event.request : undefined);
 
 const textsOf = ({ logs, exceptions }: Trace): string[] => [
-  ...logs.flatMap(({ message }) => message.map((part) => (typeof part === "string" ? part : (JSON.stringify(part) ?? "undefined")))),
+  ...logs.flatMap(({ message }) =>
+    message.map((part) => (typeof part === "string" ? part : (JSON.stringify(part) ?? "undefined"))),
+  ),
   ...exceptions.map(({ name, message }) => `${name}: ${message}`),
 ];
 

@@ -3,7 +3,11 @@ import type { WorkerRuntime } from "../runtime/port.ts";
 /** Live logs of deployed workers, delivered to whoever holds a tail's id, whichever process the worker runs in and whichever holds the reader. */
 export interface Tails {
   /** `filters` as the client sent them; `clientIp` is what they call "self". The tail ends when its token may no longer read it. Throws badFilter, tooManyTails. */
-  create(account: string, script: string, options: { filters?: unknown; clientIp?: string | undefined; token?: string }): Promise<Tail>;
+  create(
+    account: string,
+    script: string,
+    options: { filters?: unknown; clientIp?: string | undefined; token?: string },
+  ): Promise<Tail>;
   /** Newest first. */
   list(account: string, script: string): Promise<Tail[]>;
   /** Ends a tail; its reader is closed. False when there is none. */

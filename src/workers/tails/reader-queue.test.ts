@@ -6,7 +6,12 @@ import { createReaderQueue } from "./reader-queue.ts";
 function setUp({ maxRecords = 4, maxBytes = 1000 } = {}) {
   const written: string[] = [];
   let open = true;
-  const queue = createReaderQueue({ write: (text) => (written.push(text), open), notice: (lost) => `-${lost}`, maxRecords, maxBytes });
+  const queue = createReaderQueue({
+    write: (text) => (written.push(text), open),
+    notice: (lost) => `-${lost}`,
+    maxRecords,
+    maxBytes,
+  });
   return { queue, written, open: (value: boolean) => void (open = value) };
 }
 
@@ -51,41 +56,43 @@ test("characters are bounded as well as records", () => {
 });
 
 test("every record is written or counted, in order, and what waits stays within its bound", () => {
-  fc.assert(fc.property(fc.array(fc.constantFrom("push", "block", "open", "drain"), { maxLength: 200 }), (steps) => {
-    let written: string[] = [];
-    let open = true;
-    let blocked = false;
-    let pushed = 0;
-    const queue = createReaderQueue({
-      write(text) {
-        assert.equal(blocked, false, "written to a reader that can take no more");
-        written.push(text);
-        blocked = !open;
-        return open;
-      },
-      notice: (lost) => `-${lost}`,
-      maxRecords: 5,
-      maxBytes: 1000,
-    });
-    const drain = () => {
-      blocked = false;
-      queue.drained();
-    };
-    for (const step of steps) {
-      if (step === "push") queue.push(String(pushed++));
-      else if (step === "drain") drain();
-      else open = step === "open";
-    }
-    open = true;
-    const before = written.length;
-    drain();
-    assert.ok(written.length - before <= 5 + 2);
-    let next = 0;
-    for (const text of written) {
-      if (text.startsWith("-")) next += Number(text.slice(1));
-      else assert.equal(Number(text), next++);
-    }
-    assert.equal(next, pushed);
-    written = [];
-  }));
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom("push", "block", "open", "drain"), { maxLength: 200 }), (steps) => {
+      let written: string[] = [];
+      let open = true;
+      let blocked = false;
+      let pushed = 0;
+      const queue = createReaderQueue({
+        write(text) {
+          assert.equal(blocked, false, "written to a reader that can take no more");
+          written.push(text);
+          blocked = !open;
+          return open;
+        },
+        notice: (lost) => `-${lost}`,
+        maxRecords: 5,
+        maxBytes: 1000,
+      });
+      const drain = () => {
+        blocked = false;
+        queue.drained();
+      };
+      for (const step of steps) {
+        if (step === "push") queue.push(String(pushed++));
+        else if (step === "drain") drain();
+        else open = step === "open";
+      }
+      open = true;
+      const before = written.length;
+      drain();
+      assert.ok(written.length - before <= 5 + 2);
+      let next = 0;
+      for (const text of written) {
+        if (text.startsWith("-")) next += Number(text.slice(1));
+        else assert.equal(Number(text), next++);
+      }
+      assert.equal(next, pushed);
+      written = [];
+    }),
+  );
 });

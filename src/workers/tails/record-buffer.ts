@@ -28,7 +28,15 @@ const MAX_PENDING_BYTES = 4 * 1024 * 1024;
 /** Tails of which losses are remembered. */
 const MAX_LOSSES = 1000;
 
-export function createRecordBuffer({ table, announce, notice, clock, log, node, limits }: RecordBufferOptions): RecordBuffer {
+export function createRecordBuffer({
+  table,
+  announce,
+  notice,
+  clock,
+  log,
+  node,
+  limits,
+}: RecordBufferOptions): RecordBuffer {
   let pending: { script: string; row: RecordRow }[] = [];
   let pendingBytes = 0;
   /** Of the present minute: with the sweep of what is older, this bounds the table. */
@@ -39,7 +47,12 @@ export function createRecordBuffer({ table, announce, notice, clock, log, node, 
 
   function hasRoom(bytes: number): boolean {
     if (clock.now() - window.start >= limits.bufferMs) window = { start: clock.now(), records: 0, bytes: 0 };
-    return pending.length < MAX_PENDING && pendingBytes + bytes <= MAX_PENDING_BYTES && window.records < limits.bufferRecords && window.bytes + bytes <= limits.bufferBytes;
+    return (
+      pending.length < MAX_PENDING &&
+      pendingBytes + bytes <= MAX_PENDING_BYTES &&
+      window.records < limits.bufferRecords &&
+      window.bytes + bytes <= limits.bufferBytes
+    );
   }
 
   function put(tail: string, script: string, record: string) {

@@ -5,10 +5,12 @@ export function createReload(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
   return () => {
-    next ??= running.catch(() => {}).then(() => {
-      next = undefined;
-      return (running = work());
-    });
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = undefined;
+        return (running = work());
+      });
     return next;
   };
 }

@@ -33,7 +33,8 @@ export const tailMigrations: Migration[] = [
     name: "workers-tails-001",
     async up(db, types) {
       const text = sql.raw(types.keyText);
-      await db.schema.createTable("tails")
+      await db.schema
+        .createTable("tails")
         .addColumn("id", text, (column) => column.primaryKey())
         .addColumn("account_id", text, (column) => column.notNull())
         .addColumn("script", text, (column) => column.notNull())
@@ -42,9 +43,14 @@ export const tailMigrations: Migration[] = [
         .addColumn("expires_at", "bigint", (column) => column.notNull())
         .addColumn("seen_at", "bigint", (column) => column.notNull())
         .execute();
-      await db.schema.createIndex("tails_script").on("tails").columns(["account_id", "script", "created_at", "id"]).execute();
+      await db.schema
+        .createIndex("tails_script")
+        .on("tails")
+        .columns(["account_id", "script", "created_at", "id"])
+        .execute();
       await db.schema.createIndex("tails_expiry").on("tails").columns(["expires_at", "id"]).execute();
-      await db.schema.createTable("tail_records")
+      await db.schema
+        .createTable("tail_records")
         .addColumn("tail_id", text, (column) => column.notNull())
         .addColumn("at", "bigint", (column) => column.notNull())
         .addColumn("node", text, (column) => column.notNull())
@@ -86,29 +92,72 @@ export function createTailsTable(db: Db) {
 
   return {
     /** Adds a tail unless the script has `limit` that were seen after `staleBefore`; those that were not make room. */
-    add: (row: TailRow, { limit, now, staleBefore }: { limit: number; now: number; staleBefore: number }): Promise<boolean> =>
+    add: (
+      row: TailRow,
+      { limit, now, staleBefore }: { limit: number; now: number; staleBefore: number },
+    ): Promise<boolean> =>
       db.transaction<TailTables, boolean>(async (tx) => {
-        const others = await tx.selectFrom("tails").selectAll().where("account_id", "=", row.account).where("script", "=", row.script).execute();
+        const others = await tx
+          .selectFrom("tails")
+          .selectAll()
+          .where("account_id", "=", row.account)
+          .where("script", "=", row.script)
+          .execute();
         const gone = others.filter(({ expires_at, seen_at }) => expires_at <= now || seen_at < staleBefore);
         if (others.length - gone.length >= limit) return false;
-        if (others.length >= limit) await tx.deleteFrom("tails").where("id", "in", gone.map(({ id }) => id)).execute();
+        if (others.length >= limit)
+          await tx
+            .deleteFrom("tails")
+            .where(
+              "id",
+              "in",
+              gone.map(({ id }) => id),
+            )
+            .execute();
         const { account, token, createdAt, expiresAt, seenAt, ...rest } = row;
-        await tx.insertInto("tails").values({ ...rest, account_id: account, token_id: token, created_at: createdAt, expires_at: expiresAt, seen_at: seenAt }).execute();
+        await tx
+          .insertInto("tails")
+          .values({
+            ...rest,
+            account_id: account,
+            token_id: token,
+            created_at: createdAt,
+            expires_at: expiresAt,
+            seen_at: seenAt,
+          })
+          .execute();
         return true;
       }),
     /** Newest first. */
     async list(account: string, script: string, now: number): Promise<TailRow[]> {
-      const rows = await tables.selectFrom("tails").selectAll().where("account_id", "=", account).where("script", "=", script).where("expires_at", ">", now)
-        .orderBy("created_at", "desc").orderBy("id", "desc").limit(MOST_TAILS).execute();
+      const rows = await tables
+        .selectFrom("tails")
+        .selectAll()
+        .where("account_id", "=", account)
+        .where("script", "=", script)
+        .where("expires_at", ">", now)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(MOST_TAILS)
+        .execute();
       return rows.map(fromRow);
     },
     async all(now: number): Promise<TailRow[]> {
-      return (await tables.selectFrom("tails").selectAll().where("expires_at", ">", now).limit(MOST_TAILS).execute()).map(fromRow);
+      return (
+        await tables.selectFrom("tails").selectAll().where("expires_at", ">", now).limit(MOST_TAILS).execute()
+      ).map(fromRow);
     },
     /** Notes that these are read. Those that are not among the answer are no more. */
     async seen(ids: readonly string[], { now, expiresAt }: { now: number; expiresAt: number }): Promise<TailRow[]> {
       if (ids.length === 0) return [];
-      const { rows } = await db.write(tables.updateTable("tails").set({ seen_at: now, expires_at: expiresAt }).where("id", "in", ids).where("expires_at", ">", now).returningAll());
+      const { rows } = await db.write(
+        tables
+          .updateTable("tails")
+          .set({ seen_at: now, expires_at: expiresAt })
+          .where("id", "in", ids)
+          .where("expires_at", ">", now)
+          .returningAll(),
+      );
       return rows.map(fromRow);
     },
     async remove(account: string, script: string, id: string | undefined): Promise<number> {
@@ -125,10 +174,23 @@ export function createTailsTable(db: Db) {
     /** Takes the first `limit` records of a tail out of the table, in order. */
     async takeRecords(tail: string, limit: number): Promise<string[]> {
       const { rows } = await db.write(
-        tables.deleteFrom("tail_records")
+        tables
+          .deleteFrom("tail_records")
           .where("tail_id", "=", tail)
           .where(({ eb, refTuple, selectFrom }) =>
-            eb(refTuple("at", "node", "n"), "in", selectFrom("tail_records").select(["at", "node", "n"]).where("tail_id", "=", tail).orderBy("at").orderBy("node").orderBy("n").limit(limit).$asTuple("at", "node", "n")))
+            eb(
+              refTuple("at", "node", "n"),
+              "in",
+              selectFrom("tail_records")
+                .select(["at", "node", "n"])
+                .where("tail_id", "=", tail)
+                .orderBy("at")
+                .orderBy("node")
+                .orderBy("n")
+                .limit(limit)
+                .$asTuple("at", "node", "n"),
+            ),
+          )
           .returningAll(),
       );
       return rows.toSorted((a, b) => a.at - b.at || compare(a.node, b.node) || a.n - b.n).map(({ record }) => record);
@@ -143,6 +205,22 @@ export type TailsTable = ReturnType<typeof createTailsTable>;
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-const fromRow = ({ id, account_id, token_id, script, filters, created_at, expires_at, seen_at }: TailTables["tails"]): TailRow => ({
-  id, script, filters, account: account_id, token: token_id, createdAt: created_at, expiresAt: expires_at, seenAt: seen_at,
+const fromRow = ({
+  id,
+  account_id,
+  token_id,
+  script,
+  filters,
+  created_at,
+  expires_at,
+  seen_at,
+}: TailTables["tails"]): TailRow => ({
+  id,
+  script,
+  filters,
+  account: account_id,
+  token: token_id,
+  createdAt: created_at,
+  expiresAt: expires_at,
+  seenAt: seen_at,
 });

@@ -13,7 +13,14 @@ const SCRIPT = "mailer";
 /** What tails promise on every database, within one process and over several. */
 export function tailsConformance(engine: TestEngine): void {
   /** As many processes as asked for, on one database. Time stands still until it is moved. */
-  async function open(t: TestContext, { processes = 1, limits = {}, mayRead }: { processes?: number; limits?: Partial<TailLimits>; mayRead?: TailsOptions["mayRead"] } = {}) {
+  async function open(
+    t: TestContext,
+    {
+      processes = 1,
+      limits = {},
+      mayRead,
+    }: { processes?: number; limits?: Partial<TailLimits>; mayRead?: TailsOptions["mayRead"] } = {},
+  ) {
     const { db, another, where } = await engine.open(t, tailMigrations);
     const clock = createManualClock(1_800_000_000_000);
     const local = createLocalEvents({ log: silentLog });
@@ -21,7 +28,8 @@ export function tailsConformance(engine: TestEngine): void {
     // After the databases are opened, so that it is closed before them.
     const ends: { db: Db; events: Events }[] = [];
     for (let i = 0; i < processes; i++) {
-      const events = "url" in where ? await openPostgresEvents({ url: where.url, clock: systemClock, log: silentLog }) : local;
+      const events =
+        "url" in where ? await openPostgresEvents({ url: where.url, clock: systemClock, log: silentLog }) : local;
       if (events !== local) opened.push(events);
       ends.push({ db: i === 0 || "path" in where ? db : await another(), events });
     }
@@ -40,7 +48,11 @@ export function tailsConformance(engine: TestEngine): void {
   }
 
   /** Runs a test on open tails and closes them before their database goes. */
-  const tailsTest = (name: string, options: Parameters<typeof open>[1], run: (parts: Awaited<ReturnType<typeof open>>) => Promise<void>) =>
+  const tailsTest = (
+    name: string,
+    options: Parameters<typeof open>[1],
+    run: (parts: Awaited<ReturnType<typeof open>>) => Promise<void>,
+  ) =>
     test(name, async (t) => {
       const parts = await open(t, options);
       try {
@@ -50,17 +62,24 @@ export function tailsConformance(engine: TestEngine): void {
       }
     });
 
-  tailsTest("a reader gets what its script does and its filters let through, at once", {}, async ({ nodes: [node] }) => {
-    const { tails, runtime } = node!;
-    const { id } = await tails.create(ACCOUNT, SCRIPT, { filters: [{ outcome: ["exception"] }] });
-    const reader = fakeReader();
-    await tails.read(id, reader.connection);
-    runtime.tell();
-    runtime.tell({ outcome: "exception", exception: { name: "Error", message: "one" } });
-    runtime.tell({ outcome: "exception", script: "other" });
-    runtime.tell({ outcome: "exception", account: "b".repeat(32) });
-    assert.deepEqual(reader.traces.map(({ outcome, scriptName, exceptions }) => [outcome, scriptName, exceptions[0]?.message]), [["exception", SCRIPT, "one"]]);
-  });
+  tailsTest(
+    "a reader gets what its script does and its filters let through, at once",
+    {},
+    async ({ nodes: [node] }) => {
+      const { tails, runtime } = node!;
+      const { id } = await tails.create(ACCOUNT, SCRIPT, { filters: [{ outcome: ["exception"] }] });
+      const reader = fakeReader();
+      await tails.read(id, reader.connection);
+      runtime.tell();
+      runtime.tell({ outcome: "exception", exception: { name: "Error", message: "one" } });
+      runtime.tell({ outcome: "exception", script: "other" });
+      runtime.tell({ outcome: "exception", account: "b".repeat(32) });
+      assert.deepEqual(
+        reader.traces.map(({ outcome, scriptName, exceptions }) => [outcome, scriptName, exceptions[0]?.message]),
+        [["exception", SCRIPT, "one"]],
+      );
+    },
+  );
 
   tailsTest("what happens between the start of a tail and its reader is not lost", {}, async ({ nodes: [node] }) => {
     const { tails, runtime } = node!;
@@ -69,11 +88,14 @@ export function tailsConformance(engine: TestEngine): void {
     const reader = fakeReader();
     await tails.read(id, reader.connection);
     await reader.got(250);
-    assert.deepEqual(reader.logged(), Array.from({ length: 250 }, (_, i) => i));
+    assert.deepEqual(
+      reader.logged(),
+      Array.from({ length: 250 }, (_, i) => i),
+    );
   });
 
   tailsTest("what runs in another process arrives, in order", { processes: 3 }, async ({ nodes }) => {
-    const [api, one, two] = nodes as [typeof nodes[0], typeof nodes[0], typeof nodes[0]];
+    const [api, one, two] = nodes as [(typeof nodes)[0], (typeof nodes)[0], (typeof nodes)[0]];
     const { id } = await api.tails.create(ACCOUNT, SCRIPT, { filters: [{ query: "yes" }] });
     const reader = fakeReader();
     await api.tails.read(id, reader.connection);
@@ -84,48 +106,69 @@ export function tailsConformance(engine: TestEngine): void {
       two.runtime.tell({ logs: logOf(i % 2 === 0 ? "yes" : "no", "two", i) });
     }
     await reader.got(180);
-    const of = (name: string) => reader.traces.map(({ logs }) => logs[0]!.message).filter(([, who]) => who === name).map(([, , i]) => i);
-    assert.deepEqual(of("one"), Array.from({ length: 120 }, (_, i) => i));
-    assert.deepEqual(of("two"), Array.from({ length: 60 }, (_, i) => 2 * i));
+    const of = (name: string) =>
+      reader.traces
+        .map(({ logs }) => logs[0]!.message)
+        .filter(([, who]) => who === name)
+        .map(([, , i]) => i);
+    assert.deepEqual(
+      of("one"),
+      Array.from({ length: 120 }, (_, i) => i),
+    );
+    assert.deepEqual(
+      of("two"),
+      Array.from({ length: 60 }, (_, i) => 2 * i),
+    );
   });
 
-  tailsTest("an ended tail closes its reader, wherever that is; its records go nowhere", { processes: 2 }, async ({ nodes }) => {
-    const [api, holder] = nodes as [typeof nodes[0], typeof nodes[0]];
-    const { id } = await api.tails.create(ACCOUNT, SCRIPT, {});
-    const reader = fakeReader();
-    await holder.tails.read(id, reader.connection);
-    assert.equal(await api.tails.delete("b".repeat(32), SCRIPT, id), false);
-    assert.equal(await api.tails.delete(ACCOUNT, "other", id), false);
-    assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), true);
-    await reader.closed();
-    holder.runtime.tell();
-    assert.deepEqual(reader.traces, []);
-    assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), false);
-    assert.equal(await api.tails.read(id, fakeReader().connection), undefined);
-  });
+  tailsTest(
+    "an ended tail closes its reader, wherever that is; its records go nowhere",
+    { processes: 2 },
+    async ({ nodes }) => {
+      const [api, holder] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+      const { id } = await api.tails.create(ACCOUNT, SCRIPT, {});
+      const reader = fakeReader();
+      await holder.tails.read(id, reader.connection);
+      assert.equal(await api.tails.delete("b".repeat(32), SCRIPT, id), false);
+      assert.equal(await api.tails.delete(ACCOUNT, "other", id), false);
+      assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), true);
+      await reader.closed();
+      holder.runtime.tell();
+      assert.deepEqual(reader.traces, []);
+      assert.equal(await api.tails.delete(ACCOUNT, SCRIPT, id), false);
+      assert.equal(await api.tails.read(id, fakeReader().connection), undefined);
+    },
+  );
 
   const revoked = new Set<string>();
   const asked: unknown[] = [];
-  tailsTest("a tail ends with its token in every process and cannot be opened again", { processes: 2, mayRead: async (tail) => (asked.push(tail), !revoked.has(tail.token)) }, async ({ nodes, clock }) => {
-    const [api, holder] = nodes as [typeof nodes[0], typeof nodes[0]];
-    const { id } = await api.tails.create(ACCOUNT, SCRIPT, { token: "one" });
-    const other = await api.tails.create(ACCOUNT, SCRIPT, { token: "two" });
-    const [reader, unread, stays] = [fakeReader(), fakeReader(), fakeReader()];
-    await holder.tails.read(id, reader.connection);
-    await holder.tails.read(other.id, stays.connection);
-    assert.deepEqual(asked[0], { token: "one", account: ACCOUNT, createdAt: clock.now() });
-    await holder.tails.recheck();
-    revoked.add("one");
-    assert.equal(await holder.tails.read(id, unread.connection), undefined);
-    await api.tails.recheck();
-    await reader.closed();
-    assert.deepEqual((await api.tails.list(ACCOUNT, SCRIPT)).map((tail) => tail.id), [other.id]);
-    // The other token expires, which triggers no event.
-    revoked.add("two");
-    await holder.tails.beat();
-    await stays.closed();
-    assert.deepEqual(await api.tails.list(ACCOUNT, SCRIPT), []);
-  });
+  tailsTest(
+    "a tail ends with its token in every process and cannot be opened again",
+    { processes: 2, mayRead: async (tail) => (asked.push(tail), !revoked.has(tail.token)) },
+    async ({ nodes, clock }) => {
+      const [api, holder] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+      const { id } = await api.tails.create(ACCOUNT, SCRIPT, { token: "one" });
+      const other = await api.tails.create(ACCOUNT, SCRIPT, { token: "two" });
+      const [reader, unread, stays] = [fakeReader(), fakeReader(), fakeReader()];
+      await holder.tails.read(id, reader.connection);
+      await holder.tails.read(other.id, stays.connection);
+      assert.deepEqual(asked[0], { token: "one", account: ACCOUNT, createdAt: clock.now() });
+      await holder.tails.recheck();
+      revoked.add("one");
+      assert.equal(await holder.tails.read(id, unread.connection), undefined);
+      await api.tails.recheck();
+      await reader.closed();
+      assert.deepEqual(
+        (await api.tails.list(ACCOUNT, SCRIPT)).map((tail) => tail.id),
+        [other.id],
+      );
+      // The other token expires, which triggers no event.
+      revoked.add("two");
+      await holder.tails.beat();
+      await stays.closed();
+      assert.deepEqual(await api.tails.list(ACCOUNT, SCRIPT), []);
+    },
+  );
 
   tailsTest("a deleted worker takes its tails along", {}, async ({ nodes: [node] }) => {
     const { tails } = node!;
@@ -135,55 +178,78 @@ export function tailsConformance(engine: TestEngine): void {
     await tails.read(id, reader.connection);
     await tails.deleteAll(ACCOUNT, SCRIPT);
     await reader.closed();
-    assert.deepEqual([(await tails.list(ACCOUNT, SCRIPT)).length, (await tails.list(ACCOUNT, "other")).map((tail) => tail.id)], [0, [other.id]]);
+    assert.deepEqual(
+      [(await tails.list(ACCOUNT, SCRIPT)).length, (await tails.list(ACCOUNT, "other")).map((tail) => tail.id)],
+      [0, [other.id]],
+    );
   });
 
-  tailsTest("a tail lives as long as it is read, and some hours without", { limits: { ttlMs: 3600_000 } }, async ({ nodes: [node], clock }) => {
-    const { tails, runtime } = node!;
-    const read = await tails.create(ACCOUNT, SCRIPT, {});
-    const left = await tails.create(ACCOUNT, SCRIPT, {});
-    assert.equal(left.expiresAt.getTime(), clock.now() + 3600_000);
-    const [reader, leaver] = [fakeReader(), fakeReader()];
-    await tails.read(read.id, reader.connection);
-    (await tails.read(left.id, leaver.connection))!.left();
-    for (let minute = 0; minute < 90; minute++) {
-      clock.advance(60_000);
+  tailsTest(
+    "a tail lives as long as it is read, and some hours without",
+    { limits: { ttlMs: 3600_000 } },
+    async ({ nodes: [node], clock }) => {
+      const { tails, runtime } = node!;
+      const read = await tails.create(ACCOUNT, SCRIPT, {});
+      const left = await tails.create(ACCOUNT, SCRIPT, {});
+      assert.equal(left.expiresAt.getTime(), clock.now() + 3600_000);
+      const [reader, leaver] = [fakeReader(), fakeReader()];
+      await tails.read(read.id, reader.connection);
+      (await tails.read(left.id, leaver.connection))!.left();
+      for (let minute = 0; minute < 90; minute++) {
+        clock.advance(60_000);
+        await tails.beat();
+      }
+      assert.deepEqual(
+        (await tails.list(ACCOUNT, SCRIPT)).map(({ id, expiresAt }) => [id, expiresAt.getTime()]),
+        [[read.id, clock.now() + 3600_000]],
+      );
+      runtime.tell();
+      assert.deepEqual([reader.traces.length, leaver.traces.length], [1, 0]);
+    },
+  );
+
+  tailsTest(
+    "a reader that missed its heartbeats for too long is closed",
+    { limits: { ttlMs: 3600_000 } },
+    async ({ nodes: [node], clock }) => {
+      const { tails } = node!;
+      const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+      const reader = fakeReader();
+      await tails.read(id, reader.connection);
+      clock.advance(3600_000);
       await tails.beat();
-    }
-    assert.deepEqual((await tails.list(ACCOUNT, SCRIPT)).map(({ id, expiresAt }) => [id, expiresAt.getTime()]), [[read.id, clock.now() + 3600_000]]);
-    runtime.tell();
-    assert.deepEqual([reader.traces.length, leaver.traces.length], [1, 0]);
-  });
+      await reader.closed();
+      assert.deepEqual(await tails.list(ACCOUNT, SCRIPT), []);
+    },
+  );
 
-  tailsTest("a reader that missed its heartbeats for too long is closed", { limits: { ttlMs: 3600_000 } }, async ({ nodes: [node], clock }) => {
-    const { tails } = node!;
-    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-    const reader = fakeReader();
-    await tails.read(id, reader.connection);
-    clock.advance(3600_000);
-    await tails.beat();
-    await reader.closed();
-    assert.deepEqual(await tails.list(ACCOUNT, SCRIPT), []);
-  });
-
-  tailsTest("a script has ten tails that are read; those that nobody reads make room", {}, async ({ nodes: [node], clock }) => {
-    const { tails } = node!;
-    for (let i = 0; i < 10; i++) await tails.create(ACCOUNT, SCRIPT, {});
-    await assert.rejects(tails.create(ACCOUNT, SCRIPT, {}), { code: 10058 });
-    await tails.create(ACCOUNT, "other", {});
-    const [newest] = await tails.list(ACCOUNT, SCRIPT);
-    await tails.read(newest!.id, fakeReader().connection);
-    clock.advance(150_000);
-    await tails.beat();
-    clock.advance(60_000);
-    const next = await tails.create(ACCOUNT, SCRIPT, {});
-    assert.deepEqual((await tails.list(ACCOUNT, SCRIPT)).map(({ id }) => id), [next.id, newest!.id]);
-  });
+  tailsTest(
+    "a script has ten tails that are read; those that nobody reads make room",
+    {},
+    async ({ nodes: [node], clock }) => {
+      const { tails } = node!;
+      for (let i = 0; i < 10; i++) await tails.create(ACCOUNT, SCRIPT, {});
+      await assert.rejects(tails.create(ACCOUNT, SCRIPT, {}), { code: 10058 });
+      await tails.create(ACCOUNT, "other", {});
+      const [newest] = await tails.list(ACCOUNT, SCRIPT);
+      await tails.read(newest!.id, fakeReader().connection);
+      clock.advance(150_000);
+      await tails.beat();
+      clock.advance(60_000);
+      const next = await tails.create(ACCOUNT, SCRIPT, {});
+      assert.deepEqual(
+        (await tails.list(ACCOUNT, SCRIPT)).map(({ id }) => id),
+        [next.id, newest!.id],
+      );
+    },
+  );
 
   tailsTest("nothing is kept for a tail that nobody reads any more", {}, async ({ nodes: [node], clock, db }) => {
     const { tails, runtime } = node!;
     const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-    const count = async () => (await db.tables<{ tail_records: { tail_id: string } }>().selectFrom("tail_records").selectAll().execute()).length;
+    const count = async () =>
+      (await db.tables<{ tail_records: { tail_id: string } }>().selectFrom("tail_records").selectAll().execute())
+        .length;
     const told = fakeReader();
     const other = await tails.create(ACCOUNT, "other", {});
     runtime.tell();
@@ -206,36 +272,59 @@ export function tailsConformance(engine: TestEngine): void {
     assert.deepEqual(reader.logged(), ["now"]);
   });
 
-  tailsTest("what waits in the table is bounded, and the reader is told what is missing", { limits: { bufferRecords: 5 } }, async ({ nodes: [node], clock }) => {
-    const { tails, runtime } = node!;
-    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-    for (let i = 0; i < 12; i++) runtime.tell({ logs: logOf(i) });
-    clock.advance(60_000);
-    runtime.tell({ logs: logOf("later") });
-    const reader = fakeReader();
-    await tails.read(id, reader.connection);
-    await reader.got(7);
-    assert.deepEqual(reader.traces.map(({ event, logs }) => (event !== null && "message" in event ? event.message.slice(0, 14) : logs[0]!.message[0])), [0, 1, 2, 3, 4, "7 records were", "later"]);
-  });
+  tailsTest(
+    "what waits in the table is bounded, and the reader is told what is missing",
+    { limits: { bufferRecords: 5 } },
+    async ({ nodes: [node], clock }) => {
+      const { tails, runtime } = node!;
+      const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+      for (let i = 0; i < 12; i++) runtime.tell({ logs: logOf(i) });
+      clock.advance(60_000);
+      runtime.tell({ logs: logOf("later") });
+      const reader = fakeReader();
+      await tails.read(id, reader.connection);
+      await reader.got(7);
+      assert.deepEqual(
+        reader.traces.map(({ event, logs }) =>
+          event !== null && "message" in event ? event.message.slice(0, 14) : logs[0]!.message[0],
+        ),
+        [0, 1, 2, 3, 4, "7 records were", "later"],
+      );
+    },
+  );
 
-  tailsTest("a reader that takes nothing costs a bounded queue; a new one takes its place", { limits: { queueRecords: 3 } }, async ({ nodes: [node] }) => {
-    const { tails, runtime } = node!;
-    const { id } = await tails.create(ACCOUNT, SCRIPT, {});
-    const slow = fakeReader();
-    slow.block(true);
-    const reading = await tails.read(id, slow.connection);
-    for (let i = 0; i < 10; i++) runtime.tell({ logs: logOf(i) });
-    assert.equal(slow.traces.length, 1);
-    slow.block(false);
-    reading!.drained();
-    assert.deepEqual([slow.logged(), slow.traces.at(-1)!.event], [[0, 1, 2, 3], { type: "overload", message: "6 records were left out here: they came faster than they were read. A filter or a sampling rate lets fewer through." }]);
-    const next = fakeReader();
-    await tails.read(id, next.connection);
-    await slow.closed();
-    reading!.left();
-    runtime.tell();
-    assert.deepEqual([slow.traces.length, next.traces.length], [5, 1]);
-  });
+  tailsTest(
+    "a reader that takes nothing costs a bounded queue; a new one takes its place",
+    { limits: { queueRecords: 3 } },
+    async ({ nodes: [node] }) => {
+      const { tails, runtime } = node!;
+      const { id } = await tails.create(ACCOUNT, SCRIPT, {});
+      const slow = fakeReader();
+      slow.block(true);
+      const reading = await tails.read(id, slow.connection);
+      for (let i = 0; i < 10; i++) runtime.tell({ logs: logOf(i) });
+      assert.equal(slow.traces.length, 1);
+      slow.block(false);
+      reading!.drained();
+      assert.deepEqual(
+        [slow.logged(), slow.traces.at(-1)!.event],
+        [
+          [0, 1, 2, 3],
+          {
+            type: "overload",
+            message:
+              "6 records were left out here: they came faster than they were read. A filter or a sampling rate lets fewer through.",
+          },
+        ],
+      );
+      const next = fakeReader();
+      await tails.read(id, next.connection);
+      await slow.closed();
+      reading!.left();
+      runtime.tell();
+      assert.deepEqual([slow.traces.length, next.traces.length], [5, 1]);
+    },
+  );
 
   tailsTest("readers of one process are bounded", { limits: { readers: 1 } }, async ({ nodes: [node] }) => {
     const { tails } = node!;

@@ -19,7 +19,9 @@ export const invocationOf = (more: Partial<Invocation> = {}): Invocation => ({
   ...more,
 });
 
-export const logOf = (...message: unknown[]): Invocation["logs"] => [{ level: "log", at: new Date(1_800_000_000_001), message }];
+export const logOf = (...message: unknown[]): Invocation["logs"] => [
+  { level: "log", at: new Date(1_800_000_000_001), message },
+];
 
 export function fakeRuntime() {
   const listeners = new Set<(invocation: Invocation) => void>();

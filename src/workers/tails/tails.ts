@@ -43,7 +43,16 @@ interface Reader {
   take(): Promise<void>;
 }
 
-export function createTails({ db, events, clock, ids, log, mayRead = async () => true, random = Math.random, limits: given = {} }: TailsOptions): Tails {
+export function createTails({
+  db,
+  events,
+  clock,
+  ids,
+  log,
+  mayRead = async () => true,
+  random = Math.random,
+  limits: given = {},
+}: TailsOptions): Tails {
   const limits = { ...TAIL_LIMITS, ...given };
   const table = createTailsTable(db);
   /** Of this process, by tail. */
@@ -53,16 +62,31 @@ export function createTails({ db, events, clock, ids, log, mayRead = async () =>
   let closed = false;
 
   const notice = (script: string, lost: number) => JSON.stringify(lossTrace(script, lost, clock.now()));
-  const buffer = createRecordBuffer({ table, announce: (tail) => events.publish(RECORDS, tail), notice, clock, log, node: ids.token(6), limits });
+  const buffer = createRecordBuffer({
+    table,
+    announce: (tail) => events.publish(RECORDS, tail),
+    notice,
+    clock,
+    log,
+    node: ids.token(6),
+    limits,
+  });
 
   const reload = createReload(async () => {
     const known = new Map([...tailed.values()].flat().map((tail) => [tail.id, tail]));
     const rows = closed ? [] : await table.all(clock.now());
-    tailed = Map.groupBy(rows.map((row): KnownTail => ({ ...row, passes: known.get(row.id)?.passes ?? compileFilters(JSON.parse(row.filters) as TailFilter[], random) })), ({ account, script }) => keyOf(account, script));
+    tailed = Map.groupBy(
+      rows.map((row): KnownTail => ({
+        ...row,
+        passes: known.get(row.id)?.passes ?? compileFilters(JSON.parse(row.filters) as TailFilter[], random),
+      })),
+      ({ account, script }) => keyOf(account, script),
+    );
     const there = new Set(rows.map(({ id }) => id));
     for (const id of readers.keys()) if (!there.has(id)) end(id);
   });
-  const reloadSoon = () => void reload().catch((err: unknown) => log.warn({ err }, `tails could not be looked up: ${messageOf(err)}`));
+  const reloadSoon = () =>
+    void reload().catch((err: unknown) => log.warn({ err }, `tails could not be looked up: ${messageOf(err)}`));
 
   function end(id: string) {
     const reader = readers.get(id);
@@ -98,7 +122,12 @@ export function createTails({ db, events, clock, ids, log, mayRead = async () =>
   }
 
   function createReader(row: TailRow, connection: ReaderConnection): Reader {
-    const queue = createReaderQueue({ write: (text) => connection.write(text), notice: (lost) => notice(row.script, lost), maxRecords: limits.queueRecords, maxBytes: limits.queueBytes });
+    const queue = createReaderQueue({
+      write: (text) => connection.write(text),
+      notice: (lost) => notice(row.script, lost),
+      maxRecords: limits.queueRecords,
+      maxBytes: limits.queueBytes,
+    });
     const take = createReload(async () => {
       for (;;) {
         const records = await table.takeRecords(row.id, TAKE);
@@ -109,14 +138,17 @@ export function createTails({ db, events, clock, ids, log, mayRead = async () =>
     return { queue, connection, take };
   }
 
-  const takeSoon = ({ take }: Reader) => void take().catch((err: unknown) => log.warn({ err }, `records of a tail could not be fetched: ${messageOf(err)}`));
+  const takeSoon = ({ take }: Reader) =>
+    void take().catch((err: unknown) => log.warn({ err }, `records of a tail could not be fetched: ${messageOf(err)}`));
 
-  const isAllowed = async ({ token, account, createdAt }: TailRow) => token === null || mayRead({ token, account, createdAt });
+  const isAllowed = async ({ token, account, createdAt }: TailRow) =>
+    token === null || mayRead({ token, account, createdAt });
 
   /** The tail socket needs only the tail id, so the id must not outlive the permissions of the token that started it. */
   const endUnauthorized = createReload(async () => {
     let ended = 0;
-    for (const row of closed ? [] : await table.all(clock.now())) if (!(await isAllowed(row))) ended += await table.remove(row.account, row.script, row.id);
+    for (const row of closed ? [] : await table.all(clock.now()))
+      if (!(await isAllowed(row))) ended += await table.remove(row.account, row.script, row.id);
     if (ended > 0) await changed();
   });
 
@@ -144,8 +176,18 @@ export function createTails({ db, events, clock, ids, log, mayRead = async () =>
   return {
     async create(account, script, { filters, clientIp, token = null }) {
       const now = clock.now();
-      const row: TailRow = { id: ids.hex(), account, script, token, filters: JSON.stringify(parseFilters(filters, clientIp)), createdAt: now, expiresAt: now + limits.ttlMs, seenAt: now };
-      if (!(await table.add(row, { limit: limits.perScript, now, staleBefore: now - limits.staleMs }))) throw tailErrors.tooManyTails({ script, limit: limits.perScript });
+      const row: TailRow = {
+        id: ids.hex(),
+        account,
+        script,
+        token,
+        filters: JSON.stringify(parseFilters(filters, clientIp)),
+        createdAt: now,
+        expiresAt: now + limits.ttlMs,
+        seenAt: now,
+      };
+      if (!(await table.add(row, { limit: limits.perScript, now, staleBefore: now - limits.staleMs })))
+        throw tailErrors.tooManyTails({ script, limit: limits.perScript });
       await changed();
       return tailOf(row);
     },

@@ -8,41 +8,63 @@ const AT = 1_800_000_000_000;
 
 describe("a record of trace-v1", () => {
   test("of a message that failed: the exception without its first line, at the time it ended", () => {
-    const exception = { name: "TypeError", message: "no\nwords", stack: "TypeError: no\nwords\n    at email (src/index.ts:3:5)" };
+    const exception = {
+      name: "TypeError",
+      message: "no\nwords",
+      stack: "TypeError: no\nwords\n    at email (src/index.ts:3:5)",
+    };
     const failed = { name: "Error", message: "late", stack: "    at src/index.ts:9:1", at: new Date(AT + 5) };
-    assert.deepEqual(traceOf(invocationOf({ outcome: "exception", exception, exceptions: [failed], logs: logOf("word", { a: 1 }) })), {
-      outcome: "exception",
-      scriptName: "mailer",
-      scriptVersion: { id: "v1" },
-      exceptions: [
-        { name: "TypeError", message: "no\nwords", stack: "    at email (src/index.ts:3:5)", timestamp: AT + 12 },
-        { name: "Error", message: "late", stack: "    at src/index.ts:9:1", timestamp: AT + 5 },
-      ],
-      logs: [{ message: ["word", { a: 1 }], level: "log", timestamp: AT + 1 }],
-      eventTimestamp: AT,
-      event: { mailFrom: "a@example.com", rcptTo: "b@example.net", rawSize: 5 },
-      wallTime: 12,
-      truncated: false,
-      executionModel: "stateless",
-      diagnosticsChannelEvents: [],
-    });
+    assert.deepEqual(
+      traceOf(invocationOf({ outcome: "exception", exception, exceptions: [failed], logs: logOf("word", { a: 1 }) })),
+      {
+        outcome: "exception",
+        scriptName: "mailer",
+        scriptVersion: { id: "v1" },
+        exceptions: [
+          { name: "TypeError", message: "no\nwords", stack: "    at email (src/index.ts:3:5)", timestamp: AT + 12 },
+          { name: "Error", message: "late", stack: "    at src/index.ts:9:1", timestamp: AT + 5 },
+        ],
+        logs: [{ message: ["word", { a: 1 }], level: "log", timestamp: AT + 1 }],
+        eventTimestamp: AT,
+        event: { mailFrom: "a@example.com", rcptTo: "b@example.net", rawSize: 5 },
+        wallTime: 12,
+        truncated: false,
+        executionModel: "stateless",
+        diagnosticsChannelEvents: [],
+      },
+    );
   });
 
   test("of a request: the whole URL as the client asked for it, and the status", () => {
-    const event = { kind: "fetch" as const, method: "GET", url: "/a?token=0123456789abcdef0123456789ABCDEF", headers: { host: "w.example:8787", "x-forwarded-proto": "https" }, cf: { httpProtocol: "HTTP/1.1" }, status: 204 };
-    assert.deepEqual(traceOf(invocationOf({ event })).event, { request: { url: "https://w.example:8787/a?token=REDACTED", method: "GET", headers: event.headers, cf: event.cf }, response: { status: 204 } });
+    const event = {
+      kind: "fetch" as const,
+      method: "GET",
+      url: "/a?token=0123456789abcdef0123456789ABCDEF",
+      headers: { host: "w.example:8787", "x-forwarded-proto": "https" },
+      cf: { httpProtocol: "HTTP/1.1" },
+      status: 204,
+    };
+    assert.deepEqual(traceOf(invocationOf({ event })).event, {
+      request: { url: "https://w.example:8787/a?token=REDACTED", method: "GET", headers: event.headers, cf: event.cf },
+      response: { status: 204 },
+    });
     const { status: _status, ...unanswered } = event;
     assert.deepEqual(Object.keys(traceOf(invocationOf({ event: unanswered })).event!), ["request"]);
   });
 
   test("of a schedule and of what else ran", () => {
-    assert.deepEqual(traceOf(invocationOf({ event: { kind: "scheduled", cron: "* * * * *", scheduledTime: new Date(AT) } })).event, { cron: "* * * * *", scheduledTime: AT });
+    assert.deepEqual(
+      traceOf(invocationOf({ event: { kind: "scheduled", cron: "* * * * *", scheduledTime: new Date(AT) } })).event,
+      { cron: "* * * * *", scheduledTime: AT },
+    );
     const { event, entrypoint } = traceOf(invocationOf({ event: { kind: "other", name: "Admin" } }));
     assert.deepEqual([event, entrypoint], [null, "Admin"]);
   });
 
   test("says what was exceeded in the words of the wire", () => {
-    const wire = (["exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] as const).map((outcome) => traceOf(invocationOf({ outcome })).outcome);
+    const wire = (["exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] as const).map(
+      (outcome) => traceOf(invocationOf({ outcome })).outcome,
+    );
     assert.deepEqual(wire, ["exceededCpu", "exceededMemory", "unknown", "canceled"]);
   });
 });

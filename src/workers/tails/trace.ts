@@ -22,7 +22,10 @@ export interface Trace {
 export type TraceOutcome = "ok" | "exception" | "exceededCpu" | "exceededMemory" | "canceled" | "unknown";
 
 export type TraceEvent =
-  | { request: { url: string; method: string; headers: Record<string, string>; cf: Record<string, unknown> }; response?: { status: number } }
+  | {
+      request: { url: string; method: string; headers: Record<string, string>; cf: Record<string, unknown> };
+      response?: { status: number };
+    }
   | { mailFrom: string; rcptTo: string; rawSize: number }
   | { cron: string; scheduledTime: number }
   /** Not of the worker but of the tail itself; clients print the message. */
@@ -45,7 +48,10 @@ export function traceOf(invocation: Invocation): Trace {
 /** Tells a reader what it will not get. */
 export const lossTrace = (script: string, lost: number, at: number): Trace => ({
   ...emptyTrace(script, "", at),
-  event: { type: "overload", message: `${lost} ${lost === 1 ? "record was" : "records were"} left out here: they came faster than they were read. A filter or a sampling rate lets fewer through.` },
+  event: {
+    type: "overload",
+    message: `${lost} ${lost === 1 ? "record was" : "records were"} left out here: they came faster than they were read. A filter or a sampling rate lets fewer through.`,
+  },
 });
 
 const emptyTrace = (scriptName: string, version: string, eventTimestamp: number): Trace => ({
@@ -80,7 +86,10 @@ function eventOf(event: Invocation["event"]): TraceEvent | null {
       return { cron: event.cron, scheduledTime: event.scheduledTime.getTime() };
     case "fetch": {
       const { url, method, headers = {}, cf = {}, status } = event;
-      return { request: { url: redactUrl(absolute(url, headers)), method, headers, cf }, ...(status !== undefined && { response: { status } }) };
+      return {
+        request: { url: redactUrl(absolute(url, headers)), method, headers, cf },
+        ...(status !== undefined && { response: { status } }),
+      };
     }
     case "other":
       return null;
@@ -97,5 +106,10 @@ function absolute(url: string, headers: Record<string, string>): string {
 function exceptionOf({ name, message, stack, at }: ThrownException, end: number): Trace["exceptions"][number] {
   const head = `${name}: ${message}`;
   const frames = stack?.startsWith(head) === true ? stack.slice(head.length).replace(/^\n/, "") : stack;
-  return { name, message, ...(frames !== undefined && frames !== "" && { stack: frames }), timestamp: at?.getTime() ?? end };
+  return {
+    name,
+    message,
+    ...(frames !== undefined && frames !== "" && { stack: frames }),
+    timestamp: at?.getTime() ?? end,
+  };
 }

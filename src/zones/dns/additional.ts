@@ -8,12 +8,15 @@ const POINTING = new Set(["MX", "NS", "SRV", "HTTPS", "SVCB"]);
 const MAX_TARGETS = 16;
 
 const targetsWithin = ({ data }: NodeSet, zone: string): string[] =>
-  [...new Set(data.map(({ target }) => target as string))].filter((target) => target !== "." && isWithin(target, zone)).slice(0, MAX_TARGETS);
+  [...new Set(data.map(({ target }) => target as string))]
+    .filter((target) => target !== "." && isWithin(target, zone))
+    .slice(0, MAX_TARGETS);
 
-const addresses = (name: string, node: Node): RecordSet[] => (["A", "AAAA"] as const).flatMap((type) => {
-  const set = node.get(type);
-  return set === undefined ? [] : [recordSet(name, set)];
-});
+const addresses = (name: string, node: Node): RecordSet[] =>
+  (["A", "AAAA"] as const).flatMap((type) => {
+    const set = node.get(type);
+    return set === undefined ? [] : [recordSet(name, set)];
+  });
 
 /** The addresses of the hosts that a set points to, where this zone knows them for certain. */
 export async function additionalFor(zones: ServedZones, zone: ServedZone, set: NodeSet): Promise<RecordSet[]> {

@@ -15,14 +15,25 @@ const MAX_KEPT = 1000;
 const [MIN_TTL, MAX_TTL] = [30, 3600];
 
 /** Looks each host up once for as long as its TTL says; who asks meanwhile waits for the same answer. Failures are asked again. */
-export function createAddressCache({ clock, lookUp, timeoutMs = TIMEOUT_MS }: { clock: Clock; lookUp: LookUpAddresses; timeoutMs?: number }) {
+export function createAddressCache({
+  clock,
+  lookUp,
+  timeoutMs = TIMEOUT_MS,
+}: {
+  clock: Clock;
+  lookUp: LookUpAddresses;
+  timeoutMs?: number;
+}) {
   const kept = new Map<string, { until: number; addresses: string[] }>();
   const waiting = new Map<string, Promise<{ until: number; addresses: string[] }>>();
 
   async function ask(key: string, host: string, type: AddressType) {
     const found = await withTimeout((signal) => lookUp(host, type, signal));
     const ttl = Math.min(MAX_TTL, Math.max(MIN_TTL, Math.min(...found.map((one) => one.ttl), MAX_TTL)));
-    const entry = { until: clock.now() + 1000 * (found.length === 0 ? MIN_TTL : ttl), addresses: found.map(({ address }) => address) };
+    const entry = {
+      until: clock.now() + 1000 * (found.length === 0 ? MIN_TTL : ttl),
+      addresses: found.map(({ address }) => address),
+    };
     kept.delete(key);
     if (kept.size >= MAX_KEPT) kept.delete(kept.keys().next().value!);
     kept.set(key, entry);
@@ -32,7 +43,10 @@ export function createAddressCache({ clock, lookUp, timeoutMs = TIMEOUT_MS }: { 
   // Whoever looks up may not heed the signal.
   function withTimeout<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const signal = AbortSignal.timeout(timeoutMs);
-    return Promise.race([work(signal), new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }))]);
+    return Promise.race([
+      work(signal),
+      new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true })),
+    ]);
   }
 
   return async (host: string, type: AddressType): Promise<Found> => {

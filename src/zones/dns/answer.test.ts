@@ -7,7 +7,12 @@ import { EXAMPLE, zonesOf } from "./dns.testing.ts";
 import { createFlatten, type LookUpAddresses } from "./flatten.ts";
 import { createRespond } from "./respond.ts";
 
-const FILES = { "example.com": EXAMPLE, "child.example.com": "@ A 192.0.2.99\n", "apex.example": "@ CNAME www.example.com.\n@ MX 10 mx.example.net.\n", "outside.example": "@ CNAME cdn.example.net.\n" };
+const FILES = {
+  "example.com": EXAMPLE,
+  "child.example.com": "@ A 192.0.2.99\n",
+  "apex.example": "@ CNAME www.example.com.\n@ MX 10 mx.example.net.\n",
+  "outside.example": "@ CNAME cdn.example.net.\n",
+};
 
 function responder(lookUp?: LookUpAddresses, files: Record<string, string> = FILES) {
   const clock = createManualClock(1_000_000);
@@ -17,34 +22,96 @@ function responder(lookUp?: LookUpAddresses, files: Record<string, string> = FIL
 }
 
 // The packets are written and read by somebody else's codec.
-async function ask(name: string, type: string, { respond = responder(), over = "tcp" as "udp" | "tcp", payload = undefined as number | undefined, flags = 0 } = {}) {
-  const additionals = payload === undefined ? [] : [{ type: "OPT", name: ".", udpPayloadSize: payload, extendedRcode: 0, ednsVersion: 0, flags: 0, flag_do: false, options: [] } as never];
-  const bytes = await respond(packet.encode({ type: "query", id: 4711, flags, questions: [{ name, type: type as never, class: "IN" }], additionals }), over);
+async function ask(
+  name: string,
+  type: string,
+  { respond = responder(), over = "tcp" as "udp" | "tcp", payload = undefined as number | undefined, flags = 0 } = {},
+) {
+  const additionals =
+    payload === undefined
+      ? []
+      : [
+          {
+            type: "OPT",
+            name: ".",
+            udpPayloadSize: payload,
+            extendedRcode: 0,
+            ednsVersion: 0,
+            flags: 0,
+            flag_do: false,
+            options: [],
+          } as never,
+        ];
+  const bytes = await respond(
+    packet.encode({
+      type: "query",
+      id: 4711,
+      flags,
+      questions: [{ name, type: type as never, class: "IN" }],
+      additionals,
+    }),
+    over,
+  );
   assert(bytes, "an answer was expected");
   const reply = packet.decode(bytes) as packet.DecodedPacket & { rcode: string };
-  const show = (list: packet.Answer[] = []) => list.filter(({ type: kind }) => kind !== "OPT").map((record) => `${record.name} ${(record as { ttl: number }).ttl} ${record.type} ${text((record as { data: unknown }).data)}`);
-  return { rcode: reply.rcode, aa: reply.flag_aa, tc: reply.flag_tc, question: reply.questions![0]!.name, answer: show(reply.answers), authority: show(reply.authorities), additional: show(reply.additionals), bytes, reply };
+  const show = (list: packet.Answer[] = []) =>
+    list
+      .filter(({ type: kind }) => kind !== "OPT")
+      .map(
+        (record) =>
+          `${record.name} ${(record as { ttl: number }).ttl} ${record.type} ${text((record as { data: unknown }).data)}`,
+      );
+  return {
+    rcode: reply.rcode,
+    aa: reply.flag_aa,
+    tc: reply.flag_tc,
+    question: reply.questions![0]!.name,
+    answer: show(reply.answers),
+    authority: show(reply.authorities),
+    additional: show(reply.additionals),
+    bytes,
+    reply,
+  };
 }
 
 function text(data: unknown): string {
   if (typeof data === "string") return data;
   if (Buffer.isBuffer(data)) return data.toString("hex");
   if (Array.isArray(data)) return data.map((one) => String(one)).join("|");
-  return Object.values(data as object).map((one) => (Buffer.isBuffer(one) ? one.toString("hex") : String(one))).join(" ");
+  return Object.values(data as object)
+    .map((one) => (Buffer.isBuffer(one) ? one.toString("hex") : String(one)))
+    .join(" ");
 }
 
-const soa = (zone: string, ttl = 300) => [`${zone} ${ttl} SOA ns1.reelpost.example hostmaster.${zone} 2026010203 10000 2400 604800 300`];
+const soa = (zone: string, ttl = 300) => [
+  `${zone} ${ttl} SOA ns1.reelpost.example hostmaster.${zone} 2026010203 10000 2400 604800 300`,
+];
 
 describe("an authoritative answer", () => {
   test("has the records, and the addresses of the hosts they point to", async () => {
     const { rcode, aa, answer, authority, additional } = await ask("example.com", "MX");
-    assert.deepEqual({ rcode, aa, answer, authority, additional }, {
-      rcode: "NOERROR", aa: true,
-      answer: ["example.com 300 MX 10 mx1.example.com", "example.com 300 MX 20 mx2.mail.example.com", "example.com 300 MX 30 mx.elsewhere.example"],
-      authority: [],
-      additional: ["mx1.example.com 60 A 192.0.2.1", "mx1.example.com 120 AAAA 2001:db8::1", "mx2.mail.example.com 120 A 192.0.2.2"],
-    });
-    assert.deepEqual((await ask("_sip._tcp.example.com", "SRV")).additional, ["web.example.com 30 A 192.0.2.80", "web.example.com 30 A 192.0.2.81"]);
+    assert.deepEqual(
+      { rcode, aa, answer, authority, additional },
+      {
+        rcode: "NOERROR",
+        aa: true,
+        answer: [
+          "example.com 300 MX 10 mx1.example.com",
+          "example.com 300 MX 20 mx2.mail.example.com",
+          "example.com 300 MX 30 mx.elsewhere.example",
+        ],
+        authority: [],
+        additional: [
+          "mx1.example.com 60 A 192.0.2.1",
+          "mx1.example.com 120 AAAA 2001:db8::1",
+          "mx2.mail.example.com 120 A 192.0.2.2",
+        ],
+      },
+    );
+    assert.deepEqual((await ask("_sip._tcp.example.com", "SRV")).additional, [
+      "web.example.com 30 A 192.0.2.80",
+      "web.example.com 30 A 192.0.2.81",
+    ]);
   });
 
   test("repeats the question and its capital letters (0x20), also in the owner of what it answers", async () => {
@@ -55,18 +122,25 @@ describe("an authoritative answer", () => {
 
   test("has the zone's own SOA and NS", async () => {
     assert.deepEqual((await ask("example.com", "SOA")).answer, soa("example.com", 3600));
-    assert.deepEqual((await ask("example.com", "NS")).answer, ["example.com 86400 NS ns1.reelpost.example", "example.com 86400 NS ns2.reelpost.example"]);
+    assert.deepEqual((await ask("example.com", "NS")).answer, [
+      "example.com 86400 NS ns1.reelpost.example",
+      "example.com 86400 NS ns2.reelpost.example",
+    ]);
   });
 
   test("NXDOMAIN and NODATA carry the SOA with the negative TTL (RFC 2308)", async () => {
-    for (const [name, rcode] of [["nope.example.com", "NXDOMAIN"], ["mx1.example.com", "NOERROR"]] as const) {
+    for (const [name, rcode] of [
+      ["nope.example.com", "NXDOMAIN"],
+      ["mx1.example.com", "NOERROR"],
+    ] as const) {
       const found = await ask(name, "TXT");
       assert.deepEqual([found.rcode, found.aa, found.answer, found.authority], [rcode, true, [], soa("example.com")]);
     }
   });
 
   test("a name that only has names below it is there (RFC 4592 2.2.2)", async () => {
-    for (const name of ["mail.example.com", "_tcp.mx1.example.com", "ent.wild.example.com"]) assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).answer], ["NOERROR", []], name);
+    for (const name of ["mail.example.com", "_tcp.mx1.example.com", "ent.wild.example.com"])
+      assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).answer], ["NOERROR", []], name);
   });
 
   test("wildcards answer where nothing is, and nowhere else (RFC 4592)", async () => {
@@ -74,18 +148,33 @@ describe("an authoritative answer", () => {
     assert.deepEqual((await ask("a.b.wild.example.com", "TXT")).answer, ["a.b.wild.example.com 120 TXT any"]);
     assert.deepEqual((await ask("*.wild.example.com", "TXT")).answer, ["*.wild.example.com 120 TXT any"]);
     assert.equal((await ask("x.wild.example.com", "A")).rcode, "NOERROR");
-    for (const name of ["x.there.wild.example.com", "x.deep.ent.wild.example.com", "y.ent.wild.example.com"]) assert.equal((await ask(name, "TXT")).rcode, "NXDOMAIN", name);
+    for (const name of ["x.there.wild.example.com", "x.deep.ent.wild.example.com", "y.ent.wild.example.com"])
+      assert.equal((await ask(name, "TXT")).rcode, "NXDOMAIN", name);
     assert.deepEqual((await ask("there.wild.example.com", "TXT")).answer, []);
-    assert.deepEqual((await ask("q.alias.example.com", "A")).answer.map((line) => line.split(" ").slice(0, 3).join(" ")), ["q.alias.example.com 120 CNAME", "web.example.com 30 A", "web.example.com 30 A"]);
+    assert.deepEqual(
+      (await ask("q.alias.example.com", "A")).answer.map((line) => line.split(" ").slice(0, 3).join(" ")),
+      ["q.alias.example.com 120 CNAME", "web.example.com 30 A", "web.example.com 30 A"],
+    );
   });
 
   test("CNAMEs are followed within the zone", async () => {
-    assert.deepEqual((await ask("www.example.com", "A")).answer, ["www.example.com 60 CNAME web.example.com", "web.example.com 30 A 192.0.2.80", "web.example.com 30 A 192.0.2.81"]);
+    assert.deepEqual((await ask("www.example.com", "A")).answer, [
+      "www.example.com 60 CNAME web.example.com",
+      "web.example.com 30 A 192.0.2.80",
+      "web.example.com 30 A 192.0.2.81",
+    ]);
     assert.deepEqual((await ask("www.example.com", "CNAME")).answer, ["www.example.com 60 CNAME web.example.com"]);
     const out = await ask("out.example.com", "A");
-    assert.deepEqual([out.rcode, out.answer, out.authority], ["NOERROR", ["out.example.com 120 CNAME host.elsewhere.example"], []]);
+    assert.deepEqual(
+      [out.rcode, out.answer, out.authority],
+      ["NOERROR", ["out.example.com 120 CNAME host.elsewhere.example"], []],
+    );
     const away = await ask("away.example.com", "A");
-    assert.deepEqual([away.rcode, away.answer.length, away.authority], ["NXDOMAIN", 1, soa("example.com")], "RFC 6604: the code is that of the last name");
+    assert.deepEqual(
+      [away.rcode, away.answer.length, away.authority],
+      ["NXDOMAIN", 1, soa("example.com")],
+      "RFC 6604: the code is that of the last name",
+    );
     const loop = await ask("loop1.example.com", "A");
     assert.deepEqual([loop.rcode, loop.answer.length], ["NOERROR", 2]);
     const noData = await ask("www.example.com", "TXT");
@@ -93,11 +182,23 @@ describe("an authoritative answer", () => {
   });
 
   test("a delegation is a referral with its glue", async () => {
-    for (const name of ["sub.example.com", "a.b.sub.example.com", "hidden.sub.example.com", "ns.sub.example.com", "x.inner.sub.example.com"]) {
+    for (const name of [
+      "sub.example.com",
+      "a.b.sub.example.com",
+      "hidden.sub.example.com",
+      "ns.sub.example.com",
+      "x.inner.sub.example.com",
+    ]) {
       const found = await ask(name, "A");
       assert.deepEqual([found.rcode, found.aa, found.answer], ["NOERROR", false, []], name);
-      assert.deepEqual(found.authority, ["sub.example.com 120 NS ns.sub.example.com", "sub.example.com 120 NS ns.elsewhere.example"]);
-      assert.deepEqual(found.additional, ["ns.sub.example.com 120 A 192.0.2.53", "ns.sub.example.com 120 AAAA 2001:db8::53"]);
+      assert.deepEqual(found.authority, [
+        "sub.example.com 120 NS ns.sub.example.com",
+        "sub.example.com 120 NS ns.elsewhere.example",
+      ]);
+      assert.deepEqual(found.additional, [
+        "ns.sub.example.com 120 A 192.0.2.53",
+        "ns.sub.example.com 120 AAAA 2001:db8::53",
+      ]);
     }
     const ds = await ask("sub.example.com", "DS");
     assert.deepEqual([ds.aa, ds.answer.length, ds.authority], [true, 1, []], "DS is the parent's");
@@ -106,20 +207,34 @@ describe("an authoritative answer", () => {
   });
 
   test("the nearest zone answers; what is no zone of ours is refused", async () => {
-    assert.deepEqual((await ask("child.example.com", "A")).answer, ["child.example.com 1 A 192.0.2.99"].map((line) => line.replace(" 1 ", " 300 ")));
+    assert.deepEqual(
+      (await ask("child.example.com", "A")).answer,
+      ["child.example.com 1 A 192.0.2.99"].map((line) => line.replace(" 1 ", " 300 ")),
+    );
     assert.deepEqual((await ask("x.child.example.com", "A")).authority, soa("child.example.com"));
     const into = await ask("tochild.example.com", "A");
-    assert.deepEqual([into.rcode, into.answer, into.authority], ["NOERROR", ["tochild.example.com 120 CNAME www.child.example.com"], []], "another zone's names are not told here");
+    assert.deepEqual(
+      [into.rcode, into.answer, into.authority],
+      ["NOERROR", ["tochild.example.com 120 CNAME www.child.example.com"], []],
+      "another zone's names are not told here",
+    );
     assert.equal((await ask("child.example.com", "DS")).answer.length, 1, "DS is the parent's");
-    for (const name of ["example.net", ".", "com", "xexample.com"]) assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).aa], ["REFUSED", false], name);
+    for (const name of ["example.net", ".", "com", "xexample.com"])
+      assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).aa], ["REFUSED", false], name);
   });
 
   test("a CNAME at the zone's own name is told as addresses", async () => {
-    assert.deepEqual((await ask("apex.example", "A")).answer, ["apex.example 30 A 192.0.2.80", "apex.example 30 A 192.0.2.81"]);
+    assert.deepEqual((await ask("apex.example", "A")).answer, [
+      "apex.example 30 A 192.0.2.80",
+      "apex.example 30 A 192.0.2.81",
+    ]);
     assert.deepEqual((await ask("apex.example", "AAAA")).authority, soa("apex.example"));
     assert.deepEqual((await ask("apex.example", "MX")).answer, ["apex.example 300 MX 10 mx.example.net"]);
     assert.deepEqual((await ask("apex.example", "CNAME")).answer, []);
-    assert.deepEqual((await ask("flat.example.com", "A")).answer, ["flat.example.com 30 A 192.0.2.80", "flat.example.com 30 A 192.0.2.81"]);
+    assert.deepEqual((await ask("flat.example.com", "A")).answer, [
+      "flat.example.com 30 A 192.0.2.80",
+      "flat.example.com 30 A 192.0.2.81",
+    ]);
   });
 
   test("one that leads outside is looked up once, or SERVFAIL says why not", async () => {
@@ -131,7 +246,8 @@ describe("an authoritative answer", () => {
       asked.push(`${host} ${type}`);
       return type === "A" ? [{ address: "198.51.100.1", ttl: 60 }] : [];
     });
-    for (let time = 0; time < 3; time++) assert.deepEqual((await ask("outside.example", "A", { respond })).answer, ["outside.example 60 A 198.51.100.1"]);
+    for (let time = 0; time < 3; time++)
+      assert.deepEqual((await ask("outside.example", "A", { respond })).answer, ["outside.example 60 A 198.51.100.1"]);
     assert.equal((await ask("outside.example", "AAAA", { respond })).rcode, "NOERROR");
     assert.deepEqual(asked, ["cdn.example.net A", "cdn.example.net AAAA"]);
     const failing = responder(async () => Promise.reject(new Error("no route")));
@@ -151,15 +267,26 @@ describe("an authoritative answer", () => {
 
 describe("the size of an answer", () => {
   test("is 512 octets over UDP, or what the client takes, up to 1232; else TC and nothing", async () => {
-    for (const [name, payload, truncated] of [["large.example.com", undefined, true], ["large.example.com", 4096, true], ["example.com", undefined, false]] as const) {
+    for (const [name, payload, truncated] of [
+      ["large.example.com", undefined, true],
+      ["large.example.com", 4096, true],
+      ["example.com", undefined, false],
+    ] as const) {
       const { tc, bytes, answer } = await ask(name, name === "example.com" ? "MX" : "TXT", { over: "udp", payload });
-      assert.deepEqual([tc, bytes.length <= (payload === undefined ? 512 : 1232), answer.length === 0], [truncated, true, truncated]);
+      assert.deepEqual(
+        [tc, bytes.length <= (payload === undefined ? 512 : 1232), answer.length === 0],
+        [truncated, true, truncated],
+      );
     }
     assert.equal((await ask("large.example.com", "TXT")).answer.length, 1, "over TCP it is whole");
   });
 
   test("additional records are left out before the answer is truncated", async () => {
-    const many = Array.from({ length: 14 }, (_, index) => `@ MX ${index} host${index}.a-rather-long-label-of-this-zone\nhost${index}.a-rather-long-label-of-this-zone AAAA 2001:db8::${index}\n`).join("");
+    const many = Array.from(
+      { length: 14 },
+      (_, index) =>
+        `@ MX ${index} host${index}.a-rather-long-label-of-this-zone\nhost${index}.a-rather-long-label-of-this-zone AAAA 2001:db8::${index}\n`,
+    ).join("");
     const respond = responder(undefined, { "example.com": many });
     const { tc, answer, additional, bytes } = await ask("example.com", "MX", { over: "udp", respond });
     assert.deepEqual([tc, answer.length, bytes.length <= 512], [false, 14, true]);
@@ -168,7 +295,9 @@ describe("the size of an answer", () => {
 
   test("is never more than the client takes, with OPT and all", async () => {
     for (let length = 380; length < 520; length += 3) {
-      const respond = responder(undefined, { "example.com": `@ TXT "${"x".repeat(255)}" "${"x".repeat(length - 255)}"\n` });
+      const respond = responder(undefined, {
+        "example.com": `@ TXT "${"x".repeat(255)}" "${"x".repeat(length - 255)}"\n`,
+      });
       for (const payload of [undefined, 512]) {
         const { bytes, tc, answer } = await ask("example.com", "TXT", { over: "udp", payload, respond });
         assert(bytes.length <= 512 && tc === (answer.length === 0), `${length}: ${bytes.length}`);
@@ -177,14 +306,22 @@ describe("the size of an answer", () => {
   });
 
   test("glue that does not fit truncates (RFC 9471)", async () => {
-    const many = Array.from({ length: 13 }, (_, index) => `sub NS ns${index}.sub\nns${index}.sub AAAA 2001:db8::${index}\nns${index}.sub A 192.0.2.${index}\n`).join("");
+    const many = Array.from(
+      { length: 13 },
+      (_, index) =>
+        `sub NS ns${index}.sub\nns${index}.sub AAAA 2001:db8::${index}\nns${index}.sub A 192.0.2.${index}\n`,
+    ).join("");
     const respond = responder(undefined, { "example.com": many });
     assert.equal((await ask("x.sub.example.com", "A", { over: "udp", respond })).tc, true);
     assert.equal((await ask("x.sub.example.com", "A", { over: "udp", respond, payload: 1232 })).additional.length, 26);
   });
 
   test("a set that no message can hold is truncated also over TCP", async () => {
-    const respond = responder(undefined, { "example.com": Array.from({ length: 400 }, (_, index) => `@ TXT "${String(index).padStart(200, "x")}"\n`).join("") });
+    const respond = responder(undefined, {
+      "example.com": Array.from({ length: 400 }, (_, index) => `@ TXT "${String(index).padStart(200, "x")}"\n`).join(
+        "",
+      ),
+    });
     assert.deepEqual([(await ask("example.com", "TXT", { respond })).tc], [true]);
   });
 });

@@ -1,4 +1,12 @@
-import { bareReply, isWithin, RCODE, type RecordSet, type Reply, SOA_TIMES, typeNumber } from "../../protocol/dns/index.ts";
+import {
+  bareReply,
+  isWithin,
+  RCODE,
+  type RecordSet,
+  type Reply,
+  SOA_TIMES,
+  typeNumber,
+} from "../../protocol/dns/index.ts";
 import { additionalFor, glueFor } from "./additional.ts";
 import type { Flatten } from "./flatten.ts";
 import { findPlace, type Node, type NodeSet, recordSet } from "./nodes.ts";
@@ -14,7 +22,10 @@ const ANY = 255;
 const DS = typeNumber("DS");
 const CNAME = typeNumber("CNAME");
 const SOA = typeNumber("SOA");
-const ADDRESS_TYPES = new Map([[typeNumber("A"), "A"], [typeNumber("AAAA"), "AAAA"]] as const);
+const ADDRESS_TYPES = new Map([
+  [typeNumber("A"), "A"],
+  [typeNumber("AAAA"), "AAAA"],
+] as const);
 /** Of one answer, within the zone. Loops end here too. */
 const MAX_CHAIN = 10;
 
@@ -24,13 +35,15 @@ export async function answerQuestion(parts: AnswerParts, name: string, type: num
   if (zone === undefined) return bareReply(RCODE.refused);
   const chain: RecordSet[] = [];
   const seen = new Set<string>();
-  for (let current = name; ; ) {
+  for (let current = name; ;) {
     seen.add(current);
     const step = await answerAt(parts, zone, current, type);
-    if (!("alias" in step)) return { ...step, authoritative: step.authoritative || chain.length > 0, answer: [...chain, ...step.answer] };
+    if (!("alias" in step))
+      return { ...step, authoritative: step.authoritative || chain.length > 0, answer: [...chain, ...step.answer] };
     chain.push(step.alias);
     const ours = isWithin(step.target, zone.name) && (await parts.zones.find(step.target))?.id === zone.id;
-    if (!ours || seen.has(step.target) || chain.length >= MAX_CHAIN) return { ...bareReply(RCODE.noError), authoritative: true, answer: chain };
+    if (!ours || seen.has(step.target) || chain.length >= MAX_CHAIN)
+      return { ...bareReply(RCODE.noError), authoritative: true, answer: chain };
     current = step.target;
   }
 }
@@ -48,7 +61,8 @@ async function answerAt(parts: AnswerParts, zone: ServedZone, name: string, type
   const { zones, flatten } = parts;
   const place = await findPlace(zones, zone, name);
   if (place.kind === "absent") return negative(zone, RCODE.nxDomain);
-  if (place.kind === "delegated" && !(type === DS && place.cut === name)) return referral(zones, zone, place.cut, place.node.get("NS")!);
+  if (place.kind === "delegated" && !(type === DS && place.cut === name))
+    return referral(zones, zone, place.cut, place.node.get("NS")!);
   const apex = name === zone.name;
   const node = apex ? apexNode(zone, place.node) : place.node;
   if (apex && type === SOA) return found([soaSet(zone)]);
@@ -63,7 +77,9 @@ async function answerAt(parts: AnswerParts, zone: ServedZone, name: string, type
     return { alias: recordSet(name, alias), target: alias.data[0]!.target as string };
   }
   const set = setOf(node, type);
-  return set === undefined ? negative(zone, RCODE.noError) : found([recordSet(name, set)], await additionalFor(zones, zone, set));
+  return set === undefined
+    ? negative(zone, RCODE.noError)
+    : found([recordSet(name, set)], await additionalFor(zones, zone, set));
 }
 
 function setOf(node: Node, type: number): NodeSet | undefined {
@@ -71,13 +87,28 @@ function setOf(node: Node, type: number): NodeSet | undefined {
   return undefined;
 }
 
-const found = (answer: RecordSet[], additional: RecordSet[] = []): Reply => ({ rcode: RCODE.noError, authoritative: true, answer, authority: [], additional });
+const found = (answer: RecordSet[], additional: RecordSet[] = []): Reply => ({
+  rcode: RCODE.noError,
+  authoritative: true,
+  answer,
+  authority: [],
+  additional,
+});
 
 /** RFC 2308 3: resolvers keep it for the smaller of the SOA's TTL and its last number. */
 const negative = (zone: ServedZone, rcode: number): Reply => ({
-  rcode, authoritative: true, answer: [], authority: [soaSet(zone, Math.min(SOA_TIMES.ttl, SOA_TIMES.minimum))], additional: [],
+  rcode,
+  authoritative: true,
+  answer: [],
+  authority: [soaSet(zone, Math.min(SOA_TIMES.ttl, SOA_TIMES.minimum))],
+  additional: [],
 });
 
 async function referral(zones: ServedZones, zone: ServedZone, cut: string, servers: NodeSet): Promise<Reply> {
-  return { ...bareReply(RCODE.noError), authority: [recordSet(cut, servers)], additional: await glueFor(zones, zone, servers), glue: true };
+  return {
+    ...bareReply(RCODE.noError),
+    authority: [recordSet(cut, servers)],
+    additional: await glueFor(zones, zone, servers),
+    glue: true,
+  };
 }

@@ -34,7 +34,12 @@ export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_KE
     occupied: (zone, name) => remembered(occupied, zone, name, () => zones.occupied(zone, name)),
   };
 
-  async function remembered<Value>(known: Kept<Value>, zone: ServedZone, what: string, ask: () => Promise<Value>): Promise<Value> {
+  async function remembered<Value>(
+    known: Kept<Value>,
+    zone: ServedZone,
+    what: string,
+    ask: () => Promise<Value>,
+  ): Promise<Value> {
     const key = `${zone.id} ${what}`;
     // Taken before reading: after a change meanwhile it is an old one.
     const version = zones.version(zone.id);

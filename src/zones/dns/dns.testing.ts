@@ -2,13 +2,25 @@ import { readZoneFile, type RecordType } from "../../protocol/dns/index.ts";
 import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
 /** Zones given as master files, by name. A CNAME with the comment "flatten" is answered as addresses. */
-export function zonesOf(files: Record<string, string>, nameServers = ["ns1.reelpost.example", "ns2.reelpost.example"]): ServedZones & { reads(): number } {
+export function zonesOf(
+  files: Record<string, string>,
+  nameServers = ["ns1.reelpost.example", "ns2.reelpost.example"],
+): ServedZones & { reads(): number } {
   let reads = 0;
   const zones = Object.entries(files).map(([name, text]) => {
     const { records, problems } = readZoneFile(text, { origin: name });
     if (problems.length > 0) throw new Error(`${name}: ${JSON.stringify(problems)}`);
     const zone: ServedZone = { id: name, name, serial: 2_026_010_203, nameServers };
-    return { zone, records: records.map((record): ServedRecord => ({ name: record.name, type: record.type as RecordType, ttl: record.ttl ?? 1, data: record.data!, flatten: record.comment === "flatten" })) };
+    return {
+      zone,
+      records: records.map((record): ServedRecord => ({
+        name: record.name,
+        type: record.type as RecordType,
+        ttl: record.ttl ?? 1,
+        data: record.data!,
+        flatten: record.comment === "flatten",
+      })),
+    };
   });
   const recordsOf = (zone: ServedZone) => zones.find((one) => one.zone === zone)!.records;
   return {

@@ -7,7 +7,11 @@ import type { ServedZones } from "./served.ts";
 export type AddressType = "A" | "AAAA";
 
 /** Looks a host up in the world's DNS. An empty list: it has no such address. Rejects when that cannot be known. */
-export type LookUpAddresses = (host: string, type: AddressType, signal: AbortSignal) => Promise<{ address: string; ttl: number }[]>;
+export type LookUpAddresses = (
+  host: string,
+  type: AddressType,
+  signal: AbortSignal,
+) => Promise<{ address: string; ttl: number }[]>;
 
 /** A CNAME answered as the addresses it leads to; `none` makes the answer when there are none. */
 export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
@@ -27,12 +31,26 @@ export function createFlatten({ zones, clock, lookUp }: FlattenParts): Flatten {
   // Not an empty answer: resolvers would keep that, and senders take the domain for one without a web site (RFC 8914 4.1).
   const cannot = (text: string): Reply => bareReply(RCODE.servFail, { code: 0, text });
 
-  async function outside(name: string, host: string, alias: NodeSet, type: AddressType, none: () => Reply): Promise<Reply> {
-    if (cache === undefined) return cannot(`The CNAME at ${name} leads to ${host}, which is not served here, and no resolver is set that could look it up.`);
+  async function outside(
+    name: string,
+    host: string,
+    alias: NodeSet,
+    type: AddressType,
+    none: () => Reply,
+  ): Promise<Reply> {
+    if (cache === undefined)
+      return cannot(
+        `The CNAME at ${name} leads to ${host}, which is not served here, and no resolver is set that could look it up.`,
+      );
     try {
       const { addresses, ttl } = await cache(host, type);
       if (addresses.length === 0) return none();
-      return addressReply(name, { type, ttl: Math.min(alias.ttl, ttl), data: addresses.map((address) => ({ address })), flatten: false });
+      return addressReply(name, {
+        type,
+        ttl: Math.min(alias.ttl, ttl),
+        data: addresses.map((address) => ({ address })),
+        flatten: false,
+      });
     } catch {
       return cannot(`${host}, where the CNAME at ${name} leads to, could not be looked up.`);
     }
@@ -58,4 +76,8 @@ export function createFlatten({ zones, clock, lookUp }: FlattenParts): Flatten {
   };
 }
 
-const addressReply = (name: string, set: NodeSet): Reply => ({ ...bareReply(RCODE.noError), authoritative: true, answer: [recordSet(name, set)] });
+const addressReply = (name: string, set: NodeSet): Reply => ({
+  ...bareReply(RCODE.noError),
+  authoritative: true,
+  answer: [recordSet(name, set)],
+});

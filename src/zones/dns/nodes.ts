@@ -1,4 +1,12 @@
-import { ancestors, isWithin, type RecordData, type RecordSet, type RecordType, typeNumber, writeData } from "../../protocol/dns/index.ts";
+import {
+  ancestors,
+  isWithin,
+  type RecordData,
+  type RecordSet,
+  type RecordType,
+  typeNumber,
+  writeData,
+} from "../../protocol/dns/index.ts";
 import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
 /** All records of one type at a name. */
@@ -26,7 +34,10 @@ const EMPTY: Node = new Map();
 /** Finds a name as RFC 1034 4.3.2 and RFC 4592 say. */
 export async function findPlace(zones: ServedZones, zone: ServedZone, name: string): Promise<Place> {
   const above = name === zone.name ? [] : ancestors(name).filter((ancestor) => isWithin(ancestor, zone.name));
-  const found = Map.groupBy(await zones.records(zone, [name, ...above, ...above.map(wildcardOf)]), (record) => record.name);
+  const found = Map.groupBy(
+    await zones.records(zone, [name, ...above, ...above.map(wildcardOf)]),
+    (record) => record.name,
+  );
   // The topmost cut: what is below it is another server's.
   for (const place of [name, ...above].toReversed()) {
     if (place === zone.name) continue;
@@ -42,7 +53,12 @@ export async function findPlace(zones: ServedZones, zone: ServedZone, name: stri
 const wildcardOf = (name: string) => `*.${name}`;
 
 /** RFC 4592 3.3.1: only the wildcard at the closest encloser counts, and none where something stands between. */
-async function synthesised(zones: ServedZones, zone: ServedZone, path: string[], found: Map<string, ServedRecord[]>): Promise<Place> {
+async function synthesised(
+  zones: ServedZones,
+  zone: ServedZone,
+  path: string[],
+  found: Map<string, ServedRecord[]>,
+): Promise<Place> {
   const at = path.findIndex((ancestor, index) => index > 0 && found.has(wildcardOf(ancestor)));
   if (at === -1) return { kind: "absent" };
   // The name itself is known to be free; what is above it, up to the wildcard's parent, may hold other names.
@@ -68,4 +84,9 @@ export function nodeOf(records: readonly ServedRecord[]): Node {
 }
 
 /** A set as it goes into a message, at `name`: that of a wildcard goes out under the name that was asked for. */
-export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet => ({ name, type: typeNumber(type), ttl, data: data.map((one) => (out) => writeData(type, one, out)) });
+export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet => ({
+  name,
+  type: typeNumber(type),
+  ttl,
+  data: data.map((one) => (out) => writeData(type, one, out)),
+});

@@ -16,7 +16,11 @@ export type Verdict = "answer" | "truncate" | "drop";
 const MAX_NETWORKS = 20_000;
 
 /** A bucket for each network that asks over UDP, where addresses can be forged: our answers must be no weapon against them. */
-export function createRateLimit({ perSecond, burst = 2 * perSecond }: RateLimit, clock: Clock, max = MAX_NETWORKS): (address: string) => Verdict {
+export function createRateLimit(
+  { perSecond, burst = 2 * perSecond }: RateLimit,
+  clock: Clock,
+  max = MAX_NETWORKS,
+): (address: string) => Verdict {
   const buckets = new Map<string, { left: number; at: number; over: number }>();
 
   return (address) => {

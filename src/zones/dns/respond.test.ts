@@ -13,11 +13,35 @@ const zones = zonesOf({ "example.com": EXAMPLE });
 const parts = { zones, flatten: createFlatten({ zones, clock }) };
 const respond = createRespond({ clock, log: silentLog, answer: (name, type) => answerQuestion(parts, name, type) });
 
-const opt = (version: number, payload = 1232) => ({ type: "OPT", name: ".", udpPayloadSize: payload, extendedRcode: 0, ednsVersion: version, flags: 0x8000, flag_do: true, options: [] }) as never;
-const query = (name = "example.com", type = "A", additionals: never[] = []) => packet.encode({ type: "query", id: 0x1234, flags: packet.RECURSION_DESIRED, questions: [{ name, type: type as never, class: "IN" }], additionals });
+const opt = (version: number, payload = 1232) =>
+  ({
+    type: "OPT",
+    name: ".",
+    udpPayloadSize: payload,
+    extendedRcode: 0,
+    ednsVersion: version,
+    flags: 0x8000,
+    flag_do: true,
+    options: [],
+  }) as never;
+const query = (name = "example.com", type = "A", additionals: never[] = []) =>
+  packet.encode({
+    type: "query",
+    id: 0x1234,
+    flags: packet.RECURSION_DESIRED,
+    questions: [{ name, type: type as never, class: "IN" }],
+    additionals,
+  });
 const header = async (message: Buffer) => {
   const reply = await respond(message, "udp");
-  return reply && { id: reply.readUInt16BE(0), flags: reply.readUInt16BE(2), counts: [4, 6, 8, 10].map((at) => reply.readUInt16BE(at)), length: reply.length };
+  return (
+    reply && {
+      id: reply.readUInt16BE(0),
+      flags: reply.readUInt16BE(2),
+      counts: [4, 6, 8, 10].map((at) => reply.readUInt16BE(at)),
+      length: reply.length,
+    }
+  );
 };
 const rcode = async (message: Buffer) => {
   const found = await header(message);
@@ -38,8 +62,15 @@ describe("a reply", () => {
   });
 
   test("is never due to an answer, nor to what has no header", async () => {
-    assert.equal(await respond(changed(query(), (copy) => (copy[2]! |= 0x80)), "udp"), undefined);
-    for (let length = 0; length < 12; length++) assert.equal(await respond(query().subarray(0, length), "udp"), undefined);
+    assert.equal(
+      await respond(
+        changed(query(), (copy) => (copy[2]! |= 0x80)),
+        "udp",
+      ),
+      undefined,
+    );
+    for (let length = 0; length < 12; length++)
+      assert.equal(await respond(query().subarray(0, length), "udp"), undefined);
   });
 
   test("is NOTIMP for every operation but a query", async () => {
@@ -51,37 +82,69 @@ describe("a reply", () => {
 
   test("is FORMERR for what cannot be read", async () => {
     const whole = query("example.com", "A", [opt(0)]);
-    for (let length = 12; length < whole.length; length++) assert.equal(await rcode(whole.subarray(0, length)), 1, `cut to ${length}`);
+    for (let length = 12; length < whole.length; length++)
+      assert.equal(await rcode(whole.subarray(0, length)), 1, `cut to ${length}`);
     assert.equal(await rcode(Buffer.concat([whole, Buffer.from([0])])), 1, "octets left over");
-    for (const questions of [0, 2]) assert.equal(await rcode(changed(query(), (copy) => copy.writeUInt16BE(questions, 4))), 1, `${questions} questions`);
+    for (const questions of [0, 2])
+      assert.equal(
+        await rcode(changed(query(), (copy) => copy.writeUInt16BE(questions, 4))),
+        1,
+        `${questions} questions`,
+      );
     assert.equal(await rcode(query("example.com", "A", [opt(0), opt(0)])), 1, "two OPT records");
-    assert.equal(await rcode(changed(query(), (copy) => copy.writeUInt16BE(0xc00c, 12))), 1, "a name that points at itself");
+    assert.equal(
+      await rcode(changed(query(), (copy) => copy.writeUInt16BE(0xc00c, 12))),
+      1,
+      "a name that points at itself",
+    );
     assert.equal(await rcode(query("example.com", "OPT")), 1);
   });
 
   test("is BADVERS for EDNS 1, with our version, and FORMERR's like stay within EDNS 0", async () => {
     const reply = packet.decode((await respond(query("example.com", "A", [opt(1)]), "udp"))!);
     const found = reply.additionals![0] as packet.OptAnswer;
-    assert.deepEqual([found.extendedRcode, found.ednsVersion, found.udpPayloadSize, (reply as { rcode?: string }).rcode], [1, 0, 1232, "NOERROR"]);
+    assert.deepEqual(
+      [found.extendedRcode, found.ednsVersion, found.udpPayloadSize, (reply as { rcode?: string }).rcode],
+      [1, 0, 1232, "NOERROR"],
+    );
   });
 
   test("has OPT exactly when the query had it, and repeats DO", async () => {
     const withOpt = packet.decode((await respond(query("example.com", "MX", [opt(0)]), "udp"))!);
-    assert.deepEqual(withOpt.additionals!.filter(({ type }) => type === "OPT").map((found) => (found as packet.OptAnswer).flag_do), [true]);
+    assert.deepEqual(
+      withOpt.additionals!.filter(({ type }) => type === "OPT").map((found) => (found as packet.OptAnswer).flag_do),
+      [true],
+    );
     assert.deepEqual(packet.decode((await respond(query(), "udp"))!).additionals, []);
   });
 
   test("refuses transfers, other classes, and what is signed by a key we do not know", async () => {
     for (const type of ["AXFR", "IXFR", "TSIG", "TKEY"]) assert.equal(await rcode(query("example.com", type)), 5, type);
-    const chaos = packet.encode({ type: "query", id: 1, questions: [{ name: "version.bind", type: "TXT", class: "CH" }] });
+    const chaos = packet.encode({
+      type: "query",
+      id: 1,
+      questions: [{ name: "version.bind", type: "TXT", class: "CH" }],
+    });
     assert.equal(await rcode(chaos), 5);
     assert.equal(await rcode(changed(query(), (copy) => copy.writeUInt16BE(255, copy.length - 2))), 5, "class ANY");
-    assert.equal(await rcode(query("example.com", "A", [{ type: "TSIG", name: "key", class: "ANY", ttl: 0, data: Buffer.alloc(20) } as never])), 9);
+    assert.equal(
+      await rcode(
+        query("example.com", "A", [
+          { type: "TSIG", name: "key", class: "ANY", ttl: 0, data: Buffer.alloc(20) } as never,
+        ]),
+      ),
+      9,
+    );
   });
 
   test("a dot within a label is none between labels, and odd octets come back as they were", async () => {
     const label = Buffer.from("mx1.example", "latin1");
-    const odd = (labels: Buffer[]) => Buffer.concat([query().subarray(0, 12), ...labels.flatMap((one) => [Buffer.from([one.length]), one]), Buffer.from([0, 0, 1, 0, 1])]);
+    const odd = (labels: Buffer[]) =>
+      Buffer.concat([
+        query().subarray(0, 12),
+        ...labels.flatMap((one) => [Buffer.from([one.length]), one]),
+        Buffer.from([0, 0, 1, 0, 1]),
+      ]);
     const dotted = odd([label, Buffer.from("com")]);
     assert.equal(await rcode(dotted), 5, "mx1.example is one label: the name is in com");
     const strange = odd([Buffer.from([0, 255, 46, 92, 0xc4]), Buffer.from("Example"), Buffer.from("com")]);
@@ -102,31 +165,57 @@ describe("a reply", () => {
 });
 
 describe("anything at all", () => {
-  const seeds = [query("www.example.com", "A", [opt(0)]), query("large.example.com", "TXT"), query("q.alias.example.com", "MX", [opt(0, 4096)]), query("x.sub.example.com", "ANY"), query("apex.example", "A")];
-  const mutation = fc.record({ at: fc.nat(100), value: fc.integer({ min: 0, max: 255 }), kind: fc.constantFrom("set", "insert", "cut", "double") });
-  const mutated = fc.tuple(fc.constantFrom(...seeds), fc.array(mutation, { minLength: 1, maxLength: 6 })).map(([seed, mutations]) => mutations.reduce((message, { at, value, kind }) => {
-    const place = at % (message.length + 1);
-    if (kind === "set") return changed(message, (copy) => (copy[place % Math.max(1, copy.length)] = value));
-    if (kind === "insert") return Buffer.concat([message.subarray(0, place), Buffer.from([value]), message.subarray(place)]);
-    return kind === "cut" ? message.subarray(0, place) : Buffer.concat([message.subarray(0, place), message.subarray(0, place)]);
-  }, seed as Buffer));
+  const seeds = [
+    query("www.example.com", "A", [opt(0)]),
+    query("large.example.com", "TXT"),
+    query("q.alias.example.com", "MX", [opt(0, 4096)]),
+    query("x.sub.example.com", "ANY"),
+    query("apex.example", "A"),
+  ];
+  const mutation = fc.record({
+    at: fc.nat(100),
+    value: fc.integer({ min: 0, max: 255 }),
+    kind: fc.constantFrom("set", "insert", "cut", "double"),
+  });
+  const mutated = fc
+    .tuple(fc.constantFrom(...seeds), fc.array(mutation, { minLength: 1, maxLength: 6 }))
+    .map(([seed, mutations]) =>
+      mutations.reduce((message, { at, value, kind }) => {
+        const place = at % (message.length + 1);
+        if (kind === "set") return changed(message, (copy) => (copy[place % Math.max(1, copy.length)] = value));
+        if (kind === "insert")
+          return Buffer.concat([message.subarray(0, place), Buffer.from([value]), message.subarray(place)]);
+        return kind === "cut"
+          ? message.subarray(0, place)
+          : Buffer.concat([message.subarray(0, place), message.subarray(0, place)]);
+      }, seed as Buffer),
+    );
 
   test("is answered in bounded time, with a message that somebody else can read, or not at all", async () => {
     let slowest = 0;
-    await fc.assert(fc.asyncProperty(mutated, async (message) => {
-      const start = performance.now();
-      const reply = await respond(message, "udp");
-      slowest = Math.max(slowest, performance.now() - start);
-      if (reply === undefined) return;
-      assert.equal(reply.readUInt16BE(0), message.readUInt16BE(0));
-      assert.equal(reply[2]! & 0x80, 0x80);
-      assert(reply.length <= 1232);
-      if (reply.length > 12) packet.decode(reply);
-    }), { numRuns: 50_000 });
+    await fc.assert(
+      fc.asyncProperty(mutated, async (message) => {
+        const start = performance.now();
+        const reply = await respond(message, "udp");
+        slowest = Math.max(slowest, performance.now() - start);
+        if (reply === undefined) return;
+        assert.equal(reply.readUInt16BE(0), message.readUInt16BE(0));
+        assert.equal(reply[2]! & 0x80, 0x80);
+        assert(reply.length <= 1232);
+        if (reply.length > 12) packet.decode(reply);
+      }),
+      { numRuns: 50_000 },
+    );
     assert(slowest < 5000, `one took ${slowest} ms`);
   });
 
   test("so are random octets", async () => {
-    await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 600 }), async (octets) => void (await respond(Buffer.from(octets), "tcp"))), { numRuns: 5000 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 600 }),
+        async (octets) => void (await respond(Buffer.from(octets), "tcp")),
+      ),
+      { numRuns: 5000 },
+    );
   });
 });

@@ -1,5 +1,18 @@
 import type { Clock, Log } from "../../kernel/index.ts";
-import { bareReply, type Header, MalformedMessage, MAX_MESSAGE, type Query, RCODE, readHeader, readQuery, type Reply, udpLimit, writeBareHeader, writeReply } from "../../protocol/dns/index.ts";
+import {
+  bareReply,
+  type Header,
+  MalformedMessage,
+  MAX_MESSAGE,
+  type Query,
+  RCODE,
+  readHeader,
+  readQuery,
+  type Reply,
+  udpLimit,
+  writeBareHeader,
+  writeReply,
+} from "../../protocol/dns/index.ts";
 
 /** The octets of a reply; undefined where none is due. Never rejects. */
 export type Respond = (message: Buffer, over: "udp" | "tcp") => Promise<Buffer | undefined>;
@@ -12,7 +25,15 @@ const META_TYPES = new Set([249, 250, 251, 252, 253, 254]);
 /** A database that fails, fails for every query: one line in ten seconds tells it. */
 const LOG_EVERY_MS = 10_000;
 
-export function createRespond({ answer, clock, log }: { answer: (name: string, type: number) => Promise<Reply>; clock: Clock; log: Log }): Respond {
+export function createRespond({
+  answer,
+  clock,
+  log,
+}: {
+  answer: (name: string, type: number) => Promise<Reply>;
+  clock: Clock;
+  log: Log;
+}): Respond {
   let lastLogged = -Infinity;
 
   return async (message, over) => {

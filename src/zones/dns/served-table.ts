@@ -16,21 +16,48 @@ export interface ServedRow {
 export function createServedReads(db: Db) {
   const tables = db.tables<ZoneTables>();
   // "." and "/" are neighbours: what lies between them are the names below.
-  const below = prepared((arg) => tables.selectFrom("dns_records").select("type").where("zone_id", "=", arg<string>("zone")).where("reversed", ">=", arg<string>("from")).where("reversed", "<", arg<string>("to")).limit(1));
-  const at = prepared((arg) => tables.selectFrom("dns_records").select("type").where("zone_id", "=", arg<string>("zone")).where("reversed", "=", arg<string>("name")).limit(1));
+  const below = prepared((arg) =>
+    tables
+      .selectFrom("dns_records")
+      .select("type")
+      .where("zone_id", "=", arg<string>("zone"))
+      .where("reversed", ">=", arg<string>("from"))
+      .where("reversed", "<", arg<string>("to"))
+      .limit(1),
+  );
+  const at = prepared((arg) =>
+    tables
+      .selectFrom("dns_records")
+      .select("type")
+      .where("zone_id", "=", arg<string>("zone"))
+      .where("reversed", "=", arg<string>("name"))
+      .limit(1),
+  );
 
   return {
     records: (zone: string, names: readonly string[]): Promise<ServedRow[]> =>
-      db.read(tables.selectFrom("dns_records").select(["type", "name", "content", "priority", "ttl", "settings"]).where("zone_id", "=", zone).where("name", "in", names)),
+      db.read(
+        tables
+          .selectFrom("dns_records")
+          .select(["type", "name", "content", "priority", "ttl", "settings"])
+          .where("zone_id", "=", zone)
+          .where("name", "in", names),
+      ),
     async occupied(zone: string, name: string): Promise<boolean> {
       const path = reversed(name);
       if ((await db.read(at({ zone, name: path }))).length > 0) return true;
       return (await db.read(below({ zone, from: `${path}.`, to: `${path}/` }))).length > 0;
     },
     async zones(names: readonly string[]) {
-      return db.read(tables.selectFrom("zones").select(["id", "name", "type", "serial", "name_servers", "vanity_name_servers"]).where("name", "in", names));
+      return db.read(
+        tables
+          .selectFrom("zones")
+          .select(["id", "name", "type", "serial", "name_servers", "vanity_name_servers"])
+          .where("name", "in", names),
+      );
     },
   };
 }
 
-export const isFlattened = (settings: string | null): boolean => settings !== null && (JSON.parse(settings) as RecordSettings).flatten_cname === true;
+export const isFlattened = (settings: string | null): boolean =>
+  settings !== null && (JSON.parse(settings) as RecordSettings).flatten_cname === true;

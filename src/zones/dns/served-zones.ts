@@ -25,7 +25,19 @@ export function createServedZones({ db, version }: ServedZonesParts): ServedZone
   };
 }
 
-function zoneOf({ id, name, serial, name_servers, vanity_name_servers }: { id: string; name: string; serial: number; name_servers: string; vanity_name_servers: string }): ServedZone {
+function zoneOf({
+  id,
+  name,
+  serial,
+  name_servers,
+  vanity_name_servers,
+}: {
+  id: string;
+  name: string;
+  serial: number;
+  name_servers: string;
+  vanity_name_servers: string;
+}): ServedZone {
   const vanity = JSON.parse(vanity_name_servers) as string[];
   return { id, name, serial, nameServers: vanity.length > 0 ? vanity : (JSON.parse(name_servers) as string[]) };
 }

@@ -13,12 +13,19 @@ import { createRateLimit } from "./rate-limit.ts";
 import { startDnsServer, type DnsServerOptions } from "./server.ts";
 
 async function start(t: TestContext, options: Partial<DnsServerOptions> = {}) {
-  const server = await startDnsServer({ zones: zonesOf({ "example.com": EXAMPLE, "apex.example": "@ CNAME www.example.com.\n" }), log: silentLog, hosts: ["127.0.0.1"], port: 0, ...options });
+  const server = await startDnsServer({
+    zones: zonesOf({ "example.com": EXAMPLE, "apex.example": "@ CNAME www.example.com.\n" }),
+    log: silentLog,
+    hosts: ["127.0.0.1"],
+    port: 0,
+    ...options,
+  });
   t.after(() => server.close());
   return server;
 }
 
-const query = (name = "example.com", type = "MX", id = 1) => packet.encode({ type: "query", id, questions: [{ name, type: type as never, class: "IN" }] });
+const query = (name = "example.com", type = "MX", id = 1) =>
+  packet.encode({ type: "query", id, questions: [{ name, type: type as never, class: "IN" }] });
 const framed = (message: Buffer) => Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]);
 
 /** Reads whole messages of a TCP connection until `count` are there or it ends. */
@@ -57,11 +64,16 @@ describe("the DNS server", () => {
     const { port } = await start(t);
     const resolver = new Resolver({ timeout: 2000, tries: 2 });
     resolver.setServers([`127.0.0.1:${port}`]);
-    assert.deepEqual((await resolver.resolveMx("example.com")).map(({ exchange }) => exchange), ["mx1.example.com", "mx2.mail.example.com", "mx.elsewhere.example"]);
+    assert.deepEqual(
+      (await resolver.resolveMx("example.com")).map(({ exchange }) => exchange),
+      ["mx1.example.com", "mx2.mail.example.com", "mx.elsewhere.example"],
+    );
     assert.deepEqual(await resolver.resolve4("www.example.com"), ["192.0.2.80", "192.0.2.81"]);
     assert.deepEqual(await resolver.resolve4("apex.example"), ["192.0.2.80", "192.0.2.81"]);
     assert.equal((await resolver.resolveTxt("large.example.com"))[0]!.length, 20);
-    assert.deepEqual(await resolver.resolveSrv("_sip._tcp.example.com"), [{ name: "web.example.com", port: 5060, priority: 10, weight: 5, type: "SRV" }]);
+    assert.deepEqual(await resolver.resolveSrv("_sip._tcp.example.com"), [
+      { name: "web.example.com", port: 5060, priority: 10, weight: 5, type: "SRV" },
+    ]);
     await assert.rejects(resolver.resolve4("nope.example.com"), { code: "ENOTFOUND" });
     await assert.rejects(resolver.resolve4("_dmarc.example.com"), { code: "ENODATA" });
     await assert.rejects(resolver.resolve4("example.net"), { code: "EREFUSED" });
@@ -79,7 +91,10 @@ describe("the DNS server", () => {
     }
     socket.end(all.subarray(60));
     const ids = (await messages(socket, 100)).map((message) => message.readUInt16BE(0));
-    assert.deepEqual(ids.sort((a, b) => a - b), Array.from({ length: 100 }, (_, id) => id));
+    assert.deepEqual(
+      ids.sort((a, b) => a - b),
+      Array.from({ length: 100 }, (_, id) => id),
+    );
   });
 
   test("answers at most 32 queries of a connection at once, and the others after them", async (t) => {
@@ -88,13 +103,17 @@ describe("the DNS server", () => {
     const pending = new Promise<void>((resolve) => (full = resolve));
     const zones = zonesOf({ "example.com": EXAMPLE });
     let free = false;
-    const slow = { ...zones, find: async (name: string) => {
-      if (!free) await new Promise<void>((resolve) => void (held.push(resolve) === 32 && full()));
-      return zones.find(name);
-    } };
+    const slow = {
+      ...zones,
+      find: async (name: string) => {
+        if (!free) await new Promise<void>((resolve) => void (held.push(resolve) === 32 && full()));
+        return zones.find(name);
+      },
+    };
     const { port } = await start(t, { zones: slow });
     const socket = await open(t, port);
-    const batch = (from: number) => Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("web.example.com", "A", from + id))));
+    const batch = (from: number) =>
+      Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("web.example.com", "A", from + id))));
     socket.write(batch(0));
     await pending;
     socket.end(batch(100));
@@ -155,7 +174,9 @@ describe("the DNS server", () => {
     const socket = createSocket("udp4");
     t.after(async () => void socket.close());
     const replies: Buffer[] = [];
-    const seven = new Promise<void>((resolve) => socket.on("message", (message) => void (replies.push(message) === 7 && resolve())));
+    const seven = new Promise<void>((resolve) =>
+      socket.on("message", (message) => void (replies.push(message) === 7 && resolve())),
+    );
     for (let id = 0; id < 9; id++) socket.send(query("web.example.com", "A", id), port, "127.0.0.1");
     await seven;
     const kinds = replies.map((reply) => ((reply[2]! & 2) === 0 ? "answer" : `TC ${reply.length}`));
@@ -164,7 +185,10 @@ describe("the DNS server", () => {
 
   test("is gone after close, and says when its port is taken", async (t) => {
     const server = await start(t);
-    await assert.rejects(startDnsServer({ zones: zonesOf({}), log: silentLog, hosts: ["127.0.0.1"], port: server.port }), { code: "EADDRINUSE" });
+    await assert.rejects(
+      startDnsServer({ zones: zonesOf({}), log: silentLog, hosts: ["127.0.0.1"], port: server.port }),
+      { code: "EADDRINUSE" },
+    );
     const socket = await open(t, server.port);
     const closed = once(socket.resume(), "close");
     await server.close();
@@ -179,43 +203,80 @@ test("buckets: each network has its own, they fill again, and the table is bound
   const limit = createRateLimit({ perSecond: 10, burst: 2 }, clock, 3);
   const four = (address: string) => [1, 2, 3, 4].map(() => limit(address));
   assert.deepEqual(four("192.0.2.1"), ["answer", "answer", "truncate", "drop"]);
-  assert.deepEqual([limit("192.0.2.200"), limit("::ffff:192.0.2.3"), limit("192.0.3.1")], ["truncate", "drop", "answer"]);
+  assert.deepEqual(
+    [limit("192.0.2.200"), limit("::ffff:192.0.2.3"), limit("192.0.3.1")],
+    ["truncate", "drop", "answer"],
+  );
   assert.deepEqual(four("2001:db8:0:aa00::1"), ["answer", "answer", "truncate", "drop"]);
   assert.deepEqual([limit("2001:db8:0:aaff::2"), limit("2001:db8:0:ab00::2")], ["truncate", "answer"]);
   clock.advance(100);
   assert.deepEqual([limit("2001:db8:0:aa00::1"), limit("2001:db8:0:aa00::1")], ["answer", "truncate"]);
-  assert.deepEqual(four("192.0.2.1"), ["answer", "answer", "truncate", "drop"], "forgotten, as three others came after it");
+  assert.deepEqual(
+    four("192.0.2.1"),
+    ["answer", "answer", "truncate", "drop"],
+    "forgotten, as three others came after it",
+  );
 });
 
 const has = (program: string) => spawnSync(program, ["-v"]).error === undefined;
 
 for (const program of ["dig", "kdig"]) {
   const missing = !has(program);
-  if (missing) process.stderr.write(`!! ${program} is not installed, its part of this suite is skipped. To install it: node scripts/system.ts test\n`);
-  describe(program, { skip: missing && process.env["REQUIRE_ALL"] !== "1" ? `${program} is not installed` : false }, () => {
-    const run = (port: number, ...args: string[]) => runProgram(program, ["@127.0.0.1", "-p", String(port), "+norec", ...args]);
+  if (missing)
+    process.stderr.write(
+      `!! ${program} is not installed, its part of this suite is skipped. To install it: node scripts/system.ts test\n`,
+    );
+  describe(
+    program,
+    { skip: missing && process.env["REQUIRE_ALL"] !== "1" ? `${program} is not installed` : false },
+    () => {
+      const run = (port: number, ...args: string[]) =>
+        runProgram(program, ["@127.0.0.1", "-p", String(port), "+norec", ...args]);
 
-    test("reads every kind of record as it was given", async (t) => {
-      const { port } = await start(t);
-      const short = async (name: string, type: string) => (await run(port, "+short", name, type)).trim();
-      assert.equal((await short("_25._tcp.mx1.example.com", "TLSA")).replaceAll(" ", ""), `311${"AB".repeat(32)}`);
-      assert.match((await short("loc.example.com", "LOC")), /^42 21 54\.500 N +71 0?6 18(\.000)? W +-24(\.00)?m +30(\.00)?m 10000(\.00)?m 10(\.00)?m$/);
-      assert.equal(await short("caa.example.com", "CAA"), '0 issue "letsencrypt.org"');
-      assert.equal(await short("naptr.example.com", "NAPTR"), '100 10 "s" "SIP+D2T" "" _sip._tcp.example.com.');
-      assert.match(await short("svc.example.com", "TYPE65"), /192\.0\.2\.9|C0000209/i);
-      assert.match(await run(port, "sub.example.com", "A"), /sub\.example\.com\.\s+120\s+IN\s+NS\s+ns\.sub\.example\.com\./);
-    });
+      test("reads every kind of record as it was given", async (t) => {
+        const { port } = await start(t);
+        const short = async (name: string, type: string) => (await run(port, "+short", name, type)).trim();
+        assert.equal((await short("_25._tcp.mx1.example.com", "TLSA")).replaceAll(" ", ""), `311${"AB".repeat(32)}`);
+        assert.match(
+          await short("loc.example.com", "LOC"),
+          /^42 21 54\.500 N +71 0?6 18(\.000)? W +-24(\.00)?m +30(\.00)?m 10000(\.00)?m 10(\.00)?m$/,
+        );
+        assert.equal(await short("caa.example.com", "CAA"), '0 issue "letsencrypt.org"');
+        assert.equal(await short("naptr.example.com", "NAPTR"), '100 10 "s" "SIP+D2T" "" _sip._tcp.example.com.');
+        assert.match(await short("svc.example.com", "TYPE65"), /192\.0\.2\.9|C0000209/i);
+        assert.match(
+          await run(port, "sub.example.com", "A"),
+          /sub\.example\.com\.\s+120\s+IN\s+NS\s+ns\.sub\.example\.com\./,
+        );
+      });
 
-    test("retries over TCP, by EDNS, and finds no fault", async (t) => {
-      const { port } = await start(t);
-      assert.match(await run(port, "large.example.com", "TXT"), /xxxx19"/);
-      assert.match(await run(port, "+noedns", "+ignore", "large.example.com", "TXT"), /flags: qr aa tc/i);
-      assert.match(await run(port, "+edns=1", ...(program === "dig" ? ["+noednsneg"] : []), "example.com"), /BADVERS/);
-      assert.match(await run(port, "example.com", "ANY"), /HINFO\s+"RFC8482" ""/);
-      assert.match(await run(port, ...(program === "dig" ? ["CH", "TXT", "version.bind"] : ["-c", "CH", "-t", "TXT", "version.bind"])), /REFUSED/);
-      for (const name of ["www.example.com", "x.wild.example.com", "nope.example.com", "sub.example.com", "example.com"]) assert.doesNotMatch(await run(port, name, "MX"), /warning|malformed|mismatch/i, name);
-    });
-  });
+      test("retries over TCP, by EDNS, and finds no fault", async (t) => {
+        const { port } = await start(t);
+        assert.match(await run(port, "large.example.com", "TXT"), /xxxx19"/);
+        assert.match(await run(port, "+noedns", "+ignore", "large.example.com", "TXT"), /flags: qr aa tc/i);
+        assert.match(
+          await run(port, "+edns=1", ...(program === "dig" ? ["+noednsneg"] : []), "example.com"),
+          /BADVERS/,
+        );
+        assert.match(await run(port, "example.com", "ANY"), /HINFO\s+"RFC8482" ""/);
+        assert.match(
+          await run(
+            port,
+            ...(program === "dig" ? ["CH", "TXT", "version.bind"] : ["-c", "CH", "-t", "TXT", "version.bind"]),
+          ),
+          /REFUSED/,
+        );
+        for (const name of [
+          "www.example.com",
+          "x.wild.example.com",
+          "nope.example.com",
+          "sub.example.com",
+          "example.com",
+        ])
+          assert.doesNotMatch(await run(port, name, "MX"), /warning|malformed|mismatch/i, name);
+      });
+    },
+  );
 }
 
 async function runProgram(program: string, args: string[]): Promise<string> {

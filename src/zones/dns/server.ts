@@ -41,15 +41,28 @@ const ATTEMPTS = 10;
  * An authoritative name server: answers for the zones it is given, refuses everything else, and asks nobody for its clients.
  * RFC 1034, 1035, 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no transfers. Rejects when a port is taken.
  */
-export async function startDnsServer({ zones, log, clock = systemClock, hosts, port, rateLimit = DEFAULT_RATE, tcp, lookUp, onAnswer }: DnsServerOptions): Promise<DnsServer> {
+export async function startDnsServer({
+  zones,
+  log,
+  clock = systemClock,
+  hosts,
+  port,
+  rateLimit = DEFAULT_RATE,
+  tcp,
+  lookUp,
+  onAnswer,
+}: DnsServerOptions): Promise<DnsServer> {
   const cached = createCachedZones(zones, clock);
   const parts = { zones: cached, flatten: createFlatten({ zones: cached, clock, lookUp }) };
   const answer = createRespond({ clock, log, answer: (name, type) => answerQuestion(parts, name, type) });
-  const respond: Respond = onAnswer === undefined ? answer : async (message, over) => {
-    const reply = await answer(message, over);
-    if (reply !== undefined) onAnswer({ over, rcode: RCODE_NAMES[reply[3]! & 15] ?? "other" });
-    return reply;
-  };
+  const respond: Respond =
+    onAnswer === undefined
+      ? answer
+      : async (message, over) => {
+          const reply = await answer(message, over);
+          if (reply !== undefined) onAnswer({ over, rcode: RCODE_NAMES[reply[3]! & 15] ?? "other" });
+          return reply;
+        };
   const limit: (address: string) => Verdict = rateLimit === null ? () => "answer" : createRateLimit(rateLimit, clock);
 
   for (let attempt = 1; ; attempt++) {
@@ -73,4 +86,5 @@ export async function startDnsServer({ zones, log, clock = systemClock, hosts, p
 
 const closable = (socket: Socket) => ({ close: () => new Promise<void>((resolve) => socket.close(() => resolve())) });
 
-const closeAll = async (open: { close(): Promise<void> }[]): Promise<void> => void (await Promise.all(open.map((one) => one.close())));
+const closeAll = async (open: { close(): Promise<void> }[]): Promise<void> =>
+  void (await Promise.all(open.map((one) => one.close())));

@@ -7,24 +7,32 @@ const HINFO = 13;
 
 /** The zone's own record. A zone without name servers names itself as its primary. */
 export const soaSet = (zone: ServedZone, ttl: number = SOA_TIMES.ttl): RecordSet => ({
-  name: zone.name, type: typeNumber("SOA"), ttl,
-  data: [(out) => {
-    out.name(zone.nameServers[0] ?? zone.name, true);
-    out.name(`hostmaster.${zone.name}`, true);
-    // RFC 1982: serials wrap.
-    out.u32(zone.serial % 2 ** 32);
-    for (const seconds of [SOA_TIMES.refresh, SOA_TIMES.retry, SOA_TIMES.expire, SOA_TIMES.minimum]) out.u32(seconds);
-  }],
+  name: zone.name,
+  type: typeNumber("SOA"),
+  ttl,
+  data: [
+    (out) => {
+      out.name(zone.nameServers[0] ?? zone.name, true);
+      out.name(`hostmaster.${zone.name}`, true);
+      // RFC 1982: serials wrap.
+      out.u32(zone.serial % 2 ** 32);
+      for (const seconds of [SOA_TIMES.refresh, SOA_TIMES.retry, SOA_TIMES.expire, SOA_TIMES.minimum]) out.u32(seconds);
+    },
+  ],
 });
 
 /** RFC 8482 4.2: something small for whoever asks for everything. */
 export const anySet = (name: string): RecordSet => ({
-  name, type: HINFO, ttl: 3600,
-  data: [(out) => {
-    out.u8(7);
-    out.bytes(Buffer.from("RFC8482"));
-    out.u8(0);
-  }],
+  name,
+  type: HINFO,
+  ttl: 3600,
+  data: [
+    (out) => {
+      out.u8(7);
+      out.bytes(Buffer.from("RFC8482"));
+      out.u8(0);
+    },
+  ],
 });
 
 /** The records at the zone's own name with its name servers. */
@@ -32,6 +40,11 @@ export function apexNode({ nameServers }: ServedZone, node: Node): Node {
   if (nameServers.length === 0) return node;
   const kept = node.get("NS");
   const targets = new Set([...nameServers, ...(kept?.data ?? []).map(({ target }) => target as string)]);
-  const set: NodeSet = { type: "NS", ttl: kept?.ttl ?? NS_TTL, data: [...targets].map((target) => ({ target })), flatten: false };
+  const set: NodeSet = {
+    type: "NS",
+    ttl: kept?.ttl ?? NS_TTL,
+    data: [...targets].map((target) => ({ target })),
+    flatten: false,
+  };
   return new Map([...node, ["NS", set]]);
 }

@@ -25,7 +25,11 @@ export interface TcpListener {
   close(): Promise<void>;
 }
 
-export async function listenTcp({ respond, log, bounds = {} }: { respond: Respond; log: Log; bounds?: TcpBounds | undefined }, host: string, port: number): Promise<TcpListener> {
+export async function listenTcp(
+  { respond, log, bounds = {} }: { respond: Respond; log: Log; bounds?: TcpBounds | undefined },
+  host: string,
+  port: number,
+): Promise<TcpListener> {
   const { connections = 300, perNetwork = 50, idleMs = 10_000 } = bounds;
   // Those heard of longest ago come first.
   const open = new Map<Socket, string>();
@@ -59,7 +63,10 @@ export async function listenTcp({ respond, log, bounds = {} }: { respond: Respon
 }
 
 /** Messages with their length in front (RFC 1035 4.2.2), answered as they get ready. */
-function converse(socket: Socket, { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void }): void {
+function converse(
+  socket: Socket,
+  { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void },
+): void {
   let buffered: Buffer = Buffer.alloc(0);
   let pending = 0;
   let ended = false;

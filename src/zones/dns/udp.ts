@@ -34,7 +34,9 @@ export async function listenUdp({ respond, log, limit }: UdpParts, host: string,
     // Nobody can receive at port 0.
     if (from === 0 || pending >= MAX_PENDING) return;
     pending++;
-    void serve(message, address, from).catch((err: unknown) => log.error({ err }, "dns: a query over UDP failed")).finally(() => pending--);
+    void serve(message, address, from)
+      .catch((err: unknown) => log.error({ err }, "dns: a query over UDP failed"))
+      .finally(() => pending--);
   });
   socket.bind(port, host);
   try {

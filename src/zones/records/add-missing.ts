@@ -9,7 +9,12 @@ import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 const AT_ONCE = 500;
 
 /** Adds the records that are not there yet; how many. Throws what stands in the way of one. */
-export async function addMissing(tx: Executor, zone: RecordZone, drafts: readonly RecordDraft[], birth: () => { id: string; now: number }): Promise<number> {
+export async function addMissing(
+  tx: Executor,
+  zone: RecordZone,
+  drafts: readonly RecordDraft[],
+  birth: () => { id: string; now: number },
+): Promise<number> {
   let added = 0;
   let waiting: DnsRecord[] = [];
   const flush = async () => {

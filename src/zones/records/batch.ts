@@ -15,9 +15,17 @@ export type BatchResult = Record<"deletes" | "patches" | "puts" | "posts", DnsRe
 export const MAX_BATCH = 3500;
 
 /** Deletes, then patches, puts and posts, each seeing what those before it did. */
-export async function runBatch(change: ChangeRecords, zone: RecordZone, { deletes, patches, puts, posts }: Batch): Promise<BatchResult> {
-  if (deletes.length + patches.length + puts.length + posts.length > MAX_BATCH) throw zoneErrors.batchTooLarge({ limit: MAX_BATCH });
-  const [putDrafts, postDrafts] = [puts.map(({ request }) => draftOf(request, zone)), posts.map((request) => draftOf(request, zone))];
+export async function runBatch(
+  change: ChangeRecords,
+  zone: RecordZone,
+  { deletes, patches, puts, posts }: Batch,
+): Promise<BatchResult> {
+  if (deletes.length + patches.length + puts.length + posts.length > MAX_BATCH)
+    throw zoneErrors.batchTooLarge({ limit: MAX_BATCH });
+  const [putDrafts, postDrafts] = [
+    puts.map(({ request }) => draftOf(request, zone)),
+    posts.map((request) => draftOf(request, zone)),
+  ];
   return change(zone, async (steps) => {
     const done: BatchResult = { deletes: [], patches: [], puts: [], posts: [] };
     for (const id of deletes) done.deletes.push(await steps.remove(await steps.changeable(id)));
@@ -25,7 +33,8 @@ export async function runBatch(change: ChangeRecords, zone: RecordZone, { delete
       const before = await steps.changeable(id);
       done.patches.push(await steps.replace(before, draftOf(patched(before, some), zone)));
     }
-    for (const [index, { id }] of puts.entries()) done.puts.push(await steps.replace(await steps.changeable(id), putDrafts[index]!));
+    for (const [index, { id }] of puts.entries())
+      done.puts.push(await steps.replace(await steps.changeable(id), putDrafts[index]!));
     for (const draft of postDrafts) done.posts.push(await steps.add(draft));
     return done;
   });

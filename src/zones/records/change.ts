@@ -4,7 +4,15 @@ import { zoneErrors } from "../errors.ts";
 import type { Executor, ZoneTables } from "../tables.ts";
 import { checkRecord, digestOf } from "./check.ts";
 import { checkConflicts } from "./conflicts.ts";
-import { bumpSerial, deleteRecord, insertRecords, recordById, recordCounts, sumOf, updateRecord } from "./records-table.ts";
+import {
+  bumpSerial,
+  deleteRecord,
+  insertRecords,
+  recordById,
+  recordCounts,
+  sumOf,
+  updateRecord,
+} from "./records-table.ts";
 import { createTurns } from "./turns.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
@@ -40,7 +48,10 @@ export interface ChangeSteps {
   changeable(id: string): Promise<DnsRecord>;
 }
 
-export type ChangeRecords = <Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>) => Promise<Result>;
+export type ChangeRecords = <Result>(
+  zone: RecordZone,
+  work: (steps: ChangeSteps) => Promise<Result>,
+) => Promise<Result>;
 
 /** Runs `work` in one transaction: all of it is kept or nothing. */
 export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeParts): ChangeRecords {
@@ -82,11 +93,18 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
         const now = clock.now();
         const same = before.type === draft.type && before.name === draft.name && digestOf(before) === digestOf(draft);
         const record: DnsRecord = {
-          ...before, ...draft, modifiedAt: now,
+          ...before,
+          ...draft,
+          modifiedAt: now,
           // Of a record of the platform that a person makes say something else, the platform knows nothing: it is theirs.
           ...(!same && { managedBy: null, locked: false, meta: null }),
           commentAt: draft.comment === null ? null : draft.comment === before.comment ? before.commentAt : now,
-          tagsAt: draft.tags.length === 0 ? null : JSON.stringify(draft.tags) === JSON.stringify(before.tags) ? before.tagsAt : now,
+          tagsAt:
+            draft.tags.length === 0
+              ? null
+              : JSON.stringify(draft.tags) === JSON.stringify(before.tags)
+                ? before.tagsAt
+                : now,
         };
         await updateRecord(tx, before, record);
         return record;
@@ -110,10 +128,23 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
   }
 }
 
-export const newRecord = (draft: RecordDraft, zone: RecordZone, { id, now }: { id: string; now: number }, keeping?: Keeping): DnsRecord => ({
-  ...draft, id, zone: zone.id, account: zone.account, createdAt: now, modifiedAt: now,
-  commentAt: draft.comment === null ? null : now, tagsAt: draft.tags.length === 0 ? null : now,
-  managedBy: keeping?.managedBy ?? null, locked: keeping?.locked ?? false, meta: keeping?.meta ?? null,
+export const newRecord = (
+  draft: RecordDraft,
+  zone: RecordZone,
+  { id, now }: { id: string; now: number },
+  keeping?: Keeping,
+): DnsRecord => ({
+  ...draft,
+  id,
+  zone: zone.id,
+  account: zone.account,
+  createdAt: now,
+  modifiedAt: now,
+  commentAt: draft.comment === null ? null : now,
+  tagsAt: draft.tags.length === 0 ? null : now,
+  managedBy: keeping?.managedBy ?? null,
+  locked: keeping?.locked ?? false,
+  meta: keeping?.meta ?? null,
 });
 
 /** A change of some fields of a record, as the whole request it amounts to. */
@@ -125,12 +156,22 @@ export function patched(record: DnsRecord, change: Partial<RecordRequest>): Reco
     name: change.name ?? record.name,
     // The content follows from the data where there is data.
     content: change.content ?? (sameType && change.data === undefined ? record.content : undefined),
-    data: newContent ? undefined : change.data === undefined ? undefined : { ...(sameType && record.data), ...(sameType && record.priority !== null && { priority: record.priority }), ...(change.priority !== undefined && { priority: change.priority }), ...change.data },
+    data: newContent
+      ? undefined
+      : change.data === undefined
+        ? undefined
+        : {
+            ...(sameType && record.data),
+            ...(sameType && record.priority !== null && { priority: record.priority }),
+            ...(change.priority !== undefined && { priority: change.priority }),
+            ...change.data,
+          },
     priority: change.priority ?? (sameType ? (record.priority ?? undefined) : undefined),
     ttl: change.ttl ?? record.ttl,
     proxied: change.proxied ?? (sameType ? record.proxied : undefined),
     privateRouting: change.privateRouting ?? record.privateRouting,
-    settings: change.settings === undefined ? (record.settings ?? undefined) : { ...record.settings, ...change.settings },
+    settings:
+      change.settings === undefined ? (record.settings ?? undefined) : { ...record.settings, ...change.settings },
     comment: change.comment === undefined ? record.comment : change.comment,
     tags: change.tags ?? record.tags,
   };

@@ -1,6 +1,19 @@
 import { createHash } from "node:crypto";
 import {
-  checkData, DnsSyntaxError, isRecordType, isWithin, layoutOf, MAX_NAME, normalName, octetsOf, readData, RecordDataError, words, type RecordData, type RecordType, type Token,
+  checkData,
+  DnsSyntaxError,
+  isRecordType,
+  isWithin,
+  layoutOf,
+  MAX_NAME,
+  normalName,
+  octetsOf,
+  readData,
+  RecordDataError,
+  words,
+  type RecordData,
+  type RecordType,
+  type Token,
 } from "../../protocol/dns/index.ts";
 import { zoneErrors } from "../errors.ts";
 import { contentOf, hasPriority, isProxiable, showsData } from "./content.ts";
@@ -34,22 +47,31 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
   const ttl = attempt(() => checkTtl(request.ttl ?? AUTO_TTL));
   const comment = attempt(() => checkComment(request.comment ?? ""));
   const tags = attempt(() => checkTags(request.tags ?? []));
-  if (type === "CNAME" && name !== undefined && data?.target === name) problems.push({ code: 9039, message: "CNAME record cannot reference itself." });
+  if (type === "CNAME" && name !== undefined && data?.target === name)
+    problems.push({ code: 9039, message: "CNAME record cannot reference itself." });
   if (problems.length > 0) throw zoneErrors.dnsInvalid({ chain: problems });
   const settings = Object.fromEntries(Object.entries(request.settings ?? {}).filter(([, value]) => value === true));
   return {
-    type: type!, name: name!, content: contentOf(type!, data!),
+    type: type!,
+    name: name!,
+    content: contentOf(type!, data!),
     priority: hasPriority(type!) ? (data!.priority as number) : null,
     data: showsData(type!) ? data! : null,
     // Of a proxied record the TTL is the proxy's business.
     ttl: proxied === true ? AUTO_TTL : ttl!,
-    proxied: proxied!, privateRouting: request.privateRouting ?? false, settings: Object.keys(settings).length === 0 ? null : settings, comment: comment!, tags: tags!,
+    proxied: proxied!,
+    privateRouting: request.privateRouting ?? false,
+    settings: Object.keys(settings).length === 0 ? null : settings,
+    comment: comment!,
+    tags: tags!,
   };
 }
 
 /** Equal for records that say the same to a resolver. */
 export const digestOf = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
-  createHash("sha256").update(`${priority ?? ""} ${content}`).digest("base64url");
+  createHash("sha256")
+    .update(`${priority ?? ""} ${content}`)
+    .digest("base64url");
 
 /** A name of the zone: "@" and names outside are taken as relative, unless they end with a dot. */
 export function recordName(given: string, zone: string): string {
@@ -65,7 +87,8 @@ export function recordName(given: string, zone: string): string {
   if (isWithin(name, zone)) return name;
   if (text.endsWith(".")) throw new Invalid(9000, `DNS name is invalid: ${text} is not in ${zone}.`);
   const absolute = `${name}.${zone}`;
-  if (absolute.length > MAX_NAME) throw new Invalid(9000, `DNS name is invalid: with ${zone} it is longer than ${MAX_NAME} octets.`);
+  if (absolute.length > MAX_NAME)
+    throw new Invalid(9000, `DNS name is invalid: with ${zone} it is longer than ${MAX_NAME} octets.`);
   return absolute;
 }
 
@@ -86,20 +109,26 @@ function checkType(type: string): RecordType {
 }
 
 function checkProxied(type: RecordType | undefined, proxied: boolean): boolean {
-  if (proxied && type !== undefined && !isProxiable(type)) throw new Invalid(9004, "This record type cannot be proxied.");
+  if (proxied && type !== undefined && !isProxiable(type))
+    throw new Invalid(9004, "This record type cannot be proxied.");
   return proxied;
 }
 
 function checkTtl(ttl: number): number {
   if (ttl === AUTO_TTL || (Number.isInteger(ttl) && ttl >= MIN_TTL && ttl <= MAX_TTL)) return ttl;
-  throw new Invalid(9021, `Invalid TTL. Must be between ${MIN_TTL} and ${MAX_TTL} seconds, or ${AUTO_TTL} for Automatic.`);
+  throw new Invalid(
+    9021,
+    `Invalid TTL. Must be between ${MIN_TTL} and ${MAX_TTL} seconds, or ${AUTO_TTL} for Automatic.`,
+  );
 }
 
 function checkComment(given: string): string | null {
   const comment = given.trim();
-  if ([...comment].length > MAX_COMMENT) throw new Invalid(9300, `The comment has more than ${MAX_COMMENT} characters.`);
+  if ([...comment].length > MAX_COMMENT)
+    throw new Invalid(9300, `The comment has more than ${MAX_COMMENT} characters.`);
   // oxlint-disable-next-line no-control-regex
-  if (/[\0-\x1f\x7f\u2028\u2029]/.test(comment)) throw new Invalid(9300, "The comment has a control character or a line end.");
+  if (/[\0-\x1f\x7f\u2028\u2029]/.test(comment))
+    throw new Invalid(9300, "The comment has a control character or a line end.");
   return comment === "" ? null : comment;
 }
 
@@ -108,7 +137,11 @@ function checkTags(given: string[]): string[] {
   if (tags.length > MAX_TAGS) throw new Invalid(9301, `A record has at most ${MAX_TAGS} tags.`);
   for (const tag of tags) {
     // oxlint-disable-next-line no-control-regex
-    if (!/^[\w-]{1,32}:[^\0-\x1f\x7f\u2028\u2029]*$/.test(tag)) throw new Invalid(9301, `The tag ${JSON.stringify(tag.slice(0, 50))} is not of the form name:value; a name has up to 32 letters, digits, "_" and "-".`);
+    if (!/^[\w-]{1,32}:[^\0-\x1f\x7f\u2028\u2029]*$/.test(tag))
+      throw new Invalid(
+        9301,
+        `The tag ${JSON.stringify(tag.slice(0, 50))} is not of the form name:value; a name has up to 32 letters, digits, "_" and "-".`,
+      );
     if ([...tag].length > MAX_TAG) throw new Invalid(9301, `A tag has at most ${MAX_TAG} characters.`);
   }
   return tags;
@@ -116,8 +149,13 @@ function checkTags(given: string[]): string[] {
 
 function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequest, zone: string): RecordData {
   try {
-    if (data !== undefined && (content === undefined || showsData(type))) return checkData(type, { ...(hasPriority(type) && priority !== undefined && { priority }), ...data });
-    if (content === undefined) throw new Invalid(9101, showsData(type) ? "Either content or data is required." : "content is a required data field.");
+    if (data !== undefined && (content === undefined || showsData(type)))
+      return checkData(type, { ...(hasPriority(type) && priority !== undefined && { priority }), ...data });
+    if (content === undefined)
+      throw new Invalid(
+        9101,
+        showsData(type) ? "Either content or data is required." : "content is a required data field.",
+      );
     if (type === "TXT" && !content.trim().startsWith('"')) return textOf(content);
     return readContent(type, content, priority, zone);
   } catch (err) {
@@ -129,7 +167,8 @@ function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequ
 /** Without quotes the whole content is the text, blanks and all. */
 function textOf(content: string): RecordData {
   // oxlint-disable-next-line no-control-regex
-  if (/[\0-\x08\x0a-\x1f\x7f]/.test(content)) throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
+  if (/[\0-\x08\x0a-\x1f\x7f]/.test(content))
+    throw new DnsSyntaxError("it holds a control character: write its octet as \\DDD in a quoted string");
   return checkData("TXT", { strings: [octetsOf(content)] });
 }
 
@@ -145,7 +184,9 @@ function readContent(type: RecordType, content: string, priority: number | undef
 
 /** `10 IN SRV 5 8806 example.com` is an example of the published API. */
 const withoutClass = (tokens: Token[], type: RecordType): Token[] => {
-  const at = tokens.findIndex(({ text, quoted }, index) => !quoted && text === "IN" && tokens[index + 1]?.text === type);
+  const at = tokens.findIndex(
+    ({ text, quoted }, index) => !quoted && text === "IN" && tokens[index + 1]?.text === type,
+  );
   return at === -1 ? tokens : tokens.toSpliced(at, 2);
 };
 
@@ -161,13 +202,21 @@ const CONTENT_ERRORS: Partial<Record<RecordType, [code: number, message: string]
 function invalidContent(type: RecordType, err: DnsSyntaxError): Invalid {
   const field = err instanceof RecordDataError ? err.field : undefined;
   if (field === "priority" && err instanceof RecordDataError) {
-    return err.missing ? new Invalid(9101, "priority is a required data field.") : new Invalid(9102, `priority is invalid: ${err.message}.`);
+    return err.missing
+      ? new Invalid(9101, "priority is a required data field.")
+      : new Invalid(9102, `priority is invalid: ${err.message}.`);
   }
-  if (err instanceof RecordDataError && err.missing && layoutOf(type).length > 1) return new Invalid(9101, `${err.field} is a required data field.`);
+  if (err instanceof RecordDataError && err.missing && layoutOf(type).length > 1)
+    return new Invalid(9101, `${err.field} is a required data field.`);
   const known = CONTENT_ERRORS[type];
-  if (known !== undefined) return new Invalid(known[0], type === "A" || type === "AAAA" ? known[1] : `${known[1]} ${sentence(err.message)}`);
-  if (type === "TXT" && err.message.startsWith("it takes")) return new Invalid(9015, `Record content exceeds the allowed length of 4096 wire format bytes: ${err.message}.`);
-  return new Invalid(9099, `Content for ${type} record is invalid. ${field === undefined || layoutOf(type).length === 1 ? "" : `${field}: `}${sentence(err.message)}`);
+  if (known !== undefined)
+    return new Invalid(known[0], type === "A" || type === "AAAA" ? known[1] : `${known[1]} ${sentence(err.message)}`);
+  if (type === "TXT" && err.message.startsWith("it takes"))
+    return new Invalid(9015, `Record content exceeds the allowed length of 4096 wire format bytes: ${err.message}.`);
+  return new Invalid(
+    9099,
+    `Content for ${type} record is invalid. ${field === undefined || layoutOf(type).length === 1 ? "" : `${field}: `}${sentence(err.message)}`,
+  );
 }
 
 const sentence = (reason: string) => `${reason[0]!.toUpperCase()}${reason.slice(1)}.`;

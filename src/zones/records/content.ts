@@ -5,7 +5,21 @@ const PRIORITY_TYPES = new Set<RecordType>(["MX", "SRV", "URI"]);
 export const hasPriority = (type: RecordType): boolean => PRIORITY_TYPES.has(type);
 
 /** Types whose data the API shows by its fields. */
-const DATA_TYPES = new Set<RecordType>(["CAA", "CERT", "DNSKEY", "DS", "HTTPS", "LOC", "NAPTR", "SMIMEA", "SRV", "SSHFP", "SVCB", "TLSA", "URI"]);
+const DATA_TYPES = new Set<RecordType>([
+  "CAA",
+  "CERT",
+  "DNSKEY",
+  "DS",
+  "HTTPS",
+  "LOC",
+  "NAPTR",
+  "SMIMEA",
+  "SRV",
+  "SSHFP",
+  "SVCB",
+  "TLSA",
+  "URI",
+]);
 export const showsData = (type: RecordType): boolean => DATA_TYPES.has(type);
 
 const PROXIABLE = new Set<RecordType>(["A", "AAAA", "CNAME"]);
@@ -17,5 +31,12 @@ export function contentOf(type: RecordType, data: RecordData): string {
 }
 
 /** The data of a kept record, for whoever writes or serves it. */
-export const dataOf = ({ type, content, priority }: { type: RecordType; content: string; priority: number | null }): RecordData =>
-  readData(type, words(hasPriority(type) ? `${priority ?? 0} ${content}` : content), { apex: "" });
+export const dataOf = ({
+  type,
+  content,
+  priority,
+}: {
+  type: RecordType;
+  content: string;
+  priority: number | null;
+}): RecordData => readData(type, words(hasPriority(type) ? `${priority ?? 0} ${content}` : content), { apex: "" });

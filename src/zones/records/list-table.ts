@@ -15,7 +15,10 @@ export interface TextFilter {
   endswith?: string | undefined;
 }
 
-export interface TagFilter extends Record<"exact" | "contains" | "startswith" | "endswith", { name: string; value: string } | undefined> {
+export interface TagFilter extends Record<
+  "exact" | "contains" | "startswith" | "endswith",
+  { name: string; value: string } | undefined
+> {
   /** Name of a tag. */
   present: string | undefined;
   absent: string | undefined;
@@ -56,7 +59,15 @@ type Builder = ExpressionBuilder<ZoneTables, "dns_records">;
 
 export function createRecordLister(tables: Executor, read: Read) {
   const counts = recordCounts(tables, read);
-  const firstPage = prepared((arg) => inOrder(tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")), "type", "asc").limit(arg<number>("limit")).offset(arg<number>("offset")));
+  const firstPage = prepared((arg) =>
+    inOrder(
+      tables.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", arg<string>("zone")),
+      "type",
+      "asc",
+    )
+      .limit(arg<number>("limit"))
+      .offset(arg<number>("offset")),
+  );
 
   return async (zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>> => {
     const { order = "type", direction = "asc" } = query;
@@ -72,7 +83,12 @@ export function createRecordLister(tables: Executor, read: Read) {
     }
     const where = (eb: Builder) => eb.and([eb("zone_id", "=", zone), ...filters.map((filter) => filter(eb))]);
     const matched = tables.selectFrom("dns_records").select(RECORD_COLUMNS).where(where);
-    const found = await (query.content?.exact === undefined ? inOrder(matched, order, direction) : sorted(matched, order, direction)).limit(page.perPage).offset(offset).execute();
+    const found = await (
+      query.content?.exact === undefined ? inOrder(matched, order, direction) : sorted(matched, order, direction)
+    )
+      .limit(page.perPage)
+      .offset(offset)
+      .execute();
     return { items: found.map(toRecord), total: await total() };
 
     async function total(): Promise<number> {
@@ -81,7 +97,13 @@ export function createRecordLister(tables: Executor, read: Read) {
         const known = await counts(zone);
         return type === undefined ? sumOf(known) : (known.get(type) ?? 0);
       }
-      return (await tables.selectFrom("dns_records").select(({ fn }) => fn.countAll<number>().as("total")).where(where).executeTakeFirstOrThrow()).total;
+      return (
+        await tables
+          .selectFrom("dns_records")
+          .select(({ fn }) => fn.countAll<number>().as("total"))
+          .where(where)
+          .executeTakeFirstOrThrow()
+      ).total;
     }
   };
 }
@@ -91,23 +113,38 @@ interface Orderable<Self> {
 }
 
 /** The same order, not taken from an index: SQLite would rather walk through the whole zone in order than look up the few records of a content and sort them. */
-const sorted = <Query extends Orderable<Query>>(query: Query, order: keyof typeof ORDERS, direction: "asc" | "desc"): Query =>
-  ORDERS[order].reduce<Query>((sorted, column) => sorted.orderBy(sql`coalesce(${sql.ref(column)}, null)` as never, direction), query);
+const sorted = <Query extends Orderable<Query>>(
+  query: Query,
+  order: keyof typeof ORDERS,
+  direction: "asc" | "desc",
+): Query =>
+  ORDERS[order].reduce<Query>(
+    (sorted, column) => sorted.orderBy(sql`coalesce(${sql.ref(column)}, null)` as never, direction),
+    query,
+  );
 
-const inOrder = <Query extends Orderable<Query>>(query: Query, order: keyof typeof ORDERS, direction: "asc" | "desc"): Query =>
-  ORDERS[order].reduce<Query>((sorted, column) => sorted.orderBy(column as never, direction), query);
+const inOrder = <Query extends Orderable<Query>>(
+  query: Query,
+  order: keyof typeof ORDERS,
+  direction: "asc" | "desc",
+): Query => ORDERS[order].reduce<Query>((sorted, column) => sorted.orderBy(column as never, direction), query);
 
 type Filter = (eb: Builder) => Expression<SqlBool>;
 
-function matching(zone: string, { type, name, content, comment, proxied, tags = [], anyTag, any, search, shadowedBy, nsAt }: RecordQuery): Filter[] {
+function matching(
+  zone: string,
+  { type, name, content, comment, proxied, tags = [], anyTag, any, search, shadowedBy, nsAt }: RecordQuery,
+): Filter[] {
   const filters: Filter[] = [];
   if (type !== undefined) filters.push((eb) => eb("type", "=", type));
   filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
   // Many clients ask for the text of TXT without its quotes. The keys are what the index finds.
-  filters.push(...textFilters("content", content, (text) => (eb) => {
-    const forms = [text, quote(text)];
-    return eb.and([eb("content_key", "in", forms.map(contentKey)), eb(sql`lower(content)`, "in", forms)]);
-  }));
+  filters.push(
+    ...textFilters("content", content, (text) => (eb) => {
+      const forms = [text, quote(text)];
+      return eb.and([eb("content_key", "in", forms.map(contentKey)), eb(sql`lower(content)`, "in", forms)]);
+    }),
+  );
   filters.push(...textFilters("comment_key", comment, (text) => (eb) => eb("comment_key", "=", text)));
   if (comment?.present === true) filters.push((eb) => eb("comment", "is not", null));
   if (comment?.absent === true) filters.push((eb) => eb("comment", "is", null));
@@ -115,9 +152,25 @@ function matching(zone: string, { type, name, content, comment, proxied, tags = 
   const tagged = tags.map((filter) => tagFilter(zone, filter));
   if (tagged.length > 0) filters.push((eb) => join(eb, tagged, anyTag));
   const all: Filter[] = filters.length > 0 && any === true ? [(eb) => join(eb, filters, true)] : filters;
-  if (search !== undefined) all.push((eb) => eb.or((["name", "content", "comment_key"] as const).map((column) => likeText(sql`lower(${sql.ref(column)})`, "contains", search.toLowerCase()))));
-  if (shadowedBy !== undefined) all.push((eb) => eb.or([eb.and([eb("name", "=", shadowedBy), eb("type", "<>", "NS")]), likeText(sql.ref("name"), "ends_with", `.${shadowedBy}`)]));
-  if (nsAt !== undefined) all.push((eb) => (nsAt.length === 0 ? sql<SqlBool>`1 = 0` : eb.and([eb("name", "in", nsAt), eb("type", "=", "NS")])));
+  if (search !== undefined)
+    all.push((eb) =>
+      eb.or(
+        (["name", "content", "comment_key"] as const).map((column) =>
+          likeText(sql`lower(${sql.ref(column)})`, "contains", search.toLowerCase()),
+        ),
+      ),
+    );
+  if (shadowedBy !== undefined)
+    all.push((eb) =>
+      eb.or([
+        eb.and([eb("name", "=", shadowedBy), eb("type", "<>", "NS")]),
+        likeText(sql.ref("name"), "ends_with", `.${shadowedBy}`),
+      ]),
+    );
+  if (nsAt !== undefined)
+    all.push((eb) =>
+      nsAt.length === 0 ? sql<SqlBool>`1 = 0` : eb.and([eb("name", "in", nsAt), eb("type", "=", "NS")]),
+    );
   return all;
 }
 
@@ -126,10 +179,17 @@ const join = (eb: Builder, filters: Filter[], any: boolean | undefined) => {
   return any === true ? eb.or(built) : eb.and(built);
 };
 
-function textFilters(column: "name" | "content" | "comment_key", filter: TextFilter | undefined, exact: (text: string) => Filter): Filter[] {
+function textFilters(
+  column: "name" | "content" | "comment_key",
+  filter: TextFilter | undefined,
+  exact: (text: string) => Filter,
+): Filter[] {
   if (filter === undefined) return [];
   const value = column === "content" ? sql`lower(content)` : sql.ref(column);
-  const like = (operator: "starts_with" | "ends_with" | "contains", text: string): Filter => () => likeText(value, operator, text.toLowerCase());
+  const like =
+    (operator: "starts_with" | "ends_with" | "contains", text: string): Filter =>
+    () =>
+      likeText(value, operator, text.toLowerCase());
   return [
     ...(filter.exact === undefined ? [] : [exact(filter.exact.toLowerCase())]),
     ...(filter.startswith === undefined ? [] : [like("starts_with", filter.startswith)]),
@@ -139,17 +199,30 @@ function textFilters(column: "name" | "content" | "comment_key", filter: TextFil
 }
 
 function tagFilter(zone: string, { present, absent, exact, startswith, endswith, contains }: TagFilter): Filter {
-  const having = (name: string, value?: Expression<SqlBool>): Filter => (eb) =>
-    eb("id", "in", eb.selectFrom("dns_record_tags").select("record_id").where("dns_record_tags.zone_id", "=", zone).where("dns_record_tags.name", "=", name.toLowerCase())
-      .$if(value !== undefined, (query) => query.where(value!)));
+  const having =
+    (name: string, value?: Expression<SqlBool>): Filter =>
+    (eb) =>
+      eb(
+        "id",
+        "in",
+        eb
+          .selectFrom("dns_record_tags")
+          .select("record_id")
+          .where("dns_record_tags.zone_id", "=", zone)
+          .where("dns_record_tags.name", "=", name.toLowerCase())
+          .$if(value !== undefined, (query) => query.where(value!)),
+      );
   const column = sql.ref("dns_record_tags.value");
   const list: Filter[] = [];
   if (present !== undefined) list.push(having(present));
   if (absent !== undefined) list.push((eb) => eb.not(having(absent)(eb)));
   if (exact !== undefined) list.push(having(exact.name, sql<SqlBool>`${column} = ${exact.value.toLowerCase()}`));
-  if (startswith !== undefined) list.push(having(startswith.name, likeText(column, "starts_with", startswith.value.toLowerCase())));
-  if (endswith !== undefined) list.push(having(endswith.name, likeText(column, "ends_with", endswith.value.toLowerCase())));
-  if (contains !== undefined) list.push(having(contains.name, likeText(column, "contains", contains.value.toLowerCase())));
+  if (startswith !== undefined)
+    list.push(having(startswith.name, likeText(column, "starts_with", startswith.value.toLowerCase())));
+  if (endswith !== undefined)
+    list.push(having(endswith.name, likeText(column, "ends_with", endswith.value.toLowerCase())));
+  if (contains !== undefined)
+    list.push(having(contains.name, likeText(column, "contains", contains.value.toLowerCase())));
   return (eb) => join(eb, list, false);
 }
 
@@ -157,9 +230,19 @@ function tagFilter(zone: string, { present, absent, exact, startswith, endswith,
 export async function* allRecords(tables: Executor, zone: string, size = 1000): AsyncGenerator<DnsRecord[]> {
   let after: { type: string; name: string; digest: string } | undefined;
   for (;;) {
-    let query = inOrder(tables.selectFrom("dns_records").select([...RECORD_COLUMNS, "digest"]).where("zone_id", "=", zone), "type", "asc").limit(size);
+    let query = inOrder(
+      tables
+        .selectFrom("dns_records")
+        .select([...RECORD_COLUMNS, "digest"])
+        .where("zone_id", "=", zone),
+      "type",
+      "asc",
+    ).limit(size);
     const last = after;
-    if (last !== undefined) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("type", "name", "digest"), ">", tuple(last.type, last.name, last.digest)));
+    if (last !== undefined)
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple("type", "name", "digest"), ">", tuple(last.type, last.name, last.digest)),
+      );
     const rows = await query.execute();
     if (rows.length > 0) yield rows.map(toRecord);
     if (rows.length < size) return;

@@ -6,18 +6,47 @@ import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
 /** Those that a part of the platform keeps, by name. */
 export async function recordsOf(db: Executor, zone: string, owner: string): Promise<DnsRecord[]> {
-  return (await db.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", zone).where("managed_by", "=", owner).orderBy("name").orderBy("type").orderBy("id").execute()).map(toRecord);
+  return (
+    await db
+      .selectFrom("dns_records")
+      .select(RECORD_COLUMNS)
+      .where("zone_id", "=", zone)
+      .where("managed_by", "=", owner)
+      .orderBy("name")
+      .orderBy("type")
+      .orderBy("id")
+      .execute()
+  ).map(toRecord);
 }
 
 /** The record that says the same. */
 export async function sameRecord(db: Executor, zone: RecordZone, draft: RecordDraft): Promise<DnsRecord | undefined> {
-  const row = await db.selectFrom("dns_records").select(RECORD_COLUMNS)
-    .where("zone_id", "=", zone.id).where("name", "=", draft.name).where("type", "=", draft.type).where("digest", "=", digestOf(draft)).executeTakeFirst();
+  const row = await db
+    .selectFrom("dns_records")
+    .select(RECORD_COLUMNS)
+    .where("zone_id", "=", zone.id)
+    .where("name", "=", draft.name)
+    .where("type", "=", draft.type)
+    .where("digest", "=", digestOf(draft))
+    .executeTakeFirst();
   return row && toRecord(row);
 }
 
-export async function recordsAt(db: Executor, zone: string, name: string, types?: readonly string[], limit = 1000): Promise<DnsRecord[]> {
-  const query = db.selectFrom("dns_records").select(RECORD_COLUMNS).where("zone_id", "=", zone).where("name", "=", name).orderBy("type").orderBy("digest").limit(limit);
+export async function recordsAt(
+  db: Executor,
+  zone: string,
+  name: string,
+  types?: readonly string[],
+  limit = 1000,
+): Promise<DnsRecord[]> {
+  const query = db
+    .selectFrom("dns_records")
+    .select(RECORD_COLUMNS)
+    .where("zone_id", "=", zone)
+    .where("name", "=", name)
+    .orderBy("type")
+    .orderBy("digest")
+    .limit(limit);
   return (await (types === undefined ? query : query.where("type", "in", types)).execute()).map(toRecord);
 }
 
@@ -26,14 +55,28 @@ export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] }
 
 /** What stands at the name of a draft, the record `self` aside. */
 export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, self?: string) {
-  const there = db.selectFrom("dns_records").select(["id", "type"]).where("zone_id", "=", zone.id).where("name", "=", draft.name);
+  const there = db
+    .selectFrom("dns_records")
+    .select(["id", "type"])
+    .where("zone_id", "=", zone.id)
+    .where("name", "=", draft.name);
   const others = self === undefined ? there : there.where("id", "<>", self);
   return {
     /** Whether one says the same. */
-    identical: async () => (await others.where("type", "=", draft.type).where("digest", "=", digestOf(draft)).limit(1).executeTakeFirst()) !== undefined,
+    identical: async () =>
+      (await others
+        .where("type", "=", draft.type)
+        .where("digest", "=", digestOf(draft))
+        .limit(1)
+        .executeTakeFirst()) !== undefined,
     /** The type of one of these. */
     async typeAmong(filter: TypeFilter): Promise<RecordType | undefined> {
-      const query = "types" in filter ? others.where("type", "in", filter.types) : filter.allTypesBut.length === 0 ? others : others.where("type", "not in", filter.allTypesBut);
+      const query =
+        "types" in filter
+          ? others.where("type", "in", filter.types)
+          : filter.allTypesBut.length === 0
+            ? others
+            : others.where("type", "not in", filter.allTypesBut);
       return (await query.orderBy("type").limit(1).executeTakeFirst())?.type as RecordType | undefined;
     },
   };

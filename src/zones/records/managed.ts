@@ -77,7 +77,9 @@ export function createManagedRecords(tables: Executor, change: ChangeRecords): M
       }),
     lock: (zone, owner, locked, names) =>
       change(zone, async ({ tx, keep }) => {
-        const those = (await recordsOf(tx, zone.id, owner)).filter(({ name }) => names === undefined || names.includes(name));
+        const those = (await recordsOf(tx, zone.id, owner)).filter(
+          ({ name }) => names === undefined || names.includes(name),
+        );
         for (const record of those) await keep(record, { managedBy: owner, locked, meta: record.meta });
         return those.length;
       }),

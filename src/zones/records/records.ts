@@ -71,7 +71,9 @@ export function createRecords(parts: RecordChangeParts & { db: Db }): Records {
     batch: (zone, batch) => runBatch(change, zone, batch),
     async import(zone, text, options) {
       const { drafts, parsed } = readImport(text, zone, { ...options, maxRecords: quota ?? MAX_IMPORT });
-      const added = await change(zone, ({ tx }) => addMissing(tx, zone, drafts, () => ({ id: ids.hex(), now: clock.now() })));
+      const added = await change(zone, ({ tx }) =>
+        addMissing(tx, zone, drafts, () => ({ id: ids.hex(), now: clock.now() })),
+      );
       return { added, parsed };
     },
     async *export(zone) {

@@ -1,4 +1,11 @@
-import { isRecordType, presentData, readZoneFile, soaLine, zoneFileLine, type ZoneFileRecord } from "../../protocol/dns/index.ts";
+import {
+  isRecordType,
+  presentData,
+  readZoneFile,
+  soaLine,
+  zoneFileLine,
+  type ZoneFileRecord,
+} from "../../protocol/dns/index.ts";
 import { UserError } from "../../kernel/index.ts";
 import { zoneErrors } from "../errors.ts";
 import type { Zone } from "../types.ts";
@@ -11,25 +18,47 @@ const MARK = "cf_tags=";
 /** The head of an exported zone: its own records, which an import leaves out again. */
 export const zoneFileHead = ({ name, nameServers, serial }: Zone): string =>
   `;; Domain: ${name}.\n$ORIGIN ${name}.\n\n` +
-  (nameServers.length === 0 ? "" : soaLine(name, { nameServer: nameServers[0]!, serial }) + nameServers.map((target) => zoneFileLine({ name, ttl: MAX_TTL, type: "NS", data: { target } })).join("") + "\n");
+  (nameServers.length === 0
+    ? ""
+    : soaLine(name, { nameServer: nameServers[0]!, serial }) +
+      nameServers.map((target) => zoneFileLine({ name, ttl: MAX_TTL, type: "NS", data: { target } })).join("") +
+      "\n");
 
 /** A record as a line. What DNS does not know of it stands in its comment: `remark cf_tags=cf-proxied:true,team:dns`. */
-export const recordLine = (record: DnsRecord): string => zoneFileLine({ name: record.name, ttl: record.ttl, type: record.type, data: dataOf(record), comment: remarkOf(record) });
+export const recordLine = (record: DnsRecord): string =>
+  zoneFileLine({
+    name: record.name,
+    ttl: record.ttl,
+    type: record.type,
+    data: dataOf(record),
+    comment: remarkOf(record),
+  });
 
 function remarkOf({ type, proxied, comment, tags }: DnsRecord): string {
   const marks = [...(isProxiable(type) ? [`cf-proxied:${proxied}`] : []), ...tags].map(encode);
-  return [comment ?? "", ...(marks.length > 0 || comment?.includes(MARK) === true ? [MARK + marks.join(",")] : [])].join(" ").trim();
+  return [comment ?? "", ...(marks.length > 0 || comment?.includes(MARK) === true ? [MARK + marks.join(",")] : [])]
+    .join(" ")
+    .trim();
 }
 
 const encode = (tag: string) => tag.replace(/[%,]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
-const decode = (tag: string) => tag.replace(/%(25|2C)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+const decode = (tag: string) =>
+  tag.replace(/%(25|2C)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
 function marksOf(remark: string): { comment: string; tags: string[]; proxied: boolean | undefined } {
   const at = remark.lastIndexOf(MARK);
   if (at === -1) return { comment: remark, tags: [], proxied: undefined };
-  const marks = remark.slice(at + MARK.length).split(",").map((mark) => decode(mark.trim())).filter((mark) => mark !== "");
+  const marks = remark
+    .slice(at + MARK.length)
+    .split(",")
+    .map((mark) => decode(mark.trim()))
+    .filter((mark) => mark !== "");
   const proxied = marks.find((mark) => mark.startsWith("cf-proxied:"));
-  return { comment: remark.slice(0, at).trim(), tags: marks.filter((mark) => !mark.startsWith("cf-")), proxied: proxied === undefined ? undefined : proxied === "cf-proxied:true" };
+  return {
+    comment: remark.slice(0, at).trim(),
+    tags: marks.filter((mark) => !mark.startsWith("cf-")),
+    proxied: proxied === undefined ? undefined : proxied === "cf-proxied:true",
+  };
 }
 
 export interface Imported {
@@ -39,7 +68,11 @@ export interface Imported {
 }
 
 /** The records of a zone file for this zone. Throws badImport with the lines that cannot be used. */
-export function readImport(text: string, zone: Zone, { proxied = false, maxRecords }: { proxied?: boolean; maxRecords: number }): Imported {
+export function readImport(
+  text: string,
+  zone: Zone,
+  { proxied = false, maxRecords }: { proxied?: boolean; maxRecords: number },
+): Imported {
   const { records, problems } = readZoneFile(text, { origin: zone.name, maxRecords });
   const drafts: RecordDraft[] = [];
   for (const record of records) {
@@ -54,23 +87,37 @@ export function readImport(text: string, zone: Zone, { proxied = false, maxRecor
     }
   }
   if (problems.length > 0) {
-    const chain = problems.sort((a, b) => a.line - b.line).map(({ line, message }) => ({ code: 9207, message: `line ${line}: ${message}` }));
+    const chain = problems
+      .sort((a, b) => a.line - b.line)
+      .map(({ line, message }) => ({ code: 9207, message: `line ${line}: ${message}` }));
     throw zoneErrors.badImport({ count: problems.length, chain });
   }
   return { drafts, parsed: drafts.length };
 }
 
 /** What the zone has by itself. */
-const isOwn = ({ type, name, data }: ZoneFileRecord, zone: Zone) => type === "SOA" || (type === "NS" && name === zone.name && zone.nameServers.includes(data?.target as string));
+const isOwn = ({ type, name, data }: ZoneFileRecord, zone: Zone) =>
+  type === "SOA" || (type === "NS" && name === zone.name && zone.nameServers.includes(data?.target as string));
 
-function importedDraft({ type, name, ttl, data, comment: remark }: ZoneFileRecord, zone: Zone, proxied: boolean): RecordDraft {
-  if (!isRecordType(type) || data === undefined) throw zoneErrors.dnsInvalid({ chain: [{ code: 9001, message: `Records of type ${type} are not supported.` }] });
+function importedDraft(
+  { type, name, ttl, data, comment: remark }: ZoneFileRecord,
+  zone: Zone,
+  proxied: boolean,
+): RecordDraft {
+  if (!isRecordType(type) || data === undefined)
+    throw zoneErrors.dnsInvalid({ chain: [{ code: 9001, message: `Records of type ${type} are not supported.` }] });
   const marks = marksOf(remark);
-  return checkRecord({
-    type, name: `${name}.`, content: presentData(type, data),
-    ttl: ttl === undefined || ttl === AUTO_TTL ? AUTO_TTL : Math.min(Math.max(ttl, MIN_TTL), MAX_TTL),
-    proxied: isProxiable(type) && (marks.proxied ?? proxied),
-    // A remark of somebody else's file may be longer than a comment.
-    comment: [...marks.comment].slice(0, 100).join(""), tags: marks.tags,
-  }, zone.name);
+  return checkRecord(
+    {
+      type,
+      name: `${name}.`,
+      content: presentData(type, data),
+      ttl: ttl === undefined || ttl === AUTO_TTL ? AUTO_TTL : Math.min(Math.max(ttl, MIN_TTL), MAX_TTL),
+      proxied: isProxiable(type) && (marks.proxied ?? proxied),
+      // A remark of somebody else's file may be longer than a comment.
+      comment: [...marks.comment].slice(0, 100).join(""),
+      tags: marks.tags,
+    },
+    zone.name,
+  );
 }

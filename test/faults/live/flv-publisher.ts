@@ -23,7 +23,12 @@ export async function tagsOf(file: string): Promise<FlvTag[]> {
 }
 
 /** Sends tags one by one: when each comes says its `at` in milliseconds, what it tells of itself its time. */
-export async function publishTags(t: Scope, input: Input, tags: Iterable<FlvTag & { at?: number }>, { speed = 1 } = {}): Promise<FlvPublisher> {
+export async function publishTags(
+  t: Scope,
+  input: Input,
+  tags: Iterable<FlvTag & { at?: number }>,
+  { speed = 1 } = {},
+): Promise<FlvPublisher> {
   const client = createTestClient(rtmpPort(input));
   t.after(async () => void client.socket.destroy());
   await client.open();

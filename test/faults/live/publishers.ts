@@ -15,8 +15,30 @@ export interface Publisher {
 }
 
 /** ffmpeg. `speed`: of real time. */
-export function push(t: Scope, file: string, target: string[], { options = [], speed = 1 }: { options?: string[]; speed?: number } = {}): Publisher {
-  const child = spawn("ffmpeg", ["-hide_banner", "-loglevel", "warning", "-nostdin", "-readrate", String(speed), "-i", file, "-c", "copy", ...options, ...target], { stdio: ["ignore", "ignore", "pipe"] });
+export function push(
+  t: Scope,
+  file: string,
+  target: string[],
+  { options = [], speed = 1 }: { options?: string[]; speed?: number } = {},
+): Publisher {
+  const child = spawn(
+    "ffmpeg",
+    [
+      "-hide_banner",
+      "-loglevel",
+      "warning",
+      "-nostdin",
+      "-readrate",
+      String(speed),
+      "-i",
+      file,
+      "-c",
+      "copy",
+      ...options,
+      ...target,
+    ],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
   let words = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-4096)));
   const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
@@ -25,11 +47,22 @@ export function push(t: Scope, file: string, target: string[], { options = [], s
     await ended;
   };
   t.after(() => end("SIGKILL"));
-  return { pid: child.pid!, ended, words: () => words, stop: () => end("SIGINT"), kill: () => end("SIGKILL"), freeze: () => void child.kill("SIGSTOP") };
+  return {
+    pid: child.pid!,
+    ended,
+    words: () => words,
+    stop: () => end("SIGINT"),
+    kill: () => end("SIGKILL"),
+    freeze: () => void child.kill("SIGSTOP"),
+  };
 }
 
 export const rtmp = ({ rtmp: { url, streamKey } }: Input): string[] => ["-f", "flv", `${url}${streamKey}`];
-export const srt = ({ srt: { url, streamId, passphrase } }: Input): string[] => ["-f", "mpegts", `${url}?streamid=${streamId}&passphrase=${passphrase}`];
+export const srt = ({ srt: { url, streamId, passphrase } }: Input): string[] => [
+  "-f",
+  "mpegts",
+  `${url}?streamid=${streamId}&passphrase=${passphrase}`,
+];
 export const rtmpPort = ({ rtmp }: Input): number => Number(new URL(rtmp.url).port);
 
 /** A way to a port that goes dead without a word to either side, as where a cable is pulled. */
@@ -37,7 +70,10 @@ export async function deadLine(t: Scope, port: number): Promise<{ port: number; 
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect({ port, host: "127.0.0.1" });
-    for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(from);
       from.on("data", (bytes) => to.write(bytes)).on("error", () => {});
       from.on("close", () => to.destroy());

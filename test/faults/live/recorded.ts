@@ -71,25 +71,83 @@ async function filesOf(playlist: string, longestGap: number): Promise<string[][]
 
 async function readTrack(file: string, name: string): Promise<RecordedTrack> {
   const [probed, decoded] = await Promise.all([
-    run("ffprobe", ["-loglevel", "warning", "-show_entries", "stream=codec_type,codec_name,width,height:packet=pts_time,duration_time", "-of", "json", file]),
-    run("ffmpeg", ["-hide_banner", "-loglevel", "warning", "-nostdin", "-xerror", "-threads", "1", "-i", file, "-fps_mode", "passthrough", "-f", "null", "-"]),
+    run("ffprobe", [
+      "-loglevel",
+      "warning",
+      "-show_entries",
+      "stream=codec_type,codec_name,width,height:packet=pts_time,duration_time",
+      "-of",
+      "json",
+      file,
+    ]),
+    run("ffmpeg", [
+      "-hide_banner",
+      "-loglevel",
+      "warning",
+      "-nostdin",
+      "-xerror",
+      "-threads",
+      "1",
+      "-i",
+      file,
+      "-fps_mode",
+      "passthrough",
+      "-f",
+      "null",
+      "-",
+    ]),
   ]);
   assert.equal(probed.words + decoded.words, "", name);
-  const { streams: [stream], packets } = JSON.parse(probed.output) as { streams: { codec_type: "video" | "audio"; codec_name: string; width?: number; height?: number }[]; packets: { pts_time: string; duration_time?: string }[] };
+  const {
+    streams: [stream],
+    packets,
+  } = JSON.parse(probed.output) as {
+    streams: { codec_type: "video" | "audio"; codec_name: string; width?: number; height?: number }[];
+    packets: { pts_time: string; duration_time?: string }[];
+  };
   const times = packets.map(({ pts_time: time }) => Number(time));
   const ends = packets.map(({ pts_time: time, duration_time: duration = "0" }) => Number(time) + Number(duration));
-  return { name, kind: stream!.codec_type, packets: packets.length, first: Math.min(...times), last: Math.max(...ends), lastBegins: Math.max(...times), size: `${stream!.width ?? 0}x${stream!.height ?? 0}`, codec: stream!.codec_name };
+  return {
+    name,
+    kind: stream!.codec_type,
+    packets: packets.length,
+    first: Math.min(...times),
+    last: Math.max(...ends),
+    lastBegins: Math.max(...times),
+    size: `${stream!.width ?? 0}x${stream!.height ?? 0}`,
+    codec: stream!.codec_name,
+  };
 }
 
 /** The whole of it, as any player that takes HLS: what it says, and how many pictures and frames of sound it gets of the first rendition of each. */
 export async function readWhole(playlist: string): Promise<{ words: string; pictures: number; sounds: number }> {
-  const { output, words } = await run("ffmpeg", ["-hide_banner", "-loglevel", "warning", "-nostdin", "-threads", "1", "-i", playlist, "-map", "0:v:0?", "-map", "0:a:0?", "-c", "copy", "-f", "framecrc", "-"]);
+  const { output, words } = await run("ffmpeg", [
+    "-hide_banner",
+    "-loglevel",
+    "warning",
+    "-nostdin",
+    "-threads",
+    "1",
+    "-i",
+    playlist,
+    "-map",
+    "0:v:0?",
+    "-map",
+    "0:a:0?",
+    "-c",
+    "copy",
+    "-f",
+    "framecrc",
+    "-",
+  ]);
   const kinds = new Map([...output.matchAll(/^#media_type (\d): (\w+)/gm)].map(([, index, kind]) => [index!, kind!]));
-  const counted = (kind: string) => output.split("\n").filter((line) => /^\d/.test(line) && kinds.get(line[0]!) === kind).length;
+  const counted = (kind: string) =>
+    output.split("\n").filter((line) => /^\d/.test(line) && kinds.get(line[0]!) === kind).length;
   return { words, pictures: counted("video"), sounds: counted("audio") };
 }
 
-export const picturesOf = (runs: RecordedTrack[][]): number => runs.reduce((sum, tracks) => sum + (tracks.find(({ kind }) => kind === "video")?.packets ?? 0), 0);
+export const picturesOf = (runs: RecordedTrack[][]): number =>
+  runs.reduce((sum, tracks) => sum + (tracks.find(({ kind }) => kind === "video")?.packets ?? 0), 0);
 
 function run(program: string, args: string[]): Promise<{ output: string; words: string }> {
   return new Promise((resolve, reject) => {
@@ -98,7 +156,11 @@ function run(program: string, args: string[]): Promise<{ output: string; words: 
     let words = "";
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
     child.stderr.setEncoding("utf8").on("data", (chunk: string) => (words = (words + chunk).slice(-4096)));
-    child.on("error", reject).on("close", (code) => (code === 0 ? resolve({ output, words }) : reject(new Error(`${program} ${args.join(" ")}: ${code} ${words}`))));
+    child
+      .on("error", reject)
+      .on("close", (code) =>
+        code === 0 ? resolve({ output, words }) : reject(new Error(`${program} ${args.join(" ")}: ${code} ${words}`)),
+      );
   });
 }
 

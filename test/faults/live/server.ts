@@ -43,14 +43,22 @@ export interface LiveServer extends VideoServer {
 const RECONNECT_SECONDS = 2;
 
 export async function startLiveServer(t: Scope, options: SpawnServeOptions = {}): Promise<LiveServer> {
-  const env = { REELPOST_LIVE_RECONNECT_SECONDS: String(RECONNECT_SECONDS), REELPOST_LIVE_LADDER: "240p", REELPOST_LIVE_ENCODERS: "4", ...options.env };
+  const env = {
+    REELPOST_LIVE_RECONNECT_SECONDS: String(RECONNECT_SECONDS),
+    REELPOST_LIVE_LADDER: "240p",
+    REELPOST_LIVE_ENCODERS: "4",
+    ...options.env,
+  };
   const server = await startVideoServer(t, { ...options, env });
   const { api } = server;
   const recordings = (input: Input): Promise<Recorded[]> => api.ok("get", `stream/live_inputs/${input.uid}/videos`);
   const live: LiveServer = {
     ...server,
     recordings,
-    input: (name, recording = {}) => api.ok("post", "stream/live_inputs", { body: { meta: { name }, recording: { mode: "automatic", ...recording } } }),
+    input: (name, recording = {}) =>
+      api.ok("post", "stream/live_inputs", {
+        body: { meta: { name }, recording: { mode: "automatic", ...recording } },
+      }),
     async history(input) {
       const noted = (await api.ok("get", `stream/live_inputs/${input.uid}/history?per_page=500`)) as Noted[];
       return noted.toReversed().map(({ state, error }) => state ?? error!.code);
@@ -77,7 +85,9 @@ export async function startLiveServer(t: Scope, options: SpawnServeOptions = {})
 /** Processes below another one, by the name of their program; read from /proc. */
 export function descendantsOf(ancestor: number, name: string): number[] {
   const parents = new Map<number, { parent: number; comm: string }>();
-  for (const pid of readdirSync("/proc").filter((entry) => /^\d+$/.test(entry)).map(Number)) {
+  for (const pid of readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)) {
     try {
       const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);

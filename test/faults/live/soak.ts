@@ -19,25 +19,41 @@ export async function sampleProcess(pid: number, over: AbortSignal): Promise<Sam
   const samples: Sample[] = [];
   for (; !over.aborted; await sleep(SAMPLE_MS)) {
     const kib = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]);
-    samples.push({ minute: (performance.now() - began) / 60_000, kib, descriptors: readdirSync(`/proc/${pid}/fd`).length });
+    samples.push({
+      minute: (performance.now() - began) / 60_000,
+      kib,
+      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+    });
   }
   return samples;
 }
 
 /** Growth per minute, by linear regression. */
 export function slope(points: readonly { minute: number; value: number }[]): number {
-  const mean = (of: (point: (typeof points)[number]) => number) => points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const mean = (of: (point: (typeof points)[number]) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length;
   const [x, y] = [mean(({ minute }) => minute), mean(({ value }) => value)];
-  return points.reduce((sum, { minute, value }) => sum + (minute - x) * (value - y), 0) / points.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0);
+  return (
+    points.reduce((sum, { minute, value }) => sum + (minute - x) * (value - y), 0) /
+    points.reduce((sum, { minute }) => sum + (minute - x) ** 2, 0)
+  );
 }
 
 /** Difference in seconds between the time of the last packet and the time expected from the packet count. */
-export const lastPacketOffset = ({ packets, first, lastBegins }: RecordedTrack, each: number): number => lastBegins - first - (packets - 1) * each;
+export const lastPacketOffset = ({ packets, first, lastBegins }: RecordedTrack, each: number): number =>
+  lastBegins - first - (packets - 1) * each;
 
 /** Per run, in seconds: audio drift against each video rendition, and the distance of their first and last samples. */
-export function driftOf(runs: readonly RecordedTrack[][], frame: { video: number; audio: number }): { drifts: number[]; firsts: number[]; ends: number[] } {
+export function driftOf(
+  runs: readonly RecordedTrack[][],
+  frame: { video: number; audio: number },
+): { drifts: number[]; firsts: number[]; ends: number[] } {
   return {
-    drifts: runs.flatMap((tracks) => tracks.slice(0, -1).map((video) => Math.abs(lastPacketOffset(video, frame.video) - lastPacketOffset(tracks.at(-1)!, frame.audio)))),
+    drifts: runs.flatMap((tracks) =>
+      tracks
+        .slice(0, -1)
+        .map((video) => Math.abs(lastPacketOffset(video, frame.video) - lastPacketOffset(tracks.at(-1)!, frame.audio))),
+    ),
     firsts: runs.map((tracks) => Math.abs(tracks[0]!.first - tracks.at(-1)!.first)),
     ends: runs.map((tracks) => Math.abs(tracks[0]!.last - tracks.at(-1)!.last)),
   };
@@ -68,4 +84,8 @@ export async function watch(show: Input, over: AbortSignal): Promise<{ segments:
   return { segments: seen.size, mistakes };
 }
 
-const linesOf = (playlist: Buffer): string[] => playlist.toString().split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+const linesOf = (playlist: Buffer): string[] =>
+  playlist
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));

@@ -43,24 +43,42 @@ export interface Ledger {
  * One platform of three processes on PostgreSQL, each with roles of its own, each killed in turn while mail comes in. Every message that was
  * acknowledged must be delivered, handled, or reported to its sender.
  */
-export async function runLedger(t: Scope, { cluster, kills: rounds, betweenMs, settleMs, clients }: LedgerOptions): Promise<Ledger> {
+export async function runLedger(
+  t: Scope,
+  { cluster, kills: rounds, betweenMs, settleMs, clients }: LedgerOptions,
+): Promise<Ledger> {
   const sink = await startSink();
   t.after(() => sink.close());
   const [http, smtp] = await Promise.all([freePort(), freePort()]);
   const env = {
-    REELPOST_API_TOKEN: TOKEN, REELPOST_DATABASE_URL: await cluster.createDatabase(), REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"), REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects"),
-    REELPOST_OUTBOUND_DELIVER: "smart_host", REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${sink.port}`, REELPOST_OUTBOUND_RETRY_MINUTES: "0.02,0.05", REELPOST_LOG_LEVEL: "warn",
+    REELPOST_API_TOKEN: TOKEN,
+    REELPOST_DATABASE_URL: await cluster.createDatabase(),
+    REELPOST_SECRETS_KEY: randomBytes(32).toString("base64"),
+    REELPOST_OBJECTS_DIR: await temporaryFolder(t, "objects"),
+    REELPOST_OUTBOUND_DELIVER: "smart_host",
+    REELPOST_OUTBOUND_SMART_HOSTS: `smtp://127.0.0.1:${sink.port}`,
+    REELPOST_OUTBOUND_RETRY_MINUTES: "0.02,0.05",
+    REELPOST_LOG_LEVEL: "warn",
   };
   const roles = { front: "api,workers,dns", mx: "smtp", out: "outbound" };
   const folders = { front: await temporaryFolder(t), mx: await temporaryFolder(t), out: await temporaryFolder(t) };
   const start = (name: keyof typeof roles) =>
-    spawnServe(t, { env, dataDirectory: folders[name], args: ["--roles", roles[name], "--port", name === "front" ? String(http) : "0", "--smtp-port", String(smtp)] });
+    spawnServe(t, {
+      env,
+      dataDirectory: folders[name],
+      args: ["--roles", roles[name], "--port", name === "front" ? String(http) : "0", "--smtp-port", String(smtp)],
+    });
   const running: Record<string, ServeProcess> = { front: await start("front") };
   const api = createApi(running["front"]!.ready, TOKEN);
   await setUp(api);
   for (const name of ["mx", "out"] as const) running[name] = await start(name);
 
-  const senders = startSenders({ port: smtp, domain: SENDERS, recipients: ["forward@example.com", "keep@example.com", "gone@example.com"], clients });
+  const senders = startSenders({
+    port: smtp,
+    domain: SENDERS,
+    recipients: ["forward@example.com", "keep@example.com", "gone@example.com"],
+    clients,
+  });
   const kills: Ledger["kills"] = { front: 0, mx: 0, out: 0 };
   const names = Object.keys(roles) as (keyof typeof roles)[];
   for (let turn = 0; turn < rounds * names.length; turn++) {
@@ -86,15 +104,24 @@ export async function runLedger(t: Scope, { cluster, kills: rounds, betweenMs, s
   }
   const twice = [...sink.delivered.values()].reduce((sum, times) => sum + times - 1, 0);
   return {
-    acknowledged: senders.acknowledged.length, unacknowledged: senders.unacknowledged.length, kills, delivered: sink.delivered.size, kept: kept.size, bounced: sink.bounced.size,
-    lost: missing(), duplicates: twice,
+    acknowledged: senders.acknowledged.length,
+    unacknowledged: senders.unacknowledged.length,
+    kills,
+    delivered: sink.delivered.size,
+    kept: kept.size,
+    bounced: sink.bounced.size,
+    lost: missing(),
+    duplicates: twice,
   };
 }
 
 async function setUp(api: Api): Promise<void> {
-  const zone = async (name: string): Promise<string> => (await api.ok("post", "/zones", { body: { name, account: { id: api.account } } })).id;
+  const zone = async (name: string): Promise<string> =>
+    (await api.ok("post", "/zones", { body: { name, account: { id: api.account } } })).id;
   const senders = await zone(SENDERS);
-  await api.ok("post", `/zones/${senders}/dns_records`, { body: { type: "TXT", name: SENDERS, content: '"v=spf1 ip4:127.0.0.1 -all"', ttl: 300 } });
+  await api.ok("post", `/zones/${senders}/dns_records`, {
+    body: { type: "TXT", name: SENDERS, content: '"v=spf1 ip4:127.0.0.1 -all"', ttl: 300 },
+  });
   const { id: namespace } = await api.ok("post", "storage/kv/namespaces", { body: { title: "ids" } });
   await api.deploy("keeper", KEEPER, { bindings: [{ type: "kv_namespace", name: "IDS", namespace_id: namespace }] });
   const routed = await zone("example.com");
@@ -103,8 +130,15 @@ async function setUp(api: Api): Promise<void> {
     const { id } = await api.ok("post", "email/routing/addresses", { body: { email } });
     await api.ok("patch", `email/routing/addresses/${id}`, { body: { status: "verified" } });
   }
-  for (const [local, type, value] of [["forward", "forward", "there@example.net"], ["gone", "forward", "gone@example.net"], ["keep", "worker", "keeper"]]) {
-    const rule = { matchers: [{ type: "literal", field: "to", value: `${local}@example.com` }], actions: [{ type, value: [value] }] };
+  for (const [local, type, value] of [
+    ["forward", "forward", "there@example.net"],
+    ["gone", "forward", "gone@example.net"],
+    ["keep", "worker", "keeper"],
+  ]) {
+    const rule = {
+      matchers: [{ type: "literal", field: "to", value: `${local}@example.com` }],
+      actions: [{ type, value: [value] }],
+    };
     assert.equal((await api.ok("post", `/zones/${routed}/email/routing/rules`, { body: rule })).enabled, true);
   }
 }

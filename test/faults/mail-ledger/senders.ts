@@ -17,7 +17,17 @@ export interface Senders {
 }
 
 /** Clients that send one message after the other, each from an address of its own in `domain` to one of `recipients` in turn, and go on with the next one whatever becomes of it. */
-export function startSenders({ port, domain, recipients, clients }: { port: number; domain: string; recipients: string[]; clients: number }): Senders {
+export function startSenders({
+  port,
+  domain,
+  recipients,
+  clients,
+}: {
+  port: number;
+  domain: string;
+  recipients: string[];
+  clients: number;
+}): Senders {
   const acknowledged: Sent[] = [];
   const unacknowledged: Sent[] = [];
   const stopping = new AbortController();
@@ -54,7 +64,14 @@ export function startSenders({ port, domain, recipients, clients }: { port: numb
 }
 
 function connect(port: number): Promise<SMTPConnection> {
-  const connection = new SMTPConnection({ host: "127.0.0.1", port, ignoreTLS: true, connectionTimeout: 5000, greetingTimeout: 5000, socketTimeout: 90_000 });
+  const connection = new SMTPConnection({
+    host: "127.0.0.1",
+    port,
+    ignoreTLS: true,
+    connectionTimeout: 5000,
+    greetingTimeout: 5000,
+    socketTimeout: 90_000,
+  });
   // What breaks while nobody sends is noticed by the next message.
   connection.on("error", () => {});
   return new Promise((resolve, reject) => {

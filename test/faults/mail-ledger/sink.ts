@@ -49,11 +49,24 @@ export async function startSink(): Promise<Sink> {
       void take();
       async function take() {
         const raw = await text(stream).catch(() => undefined);
-        done(raw === undefined ? putOff : judge(raw, mailFrom ? mailFrom.address : "", rcptTo.map(({ address }) => address)));
+        done(
+          raw === undefined
+            ? putOff
+            : judge(
+                raw,
+                mailFrom ? mailFrom.address : "",
+                rcptTo.map(({ address }) => address),
+              ),
+        );
       }
     },
   });
   server.on("error", () => {});
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  return { port: (server.server.address() as AddressInfo).port, delivered, bounced, close: () => new Promise((resolve) => void server.close(() => resolve())) };
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    delivered,
+    bounced,
+    close: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
 }

@@ -28,10 +28,14 @@ export function createDisk(root: string) {
   /** File offsets for write(2), keyed by descriptor and path. */
   const positions = new Map<string, number>();
 
-  const partsOf = (path: string) => (path === root ? [] : path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : undefined);
+  const partsOf = (path: string) =>
+    path === root ? [] : path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : undefined;
 
   function find(path: string): Node | undefined {
-    return partsOf(path)?.reduce<Node | undefined>((node, name) => (node !== undefined && isFolder(node) ? node.names.get(name) : undefined), top);
+    return partsOf(path)?.reduce<Node | undefined>(
+      (node, name) => (node !== undefined && isFolder(node) ? node.names.get(name) : undefined),
+      top,
+    );
   }
 
   function folderOf(path: string): Folder | undefined {
@@ -67,7 +71,8 @@ export function createDisk(root: string) {
         const folder = folderOf(path!);
         const flags = args.filter((arg) => typeof arg === "string").join(" ");
         if (folder === undefined) return;
-        if (flags.includes("O_CREAT") && file === undefined) folder.names.set(basename(path!), { data: Buffer.alloc(0), durable: undefined });
+        if (flags.includes("O_CREAT") && file === undefined)
+          folder.names.set(basename(path!), { data: Buffer.alloc(0), durable: undefined });
         else if (flags.includes("O_TRUNC") && file !== undefined) resize(file, 0);
         positions.set(`${result} ${path}`, 0);
         return;

@@ -13,8 +13,27 @@ export interface Call {
 
 /** System calls that change file data or names, or sync them. */
 export const TRACED = [
-  "openat", "write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "truncate", "fallocate", "fsync", "fdatasync", "rename", "renameat", "renameat2",
-  "link", "linkat", "unlink", "unlinkat", "mkdir", "mkdirat", "rmdir",
+  "openat",
+  "write",
+  "pwrite64",
+  "writev",
+  "pwritev",
+  "pwritev2",
+  "ftruncate",
+  "truncate",
+  "fallocate",
+  "fsync",
+  "fdatasync",
+  "rename",
+  "renameat",
+  "renameat2",
+  "link",
+  "linkat",
+  "unlink",
+  "unlinkat",
+  "mkdir",
+  "mkdirat",
+  "rmdir",
 ];
 /** Follows threads, prints descriptor paths, and encodes strings as hex, so that they contain no comma, quote or bracket. */
 export const STRACE = ["-f", "-y", "-xx", "-s", "16777216", "-e", `trace=${TRACED.join(",")}`, "-e", "signal=none"];
@@ -35,12 +54,21 @@ export function readTrace(file: string): Call[] {
     }
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest)?.[1];
     const before = resumed === undefined ? undefined : unfinished.get(pid);
-    const [, name, args = "", result = "-1", returned] = LINE.exec(before === undefined ? rest : before.text + resumed) ?? [];
+    const [, name, args = "", result = "-1", returned] =
+      LINE.exec(before === undefined ? rest : before.text + resumed) ?? [];
     if (name === undefined || Number(result) < 0) continue;
-    const list = args.split(/, ?(?![^<]*>)/).map((arg) => (arg.startsWith('"') ? decoded(arg.slice(1, arg.lastIndexOf('"'))) : arg));
+    const list = args
+      .split(/, ?(?![^<]*>)/)
+      .map((arg) => (arg.startsWith('"') ? decoded(arg.slice(1, arg.lastIndexOf('"'))) : arg));
     const own = /^-?\w+<(.*)>$/.exec(typeof list[0] === "string" ? list[0] : "")?.[1];
     const path = name === "openat" ? returned : own;
-    calls.push({ name, args: list, path: path === undefined ? undefined : pathOf(path), result: Number(result), start: before?.start ?? calls.length });
+    calls.push({
+      name,
+      args: list,
+      path: path === undefined ? undefined : pathOf(path),
+      result: Number(result),
+      start: before?.start ?? calls.length,
+    });
   }
   return calls;
 }

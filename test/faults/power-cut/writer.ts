@@ -17,7 +17,10 @@ acknowledge(`key ${Buffer.from(key!).toString("base64url")}`);
 const objects = await openFsObjects({ folder: join(root, "objects") });
 await objects.put("a/b/whole", OBJECTS["a/b/whole"]);
 acknowledge("object a/b/whole");
-await objects.put("a/b/streamed", Readable.from([OBJECTS["a/b/streamed"].subarray(0, 100_000), OBJECTS["a/b/streamed"].subarray(100_000)]));
+await objects.put(
+  "a/b/streamed",
+  Readable.from([OBJECTS["a/b/streamed"].subarray(0, 100_000), OBJECTS["a/b/streamed"].subarray(100_000)]),
+);
 acknowledge("object a/b/streamed");
 await objects.put("a/b/whole", OBJECTS["a/b/replaced"]);
 acknowledge("object a/b/replaced");

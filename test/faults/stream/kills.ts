@@ -21,12 +21,24 @@ interface Sample extends ExpectedLadder {
 const MIB = 1024 * 1024;
 const DIM = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-b:v", "300k"];
 const SAMPLES: Omit<Sample, "source">[] = [
-  { recipe: { seconds: 9, size: "320x180", fps: "30000/1001" }, rungs: ["180p"], segments: 3, audio: true, padding: 4 * MIB },
+  {
+    recipe: { seconds: 9, size: "320x180", fps: "30000/1001" },
+    rungs: ["180p"],
+    segments: 3,
+    audio: true,
+    padding: 4 * MIB,
+  },
   { recipe: { seconds: 5, size: "640x360" }, rungs: ["240p", "360p"], segments: 2, audio: true, padding: 3 * MIB },
   // Needs a copy with an index first.
   { recipe: { seconds: 5, size: "320x180", extension: "mkv" }, rungs: ["180p"], segments: 2, audio: true, padding: 0 },
   // Two chunks.
-  { recipe: { seconds: 38, size: "320x180", fps: "24", video: DIM, audio: false }, rungs: ["180p"], segments: 10, audio: false, padding: 3 * MIB },
+  {
+    recipe: { seconds: 38, size: "320x180", fps: "24", video: DIM, audio: false },
+    rungs: ["180p"],
+    segments: 10,
+    audio: false,
+    padding: 3 * MIB,
+  },
 ];
 
 export interface KillOptions {
@@ -63,14 +75,27 @@ interface Acknowledged {
 }
 
 /** Kills a server with SQLite again and again while videos are uploaded and encoded, and holds what became of every acknowledged one to its clip. */
-export async function killAgainAndAgain(t: Scope, { kills, clients, seed, samples: many = SAMPLES.length, backlog, settleMs }: KillOptions): Promise<KillFigures> {
-  const samples = await Promise.all(SAMPLES.slice(0, many).map(async (sample) => ({ ...sample, source: await clip(sample.recipe) })));
-  const files = await Promise.all(samples.map(({ source, padding }) => (padding === 0 ? readFile(source) : padded(source, padding))));
+export async function killAgainAndAgain(
+  t: Scope,
+  { kills, clients, seed, samples: many = SAMPLES.length, backlog, settleMs }: KillOptions,
+): Promise<KillFigures> {
+  const samples = await Promise.all(
+    SAMPLES.slice(0, many).map(async (sample) => ({ ...sample, source: await clip(sample.recipe) })),
+  );
+  const files = await Promise.all(
+    samples.map(({ source, padding }) => (padding === 0 ? readFile(source) : padded(source, padding))),
+  );
   const random = createRandom(seed);
   const dataDirectory = await temporaryFolder(t, "kills");
   const figures: KillFigures = {
-    kills: 0, during: { upload: 0, encoding: 0, neither: 0 }, acknowledged: { form: 0, tus: 0 }, resumed: 0, resumedMidway: 0, cutForms: 0,
-    checked: { videos: 0, renditions: 0, segments: 0, frames: 0 }, startMs: [],
+    kills: 0,
+    during: { upload: 0, encoding: 0, neither: 0 },
+    acknowledged: { form: 0, tus: 0 },
+    resumed: 0,
+    resumedMidway: 0,
+    cutForms: 0,
+    checked: { videos: 0, renditions: 0, segments: 0, frames: 0 },
+    startMs: [],
   };
   const acknowledged: Acknowledged[] = [];
   const logs: string[] = [];
@@ -96,7 +121,8 @@ export async function killAgainAndAgain(t: Scope, { kills, clients, seed, sample
       try {
         return await work(here);
       } catch (err) {
-        if (!(err instanceof CutOff) && !(err instanceof Error && /fetch failed|terminated/.test(err.message))) throw err;
+        if (!(err instanceof CutOff) && !(err instanceof Error && /fetch failed|terminated/.test(err.message)))
+          throw err;
         // Its death may be heard of here before the next one is waited for.
         if ((await server) === here) await sleep(20);
       }
@@ -134,8 +160,17 @@ export async function killAgainAndAgain(t: Scope, { kills, clients, seed, sample
         sending++;
         try {
           const rest = file.subarray(offset);
-          const headers = { ...TUS, "content-type": "application/offset+octet-stream", "upload-offset": String(offset), "content-length": String(rest.length) };
-          const patch = await send(`${here.ready.url}${path}`, { method: "PATCH", headers, body: slowly(rest, () => random.below(20)) });
+          const headers = {
+            ...TUS,
+            "content-type": "application/offset+octet-stream",
+            "upload-offset": String(offset),
+            "content-length": String(rest.length),
+          };
+          const patch = await send(`${here.ready.url}${path}`, {
+            method: "PATCH",
+            headers,
+            body: slowly(rest, () => random.below(20)),
+          });
           if (patch.status === 423) return "again";
           assert.equal(patch.status, 204, patch.text);
           return Number(patch.headers["upload-offset"]) === file.length ? "done" : "again";
@@ -165,7 +200,12 @@ export async function killAgainAndAgain(t: Scope, { kills, clients, seed, sample
     }
   }
 
-  const hasRoom = () => persist(async (here) => (await allVideos(here)).filter(({ status: { state } }) => state === "queued" || state === "inprogress").length < backlog);
+  const hasRoom = () =>
+    persist(
+      async (here) =>
+        (await allVideos(here)).filter(({ status: { state } }) => state === "queued" || state === "inprogress").length <
+        backlog,
+    );
 
   let current = await start();
   const working = Promise.all(Array.from({ length: clients }, client));
@@ -192,18 +232,32 @@ export async function killAgainAndAgain(t: Scope, { kills, clients, seed, sample
   const { check, figures: checked } = createLadderCheck();
   for (const { uid, sample } of acknowledged) {
     const video = await settled(current, uid, settleMs);
-    assert.deepEqual([video.status.state, video.status.pctComplete, video.readyToStream], ["ready", "100.000000", true], `${uid}: ${video.status.errorReasonText}`);
+    assert.deepEqual(
+      [video.status.state, video.status.pctComplete, video.readyToStream],
+      ["ready", "100.000000", true],
+      `${uid}: ${video.status.errorReasonText}`,
+    );
     await check(join(dataDirectory, "objects"), uid, sample);
   }
   figures.checked = checked;
   // What nobody was told of is not there, or waits to be forgotten, or is whole as well.
   const told = new Set(acknowledged.map(({ uid }) => uid));
-  for (const { uid, status } of await allVideos(current)) if (!told.has(uid)) assert.ok(["pendingupload", "queued", "inprogress", "ready"].includes(status.state), `${uid}, which was not acknowledged, is ${status.state}`);
+  for (const { uid, status } of await allVideos(current))
+    if (!told.has(uid))
+      assert.ok(
+        ["pendingupload", "queued", "inprogress", "ready"].includes(status.state),
+        `${uid}, which was not acknowledged, is ${status.state}`,
+      );
   logs.push(current.log());
-  const strange = logs.join("").split("\n").filter((line) => line.includes('"level":50') || line.includes('"level":60'));
+  const strange = logs
+    .join("")
+    .split("\n")
+    .filter((line) => line.includes('"level":50') || line.includes('"level":60'));
   assert.deepEqual(strange, [], "errors in the logs");
   assert.deepEqual(await current.stop(), { code: 0, signal: null });
-  const leftOver = readdirSync(dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) => /(^|\/)((encode|mezzanine|captions)-\d|\.tmp\/)/.test(name));
+  const leftOver = readdirSync(dataDirectory, { recursive: true, encoding: "utf8" }).filter((name) =>
+    /(^|\/)((encode|mezzanine|captions)-\d|\.tmp\/)/.test(name),
+  );
   assert.deepEqual(leftOver, [], "what killed servers were writing is removed");
   return figures;
 }

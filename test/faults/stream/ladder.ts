@@ -32,23 +32,41 @@ export function createLadderCheck() {
   };
 
   /** Every rendition as the segments that are stored: exactly those there should be, and in them exactly the pictures of the source. */
-  async function check(objects: string, uid: string, { source, rungs, segments, audio }: ExpectedLadder): Promise<void> {
+  async function check(
+    objects: string,
+    uid: string,
+    { source, rungs, segments, audio }: ExpectedLadder,
+  ): Promise<void> {
     const folder = `stream/${uid}`;
     const renditions = [...rungs, ...(audio ? ["audio"] : [])];
-    const stored = objectsBelow(objects, folder).filter((name) => /\.(m4s|mp4)$/.test(name) && !name.startsWith("mezzanine"));
-    const wanted = renditions.flatMap((rendition) => [...Array.from({ length: segments }, (_, n) => `${rendition}/${n}.m4s`), `${rendition}/init.mp4`]);
+    const stored = objectsBelow(objects, folder).filter(
+      (name) => /\.(m4s|mp4)$/.test(name) && !name.startsWith("mezzanine"),
+    );
+    const wanted = renditions.flatMap((rendition) => [
+      ...Array.from({ length: segments }, (_, n) => `${rendition}/${n}.m4s`),
+      `${rendition}/init.mp4`,
+    ]);
     assert.deepEqual(stored, wanted.sort(), `the segments of ${uid}`);
     const expected = await framesOf(source);
     for (const rendition of renditions) {
-      const parts = await Promise.all(["init.mp4", ...Array.from({ length: segments }, (_, n) => `${n}.m4s`)].map((name) => readFile(join(objects, folder, rendition, name))));
+      const parts = await Promise.all(
+        ["init.mp4", ...Array.from({ length: segments }, (_, n) => `${n}.m4s`)].map((name) =>
+          readFile(join(objects, folder, rendition, name)),
+        ),
+      );
       const init = digest(parts[0]!);
       const place = `${source} ${rendition}`;
-      assert.equal(inits.get(place) ?? init, init, `the initialisation segment of ${rendition} of ${uid} is that of the other videos`);
+      assert.equal(
+        inits.get(place) ?? init,
+        init,
+        `the initialisation segment of ${rendition} of ${uid} is that of the other videos`,
+      );
       inits.set(place, init);
       const whole = Buffer.concat(parts);
       // Most videos of one clip are the same to the octet: one look at them is enough.
       const name = `${place} ${digest(whole)}`;
-      if (!found.has(name)) found.set(name, rendition === "audio" ? checkSound(whole, source) : checkPictures(whole, source, expected));
+      if (!found.has(name))
+        found.set(name, rendition === "audio" ? checkSound(whole, source) : checkPictures(whole, source, expected));
       await found.get(name)!.catch((err: Error) => {
         throw new Error(`${rendition} of ${uid}: ${err.message}`, { cause: err });
       });
@@ -64,7 +82,10 @@ export function createLadderCheck() {
 
 const digest = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
-async function withFile<Result>(bytes: Buffer, use: (path: string, folder: string) => Promise<Result>): Promise<Result> {
+async function withFile<Result>(
+  bytes: Buffer,
+  use: (path: string, folder: string) => Promise<Result>,
+): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-ladder-"));
   try {
     const path = join(folder, "whole.mp4");
@@ -82,14 +103,39 @@ function checkPictures(bytes: Buffer, source: string, expected: number): Promise
     // Compared one by one, whatever the containers have made of their times.
     const small = "settb=1/1000,setpts=N*40,scale=160:90:flags=area,format=yuv420p";
     const listed = await runFfmpeg([
-      "-i", path, "-i", source, "-filter_complex", `[0:v]split[a][b];[b]${small}[c];[1:v]${small}[d];[c][d]psnr=stats_file=${stats}[e]`,
-      "-map", "[a]", "-fps_mode", "passthrough", "-f", "framecrc", "-", "-map", "[e]", "-fps_mode", "passthrough", "-f", "null", "-",
+      "-i",
+      path,
+      "-i",
+      source,
+      "-filter_complex",
+      `[0:v]split[a][b];[b]${small}[c];[1:v]${small}[d];[c][d]psnr=stats_file=${stats}[e]`,
+      "-map",
+      "[a]",
+      "-fps_mode",
+      "passthrough",
+      "-f",
+      "framecrc",
+      "-",
+      "-map",
+      "[e]",
+      "-fps_mode",
+      "passthrough",
+      "-f",
+      "null",
+      "-",
     ]);
-    const times = listed.toString().split("\n").filter((line) => /^\d/.test(line)).map((line) => line.split(",").map(Number) as [number, number, number, number]);
+    const times = listed
+      .toString()
+      .split("\n")
+      .filter((line) => /^\d/.test(line))
+      .map((line) => line.split(",").map(Number) as [number, number, number, number]);
     assert.equal(times.length, expected, "frames");
     const [, , first, length] = times[0]!;
     times.forEach(([, , shown], i) => assert.equal(shown - first, i * length, `frame ${i} is shown in its turn`));
-    const alike = (await readFile(stats, "utf8")).trim().split("\n").map((line) => Number(/psnr_avg:(\S+)/.exec(line)![1]));
+    const alike = (await readFile(stats, "utf8"))
+      .trim()
+      .split("\n")
+      .map((line) => Number(/psnr_avg:(\S+)/.exec(line)![1]));
     const worst = Math.min(...alike.filter((db) => !Number.isNaN(db)));
     assert.ok(worst > SAME_FRAME_DB, `frame ${alike.indexOf(worst)} differs from the source's by ${worst} dB`);
   });
@@ -102,9 +148,16 @@ function checkSound(bytes: Buffer, source: string): Promise<void> {
       runFfmpeg(["-show_entries", "packet=pts,duration", "-of", "csv=p=0", path], "ffprobe"),
       runFfmpeg(["-show_entries", "format=duration", "-of", "csv=p=0", source], "ffprobe"),
     ]);
-    const packets = listed.toString().trim().split("\n").map((line) => line.split(",").map(Number) as [number, number]);
+    const packets = listed
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => line.split(",").map(Number) as [number, number]);
     packets.forEach(([pts], i) => assert.equal(pts - packets[0]![0], i * 1024, `packet ${i} is heard in its turn`));
     const seconds = (packets.length * 1024) / 48_000;
-    assert.ok(Math.abs(seconds - Number(told.toString())) < 0.1, `${seconds} s of sound for ${told.toString().trim()} s`);
+    assert.ok(
+      Math.abs(seconds - Number(told.toString())) < 0.1,
+      `${seconds} s of sound for ${told.toString().trim()} s`,
+    );
   });
 }

@@ -30,9 +30,20 @@ export class CutOff extends Error {
 export function send(url: string, { method, headers = {}, body }: Sent): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const cut = (err: unknown) => reject(new CutOff(`${method} ${url}`, { cause: err }));
-    const asked = request(url, { method, headers: { ...(Buffer.isBuffer(body) && { "content-length": String(body.length) }), ...headers }, agent: false }, (response) => {
-      text(response).then((words) => resolve({ status: response.statusCode!, headers: response.headers, text: words }), cut);
-    }).on("error", cut);
+    const asked = request(
+      url,
+      {
+        method,
+        headers: { ...(Buffer.isBuffer(body) && { "content-length": String(body.length) }), ...headers },
+        agent: false,
+      },
+      (response) => {
+        text(response).then(
+          (words) => resolve({ status: response.statusCode!, headers: response.headers, text: words }),
+          cut,
+        );
+      },
+    ).on("error", cut);
     if (body === undefined || Buffer.isBuffer(body)) return void asked.end(body);
     pipeline(Readable.from(body), asked).catch(cut);
   });
@@ -60,29 +71,58 @@ export const TUS = { "tus-resumable": "1.0.0" };
 export const tusAt = ({ ready }: Pick<VideoServer, "ready">) => `${ready.api}/accounts/${ready.account!.id}/stream`;
 
 /** Creates an upload; its address without the host, which may become another. */
-export async function tusCreate(server: Pick<VideoServer, "ready">, length: number, headers: Record<string, string> = {}): Promise<{ uid: string; path: string }> {
-  const answer = await send(tusAt(server), { method: "POST", headers: { ...AUTHORIZATION, ...TUS, "upload-length": String(length), "content-length": "0", ...headers } });
+export async function tusCreate(
+  server: Pick<VideoServer, "ready">,
+  length: number,
+  headers: Record<string, string> = {},
+): Promise<{ uid: string; path: string }> {
+  const answer = await send(tusAt(server), {
+    method: "POST",
+    headers: { ...AUTHORIZATION, ...TUS, "upload-length": String(length), "content-length": "0", ...headers },
+  });
   assert.equal(answer.status, 201, answer.text);
   return { uid: answer.headers["stream-media-id"] as string, path: new URL(answer.headers.location!).pathname };
 }
 
 /** What a form with one file is, and its type. */
-export function formAround(file: Buffer, name = "clip.mp4"): { type: string; before: Buffer; after: Buffer; length: number } {
+export function formAround(
+  file: Buffer,
+  name = "clip.mp4",
+): { type: string; before: Buffer; after: Buffer; length: number } {
   const boundary = randomBytes(12).toString("hex");
-  const before = Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n`);
+  const before = Buffer.from(
+    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n`,
+  );
   const after = Buffer.from(`\r\n--${boundary}--\r\n`);
-  return { type: `multipart/form-data; boundary=${boundary}`, before, after, length: before.length + file.length + after.length };
+  return {
+    type: `multipart/form-data; boundary=${boundary}`,
+    before,
+    after,
+    length: before.length + file.length + after.length,
+  };
 }
 
 /** A form to the API, or to a one-time address. Rejects CutOff. */
-export function sendForm(url: string, file: Buffer, { pause, headers = AUTHORIZATION, name }: { pause?: (sent: number) => number; headers?: Record<string, string>; name?: string } = {}): Promise<Heard> {
+export function sendForm(
+  url: string,
+  file: Buffer,
+  {
+    pause,
+    headers = AUTHORIZATION,
+    name,
+  }: { pause?: (sent: number) => number; headers?: Record<string, string>; name?: string } = {},
+): Promise<Heard> {
   const { type, before, after, length } = formAround(file, name);
   async function* body() {
     yield before;
     yield* pause === undefined ? [file] : slowly(file, pause);
     yield after;
   }
-  return send(url, { method: "POST", headers: { ...headers, "content-type": type, "content-length": String(length) }, body: body() });
+  return send(url, {
+    method: "POST",
+    headers: { ...headers, "content-type": type, "content-length": String(length) },
+    body: body(),
+  });
 }
 
 /** The uid of what a form has brought. */

@@ -39,32 +39,42 @@ export async function startVideoServer(t: Scope, options: SpawnServeOptions = {}
 
 /** What happens in another process is looked for again and again: not more often than needed, for every look costs the server as much as the test. */
 export async function until(done: () => boolean | Promise<boolean>, what: string, ms = 60_000): Promise<void> {
-  for (const deadline = Date.now() + ms; !(await done()); await sleep(100)) assert.ok(Date.now() < deadline, `not within ${ms / 1000} s: ${what}`);
+  for (const deadline = Date.now() + ms; !(await done()); await sleep(100))
+    assert.ok(Date.now() < deadline, `not within ${ms / 1000} s: ${what}`);
 }
 
 /** Programs other than the server itself that have the folder in their command line, by their own names. Read from /proc. */
 export function processesOf(folder: string, name?: string): number[] {
-  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid)).map(Number).filter((pid) => {
-    try {
-      const command = readFileSync(`/proc/${pid}/cmdline`, "latin1");
-      if (!command.includes(folder) || command.includes("--data-dir")) return false;
-      return name === undefined || readFileSync(`/proc/${pid}/comm`, "latin1").trim() === name;
-    } catch {
-      // It has just ended.
-      return false;
-    }
-  });
+  return readdirSync("/proc")
+    .filter((pid) => /^\d+$/.test(pid))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, "latin1");
+        if (!command.includes(folder) || command.includes("--data-dir")) return false;
+        return name === undefined || readFileSync(`/proc/${pid}/comm`, "latin1").trim() === name;
+      } catch {
+        // It has just ended.
+        return false;
+      }
+    });
 }
 
-export const videoOf = ({ api }: Pick<VideoServer, "api">, uid: string): Promise<ShownVideo> => api.ok("get", `stream/${uid}`) as Promise<ShownVideo>;
+export const videoOf = ({ api }: Pick<VideoServer, "api">, uid: string): Promise<ShownVideo> =>
+  api.ok("get", `stream/${uid}`) as Promise<ShownVideo>;
 
-export const allVideos = ({ api }: Pick<VideoServer, "api">): Promise<ShownVideo[]> => api.ok("get", "stream") as Promise<ShownVideo[]>;
+export const allVideos = ({ api }: Pick<VideoServer, "api">): Promise<ShownVideo[]> =>
+  api.ok("get", "stream") as Promise<ShownVideo[]>;
 
 /** Resolves when nothing more happens to the video by itself. */
 export async function settled(server: Pick<VideoServer, "api">, uid: string, ms = 60_000): Promise<ShownVideo> {
   let video: ShownVideo;
   let state = "";
-  await until(async () => ["ready", "error"].includes((state = (video = await videoOf(server, uid)).status.state)), `video ${uid} is ready or has failed`, ms).catch((err: Error) => {
+  await until(
+    async () => ["ready", "error"].includes((state = (video = await videoOf(server, uid)).status.state)),
+    `video ${uid} is ready or has failed`,
+    ms,
+  ).catch((err: Error) => {
     throw new Error(`${err.message}; it is ${state} at ${video?.status.pctComplete} %`, { cause: err });
   });
   return video!;
@@ -74,12 +84,21 @@ export async function settled(server: Pick<VideoServer, "api">, uid: string, ms 
 export function objectsBelow(objects: string, prefix: string): string[] {
   const folder = join(objects, prefix);
   if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1)).sort();
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+    .sort();
 }
 
 /** One metric, all its lines with these labels added up. */
-export async function metric({ ready }: Pick<VideoServer, "ready">, name: string, labels: Record<string, string> = {}): Promise<number> {
+export async function metric(
+  { ready }: Pick<VideoServer, "ready">,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<number> {
   const text = await (await fetch(`${ready.url}/metrics`)).text();
   const lines = text.split("\n").filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
-  return lines.filter((line) => Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`))).reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
+  return lines
+    .filter((line) => Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
 }

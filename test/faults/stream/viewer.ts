@@ -16,8 +16,13 @@ export function get(url: string, signal?: AbortSignal): Promise<Got> {
   const began = performance.now();
   return new Promise((resolve, reject) => {
     request(url, { agent, ...(signal && { signal }) }, (response) => {
-      buffer(response).then((body) => resolve({ status: response.statusCode!, body, ms: performance.now() - began }), reject);
-    }).on("error", reject).end();
+      buffer(response).then(
+        (body) => resolve({ status: response.statusCode!, body, ms: performance.now() - began }),
+        reject,
+      );
+    })
+      .on("error", reject)
+      .end();
   });
 }
 
@@ -27,18 +32,28 @@ async function list(url: string): Promise<string> {
   return body.toString();
 }
 
-const addresses = (playlist: string, base: string) => playlist.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line) => new URL(line, base).href);
+const addresses = (playlist: string, base: string) =>
+  playlist
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"))
+    .map((line) => new URL(line, base).href);
 
 /** The segments of a video by rendition, as its HLS playlists name them; `id` is a uid or a token. Initialisation segments come first. */
 export async function segmentsOf(url: string, id: string): Promise<Map<string, string[]>> {
   const main = `${url}/${id}/manifest/video.m3u8`;
   const text = await list(main);
-  const media = [...addresses(text, main), ...[...text.matchAll(/#EXT-X-MEDIA:.*TYPE=AUDIO.*URI="([^"]+)"/g)].map(([, uri]) => new URL(uri!, main).href)];
+  const media = [
+    ...addresses(text, main),
+    ...[...text.matchAll(/#EXT-X-MEDIA:.*TYPE=AUDIO.*URI="([^"]+)"/g)].map(([, uri]) => new URL(uri!, main).href),
+  ];
   const found = new Map<string, string[]>();
   for (const address of new Set(media)) {
     const playlist = await list(address);
     const init = /#EXT-X-MAP:URI="([^"]+)"/.exec(playlist)![1]!;
-    found.set(/manifest\/([^/]+)\.m3u8/.exec(address)![1]!, [new URL(init, address).href, ...addresses(playlist, address)]);
+    found.set(/manifest\/([^/]+)\.m3u8/.exec(address)![1]!, [
+      new URL(init, address).href,
+      ...addresses(playlist, address),
+    ]);
   }
   return found;
 }

@@ -9,7 +9,13 @@ const TIMEOUT_MS = 8000;
 const STALL_MS = 10_000;
 
 /** Shows the advertisement of `url` in `stage`, before `video`. Resolves when the video may go on, whatever happened: an advertisement is never in its way. */
-export async function runAdBreak(url: string, stage: HTMLElement, video: HTMLVideoElement, mayShow: (file: string) => Promise<boolean>, tell: (event: AdEvent) => void): Promise<void> {
+export async function runAdBreak(
+  url: string,
+  stage: HTMLElement,
+  video: HTMLVideoElement,
+  mayShow: (file: string) => Promise<boolean>,
+  tell: (event: AdEvent) => void,
+): Promise<void> {
   const abort = new AbortController();
   let started = false;
   const timer = setTimeout(() => abort.abort(), TIMEOUT_MS);
@@ -34,13 +40,23 @@ export async function runAdBreak(url: string, stage: HTMLElement, video: HTMLVid
   }
 }
 
-function show(ad: AdDocument, file: string, stage: HTMLElement, video: HTMLVideoElement, abort: AbortController, onStart: () => void): Promise<void> {
+function show(
+  ad: AdDocument,
+  file: string,
+  stage: HTMLElement,
+  video: HTMLVideoElement,
+  abort: AbortController,
+  onStart: () => void,
+): Promise<void> {
   const { signal } = abort;
   const clip = h("video", { playsinline: true, src: file, "aria-label": "Advertisement" });
   const left = h("span", { class: "ad-label" }, "Ad");
   const skip = h("button", { type: "button", class: "ad-button", hidden: true }, "Skip ad");
   const resume = h("button", { type: "button", class: "ad-resume", "aria-label": "Play", hidden: true });
-  const visit = ad.clickThrough === undefined ? undefined : h("a", { class: "ad-button", href: ad.clickThrough, target: "_blank", rel: "noopener" }, "Learn more");
+  const visit =
+    ad.clickThrough === undefined
+      ? undefined
+      : h("a", { class: "ad-button", href: ad.clickThrough, target: "_blank", rel: "noopener" }, "Learn more");
   const seen = new Set<string>();
 
   const track = (event: string) => {
@@ -101,7 +117,11 @@ function show(ad: AdDocument, file: string, stage: HTMLElement, video: HTMLVideo
     });
     video.addEventListener("volumechange", sound);
     sound();
-    stage.replaceChildren(clip, resume, h("div", { class: "ad-bar" }, left, h("span", { class: "space" }), visit, skip));
+    stage.replaceChildren(
+      clip,
+      resume,
+      h("div", { class: "ad-bar" }, left, h("span", { class: "space" }), visit, skip),
+    );
     stage.hidden = false;
     clip.play().catch(() => end("error"));
   });

@@ -31,7 +31,8 @@ export function readVast(document: Document, base: string): AdDocument | undefin
   track("impression", all(ad, "Impression"));
   track("error", all(ad, "Error"));
   if (linear !== undefined) {
-    for (const element of all(linear, "Tracking")) addTracker(found.trackers, element.getAttribute("event") ?? "", address(element, base));
+    for (const element of all(linear, "Tracking"))
+      addTracker(found.trackers, element.getAttribute("event") ?? "", address(element, base));
     track("click", all(linear, "ClickTracking"));
     found.clickThrough = address(first(linear, "ClickThrough"), base);
     found.skipAfter = readOffset(linear.getAttribute("skipoffset"), first(linear, "Duration")?.textContent ?? null);
@@ -63,8 +64,20 @@ function readBreak(document: Document, base: string): AdDocument | undefined {
 
 function readFile(file: Element, base: string): AdDocument["files"] {
   const url = address(file, base);
-  if (url === undefined || file.getAttribute("apiFramework") !== null || !/^video\/mp4\b/i.test(file.getAttribute("type") ?? "")) return [];
-  return [{ url, width: Number(file.getAttribute("width")) || 0, height: Number(file.getAttribute("height")) || 0, bitrate: Number(file.getAttribute("bitrate")) || 0 }];
+  if (
+    url === undefined ||
+    file.getAttribute("apiFramework") !== null ||
+    !/^video\/mp4\b/i.test(file.getAttribute("type") ?? "")
+  )
+    return [];
+  return [
+    {
+      url,
+      width: Number(file.getAttribute("width")) || 0,
+      height: Number(file.getAttribute("height")) || 0,
+      bitrate: Number(file.getAttribute("bitrate")) || 0,
+    },
+  ];
 }
 
 /** `00:00:05` or `25%` of the whole. */
@@ -90,4 +103,5 @@ function addTracker(trackers: AdDocument["trackers"], event: string, url: string
 // By local name: VMAP gives its elements a prefix.
 const all = (within: Element, name: string) => [...within.getElementsByTagNameNS("*", name)];
 const first = (within: Element, name: string): Element | undefined => all(within, name)[0];
-const address = (element: Element | undefined, base: string): string | undefined => webAddress(element?.textContent?.trim(), base);
+const address = (element: Element | undefined, base: string): string | undefined =>
+  webAddress(element?.textContent?.trim(), base);

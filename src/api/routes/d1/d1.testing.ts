@@ -2,8 +2,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
-import { createD1DatabaseList, createD1Databases, createD1Transfers, d1Migrations, type D1Limits } from "../../../workers/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../../store/index.ts";
+import {
+  createD1DatabaseList,
+  createD1Databases,
+  createD1Transfers,
+  d1Migrations,
+  type D1Limits,
+} from "../../../workers/index.ts";
 import { startApi, type TestApiOptions } from "../../api.testing.ts";
 import { createPlatformHttp } from "../../platform-http.ts";
 import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes.ts";
@@ -16,7 +29,10 @@ export interface D1ApiOptions extends Partial<TestApiOptions> {
 }
 
 /** The routes of D1 and the URLs of its files over HTTP, on a data folder of their own. */
-export async function startD1Api(scope: { after(end: () => Promise<void>): void }, { limits = {}, files = true, maxDatabases = 50, routes = [], ...more }: D1ApiOptions = {}) {
+export async function startD1Api(
+  scope: { after(end: () => Promise<void>): void },
+  { limits = {}, files = true, maxDatabases = 50, routes = [], ...more }: D1ApiOptions = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "d1-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...d1Migrations]);
@@ -26,7 +42,13 @@ export async function startD1Api(scope: { after(end: () => Promise<void>): void 
   const databases = files ? createD1Databases({ directory: join(folder, "d1"), processes: 1, limits }) : undefined;
   const list = createD1DatabaseList({ db, maxDatabases, ...(databases && { databases }) });
   const transfers = createD1Transfers({ db, objects, jobs, events, list, ...(databases && { databases }) });
-  const port = createPlatformHttp({ hosts: { domain: "localhost" }, pages: {}, prefixes: { [D1_TRANSFERS]: createD1TransferHttp({ transfers, log: silentLog }) }, log: silentLog, graceMs: 0 });
+  const port = createPlatformHttp({
+    hosts: { domain: "localhost" },
+    pages: {},
+    prefixes: { [D1_TRANSFERS]: createD1TransferHttp({ transfers, log: silentLog }) },
+    log: silentLog,
+    graceMs: 0,
+  });
   const { url: origin } = await port.listen({ host: "127.0.0.1", port: 0 });
   scope.after(async () => {
     await port.close();
@@ -36,6 +58,9 @@ export async function startD1Api(scope: { after(end: () => Promise<void>): void 
     await db.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const api = await startApi(scope, { routes: [...d1Routes({ list, transfers, origin: () => origin, ...(databases && { databases }) }), ...routes], ...more });
+  const api = await startApi(scope, {
+    routes: [...d1Routes({ list, transfers, origin: () => origin, ...(databases && { databases }) }), ...routes],
+    ...more,
+  });
   return { ...api, origin, db, objects, list, transfers, databases };
 }

@@ -16,10 +16,19 @@ const jurisdictions = ["eu", "fedramp", "us"] as const;
 const locations = ["wnam", "enam", "weur", "eeur", "apac", "oc"] as const;
 const replication = z.object({ mode: z.enum(["auto", "disabled"]) });
 
-const listed = z.object({ uuid: z.string(), name: z.string(), version: z.string(), created_at: z.string(), jurisdiction: z.string().nullable() });
-const detailed = listed.extend({ num_tables: z.number().optional(), file_size: z.number().optional(), read_replication: replication }).partial();
+const listed = z.object({
+  uuid: z.string(),
+  name: z.string(),
+  version: z.string(),
+  created_at: z.string(),
+  jurisdiction: z.string().nullable(),
+});
+const detailed = listed
+  .extend({ num_tables: z.number().optional(), file_size: z.number().optional(), read_replication: replication })
+  .partial();
 
-const TABLES = "select count(*) from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_'";
+const TABLES =
+  "select count(*) from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_'";
 
 /** The databases of an account. */
 export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
@@ -27,7 +36,11 @@ export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
   const write = { tag: "D1", permission: "D1 Write" } as const;
 
   async function details(database: D1Database) {
-    return { ...show(database), ...(await measures(database.id)), read_replication: { mode: database.readReplication } };
+    return {
+      ...show(database),
+      ...(await measures(database.id)),
+      read_replication: { mode: database.readReplication },
+    };
   }
 
   async function measures(id: string): Promise<{ num_tables?: number; file_size?: number }> {
@@ -44,43 +57,130 @@ export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
   };
 
   return [
-    route({ ...read, id: "d1-list-databases", method: "get", path: DATABASES, summary: "List D1 databases", query: z.object({ ...pageQuery({ perPage: 1000, max: 10_000 }), name: z.string().optional() }), result: z.array(listed) },
+    route(
+      {
+        ...read,
+        id: "d1-list-databases",
+        method: "get",
+        path: DATABASES,
+        summary: "List D1 databases",
+        query: z.object({ ...pageQuery({ perPage: 1000, max: 10_000 }), name: z.string().optional() }),
+        result: z.array(listed),
+      },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(await list.list(params.account_id!, page, query.name === "" ? undefined : query.name), page, show);
-      }),
-    route({
-      ...write, id: "d1-create-database", method: "post", path: DATABASES, summary: "Create a D1 database", result: detailed,
-      body: z.object({ name: z.string(), jurisdiction: z.enum(jurisdictions).nullish(), primary_location_hint: z.enum(locations).nullish(), read_replication: replication.nullish() }),
-    }, async ({ params, body }) => {
-      const { name, jurisdiction, primary_location_hint: locationHint, read_replication: replicated } = body;
-      return answer(await details(await list.create(params.account_id!, {
-        name, ...(jurisdiction && { jurisdiction }), ...(locationHint && { locationHint }), ...(replicated && { readReplication: replicated.mode }),
-      })));
-    }),
-    route({ ...read, id: "d1-get-database", method: "get", path: ONE_DATABASE, summary: "Get a D1 database, by its id or its name", query: z.object({ fields: z.string().or(z.array(z.string())).optional() }), result: detailed },
+        return pageAnswer(
+          await list.list(params.account_id!, page, query.name === "" ? undefined : query.name),
+          page,
+          show,
+        );
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "d1-create-database",
+        method: "post",
+        path: DATABASES,
+        summary: "Create a D1 database",
+        result: detailed,
+        body: z.object({
+          name: z.string(),
+          jurisdiction: z.enum(jurisdictions).nullish(),
+          primary_location_hint: z.enum(locations).nullish(),
+          read_replication: replication.nullish(),
+        }),
+      },
+      async ({ params, body }) => {
+        const { name, jurisdiction, primary_location_hint: locationHint, read_replication: replicated } = body;
+        return answer(
+          await details(
+            await list.create(params.account_id!, {
+              name,
+              ...(jurisdiction && { jurisdiction }),
+              ...(locationHint && { locationHint }),
+              ...(replicated && { readReplication: replicated.mode }),
+            }),
+          ),
+        );
+      },
+    ),
+    route(
+      {
+        ...read,
+        id: "d1-get-database",
+        method: "get",
+        path: ONE_DATABASE,
+        summary: "Get a D1 database, by its id or its name",
+        query: z.object({ fields: z.string().or(z.array(z.string())).optional() }),
+        result: detailed,
+      },
       async ({ params, query }) => {
         const found = await details(await list.get(params.account_id!, params.database_id!));
-        const wanted = query.fields === undefined ? undefined : [query.fields].flat().flatMap((fields) => fields.split(","));
-        return answer(wanted === undefined ? found : Object.fromEntries(Object.entries(found).filter(([name]) => wanted.includes(name))));
-      }),
-    route({ ...write, id: "d1-update-database", method: "put", path: ONE_DATABASE, summary: "Update a D1 database", body: z.object({ read_replication: replication }), result: detailed },
-      async ({ params, body }) => change(params.account_id!, params.database_id!, body.read_replication.mode)),
-    route({ ...write, id: "d1-update-partial-database", method: "patch", path: ONE_DATABASE, summary: "Update a D1 database partially", body: z.object({ read_replication: replication.optional() }), result: detailed },
-      async ({ params, body }) => change(params.account_id!, params.database_id!, body.read_replication?.mode)),
-    route({ ...write, id: "d1-delete-database", method: "delete", path: ONE_DATABASE, summary: "Delete a D1 database", result: z.null() },
+        const wanted =
+          query.fields === undefined ? undefined : [query.fields].flat().flatMap((fields) => fields.split(","));
+        return answer(
+          wanted === undefined
+            ? found
+            : Object.fromEntries(Object.entries(found).filter(([name]) => wanted.includes(name))),
+        );
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "d1-update-database",
+        method: "put",
+        path: ONE_DATABASE,
+        summary: "Update a D1 database",
+        body: z.object({ read_replication: replication }),
+        result: detailed,
+      },
+      async ({ params, body }) => change(params.account_id!, params.database_id!, body.read_replication.mode),
+    ),
+    route(
+      {
+        ...write,
+        id: "d1-update-partial-database",
+        method: "patch",
+        path: ONE_DATABASE,
+        summary: "Update a D1 database partially",
+        body: z.object({ read_replication: replication.optional() }),
+        result: detailed,
+      },
+      async ({ params, body }) => change(params.account_id!, params.database_id!, body.read_replication?.mode),
+    ),
+    route(
+      {
+        ...write,
+        id: "d1-delete-database",
+        method: "delete",
+        path: ONE_DATABASE,
+        summary: "Delete a D1 database",
+        result: z.null(),
+      },
       async ({ params }) => {
         await list.delete(params.account_id!, params.database_id!);
         return answer(null);
-      }),
+      },
+    ),
   ];
 }
 
 /** Throws databaseNotFound, and elsewhere in a process without the files. */
-export async function openDatabase({ list, databases }: D1RouteParts, params: Record<string, string>): Promise<{ databases: D1Databases; id: string }> {
+export async function openDatabase(
+  { list, databases }: D1RouteParts,
+  params: Record<string, string>,
+): Promise<{ databases: D1Databases; id: string }> {
   const { id } = await list.get(params.account_id!, params.database_id!);
   if (!databases) throw d1Errors.elsewhere();
   return { databases, id };
 }
 
-const show = ({ id, name, createdAt, jurisdiction }: D1Database) => ({ uuid: id, name, version: "production", created_at: createdAt.toISOString(), jurisdiction });
+const show = ({ id, name, createdAt, jurisdiction }: D1Database) => ({
+  uuid: id,
+  name,
+  version: "production",
+  created_at: createdAt.toISOString(),
+  jurisdiction,
+});

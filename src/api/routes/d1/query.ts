@@ -12,19 +12,49 @@ const MAX_VALUES = 1_000_000;
 
 /** SQL over the API. All statements of a call are one transaction, with one result for each. */
 export function queryRoutes(parts: D1RouteParts): Route[] {
-  const shared = { tag: "D1", permission: "D1 Write", method: "post", body, maxBytes: parts.databases?.limits.requestBytes ?? d1Limits.requestBytes, maxValues: MAX_VALUES, raw: "application/json" } as const;
+  const shared = {
+    tag: "D1",
+    permission: "D1 Write",
+    method: "post",
+    body,
+    maxBytes: parts.databases?.limits.requestBytes ?? d1Limits.requestBytes,
+    maxValues: MAX_VALUES,
+    raw: "application/json",
+  } as const;
 
-  async function run({ params, body: asked, request }: Call<unknown, z.output<typeof body>>, format: "ARRAY_OF_OBJECTS" | "ROWS_AND_COLUMNS"): Promise<Response> {
+  async function run(
+    { params, body: asked, request }: Call<unknown, z.output<typeof body>>,
+    format: "ARRAY_OF_OBJECTS" | "ROWS_AND_COLUMNS",
+  ): Promise<Response> {
     const { databases, id } = await openDatabase(parts, params);
-    const statements = ("batch" in asked ? asked.batch : [asked]).map(({ sql, params: values }) => ({ sql, ...(values && { params: values }) }));
+    const statements = ("batch" in asked ? asked.batch : [asked]).map(({ sql, params: values }) => ({
+      sql,
+      ...(values && { params: values }),
+    }));
     const results = await databases.script(id, statements, { format, signal: request.signal });
     // The envelope is written around what the database process wrote: tens of megabytes are neither parsed nor made again.
     return new Response(Buffer.concat([HEAD, results, TAIL]), { headers: { "content-type": "application/json" } });
   }
 
   return [
-    route({ ...shared, id: "d1-query-database", path: `${ONE_DATABASE}/query`, summary: "Query a D1 database; rows are objects" }, (call) => run(call, "ARRAY_OF_OBJECTS")),
-    route({ ...shared, id: "d1-raw-database-query", path: `${ONE_DATABASE}/raw`, summary: "Query a D1 database; rows are arrays" }, (call) => run(call, "ROWS_AND_COLUMNS")),
+    route(
+      {
+        ...shared,
+        id: "d1-query-database",
+        path: `${ONE_DATABASE}/query`,
+        summary: "Query a D1 database; rows are objects",
+      },
+      (call) => run(call, "ARRAY_OF_OBJECTS"),
+    ),
+    route(
+      {
+        ...shared,
+        id: "d1-raw-database-query",
+        path: `${ONE_DATABASE}/raw`,
+        summary: "Query a D1 database; rows are arrays",
+      },
+      (call) => run(call, "ROWS_AND_COLUMNS"),
+    ),
   ];
 }
 

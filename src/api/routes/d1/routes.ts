@@ -9,7 +9,10 @@ import { transferRoutes, type D1TransferParts } from "./transfers.ts";
 export { createD1TransferHttp, D1_TRANSFERS } from "./transfer-http.ts";
 
 /** D1 below /accounts/{account_id}/d1. */
-export const d1Routes = ({ clock = systemClock, ...parts }: D1RouteParts & D1TransferParts & { clock?: Clock }): Route[] => [
+export const d1Routes = ({
+  clock = systemClock,
+  ...parts
+}: D1RouteParts & D1TransferParts & { clock?: Clock }): Route[] => [
   ...databaseRoutes(parts),
   ...queryRoutes(parts),
   ...transferRoutes(parts),

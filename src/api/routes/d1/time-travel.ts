@@ -4,21 +4,54 @@ import { d1Errors, type D1DatabaseList } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { ONE_DATABASE } from "./databases.ts";
 
-const when = z.string().refine((text) => !Number.isNaN(Date.parse(text)), "is not a time of ISO 8601").optional();
+const when = z
+  .string()
+  .refine((text) => !Number.isNaN(Date.parse(text)), "is not a time of ISO 8601")
+  .optional();
 
 /** No history is kept: there is a bookmark of now, and no way back. */
-export function timeTravelRoutes({ list, clock, bookmarkOf }: { list: D1DatabaseList; clock: Clock; bookmarkOf(database: string): string }): Route[] {
+export function timeTravelRoutes({
+  list,
+  clock,
+  bookmarkOf,
+}: {
+  list: D1DatabaseList;
+  clock: Clock;
+  bookmarkOf(database: string): string;
+}): Route[] {
   return [
-    route({ tag: "D1", permission: "D1 Read", id: "d1-time-travel-get-bookmark", method: "get", path: `${ONE_DATABASE}/time_travel/bookmark`, summary: "Get the bookmark of a D1 database", query: z.object({ timestamp: when }), result: z.object({ bookmark: z.string() }) },
+    route(
+      {
+        tag: "D1",
+        permission: "D1 Read",
+        id: "d1-time-travel-get-bookmark",
+        method: "get",
+        path: `${ONE_DATABASE}/time_travel/bookmark`,
+        summary: "Get the bookmark of a D1 database",
+        query: z.object({ timestamp: when }),
+        result: z.object({ bookmark: z.string() }),
+      },
       async ({ params, query }) => {
         const { id } = await list.get(params.account_id!, params.database_id!);
         if (query.timestamp !== undefined && Date.parse(query.timestamp) < clock.now()) throw d1Errors.noHistory();
         return answer({ bookmark: bookmarkOf(id) });
-      }),
-    route({ tag: "D1", permission: "D1 Write", id: "d1-time-travel-restore", method: "post", path: `${ONE_DATABASE}/time_travel/restore`, summary: "Refused: no history is kept", query: z.object({ bookmark: z.string().optional(), timestamp: when }), result: z.object({ bookmark: z.string() }) },
+      },
+    ),
+    route(
+      {
+        tag: "D1",
+        permission: "D1 Write",
+        id: "d1-time-travel-restore",
+        method: "post",
+        path: `${ONE_DATABASE}/time_travel/restore`,
+        summary: "Refused: no history is kept",
+        query: z.object({ bookmark: z.string().optional(), timestamp: when }),
+        result: z.object({ bookmark: z.string() }),
+      },
       async ({ params }) => {
         await list.get(params.account_id!, params.database_id!);
         throw d1Errors.noHistory();
-      }),
+      },
+    ),
   ];
 }

@@ -6,15 +6,28 @@ import type { D1Transfers } from "../../../workers/index.ts";
 /** Below it are the URLs that files of SQL are sent to and fetched from: `/d1/transfers/<token>/<filename>`, without Authorization. */
 export const D1_TRANSFERS = "/d1/transfers/";
 
-export const transferPath = ({ token, filename }: { token: string; filename: string }): string => `${D1_TRANSFERS}${token}/${encodeURIComponent(filename)}`;
+export const transferPath = ({ token, filename }: { token: string; filename: string }): string =>
+  `${D1_TRANSFERS}${token}/${encodeURIComponent(filename)}`;
 
 /** What a client that sends on after a refusal may send before it loses the connection. */
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
 /** Answers PUT, GET and HEAD below D1_TRANSFERS. */
-export function createD1TransferHttp({ transfers, log }: { transfers: D1Transfers; log: Log }): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+export function createD1TransferHttp({
+  transfers,
+  log,
+}: {
+  transfers: D1Transfers;
+  log: Log;
+}): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   async function put(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
-    if (Number(request.headers["content-length"] ?? 0) > transfers.maxBytes) return refuse(request, response, 413, `The file is larger than ${transfers.maxBytes} bytes. Split it into several.`);
+    if (Number(request.headers["content-length"] ?? 0) > transfers.maxBytes)
+      return refuse(
+        request,
+        response,
+        413,
+        `The file is larger than ${transfers.maxBytes} bytes. Split it into several.`,
+      );
     const taken = await transfers.upload(token, request);
     if (!taken) return refuse(request, response, 404, UNKNOWN);
     // The form of an object store's answer: clients compare it with what they announced.
@@ -24,7 +37,12 @@ export function createD1TransferHttp({ transfers, log }: { transfers: D1Transfer
   async function get(request: IncomingMessage, response: ServerResponse, token: string): Promise<void> {
     const found = await transfers.download(token);
     if (!found) return refuse(request, response, 404, UNKNOWN);
-    response.writeHead(200, { ...HEADERS, "content-type": "application/sql", "content-length": found.file.size, "content-disposition": `attachment; filename="${found.filename}"` });
+    response.writeHead(200, {
+      ...HEADERS,
+      "content-type": "application/sql",
+      "content-length": found.file.size,
+      "content-disposition": `attachment; filename="${found.filename}"`,
+    });
     if (request.method === "HEAD") return void response.end();
     await pipeline(found.file.read(), response);
   }
@@ -40,7 +58,12 @@ export function createD1TransferHttp({ transfers, log }: { transfers: D1Transfer
       if (response.headersSent || request.socket.destroyed) return void response.destroy();
       const refused = thrown instanceof UserError;
       if (!refused || thrown.entry.http >= 500) log.error({ err: thrown }, "d1: a file was not transferred");
-      refuse(request, response, refused ? thrown.entry.http : 500, refused ? `${thrown.message}${thrown.fix ? ` ${thrown.fix}` : ""}` : "The server failed. Its log tells why.");
+      refuse(
+        request,
+        response,
+        refused ? thrown.entry.http : 500,
+        refused ? `${thrown.message}${thrown.fix ? ` ${thrown.fix}` : ""}` : "The server failed. Its log tells why.",
+      );
     }
   };
 }
@@ -49,10 +72,20 @@ const UNKNOWN = "There is nothing here: the link is not known, was used, or is o
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 /** The rest of the request is read and forgotten: a client that is still sending would see a broken connection instead of the answer. */
-function refuse(request: IncomingMessage, response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
-  response.writeHead(status, { ...HEADERS, "content-type": "text/plain; charset=utf-8", connection: "close", ...headers }).end(`${text}\n`);
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Record<string, string> = {},
+): void {
+  response
+    .writeHead(status, { ...HEADERS, "content-type": "text/plain; charset=utf-8", connection: "close", ...headers })
+    .end(`${text}\n`);
   let left = DRAIN_BYTES;
-  request.on("data", (chunk: Buffer) => {
-    if ((left -= chunk.length) < 0) request.destroy();
-  }).on("error", () => {});
+  request
+    .on("data", (chunk: Buffer) => {
+      if ((left -= chunk.length) < 0) request.destroy();
+    })
+    .on("error", () => {});
 }

@@ -33,22 +33,44 @@ async function start(scope: { after(end: () => Promise<void>): void }, options: 
   /** As `wrangler d1 export` does it. */
   async function dump(options: unknown = {}) {
     let { result } = (await post("export", { output_format: "polling", dump_options: options })).body;
-    while (result.status === "active") ({ result } = (await post("export", { output_format: "polling", dump_options: options, current_bookmark: result.at_bookmark })).body);
+    while (result.status === "active")
+      ({ result } = (
+        await post("export", { output_format: "polling", dump_options: options, current_bookmark: result.at_bookmark })
+      ).body);
     return result;
   }
   return { ...api, uuid, post, rows, execute, dump, poll };
 }
 
-const code = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [status, body.errors[0]!.code];
+const code = ({ status, body }: { status: number; body: { errors: { code: number; message: string }[] } }) => [
+  status,
+  body.errors[0]!.code,
+];
 
 describe("import", () => {
   test("announced, sent, begun and asked for until it is done", async (t) => {
     const { execute, rows, objects, uuid } = await start(t);
     const done = await execute("create table t(a);\ninsert into t values (1), (2);");
-    assert.deepEqual([done.success, done.type, done.status, done.messages, done.result.num_queries], [true, "import", "complete", ["Processed 2 queries."], 2]);
+    assert.deepEqual(
+      [done.success, done.type, done.status, done.messages, done.result.num_queries],
+      [true, "import", "complete", ["Processed 2 queries."], 2],
+    );
     assert.match(done.result.final_bookmark, /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/);
     const { meta } = done.result;
-    assert.deepEqual({ ...meta, duration: 0 }, { served_by: "reelpost", served_by_primary: true, duration: 0, changes: 2, last_row_id: 2, changed_db: true, size_after: 8192, rows_read: 0, rows_written: 2 });
+    assert.deepEqual(
+      { ...meta, duration: 0 },
+      {
+        served_by: "reelpost",
+        served_by_primary: true,
+        duration: 0,
+        changes: 2,
+        last_row_id: 2,
+        changed_db: true,
+        size_after: 8192,
+        rows_read: 0,
+        rows_written: 2,
+      },
+    );
     assert.deepEqual(await rows("select * from t"), [[1], [2]]);
     for await (const { key } of objects.list("d1-transfers/")) assert.fail(`${key} of ${uuid} is left`);
     // The same file once more is another import.
@@ -61,15 +83,25 @@ describe("import", () => {
     const { execute, rows } = await start(t);
     await execute("create table t(a)");
     const failed = await execute("insert into t values (1);\nselec 1;");
-    assert.deepEqual([failed.success, failed.status, failed.error, failed.errors], [false, "error", 'near "selec": syntax error at offset 0: SQLITE_ERROR (statement 2, line 2)', [failed.error]]);
+    assert.deepEqual(
+      [failed.success, failed.status, failed.error, failed.errors],
+      [false, "error", 'near "selec": syntax error at offset 0: SQLITE_ERROR (statement 2, line 2)', [failed.error]],
+    );
     assert.deepEqual(await rows("select count(*) from t"), [[0]]);
     assert.equal((await execute("insert into t values (1);")).status, "complete");
   });
 
   test("another file than the one announced, one too large, one never sent, and unknown links and bookmarks", async (t) => {
     const { post, origin, call, uuid, execute } = await start(t, { limits: { importBytes: 1_000 } });
-    for (const etag of ["", "xyz", "0".repeat(31)]) assert.deepEqual(code(await post("import", { action: "init", etag })), [400, 7400]);
-    for (const body of [{}, { action: "init" }, { action: "begin", etag: md5("") }, { action: "ingest", etag: md5("") }]) assert.equal((await post("import", body)).status, 400);
+    for (const etag of ["", "xyz", "0".repeat(31)])
+      assert.deepEqual(code(await post("import", { action: "init", etag })), [400, 7400]);
+    for (const body of [
+      {},
+      { action: "init" },
+      { action: "begin", etag: md5("") },
+      { action: "ingest", etag: md5("") },
+    ])
+      assert.equal((await post("import", body)).status, 400);
     const etag = md5("select 1");
     const { upload_url: url, filename } = (await post("import", { action: "init", etag })).body.result;
     assert.equal(filename, `${uuid}-${etag}.sql`);
@@ -82,12 +114,18 @@ describe("import", () => {
     assert.deepEqual([large.status, (await large.text()).includes("1000 bytes")], [413, true]);
     assert.equal((await fetch(url)).status, 404);
     assert.equal((await fetch(url, { method: "POST" })).status, 405);
-    for (const path of ["nothing/x.sql", "", "%00"]) assert.equal((await fetch(`${origin}/d1/transfers/${path}`, { method: "PUT", body: "x" })).status, 404);
+    for (const path of ["nothing/x.sql", "", "%00"])
+      assert.equal((await fetch(`${origin}/d1/transfers/${path}`, { method: "PUT", body: "x" })).status, 404);
     assert.deepEqual(code(await post("import", { action: "poll", current_bookmark: "nonsense" })), [400, 7500]);
 
     const done = await execute("select 1");
     const second = (await call("post", ALL, { body: { name: "second" } })).body.result.uuid;
-    assert.deepEqual(code(await call("post", `${ALL}/${second}/import`, { body: { action: "poll", current_bookmark: done.at_bookmark } })), [400, 7500]);
+    assert.deepEqual(
+      code(
+        await call("post", `${ALL}/${second}/import`, { body: { action: "poll", current_bookmark: done.at_bookmark } }),
+      ),
+      [400, 7500],
+    );
     assert.equal((await post("export", { output_format: "polling", current_bookmark: done.at_bookmark })).status, 400);
     // A used link takes nothing more.
     assert.equal((await fetch(url, { method: "PUT", body: "select 1" })).status, 404);
@@ -110,7 +148,9 @@ describe("import", () => {
       await fetch(url, { method: "PUT", body: sql });
       return { action: "ingest", etag: md5(sql), filename };
     };
-    const slow = await send("insert into t values (1); with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c");
+    const slow = await send(
+      "insert into t values (1); with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c",
+    );
     const quick = await send("select 1");
     const running = post("import", slow).then(poll);
     let told = await post("query", { sql: "select 1" });
@@ -130,7 +170,10 @@ describe("import", () => {
     await call("delete", `${ALL}/${uuid}`);
     const { bookmark } = await transfers.import(TEST_ACCOUNT, uuid, { etag: md5(sql), filename });
     const end = await transfers.follow("import", TEST_ACCOUNT, uuid, bookmark);
-    assert.deepEqual([end.status, end.status === "error" && end.error], ["error", `The database ${uuid} could not be found`]);
+    assert.deepEqual(
+      [end.status, end.status === "error" && end.error],
+      ["error", `The database ${uuid} could not be found`],
+    );
     assert.equal(await databases!.size(uuid), 0);
   });
 });
@@ -138,7 +181,9 @@ describe("import", () => {
 describe("export", () => {
   test("is fetched from a link without a token, and makes the same database again", async (t) => {
     const { execute, dump, call, rows } = await start(t);
-    await execute("create table t(a integer primary key, b text); insert into t values (1, 'it''s'), (2, null); create index i on t(b);");
+    await execute(
+      "create table t(a integer primary key, b text); insert into t values (1, 'it''s'), (2, null); create index i on t(b);",
+    );
     const { status, type, success, messages, at_bookmark: bookmark, result } = await dump();
     assert.deepEqual([status, type, success, messages], ["complete", "export", true, []]);
     assert.match(bookmark, /^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{32}$/);
@@ -146,27 +191,47 @@ describe("export", () => {
     assert.deepEqual([response.status, response.headers.get("content-type")], [200, "application/sql"]);
     assert.equal(response.headers.get("content-disposition"), `attachment; filename="${result.filename}"`);
     const sql = await response.text();
-    assert.deepEqual(sql.trimEnd().split("\n"), ["PRAGMA defer_foreign_keys=TRUE;", "CREATE TABLE t(a integer primary key, b text);", `INSERT INTO "t" ("a","b") VALUES(1,'it''s');`, `INSERT INTO "t" ("a","b") VALUES(2,NULL);`, "CREATE INDEX i on t(b);"]);
+    assert.deepEqual(sql.trimEnd().split("\n"), [
+      "PRAGMA defer_foreign_keys=TRUE;",
+      "CREATE TABLE t(a integer primary key, b text);",
+      `INSERT INTO "t" ("a","b") VALUES(1,'it''s');`,
+      `INSERT INTO "t" ("a","b") VALUES(2,NULL);`,
+      "CREATE INDEX i on t(b);",
+    ]);
     const head = await fetch(result.signed_url, { method: "HEAD" });
     assert.equal(Number(head.headers.get("content-length")), Buffer.byteLength(sql));
     assert.equal((await fetch(result.signed_url, { method: "PUT", body: sql })).status, 404);
 
     assert.equal((await execute("drop table t")).status, "complete");
     assert.equal((await execute(sql)).result.num_queries, 5);
-    assert.deepEqual(await rows("select a, quote(b) from t"), [[1, "'it''s'"], [2, "NULL"]]);
+    assert.deepEqual(await rows("select a, quote(b) from t"), [
+      [1, "'it''s'"],
+      [2, "NULL"],
+    ]);
     assert.equal((await call("get", result.signed_url.replace(/^.*\/d1/, "/d1"))).status, 404);
   });
 
   test("takes options, and tells what cannot be", async (t) => {
     const { execute, dump, post } = await start(t);
     await execute("create table a(x); create table b(x); insert into a values (1);");
-    const sql = async (options: unknown) => (await (await fetch((await dump(options)).result.signed_url)).text()).trimEnd().split("\n").slice(1);
+    const sql = async (options: unknown) =>
+      (await (await fetch((await dump(options)).result.signed_url)).text()).trimEnd().split("\n").slice(1);
     assert.deepEqual(await sql({ no_data: true }), ["CREATE TABLE a(x);", "CREATE TABLE b(x);"]);
     assert.deepEqual(await sql({ no_schema: true, tables: ["a"] }), [`INSERT INTO "a" ("x") VALUES(1);`]);
-    assert.deepEqual(await sql({ tables: [], no_data: false, no_schema: false }), ["CREATE TABLE a(x);", `INSERT INTO "a" ("x") VALUES(1);`, "CREATE TABLE b(x);"]);
+    assert.deepEqual(await sql({ tables: [], no_data: false, no_schema: false }), [
+      "CREATE TABLE a(x);",
+      `INSERT INTO "a" ("x") VALUES(1);`,
+      "CREATE TABLE b(x);",
+    ]);
     const failed = await dump({ tables: ["nope"] });
-    assert.deepEqual([failed.success, failed.status, failed.error], [false, "error", "no such table: nope: SQLITE_ERROR"]);
-    assert.equal((await post("export", { output_format: "polling", dump_options: { no_data: true, no_schema: true } })).status, 400);
+    assert.deepEqual(
+      [failed.success, failed.status, failed.error],
+      [false, "error", "no such table: nope: SQLITE_ERROR"],
+    );
+    assert.equal(
+      (await post("export", { output_format: "polling", dump_options: { no_data: true, no_schema: true } })).status,
+      400,
+    );
     assert.equal((await post("export", { output_format: "dump" })).status, 400);
     assert.equal((await post("export", {})).status, 400);
   });

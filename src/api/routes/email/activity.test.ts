@@ -5,7 +5,15 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Caller, Permission } from "../../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import { activityMigrations, createActivity, createOutbound, createSentMessages, outboundMigrations, type Outbound, type TraceEvent } from "../../../mail/index.ts";
+import {
+  activityMigrations,
+  createActivity,
+  createOutbound,
+  createSentMessages,
+  outboundMigrations,
+  type Outbound,
+  type TraceEvent,
+} from "../../../mail/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
 import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { activityRoutes } from "./activity.ts";
@@ -17,18 +25,40 @@ const DENIED = "8".repeat(32);
 const LOG = `/accounts/${TEST_ACCOUNT}/email/activity`;
 const QUEUE = `/accounts/${TEST_ACCOUNT}/email/queue`;
 
-async function start(t: TestContext, { allowed, caller, operator = "" }: { allowed?: Permission[]; caller?: Caller; operator?: string } = {}) {
+async function start(
+  t: TestContext,
+  { allowed, caller, operator = "" }: { allowed?: Permission[]; caller?: Caller; operator?: string } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-log-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...activityMigrations, ...outboundMigrations]);
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
-  const activity = createActivity({ db, clock, log: silentLog, ownerOf: async (domain) => (domain === "here.example" ? { account: TEST_ACCOUNT, zone: TEST_ZONE } : domain === "denied.example" ? { account: TEST_ACCOUNT, zone: DENIED } : undefined) });
+  const activity = createActivity({
+    db,
+    clock,
+    log: silentLog,
+    ownerOf: async (domain) =>
+      domain === "here.example"
+        ? { account: TEST_ACCOUNT, zone: TEST_ZONE }
+        : domain === "denied.example"
+          ? { account: TEST_ACCOUNT, zone: DENIED }
+          : undefined,
+  });
   const messages = createSentMessages({ objects, clock, log: silentLog });
   const nowhere = async () => {
     throw Object.assign(new Error("no network here"), { code: "ESERVFAIL" });
   };
-  const queue = createOutbound({ db, objects, clock, ids: randomIds, log: silentLog, name: "out.example", trace: activity.trace, resolver: { resolveMx: nowhere, resolve4: nowhere, resolve6: nowhere } });
+  const queue = createOutbound({
+    db,
+    objects,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    name: "out.example",
+    trace: activity.trace,
+    resolver: { resolveMx: nowhere, resolve4: nowhere, resolve6: nowhere },
+  });
   t.after(async () => {
     await queue.stop();
     await activity.close();
@@ -36,23 +66,69 @@ async function start(t: TestContext, { allowed, caller, operator = "" }: { allow
     await rm(folder, { recursive: true, force: true });
   });
   const { call } = await startApi(t, {
-    routes: [...activityRoutes({ activity, messages, messageDays: 7, zoneAccount: async () => TEST_ACCOUNT, operator: async () => operator }), ...queueRoutes({ queue, operator: async () => operator })],
+    routes: [
+      ...activityRoutes({
+        activity,
+        messages,
+        messageDays: 7,
+        zoneAccount: async () => TEST_ACCOUNT,
+        operator: async () => operator,
+      }),
+      ...queueRoutes({ queue, operator: async () => operator }),
+    ],
     ...(caller !== undefined && { caller }),
-    ...(allowed !== undefined && { caller: { ...almighty, allows: (permission: Permission) => allowed.includes(permission) } }),
+    ...(allowed !== undefined && {
+      caller: { ...almighty, allows: (permission: Permission) => allowed.includes(permission) },
+    }),
   });
   const tell = (message: string, step: TraceEvent["step"], detail: TraceEvent["detail"], rcpt?: string) => {
     activity.trace({ message, at: new Date(clock.now()), step, detail, ...(rcpt !== undefined && { rcpt }) });
     clock.advance(1000);
   };
-  const enqueue = (messageId: string, to: string[], more: Partial<Outbound> = {}) => queue.enqueue({ messageId, cause: "send", from: "news@here.example", to, raw: () => Buffer.from("Subject: x\r\n\r\nbody\r\n"), account: TEST_ACCOUNT, ...more });
+  const enqueue = (messageId: string, to: string[], more: Partial<Outbound> = {}) =>
+    queue.enqueue({
+      messageId,
+      cause: "send",
+      from: "news@here.example",
+      to,
+      raw: () => Buffer.from("Subject: x\r\n\r\nbody\r\n"),
+      account: TEST_ACCOUNT,
+      ...more,
+    });
   return { call, tell, enqueue, activity, messages, clock, queue };
 }
 
 /** A message that was forwarded, and one that was sent and has not arrived. */
 async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
-  tell("m1", "received", { from: "a@there.example", to: ["box@here.example"], subject: "Hello", messageId: "<in@there.example>", size: 100, ip: "192.0.2.7" });
-  tell("m1", "delivered", { messageId: "<copy@here.example>", to: "me@else.example", cause: "forward", code: 250, enhanced: "2.0.0", text: "Ok", host: "mx.else.example" }, "box@here.example");
-  tell("x", "sent", { from: "news@here.example", to: ["b@else.example"], messageId: "<s1@here.example>", subject: "News", via: "rest" });
+  tell("m1", "received", {
+    from: "a@there.example",
+    to: ["box@here.example"],
+    subject: "Hello",
+    messageId: "<in@there.example>",
+    size: 100,
+    ip: "192.0.2.7",
+  });
+  tell(
+    "m1",
+    "delivered",
+    {
+      messageId: "<copy@here.example>",
+      to: "me@else.example",
+      cause: "forward",
+      code: 250,
+      enhanced: "2.0.0",
+      text: "Ok",
+      host: "mx.else.example",
+    },
+    "box@here.example",
+  );
+  tell("x", "sent", {
+    from: "news@here.example",
+    to: ["b@else.example"],
+    messageId: "<s1@here.example>",
+    subject: "News",
+    via: "rest",
+  });
   return enqueue("<s1@here.example>", ["b@else.example"]);
 }
 
@@ -61,27 +137,69 @@ test("the log: listed, searched, paged by cursor, one message step by step", asy
   const { call } = all;
   const { id: queued } = await some(all);
   const { body } = await call("get", LOG);
-  assert.deepEqual(body.result.map(({ kind, subject, status, from, to, message_id: id, event_type: type }: Record<string, string>) => [kind, subject, status, from, to, id, type]), [
-    ["sending", "News", "queued", "news@here.example", "b@else.example", "<s1@here.example>", "newEmail"],
-    ["routing", "Hello", "delivered", "a@there.example", "box@here.example", "<in@there.example>", "incoming"],
-  ]);
+  assert.deepEqual(
+    body.result.map(({ kind, subject, status, from, to, message_id: id, event_type: type }: Record<string, string>) => [
+      kind,
+      subject,
+      status,
+      from,
+      to,
+      id,
+      type,
+    ]),
+    [
+      ["sending", "News", "queued", "news@here.example", "b@else.example", "<s1@here.example>", "newEmail"],
+      ["routing", "Hello", "delivered", "a@there.example", "box@here.example", "<in@there.example>", "incoming"],
+    ],
+  );
   assert.deepEqual(body.result_info, { count: 2, per_page: 50, next_cursor: null });
 
   const first = (await call("get", LOG, { query: { per_page: 1 } })).body;
   const second = (await call("get", LOG, { query: { per_page: 1, cursor: first.result_info.cursor } })).body;
   const third = (await call("get", LOG, { query: { per_page: 1, cursor: second.result_info.cursor } })).body;
-  assert.deepEqual([first.result[0].subject, second.result[0].subject, third.result, third.result_info.next_cursor], ["News", "Hello", [], null]);
+  assert.deepEqual(
+    [first.result[0].subject, second.result[0].subject, third.result, third.result_info.next_cursor],
+    ["News", "Hello", [], null],
+  );
 
   const { result: story } = (await call("get", `${LOG}/${body.result[1].id}`)).body;
-  assert.deepEqual(story.deliveries, [{ message_id: "<copy@here.example>", to: "me@else.example", status: "delivered", modified: "2026-11-20T12:00:01.000Z", queue_id: null, host: "mx.else.example", code: 250, enhanced_code: "2.0.0", response: "Ok" }]);
-  assert.deepEqual(story.events.map(({ step, datetime }: Record<string, string>) => [step, datetime]), [["received", "2026-11-20T12:00:00.000Z"], ["delivered", "2026-11-20T12:00:01.000Z"]]);
+  assert.deepEqual(story.deliveries, [
+    {
+      message_id: "<copy@here.example>",
+      to: "me@else.example",
+      status: "delivered",
+      modified: "2026-11-20T12:00:01.000Z",
+      queue_id: null,
+      host: "mx.else.example",
+      code: 250,
+      enhanced_code: "2.0.0",
+      response: "Ok",
+    },
+  ]);
+  assert.deepEqual(
+    story.events.map(({ step, datetime }: Record<string, string>) => [step, datetime]),
+    [
+      ["received", "2026-11-20T12:00:00.000Z"],
+      ["delivered", "2026-11-20T12:00:01.000Z"],
+    ],
+  );
   assert.equal((await call("get", `${LOG}/${body.result[0].id}`)).body.result.deliveries[0].queue_id, queued);
-  assert.equal((await call("get", `/zones/${TEST_ZONE}/email/activity/${body.result[1].id}`)).body.result.subject, "Hello");
+  assert.equal(
+    (await call("get", `/zones/${TEST_ZONE}/email/activity/${body.result[1].id}`)).body.result.subject,
+    "Hello",
+  );
 
-  const subjects = async (path: string, query: Record<string, string>) => (await call("get", path, { query })).body.result.map(({ subject }: { subject: string }) => subject).join(" ");
+  const subjects = async (path: string, query: Record<string, string>) =>
+    (await call("get", path, { query })).body.result.map(({ subject }: { subject: string }) => subject).join(" ");
   for (const [query, found] of [
-    [{ kind: "routing" }, "Hello"], [{ status: "queued" }, "News"], [{ search: "HELL" }, "Hello"], [{ from: "news@here.example" }, "News"], [{ to: "box@here.example" }, "Hello"], [{ action: "forward" }, ""],
-    [{ since: "2026-11-20T12:00:02Z" }, "News"], [{ until: "2026-11-20T13:00:01+01:00" }, "Hello"],
+    [{ kind: "routing" }, "Hello"],
+    [{ status: "queued" }, "News"],
+    [{ search: "HELL" }, "Hello"],
+    [{ from: "news@here.example" }, "News"],
+    [{ to: "box@here.example" }, "Hello"],
+    [{ action: "forward" }, ""],
+    [{ since: "2026-11-20T12:00:02Z" }, "News"],
+    [{ until: "2026-11-20T13:00:01+01:00" }, "Hello"],
   ] as [Record<string, string>, string][]) {
     assert.equal(await subjects(LOG, query), found, JSON.stringify(query));
     assert.equal(await subjects(`/zones/${TEST_ZONE}/email/activity`, query), found, JSON.stringify(query));
@@ -92,21 +210,41 @@ test("the log: listed, searched, paged by cursor, one message step by step", asy
 
 test("the log: what cannot be asked is told", async (t) => {
   const { call } = await start(t);
-  for (const [query, why] of [[{ status: "lost" }, /status/], [{ since: "yesterday" }, /since/], [{ cursor: "x" }, /The cursor is not one of this list/], [{ per_page: 0 }, /per_page/], [{ search: "" }, /search/]] as [Record<string, string | number>, RegExp][]) {
+  for (const [query, why] of [
+    [{ status: "lost" }, /status/],
+    [{ since: "yesterday" }, /since/],
+    [{ cursor: "x" }, /The cursor is not one of this list/],
+    [{ per_page: 0 }, /per_page/],
+    [{ search: "" }, /search/],
+  ] as [Record<string, string | number>, RegExp][]) {
     const { status, body } = await call("get", LOG, { query });
     assert.equal(status, 400, JSON.stringify(query));
     assert.match(body.errors[0].message, why);
   }
-  assert.deepEqual([(await call("get", `${LOG}/${"0".repeat(32)}`)).status, (await call("get", `${LOG}/%00'`)).status, (await call("get", `/accounts/${OTHER}/email/activity`)).status], [404, 404, 404]);
+  assert.deepEqual(
+    [
+      (await call("get", `${LOG}/${"0".repeat(32)}`)).status,
+      (await call("get", `${LOG}/%00'`)).status,
+      (await call("get", `/accounts/${OTHER}/email/activity`)).status,
+    ],
+    [404, 404, 404],
+  );
 });
 
 test("the log: a token sees the part it may", async (t) => {
-  for (const [allowed, kinds] of [[["Email Routing Rules Read"], "routing"], [["Email Sending Read"], "sending"], [["Account Analytics Read"], "sending routing"]] as [Permission[], string][]) {
+  for (const [allowed, kinds] of [
+    [["Email Routing Rules Read"], "routing"],
+    [["Email Sending Read"], "sending"],
+    [["Account Analytics Read"], "sending routing"],
+  ] as [Permission[], string][]) {
     const all = await start(t, { allowed });
     await some(all);
     const { items } = await all.activity.search({ account: TEST_ACCOUNT });
     assert.equal((await all.call("get", LOG)).body.result.map(({ kind }: { kind: string }) => kind).join(" "), kinds);
-    assert.deepEqual(await Promise.all(items.map(async ({ id }) => (await all.call("get", `${LOG}/${id}`)).status)), items.map(({ kind }) => (kinds.includes(kind) ? 200 : 403)));
+    assert.deepEqual(
+      await Promise.all(items.map(async ({ id }) => (await all.call("get", `${LOG}/${id}`)).status)),
+      items.map(({ kind }) => (kinds.includes(kind) ? 200 : 403)),
+    );
     const denied = await all.call("get", LOG, { query: { kind: kinds === "sending" ? "routing" : "sending" } });
     assert.equal(denied.status, kinds.includes(" ") ? 200 : 403);
   }
@@ -116,20 +254,58 @@ test("the log: a token sees the part it may", async (t) => {
 
 test("the log: of a zone that a policy denies nothing is seen, through its account neither", async (t) => {
   const readers = new Set<Permission>(["Email Routing Rules Read", "Email Sending Read"]);
-  const allows: Caller["allows"] = (permission, on) => readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
+  const allows: Caller["allows"] = (permission, on) =>
+    readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
   const all = await start(t, { caller: { ...almighty, deniedZones: [DENIED], allows } });
   const { call, tell, activity } = all;
-  tell("m2", "received", { from: "a@there.example", to: ["box@denied.example"], subject: "Secret", messageId: "<in2@there.example>", size: 100 });
-  tell("y", "sent", { from: "news@denied.example", to: ["b@else.example"], messageId: "<s2@denied.example>", subject: "Told", via: "rest" });
+  tell("m2", "received", {
+    from: "a@there.example",
+    to: ["box@denied.example"],
+    subject: "Secret",
+    messageId: "<in2@there.example>",
+    size: 100,
+  });
+  tell("y", "sent", {
+    from: "news@denied.example",
+    to: ["b@else.example"],
+    messageId: "<s2@denied.example>",
+    subject: "Told",
+    via: "rest",
+  });
   await some(all);
-  const subjects = async (query: Record<string, string | number> = {}) => (await call("get", LOG, { query })).body.result.map(({ subject }: { subject: string }) => subject).join(" ");
-  const statuses = async () => Promise.all((await activity.search({ account: TEST_ACCOUNT })).items.map(async ({ id, subject }) => [subject, (await call("get", `${LOG}/${id}`)).status]));
+  const subjects = async (query: Record<string, string | number> = {}) =>
+    (await call("get", LOG, { query })).body.result.map(({ subject }: { subject: string }) => subject).join(" ");
+  const statuses = async () =>
+    Promise.all(
+      (await activity.search({ account: TEST_ACCOUNT })).items.map(async ({ id, subject }) => [
+        subject,
+        (await call("get", `${LOG}/${id}`)).status,
+      ]),
+    );
 
   // What is sent is the account's: no policy denies it for a single zone.
-  assert.deepEqual([await subjects(), await subjects({ kind: "routing" }), await subjects({ kind: "sending" })], ["News Hello Told", "Hello", "News Told"]);
-  assert.deepEqual([await subjects({ to: "box@denied.example" }), await subjects({ search: "secret" }), await subjects({ per_page: 2 })], ["", "", "News Hello"]);
-  assert.deepEqual(await statuses(), [["News", 200], ["Hello", 200], ["Told", 200], ["Secret", 404]]);
-  assert.deepEqual([await subjects({ zone_id: DENIED }), (await call("get", `/zones/${TEST_ZONE}/email/activity`)).body.result.length], ["Told", 2]);
+  assert.deepEqual(
+    [await subjects(), await subjects({ kind: "routing" }), await subjects({ kind: "sending" })],
+    ["News Hello Told", "Hello", "News Told"],
+  );
+  assert.deepEqual(
+    [
+      await subjects({ to: "box@denied.example" }),
+      await subjects({ search: "secret" }),
+      await subjects({ per_page: 2 }),
+    ],
+    ["", "", "News Hello"],
+  );
+  assert.deepEqual(await statuses(), [
+    ["News", 200],
+    ["Hello", 200],
+    ["Told", 200],
+    ["Secret", 404],
+  ]);
+  assert.deepEqual(
+    [await subjects({ zone_id: DENIED }), (await call("get", `/zones/${TEST_ZONE}/email/activity`)).body.result.length],
+    ["Told", 2],
+  );
 
   readers.delete("Email Sending Read");
   assert.deepEqual([await subjects(), (await call("get", LOG, { query: { zone_id: DENIED } })).status], ["Hello", 403]);
@@ -146,21 +322,42 @@ test("a message that was sent is fetched as it was sent, by its account", async 
   const path = (id: string) => `/accounts/${TEST_ACCOUNT}/email/sending/messages/${encodeURIComponent(id)}`;
   for (const id of ["<s1@here.example>", "s1@here.example"]) {
     const { status, headers, bytes } = await call("get", path(id));
-    assert.deepEqual([status, headers.get("content-type"), headers.get("x-content-type-options"), Buffer.compare(bytes, raw)], [200, "message/rfc822", "nosniff", 0]);
+    assert.deepEqual(
+      [status, headers.get("content-type"), headers.get("x-content-type-options"), Buffer.compare(bytes, raw)],
+      [200, "message/rfc822", "nosniff", 0],
+    );
   }
   for (const id of ["<s2@here.example>", "nothing", "../../x"]) {
     const { status, body } = await call("get", path(id));
-    assert.deepEqual([status, body.errors[0].code, body.errors[0].message], [404, 10000, "email.sending.error.not_found"]);
+    assert.deepEqual(
+      [status, body.errors[0].code, body.errors[0].message],
+      [404, 10000, "email.sending.error.not_found"],
+    );
   }
 });
 
 test("lists system mail for the operator account only", async (t) => {
   const all = await start(t);
-  all.tell("<v1@platform.example>", "sent", { via: "platform", from: "noreply@platform.example", to: ["me@else.example"], messageId: "<v1@platform.example>" });
-  const list = async (api: typeof all) => (await api.call("get", `/accounts/${TEST_ACCOUNT}/email/activity?platform=true`)).body.result as { id: string; to: string; status: string }[];
+  all.tell("<v1@platform.example>", "sent", {
+    via: "platform",
+    from: "noreply@platform.example",
+    to: ["me@else.example"],
+    messageId: "<v1@platform.example>",
+  });
+  const list = async (api: typeof all) =>
+    (await api.call("get", `/accounts/${TEST_ACCOUNT}/email/activity?platform=true`)).body.result as {
+      id: string;
+      to: string;
+      status: string;
+    }[];
   assert.deepEqual(await list(all), []);
   const operator = await start(t, { operator: TEST_ACCOUNT });
-  operator.tell("<v1@platform.example>", "sent", { via: "platform", from: "noreply@platform.example", to: ["me@else.example"], messageId: "<v1@platform.example>" });
+  operator.tell("<v1@platform.example>", "sent", {
+    via: "platform",
+    from: "noreply@platform.example",
+    to: ["me@else.example"],
+    messageId: "<v1@platform.example>",
+  });
   const [entry] = await list(operator);
   assert.deepEqual([entry!.to, entry!.status], ["me@else.example", "sent"]);
   assert.equal((await operator.call("get", `/accounts/${TEST_ACCOUNT}/email/activity/${entry!.id}`)).status, 200);
@@ -173,34 +370,83 @@ test("the queue: what waits is listed, shown, given up and sent again, and nobod
   const { call, enqueue, clock } = all;
   const { id } = await some(all);
   clock.advance(1000);
-  const more = await enqueue("<s2@here.example>", ["c@far.example", "d@far.example"], { cause: "forward", script: `${TEST_ACCOUNT}/inbox`, zone: TEST_ZONE });
+  const more = await enqueue("<s2@here.example>", ["c@far.example", "d@far.example"], {
+    cause: "forward",
+    script: `${TEST_ACCOUNT}/inbox`,
+    zone: TEST_ZONE,
+  });
   const theirs = await enqueue("<s3@their.example>", ["x@else.example"], { account: OTHER });
   const nobodys = await enqueue("<s4@platform.example>", ["x@else.example"], { account: undefined as never });
 
   const { body } = await call("get", QUEUE);
-  assert.deepEqual(body.result.map((one: Record<string, unknown>) => [one["id"], one["to"], one["state"]]).sort(), [[id, "b@else.example", "queued"], [more.id, "c@far.example", "queued"], [more.id, "d@far.example", "queued"]].sort());
+  assert.deepEqual(
+    body.result.map((one: Record<string, unknown>) => [one["id"], one["to"], one["state"]]).sort(),
+    [
+      [id, "b@else.example", "queued"],
+      [more.id, "c@far.example", "queued"],
+      [more.id, "d@far.example", "queued"],
+    ].sort(),
+  );
   const listed = body.result.find((one: { to: string }) => one.to === "c@far.example");
   assert.deepEqual(listed, {
-    id: more.id, zone_id: TEST_ZONE, cause: "forward", from: "news@here.example", message_id: "<s2@here.example>", worker: "inbox", size: 20, can_resend: true, created: new Date(clock.now()).toISOString(), platform: false,
-    to: "c@far.example", state: "queued", attempts: 0, next_attempt: new Date(clock.now()).toISOString(), paused_until: null, paused_because: null, host: null, code: null, enhanced_code: null, response: null, finished: null,
+    id: more.id,
+    zone_id: TEST_ZONE,
+    cause: "forward",
+    from: "news@here.example",
+    message_id: "<s2@here.example>",
+    worker: "inbox",
+    size: 20,
+    can_resend: true,
+    created: new Date(clock.now()).toISOString(),
+    platform: false,
+    to: "c@far.example",
+    state: "queued",
+    attempts: 0,
+    next_attempt: new Date(clock.now()).toISOString(),
+    paused_until: null,
+    paused_because: null,
+    host: null,
+    code: null,
+    enhanced_code: null,
+    response: null,
+    finished: null,
   });
   const page = (await call("get", QUEUE, { query: { per_page: 2 } })).body;
   const rest = (await call("get", QUEUE, { query: { per_page: 2, cursor: page.result_info.cursor } })).body;
   assert.deepEqual([page.result.length, rest.result.length, rest.result_info.next_cursor], [2, 1, null]);
   assert.equal((await call("get", QUEUE, { query: { domain: "FAR.example" } })).body.result.length, 2);
   assert.equal((await call("get", QUEUE, { query: { state: "failed" } })).body.result.length, 0);
-  for (const cursor of ["x", "1-2", "9999999999999999999-0"]) assert.equal((await call("get", QUEUE, { query: { cursor } })).status, 400);
+  for (const cursor of ["x", "1-2", "9999999999999999999-0"])
+    assert.equal((await call("get", QUEUE, { query: { cursor } })).status, 400);
 
   const gone = (await call("post", `${QUEUE}/${more.id}/cancel`)).body.result;
-  assert.deepEqual(gone.recipients.map(({ to, state, code }: Record<string, unknown>) => [to, state, code]).sort(), [["c@far.example", "failed", 554], ["d@far.example", "failed", 554]]);
+  assert.deepEqual(gone.recipients.map(({ to, state, code }: Record<string, unknown>) => [to, state, code]).sort(), [
+    ["c@far.example", "failed", 554],
+    ["d@far.example", "failed", 554],
+  ]);
   const again = (await call("post", `${QUEUE}/${more.id}/resend`)).body.result;
-  assert.deepEqual(again.recipients.map(({ state }: { state: string }) => state), ["deferred", "deferred"]);
+  assert.deepEqual(
+    again.recipients.map(({ state }: { state: string }) => state),
+    ["deferred", "deferred"],
+  );
   assert.equal((await call("get", `${QUEUE}/${id}`)).body.result.message_id, "<s1@here.example>");
   const failed = (await all.activity.search({ account: TEST_ACCOUNT, status: "deliveryFailed" })).items;
-  assert.deepEqual(failed.map(({ to, errorCause }) => [to, errorCause]).sort(), [["c@far.example", "5.0.0"], ["d@far.example", "5.0.0"]], "what was given up stands in the log");
+  assert.deepEqual(
+    failed.map(({ to, errorCause }) => [to, errorCause]).sort(),
+    [
+      ["c@far.example", "5.0.0"],
+      ["d@far.example", "5.0.0"],
+    ],
+    "what was given up stands in the log",
+  );
 
   for (const other of [theirs.id, nobodys.id, "0".repeat(32)]) {
-    for (const [method, path] of [["get", ""], ["post", "/resend"], ["post", "/cancel"]] as const) assert.equal((await call(method, `${QUEUE}/${other}${path}`)).status, 404, path);
+    for (const [method, path] of [
+      ["get", ""],
+      ["post", "/resend"],
+      ["post", "/cancel"],
+    ] as const)
+      assert.equal((await call(method, `${QUEUE}/${other}${path}`)).status, 404, path);
   }
   assert.deepEqual((await call("get", QUEUE, { query: { platform: "true" } })).body.result, []);
 });
@@ -209,6 +455,12 @@ test("the queue: whoever runs the server sees mail that is nobody's", async (t) 
   const { call, enqueue } = await start(t, { operator: TEST_ACCOUNT });
   const { id } = await enqueue("<s4@platform.example>", ["x@else.example"], { account: undefined as never });
   assert.deepEqual((await call("get", QUEUE)).body.result, []);
-  assert.deepEqual((await call("get", QUEUE, { query: { platform: "true" } })).body.result.map((one: Record<string, unknown>) => [one["id"], one["platform"]]), [[id, true]]);
+  assert.deepEqual(
+    (await call("get", QUEUE, { query: { platform: "true" } })).body.result.map((one: Record<string, unknown>) => [
+      one["id"],
+      one["platform"],
+    ]),
+    [[id, true]],
+  );
   assert.equal((await call("post", `${QUEUE}/${id}/cancel`)).body.result.recipients[0].state, "failed");
 });

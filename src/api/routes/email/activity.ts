@@ -1,6 +1,14 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller, Resource } from "../../../accounts/index.ts";
-import { activityErrors, ENTRY_ACTIONS, ENTRY_STATUSES, type Activity, type EntryKind, type EntryQuery, type SentMessages } from "../../../mail/index.ts";
+import {
+  activityErrors,
+  ENTRY_ACTIONS,
+  ENTRY_STATUSES,
+  type Activity,
+  type EntryKind,
+  type EntryQuery,
+  type SentMessages,
+} from "../../../mail/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, route, type Route } from "../../operation.ts";
@@ -19,21 +27,43 @@ export interface ActivityDeps {
 
 const tag = "Email log";
 const kind = z.enum(["routing", "sending"]);
-const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)).pipe(z.number());
+const time = z.iso
+  .datetime({ offset: true })
+  .transform((text) => Date.parse(text))
+  .pipe(z.number());
 const query = z.object({
-  kind: kind.optional(), status: z.enum(ENTRY_STATUSES).optional(), action: z.enum(ENTRY_ACTIONS).optional(),
-  from: z.string().min(1).max(320).optional(), to: z.string().min(1).max(320).optional(), search: z.string().min(1).max(200).optional(),
-  since: time.optional(), until: time.optional(), cursor: z.string().max(100).optional(),
-  per_page: z.coerce.number().int().min(1).transform((size) => Math.min(size, 1000)).pipe(z.number()).default(50),
+  kind: kind.optional(),
+  status: z.enum(ENTRY_STATUSES).optional(),
+  action: z.enum(ENTRY_ACTIONS).optional(),
+  from: z.string().min(1).max(320).optional(),
+  to: z.string().min(1).max(320).optional(),
+  search: z.string().min(1).max(200).optional(),
+  since: time.optional(),
+  until: time.optional(),
+  cursor: z.string().max(100).optional(),
+  per_page: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((size) => Math.min(size, 1000))
+    .pipe(z.number())
+    .default(50),
 });
 
 /** Reading needs one of these for either part of the log. */
-const READERS = { routing: ["Email Routing Rules Read", "Account Analytics Read"], sending: ["Email Sending Read", "Account Analytics Read"] } as const;
-const mayRead = (caller: Caller, which: EntryKind, on: Resource) => READERS[which].some((permission) => caller.allows(permission, on));
+const READERS = {
+  routing: ["Email Routing Rules Read", "Account Analytics Read"],
+  sending: ["Email Sending Read", "Account Analytics Read"],
+} as const;
+const mayRead = (caller: Caller, which: EntryKind, on: Resource) =>
+  READERS[which].some((permission) => caller.allows(permission, on));
 
 /** What of an account's log the caller may not see; undefined when that is nothing, as for nearly all. */
 function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
-  const hidden = { routing: hiddenZones(caller, account, ...READERS.routing), sending: hiddenZones(caller, account, ...READERS.sending) };
+  const hidden = {
+    routing: hiddenZones(caller, account, ...READERS.routing),
+    sending: hiddenZones(caller, account, ...READERS.sending),
+  };
   return hidden.routing.length + hidden.sending.length > 0 ? hidden : undefined;
 }
 
@@ -44,19 +74,49 @@ function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
 export function activityRoutes({ activity, zoneAccount, messages, messageDays, operator }: ActivityDeps): Route[] {
   /** What of the log the caller may see. Throws notAllowed when it is nothing of what was asked for. */
   function readable(caller: Caller, on: Resource, asked: EntryKind | undefined): EntryKind | undefined {
-    const may = (["routing", "sending"] as const).filter((which) => (asked === undefined || asked === which) && mayRead(caller, which, on));
-    if (may.length === 0) throw apiErrors.notAllowed({ permission: (asked === undefined ? [...READERS.routing, READERS.sending[0]] : READERS[asked]).map((permission) => JSON.stringify(permission)).join(" or ") });
+    const may = (["routing", "sending"] as const).filter(
+      (which) => (asked === undefined || asked === which) && mayRead(caller, which, on),
+    );
+    if (may.length === 0)
+      throw apiErrors.notAllowed({
+        permission: (asked === undefined ? [...READERS.routing, READERS.sending[0]] : READERS[asked])
+          .map((permission) => JSON.stringify(permission))
+          .join(" or "),
+      });
     return may.length === 2 ? undefined : may[0];
   }
 
   /** `of`: the account whose entries are listed. Default: the calling account. */
-  async function page(caller: Caller, on: { account: string; zone?: string }, { kind: asked, cursor, per_page: limit, ...filter }: z.output<typeof query>, of: { account: string; zone?: string } = on) {
-    const which = readable(caller, on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone }, asked);
+  async function page(
+    caller: Caller,
+    on: { account: string; zone?: string },
+    { kind: asked, cursor, per_page: limit, ...filter }: z.output<typeof query>,
+    of: { account: string; zone?: string } = on,
+  ) {
+    const which = readable(
+      caller,
+      on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
+      asked,
+    );
     const hidden = on.zone === undefined ? hiddenOf(caller, on.account) : undefined;
-    const wanted: EntryQuery = { ...of, ...(hidden !== undefined && { hidden }), ...(which !== undefined && { kind: which }), ...(cursor !== undefined && cursor !== "" && { after: cursor }), limit };
-    for (const [name, value] of Object.entries(filter)) if (value !== undefined) Object.assign(wanted, { [name]: value });
+    const wanted: EntryQuery = {
+      ...of,
+      ...(hidden !== undefined && { hidden }),
+      ...(which !== undefined && { kind: which }),
+      ...(cursor !== undefined && cursor !== "" && { after: cursor }),
+      limit,
+    };
+    for (const [name, value] of Object.entries(filter))
+      if (value !== undefined) Object.assign(wanted, { [name]: value });
     const { items, next } = await activity.search(wanted);
-    return answer(items.map(showEntry), { info: { count: items.length, per_page: limit, ...(next !== undefined && { cursor: next }), next_cursor: next ?? null } });
+    return answer(items.map(showEntry), {
+      info: {
+        count: items.length,
+        per_page: limit,
+        ...(next !== undefined && { cursor: next }),
+        next_cursor: next ?? null,
+      },
+    });
   }
 
   async function story(caller: Caller, on: { account: string; zone?: string }, id: string) {
@@ -64,40 +124,108 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
       if (on.zone !== undefined || (await operator()) !== on.account) throw err;
       return activity.get({ account: "" }, id);
     });
-    readable(caller, on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone }, entry.kind);
+    readable(
+      caller,
+      on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
+      entry.kind,
+    );
     // Of a zone that a policy denies, to whoever may read all others of the account.
     if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
     return answer(showStory(entry));
   }
 
-  const ofZone = async ({ zone_id }: Record<string, string>) => ({ account: (await zoneAccount(zone_id!))!, zone: zone_id! });
+  const ofZone = async ({ zone_id }: Record<string, string>) => ({
+    account: (await zoneAccount(zone_id!))!,
+    zone: zone_id!,
+  });
   const ofAccount = ({ account_id }: Record<string, string>) => ({ account: account_id! });
 
   return [
-    route({ id: "email-log-list-account", method: "get", path: "/accounts/{account_id}/email/activity", tag, summary: "List message activity, newest first", permission: null, query: query.extend({ zone_id: z.string().max(32).optional(), platform: z.enum(["true", "false"]).default("false") }), result: z.array(entrySchema) },
+    route(
+      {
+        id: "email-log-list-account",
+        method: "get",
+        path: "/accounts/{account_id}/email/activity",
+        tag,
+        summary: "List message activity, newest first",
+        permission: null,
+        query: query.extend({
+          zone_id: z.string().max(32).optional(),
+          platform: z.enum(["true", "false"]).default("false"),
+        }),
+        result: z.array(entrySchema),
+      },
       async ({ params, query: { zone_id, platform, ...asked }, caller }) => {
         const on = ofAccount(params);
-        if (platform === "false") return page(caller, { ...on, ...(zone_id !== undefined && { zone: zone_id }) }, asked);
+        if (platform === "false")
+          return page(caller, { ...on, ...(zone_id !== undefined && { zone: zone_id }) }, asked);
         if ((await operator()) === on.account) return page(caller, on, asked, { account: "" });
         readable(caller, on, asked.kind);
         return answer([], { info: { count: 0, per_page: asked.per_page, next_cursor: null } });
-      }),
-    route({ id: "email-log-get-account", method: "get", path: "/accounts/{account_id}/email/activity/{entry_id}", tag, summary: "What became of one message, step by step", permission: null, result: storySchema },
-      async ({ params, caller }) => story(caller, ofAccount(params), params.entry_id!)),
-    route({ id: "email-log-list-zone", method: "get", path: "/zones/{zone_id}/email/activity", tag, summary: "What became of messages of a zone, newest first", permission: null, query, result: z.array(entrySchema) },
-      async ({ params, query: asked, caller }) => page(caller, await ofZone(params), asked)),
-    route({ id: "email-log-get-zone", method: "get", path: "/zones/{zone_id}/email/activity/{entry_id}", tag, summary: "What became of one message of a zone, step by step", permission: null, result: storySchema },
-      async ({ params, caller }) => story(caller, await ofZone(params), params.entry_id!)),
+      },
+    ),
+    route(
+      {
+        id: "email-log-get-account",
+        method: "get",
+        path: "/accounts/{account_id}/email/activity/{entry_id}",
+        tag,
+        summary: "What became of one message, step by step",
+        permission: null,
+        result: storySchema,
+      },
+      async ({ params, caller }) => story(caller, ofAccount(params), params.entry_id!),
+    ),
+    route(
+      {
+        id: "email-log-list-zone",
+        method: "get",
+        path: "/zones/{zone_id}/email/activity",
+        tag,
+        summary: "What became of messages of a zone, newest first",
+        permission: null,
+        query,
+        result: z.array(entrySchema),
+      },
+      async ({ params, query: asked, caller }) => page(caller, await ofZone(params), asked),
+    ),
+    route(
+      {
+        id: "email-log-get-zone",
+        method: "get",
+        path: "/zones/{zone_id}/email/activity/{entry_id}",
+        tag,
+        summary: "What became of one message of a zone, step by step",
+        permission: null,
+        result: storySchema,
+      },
+      async ({ params, caller }) => story(caller, await ofZone(params), params.entry_id!),
+    ),
 
-    route({ id: "email-sending-get-email-message", method: "get", path: "/accounts/{account_id}/email/sending/messages/{message_id}", tag: "Email Sending", summary: "Fetch a message that was sent, as it was sent", permission: "Email Sending Read", raw: "message/rfc822" },
+    route(
+      {
+        id: "email-sending-get-email-message",
+        method: "get",
+        path: "/accounts/{account_id}/email/sending/messages/{message_id}",
+        tag: "Email Sending",
+        summary: "Fetch a message that was sent, as it was sent",
+        permission: "Email Sending Read",
+        raw: "message/rfc822",
+      },
       async ({ params: { account_id: account, message_id: id } }) => {
         const named = id!.startsWith("<") ? id! : `<${id}>`;
         const message = await messages.open(account!, named);
         if (message === undefined) throw activityErrors.noMessage({ id, days: messageDays });
         return new Response(new Uint8Array(await message.bytes()), {
           // Mail of strangers may hold whatever a browser would run.
-          headers: { "content-type": "message/rfc822", "x-content-type-options": "nosniff", "content-disposition": 'attachment; filename="message.eml"', "cache-control": "no-store" },
+          headers: {
+            "content-type": "message/rfc822",
+            "x-content-type-options": "nosniff",
+            "content-disposition": 'attachment; filename="message.eml"',
+            "cache-control": "no-store",
+          },
         });
-      }),
+      },
+    ),
   ];
 }

@@ -18,9 +18,22 @@ async function start(t: TestContext, world: Record<string, string> = {}, caller:
   const events = createLocalEvents({ log: silentLog });
   const clock = createManualClock(Date.UTC(2026, 10, 20));
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
-  const resolveTxt = async (name: string) => (world[name] === undefined ? Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" })) : [[world[name]]]);
-  const reports = createDmarcReporting({ db, events, zones, clock, ids: { hex: () => "9".repeat(32) }, domain: "reports.example", resolveTxt });
-  const { call } = await startApi(t, { routes: emailAuthRoutes({ zones, reports, clock, resolveTxt }), caller, gate: { zoneAccount: zones.zoneAccount } });
+  const resolveTxt = async (name: string) =>
+    world[name] === undefined ? Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" })) : [[world[name]]];
+  const reports = createDmarcReporting({
+    db,
+    events,
+    zones,
+    clock,
+    ids: { hex: () => "9".repeat(32) },
+    domain: "reports.example",
+    resolveTxt,
+  });
+  const { call } = await startApi(t, {
+    routes: emailAuthRoutes({ zones, reports, clock, resolveTxt }),
+    caller,
+    gate: { zoneAccount: zones.zoneAccount },
+  });
   t.after(async () => {
     reports.close();
     zones.close();
@@ -39,14 +52,36 @@ test("DMARC reports are read, asked for and declined, in the published form", as
   const { result } = (await call("get", `${base}/dmarc-reports`)).body;
   const { records, ...rest } = result;
   assert.deepEqual(rest, {
-    zone_id: zone.id, tag: zone.id, enabled: false, skip_wizard: false, rua_prefix: "9".repeat(32), status: "missing-dmarc-report",
-    created_at: "2026-11-20T00:00:00.000Z", modified_at: "2026-11-20T00:00:00.000Z", created: "2026-11-20T00:00:00.000Z", modified: "2026-11-20T00:00:00.000Z",
+    zone_id: zone.id,
+    tag: zone.id,
+    enabled: false,
+    skip_wizard: false,
+    rua_prefix: "9".repeat(32),
+    status: "missing-dmarc-report",
+    created_at: "2026-11-20T00:00:00.000Z",
+    modified_at: "2026-11-20T00:00:00.000Z",
+    created: "2026-11-20T00:00:00.000Z",
+    modified: "2026-11-20T00:00:00.000Z",
   });
-  assert.deepEqual([records.spf_records.map(({ content }: { content: string }) => content), records.dkim_records.length, records.dmarc_records], [["v=spf1 -all"], 1, []]);
+  assert.deepEqual(
+    [
+      records.spf_records.map(({ content }: { content: string }) => content),
+      records.dkim_records.length,
+      records.dmarc_records,
+    ],
+    [["v=spf1 -all"], 1, []],
+  );
   const on = (await call("patch", `${base}/dmarc-reports`, { body: { enabled: true } })).body.result;
-  assert.deepEqual([on.enabled, "status" in on, on.records.dmarc_records[0].content], [true, false, `v=DMARC1; p=none; rua=mailto:${"9".repeat(32)}@reports.example;`]);
-  assert.equal((await call("patch", `${base}/dmarc-reports`, { body: { enabled: false, skip_wizard: true } })).body.result.status, "missing-dmarc-rua");
-  for (const body of [{}, { enabled: null }]) assert.equal((await call("patch", `${base}/dmarc-reports`, { body })).status, 400);
+  assert.deepEqual(
+    [on.enabled, "status" in on, on.records.dmarc_records[0].content],
+    [true, false, `v=DMARC1; p=none; rua=mailto:${"9".repeat(32)}@reports.example;`],
+  );
+  assert.equal(
+    (await call("patch", `${base}/dmarc-reports`, { body: { enabled: false, skip_wizard: true } })).body.result.status,
+    "missing-dmarc-rua",
+  );
+  for (const body of [{}, { enabled: null }])
+    assert.equal((await call("patch", `${base}/dmarc-reports`, { body })).status, 400);
 });
 
 test("statistics of DMARC reports cover the last 30 days, or those asked for", async (t) => {
@@ -55,27 +90,67 @@ test("statistics of DMARC reports cover the last 30 days, or those asked for", a
     <policy_published><domain>example.com</domain></policy_published><record><row><source_ip>192.0.2.1</source_ip><count>3</count><policy_evaluated><disposition>reject</disposition><dkim>fail</dkim><spf>pass</spf></policy_evaluated></row>
     <identifiers><header_from>example.com</header_from></identifiers></record></feedback>`;
   const message = Buffer.from(`Content-Type: application/xml\r\n\r\n${xml}`);
-  const verdict = { spf: { result: "pass", domain: "big.example", identity: "mailfrom" }, dkim: [], dmarc: { result: "pass", from: "big.example", aligned: {} } } as const;
-  assert.deepEqual(await reports.take({ zone: zone.id, envelope: { from: "r@big.example" }, source: { size: message.length, open: () => message }, verdict: { ...verdict, dkim: [] } }), { recorded: true });
+  const verdict = {
+    spf: { result: "pass", domain: "big.example", identity: "mailfrom" },
+    dkim: [],
+    dmarc: { result: "pass", from: "big.example", aligned: {} },
+  } as const;
+  assert.deepEqual(
+    await reports.take({
+      zone: zone.id,
+      envelope: { from: "r@big.example" },
+      source: { size: message.length, open: () => message },
+      verdict: { ...verdict, dkim: [] },
+    }),
+    { recorded: true },
+  );
 
   const counts = { messages: 3, passed: 3, dkim_aligned: 0, spf_aligned: 3, quarantined: 0, rejected: 3 };
   assert.deepEqual((await call("get", `${base}/dmarc-reports/statistics`)).body.result, {
-    since: "2026-10-22", until: "2026-11-20", reports: 1, totals: counts, days: [{ day: "2026-10-22", ...counts }], domains: [{ domain: "example.com", ...counts }], sources: [{ source_ip: "192.0.2.1", ...counts }],
+    since: "2026-10-22",
+    until: "2026-11-20",
+    reports: 1,
+    totals: counts,
+    days: [{ day: "2026-10-22", ...counts }],
+    domains: [{ domain: "example.com", ...counts }],
+    sources: [{ source_ip: "192.0.2.1", ...counts }],
     reporters: [{ org_name: "Big Mail", sender: "big.example", ...counts }],
   });
-  const later = (await call("get", `${base}/dmarc-reports/statistics?since=2026-10-23&domain=Example.com.`)).body.result;
+  const later = (await call("get", `${base}/dmarc-reports/statistics?since=2026-10-23&domain=Example.com.`)).body
+    .result;
   assert.deepEqual([later.reports, later.totals.messages, later.days], [0, 0, []]);
-  for (const query of ["since=2026-11-21", "since=yesterday", "limit=0", "domain=%25"]) assert.equal((await call("get", `${base}/dmarc-reports/statistics?${query}`)).status, 400, query);
+  for (const query of ["since=2026-11-21", "since=yesterday", "limit=0", "domain=%25"])
+    assert.equal((await call("get", `${base}/dmarc-reports/statistics?${query}`)).status, 400, query);
 });
 
 test("an SPF record is inspected by its id", async (t) => {
   const { call, base, zone, zones } = await start(t, { "b.example": "v=spf1 ip4:192.0.2.1 ~all" });
-  const { id } = await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 include:b.example include:c.example -all" });
+  const { id } = await zones.records.create(zone, {
+    type: "TXT",
+    name: "@",
+    content: "v=spf1 include:b.example include:c.example -all",
+  });
   const { result } = (await call("get", `${base}/spf/inspect?id=${id}`)).body;
   assert.deepEqual(result, {
-    domain: "example.com", record: "v=spf1 include:b.example include:c.example -all", total_lookups: 2,
+    domain: "example.com",
+    record: "v=spf1 include:b.example include:c.example -all",
+    total_lookups: 2,
     components: [
-      { type: "INCLUDE", value: "include:b.example", result: "pass", lookup_count: 1, nested: { domain: "b.example", record: "v=spf1 ip4:192.0.2.1 ~all", total_lookups: 0, components: [{ type: "IP4", value: "192.0.2.1", result: "pass", lookup_count: 0 }, { type: "ALL", value: "~all", result: "soft_fail", lookup_count: 0 }] } },
+      {
+        type: "INCLUDE",
+        value: "include:b.example",
+        result: "pass",
+        lookup_count: 1,
+        nested: {
+          domain: "b.example",
+          record: "v=spf1 ip4:192.0.2.1 ~all",
+          total_lookups: 0,
+          components: [
+            { type: "IP4", value: "192.0.2.1", result: "pass", lookup_count: 0 },
+            { type: "ALL", value: "~all", result: "soft_fail", lookup_count: 0 },
+          ],
+        },
+      },
       { type: "INCLUDE", value: "include:c.example", result: "pass", lookup_count: 1 },
       { type: "ALL", value: "-all", result: "fail", lookup_count: 0 },
     ],
@@ -89,5 +164,15 @@ test("an SPF record is inspected by its id", async (t) => {
 
 test("a token needs the permission", async (t) => {
   const { call, base } = await start(t, {}, { ...almighty, allows: () => false });
-  for (const [method, path] of [["get", "dmarc-reports"], ["patch", "dmarc-reports"], ["get", "dmarc-reports/statistics"], ["get", "tls-reports/statistics"], ["get", "spf/inspect?id=x"]] as const) assert.equal((await call(method, `${base}/${path}`, method === "patch" ? { body: { enabled: true } } : {})).status, 403);
+  for (const [method, path] of [
+    ["get", "dmarc-reports"],
+    ["patch", "dmarc-reports"],
+    ["get", "dmarc-reports/statistics"],
+    ["get", "tls-reports/statistics"],
+    ["get", "spf/inspect?id=x"],
+  ] as const)
+    assert.equal(
+      (await call(method, `${base}/${path}`, method === "patch" ? { body: { enabled: true } } : {})).status,
+      403,
+    );
 });

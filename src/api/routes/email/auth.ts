@@ -4,7 +4,16 @@ import { inspectSpf, isSpf, txtTextOf, type DmarcReporting, type StatisticsReque
 import type { Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { dmarcReportsSchema, dmarcStatisticsSchema, inspectionSchema, showDmarcReports, showDmarcStatistics, showInspection, showTlsStatistics, tlsStatisticsSchema } from "./auth-schemas.ts";
+import {
+  dmarcReportsSchema,
+  dmarcStatisticsSchema,
+  inspectionSchema,
+  showDmarcReports,
+  showDmarcStatistics,
+  showInspection,
+  showTlsStatistics,
+  tlsStatisticsSchema,
+} from "./auth-schemas.ts";
 
 export interface EmailAuthDeps {
   zones: Pick<Zones, "get" | "records">;
@@ -16,10 +25,22 @@ export interface EmailAuthDeps {
 const tag = "Email Auth";
 const REPORTS = "/zones/{zone_id}/email/auth/dmarc-reports";
 const change = z.object({ enabled: z.boolean().nullish(), skip_wizard: z.boolean().nullish() });
-const domain = z.string().max(253).regex(/^(?:[a-z0-9_-]{1,63}\.)+[a-z0-9-]{1,63}\.?$/i).transform((name) => name.toLowerCase().replace(/\.$/, ""));
+const domain = z
+  .string()
+  .max(253)
+  .regex(/^(?:[a-z0-9_-]{1,63}\.)+[a-z0-9-]{1,63}\.?$/i)
+  .transform((name) => name.toLowerCase().replace(/\.$/, ""));
 const period = z.object({
-  since: z.iso.date().optional(), until: z.iso.date().optional(), domain: domain.optional(),
-  limit: z.coerce.number().int().min(1).transform((size) => Math.min(size, 1000)).pipe(z.number()).default(100),
+  since: z.iso.date().optional(),
+  until: z.iso.date().optional(),
+  domain: domain.optional(),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((size) => Math.min(size, 1000))
+    .pipe(z.number())
+    .default(100),
 });
 const DAY_MS = 86_400_000;
 /** Days that statistics are about when the request names none. */
@@ -27,27 +48,94 @@ const DEFAULT_DAYS = 30;
 
 /** Who may send in the name of a zone, as its records say. */
 export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuthDeps): Route[] => [
-  route({ id: "get_dmarc_reports_status", method: "get", path: REPORTS, tag, summary: "How DMARC reports are asked for", permission: "Zone Settings Read", result: dmarcReportsSchema }, async ({ params }) =>
-    answer(showDmarcReports(await reports.of(await zones.get(params.zone_id!))))),
-  route({ id: "configure_dmarc_reports", method: "patch", path: REPORTS, tag, summary: "Ask for DMARC reports, or no longer", permission: "Zone Settings Write", body: change, result: dmarcReportsSchema }, async ({ params, body }) => {
-    const [enabled, skipWizard] = [body.enabled ?? undefined, body.skip_wizard ?? undefined];
-    if (enabled === undefined && skipWizard === undefined) throw apiErrors.badRequest({ reason: "enabled or skip_wizard is needed" });
-    return answer(showDmarcReports(await reports.update(await zones.get(params.zone_id!), { enabled, skipWizard })));
-  }),
-  route({ id: "get_dmarc_report_statistics", method: "get", path: `${REPORTS}/statistics`, tag, summary: "What the DMARC reports say that were received: who sends in the name of the domain, and whether it passes", permission: "Zone Settings Read", query: period, result: dmarcStatisticsSchema }, async ({ params, query }) =>
-    answer(showDmarcStatistics(await reports.statistics((await zones.get(params.zone_id!)).id, requestOf(query, clock.now()))))),
-  route({ id: "get_tls_report_statistics", method: "get", path: "/zones/{zone_id}/email/auth/tls-reports/statistics", tag, summary: "What the TLS reports say that were received: whether mail to the domain is encrypted on its way, and why not", permission: "Zone Settings Read", query: period, result: tlsStatisticsSchema }, async ({ params, query }) =>
-    answer(showTlsStatistics(await reports.tlsStatistics((await zones.get(params.zone_id!)).id, requestOf(query, clock.now()))))),
-  route({
-    id: "inspect_spf", method: "get", path: "/zones/{zone_id}/email/auth/spf/inspect", tag, summary: "What an SPF record says, with all it includes",
-    permission: "DNS Read", query: z.object({ id: z.string().min(1).max(32) }), result: inspectionSchema,
-  }, async ({ params, query: { id } }) => {
-    const zone = await zones.get(params.zone_id!);
-    const record = await zones.records.get(zone.id, id);
-    const text = txtTextOf(record.content);
-    if (record.type !== "TXT" || !isSpf(text)) throw apiErrors.badRequest({ reason: `${record.name} ${record.type} is no SPF record` });
-    return answer(showInspection(await inspectSpf(record.name, text, resolveTxt)));
-  }),
+  route(
+    {
+      id: "get_dmarc_reports_status",
+      method: "get",
+      path: REPORTS,
+      tag,
+      summary: "How DMARC reports are asked for",
+      permission: "Zone Settings Read",
+      result: dmarcReportsSchema,
+    },
+    async ({ params }) => answer(showDmarcReports(await reports.of(await zones.get(params.zone_id!)))),
+  ),
+  route(
+    {
+      id: "configure_dmarc_reports",
+      method: "patch",
+      path: REPORTS,
+      tag,
+      summary: "Ask for DMARC reports, or no longer",
+      permission: "Zone Settings Write",
+      body: change,
+      result: dmarcReportsSchema,
+    },
+    async ({ params, body }) => {
+      const [enabled, skipWizard] = [body.enabled ?? undefined, body.skip_wizard ?? undefined];
+      if (enabled === undefined && skipWizard === undefined)
+        throw apiErrors.badRequest({ reason: "enabled or skip_wizard is needed" });
+      return answer(showDmarcReports(await reports.update(await zones.get(params.zone_id!), { enabled, skipWizard })));
+    },
+  ),
+  route(
+    {
+      id: "get_dmarc_report_statistics",
+      method: "get",
+      path: `${REPORTS}/statistics`,
+      tag,
+      summary:
+        "What the DMARC reports say that were received: who sends in the name of the domain, and whether it passes",
+      permission: "Zone Settings Read",
+      query: period,
+      result: dmarcStatisticsSchema,
+    },
+    async ({ params, query }) =>
+      answer(
+        showDmarcStatistics(
+          await reports.statistics((await zones.get(params.zone_id!)).id, requestOf(query, clock.now())),
+        ),
+      ),
+  ),
+  route(
+    {
+      id: "get_tls_report_statistics",
+      method: "get",
+      path: "/zones/{zone_id}/email/auth/tls-reports/statistics",
+      tag,
+      summary:
+        "What the TLS reports say that were received: whether mail to the domain is encrypted on its way, and why not",
+      permission: "Zone Settings Read",
+      query: period,
+      result: tlsStatisticsSchema,
+    },
+    async ({ params, query }) =>
+      answer(
+        showTlsStatistics(
+          await reports.tlsStatistics((await zones.get(params.zone_id!)).id, requestOf(query, clock.now())),
+        ),
+      ),
+  ),
+  route(
+    {
+      id: "inspect_spf",
+      method: "get",
+      path: "/zones/{zone_id}/email/auth/spf/inspect",
+      tag,
+      summary: "What an SPF record says, with all it includes",
+      permission: "DNS Read",
+      query: z.object({ id: z.string().min(1).max(32) }),
+      result: inspectionSchema,
+    },
+    async ({ params, query: { id } }) => {
+      const zone = await zones.get(params.zone_id!);
+      const record = await zones.records.get(zone.id, id);
+      const text = txtTextOf(record.content);
+      if (record.type !== "TXT" || !isSpf(text))
+        throw apiErrors.badRequest({ reason: `${record.name} ${record.type} is no SPF record` });
+      return answer(showInspection(await inspectSpf(record.name, text, resolveTxt)));
+    },
+  ),
 ];
 
 /** Throws badRequest for a period that ends before it begins. */

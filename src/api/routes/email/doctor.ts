@@ -4,7 +4,13 @@ import type { Zone, Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { answer, route, type Route } from "../../operation.ts";
 
-const findingSchema = z.object({ check: z.string(), status: z.enum(["ok", "warning", "error"]), found: z.string().optional(), expected: z.string().optional(), fix: z.string().optional() });
+const findingSchema = z.object({
+  check: z.string(),
+  status: z.enum(["ok", "warning", "error"]),
+  found: z.string().optional(),
+  expected: z.string().optional(),
+  fix: z.string().optional(),
+});
 
 export interface DoctorDeps {
   zones: Pick<Zones, "get">;
@@ -13,19 +19,29 @@ export interface DoctorDeps {
 
 /** What `reelpost doctor` asks. */
 export const doctorRoutes = ({ zones, diagnose }: DoctorDeps): Route[] => [
-  route({
-    id: "email-doctor", method: "get", path: "/zones/{zone_id}/email/doctor", tag: "Email Auth", summary: "Look at everything that mail of a name needs: DNS, ports, reverse DNS, certificates",
-    permission: "Zone Settings Read", query: z.object({ name: z.string().max(255).optional() }), result: z.array(findingSchema),
-  }, async ({ params, query: { name } }) => {
-    const zone = await zones.get(params.zone_id!);
-    return answer(await diagnose(zone, nameIn(zone, name)));
-  }),
+  route(
+    {
+      id: "email-doctor",
+      method: "get",
+      path: "/zones/{zone_id}/email/doctor",
+      tag: "Email Auth",
+      summary: "Look at everything that mail of a name needs: DNS, ports, reverse DNS, certificates",
+      permission: "Zone Settings Read",
+      query: z.object({ name: z.string().max(255).optional() }),
+      result: z.array(findingSchema),
+    },
+    async ({ params, query: { name } }) => {
+      const zone = await zones.get(params.zone_id!);
+      return answer(await diagnose(zone, nameIn(zone, name)));
+    },
+  ),
 ];
 
 function nameIn(zone: Zone, given: string | undefined): string {
   if (given === undefined || given === "") return zone.name;
   const name = attempt(() => normalName(given));
-  if (name === undefined || (name !== zone.name && !name.endsWith(`.${zone.name}`))) throw apiErrors.badRequest({ reason: `${given} is no name in ${zone.name}` });
+  if (name === undefined || (name !== zone.name && !name.endsWith(`.${zone.name}`)))
+    throw apiErrors.badRequest({ reason: `${given} is no name in ${zone.name}` });
   return name;
 }
 

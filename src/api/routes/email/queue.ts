@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { activityErrors, mailErrors, type OutboundService, type QueuedMessage, type QueuedRecipient } from "../../../mail/index.ts";
+import {
+  activityErrors,
+  mailErrors,
+  type OutboundService,
+  type QueuedMessage,
+  type QueuedRecipient,
+} from "../../../mail/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 
 export interface QueueDeps {
@@ -17,19 +23,77 @@ const text = z.string().nullable();
 const isoOf = (at: Date | undefined) => at?.toISOString() ?? null;
 
 const recipientSchema = z.object({
-  to: z.string(), state: z.enum(STATES), attempts: z.number().int(), next_attempt: time.nullable(), paused_until: time.nullable(), paused_because: text, host: text, code: z.number().int().nullable(), enhanced_code: text, response: text, finished: time.nullable(),
+  to: z.string(),
+  state: z.enum(STATES),
+  attempts: z.number().int(),
+  next_attempt: time.nullable(),
+  paused_until: time.nullable(),
+  paused_because: text,
+  host: text,
+  code: z.number().int().nullable(),
+  enhanced_code: text,
+  response: text,
+  finished: time.nullable(),
 });
 const messageSchema = z.object({
-  id: z.string(), zone_id: text, cause: z.enum(["forward", "reply", "send"]), from: z.string(), message_id: z.string(), worker: text, size: z.number().int(), can_resend: z.boolean(), created: time, platform: z.boolean(),
+  id: z.string(),
+  zone_id: text,
+  cause: z.enum(["forward", "reply", "send"]),
+  from: z.string(),
+  message_id: z.string(),
+  worker: text,
+  size: z.number().int(),
+  can_resend: z.boolean(),
+  created: time,
+  platform: z.boolean(),
 });
 const itemSchema = messageSchema.extend(recipientSchema.shape);
 const wholeSchema = messageSchema.extend({ finished: time.nullable(), recipients: z.array(recipientSchema) });
 
-const showRecipient = ({ rcpt, state, attempts, nextTry, paused, reply, host, finishedAt }: QueuedRecipient): z.input<typeof recipientSchema> => ({
-  to: rcpt, state, attempts, next_attempt: isoOf(nextTry), paused_until: isoOf(paused?.until), paused_because: paused?.why ?? null, host: host ?? null, code: reply?.code ?? null, enhanced_code: reply?.enhanced || null, response: reply?.text ?? null, finished: isoOf(finishedAt),
+const showRecipient = ({
+  rcpt,
+  state,
+  attempts,
+  nextTry,
+  paused,
+  reply,
+  host,
+  finishedAt,
+}: QueuedRecipient): z.input<typeof recipientSchema> => ({
+  to: rcpt,
+  state,
+  attempts,
+  next_attempt: isoOf(nextTry),
+  paused_until: isoOf(paused?.until),
+  paused_because: paused?.why ?? null,
+  host: host ?? null,
+  code: reply?.code ?? null,
+  enhanced_code: reply?.enhanced || null,
+  response: reply?.text ?? null,
+  finished: isoOf(finishedAt),
 });
-const showMessage = ({ id, account, zone, cause, from, messageId, script, size, hasBody, createdAt }: QueuedMessage): z.input<typeof messageSchema> => ({
-  id, zone_id: zone ?? null, cause, from, message_id: messageId, worker: script?.slice(script.indexOf("/") + 1) ?? null, size, can_resend: hasBody, created: createdAt.toISOString(), platform: account === undefined,
+const showMessage = ({
+  id,
+  account,
+  zone,
+  cause,
+  from,
+  messageId,
+  script,
+  size,
+  hasBody,
+  createdAt,
+}: QueuedMessage): z.input<typeof messageSchema> => ({
+  id,
+  zone_id: zone ?? null,
+  cause,
+  from,
+  message_id: messageId,
+  worker: script?.slice(script.indexOf("/") + 1) ?? null,
+  size,
+  can_resend: hasBody,
+  created: createdAt.toISOString(),
+  platform: account === undefined,
 });
 
 /** Mail on its way out: what waits and why, what failed, and what can be done about it. A message is listed once for each recipient. */
@@ -39,39 +103,114 @@ export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
   /** Throws outboundNotFound, also for what is another account's. */
   async function found({ account_id, queue_id }: Record<string, string>) {
     const one = await queue.get(queue_id!);
-    const theirs = one !== undefined && (one.message.account === account_id || (one.message.account === undefined && (await isOperator(account_id!))));
+    const theirs =
+      one !== undefined &&
+      (one.message.account === account_id || (one.message.account === undefined && (await isOperator(account_id!))));
     if (!theirs) throw mailErrors.outboundNotFound({ id: queue_id });
     return one;
   }
   async function shown(params: Record<string, string>) {
     const { message, recipients } = await found(params);
-    return answer({ ...showMessage(message), finished: isoOf(message.finishedAt), recipients: recipients.map(showRecipient) });
+    return answer({
+      ...showMessage(message),
+      finished: isoOf(message.finishedAt),
+      recipients: recipients.map(showRecipient),
+    });
   }
 
   return [
-    route({
-      id: "email-queue-list", method: "get", path: LIST, tag, summary: "List queued outbound mail, newest first", permission: "Email Sending Read", result: z.array(itemSchema),
-      query: z.object({
-        state: z.enum(STATES).optional(), domain: z.string().min(1).max(255).optional(), platform: z.enum(["true", "false"]).default("false"), cursor: z.string().max(100).optional(),
-        per_page: z.coerce.number().int().min(1).transform((size) => Math.min(size, 1000)).pipe(z.number()).default(50),
-      }),
-    }, async ({ params: { account_id: account }, query: { state, domain, platform, cursor, per_page: limit } }) => {
-      if (cursor !== undefined && cursor !== "" && !/^\d{1,15}-[0-9a-f]{32}$/.test(cursor)) throw activityErrors.badCursor();
-      const nobodys = platform === "true";
-      if (nobodys && !(await isOperator(account!))) return answer([], { info: { count: 0, per_page: limit, next_cursor: null } });
-      const { items, next } = await queue.list({ ...(!nobodys && { account: account! }), ...(state && { state }), ...(domain !== undefined && { domain: domain.toLowerCase() }), ...(cursor && { after: cursor }), limit });
-      return answer(items.map((one) => ({ ...showMessage(one.message), ...showRecipient(one) })), { info: { count: items.length, per_page: limit, ...(next !== undefined && { cursor: next }), next_cursor: next ?? null } });
-    }),
-    route({ id: "email-queue-get", method: "get", path: ONE, tag, summary: "Get a queued message, with the reply of each next hop", permission: "Email Sending Read", result: wholeSchema }, async ({ params }) => shown(params)),
-    route({ id: "email-queue-resend", method: "post", path: `${ONE}/resend`, tag, summary: "Retry all undelivered recipients immediately and resume their paused destinations", permission: "Email Sending Write", result: wholeSchema }, async ({ params }) => {
-      await found(params);
-      await queue.resend(params.queue_id!);
-      return shown(params);
-    }),
-    route({ id: "email-queue-cancel", method: "post", path: `${ONE}/cancel`, tag, summary: "Give up whatever waits; what is under way goes on", permission: "Email Sending Write", result: wholeSchema }, async ({ params }) => {
-      await found(params);
-      await queue.cancel(params.queue_id!);
-      return shown(params);
-    }),
+    route(
+      {
+        id: "email-queue-list",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List queued outbound mail, newest first",
+        permission: "Email Sending Read",
+        result: z.array(itemSchema),
+        query: z.object({
+          state: z.enum(STATES).optional(),
+          domain: z.string().min(1).max(255).optional(),
+          platform: z.enum(["true", "false"]).default("false"),
+          cursor: z.string().max(100).optional(),
+          per_page: z.coerce
+            .number()
+            .int()
+            .min(1)
+            .transform((size) => Math.min(size, 1000))
+            .pipe(z.number())
+            .default(50),
+        }),
+      },
+      async ({ params: { account_id: account }, query: { state, domain, platform, cursor, per_page: limit } }) => {
+        if (cursor !== undefined && cursor !== "" && !/^\d{1,15}-[0-9a-f]{32}$/.test(cursor))
+          throw activityErrors.badCursor();
+        const nobodys = platform === "true";
+        if (nobodys && !(await isOperator(account!)))
+          return answer([], { info: { count: 0, per_page: limit, next_cursor: null } });
+        const { items, next } = await queue.list({
+          ...(!nobodys && { account: account! }),
+          ...(state && { state }),
+          ...(domain !== undefined && { domain: domain.toLowerCase() }),
+          ...(cursor && { after: cursor }),
+          limit,
+        });
+        return answer(
+          items.map((one) => ({ ...showMessage(one.message), ...showRecipient(one) })),
+          {
+            info: {
+              count: items.length,
+              per_page: limit,
+              ...(next !== undefined && { cursor: next }),
+              next_cursor: next ?? null,
+            },
+          },
+        );
+      },
+    ),
+    route(
+      {
+        id: "email-queue-get",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a queued message, with the reply of each next hop",
+        permission: "Email Sending Read",
+        result: wholeSchema,
+      },
+      async ({ params }) => shown(params),
+    ),
+    route(
+      {
+        id: "email-queue-resend",
+        method: "post",
+        path: `${ONE}/resend`,
+        tag,
+        summary: "Retry all undelivered recipients immediately and resume their paused destinations",
+        permission: "Email Sending Write",
+        result: wholeSchema,
+      },
+      async ({ params }) => {
+        await found(params);
+        await queue.resend(params.queue_id!);
+        return shown(params);
+      },
+    ),
+    route(
+      {
+        id: "email-queue-cancel",
+        method: "post",
+        path: `${ONE}/cancel`,
+        tag,
+        summary: "Give up whatever waits; what is under way goes on",
+        permission: "Email Sending Write",
+        result: wholeSchema,
+      },
+      async ({ params }) => {
+        await found(params);
+        await queue.cancel(params.queue_id!);
+        return shown(params);
+      },
+    ),
   ];
 }

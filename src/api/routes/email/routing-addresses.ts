@@ -10,34 +10,108 @@ const LIST = "/accounts/{account_id}/email/routing/addresses";
 const ONE = `${LIST}/{destination_address_identifier}`;
 
 export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingDeps): Route[] {
-  const named = ({ account_id, destination_address_identifier }: Record<string, string>): [account: string, id: string] => [account_id!, destination_address_identifier!];
+  const named = ({
+    account_id,
+    destination_address_identifier,
+  }: Record<string, string>): [account: string, id: string] => [account_id!, destination_address_identifier!];
 
   return [
     // The published default of `verified` is true; wrangler leaves it out and shows what is pending, so without it all are listed.
-    route({
-      id: "email-routing-destination-addresses-list-destination-addresses", method: "get", path: LIST, tag, summary: "List destination addresses", permission: "Email Routing Addresses Read", result: z.array(addressSchema),
-      query: z.object({ verified: z.enum(["true", "false"]).optional(), order: z.literal("created").optional(), direction: z.enum(["asc", "desc"]).default("asc"), ...pageQuery({ max: 50 }) }),
-    }, async ({ params, query: { verified, direction, ...query } }) => {
-      const page = pageRequest(query);
-      return pageAnswer(await addresses.list(params.account_id!, { verified: verified === undefined ? undefined : verified === "true", direction }, page), page, showAddress);
-    }),
-    route({
-      id: "email-routing-destination-addresses-create-a-destination-address", method: "post", path: LIST, tag, summary: "Create a destination address; a verification link is mailed to it", permission: "Email Routing Addresses Write",
-      body: z.object({ email: z.string() }), result: addressSchema,
-    }, async ({ params, body }) => answer(showAddress(await addresses.create(params.account_id!, body.email)))),
-    route({ id: "email-routing-destination-addresses-get-a-destination-address", method: "get", path: ONE, tag, summary: "Get a destination address", permission: "Email Routing Addresses Read", result: addressSchema }, async ({ params }) =>
-      answer(showAddress(await addresses.get(...named(params))))),
-    route({
-      id: "email-routing-destination-addresses-update-destination-address", method: "patch", path: ONE, tag, summary: "Set a destination address to verified, or back", permission: "Email Routing Addresses Write",
-      body: z.object({ status: z.enum(["verified", "unverified"]) }), result: addressSchema,
-    }, async ({ params, body: { status }, caller }) => {
-      // Else whoever may add addresses could have mail sent to people who never agreed.
-      if (status === "verified" && !caller.allows("Account Settings Write", { account: params.account_id! })) throw routingErrors.adminOnly();
-      return answer(showAddress(await addresses.setVerified(...named(params), status === "verified")));
-    }),
-    route({ id: "email-routing-destination-addresses-delete-destination-address", method: "delete", path: ONE, tag, summary: "Delete a destination address; its rules are disabled", permission: "Email Routing Addresses Write", result: addressSchema }, async ({ params }) =>
-      answer(showAddress(await addresses.delete(...named(params))))),
-    route({ id: "email-routing-destination-addresses-resend", method: "post", path: `${ONE}/resend`, tag, summary: "Mail another verification link", permission: "Email Routing Addresses Write", result: addressSchema }, async ({ params }) =>
-      answer(showAddress(await addresses.resend(...named(params))))),
+    route(
+      {
+        id: "email-routing-destination-addresses-list-destination-addresses",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List destination addresses",
+        permission: "Email Routing Addresses Read",
+        result: z.array(addressSchema),
+        query: z.object({
+          verified: z.enum(["true", "false"]).optional(),
+          order: z.literal("created").optional(),
+          direction: z.enum(["asc", "desc"]).default("asc"),
+          ...pageQuery({ max: 50 }),
+        }),
+      },
+      async ({ params, query: { verified, direction, ...query } }) => {
+        const page = pageRequest(query);
+        return pageAnswer(
+          await addresses.list(
+            params.account_id!,
+            { verified: verified === undefined ? undefined : verified === "true", direction },
+            page,
+          ),
+          page,
+          showAddress,
+        );
+      },
+    ),
+    route(
+      {
+        id: "email-routing-destination-addresses-create-a-destination-address",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Create a destination address; a verification link is mailed to it",
+        permission: "Email Routing Addresses Write",
+        body: z.object({ email: z.string() }),
+        result: addressSchema,
+      },
+      async ({ params, body }) => answer(showAddress(await addresses.create(params.account_id!, body.email))),
+    ),
+    route(
+      {
+        id: "email-routing-destination-addresses-get-a-destination-address",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a destination address",
+        permission: "Email Routing Addresses Read",
+        result: addressSchema,
+      },
+      async ({ params }) => answer(showAddress(await addresses.get(...named(params)))),
+    ),
+    route(
+      {
+        id: "email-routing-destination-addresses-update-destination-address",
+        method: "patch",
+        path: ONE,
+        tag,
+        summary: "Set a destination address to verified, or back",
+        permission: "Email Routing Addresses Write",
+        body: z.object({ status: z.enum(["verified", "unverified"]) }),
+        result: addressSchema,
+      },
+      async ({ params, body: { status }, caller }) => {
+        // Else whoever may add addresses could have mail sent to people who never agreed.
+        if (status === "verified" && !caller.allows("Account Settings Write", { account: params.account_id! }))
+          throw routingErrors.adminOnly();
+        return answer(showAddress(await addresses.setVerified(...named(params), status === "verified")));
+      },
+    ),
+    route(
+      {
+        id: "email-routing-destination-addresses-delete-destination-address",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a destination address; its rules are disabled",
+        permission: "Email Routing Addresses Write",
+        result: addressSchema,
+      },
+      async ({ params }) => answer(showAddress(await addresses.delete(...named(params)))),
+    ),
+    route(
+      {
+        id: "email-routing-destination-addresses-resend",
+        method: "post",
+        path: `${ONE}/resend`,
+        tag,
+        summary: "Mail another verification link",
+        permission: "Email Routing Addresses Write",
+        result: addressSchema,
+      },
+      async ({ params }) => answer(showAddress(await addresses.resend(...named(params)))),
+    ),
   ];
 }

@@ -5,29 +5,70 @@ import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const tag = "Email Routing settings";
 const time = z.iso.datetime();
-const keySchema = z.object({ id: z.string(), domain: z.string(), selector: z.string(), algorithm: z.enum(["rsa", "ed25519"]), state: z.enum(["next", "active", "retired"]), created: time, retired: time.nullable() });
+const keySchema = z.object({
+  id: z.string(),
+  domain: z.string(),
+  selector: z.string(),
+  algorithm: z.enum(["rsa", "ed25519"]),
+  state: z.enum(["next", "active", "retired"]),
+  created: time,
+  retired: time.nullable(),
+});
 
-const shown = ({ id, domain, selector, algorithm, state, createdAt, retiredAt }: DkimKey): z.input<typeof keySchema> => ({
-  id, domain, selector, algorithm, state, created: new Date(createdAt).toISOString(), retired: retiredAt === null ? null : new Date(retiredAt).toISOString(),
+const shown = ({
+  id,
+  domain,
+  selector,
+  algorithm,
+  state,
+  createdAt,
+  retiredAt,
+}: DkimKey): z.input<typeof keySchema> => ({
+  id,
+  domain,
+  selector,
+  algorithm,
+  state,
+  created: new Date(createdAt).toISOString(),
+  retired: retiredAt === null ? null : new Date(retiredAt).toISOString(),
 });
 
 /** The keys that forwarded mail of a zone is signed with. Our own operations: the hosted service keeps its keys to itself. */
 export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRoutingDeps): Route[] => [
-  route({
-    id: "email-routing-dkim-keys", method: "get", path: "/zones/{zone_id}/email/routing/dkim", tag, summary: "List the DKIM keys of a routed name", permission: "Zone Settings Read",
-    query: z.object({ subdomain: z.string().max(255).optional() }), result: z.array(keySchema),
-  }, async ({ params, query: { subdomain } }) => {
-    const zone = await zones.get(params.zone_id!);
-    const domain = (await dns.needed(zone, subdomain))[0]!.name;
-    return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(shown));
-  }),
-  route({
-    id: "email-routing-dkim-rotate", method: "post", path: "/zones/{zone_id}/email/routing/dkim/rotate", tag, permission: "Zone Settings Write",
-    summary: "Publish new DKIM keys of a routed name; they sign once everybody can see them", body: z.object({ name: z.string().nullish() }).nullable(), bodyOptional: true, result: z.array(keySchema),
-  }, async ({ params, body }) => {
-    const zone = await zones.get(params.zone_id!);
-    await dns.rotateDkim(zone, body?.name ?? undefined);
-    const domain = (await dns.needed(zone, body?.name ?? undefined))[0]!.name;
-    return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(shown));
-  }),
+  route(
+    {
+      id: "email-routing-dkim-keys",
+      method: "get",
+      path: "/zones/{zone_id}/email/routing/dkim",
+      tag,
+      summary: "List the DKIM keys of a routed name",
+      permission: "Zone Settings Read",
+      query: z.object({ subdomain: z.string().max(255).optional() }),
+      result: z.array(keySchema),
+    },
+    async ({ params, query: { subdomain } }) => {
+      const zone = await zones.get(params.zone_id!);
+      const domain = (await dns.needed(zone, subdomain))[0]!.name;
+      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(shown));
+    },
+  ),
+  route(
+    {
+      id: "email-routing-dkim-rotate",
+      method: "post",
+      path: "/zones/{zone_id}/email/routing/dkim/rotate",
+      tag,
+      permission: "Zone Settings Write",
+      summary: "Publish new DKIM keys of a routed name; they sign once everybody can see them",
+      body: z.object({ name: z.string().nullish() }).nullable(),
+      bodyOptional: true,
+      result: z.array(keySchema),
+    },
+    async ({ params, body }) => {
+      const zone = await zones.get(params.zone_id!);
+      await dns.rotateDkim(zone, body?.name ?? undefined);
+      const domain = (await dns.needed(zone, body?.name ?? undefined))[0]!.name;
+      return answer((await dkimKeys.list({ zone: zone.id, domain, use: "routing" })).map(shown));
+    },
+  ),
 ];

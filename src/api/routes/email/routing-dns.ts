@@ -3,18 +3,33 @@ import { answer, route, type Route } from "../../operation.ts";
 import { neededSchema, showNeeded } from "./routing-schemas.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
-const examinedSchema = z.object({ errors: z.array(z.object({ code: z.string(), missing: neededSchema.optional(), existing: neededSchema.optional() })), record: z.array(neededSchema) });
+const examinedSchema = z.object({
+  errors: z.array(z.object({ code: z.string(), missing: neededSchema.optional(), existing: neededSchema.optional() })),
+  record: z.array(neededSchema),
+});
 
 /** The records that routing needs. Asked about one name by `subdomain`, which is deprecated, the answer also says what is wrong with those there are. */
 export const routingDnsRoutes = ({ zones, routing: { dns } }: EmailRoutingDeps): Route[] => [
-  route({
-    id: "email-routing-settings-email-routing-dns-settings", method: "get", path: "/zones/{zone_id}/email/routing/dns", tag: "Email Routing settings", summary: "List the DNS records that Email Routing needs",
-    permission: "Zone Settings Read", query: z.object({ subdomain: z.string().max(255).optional() }), result: z.union([z.array(neededSchema), examinedSchema]),
-  }, async ({ params, query: { subdomain } }) => {
-    const zone = await zones.get(params.zone_id!);
-    const needed = (await dns.needed(zone, subdomain)).map(showNeeded);
-    if (subdomain === undefined || subdomain === "") return answer(needed, { info: { page: 1, per_page: needed.length, count: needed.length, total_count: needed.length, total_pages: 1 } });
-    const { problems } = await dns.examine(zone, needed[0]!.name);
-    return answer({ errors: problems, record: needed });
-  }),
+  route(
+    {
+      id: "email-routing-settings-email-routing-dns-settings",
+      method: "get",
+      path: "/zones/{zone_id}/email/routing/dns",
+      tag: "Email Routing settings",
+      summary: "List the DNS records that Email Routing needs",
+      permission: "Zone Settings Read",
+      query: z.object({ subdomain: z.string().max(255).optional() }),
+      result: z.union([z.array(neededSchema), examinedSchema]),
+    },
+    async ({ params, query: { subdomain } }) => {
+      const zone = await zones.get(params.zone_id!);
+      const needed = (await dns.needed(zone, subdomain)).map(showNeeded);
+      if (subdomain === undefined || subdomain === "")
+        return answer(needed, {
+          info: { page: 1, per_page: needed.length, count: needed.length, total_count: needed.length, total_pages: 1 },
+        });
+      const { problems } = await dns.examine(zone, needed[0]!.name);
+      return answer({ errors: problems, record: needed });
+    },
+  ),
 ];

@@ -3,7 +3,17 @@ import type { Rule } from "../../../mail/index.ts";
 import { hiddenZones } from "../../hidden-zones.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { accountRuleSchema, partsOf, planBody, planSchema, requestOf, ruleBody, ruleSchema, showChange, showRule } from "./routing-schemas.ts";
+import {
+  accountRuleSchema,
+  partsOf,
+  planBody,
+  planSchema,
+  requestOf,
+  ruleBody,
+  ruleSchema,
+  showChange,
+  showRule,
+} from "./routing-schemas.ts";
 import type { EmailRoutingDeps } from "./routing-settings.ts";
 
 const tag = "Email Routing routing rules";
@@ -15,11 +25,21 @@ const enabled = z.enum(["true", "false"]).optional();
 const direction = z.enum(["asc", "desc"]).default("asc");
 const flag = (text: "true" | "false" | undefined) => (text === undefined ? undefined : text === "true");
 
-const AWAITS = { code: 2054, message: "The rule is disabled until its destination address is verified, and enabled then." };
-const STAR = { code: 2917, message: "A literal matcher compares the whole address: * stands for itself. Use a matcher of type glob, with email.extended_rules set on the server, to match any characters." };
+const AWAITS = {
+  code: 2054,
+  message: "The rule is disabled until its destination address is verified, and enabled then.",
+};
+const STAR = {
+  code: 2917,
+  message:
+    "A literal matcher compares the whole address: * stands for itself. Use a matcher of type glob, with email.extended_rules set on the server, to match any characters.",
+};
 
 function answerRule(rule: Rule) {
-  const messages = [...(rule.awaiting ? [AWAITS] : []), ...(rule.matcher.type === "literal" && rule.matcher.value.includes("*") ? [STAR] : [])];
+  const messages = [
+    ...(rule.awaiting ? [AWAITS] : []),
+    ...(rule.matcher.type === "literal" && rule.matcher.value.includes("*") ? [STAR] : []),
+  ];
   return answer(showRule(rule), messages.length > 0 ? { messages } : {});
 }
 
@@ -27,42 +47,174 @@ export function routingRulesRoutes({ zones, routing: { rules, plan } }: EmailRou
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
 
   return [
-    route({
-      id: "email-routing-routing-rules-list-routing-rules", method: "get", path: LIST, tag, summary: "List routing rules, the catch-all rule last", permission: "Email Routing Rules Read",
-      query: z.object({ enabled, order: z.enum(["created", "priority"]).optional(), direction, ...pageQuery({ max: 50 }) }), result: z.array(ruleSchema),
-    }, async ({ params, query }) => {
-      const page = pageRequest(query);
-      return pageAnswer(await rules.list(await zoneOf(params), { enabled: flag(query.enabled), order: query.order, direction: query.direction }, page), page, showRule);
-    }),
-    route({ id: "email-routing-routing-rules-create-routing-rule", method: "post", path: LIST, tag, summary: "Create a routing rule", permission: "Email Routing Rules Write", body: ruleBody, result: ruleSchema }, async ({ params, body }) =>
-      answerRule(await rules.create(await zoneOf(params), requestOf(body)))),
-    route({ id: "email-routing-routing-rules-get-catch-all-rule", method: "get", path: CATCH_ALL, tag, summary: "Get the catch-all rule", permission: "Email Routing Rules Read", result: ruleSchema }, async ({ params }) =>
-      answerRule(await rules.catchAll(await zoneOf(params)))),
-    route({ id: "email-routing-routing-rules-update-catch-all-rule", method: "put", path: CATCH_ALL, tag, summary: "Replace the catch-all rule", permission: "Email Routing Rules Write", body: ruleBody, result: ruleSchema }, async ({ params, body }) =>
-      answerRule(await rules.replaceCatchAll(await zoneOf(params), requestOf(body)))),
-    route({ id: "email-routing-routing-rules-get-routing-rule", method: "get", path: ONE, tag, summary: "Get a routing rule", permission: "Email Routing Rules Read", result: ruleSchema }, async ({ params }) =>
-      answerRule(await rules.get(await zoneOf(params), params.rule_identifier!))),
-    route({ id: "email-routing-routing-rules-update-routing-rule", method: "put", path: ONE, tag, summary: "Replace a routing rule", permission: "Email Routing Rules Write", body: ruleBody, result: ruleSchema }, async ({ params, body }) =>
-      answerRule(await rules.replace(await zoneOf(params), params.rule_identifier!, requestOf(body)))),
-    route({ id: "email-routing-routing-rules-delete-routing-rule", method: "delete", path: ONE, tag, summary: "Delete a routing rule", permission: "Email Routing Rules Write", result: ruleSchema }, async ({ params }) =>
-      answer(showRule(await rules.delete(await zoneOf(params), params.rule_identifier!)))),
+    route(
+      {
+        id: "email-routing-routing-rules-list-routing-rules",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List routing rules, the catch-all rule last",
+        permission: "Email Routing Rules Read",
+        query: z.object({
+          enabled,
+          order: z.enum(["created", "priority"]).optional(),
+          direction,
+          ...pageQuery({ max: 50 }),
+        }),
+        result: z.array(ruleSchema),
+      },
+      async ({ params, query }) => {
+        const page = pageRequest(query);
+        return pageAnswer(
+          await rules.list(
+            await zoneOf(params),
+            { enabled: flag(query.enabled), order: query.order, direction: query.direction },
+            page,
+          ),
+          page,
+          showRule,
+        );
+      },
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-create-routing-rule",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Create a routing rule",
+        permission: "Email Routing Rules Write",
+        body: ruleBody,
+        result: ruleSchema,
+      },
+      async ({ params, body }) => answerRule(await rules.create(await zoneOf(params), requestOf(body))),
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-get-catch-all-rule",
+        method: "get",
+        path: CATCH_ALL,
+        tag,
+        summary: "Get the catch-all rule",
+        permission: "Email Routing Rules Read",
+        result: ruleSchema,
+      },
+      async ({ params }) => answerRule(await rules.catchAll(await zoneOf(params))),
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-update-catch-all-rule",
+        method: "put",
+        path: CATCH_ALL,
+        tag,
+        summary: "Replace the catch-all rule",
+        permission: "Email Routing Rules Write",
+        body: ruleBody,
+        result: ruleSchema,
+      },
+      async ({ params, body }) => answerRule(await rules.replaceCatchAll(await zoneOf(params), requestOf(body))),
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-get-routing-rule",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a routing rule",
+        permission: "Email Routing Rules Read",
+        result: ruleSchema,
+      },
+      async ({ params }) => answerRule(await rules.get(await zoneOf(params), params.rule_identifier!)),
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-update-routing-rule",
+        method: "put",
+        path: ONE,
+        tag,
+        summary: "Replace a routing rule",
+        permission: "Email Routing Rules Write",
+        body: ruleBody,
+        result: ruleSchema,
+      },
+      async ({ params, body }) =>
+        answerRule(await rules.replace(await zoneOf(params), params.rule_identifier!, requestOf(body))),
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-delete-routing-rule",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a routing rule",
+        permission: "Email Routing Rules Write",
+        result: ruleSchema,
+      },
+      async ({ params }) => answer(showRule(await rules.delete(await zoneOf(params), params.rule_identifier!))),
+    ),
 
-    route({
-      id: "email-routing-routing-rules-list-account-routing-rules", method: "get", path: ACCOUNT, tag, summary: "List the routing rules of an account's zones", permission: "Email Routing Rules Read",
-      query: z.object({ enabled, direction, ...pageQuery({ max: 50 }) }), result: z.array(accountRuleSchema),
-    }, async ({ params: { account_id: account }, query, caller }) => {
-      const page = pageRequest(query);
-      const found = await rules.ofAccount(account!, { enabled: flag(query.enabled), direction: query.direction, hidden: hiddenZones(caller, account!, "Email Routing Rules Read") }, page);
-      const names = new Map(await Promise.all([...new Set(found.items.map(({ zone }) => zone))].map(async (id) => [id, (await zones.find(id))?.name ?? ""] as const)));
-      return pageAnswer(found, page, (rule) => ({ ...showRule(rule), zone: { tag: rule.zone, name: names.get(rule.zone)! } }));
-    }),
-    route({
-      id: "email-routing-routing-rules-plan-account-routing-rules", method: "post", path: `${ACCOUNT}/plan`, tag, permission: "Email Routing Rules Read", body: planBody, result: planSchema,
-      summary: "What has to change for a Worker to own these addresses; changes nothing",
-    }, async ({ params: { account_id: account }, body, caller }) => {
-      const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: partsOf(rule) }));
-      const planned = await plan(account!, { owner: body.owner_worker_tag, rules: (body.rules ?? []).map(partsOf), catchAll, hidden: hiddenZones(caller, account!, "Email Routing Rules Read") });
-      return answer({ zones: planned.map(({ id, name, changes }) => ({ zone_id: id, zone_name: name, changes: changes.map(showChange) })) });
-    }),
+    route(
+      {
+        id: "email-routing-routing-rules-list-account-routing-rules",
+        method: "get",
+        path: ACCOUNT,
+        tag,
+        summary: "List the routing rules of an account's zones",
+        permission: "Email Routing Rules Read",
+        query: z.object({ enabled, direction, ...pageQuery({ max: 50 }) }),
+        result: z.array(accountRuleSchema),
+      },
+      async ({ params: { account_id: account }, query, caller }) => {
+        const page = pageRequest(query);
+        const found = await rules.ofAccount(
+          account!,
+          {
+            enabled: flag(query.enabled),
+            direction: query.direction,
+            hidden: hiddenZones(caller, account!, "Email Routing Rules Read"),
+          },
+          page,
+        );
+        const names = new Map(
+          await Promise.all(
+            [...new Set(found.items.map(({ zone }) => zone))].map(
+              async (id) => [id, (await zones.find(id))?.name ?? ""] as const,
+            ),
+          ),
+        );
+        return pageAnswer(found, page, (rule) => ({
+          ...showRule(rule),
+          zone: { tag: rule.zone, name: names.get(rule.zone)! },
+        }));
+      },
+    ),
+    route(
+      {
+        id: "email-routing-routing-rules-plan-account-routing-rules",
+        method: "post",
+        path: `${ACCOUNT}/plan`,
+        tag,
+        permission: "Email Routing Rules Read",
+        body: planBody,
+        result: planSchema,
+        summary: "What has to change for a Worker to own these addresses; changes nothing",
+      },
+      async ({ params: { account_id: account }, body, caller }) => {
+        const catchAll = (body.catch_all_rules ?? []).map(({ target, rule }) => ({ target, rule: partsOf(rule) }));
+        const planned = await plan(account!, {
+          owner: body.owner_worker_tag,
+          rules: (body.rules ?? []).map(partsOf),
+          catchAll,
+          hidden: hiddenZones(caller, account!, "Email Routing Rules Read"),
+        });
+        return answer({
+          zones: planned.map(({ id, name, changes }) => ({
+            zone_id: id,
+            zone_name: name,
+            changes: changes.map(showChange),
+          })),
+        });
+      },
+    ),
   ];
 }

@@ -14,7 +14,11 @@ export interface EmailRoutingDeps {
 
 const tag = "Email Routing settings";
 const BASE = "/zones/{zone_id}/email/routing";
-const change = z.object({ enabled: z.boolean().nullish(), skip_wizard: z.boolean().nullish(), support_subaddress: z.boolean().nullish() });
+const change = z.object({
+  enabled: z.boolean().nullish(),
+  skip_wizard: z.boolean().nullish(),
+  support_subaddress: z.boolean().nullish(),
+});
 /** A name to do it for; some clients send null or nothing. */
 const nameBody = z.object({ name: z.string().nullish() }).nullable();
 
@@ -25,42 +29,148 @@ export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Rou
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
 
   const updating = (method: "put" | "patch", id: string, summary: string) =>
-    route({ id, method, path: BASE, tag, summary, permission: "Zone Settings Write", body: change, result: settingsSchema }, async ({ params, body }) =>
-      answer(showSettings(await settings.update(await zoneOf(params), { skipWizard: body.skip_wizard ?? undefined, supportSubaddress: body.support_subaddress ?? undefined }))));
+    route(
+      { id, method, path: BASE, tag, summary, permission: "Zone Settings Write", body: change, result: settingsSchema },
+      async ({ params, body }) =>
+        answer(
+          showSettings(
+            await settings.update(await zoneOf(params), {
+              skipWizard: body.skip_wizard ?? undefined,
+              supportSubaddress: body.support_subaddress ?? undefined,
+            }),
+          ),
+        ),
+    );
 
-  const acting = (method: "post" | "patch" | "delete", path: string, id: string, summary: string, act: (zone: Zone, name?: string) => Promise<void>) =>
-    route({ id, method, path: `${BASE}/${path}`, tag, summary, permission: "Zone Settings Write", body: nameBody, bodyOptional: true, result: settingsSchema }, async ({ params, body }) => {
-      const zone = await zoneOf(params);
-      await act(zone, body?.name ?? undefined);
-      return shown(zone);
-    });
+  const acting = (
+    method: "post" | "patch" | "delete",
+    path: string,
+    id: string,
+    summary: string,
+    act: (zone: Zone, name?: string) => Promise<void>,
+  ) =>
+    route(
+      {
+        id,
+        method,
+        path: `${BASE}/${path}`,
+        tag,
+        summary,
+        permission: "Zone Settings Write",
+        body: nameBody,
+        bodyOptional: true,
+        result: settingsSchema,
+      },
+      async ({ params, body }) => {
+        const zone = await zoneOf(params);
+        await act(zone, body?.name ?? undefined);
+        return shown(zone);
+      },
+    );
 
   return [
-    route({ id: "email-routing-settings-get-email-routing-settings", method: "get", path: BASE, tag, summary: "Get Email Routing settings", permission: "Zone Settings Read", result: settingsSchema }, async ({ params }) => shown(await zoneOf(params))),
-    updating("patch", "email-routing-settings-update-email-routing-settings", "Change Email Routing settings; what is left out stays"),
-    updating("put", "email-routing-settings-replace-email-routing-settings", "Change Email Routing settings; what is left out stays"),
-    acting("post", "dns", "email-routing-settings-enable-email-routing-dns", "Enable Email Routing: make and lock the records of the zone or of a name below it", dns.enable),
-    acting("patch", "dns", "email-routing-settings-unlock-email-routing-dns", "Unlock the records of Email Routing", dns.unlock),
-    acting("delete", "dns", "email-routing-settings-disable-email-routing-dns", "Disable Email Routing and remove its records", dns.disable),
-    acting("post", "enable", "email-routing-settings-enable-email-routing", "Enable Email Routing (deprecated: POST dns)", dns.enable),
-    acting("post", "disable", "email-routing-settings-disable-email-routing", "Disable Email Routing (deprecated: DELETE dns)", dns.disable),
-    acting("post", "unlock", "email-routing-settings-unlock-email-routing", "Unlock the records of Email Routing (deprecated: PATCH dns)", dns.unlock),
-    route({
-      id: "email-routing-settings-connect-worker", method: "put", path: `${BASE}/settings`, tag, permission: "Zone Settings Write", result: settingsSchema,
-      summary: "Enable or disable Email Routing and hand all mail that no other rule takes to a Worker",
-      body: z.object({ enabled: z.boolean().default(true), worker: z.string().min(1).max(90).nullish() }),
-    }, async ({ params, body: { enabled, worker }, caller }) => {
-      const zone = await zoneOf(params);
-      if (worker != null && !caller.allows("Email Routing Rules Write", { zone: zone.id, account: zone.account })) throw apiErrors.notAllowed({ permission: '"Email Routing Rules Write"' });
-      await routing.connect(zone, { enabled, worker: worker ?? undefined });
-      return shown(zone);
-    }),
-    route({
-      id: "email-routing-settings-list-zones", method: "get", path: "/accounts/{account_id}/email/routing/zones", tag, summary: "List the Email Routing settings of an account's zones", permission: "Zone Settings Read",
-      query: z.object(pageQuery({ max: 50 })), result: z.array(settingsSchema),
-    }, async ({ params: { account_id: account }, query, caller }) => {
-      const page = pageRequest(query);
-      return pageAnswer(await settings.list(account!, page, hiddenZones(caller, account!, "Zone Settings Read")), page, showSettings);
-    }),
+    route(
+      {
+        id: "email-routing-settings-get-email-routing-settings",
+        method: "get",
+        path: BASE,
+        tag,
+        summary: "Get Email Routing settings",
+        permission: "Zone Settings Read",
+        result: settingsSchema,
+      },
+      async ({ params }) => shown(await zoneOf(params)),
+    ),
+    updating(
+      "patch",
+      "email-routing-settings-update-email-routing-settings",
+      "Change Email Routing settings; what is left out stays",
+    ),
+    updating(
+      "put",
+      "email-routing-settings-replace-email-routing-settings",
+      "Change Email Routing settings; what is left out stays",
+    ),
+    acting(
+      "post",
+      "dns",
+      "email-routing-settings-enable-email-routing-dns",
+      "Enable Email Routing: make and lock the records of the zone or of a name below it",
+      dns.enable,
+    ),
+    acting(
+      "patch",
+      "dns",
+      "email-routing-settings-unlock-email-routing-dns",
+      "Unlock the records of Email Routing",
+      dns.unlock,
+    ),
+    acting(
+      "delete",
+      "dns",
+      "email-routing-settings-disable-email-routing-dns",
+      "Disable Email Routing and remove its records",
+      dns.disable,
+    ),
+    acting(
+      "post",
+      "enable",
+      "email-routing-settings-enable-email-routing",
+      "Enable Email Routing (deprecated: POST dns)",
+      dns.enable,
+    ),
+    acting(
+      "post",
+      "disable",
+      "email-routing-settings-disable-email-routing",
+      "Disable Email Routing (deprecated: DELETE dns)",
+      dns.disable,
+    ),
+    acting(
+      "post",
+      "unlock",
+      "email-routing-settings-unlock-email-routing",
+      "Unlock the records of Email Routing (deprecated: PATCH dns)",
+      dns.unlock,
+    ),
+    route(
+      {
+        id: "email-routing-settings-connect-worker",
+        method: "put",
+        path: `${BASE}/settings`,
+        tag,
+        permission: "Zone Settings Write",
+        result: settingsSchema,
+        summary: "Enable or disable Email Routing and hand all mail that no other rule takes to a Worker",
+        body: z.object({ enabled: z.boolean().default(true), worker: z.string().min(1).max(90).nullish() }),
+      },
+      async ({ params, body: { enabled, worker }, caller }) => {
+        const zone = await zoneOf(params);
+        if (worker != null && !caller.allows("Email Routing Rules Write", { zone: zone.id, account: zone.account }))
+          throw apiErrors.notAllowed({ permission: '"Email Routing Rules Write"' });
+        await routing.connect(zone, { enabled, worker: worker ?? undefined });
+        return shown(zone);
+      },
+    ),
+    route(
+      {
+        id: "email-routing-settings-list-zones",
+        method: "get",
+        path: "/accounts/{account_id}/email/routing/zones",
+        tag,
+        summary: "List the Email Routing settings of an account's zones",
+        permission: "Zone Settings Read",
+        query: z.object(pageQuery({ max: 50 })),
+        result: z.array(settingsSchema),
+      },
+      async ({ params: { account_id: account }, query, caller }) => {
+        const page = pageRequest(query);
+        return pageAnswer(
+          await settings.list(account!, page, hiddenZones(caller, account!, "Zone Settings Read")),
+          page,
+          showSettings,
+        );
+      },
+    ),
   ];
 }

@@ -6,4 +6,10 @@ import { routingRulesRoutes } from "./routing-rules.ts";
 import { routingSettingsRoutes, type EmailRoutingDeps } from "./routing-settings.ts";
 
 /** Everything below `email/routing` of zones and accounts. */
-export const emailRoutingRoutes = (deps: EmailRoutingDeps): Route[] => [...routingSettingsRoutes(deps), ...routingDnsRoutes(deps), ...routingDkimRoutes(deps), ...routingRulesRoutes(deps), ...routingAddressesRoutes(deps)];
+export const emailRoutingRoutes = (deps: EmailRoutingDeps): Route[] => [
+  ...routingSettingsRoutes(deps),
+  ...routingDnsRoutes(deps),
+  ...routingDkimRoutes(deps),
+  ...routingRulesRoutes(deps),
+  ...routingAddressesRoutes(deps),
+];

@@ -4,7 +4,19 @@ import { sendingErrors, type SendingDomains, type Suppressions } from "../../../
 import type { Zones } from "../../../zones/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
-import { domainSchema, iso, previewSchema, recordSchema, showDomain, showPreview, showRecord, showStatus, showZone, statusSchema, zoneSchema } from "./sending-schemas.ts";
+import {
+  domainSchema,
+  iso,
+  previewSchema,
+  recordSchema,
+  showDomain,
+  showPreview,
+  showRecord,
+  showStatus,
+  showZone,
+  statusSchema,
+  zoneSchema,
+} from "./sending-schemas.ts";
 
 export interface SendingDomainsDeps {
   zones: Pick<Zones, "get">;
@@ -18,8 +30,17 @@ const LIST = "/zones/{zone_id}/email/sending/subdomains";
 const ONE = `${LIST}/{subdomain_id}`;
 const [READ, WRITE] = ["Email Sending Read", "Email Sending Write"] as const;
 const nameBody = z.object({ name: z.string() });
-const change = z.object({ preview_enabled: z.boolean().optional(), drop_suppressed_recipients: z.boolean().optional() });
-const complaintsSchema = z.object({ subdomain_id: z.string(), window_start: z.iso.datetime(), window_end: z.iso.datetime(), complaints: z.number().int(), generated_at: z.iso.datetime() });
+const change = z.object({
+  preview_enabled: z.boolean().optional(),
+  drop_suppressed_recipients: z.boolean().optional(),
+});
+const complaintsSchema = z.object({
+  subdomain_id: z.string(),
+  window_start: z.iso.datetime(),
+  window_end: z.iso.datetime(),
+  complaints: z.number().int(),
+  generated_at: z.iso.datetime(),
+});
 
 /** The names of zones that mail is sent from. */
 export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: SendingDomainsDeps): Route[] {
@@ -27,44 +48,187 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
   const page = z.object(pageQuery({ perPage: 100 }));
 
   return [
-    route({ id: "email-sending-subdomains-list-sending-subdomains", method: "get", path: LIST, tag, summary: "List the names that mail is sent from", permission: READ, query: page, result: z.array(domainSchema) }, async ({ params, query }) => {
-      // Some dozens at most.
-      const all = await domains.list(await zoneOf(params));
-      const at = pageRequest(query);
-      return pageAnswer({ items: all.slice((at.page - 1) * at.perPage, at.page * at.perPage), total: all.length }, at, showDomain);
-    }),
-    route({ id: "email-sending-subdomains-create-sending-subdomain", method: "post", path: LIST, tag, summary: "Enable Email Sending for a name: make and lock its records", permission: WRITE, body: nameBody, result: domainSchema }, async ({ params, body }) =>
-      answer(showDomain(await domains.create(await zoneOf(params), body.name)))),
-    route({ id: "email-sending-subdomains-preview-sending-subdomain", method: "post", path: `${LIST}/preview`, tag, summary: "What records a name would get, and what stands in their way; changes nothing", permission: READ, body: nameBody, result: previewSchema }, async ({ params, body }) =>
-      answer(showPreview(await domains.preview(await zoneOf(params), body.name)))),
-    route({ id: "email-sending-subdomains-get-sending-subdomain", method: "get", path: ONE, tag, summary: "Get a name that mail is sent from", permission: READ, result: domainSchema }, async ({ params }) =>
-      answer(showDomain(await domains.get(await zoneOf(params), params.subdomain_id!)))),
-    route({ id: "email-sending-subdomains-update-sending-subdomain", method: "patch", path: ONE, tag, summary: "Change how mail of a name is kept and what becomes of suppressed recipients; what is left out stays", permission: WRITE, body: change, result: domainSchema }, async ({ params, body }) =>
-      answer(showDomain(await domains.update(await zoneOf(params), params.subdomain_id!, { previewEnabled: body.preview_enabled, dropSuppressed: body.drop_suppressed_recipients })))),
-    route({ id: "email-sending-subdomains-delete-sending-subdomain", method: "delete", path: ONE, tag, summary: "Disable Email Sending for a name and remove its records", permission: WRITE }, async ({ params }) => {
-      await domains.delete(await zoneOf(params), params.subdomain_id!);
-      return answer(undefined);
-    }),
-    route({ id: "email-sending-subdomains-get-sending-subdomain-dns", method: "get", path: `${ONE}/dns`, tag, summary: "List the records that a name needs", permission: READ, result: z.array(recordSchema) }, async ({ params }) => {
-      const records = (await domains.needed(await zoneOf(params), params.subdomain_id!)).map(showRecord);
-      return answer(records, { info: { page: 1, per_page: records.length, count: records.length, total_count: records.length, total_pages: 1 } });
-    }),
-    route({ id: "email-sending-subdomains-fix-sending-subdomain-dns", method: "post", path: `${ONE}/dns`, tag, summary: "Make the records of a name that are missing, and lock them", permission: WRITE, result: statusSchema }, async ({ params }) =>
-      answer(showStatus(await domains.fix(await zoneOf(params), params.subdomain_id!)))),
-    route({ id: "email-sending-subdomains-get-sending-subdomain-dns-status", method: "get", path: `${ONE}/dns/status`, tag, summary: "The records that a name needs, and what is wrong with those there are", permission: READ, result: statusSchema }, async ({ params }) =>
-      answer(showStatus(await domains.status(await zoneOf(params), params.subdomain_id!)))),
-    route({
-      id: "email-sending-subdomains-get-sending-subdomain-reputation-complaints", method: "get", path: `${ONE}/reputation/complaints`, tag, summary: "How many recipients complained of mail from a name, in at most seven days", permission: READ,
-      query: z.object({ start_at: z.string().optional(), end_at: z.string().optional() }), result: complaintsSchema,
-    }, async ({ params, query }) => {
-      const { id, account, name } = await domains.get(await zoneOf(params), params.subdomain_id!);
-      const { from, to } = windowOf(query);
-      return answer({ subdomain_id: id, window_start: iso(from), window_end: iso(to), complaints: await suppressions.complaints(account, name, from, to), generated_at: iso(clock.now()) });
-    }),
-    route({ id: "email-sending-list-zones", method: "get", path: "/accounts/{account_id}/email/sending/zones", tag, summary: "List the zones of an account that mail is sent from", permission: READ, query: z.object(pageQuery()), result: z.array(zoneSchema) }, async ({ params, query }) => {
-      const at = pageRequest(query);
-      return pageAnswer(await domains.zones(params.account_id!, at), at, showZone);
-    }),
+    route(
+      {
+        id: "email-sending-subdomains-list-sending-subdomains",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List the names that mail is sent from",
+        permission: READ,
+        query: page,
+        result: z.array(domainSchema),
+      },
+      async ({ params, query }) => {
+        // Some dozens at most.
+        const all = await domains.list(await zoneOf(params));
+        const at = pageRequest(query);
+        return pageAnswer(
+          { items: all.slice((at.page - 1) * at.perPage, at.page * at.perPage), total: all.length },
+          at,
+          showDomain,
+        );
+      },
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-create-sending-subdomain",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Enable Email Sending for a name: make and lock its records",
+        permission: WRITE,
+        body: nameBody,
+        result: domainSchema,
+      },
+      async ({ params, body }) => answer(showDomain(await domains.create(await zoneOf(params), body.name))),
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-preview-sending-subdomain",
+        method: "post",
+        path: `${LIST}/preview`,
+        tag,
+        summary: "What records a name would get, and what stands in their way; changes nothing",
+        permission: READ,
+        body: nameBody,
+        result: previewSchema,
+      },
+      async ({ params, body }) => answer(showPreview(await domains.preview(await zoneOf(params), body.name))),
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-get-sending-subdomain",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a name that mail is sent from",
+        permission: READ,
+        result: domainSchema,
+      },
+      async ({ params }) => answer(showDomain(await domains.get(await zoneOf(params), params.subdomain_id!))),
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-update-sending-subdomain",
+        method: "patch",
+        path: ONE,
+        tag,
+        summary: "Change how mail of a name is kept and what becomes of suppressed recipients; what is left out stays",
+        permission: WRITE,
+        body: change,
+        result: domainSchema,
+      },
+      async ({ params, body }) =>
+        answer(
+          showDomain(
+            await domains.update(await zoneOf(params), params.subdomain_id!, {
+              previewEnabled: body.preview_enabled,
+              dropSuppressed: body.drop_suppressed_recipients,
+            }),
+          ),
+        ),
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-delete-sending-subdomain",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Disable Email Sending for a name and remove its records",
+        permission: WRITE,
+      },
+      async ({ params }) => {
+        await domains.delete(await zoneOf(params), params.subdomain_id!);
+        return answer(undefined);
+      },
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-get-sending-subdomain-dns",
+        method: "get",
+        path: `${ONE}/dns`,
+        tag,
+        summary: "List the records that a name needs",
+        permission: READ,
+        result: z.array(recordSchema),
+      },
+      async ({ params }) => {
+        const records = (await domains.needed(await zoneOf(params), params.subdomain_id!)).map(showRecord);
+        return answer(records, {
+          info: {
+            page: 1,
+            per_page: records.length,
+            count: records.length,
+            total_count: records.length,
+            total_pages: 1,
+          },
+        });
+      },
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-fix-sending-subdomain-dns",
+        method: "post",
+        path: `${ONE}/dns`,
+        tag,
+        summary: "Make the records of a name that are missing, and lock them",
+        permission: WRITE,
+        result: statusSchema,
+      },
+      async ({ params }) => answer(showStatus(await domains.fix(await zoneOf(params), params.subdomain_id!))),
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-get-sending-subdomain-dns-status",
+        method: "get",
+        path: `${ONE}/dns/status`,
+        tag,
+        summary: "The records that a name needs, and what is wrong with those there are",
+        permission: READ,
+        result: statusSchema,
+      },
+      async ({ params }) => answer(showStatus(await domains.status(await zoneOf(params), params.subdomain_id!))),
+    ),
+    route(
+      {
+        id: "email-sending-subdomains-get-sending-subdomain-reputation-complaints",
+        method: "get",
+        path: `${ONE}/reputation/complaints`,
+        tag,
+        summary: "How many recipients complained of mail from a name, in at most seven days",
+        permission: READ,
+        query: z.object({ start_at: z.string().optional(), end_at: z.string().optional() }),
+        result: complaintsSchema,
+      },
+      async ({ params, query }) => {
+        const { id, account, name } = await domains.get(await zoneOf(params), params.subdomain_id!);
+        const { from, to } = windowOf(query);
+        return answer({
+          subdomain_id: id,
+          window_start: iso(from),
+          window_end: iso(to),
+          complaints: await suppressions.complaints(account, name, from, to),
+          generated_at: iso(clock.now()),
+        });
+      },
+    ),
+    route(
+      {
+        id: "email-sending-list-zones",
+        method: "get",
+        path: "/accounts/{account_id}/email/sending/zones",
+        tag,
+        summary: "List the zones of an account that mail is sent from",
+        permission: READ,
+        query: z.object(pageQuery()),
+        result: z.array(zoneSchema),
+      },
+      async ({ params, query }) => {
+        const at = pageRequest(query);
+        return pageAnswer(await domains.zones(params.account_id!, at), at, showZone);
+      },
+    ),
   ];
 }
 
@@ -72,9 +236,16 @@ const LONGEST_MS = 7 * 86_400_000;
 const instant = z.iso.datetime({ offset: true });
 
 /** [start_at, end_at). Throws badWindow. */
-function windowOf({ start_at: start, end_at: end }: { start_at?: string | undefined; end_at?: string | undefined }): { from: number; to: number } {
-  const [from, to] = [start, end].map((text) => (instant.safeParse(text).success ? Date.parse(text!) : Number.NaN)) as [number, number];
-  if (Number.isNaN(from) || Number.isNaN(to)) throw sendingErrors.badWindow({ reason: "start_at and end_at are needed, as in 2026-11-20T00:00:00Z" });
+function windowOf({ start_at: start, end_at: end }: { start_at?: string | undefined; end_at?: string | undefined }): {
+  from: number;
+  to: number;
+} {
+  const [from, to] = [start, end].map((text) => (instant.safeParse(text).success ? Date.parse(text!) : Number.NaN)) as [
+    number,
+    number,
+  ];
+  if (Number.isNaN(from) || Number.isNaN(to))
+    throw sendingErrors.badWindow({ reason: "start_at and end_at are needed, as in 2026-11-20T00:00:00Z" });
   if (to <= from) throw sendingErrors.badWindow({ reason: "it ends before it begins" });
   if (to - from > LONGEST_MS) throw sendingErrors.badWindow({ reason: "it is longer than seven days" });
   return { from, to };

@@ -24,15 +24,32 @@ type SendError = Exclude<keyof typeof sendErrors, "table">;
 /** By kind where the kind decides; the table of mail and that of the API share none of these words. */
 const BY_KIND: Record<string, SendError> = {
   // Who asks. Some clients send a key as a header of its own: what is no token is nobody here.
-  notAuthenticated: "unauthorized", noCredentials: "unauthorized", badCredentials: "badTokenType", notAllowed: "forbidden", badIdentifier: "notFound",
-  bodyTooLarge: "tooBig", tooManyValues: "tooBig", tooManyRequests: "throttled", busy: "throttled",
+  notAuthenticated: "unauthorized",
+  noCredentials: "unauthorized",
+  badCredentials: "badTokenType",
+  notAllowed: "forbidden",
+  badIdentifier: "notFound",
+  bodyTooLarge: "tooBig",
+  tooManyValues: "tooBig",
+  tooManyRequests: "throttled",
+  busy: "throttled",
   // What the message is.
-  cannotParse: "invalid", fromMismatch: "invalid", invalidMessageId: "invalid", invalidHeaders: "invalid", authorUnclear: "invalid", senderFieldInvalid: "invalid", tooManySenders: "invalid", recipientSuppressed: "invalid",
+  cannotParse: "invalid",
+  fromMismatch: "invalid",
+  invalidMessageId: "invalid",
+  invalidHeaders: "invalid",
+  authorUnclear: "invalid",
+  senderFieldInvalid: "invalid",
+  tooManySenders: "invalid",
+  recipientSuppressed: "invalid",
   sendingDisabled: "sendingDisabled",
 };
 
 const BY_CODE: Record<string, SendError> = {
-  E_CONTENT_TOO_LARGE: "tooBig", E_SENDER_DOMAIN_NOT_AVAILABLE: "senderNotConfigured", E_RATE_LIMIT_EXCEEDED: "throttled", E_DAILY_LIMIT_EXCEEDED: "throttled",
+  E_CONTENT_TOO_LARGE: "tooBig",
+  E_SENDER_DOMAIN_NOT_AVAILABLE: "senderNotConfigured",
+  E_RATE_LIMIT_EXCEEDED: "throttled",
+  E_DAILY_LIMIT_EXCEEDED: "throttled",
 };
 
 /** Of the links of a chain that tell why; any number that is no error of this table. */
@@ -41,7 +58,8 @@ const CAUSE = 1000;
 /** Any error of an operation that sends, in the words of the table. */
 export function toSendError(error: UserError): UserError {
   if (error.domain === "email.sending") return error;
-  const kind = BY_KIND[error.kind] ?? BY_CODE[error.code] ?? (error.entry.http >= 500 ? "internalServer" : "invalidRequestSchema");
+  const kind =
+    BY_KIND[error.kind] ?? BY_CODE[error.code] ?? (error.entry.http >= 500 ? "internalServer" : "invalidRequestSchema");
   const { code } = sendErrors.table[kind];
   const why = typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
   // What to do ends the chain under the code of the error itself; the cause has another one, so that nobody takes it for advice.

@@ -12,20 +12,80 @@ const tag = "Email Sending";
 const BASE = "/accounts/{account_id}/email/sending";
 /** 25 MiB of attachments in base64, or of a message with its line ends escaped, and something over: the domain applies the exact limits. */
 const MAX_BYTES = 36 * 1024 * 1024;
-const sends = { permission: "Email Sending Write", maxBytes: MAX_BYTES, translate: toSendError, result: sentSchema } as const;
+const sends = {
+  permission: "Email Sending Write",
+  maxBytes: MAX_BYTES,
+  translate: toSendError,
+  result: sentSchema,
+} as const;
 
 /** Sending by REST. */
 export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): Route[] => [
-  route({ id: "email-sending-account-send-builder", method: "post", path: `${BASE}/send`, tag, summary: "Send a message that is built from its parts", body: sendBody, ...sends }, async ({ params, body }) => {
-    const { reply_to: replyTo, attachments, text, html, ...rest } = body;
-    // An empty part is none.
-    const draft = readDraft({ ...rest, replyTo, text: text || undefined, html: html || undefined, attachments: attachments?.map(({ content_id: contentId, ...file }) => ({ ...file, contentId })) }, REST_FIELDS);
-    return answer(showSent(await sending.send({ account: params.account_id!, via: "rest", from: draft.from.address, to: [], draft })));
-  }),
-  route({ id: "email-sending-account-send-raw-message", method: "post", path: `${BASE}/send_raw`, tag, summary: "Send a whole message (RFC 5322)", body: sendRawBody, ...sends }, async ({ params, body }) => {
-    if (body.mime_message === "") throw sendErrors.noContentLength({ chain: [{ code: sendErrors.table.noContentLength.code, message: "mime_message is empty" }] });
-    return answer(showSent(await sendText({ sending, spool }, { account: params.account_id!, from: body.from, to: body.recipients, text: body.mime_message })));
-  }),
-  route({ id: "email-sending-get-sending-limits", method: "get", path: `${BASE}/limits`, tag, summary: "How many messages the account may send in a day, and has sent", permission: "Email Sending Read", result: limitsSchema }, async ({ params }) =>
-    answer(showLimits(await sending.limits(params.account_id!)))),
+  route(
+    {
+      id: "email-sending-account-send-builder",
+      method: "post",
+      path: `${BASE}/send`,
+      tag,
+      summary: "Send a message that is built from its parts",
+      body: sendBody,
+      ...sends,
+    },
+    async ({ params, body }) => {
+      const { reply_to: replyTo, attachments, text, html, ...rest } = body;
+      // An empty part is none.
+      const draft = readDraft(
+        {
+          ...rest,
+          replyTo,
+          text: text || undefined,
+          html: html || undefined,
+          attachments: attachments?.map(({ content_id: contentId, ...file }) => ({ ...file, contentId })),
+        },
+        REST_FIELDS,
+      );
+      return answer(
+        showSent(
+          await sending.send({ account: params.account_id!, via: "rest", from: draft.from.address, to: [], draft }),
+        ),
+      );
+    },
+  ),
+  route(
+    {
+      id: "email-sending-account-send-raw-message",
+      method: "post",
+      path: `${BASE}/send_raw`,
+      tag,
+      summary: "Send a whole message (RFC 5322)",
+      body: sendRawBody,
+      ...sends,
+    },
+    async ({ params, body }) => {
+      if (body.mime_message === "")
+        throw sendErrors.noContentLength({
+          chain: [{ code: sendErrors.table.noContentLength.code, message: "mime_message is empty" }],
+        });
+      return answer(
+        showSent(
+          await sendText(
+            { sending, spool },
+            { account: params.account_id!, from: body.from, to: body.recipients, text: body.mime_message },
+          ),
+        ),
+      );
+    },
+  ),
+  route(
+    {
+      id: "email-sending-get-sending-limits",
+      method: "get",
+      path: `${BASE}/limits`,
+      tag,
+      summary: "How many messages the account may send in a day, and has sent",
+      permission: "Email Sending Read",
+      result: limitsSchema,
+    },
+    async ({ params }) => answer(showLimits(await sending.limits(params.account_id!))),
+  ),
 ];

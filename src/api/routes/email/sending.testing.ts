@@ -6,14 +6,36 @@ import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import { createDkimKeys, createSending, createSendingDomains, createSigner, createSpool, createSuppressions, mailMigrations, type SendingLimits, type Transport } from "../../../mail/index.ts";
+import {
+  createDkimKeys,
+  createSending,
+  createSendingDomains,
+  createSigner,
+  createSpool,
+  createSuppressions,
+  mailMigrations,
+  type SendingLimits,
+  type Transport,
+} from "../../../mail/index.ts";
 import { createLocalEvents, createSecrets } from "../../../store/index.ts";
 import { createZones, zonesMigrations, type Zone } from "../../../zones/index.ts";
 
-const HOSTS = { mx: [{ host: "mx1.reelpost.example", priority: 10 }, { host: "mx2.reelpost.example", priority: 20 }], spfInclude: "_spf.reelpost.example", label: "rp-bounce", dmarc: "v=DMARC1; p=quarantine;" };
+const HOSTS = {
+  mx: [
+    { host: "mx1.reelpost.example", priority: 10 },
+    { host: "mx2.reelpost.example", priority: 20 },
+  ],
+  spfInclude: "_spf.reelpost.example",
+  label: "rp-bounce",
+  dmarc: "v=DMARC1; p=quarantine;",
+};
 
 /** The rooms behind the operations of sending. What is sent ends in `sent`, or in the given transport. */
-export async function openSendingRooms(t: TestContext, engine: TestEngine, { limits, transport }: { limits?: Partial<SendingLimits>; transport?: Transport } = {}) {
+export async function openSendingRooms(
+  t: TestContext,
+  engine: TestEngine,
+  { limits, transport }: { limits?: Partial<SendingLimits>; transport?: Transport } = {},
+) {
   const { db } = await engine.open(t, [...zonesMigrations, ...mailMigrations]);
   const folder = await mkdtemp(join(tmpdir(), "reelpost-sending-"));
   const clock = createManualClock(Date.UTC(2026, 10, 20, 12));
@@ -30,13 +52,28 @@ export async function openSendingRooms(t: TestContext, engine: TestEngine, { lim
   const keeping: Transport = {
     async deliver({ to, raw }) {
       const body = raw();
-      sent.push((body instanceof Readable ? Buffer.concat(await body.toArray()) : Buffer.from(body)).toString("latin1"));
+      sent.push(
+        (body instanceof Readable ? Buffer.concat(await body.toArray()) : Buffer.from(body)).toString("latin1"),
+      );
       return to.map((rcpt) => ({ rcpt, ok: true }));
     },
   };
   const sending = createSending({
-    db, clock, ids, spool, trace: () => {}, transport: transport ?? keeping, queue: transport ?? keeping, signer: createSigner({ clock }), dkimKeys, suppressions, domains, zones, isRouted,
-    isVerified: async (_account, address) => verified.has(address), ...(limits && { limits }),
+    db,
+    clock,
+    ids,
+    spool,
+    trace: () => {},
+    transport: transport ?? keeping,
+    queue: transport ?? keeping,
+    signer: createSigner({ clock }),
+    dkimKeys,
+    suppressions,
+    domains,
+    zones,
+    isRouted,
+    isVerified: async (_account, address) => verified.has(address),
+    ...(limits && { limits }),
   });
   t.after(async () => {
     domains.close();
@@ -50,4 +87,12 @@ export async function openSendingRooms(t: TestContext, engine: TestEngine, { lim
 
 /** A message as a program sends it. */
 export const mimeOf = (fields: Record<string, string> = {}) =>
-  `${Object.entries({ From: "App <app@example.com>", To: "user@there.example", Subject: "Hello", "Message-ID": "<own@example.com>", ...fields }).map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\nHi\r\n`;
+  `${Object.entries({
+    From: "App <app@example.com>",
+    To: "user@there.example",
+    Subject: "Hello",
+    "Message-ID": "<own@example.com>",
+    ...fields,
+  })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("")}\r\nHi\r\n`;

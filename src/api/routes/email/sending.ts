@@ -4,7 +4,12 @@ import { sendingDomainsRoutes, type SendingDomainsDeps } from "./sending-domains
 import { sendingMessagesRoutes, type SendingMessagesDeps } from "./sending-messages.ts";
 import { sendingSuppressionsRoutes } from "./sending-suppressions.ts";
 
-export type EmailSendingDeps = SendingMessagesDeps & Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
+export type EmailSendingDeps = SendingMessagesDeps &
+  Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
 
 /** Everything below `email/sending` of zones and accounts, but for what was sent. */
-export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [...sendingMessagesRoutes(deps), ...sendingDomainsRoutes(deps), ...sendingSuppressionsRoutes(deps)];
+export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [
+  ...sendingMessagesRoutes(deps),
+  ...sendingDomainsRoutes(deps),
+  ...sendingSuppressionsRoutes(deps),
+];

@@ -29,15 +29,24 @@ export function createBudget({ cells, characters, ms }: BudgetLimits, now = () =
     rows: (fields) => Math.floor(cellsLeft / Math.max(1, fields)),
     take(rows, fields) {
       cellsLeft -= rows * fields;
-      if (cellsLeft < 0) throw new QueryError(`the response has more than ${cells} values: request fewer fields, set a lower limit, or split the request`);
+      if (cellsLeft < 0)
+        throw new QueryError(
+          `the response has more than ${cells} values: request fewer fields, set a lower limit, or split the request`,
+        );
     },
     text(value) {
       if (typeof value !== "string") return;
       charactersLeft -= value.length;
-      if (charactersLeft < 0) throw new QueryError(`the response has more than ${characters} characters: request fewer fields, set a lower limit, or split the request`);
+      if (charactersLeft < 0)
+        throw new QueryError(
+          `the response has more than ${characters} characters: request fewer fields, set a lower limit, or split the request`,
+        );
     },
     check() {
-      if (now() > deadline) throw new QueryError(`the query took longer than ${ms / 1000} s: request a shorter time range, or split the request`);
+      if (now() > deadline)
+        throw new QueryError(
+          `the query took longer than ${ms / 1000} s: request a shorter time range, or split the request`,
+        );
     },
   };
 }

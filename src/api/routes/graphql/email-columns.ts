@@ -17,31 +17,65 @@ export interface EmailColumn {
 
 const MINUTE = 60_000;
 
-const time = (name: string, step: number, type: "time" | "date" = "time"): EmailColumn => ({ name, column: `at/${step}`, type, step });
+const time = (name: string, step: number, type: "time" | "date" = "time"): EmailColumn => ({
+  name,
+  column: `at/${step}`,
+  type,
+  step,
+});
 const text = (name: string, column: CountColumn): EmailColumn => ({ name, column, type: "text" });
 
 const BOTH: EmailColumn[] = [
   { name: "datetime", column: "at", type: "time" },
-  time("datetimeMinute", MINUTE), time("datetimeFiveMinutes", 5 * MINUTE), time("datetimeFifteenMinutes", 15 * MINUTE), time("datetimeHour", 60 * MINUTE), time("date", 24 * 60 * MINUTE, "date"),
-  text("status", "status"), text("eventType", "origin"), text("spf", "spf"), text("dkim", "dkim"), text("dmarc", "dmarc"), text("arc", "arc"), text("errorCause", "error_cause"),
-  { name: "isSpam", column: "is_spam", type: "flag" }, { name: "isNDR", column: "is_ndr", type: "flag" },
-  { name: "spamScore", column: "spam_score", type: "number", single: true }, { name: "spamThreshold", column: "spam_threshold", type: "number", single: true },
-  { ...text("sessionId", "session"), single: true }, { ...text("messageId", "header_id"), single: true }, { ...text("subject", "subject"), single: true }, { ...text("errorDetail", "error"), single: true },
-  { name: "from", column: "mail_from", compared: "from_key", type: "address", single: true }, { name: "to", column: "rcpt", compared: "rcpt_key", type: "address", single: true },
+  time("datetimeMinute", MINUTE),
+  time("datetimeFiveMinutes", 5 * MINUTE),
+  time("datetimeFifteenMinutes", 15 * MINUTE),
+  time("datetimeHour", 60 * MINUTE),
+  time("date", 24 * 60 * MINUTE, "date"),
+  text("status", "status"),
+  text("eventType", "origin"),
+  text("spf", "spf"),
+  text("dkim", "dkim"),
+  text("dmarc", "dmarc"),
+  text("arc", "arc"),
+  text("errorCause", "error_cause"),
+  { name: "isSpam", column: "is_spam", type: "flag" },
+  { name: "isNDR", column: "is_ndr", type: "flag" },
+  { name: "spamScore", column: "spam_score", type: "number", single: true },
+  { name: "spamThreshold", column: "spam_threshold", type: "number", single: true },
+  { ...text("sessionId", "session"), single: true },
+  { ...text("messageId", "header_id"), single: true },
+  { ...text("subject", "subject"), single: true },
+  { ...text("errorDetail", "error"), single: true },
+  { name: "from", column: "mail_from", compared: "from_key", type: "address", single: true },
+  { name: "to", column: "rcpt", compared: "rcpt_key", type: "address", single: true },
 ];
 
 const named = (columns: EmailColumn[]) => new Map(columns.map((column) => [column.name, column]));
 
-export const ROUTING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([...BOTH, text("action", "action"), text("ruleMatched", "rule")]);
-export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([...BOTH, text("sendingDomain", "domain"), { name: "envelopeTo", column: "rcpt_key", compared: "rcpt_key", type: "address" }]);
+export const ROUTING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
+  ...BOTH,
+  text("action", "action"),
+  text("ruleMatched", "rule"),
+]);
+export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
+  ...BOTH,
+  text("sendingDomain", "domain"),
+  { name: "envelopeTo", column: "rcpt_key", compared: "rcpt_key", type: "address" },
+]);
 
 /** As it stands in an answer: texts that are not there are empty, as clients of the hosted service know them. */
 export function shown({ type }: EmailColumn, value: string | number | null): unknown {
   switch (type) {
-    case "time": return new Date(value as number).toISOString().replace(".000Z", "Z");
-    case "date": return new Date(value as number).toISOString().slice(0, 10);
-    case "flag": return Number(value);
-    case "number": return value;
-    default: return value ?? "";
+    case "time":
+      return new Date(value as number).toISOString().replace(".000Z", "Z");
+    case "date":
+      return new Date(value as number).toISOString().slice(0, 10);
+    case "flag":
+      return Number(value);
+    case "number":
+      return value;
+    default:
+      return value ?? "";
   }
 }

@@ -9,20 +9,27 @@ const ROWS = 300;
 /** `branches` times `dimensions { … }` with `width` aliases each; `onKey` is called for each read of an alias. */
 const groupFields = (branches: number, width: number, onKey: () => void): Field[] =>
   Array.from({ length: branches }, (_, i) => ({
-    key: `d${i}`, name: "dimensions", args: {},
+    key: `d${i}`,
+    name: "dimensions",
+    args: {},
     fields: Array.from({ length: width }, (_leaf, j): Field => ({
       get key() {
         onKey();
         return `f${i}_${j}`;
       },
-      name: "status", args: {}, fields: [],
+      name: "status",
+      args: {},
+      fields: [],
     })),
   }));
 
 function groups(fields: Field[]) {
   const { emailRoutingAdaptiveGroups: dataset } = emailDatasets({
     days: 31,
-    activity: { count: async ({ by }) => Array.from({ length: ROWS }, () => ({ count: 1, values: by.map(() => "delivered") })), first: async () => [] },
+    activity: {
+      count: async ({ by }) => Array.from({ length: ROWS }, () => ({ count: 1, values: by.map(() => "delivered") })),
+      first: async () => [],
+    },
   });
   return dataset!.rows({ account: "a", zone: "z" }, { limit: ROWS }, fields, createBudget(GRAPHQL_LIMITS));
 }
@@ -47,6 +54,9 @@ test("gives other work its turn while it builds wide rows", async () => {
 
 test("names two dimensions of the same alias by their own branch", async () => {
   const leaf = (name: string): Field => ({ key: "x", name, args: {}, fields: [] });
-  const [row] = await groups([{ key: "a", name: "dimensions", args: {}, fields: [leaf("status")] }, { key: "b", name: "dimensions", args: {}, fields: [leaf("isLastEvent")] }]);
+  const [row] = await groups([
+    { key: "a", name: "dimensions", args: {}, fields: [leaf("status")] },
+    { key: "b", name: "dimensions", args: {}, fields: [leaf("isLastEvent")] },
+  ]);
   assert.deepEqual(row, { a: { x: "delivered" }, b: { x: 1 } });
 });

@@ -21,28 +21,71 @@ const MAX_ORDER = 10;
 const DAY_SECONDS = 24 * 3600;
 
 /** The log of messages as the datasets that clients of the hosted service know: `emailRoutingAdaptive`, `emailSendingAdaptive`, and what each counts. */
-export function emailDatasets({ activity, days }: { activity: Pick<Activity, "count" | "first">; days: number }): Record<string, Dataset> {
-  async function messages({ kind, columns }: Kind, zone: string, args: Row, fields: Field[], budget: Budget): Promise<Row[]> {
+export function emailDatasets({
+  activity,
+  days,
+}: {
+  activity: Pick<Activity, "count" | "first">;
+  days: number;
+}): Record<string, Dataset> {
+  async function messages(
+    { kind, columns }: Kind,
+    zone: string,
+    args: Row,
+    fields: Field[],
+    budget: Budget,
+  ): Promise<Row[]> {
     const { filter, limit, orderBy } = readArguments(args);
     const leaves = fields.map((field) => ({ key: field.key, column: leafOf(field, columns) }));
-    const order = readOrder(orderBy).map(({ name, descending }) => ({ column: comparable(columnOf(columns, name, "orderBy")), descending }));
+    const order = readOrder(orderBy).map(({ name, descending }) => ({
+      column: comparable(columnOf(columns, name, "orderBy")),
+      descending,
+    }));
     const asked = leaves.flatMap(({ column }) => (column === undefined ? [] : [column.column]));
     // One extra row shows that the result does not fit.
-    const rows = await activity.first({ zone, kind, ...readFilter(filter, columns), order, limit: Math.min(limit, budget.rows(leaves.length) + 1), columns: asked });
+    const rows = await activity.first({
+      zone,
+      kind,
+      ...readFilter(filter, columns),
+      order,
+      limit: Math.min(limit, budget.rows(leaves.length) + 1),
+      columns: asked,
+    });
     budget.take(rows.length, leaves.length);
     return inParts(rows, leaves.length, budget, rowBuilder(leaves));
   }
 
-  async function groups({ kind, columns }: Kind, zone: string, args: Row, fields: Field[], budget: Budget): Promise<Row[]> {
+  async function groups(
+    { kind, columns }: Kind,
+    zone: string,
+    args: Row,
+    fields: Field[],
+    budget: Budget,
+  ): Promise<Row[]> {
     const { filter, limit, orderBy } = readArguments(args);
-    const leaves = fields.filter(({ name }) => name === "dimensions").flatMap((branch) => branchOf(branch).map((field) => ({ branch, name: field.name, key: field.key, column: leafOf(field, columns, true) })));
+    const leaves = fields
+      .filter(({ name }) => name === "dimensions")
+      .flatMap((branch) =>
+        branchOf(branch).map((field) => ({
+          branch,
+          name: field.name,
+          key: field.key,
+          column: leafOf(field, columns, true),
+        })),
+      );
     const asked = leaves.flatMap(({ name, column }) => (column === undefined ? [] : [{ name, column }]));
     const order = readOrder(orderBy).map(({ name, descending }) => {
       const place = name === "count" ? -1 : asked.findIndex((one) => one.name === name);
-      if (place === -1 && name !== "count") throw new QueryError(`orderBy ${name}: groups are ordered by count or by a dimension that is asked for`);
+      if (place === -1 && name !== "count")
+        throw new QueryError(`orderBy ${name}: groups are ordered by count or by a dimension that is asked for`);
       return { place, descending };
     });
-    const counted = await activity.count({ zone, kind, ...readFilter(filter, columns), by: asked.map(({ column }) => column.column) });
+    const counted = await activity.count({
+      zone,
+      kind,
+      ...readFilter(filter, columns),
+      by: asked.map(({ column }) => column.column),
+    });
     counted.sort((a, b) => {
       for (const { place, descending } of order) {
         const [x, y] = place === -1 ? [a.count, b.count] : [a.values[place] ?? "", b.values[place] ?? ""];
@@ -52,8 +95,19 @@ export function emailDatasets({ activity, days }: { activity: Pick<Activity, "co
     });
     const width = fields.length + leaves.length;
     budget.take(Math.min(limit, counted.length), width);
-    const builders = fields.map((field) => ({ key: field.key, build: groupBuilder(field, rowBuilder(leaves.filter(({ branch }) => branch === field), leaves)) }));
-    return inParts(counted.slice(0, limit), width, budget, (group) => Object.fromEntries(builders.map(({ key, build }) => [key, build(group)])));
+    const builders = fields.map((field) => ({
+      key: field.key,
+      build: groupBuilder(
+        field,
+        rowBuilder(
+          leaves.filter(({ branch }) => branch === field),
+          leaves,
+        ),
+      ),
+    }));
+    return inParts(counted.slice(0, limit), width, budget, (group) =>
+      Object.fromEntries(builders.map(({ key, build }) => [key, build(group)])),
+    );
   }
 
   function dataset(kind: Kind, area: "Email Routing Rules" | "Email Sending", rows: typeof messages): Dataset {
@@ -61,12 +115,22 @@ export function emailDatasets({ activity, days }: { activity: Pick<Activity, "co
     const fields = [...kind.columns.keys(), "isLastEvent"];
     return {
       permissions,
-      settings: { enabled: true, maxDuration: days * DAY_SECONDS, notOlderThan: days * DAY_SECONDS, maxPageSize: MAX_ROWS, maxNumberOfFields: fields.length, availableFields: fields },
+      settings: {
+        enabled: true,
+        maxDuration: days * DAY_SECONDS,
+        notOlderThan: days * DAY_SECONDS,
+        maxPageSize: MAX_ROWS,
+        maxNumberOfFields: fields.length,
+        availableFields: fields,
+      },
       rows: ({ zone }, args, wanted, budget) => told(() => rows(kind, zone!, args, wanted, budget)),
     };
   }
 
-  const [routing, sending]: [Kind, Kind] = [{ kind: "routing", columns: ROUTING_COLUMNS }, { kind: "sending", columns: SENDING_COLUMNS }];
+  const [routing, sending]: [Kind, Kind] = [
+    { kind: "routing", columns: ROUTING_COLUMNS },
+    { kind: "sending", columns: SENDING_COLUMNS },
+  ];
   return {
     emailRoutingAdaptive: dataset(routing, "Email Routing Rules", messages),
     emailRoutingAdaptiveGroups: dataset(routing, "Email Routing Rules", groups),
@@ -76,9 +140,12 @@ export function emailDatasets({ activity, days }: { activity: Pick<Activity, "co
 }
 
 function readArguments(args: Row): { filter: unknown; limit: number; orderBy: unknown } {
-  for (const name in args) if (!["filter", "limit", "orderBy"].includes(name)) throw new QueryError(`unknown argument "${name}": there are filter, limit and orderBy`);
+  for (const name in args)
+    if (!["filter", "limit", "orderBy"].includes(name))
+      throw new QueryError(`unknown argument "${name}": there are filter, limit and orderBy`);
   const limit = args["limit"] ?? MAX_ROWS;
-  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_ROWS) throw new QueryError(`limit is a whole number from 1 to ${MAX_ROWS}`);
+  if (!Number.isInteger(limit) || (limit as number) < 1 || (limit as number) > MAX_ROWS)
+    throw new QueryError(`limit is a whole number from 1 to ${MAX_ROWS}`);
   return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
 }
 
@@ -89,23 +156,31 @@ function readOrder(given: unknown): { name: string; descending: boolean }[] {
   if (list.length > MAX_ORDER) throw new QueryError(`orderBy takes at most ${MAX_ORDER} fields`);
   return list.map((one) => {
     const read = typeof one === "string" ? /^(.+)_(ASC|DESC)$/.exec(one) : null;
-    if (read === null) throw new QueryError(`orderBy takes fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(one)?.slice(0, 60)}`);
+    if (read === null)
+      throw new QueryError(
+        `orderBy takes fields with _ASC or _DESC, such as datetime_DESC, not ${JSON.stringify(one)?.slice(0, 60)}`,
+      );
     return { name: read[1]!, descending: read[2] === "DESC" };
   });
 }
 
 function columnOf(columns: Kind["columns"], name: string, what: string): EmailColumn {
   const column = columns.get(name);
-  if (column === undefined) throw new QueryError(`unknown ${what} "${name}": there are ${[...columns.keys()].join(", ")}`);
+  if (column === undefined)
+    throw new QueryError(`unknown ${what} "${name}": there are ${[...columns.keys()].join(", ")}`);
   return column;
 }
 
 /** Undefined stands for what is the same for all: an entry is the last word on its message. */
 function leafOf({ name, args, fields }: Field, columns: Kind["columns"], grouped = false): EmailColumn | undefined {
-  if (fields.length > 0 || Object.keys(args).length > 0) throw new QueryError(`${name} is a value: it has no fields and takes no arguments`);
+  if (fields.length > 0 || Object.keys(args).length > 0)
+    throw new QueryError(`${name} is a value: it has no fields and takes no arguments`);
   if (name === "isLastEvent") return undefined;
   const column = columnOf(columns, name, grouped ? "dimension" : "field");
-  if (grouped && column.single === true) throw new QueryError(`"${name}" is of single messages: there is nothing to group by. The dataset without Groups has it`);
+  if (grouped && column.single === true)
+    throw new QueryError(
+      `"${name}" is of single messages: there is nothing to group by. The dataset without Groups has it`,
+    );
   return column;
 }
 
@@ -123,12 +198,16 @@ type Values = (string | number | null)[];
 
 function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group: Group) => unknown {
   switch (field.name) {
-    case "count": return ({ count }) => count;
-    case "dimensions": return ({ values }) => dimensions(values);
+    case "count":
+      return ({ count }) => count;
+    case "dimensions":
+      return ({ values }) => dimensions(values);
     case "avg":
-      if (branchOf(field).every(({ name }) => name === "sampleInterval")) return () => Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
+      if (branchOf(field).every(({ name }) => name === "sampleInterval"))
+        return () => Object.fromEntries(field.fields.map(({ key }) => [key, 1]));
       throw new QueryError("avg has sampleInterval only: messages have nothing to take a mean of");
-    default: throw new QueryError(`unknown field "${field.name}": groups have count, dimensions and avg`);
+    default:
+      throw new QueryError(`unknown field "${field.name}": groups have count, dimensions and avg`);
   }
 }
 
@@ -136,7 +215,12 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
 const PART = 10_000;
 
 /** `width`: values of one row. */
-async function inParts<Given>(given: readonly Given[], width: number, budget: Budget, build: (one: Given) => Row): Promise<Row[]> {
+async function inParts<Given>(
+  given: readonly Given[],
+  width: number,
+  budget: Budget,
+  build: (one: Given) => Row,
+): Promise<Row[]> {
   const rows: Row[] = [];
   const part = Math.max(1, Math.floor(PART / Math.max(1, width)));
   for (const one of given) {
@@ -160,12 +244,16 @@ interface Leaf {
 function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => Row {
   const places = new Map(all.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
   const cells = leaves.map((leaf) => ({ key: leaf.key, column: leaf.column, place: places.get(leaf)! }));
-  return (values) => Object.fromEntries(cells.map(({ key, column, place }) => [key, column === undefined ? 1 : shown(column, values[place]!)]));
+  return (values) =>
+    Object.fromEntries(
+      cells.map(({ key, column, place }) => [key, column === undefined ? 1 : shown(column, values[place]!)]),
+    );
 }
 
 const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
   // Their order differs from one database to the next.
-  if (single === true && type === "text" && name !== "sessionId") throw new QueryError(`orderBy ${name}: there is no order of texts like these`);
+  if (single === true && type === "text" && name !== "sessionId")
+    throw new QueryError(`orderBy ${name}: there is no order of texts like these`);
   return compared ?? column;
 };
 
@@ -174,6 +262,8 @@ async function told<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (err) {
-    throw err instanceof UserError ? new QueryError(`${err.message}.${err.fix === undefined ? "" : ` ${err.fix}`}`) : err;
+    throw err instanceof UserError
+      ? new QueryError(`${err.message}.${err.fix === undefined ? "" : ` ${err.fix}`}`)
+      : err;
   }
 }

@@ -9,7 +9,18 @@ export interface EmailFilter {
   until: number;
 }
 
-const OPERATORS: Record<string, CountOperator> = { "": "=", _neq: "!=", _gt: ">", _geq: ">=", _lt: "<", _leq: "<=", _in: "in", _notin: "not in", _like: "like", _notlike: "not like" };
+const OPERATORS: Record<string, CountOperator> = {
+  "": "=",
+  _neq: "!=",
+  _gt: ">",
+  _geq: ">=",
+  _lt: "<",
+  _leq: "<=",
+  _in: "in",
+  _notin: "not in",
+  _like: "like",
+  _notlike: "not like",
+};
 const MAX_CONDITIONS = 100;
 const MAX_VALUES = 100;
 
@@ -23,38 +34,47 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
   }
 
   function read(filter: unknown, certain: boolean): CountFilter {
-    if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw new QueryError(`filter is an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`);
+    if (typeof filter !== "object" || filter === null || Array.isArray(filter))
+      throw new QueryError(`filter is an object such as {datetime_geq: "2026-01-31T12:00:00Z"}, not ${show(filter)}`);
     // An empty filter counts as one condition: a list may contain any number of them.
     if (Object.keys(filter).length === 0) counted();
-    const all = Object.entries(filter).filter(([, value]) => value !== undefined).map(([key, value]): CountFilter => {
-      counted();
-      if (key === "AND" || key === "OR") {
-        if (!Array.isArray(value)) throw new QueryError(`${key} takes a list of filters`);
-        const parts = value.map((one) => read(one, certain && key === "AND"));
-        return key === "AND" ? { all: parts } : { any: parts };
-      }
-      return condition(key, value, certain);
-    });
+    const all = Object.entries(filter)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]): CountFilter => {
+        counted();
+        if (key === "AND" || key === "OR") {
+          if (!Array.isArray(value)) throw new QueryError(`${key} takes a list of filters`);
+          const parts = value.map((one) => read(one, certain && key === "AND"));
+          return key === "AND" ? { all: parts } : { any: parts };
+        }
+        return condition(key, value, certain);
+      });
     return { all };
   }
 
   function condition(key: string, value: unknown, certain: boolean): CountFilter {
     // Whatever a variable may hold, line ends included.
     const [, name, suffix] = /^(.*?)(_[a-z]+)?$/s.exec(key)!;
-    if (name === "isLastEvent" && suffix === undefined) return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };
+    if (name === "isLastEvent" && suffix === undefined)
+      return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };
     const column = columns.get(name!);
     const operator = OPERATORS[suffix ?? ""];
     if (column === undefined || operator === undefined) throw new QueryError(`unknown filter "${key}"`);
     const isText = column.type === "text" || column.type === "address";
-    if ((operator === "like" || operator === "not like") && !isText) throw new QueryError(`${key}: only texts are compared with a pattern`);
+    if ((operator === "like" || operator === "not like") && !isText)
+      throw new QueryError(`${key}: only texts are compared with a pattern`);
     const many = operator === "in" || operator === "not in";
-    if (many && (!Array.isArray(value) || value.length > MAX_VALUES)) throw new QueryError(`${key} takes a list of at most ${MAX_VALUES} values`);
+    if (many && (!Array.isArray(value) || value.length > MAX_VALUES))
+      throw new QueryError(`${key} takes a list of at most ${MAX_VALUES} values`);
     const read = many ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
     if (certain && !Array.isArray(read)) narrow(column, operator, read);
     const compared: CountColumn = column.compared ?? column.column;
     // Empty stands for what is not there.
     if (isText && read === "" && (operator === "=" || operator === "!=")) {
-      const empty: CountFilter[] = [{ column: compared, operator, value: "" }, { column: compared, operator, value: null }];
+      const empty: CountFilter[] = [
+        { column: compared, operator, value: "" },
+        { column: compared, operator, value: null },
+      ];
       return operator === "=" ? { any: empty } : { all: empty };
     }
     return { column: compared, operator, value: read };
@@ -78,7 +98,10 @@ function valueOf({ type }: EmailColumn, key: string, value: unknown): string | n
     case "time":
     case "date": {
       const at = typeof value === "string" && TIME.test(value) ? Date.parse(value) : Number.NaN;
-      if (Number.isNaN(at)) throw new QueryError(`${key} takes a time such as "2026-01-31T12:00:00Z", or a day such as "2026-01-31", not ${show(value)}`);
+      if (Number.isNaN(at))
+        throw new QueryError(
+          `${key} takes a time such as "2026-01-31T12:00:00Z", or a day such as "2026-01-31", not ${show(value)}`,
+        );
       return at;
     }
     case "flag":
@@ -89,7 +112,8 @@ function valueOf({ type }: EmailColumn, key: string, value: unknown): string | n
       throw new QueryError(`${key} takes a number, not ${show(value)}`);
     case "address":
     case "text":
-      if (typeof value !== "string" || value.length > 1000) throw new QueryError(`${key} takes a text of at most 1000 characters, not ${show(value)}`);
+      if (typeof value !== "string" || value.length > 1000)
+        throw new QueryError(`${key} takes a text of at most 1000 characters, not ${show(value)}`);
       // PostgreSQL knows no U+0000, and nothing here has it.
       return (type === "address" ? value.toLowerCase() : value).replaceAll("\0", "\ufffd");
   }

@@ -15,7 +15,11 @@ const MAX_FIELDS = 1000;
 const MAX_FRAGMENTS = 20;
 
 /** What an operation asks for. Throws QueryError. */
-export function fieldsOf(document: Document, operationName: string | undefined, given: Record<string, unknown>): Field[] {
+export function fieldsOf(
+  document: Document,
+  operationName: string | undefined,
+  given: Record<string, unknown>,
+): Field[] {
   const operation = chosen(document, operationName);
   const variables = variablesOf(operation, given);
   let count = 0;
@@ -31,16 +35,22 @@ export function fieldsOf(document: Document, operationName: string | undefined, 
         const fragment = document.fragments.get(one.fragment);
         if (fragment === undefined) throw new QueryError(`there is no fragment ${one.fragment}`);
         if (open.includes(one.fragment)) throw new QueryError(`the fragment ${one.fragment} contains itself`);
-        if (open.length === MAX_FRAGMENTS) throw new QueryError(`fragments in fragments are more than ${MAX_FRAGMENTS} deep`);
+        if (open.length === MAX_FRAGMENTS)
+          throw new QueryError(`fragments in fragments are more than ${MAX_FRAGMENTS} deep`);
         collect(fragment, into, [...open, one.fragment]);
       }
     }
   }
 
-  function add({ key, name, args, selections }: Selection & { kind: "field" }, into: Map<string, Field>, open: string[]) {
+  function add(
+    { key, name, args, selections }: Selection & { kind: "field" },
+    into: Map<string, Field>,
+    open: string[],
+  ) {
     const plain = Object.fromEntries([...args].map(([arg, value]) => [arg, plainValue(value, variables)]));
     const before = into.get(key);
-    if (before !== undefined && (before.name !== name || JSON.stringify(before.args) !== JSON.stringify(plain))) throw new QueryError(`two different fields are both called ${key}: give one an alias`);
+    if (before !== undefined && (before.name !== name || JSON.stringify(before.args) !== JSON.stringify(plain)))
+      throw new QueryError(`two different fields are both called ${key}: give one an alias`);
     const inner = new Map(before?.fields.map((field) => [field.key, field]));
     if (selections !== undefined) collect(selections, inner, open);
     into.set(key, { key, name, args: plain, fields: [...inner.values()] });
@@ -62,7 +72,11 @@ function chosen({ operations }: Document, name: string | undefined): Operation {
 function variablesOf({ variables }: Operation, given: Record<string, unknown>): Map<string, unknown> {
   const values = new Map<string, unknown>();
   for (const { name, fallback, required } of variables) {
-    const value = Object.hasOwn(given, name) ? given[name] : fallback === undefined ? undefined : plainValue(fallback, values);
+    const value = Object.hasOwn(given, name)
+      ? given[name]
+      : fallback === undefined
+        ? undefined
+        : plainValue(fallback, values);
     if (required && (value === undefined || value === null)) throw new QueryError(`the variable $${name} is required`);
     values.set(name, value);
   }
@@ -71,9 +85,12 @@ function variablesOf({ variables }: Operation, given: Record<string, unknown>): 
 
 function plainValue(value: Value, variables: Map<string, unknown>): unknown {
   switch (value.kind) {
-    case "value": return value.value;
-    case "list": return value.items.map((item) => plainValue(item, variables));
-    case "object": return Object.fromEntries([...value.fields].map(([name, one]) => [name, plainValue(one, variables)]));
+    case "value":
+      return value.value;
+    case "list":
+      return value.items.map((item) => plainValue(item, variables));
+    case "object":
+      return Object.fromEntries([...value.fields].map(([name, one]) => [name, plainValue(one, variables)]));
     case "variable":
       if (!variables.has(value.name)) throw new QueryError(`the query does not declare the variable $${value.name}`);
       return variables.get(value.name);

@@ -64,7 +64,10 @@ export function lex(source: string): Token[] {
       continue;
     }
     const text = match(STRING);
-    if (text === null) throw new QueryError(`syntax error at ${placeOf(source, at)}: unexpected ${JSON.stringify(source.slice(at, at + 10))}`);
+    if (text === null)
+      throw new QueryError(
+        `syntax error at ${placeOf(source, at)}: unexpected ${JSON.stringify(source.slice(at, at + 10))}`,
+      );
     // What it may hold is what JSON may hold, but for control characters.
     // oxlint-disable-next-line no-control-regex
     add("string", JSON.parse(`"${text[1]!.replace(/[\0-\x1f]/g, " ")}"`) as string, text[0].length);

@@ -5,13 +5,17 @@ import { fieldsOf, type Field } from "./fields.ts";
 import { QueryError } from "./lex.ts";
 import { parse } from "./parse.ts";
 
-const read = (query: string, variables: Record<string, unknown> = {}, name?: string) => fieldsOf(parse(query), name, variables);
+const read = (query: string, variables: Record<string, unknown> = {}, name?: string) =>
+  fieldsOf(parse(query), name, variables);
 const refuses = (query: string, why: RegExp, variables?: Record<string, unknown>, name?: string) =>
-  assert.throws(() => read(query, variables, name), (err: Error) => {
-    assert.ok(err instanceof QueryError, `${err.stack}`);
-    assert.match(err.message, why);
-    return true;
-  });
+  assert.throws(
+    () => read(query, variables, name),
+    (err: Error) => {
+      assert.ok(err instanceof QueryError, `${err.stack}`);
+      assert.match(err.message, why);
+      return true;
+    },
+  );
 const leaf = (name: string, key = name): Field => ({ key, name, args: {}, fields: [] });
 
 test("fields with aliases, arguments and values of every kind", () => {
@@ -20,14 +24,34 @@ test("fields with aliases, arguments and values of every kind", () => {
   }`;
   assert.deepEqual(read(query, { n: 7 }), [
     leaf("a"),
-    { key: "b", name: "c", args: { one: 1, two: -2500, text: 'q"é\n', block: 'raw """ text', yes: true, no: null, word: "datetime_DESC", list: [1, [2], ["x"]], object: { k: 7, o: {} } }, fields: [leaf("d")] },
+    {
+      key: "b",
+      name: "c",
+      args: {
+        one: 1,
+        two: -2500,
+        text: 'q"é\n',
+        block: 'raw """ text',
+        yes: true,
+        no: null,
+        word: "datetime_DESC",
+        list: [1, [2], ["x"]],
+        object: { k: 7, o: {} },
+      },
+      fields: [leaf("d")],
+    },
   ]);
 });
 
 test("fragments, inline fragments and directives become fields", () => {
   const query = `query A($yes: Boolean!, $no: Boolean = false) { ...f @include(if: $yes) ... on viewer { b @skip(if: $no) c @skip(if: true) } ... @include(if: false) { d } e { x } e { y } }
     fragment f on viewer { a ...g } fragment g on viewer { g }`;
-  assert.deepEqual(read(query, { yes: true }), [leaf("a"), leaf("g"), leaf("b"), { ...leaf("e"), fields: [leaf("x"), leaf("y")] }]);
+  assert.deepEqual(read(query, { yes: true }), [
+    leaf("a"),
+    leaf("g"),
+    leaf("b"),
+    { ...leaf("e"), fields: [leaf("x"), leaf("y")] },
+  ]);
 });
 
 test("one of several queries is chosen by its name", () => {
@@ -45,7 +69,7 @@ test("what is wrong is said with its place", () => {
     ["{ }", /syntax error at 1:3: expected a field, found "}"/],
     ["{\n  viewer { zones(filter: {) } }", /syntax error at 2:27: expected a name, found "\)"/],
     ["{ a(b: ) }", /expected a value, found "\)"/],
-    ["{ a(b: \"open) }", /syntax error at 1:8: unexpected "\\"open\) }"/],
+    ['{ a(b: "open) }', /syntax error at 1:8: unexpected "\\"open\) }"/],
     ["{ a ! }", /expected a field, found "!"/],
     ["{ a(b: 1x) }", /syntax error at 1:8: unexpected "1x\) }"/],
     ["{ a(b: 01) }", /unexpected/],
@@ -75,16 +99,60 @@ test("deep, long and branching queries end soon", () => {
   refuses(`{ ${"a ".repeat(20_000)} }`, /more than 10000 words and signs/);
   refuses(`{ ${Array.from({ length: 1500 }, (_, i) => `f${i}`).join(" ")} }`, /more than 1000 fields/);
   // Each fragment asks for the next one ten times: ten to the tenth fields, if nobody stopped.
-  const laughs = Array.from({ length: 10 }, (_, i) => `fragment f${i} on x { ${Array.from({ length: 10 }, (_unused, j) => `a${j}: b { ...f${i + 1} }`).join(" ")} }`).join(" ");
+  const laughs = Array.from(
+    { length: 10 },
+    (_, i) =>
+      `fragment f${i} on x { ${Array.from({ length: 10 }, (_unused, j) => `a${j}: b { ...f${i + 1} }`).join(" ")} }`,
+  ).join(" ");
   refuses(`{ ...f0 } ${laughs} fragment f10 on x { c }`, /more than 1000 fields/);
   // The same without fields between.
-  refuses(`{ ...f0 } ${Array.from({ length: 10 }, (_, i) => `fragment f${i} on x { ${`...f${i + 1} `.repeat(10)} }`).join(" ")} fragment f10 on x { c @skip(if: true) }`, /more than 1000/);
-  refuses(`{ ...f0 } ${Array.from({ length: 60 }, (_, i) => `fragment f${i} on x { ...f${i + 1} }`).join(" ")} fragment f60 on x { c }`, /more than 20 deep/);
+  refuses(
+    `{ ...f0 } ${Array.from({ length: 10 }, (_, i) => `fragment f${i} on x { ${`...f${i + 1} `.repeat(10)} }`).join(" ")} fragment f10 on x { c @skip(if: true) }`,
+    /more than 1000/,
+  );
+  refuses(
+    `{ ...f0 } ${Array.from({ length: 60 }, (_, i) => `fragment f${i} on x { ...f${i + 1} }`).join(" ")} fragment f60 on x { c }`,
+    /more than 20 deep/,
+  );
   assert.ok(performance.now() - started < 30_000);
 });
 
 test("whatever is sent, it is read or refused", () => {
-  const words = fc.constantFrom("{", "}", "(", ")", "[", "]", "$", ":", "!", "=", "@", "...", "on", "query", "fragment", "a", "b", "1", "-2.5", '"t"', '"""', '"', "#", "\n", ",", "é", "\0", "true", "null", "skip", "if", "__proto__", "constructor");
+  const words = fc.constantFrom(
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "$",
+    ":",
+    "!",
+    "=",
+    "@",
+    "...",
+    "on",
+    "query",
+    "fragment",
+    "a",
+    "b",
+    "1",
+    "-2.5",
+    '"t"',
+    '"""',
+    '"',
+    "#",
+    "\n",
+    ",",
+    "é",
+    "\0",
+    "true",
+    "null",
+    "skip",
+    "if",
+    "__proto__",
+    "constructor",
+  );
   fc.assert(
     fc.property(fc.array(words, { maxLength: 60 }), fc.boolean(), (list, spaced) => {
       try {

@@ -12,7 +12,14 @@ export interface Operation {
 }
 
 export type Selection =
-  | { kind: "field"; key: string; name: string; args: Map<string, Value>; directives: Directive[]; selections: Selection[] | undefined }
+  | {
+      kind: "field";
+      key: string;
+      name: string;
+      args: Map<string, Value>;
+      directives: Directive[];
+      selections: Selection[] | undefined;
+    }
   | { kind: "spread"; fragment: string; directives: Directive[] }
   | { kind: "inline"; selections: Selection[]; directives: Directive[] };
 
@@ -21,7 +28,11 @@ export interface Directive {
   args: Map<string, Value>;
 }
 
-export type Value = { kind: "value"; value: string | number | boolean | null } | { kind: "variable"; name: string } | { kind: "list"; items: Value[] } | { kind: "object"; fields: Map<string, Value> };
+export type Value =
+  | { kind: "value"; value: string | number | boolean | null }
+  | { kind: "variable"; name: string }
+  | { kind: "list"; items: Value[] }
+  | { kind: "object"; fields: Map<string, Value> };
 
 /** Selections in selections, lists in lists. */
 const MAX_DEPTH = 16;
@@ -37,7 +48,9 @@ export function parse(source: string): Document {
   const isWord = (word: string) => peek().kind === "name" && peek().text === word;
 
   function fail(token: Token, wanted: string): never {
-    throw new QueryError(`syntax error at ${placeOf(source, token.at)}: expected ${wanted}, found ${token.kind === "end" ? token.text : JSON.stringify(token.text.slice(0, 40))}`);
+    throw new QueryError(
+      `syntax error at ${placeOf(source, token.at)}: expected ${wanted}, found ${token.kind === "end" ? token.text : JSON.stringify(token.text.slice(0, 40))}`,
+    );
   }
   function skip(sign: string): boolean {
     if (!is(sign)) return false;
@@ -80,11 +93,19 @@ export function parse(source: string): Document {
     next++;
     switch (token.kind) {
       case "int":
-      case "float": return { kind: "value", value: Number(token.text) };
-      case "string": return { kind: "value", value: token.text };
+      case "float":
+        return { kind: "value", value: Number(token.text) };
+      case "string":
+        return { kind: "value", value: token.text };
       // An enum value is a name; what takes it knows which there are.
-      case "name": return { kind: "value", value: token.text === "true" ? true : token.text === "false" ? false : token.text === "null" ? null : token.text };
-      default: return fail(token, "a value");
+      case "name":
+        return {
+          kind: "value",
+          value:
+            token.text === "true" ? true : token.text === "false" ? false : token.text === "null" ? null : token.text,
+        };
+      default:
+        return fail(token, "a value");
     }
   }
   function pair(): [string, Value] {
@@ -103,13 +124,21 @@ export function parse(source: string): Document {
 
   function selection(): Selection {
     if (skip("...")) {
-      if (peek().kind === "name" && !isWord("on")) return { kind: "spread", fragment: name(), directives: directives() };
+      if (peek().kind === "name" && !isWord("on"))
+        return { kind: "spread", fragment: name(), directives: directives() };
       if (isWord("on")) typeCondition();
       return { kind: "inline", directives: directives(), selections: selections() };
     }
     const first = name("a field");
     const named = skip(":") ? name("a field") : first;
-    return { kind: "field", key: first, name: named, args: args(), directives: directives(), selections: is("{") ? selections() : undefined };
+    return {
+      kind: "field",
+      key: first,
+      name: named,
+      args: args(),
+      directives: directives(),
+      selections: is("{") ? selections() : undefined,
+    };
   }
   function typeCondition() {
     next++;
@@ -134,7 +163,8 @@ export function parse(source: string): Document {
   function operation(): Operation {
     if (is("{")) return { name: undefined, variables: [], selections: selections() };
     const token = peek();
-    if (isWord("mutation") || isWord("subscription")) throw new QueryError(`there is no ${token.text} here: analytics are only read`);
+    if (isWord("mutation") || isWord("subscription"))
+      throw new QueryError(`there is no ${token.text} here: analytics are only read`);
     if (!isWord("query")) fail(token, "a query");
     next++;
     const named = peek().kind === "name" ? name() : undefined;

@@ -14,24 +14,54 @@ export interface GraphqlDeps {
   limits?: Partial<BudgetLimits>;
 }
 
-const body = z.object({ query: z.string(), variables: z.record(z.string(), z.unknown()).nullish(), operationName: z.string().nullish() });
+const body = z.object({
+  query: z.string(),
+  variables: z.record(z.string(), z.unknown()).nullish(),
+  operationName: z.string().nullish(),
+});
 
 /**
  * POST /graphql: the queries of GraphQL, on a handful of datasets, without the v4 envelope. `d1AnalyticsAdaptiveGroups` (`wrangler d1 info`) is
  * empty, which clients read as zeros. What is wrong with a query is told as GraphQL tells it, with status 200.
  */
-export function graphqlRoutes({ datasets = {}, zoneAccount = async () => undefined, limits = {} }: GraphqlDeps = {}): Route[] {
-  const known: Datasets = { accounts: { d1AnalyticsAdaptiveGroups: emptyDataset("D1 Read"), ...datasets.accounts }, zones: { ...datasets.zones } };
+export function graphqlRoutes({
+  datasets = {},
+  zoneAccount = async () => undefined,
+  limits = {},
+}: GraphqlDeps = {}): Route[] {
+  const known: Datasets = {
+    accounts: { d1AnalyticsAdaptiveGroups: emptyDataset("D1 Read"), ...datasets.accounts },
+    zones: { ...datasets.zones },
+  };
   return [
-    route({ id: "graphql", method: "post", path: "/graphql", tag: "Analytics", summary: "Analytics: email of zones, and what wrangler asks for", permission: null, body, raw: "application/json", maxBytes: 100_000 },
+    route(
+      {
+        id: "graphql",
+        method: "post",
+        path: "/graphql",
+        tag: "Analytics",
+        summary: "Analytics: email of zones, and what wrangler asks for",
+        permission: null,
+        body,
+        raw: "application/json",
+        maxBytes: 100_000,
+      },
       async ({ body: { query, variables, operationName }, caller }) => {
         try {
           const fields = fieldsOf(parse(query), operationName || undefined, variables ?? {});
-          return Response.json({ data: await answerFields(fields, caller, { datasets: known, zoneAccount, budget: createBudget({ ...GRAPHQL_LIMITS, ...limits }) }), errors: null });
+          return Response.json({
+            data: await answerFields(fields, caller, {
+              datasets: known,
+              zoneAccount,
+              budget: createBudget({ ...GRAPHQL_LIMITS, ...limits }),
+            }),
+            errors: null,
+          });
         } catch (err) {
           if (!(err instanceof QueryError)) throw err;
           return Response.json({ data: null, errors: [{ message: err.message, path: err.path }] });
         }
-      }),
+      },
+    ),
   ];
 }

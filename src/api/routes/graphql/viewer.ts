@@ -22,27 +22,56 @@ const MAX_DATASETS = 20;
 type Answer = Record<string, unknown>;
 
 /** Answers the fields of a query: `viewer`, in it accounts and zones, in them datasets. Throws QueryError. */
-export async function answerFields(fields: Field[], caller: Caller, { datasets, zoneAccount, budget }: ViewerParts): Promise<Answer> {
+export async function answerFields(
+  fields: Field[],
+  caller: Caller,
+  { datasets, zoneAccount, budget }: ViewerParts,
+): Promise<Answer> {
   let asked = 0;
 
   async function accountPlace(tag: string, path: string[]): Promise<Place> {
     // Whether it exists is nobody's business who may not see it.
-    if (!Object.values(datasets.accounts).some(({ permissions }) => permissions.some((one) => caller.allows(one, { account: tag })))) throw new QueryError("not authorized for that account", path);
+    if (
+      !Object.values(datasets.accounts).some(({ permissions }) =>
+        permissions.some((one) => caller.allows(one, { account: tag })),
+      )
+    )
+      throw new QueryError("not authorized for that account", path);
     return { account: tag };
   }
 
   async function zonePlace(tag: string, path: string[]): Promise<Place> {
     const account = await zoneAccount(tag);
-    if (account === undefined || !Object.values(datasets.zones).some(({ permissions }) => permissions.some((one) => caller.allows(one, { account, zone: tag })))) throw new QueryError("not authorized for that zone", path);
+    if (
+      account === undefined ||
+      !Object.values(datasets.zones).some(({ permissions }) =>
+        permissions.some((one) => caller.allows(one, { account, zone: tag })),
+      )
+    )
+      throw new QueryError("not authorized for that zone", path);
     return { account, zone: tag };
   }
 
-  async function places(field: Field, tag: "accountTag" | "zoneTag", path: string[], known: Record<string, Dataset>, find: (tag: string, path: string[]) => Promise<Place>): Promise<Answer[]> {
+  async function places(
+    field: Field,
+    tag: "accountTag" | "zoneTag",
+    path: string[],
+    known: Record<string, Dataset>,
+    find: (tag: string, path: string[]) => Promise<Place>,
+  ): Promise<Answer[]> {
     const tags = tagsOf(field, tag, path);
-    return Promise.all(tags.map(async (one, i) => placeAnswer(field.fields, await find(one, path), tag, known, [...path, String(i)])));
+    return Promise.all(
+      tags.map(async (one, i) => placeAnswer(field.fields, await find(one, path), tag, known, [...path, String(i)])),
+    );
   }
 
-  async function placeAnswer(wanted: Field[], place: Place, tag: "accountTag" | "zoneTag", known: Record<string, Dataset>, path: string[]): Promise<Answer> {
+  async function placeAnswer(
+    wanted: Field[],
+    place: Place,
+    tag: "accountTag" | "zoneTag",
+    known: Record<string, Dataset>,
+    path: string[],
+  ): Promise<Answer> {
     const answer: Answer = {};
     for (const field of wanted) {
       if (field.name === tag) answer[field.key] = place.zone ?? place.account;
@@ -53,11 +82,24 @@ export async function answerFields(fields: Field[], caller: Caller, { datasets, 
     return answer;
   }
 
-  async function datasetAnswer(field: Field, place: Place, known: Record<string, Dataset>, path: string[]): Promise<Answer[]> {
+  async function datasetAnswer(
+    field: Field,
+    place: Place,
+    known: Record<string, Dataset>,
+    path: string[],
+  ): Promise<Answer[]> {
     const dataset = Object.hasOwn(known, field.name) ? known[field.name] : undefined;
-    if (dataset === undefined) throw new QueryError(`there is no dataset ${field.name}: this server keeps no such statistics. There are ${Object.keys(known).join(", ")}`, path);
+    if (dataset === undefined)
+      throw new QueryError(
+        `there is no dataset ${field.name}: this server keeps no such statistics. There are ${Object.keys(known).join(", ")}`,
+        path,
+      );
     const on = place.zone === undefined ? { account: place.account } : { account: place.account, zone: place.zone };
-    if (!dataset.permissions.some((permission) => caller.allows(permission, on))) throw new QueryError(`not authorized for ${field.name}: the API token needs one of ${dataset.permissions.join(", ")}`, path);
+    if (!dataset.permissions.some((permission) => caller.allows(permission, on)))
+      throw new QueryError(
+        `not authorized for ${field.name}: the API token needs one of ${dataset.permissions.join(", ")}`,
+        path,
+      );
     if (++asked > MAX_DATASETS) throw new QueryError(`the query asks for more than ${MAX_DATASETS} datasets`, path);
     if (field.fields.length === 0) throw new QueryError(`${field.name} needs fields: ${field.name} { … }`, path);
     try {
@@ -72,8 +114,10 @@ export async function answerFields(fields: Field[], caller: Caller, { datasets, 
     const answer: Answer = {};
     for (const field of wanted) {
       const path = ["viewer", field.key];
-      if (field.name === "accounts") answer[field.key] = await places(field, "accountTag", path, datasets.accounts, accountPlace);
-      else if (field.name === "zones") answer[field.key] = await places(field, "zoneTag", path, datasets.zones, zonePlace);
+      if (field.name === "accounts")
+        answer[field.key] = await places(field, "accountTag", path, datasets.accounts, accountPlace);
+      else if (field.name === "zones")
+        answer[field.key] = await places(field, "zoneTag", path, datasets.zones, zonePlace);
       else if (field.name === "__typename") answer[field.key] = "viewer";
       else throw new QueryError(`unknown field "${field.name}": viewer has accounts and zones`, path);
     }
@@ -84,7 +128,8 @@ export async function answerFields(fields: Field[], caller: Caller, { datasets, 
   for (const field of fields) {
     if (field.name === "viewer") answer[field.key] = await viewerAnswer(field.fields);
     else if (field.name === "__typename") answer[field.key] = "Query";
-    else if (field.name.startsWith("__")) throw new QueryError("introspection is not offered; /client/v4/docs tells which datasets there are", [field.key]);
+    else if (field.name.startsWith("__"))
+      throw new QueryError("introspection is not offered; /client/v4/docs tells which datasets there are", [field.key]);
     else throw new QueryError(`unknown field "${field.name}": a query begins with viewer`, [field.key]);
   }
   return answer;
@@ -95,20 +140,31 @@ function tagsOf({ args, name }: Field, tag: string, path: string[]): string[] {
   const wrong = (why: string) => new QueryError(`${name} needs filter: {${tag}: "<id>"}${why}`, path);
   if (typeof filter !== "object" || filter === null || Array.isArray(filter)) throw wrong("");
   const given = filter as Record<string, unknown>;
-  for (const key in given) if (key !== tag && key !== `${tag}_in`) throw new QueryError(`unknown filter "${key}" of ${name}: it takes ${tag} and ${tag}_in`, path);
+  for (const key in given)
+    if (key !== tag && key !== `${tag}_in`)
+      throw new QueryError(`unknown filter "${key}" of ${name}: it takes ${tag} and ${tag}_in`, path);
   const tags = given[tag] === undefined ? given[`${tag}_in`] : [given[tag]];
-  if (!Array.isArray(tags) || tags.length === 0 || !tags.every((one) => typeof one === "string" && one !== "")) throw wrong("");
+  if (!Array.isArray(tags) || tags.length === 0 || !tags.every((one) => typeof one === "string" && one !== ""))
+    throw wrong("");
   if (tags.length > MAX_PLACES) throw wrong(`, and no more than ${MAX_PLACES} of them`);
   return [...new Set(tags as string[])];
 }
 
 function settingsAnswer({ fields }: Field, known: Record<string, Dataset>, path: string[]): Answer {
-  return Object.fromEntries(fields.map((field) => {
-    const settings = Object.hasOwn(known, field.name) ? known[field.name]!.settings : undefined;
-    if (settings === undefined) throw new QueryError(`there are no settings of ${field.name}`, path);
-    return [field.key, Object.fromEntries(field.fields.map(({ key, name }) => {
-      if (!Object.hasOwn(settings, name)) throw new QueryError(`unknown field "${name}": settings have ${Object.keys(settings).join(", ")}`, path);
-      return [key, settings[name]];
-    }))];
-  }));
+  return Object.fromEntries(
+    fields.map((field) => {
+      const settings = Object.hasOwn(known, field.name) ? known[field.name]!.settings : undefined;
+      if (settings === undefined) throw new QueryError(`there are no settings of ${field.name}`, path);
+      return [
+        field.key,
+        Object.fromEntries(
+          field.fields.map(({ key, name }) => {
+            if (!Object.hasOwn(settings, name))
+              throw new QueryError(`unknown field "${name}": settings have ${Object.keys(settings).join(", ")}`, path);
+            return [key, settings[name]];
+          }),
+        ),
+      ];
+    }),
+  );
 }

@@ -8,19 +8,35 @@ const listQuery = z.object({
   limit: z.coerce.number().int().min(10).max(kvLimits.listKeys).default(kvLimits.listKeys),
   prefix: z.string().default(""),
   // Clients that begin at the start send it empty.
-  cursor: z.string().optional().transform((cursor) => (cursor === "" ? undefined : cursor)),
+  cursor: z
+    .string()
+    .optional()
+    .transform((cursor) => (cursor === "" ? undefined : cursor)),
 });
 
 const pair = z.object({
   key: z.string(),
   value: z.string(),
-  base64: z.boolean().nullish().transform((base64) => base64 ?? undefined),
+  base64: z
+    .boolean()
+    .nullish()
+    .transform((base64) => base64 ?? undefined),
   metadata: z.unknown().optional(),
-  expiration: z.number().nullish().transform((expiration) => expiration ?? undefined),
-  expiration_ttl: z.number().nullish().transform((ttl) => ttl ?? undefined),
+  expiration: z
+    .number()
+    .nullish()
+    .transform((expiration) => expiration ?? undefined),
+  expiration_ttl: z
+    .number()
+    .nullish()
+    .transform((ttl) => ttl ?? undefined),
 });
 const bulkDone = z.object({ successful_key_count: z.number(), unsuccessful_keys: z.array(z.string()) });
-const bulkGet = z.object({ keys: z.array(z.string()).min(1).max(kvLimits.bulkKeys), type: z.enum(["text", "json"]).default("text"), withMetadata: z.boolean().default(false) });
+const bulkGet = z.object({
+  keys: z.array(z.string()).min(1).max(kvLimits.bulkKeys),
+  type: z.enum(["text", "json"]).default("text"),
+  withMetadata: z.boolean().default(false),
+});
 
 /** Ten thousand keys of 512 bytes, each of which JSON writes as six. */
 const MAX_DELETE = 32 * 1024 * 1024;
@@ -29,11 +45,25 @@ const MAX_DELETE = 32 * 1024 * 1024;
 const MAX_VALUES = 500_000;
 
 /** Keys of a namespace, and many values at once. */
-export function keyRoutes({ namespaces, store, bulk }: { namespaces: KvNamespaces; store: KvStore; bulk: KvBulk }): Route[] {
+export function keyRoutes({
+  namespaces,
+  store,
+  bulk,
+}: {
+  namespaces: KvNamespaces;
+  store: KvStore;
+  bulk: KvBulk;
+}): Route[] {
   const shared = { tag: "Workers KV Namespace" };
   const read = { ...shared, permission: "Workers KV Storage Read" } as const;
   const write = { ...shared, permission: "Workers KV Storage Write" } as const;
-  const deletion = { ...write, summary: "Delete many key-value pairs", body: z.array(z.string()), maxBytes: MAX_DELETE, result: bulkDone };
+  const deletion = {
+    ...write,
+    summary: "Delete many key-value pairs",
+    body: z.array(z.string()),
+    maxBytes: MAX_DELETE,
+    result: bulkDone,
+  };
 
   const removeKeys: Parameters<typeof route<z.ZodType, typeof deletion.body, typeof bulkDone>>[1] = async (call) => {
     const { id } = await namespaceOf(namespaces, call, "bulk delete");
@@ -41,22 +71,79 @@ export function keyRoutes({ namespaces, store, bulk }: { namespaces: KvNamespace
   };
 
   return [
-    route({ ...read, id: "workers-kv-namespace-list-a-namespace'-s-keys", method: "get", path: `${ONE_NAMESPACE}/keys`, summary: "List the keys of a namespace", query: listQuery, result: z.array(listedKey) },
+    route(
+      {
+        ...read,
+        id: "workers-kv-namespace-list-a-namespace'-s-keys",
+        method: "get",
+        path: `${ONE_NAMESPACE}/keys`,
+        summary: "List the keys of a namespace",
+        query: listQuery,
+        result: z.array(listedKey),
+      },
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "list keys");
         const { keys, cursor } = await store.list(id, call.query);
-        const shown = keys.map(({ name, expiration, metadata }) => ({ name, ...(expiration !== undefined && { expiration }), ...(metadata !== undefined && { metadata: JSON.parse(metadata) as unknown }) }));
+        const shown = keys.map(({ name, expiration, metadata }) => ({
+          name,
+          ...(expiration !== undefined && { expiration }),
+          ...(metadata !== undefined && { metadata: JSON.parse(metadata) as unknown }),
+        }));
         // Half the clients look for the one, half for the other.
-        return answer(shown, { info: { count: shown.length, cursor: cursor ?? "", ...(cursor !== undefined && { cursors: { after: cursor } }) } });
-      }),
-    route({ ...write, id: "workers-kv-namespace-write-multiple-key-value-pairs", method: "put", path: `${ONE_NAMESPACE}/bulk`, summary: "Write many key-value pairs", body: z.array(pair), maxBytes: kvLimits.bulkRequestBytes, maxValues: MAX_VALUES, result: bulkDone },
+        return answer(shown, {
+          info: {
+            count: shown.length,
+            cursor: cursor ?? "",
+            ...(cursor !== undefined && { cursors: { after: cursor } }),
+          },
+        });
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "workers-kv-namespace-write-multiple-key-value-pairs",
+        method: "put",
+        path: `${ONE_NAMESPACE}/bulk`,
+        summary: "Write many key-value pairs",
+        body: z.array(pair),
+        maxBytes: kvLimits.bulkRequestBytes,
+        maxValues: MAX_VALUES,
+        result: bulkDone,
+      },
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "bulk put");
         return answer(show(await bulk.put(id, call.body)));
-      }),
-    route({ ...deletion, id: "workers-kv-namespace-delete-multiple-key-value-pairs", method: "post", path: `${ONE_NAMESPACE}/bulk/delete` }, removeKeys),
-    route({ ...deletion, id: "workers-kv-namespace-delete-multiple-key-value-pairs-deprecated", method: "delete", path: `${ONE_NAMESPACE}/bulk` }, removeKeys),
-    route({ ...read, id: "workers-kv-namespace-get-multiple-key-value-pairs", method: "post", path: `${ONE_NAMESPACE}/bulk/get`, summary: "Get many key-value pairs", body: bulkGet, result: z.object({ values: z.record(z.string(), z.unknown()) }) },
+      },
+    ),
+    route(
+      {
+        ...deletion,
+        id: "workers-kv-namespace-delete-multiple-key-value-pairs",
+        method: "post",
+        path: `${ONE_NAMESPACE}/bulk/delete`,
+      },
+      removeKeys,
+    ),
+    route(
+      {
+        ...deletion,
+        id: "workers-kv-namespace-delete-multiple-key-value-pairs-deprecated",
+        method: "delete",
+        path: `${ONE_NAMESPACE}/bulk`,
+      },
+      removeKeys,
+    ),
+    route(
+      {
+        ...read,
+        id: "workers-kv-namespace-get-multiple-key-value-pairs",
+        method: "post",
+        path: `${ONE_NAMESPACE}/bulk/get`,
+        summary: "Get many key-value pairs",
+        body: bulkGet,
+        result: z.object({ values: z.record(z.string(), z.unknown()) }),
+      },
       async (call) => {
         const { id } = await namespaceOf(namespaces, call, "bulk get");
         const { keys, type, withMetadata } = call.body;
@@ -68,14 +155,27 @@ export function keyRoutes({ namespaces, store, bulk }: { namespaces: KvNamespace
           const text = entry.value.toString();
           const value: unknown = type === "json" ? asJson(text) : text;
           if (!withMetadata) return [[key, value]];
-          return [[key, { value, metadata: entry.metadata === undefined ? null : JSON.parse(entry.metadata), ...(entry.expiration !== undefined && { expiration: entry.expiration }) }]];
+          return [
+            [
+              key,
+              {
+                value,
+                metadata: entry.metadata === undefined ? null : JSON.parse(entry.metadata),
+                ...(entry.expiration !== undefined && { expiration: entry.expiration }),
+              },
+            ],
+          ];
         });
         return answer({ values: Object.fromEntries(values) });
-      }),
+      },
+    ),
   ];
 }
 
-const show = ({ successful, unsuccessful }: { successful: number; unsuccessful: string[] }) => ({ successful_key_count: successful, unsuccessful_keys: unsuccessful });
+const show = ({ successful, unsuccessful }: { successful: number; unsuccessful: string[] }) => ({
+  successful_key_count: successful,
+  unsuccessful_keys: unsuccessful,
+});
 
 function asJson(text: string): unknown {
   try {

@@ -2,7 +2,11 @@ import { kvErrors, type KvNamespace, type KvNamespaces } from "../../../workers/
 import type { Call } from "../../operation.ts";
 
 /** The namespace that the path names. `operation` goes before the text of the refusal where clients know it so: "get: 'namespace not found'". */
-export async function namespaceOf(namespaces: KvNamespaces, { params }: Pick<Call, "params">, operation?: string): Promise<KvNamespace> {
+export async function namespaceOf(
+  namespaces: KvNamespaces,
+  { params }: Pick<Call, "params">,
+  operation?: string,
+): Promise<KvNamespace> {
   const id = params.namespace_id!.toLowerCase();
   if (!/^[0-9a-f]{32}$/.test(id)) throw kvErrors.badNamespaceId({ id: params.namespace_id });
   const namespace = await namespaces.get(params.account_id!, id);

@@ -17,21 +17,78 @@ export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): R
   const write = { ...shared, permission: "Workers KV Storage Write" } as const;
 
   return [
-    route({ ...read, id: "workers-kv-namespace-list-namespaces", method: "get", path: KV_BASE, summary: "List namespaces", query: z.object({ ...pageQuery(), ...order }), result: z.array(namespaceSchema) },
+    route(
+      {
+        ...read,
+        id: "workers-kv-namespace-list-namespaces",
+        method: "get",
+        path: KV_BASE,
+        summary: "List namespaces",
+        query: z.object({ ...pageQuery(), ...order }),
+        result: z.array(namespaceSchema),
+      },
       async ({ params, query }) => {
         const page = pageRequest(query);
-        return pageAnswer(await namespaces.list(params.account_id!, page, { by: query.order, direction: query.direction }), page, show);
-      }),
-    route({ ...write, id: "workers-kv-namespace-create-a-namespace", method: "post", path: KV_BASE, summary: "Create a namespace", body: titled, result: namespaceSchema },
-      async ({ params, body }) => answer(show(await namespaces.create(params.account_id!, body.title)))),
-    route({ ...read, id: "workers-kv-namespace-get-a-namespace", method: "get", path: ONE_NAMESPACE, summary: "Get a namespace", result: namespaceSchema },
-      async (call) => answer(show(await namespaceOf(namespaces, call)))),
-    route({ ...write, id: "workers-kv-namespace-rename-a-namespace", method: "put", path: ONE_NAMESPACE, summary: "Rename a namespace", body: titled, result: namespaceSchema },
-      async (call) => answer(show(await namespaces.rename(call.params.account_id!, (await namespaceOf(namespaces, call)).id, call.body.title)))),
-    route({ ...write, id: "workers-kv-namespace-remove-a-namespace", method: "delete", path: ONE_NAMESPACE, summary: "Delete a namespace and all that is in it", result: z.null() },
+        return pageAnswer(
+          await namespaces.list(params.account_id!, page, { by: query.order, direction: query.direction }),
+          page,
+          show,
+        );
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "workers-kv-namespace-create-a-namespace",
+        method: "post",
+        path: KV_BASE,
+        summary: "Create a namespace",
+        body: titled,
+        result: namespaceSchema,
+      },
+      async ({ params, body }) => answer(show(await namespaces.create(params.account_id!, body.title))),
+    ),
+    route(
+      {
+        ...read,
+        id: "workers-kv-namespace-get-a-namespace",
+        method: "get",
+        path: ONE_NAMESPACE,
+        summary: "Get a namespace",
+        result: namespaceSchema,
+      },
+      async (call) => answer(show(await namespaceOf(namespaces, call))),
+    ),
+    route(
+      {
+        ...write,
+        id: "workers-kv-namespace-rename-a-namespace",
+        method: "put",
+        path: ONE_NAMESPACE,
+        summary: "Rename a namespace",
+        body: titled,
+        result: namespaceSchema,
+      },
+      async (call) =>
+        answer(
+          show(
+            await namespaces.rename(call.params.account_id!, (await namespaceOf(namespaces, call)).id, call.body.title),
+          ),
+        ),
+    ),
+    route(
+      {
+        ...write,
+        id: "workers-kv-namespace-remove-a-namespace",
+        method: "delete",
+        path: ONE_NAMESPACE,
+        summary: "Delete a namespace and all that is in it",
+        result: z.null(),
+      },
       async (call) => {
         await namespaces.delete(call.params.account_id!, (await namespaceOf(namespaces, call)).id);
         return answer(null);
-      }),
+      },
+    ),
   ];
 }

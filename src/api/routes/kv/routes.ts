@@ -13,4 +13,8 @@ export interface KvRouteParts {
 }
 
 /** Workers KV below /accounts/{account_id}/storage/kv. */
-export const kvRoutes = (parts: KvRouteParts): Route[] => [...namespaceRoutes(parts), ...keyRoutes(parts), ...valueRoutes(parts)];
+export const kvRoutes = (parts: KvRouteParts): Route[] => [
+  ...namespaceRoutes(parts),
+  ...keyRoutes(parts),
+  ...valueRoutes(parts),
+];

@@ -7,7 +7,8 @@ export async function readValueForm(form: FormData): Promise<{ value: Uint8Array
   return { value: await bytesOf(value), metadata: await metadataOf(form) };
 }
 
-const bytesOf = async (part: File | string) => (typeof part === "string" ? Buffer.from(part) : new Uint8Array(await part.arrayBuffer()));
+const bytesOf = async (part: File | string) =>
+  typeof part === "string" ? Buffer.from(part) : new Uint8Array(await part.arrayBuffer());
 
 /** As one part of JSON, or taken apart into `metadata[name]` parts, as clients do that were given an object. */
 async function metadataOf(form: FormData): Promise<string | undefined> {
@@ -16,11 +17,15 @@ async function metadataOf(form: FormData): Promise<string | undefined> {
     const json = Buffer.from(await bytesOf(whole)).toString();
     return json.trim() === "" ? undefined : json;
   }
-  const fields = [...form].flatMap(([name, part]) => (typeof part === "string" && name.startsWith("metadata[") ? [{ name, part }] : []));
+  const fields = [...form].flatMap(([name, part]) =>
+    typeof part === "string" && name.startsWith("metadata[") ? [{ name, part }] : [],
+  );
   // Before it is taken apart: every bracket of a name becomes a part of the JSON, and millions of them fit into a name.
   const length = Math.max(0, ...fields.map(({ name }) => name.length - "metadata".length));
   if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });
-  const parts = fields.filter(({ name }) => /^metadata(\[[^[\]]*\])+$/.test(name)).map(({ name, part }) => ({ path: name.slice("metadata[".length, -1).split("]["), part }));
+  const parts = fields
+    .filter(({ name }) => /^metadata(\[[^[\]]*\])+$/.test(name))
+    .map(({ name, part }) => ({ path: name.slice("metadata[".length, -1).split("]["), part }));
   return parts.length === 0 ? undefined : JSON.stringify(assemble(parts, 0));
 }
 
@@ -29,5 +34,7 @@ type Tree = string | Tree[] | { [name: string]: Tree };
 function assemble(parts: { path: string[]; part: string }[], depth: number): Tree {
   if (parts[0]!.path.length === depth) return parts[0]!.part;
   if (parts.every(({ path }) => path[depth] === "")) return parts.map((part) => assemble([part], depth + 1));
-  return Object.fromEntries([...Map.groupBy(parts, ({ path }) => path[depth]!)].map(([name, group]) => [name, assemble(group, depth + 1)]));
+  return Object.fromEntries(
+    [...Map.groupBy(parts, ({ path }) => path[depth]!)].map(([name, group]) => [name, assemble(group, depth + 1)]),
+  );
 }

@@ -1,7 +1,15 @@
 import { Readable } from "node:stream";
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
-import { expiryOf, kvErrors, keyBytes, kvLimits, type KvEntry, type KvNamespaces, type KvStore } from "../../../workers/index.ts";
+import {
+  expiryOf,
+  kvErrors,
+  keyBytes,
+  kvLimits,
+  type KvEntry,
+  type KvNamespaces,
+  type KvStore,
+} from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { sentLength, withSentBody } from "../sent-body.ts";
 import { sentKey } from "../sent-key.ts";
@@ -19,7 +27,15 @@ const SMALL = 64 * 1024;
 const MAX_FORM = kvLimits.valueBytes + 64 * 1024;
 
 /** Single values, as bytes. */
-export function valueRoutes({ namespaces, store, clock }: { namespaces: KvNamespaces; store: KvStore; clock: Clock }): Route[] {
+export function valueRoutes({
+  namespaces,
+  store,
+  clock,
+}: {
+  namespaces: KvNamespaces;
+  store: KvStore;
+  clock: Clock;
+}): Route[] {
   const shared = { tag: "Workers KV Namespace" };
   const read = { ...shared, permission: "Workers KV Storage Read" } as const;
   const write = { ...shared, permission: "Workers KV Storage Write" } as const;
@@ -32,44 +48,98 @@ export function valueRoutes({ namespaces, store, clock }: { namespaces: KvNamesp
   }
 
   return [
-    route({ ...read, id: "workers-kv-namespace-read-key-value-pair", method: "get", path: VALUE, summary: "Read a value", raw: "application/octet-stream" }, async (call) => valueResponse(await found(call, VALUE), call.request.method)),
-    route({ ...write, id: "workers-kv-namespace-write-key-value-pair-with-metadata", method: "put", path: VALUE, summary: "Write a value", query: expiry, maxBytes: MAX_FORM, result: z.null() }, async (call) => {
-      const { id } = await namespaceOf(namespaces, call, "put");
-      const key = keyOf(call, VALUE);
-      keyBytes(key);
-      const expiresAt = expiryOf({ expiration: call.query.expiration, ttl: call.query.expiration_ttl }, clock.now());
-      await putValue(store, call, id, key, expiresAt);
-      return answer(null);
-    }),
-    route({ ...write, id: "workers-kv-namespace-delete-key-value-pair", method: "delete", path: VALUE, summary: "Delete a value", result: z.null() }, async (call) => {
-      const { id } = await namespaceOf(namespaces, call, "delete");
-      await store.delete(id, keyOf(call, VALUE));
-      return answer(null);
-    }),
-    route({ ...read, id: "workers-kv-namespace-read-the-metadata-for-a-key", method: "get", path: METADATA, summary: "Read the metadata of a key", result: z.unknown() }, async (call) => {
-      const { metadata, value } = await found(call, METADATA);
-      if (value instanceof Readable) value.destroy();
-      return answer(metadata === undefined ? null : (JSON.parse(metadata) as unknown));
-    }),
+    route(
+      {
+        ...read,
+        id: "workers-kv-namespace-read-key-value-pair",
+        method: "get",
+        path: VALUE,
+        summary: "Read a value",
+        raw: "application/octet-stream",
+      },
+      async (call) => valueResponse(await found(call, VALUE), call.request.method),
+    ),
+    route(
+      {
+        ...write,
+        id: "workers-kv-namespace-write-key-value-pair-with-metadata",
+        method: "put",
+        path: VALUE,
+        summary: "Write a value",
+        query: expiry,
+        maxBytes: MAX_FORM,
+        result: z.null(),
+      },
+      async (call) => {
+        const { id } = await namespaceOf(namespaces, call, "put");
+        const key = keyOf(call, VALUE);
+        keyBytes(key);
+        const expiresAt = expiryOf({ expiration: call.query.expiration, ttl: call.query.expiration_ttl }, clock.now());
+        await putValue(store, call, id, key, expiresAt);
+        return answer(null);
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "workers-kv-namespace-delete-key-value-pair",
+        method: "delete",
+        path: VALUE,
+        summary: "Delete a value",
+        result: z.null(),
+      },
+      async (call) => {
+        const { id } = await namespaceOf(namespaces, call, "delete");
+        await store.delete(id, keyOf(call, VALUE));
+        return answer(null);
+      },
+    ),
+    route(
+      {
+        ...read,
+        id: "workers-kv-namespace-read-the-metadata-for-a-key",
+        method: "get",
+        path: METADATA,
+        summary: "Read the metadata of a key",
+        result: z.unknown(),
+      },
+      async (call) => {
+        const { metadata, value } = await found(call, METADATA);
+        if (value instanceof Readable) value.destroy();
+        return answer(metadata === undefined ? null : (JSON.parse(metadata) as unknown));
+      },
+    ),
   ];
 }
 
 const keyOf = (call: Call<unknown>, path: string) => sentKey(call, path, () => kvErrors.undecodableKey());
 
-async function putValue(store: KvStore, call: Call<unknown>, id: string, key: string, expiresAt: number | null): Promise<void> {
+async function putValue(
+  store: KvStore,
+  call: Call<unknown>,
+  id: string,
+  key: string,
+  expiresAt: number | null,
+): Promise<void> {
   if (/^multipart\/form-data/i.test(call.request.headers.get("content-type") ?? "")) {
     const { value, metadata } = await readValueForm(await call.form());
     return store.put(id, key, value, { expiresAt, ...(metadata !== undefined && { metadata }) });
   }
   const length = sentLength(call);
-  if (length !== undefined && length > kvLimits.valueBytes) throw kvErrors.valueTooLong({ length, limit: kvLimits.valueBytes });
+  if (length !== undefined && length > kvLimits.valueBytes)
+    throw kvErrors.valueTooLong({ length, limit: kvLimits.valueBytes });
   if (length !== undefined && length <= SMALL) return store.put(id, key, await call.bytes(), { expiresAt });
   await withSentBody(call, (body) => store.put(id, key, body, { expiresAt }));
 }
 
 function valueResponse({ value, size, expiration }: KvEntry, method: string): Response {
-  const headers = { "content-type": "application/octet-stream", "content-length": String(size), ...(expiration !== undefined && { expiration: String(expiration) }) };
-  if (value instanceof Uint8Array) return new Response(method === "HEAD" ? null : (value as Uint8Array<ArrayBuffer>), { headers });
+  const headers = {
+    "content-type": "application/octet-stream",
+    "content-length": String(size),
+    ...(expiration !== undefined && { expiration: String(expiration) }),
+  };
+  if (value instanceof Uint8Array)
+    return new Response(method === "HEAD" ? null : (value as Uint8Array<ArrayBuffer>), { headers });
   if (method === "HEAD") value.destroy();
   return new Response(method === "HEAD" ? null : (Readable.toWeb(value) as ReadableStream), { headers });
 }

@@ -5,7 +5,10 @@ export const BUCKETS = "/accounts/{account_id}/r2/buckets";
 export const ONE_BUCKET = `${BUCKETS}/{bucket_name}`;
 
 /** The bucket that the path names. With a jurisdiction in the header it must be that of the bucket. Throws noSuchBucket. */
-export async function bucketOf(list: R2BucketList, { params, request }: Pick<Call, "params" | "request">): Promise<R2Bucket> {
+export async function bucketOf(
+  list: R2BucketList,
+  { params, request }: Pick<Call, "params" | "request">,
+): Promise<R2Bucket> {
   const bucket = await list.get(params.account_id!, params.bucket_name!);
   const jurisdiction = request.headers.get("cf-r2-jurisdiction");
   if (!bucket || (jurisdiction !== null && jurisdiction !== bucket.jurisdiction)) throw r2Errors.noSuchBucket();
@@ -13,11 +16,18 @@ export async function bucketOf(list: R2BucketList, { params, request }: Pick<Cal
 }
 
 /** A header that holds one of a few words. Throws invalidArgument. */
-export function wordHeader<Word extends string>({ request }: Pick<Call, "request">, name: string, words: readonly Word[]): Word | undefined {
+export function wordHeader<Word extends string>(
+  { request }: Pick<Call, "request">,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
   const value = request.headers.get(name);
   if (value === null || value === "") return undefined;
   const word = words.find((one) => one === value);
-  if (word === undefined) throw r2Errors.invalidArgument({ problem: `The header ${name} is one of ${words.join(", ")}, not ${JSON.stringify(value)}.` });
+  if (word === undefined)
+    throw r2Errors.invalidArgument({
+      problem: `The header ${name} is one of ${words.join(", ")}, not ${JSON.stringify(value)}.`,
+    });
   return word;
 }
 

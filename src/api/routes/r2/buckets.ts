@@ -18,13 +18,22 @@ const newBucket = z.object({
 const listQuery = z.object({
   name_contains: z.string().default(""),
   start_after: z.string().optional(),
-  cursor: z.string().optional().transform((cursor) => (cursor === "" ? undefined : cursor)),
+  cursor: z
+    .string()
+    .optional()
+    .transform((cursor) => (cursor === "" ? undefined : cursor)),
   per_page: z.coerce.number().int().min(1).max(1000).default(20),
   order: z.enum(["name"]).default("name"),
   direction: z.enum(["asc", "desc"]).default("asc"),
 });
 
-const show = ({ name, createdAt, location, storageClass, jurisdiction }: R2Bucket) => ({ name, creation_date: createdAt.toISOString(), ...(location !== undefined && { location }), storage_class: storageClass, jurisdiction });
+const show = ({ name, createdAt, location, storageClass, jurisdiction }: R2Bucket) => ({
+  name,
+  creation_date: createdAt.toISOString(),
+  ...(location !== undefined && { location }),
+  storage_class: storageClass,
+  jurisdiction,
+});
 
 /** Buckets of an account: what they are called and where new objects go. */
 export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Route[] {
@@ -33,33 +42,91 @@ export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Rout
   const write = { ...shared, permission: "Workers R2 Storage Write" } as const;
 
   return [
-    route({ ...read, id: "r2-list-buckets", method: "get", path: BUCKETS, summary: "List buckets", query: listQuery, result: z.object({ buckets: z.array(bucketSchema) }) },
+    route(
+      {
+        ...read,
+        id: "r2-list-buckets",
+        method: "get",
+        path: BUCKETS,
+        summary: "List buckets",
+        query: listQuery,
+        result: z.object({ buckets: z.array(bucketSchema) }),
+      },
       async ({ params, query }) => {
         const { buckets, cursor } = await bucketList.list(params.account_id!, {
-          contains: query.name_contains, direction: query.direction, limit: query.per_page,
-          ...(query.start_after !== undefined && { startAfter: query.start_after }), ...(query.cursor !== undefined && { cursor: query.cursor }),
+          contains: query.name_contains,
+          direction: query.direction,
+          limit: query.per_page,
+          ...(query.start_after !== undefined && { startAfter: query.start_after }),
+          ...(query.cursor !== undefined && { cursor: query.cursor }),
         });
-        return answer({ buckets: buckets.map(show) }, { info: { per_page: query.per_page, ...(cursor !== undefined && { cursor }) } });
-      }),
-    route({ ...write, id: "r2-create-bucket", method: "post", path: BUCKETS, summary: "Create a bucket", body: newBucket, result: bucketSchema },
+        return answer(
+          { buckets: buckets.map(show) },
+          { info: { per_page: query.per_page, ...(cursor !== undefined && { cursor }) } },
+        );
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "r2-create-bucket",
+        method: "post",
+        path: BUCKETS,
+        summary: "Create a bucket",
+        body: newBucket,
+        result: bucketSchema,
+      },
       async (call) => {
         const { name, locationHint, storageClass } = call.body;
         const jurisdiction = wordHeader(call, "cf-r2-jurisdiction", r2Jurisdictions);
-        return answer(show(await bucketList.create(call.params.account_id!, name, { ...(locationHint != null && { location: locationHint }), ...(storageClass != null && { storageClass }), ...(jurisdiction && { jurisdiction }) })));
-      }),
-    route({ ...read, id: "r2-get-bucket", method: "get", path: ONE_BUCKET, summary: "Get a bucket", result: bucketSchema }, async (call) => answer(show(await bucketOf(bucketList, call)))),
-    route({ ...write, id: "r2-patch-bucket", method: "patch", path: ONE_BUCKET, summary: "Change the storage class of a bucket", result: bucketSchema },
+        return answer(
+          show(
+            await bucketList.create(call.params.account_id!, name, {
+              ...(locationHint != null && { location: locationHint }),
+              ...(storageClass != null && { storageClass }),
+              ...(jurisdiction && { jurisdiction }),
+            }),
+          ),
+        );
+      },
+    ),
+    route(
+      { ...read, id: "r2-get-bucket", method: "get", path: ONE_BUCKET, summary: "Get a bucket", result: bucketSchema },
+      async (call) => answer(show(await bucketOf(bucketList, call))),
+    ),
+    route(
+      {
+        ...write,
+        id: "r2-patch-bucket",
+        method: "patch",
+        path: ONE_BUCKET,
+        summary: "Change the storage class of a bucket",
+        result: bucketSchema,
+      },
       async (call) => {
         const { name } = await bucketOf(bucketList, call);
         const storageClass = wordHeader(call, "cf-r2-storage-class", STORAGE_CLASSES);
-        if (!storageClass) throw r2Errors.invalidArgument({ problem: "The header cf-r2-storage-class says what to change the bucket to." });
+        if (!storageClass)
+          throw r2Errors.invalidArgument({
+            problem: "The header cf-r2-storage-class says what to change the bucket to.",
+          });
         return answer(show(await bucketList.changeStorageClass(call.params.account_id!, name, storageClass)));
-      }),
-    route({ ...write, id: "r2-delete-bucket", method: "delete", path: ONE_BUCKET, summary: "Delete an empty bucket", result: z.object({}) },
+      },
+    ),
+    route(
+      {
+        ...write,
+        id: "r2-delete-bucket",
+        method: "delete",
+        path: ONE_BUCKET,
+        summary: "Delete an empty bucket",
+        result: z.object({}),
+      },
       async (call) => {
         const { name } = await bucketOf(bucketList, call);
         await bucketList.delete(call.params.account_id!, name);
         return answer({});
-      }),
+      },
+    ),
   ];
 }

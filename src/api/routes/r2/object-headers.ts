@@ -1,25 +1,43 @@
 import { r2Errors, type R2Conditions, type R2Etag, type R2Metadata, type R2Object } from "../../../workers/index.ts";
 
-const HTTP = { contentType: "content-type", contentLanguage: "content-language", contentDisposition: "content-disposition", contentEncoding: "content-encoding", cacheControl: "cache-control" } as const;
+const HTTP = {
+  contentType: "content-type",
+  contentLanguage: "content-language",
+  contentDisposition: "content-disposition",
+  contentEncoding: "content-encoding",
+  cacheControl: "cache-control",
+} as const;
 /** The name that S3 gives to headers of one's own. */
 const CUSTOM = "x-amz-meta-";
 
 /** What an upload says of its object. */
 export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
-  const httpMetadata = Object.fromEntries(Object.entries(HTTP).flatMap(([field, name]) => {
-    const value = headers.get(name);
-    return value === null || value === "" ? [] : [[field, utf8Of(value)]];
-  }));
+  const httpMetadata = Object.fromEntries(
+    Object.entries(HTTP).flatMap(([field, name]) => {
+      const value = headers.get(name);
+      return value === null || value === "" ? [] : [[field, utf8Of(value)]];
+    }),
+  );
   const expires = headers.get("expires");
   const cacheExpiry = expires === null || expires === "" ? undefined : new Date(expires);
-  if (cacheExpiry && Number.isNaN(cacheExpiry.getTime())) throw r2Errors.invalidArgument({ problem: `The header expires is no date: ${JSON.stringify(expires)}.` });
-  const customMetadata = Object.fromEntries([...headers].flatMap(([name, value]) => (name.startsWith(CUSTOM) && name !== CUSTOM ? [[name.slice(CUSTOM.length), wordOf(value)]] : [])));
+  if (cacheExpiry && Number.isNaN(cacheExpiry.getTime()))
+    throw r2Errors.invalidArgument({ problem: `The header expires is no date: ${JSON.stringify(expires)}.` });
+  const customMetadata = Object.fromEntries(
+    [...headers].flatMap(([name, value]) =>
+      name.startsWith(CUSTOM) && name !== CUSTOM ? [[name.slice(CUSTOM.length), wordOf(value)]] : [],
+    ),
+  );
   return { httpMetadata: { ...httpMetadata, ...(cacheExpiry && { cacheExpiry }) }, customMetadata };
 }
 
 /** Everything that a download says of its object, beside its length and range. */
 export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storageClass }: R2Object): Headers {
-  const headers = new Headers({ etag: `"${etag}"`, "last-modified": uploaded.toUTCString(), "accept-ranges": "bytes", "cf-r2-storage-class": storageClass });
+  const headers = new Headers({
+    etag: `"${etag}"`,
+    "last-modified": uploaded.toUTCString(),
+    "accept-ranges": "bytes",
+    "cf-r2-storage-class": storageClass,
+  });
   for (const [field, name] of Object.entries(HTTP)) {
     const value = httpMetadata[field as keyof typeof HTTP];
     if (value !== undefined) setHeader(headers, name, value);
@@ -49,7 +67,13 @@ const ENCODED_WORD = /^=\?utf-8\?(?:b\?([A-Za-z0-9+/=]*)|q\?([!-~]*))\?=$/i;
 function wordOf(value: string): string {
   const [, base64, quoted] = ENCODED_WORD.exec(value) ?? [];
   if (base64 !== undefined) return Buffer.from(base64, "base64").toString();
-  if (quoted !== undefined) return Buffer.from(quoted.replaceAll("_", " ").replace(/=([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))), "latin1").toString();
+  if (quoted !== undefined)
+    return Buffer.from(
+      quoted
+        .replaceAll("_", " ")
+        .replace(/=([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+      "latin1",
+    ).toString();
   return utf8Of(value);
 }
 
@@ -80,14 +104,24 @@ export function conditionsOf(headers: Headers): WantedConditions | undefined {
     // "Not after" this second is "before" the next one.
     ...(unmodified && { uploadedBefore: new Date(unmodified.getTime() + 1000) }),
   };
-  return { required, all: { ...required, ...(noneMatch && { etagDoesNotMatch: noneMatch }), ...(modified && { uploadedAfter: modified }) } };
+  return {
+    required,
+    all: {
+      ...required,
+      ...(noneMatch && { etagDoesNotMatch: noneMatch }),
+      ...(modified && { uploadedAfter: modified }),
+    },
+  };
 }
 
 /** RFC 9110 8.8.3; quotes are forgiven. */
 function etagsOf(header: string | null): R2Etag[] | undefined {
   if (header === null) return undefined;
   if (header.trim() === "*") return [{ type: "wildcard" }];
-  return [...header.matchAll(/(W\/)?(?:"([^"]*)"|([^\s,"]+))/g)].map(([, weak, quoted, bare]) => ({ type: weak === undefined ? "strong" : "weak", value: quoted ?? bare! }));
+  return [...header.matchAll(/(W\/)?(?:"([^"]*)"|([^\s,"]+))/g)].map(([, weak, quoted, bare]) => ({
+    type: weak === undefined ? "strong" : "weak",
+    value: quoted ?? bare!,
+  }));
 }
 
 function dateOf(header: string | null): Date | undefined {

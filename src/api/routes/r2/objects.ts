@@ -20,7 +20,10 @@ const listQuery = z.object({
   per_page: z.coerce.number().int().min(1).max(1000).default(20),
   prefix: z.string().default(""),
   delimiter: z.string().default(""),
-  cursor: z.string().optional().transform((cursor) => (cursor === "" ? undefined : cursor)),
+  cursor: z
+    .string()
+    .optional()
+    .transform((cursor) => (cursor === "" ? undefined : cursor)),
   start_after: z.string().optional(),
 });
 
@@ -28,7 +31,11 @@ const listQuery = z.object({
 const MAX_DELETE = 8 * 1024 * 1024;
 
 const job = z.object({
-  id: z.string(), jobType: z.literal("prefixDelete"), status: z.literal("COMPLETED"), startTime: z.string(), endTime: z.string(),
+  id: z.string(),
+  jobType: z.literal("prefixDelete"),
+  status: z.literal("COMPLETED"),
+  startTime: z.string(),
+  endTime: z.string(),
   prefixDelete: z.object({ prefix: z.string(), deletedObjects: z.number().int(), isBucketClear: z.boolean() }),
 });
 
@@ -40,40 +47,91 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteParts & 
   const emptying = new Set<string>();
 
   return [
-    route({ ...shared, permission: "Workers R2 Storage Read", id: "r2-list-objects", method: "get", summary: "List objects", query: listQuery, result: z.array(objectSchema) }, async (call) => {
-      const { id } = await bucketOf(bucketList, call);
-      const { per_page: limit, prefix, delimiter, cursor, start_after: startAfter } = call.query;
-      const page = await buckets.list(id, { limit, prefix, delimiter, ...(cursor !== undefined && { cursor }), ...(startAfter !== undefined && { startAfter }), include: ["httpMetadata", "customMetadata"] });
-      return answer(page.objects.map(show), { info: { per_page: limit, is_truncated: page.cursor !== undefined, ...(page.cursor !== undefined && { cursor: page.cursor }), ...(delimiter !== "" && { delimited: page.delimitedPrefixes }) } });
-    }),
-    route({ ...shared, permission: "Workers R2 Storage Write", id: "r2-delete-objects", method: "delete", summary: "Delete objects by their keys or a prefix", query: z.object({ prefix: z.string().optional() }), maxBytes: MAX_DELETE, result: deletedSchema }, async (call) => {
-      const { id } = await bucketOf(bucketList, call);
-      const { prefix } = call.query;
-      if (prefix === undefined) {
-        const keys = z.array(z.string()).safeParse(parseJson(await call.bytes()));
-        if (!keys.success) throw r2Errors.invalidArgument({ problem: "The body is a JSON array of the keys to delete; or there is a prefix in the query." });
-        await buckets.delete(id, keys.data);
-        return answer<z.input<typeof deletedSchema>>(keys.data.map((key) => ({ key })));
-      }
-      if (prefix !== "" && !prefix.endsWith("/")) throw r2Errors.invalidArgument({ problem: "A prefix to delete ends in /." });
-      if (emptying.has(id)) throw r2Errors.tooManyJobs();
-      emptying.add(id);
-      try {
-        const start = clock.now();
-        const deleted = await deletePrefix(buckets, id, prefix, start, call.request.signal);
-        return answer<z.input<typeof deletedSchema>>({
-          id: call.id, jobType: "prefixDelete" as const, status: "COMPLETED" as const, startTime: new Date(start).toISOString(), endTime: new Date(clock.now()).toISOString(),
-          prefixDelete: { prefix, deletedObjects: deleted, isBucketClear: prefix === "" },
+    route(
+      {
+        ...shared,
+        permission: "Workers R2 Storage Read",
+        id: "r2-list-objects",
+        method: "get",
+        summary: "List objects",
+        query: listQuery,
+        result: z.array(objectSchema),
+      },
+      async (call) => {
+        const { id } = await bucketOf(bucketList, call);
+        const { per_page: limit, prefix, delimiter, cursor, start_after: startAfter } = call.query;
+        const page = await buckets.list(id, {
+          limit,
+          prefix,
+          delimiter,
+          ...(cursor !== undefined && { cursor }),
+          ...(startAfter !== undefined && { startAfter }),
+          include: ["httpMetadata", "customMetadata"],
         });
-      } finally {
-        emptying.delete(id);
-      }
-    }),
+        return answer(page.objects.map(show), {
+          info: {
+            per_page: limit,
+            is_truncated: page.cursor !== undefined,
+            ...(page.cursor !== undefined && { cursor: page.cursor }),
+            ...(delimiter !== "" && { delimited: page.delimitedPrefixes }),
+          },
+        });
+      },
+    ),
+    route(
+      {
+        ...shared,
+        permission: "Workers R2 Storage Write",
+        id: "r2-delete-objects",
+        method: "delete",
+        summary: "Delete objects by their keys or a prefix",
+        query: z.object({ prefix: z.string().optional() }),
+        maxBytes: MAX_DELETE,
+        result: deletedSchema,
+      },
+      async (call) => {
+        const { id } = await bucketOf(bucketList, call);
+        const { prefix } = call.query;
+        if (prefix === undefined) {
+          const keys = z.array(z.string()).safeParse(parseJson(await call.bytes()));
+          if (!keys.success)
+            throw r2Errors.invalidArgument({
+              problem: "The body is a JSON array of the keys to delete; or there is a prefix in the query.",
+            });
+          await buckets.delete(id, keys.data);
+          return answer<z.input<typeof deletedSchema>>(keys.data.map((key) => ({ key })));
+        }
+        if (prefix !== "" && !prefix.endsWith("/"))
+          throw r2Errors.invalidArgument({ problem: "A prefix to delete ends in /." });
+        if (emptying.has(id)) throw r2Errors.tooManyJobs();
+        emptying.add(id);
+        try {
+          const start = clock.now();
+          const deleted = await deletePrefix(buckets, id, prefix, start, call.request.signal);
+          return answer<z.input<typeof deletedSchema>>({
+            id: call.id,
+            jobType: "prefixDelete" as const,
+            status: "COMPLETED" as const,
+            startTime: new Date(start).toISOString(),
+            endTime: new Date(clock.now()).toISOString(),
+            prefixDelete: { prefix, deletedObjects: deleted, isBucketClear: prefix === "" },
+          });
+        } finally {
+          emptying.delete(id);
+        }
+      },
+    ),
   ];
 }
 
 /** Piece by piece, for as long as somebody waits for it; what came after the start stays. */
-async function deletePrefix(buckets: R2Buckets, bucket: string, prefix: string, start: number, signal: AbortSignal): Promise<number> {
+async function deletePrefix(
+  buckets: R2Buckets,
+  bucket: string,
+  prefix: string,
+  start: number,
+  signal: AbortSignal,
+): Promise<number> {
   let deleted = 0;
   let cursor: string | undefined;
   do {
@@ -90,7 +148,12 @@ async function deletePrefix(buckets: R2Buckets, bucket: string, prefix: string, 
 function show({ key, etag, uploaded, size, storageClass, httpMetadata = {}, customMetadata = {} }: R2ListedObject) {
   const { cacheExpiry, ...texts } = httpMetadata;
   return {
-    key, etag, last_modified: uploaded.toISOString(), size, storage_class: storageClass, ssec: false,
+    key,
+    etag,
+    last_modified: uploaded.toISOString(),
+    size,
+    storage_class: storageClass,
+    ssec: false,
     http_metadata: { ...texts, ...(cacheExpiry && { cacheExpiry: cacheExpiry.toISOString() }) },
     custom_metadata: customMetadata,
   };

@@ -5,4 +5,8 @@ import { objectRoutes, type R2RouteParts } from "./object.ts";
 import { objectListRoutes } from "./objects.ts";
 
 /** R2 below /accounts/{account_id}/r2. */
-export const r2Routes = (parts: R2RouteParts & { clock: Clock }): Route[] => [...bucketRoutes(parts), ...objectListRoutes(parts), ...objectRoutes(parts)];
+export const r2Routes = (parts: R2RouteParts & { clock: Clock }): Route[] => [
+  ...bucketRoutes(parts),
+  ...objectListRoutes(parts),
+  ...objectRoutes(parts),
+];

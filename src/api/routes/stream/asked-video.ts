@@ -17,11 +17,22 @@ export const askedFields = {
 type Given = z.output<z.ZodObject<typeof askedFields>>;
 
 /** In the words of the domain; the creator may be named by a header too. */
-export function askedVideo({ allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given, { node: { incoming: { headers } } }: Pick<Call, "node">): AskedVideo {
+export function askedVideo(
+  { allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given,
+  {
+    node: {
+      incoming: { headers },
+    },
+  }: Pick<Call, "node">,
+): AskedVideo {
   const named = headers["upload-creator"];
   return {
     creator: creator ?? (typeof named === "string" ? named : null),
-    ...(allowedOrigins && { allowedOrigins }), ...(meta && { meta }), ...(requireSignedURLs != null && { requireSignedURLs }), ...(scheduledDeletion != null && { scheduledDeletion }),
-    ...(thumbnailTimestampPct != null && { thumbnailTimestampPct }), ...(watermark?.uid && { watermark: watermark.uid }),
+    ...(allowedOrigins && { allowedOrigins }),
+    ...(meta && { meta }),
+    ...(requireSignedURLs != null && { requireSignedURLs }),
+    ...(scheduledDeletion != null && { scheduledDeletion }),
+    ...(thumbnailTimestampPct != null && { thumbnailTimestampPct }),
+    ...(watermark?.uid && { watermark: watermark.uid }),
   };
 }

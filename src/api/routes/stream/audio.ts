@@ -11,23 +11,88 @@ const tag = "Stream Audio Tracks";
 const LIST = "/accounts/{account_id}/stream/{identifier}/audio";
 const ONE = `${LIST}/{audio_identifier}`;
 
-const trackSchema = z.object({ uid: z.string(), label: z.string(), default: z.boolean(), status: z.enum(["queued", "ready", "error"]) });
+const trackSchema = z.object({
+  uid: z.string(),
+  label: z.string(),
+  default: z.boolean(),
+  status: z.enum(["queued", "ready", "error"]),
+});
 const copyBody = z.object({ label: z.string(), url: z.string().nullish() });
 const editBody = z.object({ label: z.string().optional(), default: z.boolean().optional() });
 
 export const streamAudioRoutes = ({ audio }: StreamAudioDeps): Route[] => [
-  route({ id: "list-audio-tracks", method: "get", path: LIST, tag, summary: "List the audio tracks that were added to a video", permission: "Stream Read", result: z.object({ audio: z.array(trackSchema) }) }, async ({ params }) =>
-    answer({ audio: await audio.list(params.account_id!, params.identifier!) })),
-  route({ id: "stream-upload-audio-track", method: "post", path: LIST, tag, summary: "Add an audio track to a video: a form with `file` and `label`", permission: "Stream Write", result: trackSchema }, async (call) =>
-    answer(await audio.form(call.params["account_id"]!, call.params["identifier"]!, call.node.incoming, call.confirm))),
-  route({ id: "add-audio-track", method: "post", path: `${LIST}/copy`, tag, summary: "Add an audio track to a video from an address that it is fetched from", permission: "Stream Write", translate, body: copyBody, result: trackSchema }, async ({ params, body: { label, url } }) => {
-    if (!url) throw streamErrors.badParameter({ reason: "url is required: the address of the audio file" });
-    return answer(await audio.copy(params.account_id!, params.identifier!, { url, label }));
-  }),
-  route({ id: "edit-audio-tracks", method: "patch", path: ONE, tag, summary: "Rename an audio track, or make it the default", permission: "Stream Write", translate, body: editBody, result: trackSchema }, async ({ params, body }) =>
-    answer(await audio.edit(params.account_id!, params.identifier!, params.audio_identifier!, body))),
-  route({ id: "delete-audio-tracks", method: "delete", path: ONE, tag, summary: "Delete an audio track that is not the default", permission: "Stream Write", result: z.string() }, async ({ params }) => {
-    await audio.delete(params.account_id!, params.identifier!, params.audio_identifier!);
-    return answer("ok");
-  }),
+  route(
+    {
+      id: "list-audio-tracks",
+      method: "get",
+      path: LIST,
+      tag,
+      summary: "List the audio tracks that were added to a video",
+      permission: "Stream Read",
+      result: z.object({ audio: z.array(trackSchema) }),
+    },
+    async ({ params }) => answer({ audio: await audio.list(params.account_id!, params.identifier!) }),
+  ),
+  route(
+    {
+      id: "stream-upload-audio-track",
+      method: "post",
+      path: LIST,
+      tag,
+      summary: "Add an audio track to a video: a form with `file` and `label`",
+      permission: "Stream Write",
+      result: trackSchema,
+    },
+    async (call) =>
+      answer(
+        await audio.form(call.params["account_id"]!, call.params["identifier"]!, call.node.incoming, call.confirm),
+      ),
+  ),
+  route(
+    {
+      id: "add-audio-track",
+      method: "post",
+      path: `${LIST}/copy`,
+      tag,
+      summary: "Add an audio track to a video from an address that it is fetched from",
+      permission: "Stream Write",
+      translate,
+      body: copyBody,
+      result: trackSchema,
+    },
+    async ({ params, body: { label, url } }) => {
+      if (!url) throw streamErrors.badParameter({ reason: "url is required: the address of the audio file" });
+      return answer(await audio.copy(params.account_id!, params.identifier!, { url, label }));
+    },
+  ),
+  route(
+    {
+      id: "edit-audio-tracks",
+      method: "patch",
+      path: ONE,
+      tag,
+      summary: "Rename an audio track, or make it the default",
+      permission: "Stream Write",
+      translate,
+      body: editBody,
+      result: trackSchema,
+    },
+    async ({ params, body }) =>
+      answer(await audio.edit(params.account_id!, params.identifier!, params.audio_identifier!, body)),
+  ),
+  route(
+    {
+      id: "delete-audio-tracks",
+      method: "delete",
+      path: ONE,
+      tag,
+      summary: "Delete an audio track that is not the default",
+      permission: "Stream Write",
+      result: z.string(),
+    },
+    async ({ params }) => {
+      await audio.delete(params.account_id!, params.identifier!, params.audio_identifier!);
+      return answer("ok");
+    },
+  ),
 ];

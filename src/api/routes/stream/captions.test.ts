@@ -4,7 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../../store/index.ts";
 import { createCaptions, streamCaptionsMigrations, streamErrors, type Video } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamCaptionsRoutes } from "./captions.ts";
@@ -21,10 +28,20 @@ async function setUp(t: TestContext, command: string[] = []) {
   const clock = createManualClock(0);
   const video = { uid: UID, account: TEST_ACCOUNT, state: "pendingupload", readyToStream: false } as Video;
   const captions = createCaptions({
-    db, events, clock, objects: await openFsObjects({ folder }), jobs: createJobs({ db, clock, ids: randomIds, events, log: silentLog }), ids: randomIds, log: silentLog, folder,
+    db,
+    events,
+    clock,
+    objects: await openFsObjects({ folder }),
+    jobs: createJobs({ db, clock, ids: randomIds, events, log: silentLog }),
+    ids: randomIds,
+    log: silentLog,
+    folder,
     // Nothing is made of speech here, and there is one video.
     tools: { ffmpeg: () => assert.fail("it was run") },
-    videos: { find: async () => video, get: async (_, uid) => (uid === UID ? video : Promise.reject(streamErrors.videoNotFound({ uid }))) },
+    videos: {
+      find: async () => video,
+      get: async (_, uid) => (uid === UID ? video : Promise.reject(streamErrors.videoNotFound({ uid }))),
+    },
     settings: { caption_command: command, caption_languages: ["en"], caption_minutes: 120 },
   });
   t.after(async () => {
@@ -52,9 +69,16 @@ test("captions are uploaded by a form, listed, shown, fetched as WebVTT, and del
   assert.deepEqual((await call("GET", LIST, { query: { page: 2 } })).body.result, []);
   assert.deepEqual((await call("GET", `${LIST}/TR`)).body.result, tr);
   const vtt = await call("GET", `${LIST}/tr/vtt`);
-  assert.deepEqual([vtt.status, vtt.headers.get("content-type"), vtt.text], [200, "text/vtt; charset=utf-8", "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nmerhaba\n"]);
+  assert.deepEqual(
+    [vtt.status, vtt.headers.get("content-type"), vtt.text],
+    [200, "text/vtt; charset=utf-8", "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nmerhaba\n"],
+  );
   assert.deepEqual((await call("DELETE", `${LIST}/tr`)).body.result, "");
-  for (const [method, path] of [["GET", ""], ["GET", "/vtt"], ["DELETE", ""]] as const) {
+  for (const [method, path] of [
+    ["GET", ""],
+    ["GET", "/vtt"],
+    ["DELETE", ""],
+  ] as const) {
     const gone = await call(method, `${LIST}/tr${path}`);
     assert.deepEqual([gone.status, gone.body.errors[0].code], [404, 10003]);
   }
@@ -62,8 +86,14 @@ test("captions are uploaded by a form, listed, shown, fetched as WebVTT, and del
 
 test("a file may come as a plain field, or as the body itself; what could not be read in it is told", async (t) => {
   const { call } = await setUp(t);
-  assert.equal((await call("PUT", `${LIST}/en`, { body: form("1\n00:00:01,000 --> 00:00:02,000\nhello\n") })).status, 200);
-  const put = await call("PUT", `${LIST}/de`, { body: `${VTT}\n00:09.000 --> 00:01.000\nx\n`, headers: { "content-type": "text/vtt" } });
+  assert.equal(
+    (await call("PUT", `${LIST}/en`, { body: form("1\n00:00:01,000 --> 00:00:02,000\nhello\n") })).status,
+    200,
+  );
+  const put = await call("PUT", `${LIST}/de`, {
+    body: `${VTT}\n00:09.000 --> 00:01.000\nx\n`,
+    headers: { "content-type": "text/vtt" },
+  });
   assert.deepEqual([put.status, put.body.messages.length], [200, 1]);
   assert.match(put.body.messages[0].message, /1 cue could not be read.*line 6/);
 });
@@ -71,7 +101,10 @@ test("a file may come as a plain field, or as the body itself; what could not be
 test("bad files, tags and sizes are refused with what is wrong", async (t) => {
   const { call } = await setUp(t);
   const refusal = async (language: string, body: unknown) => {
-    const { status, body: { errors } } = await call("PUT", `${LIST}/${language}`, { body });
+    const {
+      status,
+      body: { errors },
+    } = await call("PUT", `${LIST}/${language}`, { body });
     return [status, errors[0].code];
   };
   assert.deepEqual(await refusal("english", form(VTT)), [400, 10941]);

@@ -15,28 +15,106 @@ const MAX_FILE = 10 * 1024 * 1024;
 /** What a form is more than the file in it. */
 const FORM = 64 * 1024;
 
-const captionSchema = z.object({ language: z.string(), label: z.string(), generated: z.boolean(), status: z.enum(["ready", "inprogress", "error"]) });
-const named = ({ account_id, identifier, language }: Record<string, string>): [account: string, uid: string, language: string] => [account_id!, identifier!, language!];
+const captionSchema = z.object({
+  language: z.string(),
+  label: z.string(),
+  generated: z.boolean(),
+  status: z.enum(["ready", "inprogress", "error"]),
+});
+const named = ({
+  account_id,
+  identifier,
+  language,
+}: Record<string, string>): [account: string, uid: string, language: string] => [account_id!, identifier!, language!];
 
 export const streamCaptionsRoutes = ({ captions }: StreamCaptionsDeps): Route[] => [
-  route({ id: "stream-subtitles/-captions-list-captions-or-subtitles", method: "get", path: LIST, tag, summary: "List the captions of a video", permission: "Stream Read", query: wholeListQuery, result: z.array(captionSchema) }, async ({ params, query }) =>
-    answer(pageOf(await captions.list(params.account_id!, params.identifier!), query))),
-  route({ id: "stream-subtitles/-captions-get-caption-or-subtitle-for-language", method: "get", path: ONE, tag, summary: "Get the captions of a video in one language", permission: "Stream Read", result: captionSchema }, async ({ params }) =>
-    answer(await captions.get(...named(params)))),
-  route({ id: "stream-subtitles/-captions-upload-captions-or-subtitles", method: "put", path: ONE, tag, summary: "Put WebVTT or SubRip in the place of a video's captions: a form with `file`", permission: "Stream Write", maxBytes: MAX_FILE + FORM, result: captionSchema }, async (call) => {
-    const file = isForm(call) ? await filePart(await call.form()) : await call.bytes();
-    if (file.length > MAX_FILE) throw streamErrors.tooLarge({ limit: MAX_FILE, rule: "captions may have no more" });
-    const { caption, unread } = await captions.upload(...named(call.params), file);
-    return answer(caption, unread === undefined ? {} : { messages: [{ code: streamErrors.table.badCaptions.code, message: unread }] });
-  }),
-  route({ id: "stream-subtitles/-captions-delete-captions-or-subtitles", method: "delete", path: ONE, tag, summary: "Delete the captions of a video in one language", permission: "Stream Write", result: z.string() }, async ({ params }) => {
-    await captions.delete(...named(params));
-    return answer("");
-  }),
-  route({ id: "stream-subtitles/-captions-generate-caption-or-subtitle-for-language", method: "post", path: `${ONE}/generate`, tag, summary: "Have captions made of what is spoken", permission: "Stream Write", result: captionSchema }, async (call) => {
-    await call.bytes();
-    return answer(await captions.generate(...named(call.params)));
-  }),
-  route({ id: "stream-subtitles/-captions-get-vtt-caption-or-subtitle", method: "get", path: `${ONE}/vtt`, tag, summary: "Get the WebVTT file of captions", permission: "Stream Read", raw: "text/vtt" }, async ({ params }) =>
-    new Response(await captions.text(...named(params)), { headers: { "content-type": "text/vtt; charset=utf-8" } })),
+  route(
+    {
+      id: "stream-subtitles/-captions-list-captions-or-subtitles",
+      method: "get",
+      path: LIST,
+      tag,
+      summary: "List the captions of a video",
+      permission: "Stream Read",
+      query: wholeListQuery,
+      result: z.array(captionSchema),
+    },
+    async ({ params, query }) => answer(pageOf(await captions.list(params.account_id!, params.identifier!), query)),
+  ),
+  route(
+    {
+      id: "stream-subtitles/-captions-get-caption-or-subtitle-for-language",
+      method: "get",
+      path: ONE,
+      tag,
+      summary: "Get the captions of a video in one language",
+      permission: "Stream Read",
+      result: captionSchema,
+    },
+    async ({ params }) => answer(await captions.get(...named(params))),
+  ),
+  route(
+    {
+      id: "stream-subtitles/-captions-upload-captions-or-subtitles",
+      method: "put",
+      path: ONE,
+      tag,
+      summary: "Put WebVTT or SubRip in the place of a video's captions: a form with `file`",
+      permission: "Stream Write",
+      maxBytes: MAX_FILE + FORM,
+      result: captionSchema,
+    },
+    async (call) => {
+      const file = isForm(call) ? await filePart(await call.form()) : await call.bytes();
+      if (file.length > MAX_FILE) throw streamErrors.tooLarge({ limit: MAX_FILE, rule: "captions may have no more" });
+      const { caption, unread } = await captions.upload(...named(call.params), file);
+      return answer(
+        caption,
+        unread === undefined ? {} : { messages: [{ code: streamErrors.table.badCaptions.code, message: unread }] },
+      );
+    },
+  ),
+  route(
+    {
+      id: "stream-subtitles/-captions-delete-captions-or-subtitles",
+      method: "delete",
+      path: ONE,
+      tag,
+      summary: "Delete the captions of a video in one language",
+      permission: "Stream Write",
+      result: z.string(),
+    },
+    async ({ params }) => {
+      await captions.delete(...named(params));
+      return answer("");
+    },
+  ),
+  route(
+    {
+      id: "stream-subtitles/-captions-generate-caption-or-subtitle-for-language",
+      method: "post",
+      path: `${ONE}/generate`,
+      tag,
+      summary: "Have captions made of what is spoken",
+      permission: "Stream Write",
+      result: captionSchema,
+    },
+    async (call) => {
+      await call.bytes();
+      return answer(await captions.generate(...named(call.params)));
+    },
+  ),
+  route(
+    {
+      id: "stream-subtitles/-captions-get-vtt-caption-or-subtitle",
+      method: "get",
+      path: `${ONE}/vtt`,
+      tag,
+      summary: "Get the WebVTT file of captions",
+      permission: "Stream Read",
+      raw: "text/vtt",
+    },
+    async ({ params }) =>
+      new Response(await captions.text(...named(params)), { headers: { "content-type": "text/vtt; charset=utf-8" } }),
+  ),
 ];

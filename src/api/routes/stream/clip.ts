@@ -12,14 +12,35 @@ export interface StreamClipDeps {
 
 /** `input` and `url` are published for this operation and say nothing that `clippedFromVideoUID` does not. */
 const clipBody = z.object({
-  ...askedFields, clippedFromVideoUID: z.string(), startTimeSeconds: z.number(), endTimeSeconds: z.number(), name: z.string().nullish(), input: z.string().nullish(), url: z.string().nullish(),
+  ...askedFields,
+  clippedFromVideoUID: z.string(),
+  startTimeSeconds: z.number(),
+  endTimeSeconds: z.number(),
+  name: z.string().nullish(),
+  input: z.string().nullish(),
+  url: z.string().nullish(),
 });
 
 export const streamClipRoutes = ({ clips, urls }: StreamClipDeps): Route[] => [
-  route({ id: "stream-video-clipping-clip-videos-given-a-start-and-end-time", method: "post", path: "/accounts/{account_id}/stream/clip", tag: "Stream Video Clipping", summary: "Make a video of a part of another one", permission: "Stream Write", translate, body: clipBody, result: videoSchema }, async (call) => {
-    const { clippedFromVideoUID: from, startTimeSeconds: start, endTimeSeconds: end, name } = call.body;
-    const asked = askedVideo(call.body, call);
-    const named = name ? { meta: { name, ...asked.meta } } : {};
-    return answer(showVideo(await clips.create(call.params["account_id"]!, { ...asked, ...named, from, start, end }), urls));
-  }),
+  route(
+    {
+      id: "stream-video-clipping-clip-videos-given-a-start-and-end-time",
+      method: "post",
+      path: "/accounts/{account_id}/stream/clip",
+      tag: "Stream Video Clipping",
+      summary: "Make a video of a part of another one",
+      permission: "Stream Write",
+      translate,
+      body: clipBody,
+      result: videoSchema,
+    },
+    async (call) => {
+      const { clippedFromVideoUID: from, startTimeSeconds: start, endTimeSeconds: end, name } = call.body;
+      const asked = askedVideo(call.body, call);
+      const named = name ? { meta: { name, ...asked.meta } } : {};
+      return answer(
+        showVideo(await clips.create(call.params["account_id"]!, { ...asked, ...named, from, start, end }), urls),
+      );
+    },
+  ),
 ];

@@ -11,15 +11,33 @@ export interface StreamCopyDeps {
 }
 
 /** `url` is the older name of `input`; `name` that of `meta.name`. */
-const copyBody = z.object({ ...askedFields, input: z.string().nullish(), url: z.string().nullish(), name: z.string().nullish() });
+const copyBody = z.object({
+  ...askedFields,
+  input: z.string().nullish(),
+  url: z.string().nullish(),
+  name: z.string().nullish(),
+});
 
 export const streamCopyRoutes = ({ uploads, urls }: StreamCopyDeps): Route[] => [
-  route({ id: "stream-videos-upload-videos-from-a-url", method: "post", path: "/accounts/{account_id}/stream/copy", tag: "Stream Videos", summary: "Upload a video from an address that it is fetched from", permission: "Stream Write", translate, body: copyBody, result: videoSchema }, async (call) => {
-    const { input, url, name } = call.body;
-    const from = input || url;
-    if (!from) throw streamErrors.badParameter({ reason: "input is required: the address of the video" });
-    const asked = askedVideo(call.body, call);
-    const named = name ? { meta: { name, ...asked.meta } } : {};
-    return answer(showVideo(await uploads.copy(call.params["account_id"]!, { ...asked, ...named, url: from }), urls));
-  }),
+  route(
+    {
+      id: "stream-videos-upload-videos-from-a-url",
+      method: "post",
+      path: "/accounts/{account_id}/stream/copy",
+      tag: "Stream Videos",
+      summary: "Upload a video from an address that it is fetched from",
+      permission: "Stream Write",
+      translate,
+      body: copyBody,
+      result: videoSchema,
+    },
+    async (call) => {
+      const { input, url, name } = call.body;
+      const from = input || url;
+      if (!from) throw streamErrors.badParameter({ reason: "input is required: the address of the video" });
+      const asked = askedVideo(call.body, call);
+      const named = name ? { meta: { name, ...asked.meta } } : {};
+      return answer(showVideo(await uploads.copy(call.params["account_id"]!, { ...asked, ...named, url: from }), urls));
+    },
+  ),
 ];

@@ -11,13 +11,42 @@ export interface StreamDirectUploadDeps {
 }
 
 const directBody = z.object({ ...askedFields, maxDurationSeconds: z.number(), expiry: instant.nullish() });
-const directSchema = z.object({ uploadURL: z.string(), uid: z.string(), creator: z.string().optional(), watermark: watermarkSchema.nullable(), scheduledDeletion: z.string().nullable() });
+const directSchema = z.object({
+  uploadURL: z.string(),
+  uid: z.string(),
+  creator: z.string().optional(),
+  watermark: watermarkSchema.nullable(),
+  scheduledDeletion: z.string().nullable(),
+});
 
 export const streamDirectUploadRoutes = ({ uploads, urls }: StreamDirectUploadDeps): Route[] => [
-  route({ id: "stream-videos-upload-videos-via-direct-upload-ur-ls", method: "post", path: "/accounts/{account_id}/stream/direct_upload", tag: "Stream Videos", summary: "Get a one-time address that somebody without a token may upload a video to", permission: "Stream Write", translate, body: directBody, result: directSchema }, async (call) => {
-    const { maxDurationSeconds, expiry } = call.body;
-    const { video, uploadUrl } = await uploads.direct(call.params["account_id"]!, { ...askedVideo(call.body, call), maxDurationSeconds, ...(expiry != null && { uploadExpiry: expiry }) });
-    const { creator, watermark, scheduledDeletion } = showVideo(video, urls);
-    return answer({ uploadURL: uploadUrl, uid: video.uid, ...(creator !== null && { creator }), watermark, scheduledDeletion });
-  }),
+  route(
+    {
+      id: "stream-videos-upload-videos-via-direct-upload-ur-ls",
+      method: "post",
+      path: "/accounts/{account_id}/stream/direct_upload",
+      tag: "Stream Videos",
+      summary: "Get a one-time address that somebody without a token may upload a video to",
+      permission: "Stream Write",
+      translate,
+      body: directBody,
+      result: directSchema,
+    },
+    async (call) => {
+      const { maxDurationSeconds, expiry } = call.body;
+      const { video, uploadUrl } = await uploads.direct(call.params["account_id"]!, {
+        ...askedVideo(call.body, call),
+        maxDurationSeconds,
+        ...(expiry != null && { uploadExpiry: expiry }),
+      });
+      const { creator, watermark, scheduledDeletion } = showVideo(video, urls);
+      return answer({
+        uploadURL: uploadUrl,
+        uid: video.uid,
+        ...(creator !== null && { creator }),
+        watermark,
+        scheduledDeletion,
+      });
+    },
+  ),
 ];

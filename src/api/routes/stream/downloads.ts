@@ -1,5 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { downloadName, streamErrors, type Download, type Downloads, type DownloadType, type StreamUrls } from "../../../stream/index.ts";
+import {
+  downloadName,
+  streamErrors,
+  type Download,
+  type Downloads,
+  type DownloadType,
+  type StreamUrls,
+} from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 
 export interface StreamDownloadsDeps {
@@ -11,34 +18,100 @@ const tag = "Stream MP4 Downloads";
 const LIST = "/accounts/{account_id}/stream/{identifier}/downloads";
 const ONE = `${LIST}/{download_type}`;
 
-const downloadSchema = z.object({ status: z.enum(["ready", "inprogress", "error"]), percentComplete: z.number(), url: z.string() });
+const downloadSchema = z.object({
+  status: z.enum(["ready", "inprogress", "error"]),
+  percentComplete: z.number(),
+  url: z.string(),
+});
 const downloadsSchema = z.object({ default: downloadSchema.optional(), audio: downloadSchema.optional() });
 
 export function streamDownloadsRoutes({ downloads, urls }: StreamDownloadsDeps): Route[] {
   const show = (account: string, uid: string, made: readonly Download[]) =>
-    answer(Object.fromEntries(made.map(({ type, status, percentComplete }) => [type, { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) }])));
+    answer(
+      Object.fromEntries(
+        made.map(({ type, status, percentComplete }) => [
+          type,
+          { status, percentComplete, url: urls.at({ account, uid }, `downloads/${downloadName[type]}`) },
+        ]),
+      ),
+    );
 
-  const create = async (account: string, uid: string, type: DownloadType) => show(account, uid, await downloads.create(account, uid, type));
+  const create = async (account: string, uid: string, type: DownloadType) =>
+    show(account, uid, await downloads.create(account, uid, type));
   const remove = async (account: string, uid: string, type: DownloadType) => {
     await downloads.delete(account, uid, type);
     return answer("ok");
   };
 
   return [
-    route({ id: "stream-m-p-4-downloads-list-downloads", method: "get", path: LIST, tag, summary: "List the downloads of a video", permission: "Stream Read", result: downloadsSchema }, async ({ params }) =>
-      show(params.account_id!, params.identifier!, await downloads.list(params.account_id!, params.identifier!))),
-    route({ id: "stream-m-p-4-downloads-create-downloads", method: "post", path: LIST, tag, summary: "Make the MP4 of a video", permission: "Stream Write", result: downloadsSchema }, ({ params }) =>
-      create(params.account_id!, params.identifier!, "default")),
-    route({ id: "stream-m-p-4-downloads-delete-downloads", method: "delete", path: LIST, tag, summary: "Delete the MP4 of a video", permission: "Stream Write", result: z.string() }, ({ params }) =>
-      remove(params.account_id!, params.identifier!, "default")),
-    route({ id: "stream-downloads-create-type-specific-downloads", method: "post", path: ONE, tag, summary: "Make a download of a video: `default` (MP4) or `audio` (M4A)", permission: "Stream Write", result: downloadsSchema }, ({ params }) =>
-      create(params.account_id!, params.identifier!, typeOf(params.download_type!))),
-    route({ id: "stream-downloads-delete-type-specific-downloads", method: "delete", path: ONE, tag, summary: "Delete a download of a video", permission: "Stream Write", result: z.string() }, ({ params }) =>
-      remove(params.account_id!, params.identifier!, typeOf(params.download_type!))),
+    route(
+      {
+        id: "stream-m-p-4-downloads-list-downloads",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List the downloads of a video",
+        permission: "Stream Read",
+        result: downloadsSchema,
+      },
+      async ({ params }) =>
+        show(params.account_id!, params.identifier!, await downloads.list(params.account_id!, params.identifier!)),
+    ),
+    route(
+      {
+        id: "stream-m-p-4-downloads-create-downloads",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Make the MP4 of a video",
+        permission: "Stream Write",
+        result: downloadsSchema,
+      },
+      ({ params }) => create(params.account_id!, params.identifier!, "default"),
+    ),
+    route(
+      {
+        id: "stream-m-p-4-downloads-delete-downloads",
+        method: "delete",
+        path: LIST,
+        tag,
+        summary: "Delete the MP4 of a video",
+        permission: "Stream Write",
+        result: z.string(),
+      },
+      ({ params }) => remove(params.account_id!, params.identifier!, "default"),
+    ),
+    route(
+      {
+        id: "stream-downloads-create-type-specific-downloads",
+        method: "post",
+        path: ONE,
+        tag,
+        summary: "Make a download of a video: `default` (MP4) or `audio` (M4A)",
+        permission: "Stream Write",
+        result: downloadsSchema,
+      },
+      ({ params }) => create(params.account_id!, params.identifier!, typeOf(params.download_type!)),
+    ),
+    route(
+      {
+        id: "stream-downloads-delete-type-specific-downloads",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a download of a video",
+        permission: "Stream Write",
+        result: z.string(),
+      },
+      ({ params }) => remove(params.account_id!, params.identifier!, typeOf(params.download_type!)),
+    ),
   ];
 }
 
 function typeOf(given: string): DownloadType {
-  if (given !== "default" && given !== "audio") throw streamErrors.badParameter({ reason: `there are downloads of the types default and audio, and not ${JSON.stringify(given.slice(0, 40))}` });
+  if (given !== "default" && given !== "audio")
+    throw streamErrors.badParameter({
+      reason: `there are downloads of the types default and audio, and not ${JSON.stringify(given.slice(0, 40))}`,
+    });
   return given;
 }

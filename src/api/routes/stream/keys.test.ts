@@ -7,7 +7,13 @@ import { test, type TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { isSignedBy, readToken } from "../../../protocol/playback-token/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
-import { createSigningKeys, createTokens, streamErrors, streamKeysMigrations, type Tokens } from "../../../stream/index.ts";
+import {
+  createSigningKeys,
+  createTokens,
+  streamErrors,
+  streamKeysMigrations,
+  type Tokens,
+} from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamKeysRoutes } from "./keys.ts";
 import { streamTokenRoutes } from "./token.ts";
@@ -23,9 +29,19 @@ async function setUp(t: TestContext) {
   await migrate(db, streamKeysMigrations);
   const events = createLocalEvents({ log: silentLog });
   const clock = createManualClock(NOW * 1000);
-  const keys = createSigningKeys({ db, events, clock, ids: randomIds, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), max: 3 });
+  const keys = createSigningKeys({
+    db,
+    events,
+    clock,
+    ids: randomIds,
+    secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
+    max: 3,
+  });
   // The only video there is.
-  const get = async (_: string, uid: string) => (uid === UID ? ({ uid } as Awaited<ReturnType<Parameters<typeof createTokens>[0]["videos"]["get"]>>) : Promise.reject(streamErrors.videoNotFound({ uid })));
+  const get = async (_: string, uid: string) =>
+    uid === UID
+      ? ({ uid } as Awaited<ReturnType<Parameters<typeof createTokens>[0]["videos"]["get"]>>)
+      : Promise.reject(streamErrors.videoNotFound({ uid }));
   const tokens: Tokens = createTokens({ videos: { get }, keys, clock });
   t.after(async () => {
     keys.close();
@@ -33,25 +49,41 @@ async function setUp(t: TestContext) {
     await db.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  return { ...(await startApi(t, { routes: [...streamKeysRoutes({ keys }), ...streamTokenRoutes({ tokens })] })), keys };
+  return {
+    ...(await startApi(t, { routes: [...streamKeysRoutes({ keys }), ...streamTokenRoutes({ tokens })] })),
+    keys,
+  };
 }
 
 test("a key is made, told once in both forms, listed without them, and deleted", async (t) => {
   const api = await setUp(t);
-  const { status, body: { result } } = await api.call("POST", KEYS);
+  const {
+    status,
+    body: { result },
+  } = await api.call("POST", KEYS);
   assert.equal(status, 200);
   const pem = createPrivateKey(Buffer.from(result.pem, "base64"));
-  assert.ok(createPublicKey({ key: JSON.parse(Buffer.from(result.jwk, "base64").toString()), format: "jwk" }).equals(createPublicKey(pem)));
+  assert.ok(
+    createPublicKey({ key: JSON.parse(Buffer.from(result.jwk, "base64").toString()), format: "jwk" }).equals(
+      createPublicKey(pem),
+    ),
+  );
   const second = await api.call("POST", KEYS, { body: {} });
   assert.equal(second.status, 200);
   const listed = await api.call("GET", KEYS);
   assert.deepEqual(Object.keys(listed.body.result[0]), ["id", "key_id", "created"]);
-  assert.deepEqual(new Set(listed.body.result.map((key: { id: string }) => key.id)), new Set([result.id, second.body.result.id]));
+  assert.deepEqual(
+    new Set(listed.body.result.map((key: { id: string }) => key.id)),
+    new Set([result.id, second.body.result.id]),
+  );
   assert.ok(!listed.text.includes("pem") && !("result_info" in listed.body));
   assert.deepEqual((await api.call("GET", KEYS, { query: { page: 2 } })).body.result, []);
   assert.equal((await api.call("DELETE", `${KEYS}/${result.id}`)).body.result, "ok");
   const gone = await api.call("DELETE", `${KEYS}/${result.id}`);
-  assert.deepEqual([gone.status, gone.body.errors[0].code, gone.body.errors[0].message.startsWith("Not Found")], [404, 10003, true]);
+  assert.deepEqual(
+    [gone.status, gone.body.errors[0].code, gone.body.errors[0].message.startsWith("Not Found")],
+    [404, 10003, true],
+  );
 });
 
 test("one key too many is refused with the rule and its value", async (t) => {
@@ -72,26 +104,67 @@ test("a token is signed without a body, with wishes, and with a key of the accou
   const plain = read((await api.call("POST", TOKEN)).body.result.token);
   assert.deepEqual([plain.claims.sub, plain.claims.exp, plain.claims.nbf], [UID, NOW + 3600, NOW - 3600]);
   assert.ok(isSignedBy(plain, (await api.keys.find(plain.claims.kid))!.publicKey));
-  assert.ok(isSignedBy(read((await api.call("POST", TOKEN, { body: {} })).body.result.token), (await api.keys.find(plain.claims.kid))!.publicKey));
+  assert.ok(
+    isSignedBy(
+      read((await api.call("POST", TOKEN, { body: {} })).body.result.token),
+      (await api.keys.find(plain.claims.kid))!.publicKey,
+    ),
+  );
 
   const { id, pem } = (await api.call("POST", KEYS)).body.result;
-  const wished = read((await api.call("POST", TOKEN, { body: { id, pem, exp: String(NOW + 60), nbf: NOW, downloadable: true, flags: { original: true }, accessRules: [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }] } })).body.result.token);
+  const wished = read(
+    (
+      await api.call("POST", TOKEN, {
+        body: {
+          id,
+          pem,
+          exp: String(NOW + 60),
+          nbf: NOW,
+          downloadable: true,
+          flags: { original: true },
+          accessRules: [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }],
+        },
+      })
+    ).body.result.token,
+  );
   assert.deepEqual(wished.claims, { kid: id, sub: UID, exp: NOW + 60, nbf: NOW, downloadable: true, original: true });
   assert.deepEqual(wished.rules, [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }]);
   // What a client signs by itself with the PEM is the same.
-  assert.ok(isSignedBy({ ...wished, signature: sign("sha256", Buffer.from(wished.signed), Buffer.from(pem, "base64").toString()) }, (await api.keys.find(id))!.publicKey));
+  assert.ok(
+    isSignedBy(
+      { ...wished, signature: sign("sha256", Buffer.from(wished.signed), Buffer.from(pem, "base64").toString()) },
+      (await api.keys.find(id))!.publicKey,
+    ),
+  );
 });
 
 test("bad wishes are refused with what is wrong", async (t) => {
   const api = await setUp(t);
   const refusal = async (body: unknown, path = TOKEN) => {
-    const { status, body: { errors } } = await api.call("POST", path, { body });
+    const {
+      status,
+      body: { errors },
+    } = await api.call("POST", path, { body });
     return [status, errors[0].code, errors[0].message];
   };
   assert.deepEqual((await refusal({ exp: NOW + 100_000 })).slice(0, 2), [400, 10005]);
   assert.deepEqual((await refusal({ id: "x" })).slice(0, 2), [400, 10005]);
-  assert.match((await refusal({ accessRules: [{ type: "ip.src", action: "block", ip: ["10.0.0.0/40"] }] }))[2], /accessRules\[0\]\.ip\[0\]/);
-  assert.match((await refusal({ accessRules: Array.from({ length: 6 }, () => ({ type: "any", action: "block" })) }))[2], /at most 5/);
-  for (const body of [{ exp: -1 }, { exp: 1.5 }, { exp: "tomorrow" }, { downloadable: "yes" }, { accessRules: [{ type: "all", action: "block" }] }, []]) assert.deepEqual((await refusal(body)).slice(0, 2), [400, 10005], JSON.stringify(body));
+  assert.match(
+    (await refusal({ accessRules: [{ type: "ip.src", action: "block", ip: ["10.0.0.0/40"] }] }))[2],
+    /accessRules\[0\]\.ip\[0\]/,
+  );
+  assert.match(
+    (await refusal({ accessRules: Array.from({ length: 6 }, () => ({ type: "any", action: "block" })) }))[2],
+    /at most 5/,
+  );
+  for (const body of [
+    { exp: -1 },
+    { exp: 1.5 },
+    { exp: "tomorrow" },
+    { downloadable: "yes" },
+    { accessRules: [{ type: "all", action: "block" }] },
+    [],
+  ])
+    assert.deepEqual((await refusal(body)).slice(0, 2), [400, 10005], JSON.stringify(body));
   assert.equal((await refusal({}, TOKEN.replace(UID, "9".repeat(32))))[0], 404);
 });

@@ -14,16 +14,61 @@ const newKeySchema = z.object({ id: z.string(), pem: z.string(), jwk: z.string()
 const keySchema = z.object({ id: z.string(), key_id: z.string(), created: z.string() });
 
 export const streamKeysRoutes = ({ keys }: StreamKeysDeps): Route[] => [
-  route({ id: "stream-signing-keys-list-signing-keys", method: "get", path: LIST, tag, summary: "List signing keys", permission: "Stream Read", query: wholeListQuery, result: z.array(keySchema) }, async ({ params, query }) =>
-    answer(pageOf(await keys.list(params.account_id!), query).map(({ id, created }) => ({ id, key_id: id, created: new Date(created).toISOString() })))),
-  route({ id: "stream-signing-keys-create-signing-keys", method: "post", path: LIST, tag, summary: "Make a signing key; its private half is told this once", permission: "Stream Write", result: newKeySchema }, async (call) => {
-    // Clients send nothing, `{}`, or whatever they send everywhere.
-    await call.bytes();
-    const { id, privateKey, created } = await keys.create(call.params["account_id"]!);
-    return answer({ id, pem: pemForm(privateKey), jwk: jwkForm(id, privateKey), created: new Date(created).toISOString() });
-  }),
-  route({ id: "stream-signing-keys-delete-signing-keys", method: "delete", path: `${LIST}/{identifier}`, tag, summary: "Delete a signing key; what was signed with it is not accepted any more", permission: "Stream Write", result: z.string() }, async ({ params }) => {
-    await keys.delete(params.account_id!, params.identifier!);
-    return answer("ok");
-  }),
+  route(
+    {
+      id: "stream-signing-keys-list-signing-keys",
+      method: "get",
+      path: LIST,
+      tag,
+      summary: "List signing keys",
+      permission: "Stream Read",
+      query: wholeListQuery,
+      result: z.array(keySchema),
+    },
+    async ({ params, query }) =>
+      answer(
+        pageOf(await keys.list(params.account_id!), query).map(({ id, created }) => ({
+          id,
+          key_id: id,
+          created: new Date(created).toISOString(),
+        })),
+      ),
+  ),
+  route(
+    {
+      id: "stream-signing-keys-create-signing-keys",
+      method: "post",
+      path: LIST,
+      tag,
+      summary: "Make a signing key; its private half is told this once",
+      permission: "Stream Write",
+      result: newKeySchema,
+    },
+    async (call) => {
+      // Clients send nothing, `{}`, or whatever they send everywhere.
+      await call.bytes();
+      const { id, privateKey, created } = await keys.create(call.params["account_id"]!);
+      return answer({
+        id,
+        pem: pemForm(privateKey),
+        jwk: jwkForm(id, privateKey),
+        created: new Date(created).toISOString(),
+      });
+    },
+  ),
+  route(
+    {
+      id: "stream-signing-keys-delete-signing-keys",
+      method: "delete",
+      path: `${LIST}/{identifier}`,
+      tag,
+      summary: "Delete a signing key; what was signed with it is not accepted any more",
+      permission: "Stream Write",
+      result: z.string(),
+    },
+    async ({ params }) => {
+      await keys.delete(params.account_id!, params.identifier!);
+      return answer("ok");
+    },
+  ),
 ];

@@ -10,36 +10,89 @@ import { openVideos } from "./videos.testing.ts";
 
 const LIST = `/accounts/${TEST_ACCOUNT}/stream/live_inputs`;
 const KEY = /^[0-9a-f]{32}k[0-9a-f]{32}$/;
-const HEALTH: LiveHealth = { videoBitrate: 1, audioBitrate: 2, frameRate: 25, keyFrameInterval: 2, longestKeyFrameInterval: 2, dropped: 0, lost: 0, bFrames: false, problems: [], notes: ["only the source is offered"] };
+const HEALTH: LiveHealth = {
+  videoBitrate: 1,
+  audioBitrate: 2,
+  frameRate: 25,
+  keyFrameInterval: 2,
+  longestKeyFrameInterval: 2,
+  dropped: 0,
+  lost: 0,
+  bFrames: false,
+  problems: [],
+  notes: ["only the source is offered"],
+};
 
 async function open(t: TestContext) {
   const world = await openVideos(t, { migrations: liveInputsMigrations });
-  const room = createLiveInputs({ ...world, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), ids: randomIds, log: silentLog, catalog: world.videos, guard: world.videos.live.guard, settings: { min_deletion_days: 30, allow_private: false } });
+  const room = createLiveInputs({
+    ...world,
+    secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
+    ids: randomIds,
+    log: silentLog,
+    catalog: world.videos,
+    guard: world.videos.live.guard,
+    settings: { min_deletion_days: 30, allow_private: false },
+  });
   t.after(async () => room.close());
-  const { inputs, outputs, broadcasts: { now } } = room;
+  const {
+    inputs,
+    outputs,
+    broadcasts: { now },
+  } = room;
   const endpoints = () => ({ host: "live.example.com", rtmpPort: 1935, rtmpsPort: 443, srtPort: 8890 });
-  const routes = [...streamLiveInputsRoutes({ inputs, outputs, videos: world.videos, urls: world.urls, endpoints, now, viewers: async () => 3, health: () => HEALTH }), ...streamLiveOutputsRoutes({ outputs })];
+  const routes = [
+    ...streamLiveInputsRoutes({
+      inputs,
+      outputs,
+      videos: world.videos,
+      urls: world.urls,
+      endpoints,
+      now,
+      viewers: async () => 3,
+      health: () => HEALTH,
+    }),
+    ...streamLiveOutputsRoutes({ outputs }),
+  ];
   return { ...world, ...room, ...(await startApi(t, { routes })) };
 }
 
 test("a live input is made with what is usual, shown with its keys and addresses, and listed without", async (t) => {
   const { call, clock } = await open(t);
-  const { status, body: { result } } = await call("POST", LIST, { body: { meta: { name: "test stream", n: 1 } } });
+  const {
+    status,
+    body: { result },
+  } = await call("POST", LIST, { body: { meta: { name: "test stream", n: 1 } } });
   assert.equal(status, 200);
   const at = new Date(clock.now()).toISOString();
-  const { uid, rtmps: { streamKey }, rtmpsPlayback: { streamKey: playbackKey } } = result;
+  const {
+    uid,
+    rtmps: { streamKey },
+    rtmpsPlayback: { streamKey: playbackKey },
+  } = result;
   const origin = `https://customer-${customerCode(TEST_ACCOUNT)}.videos.example.com`;
   for (const key of [streamKey, playbackKey]) assert.match(key, KEY);
   const listed = { uid, created: at, modified: at, meta: { name: "test stream", n: "1" }, enabled: true };
   assert.deepEqual(result, {
     ...listed,
-    rtmps: { url: "rtmps://live.example.com:443/live/", streamKey }, rtmpsPlayback: { url: "rtmps://live.example.com:443/live/", streamKey: playbackKey },
-    rtmp: { url: "rtmp://live.example.com:1935/live/", streamKey }, rtmpPlayback: { url: "rtmp://live.example.com:1935/live/", streamKey: playbackKey },
-    srt: { url: "srt://live.example.com:8890", streamId: uid, passphrase: streamKey }, srtPlayback: { url: "srt://live.example.com:8890", streamId: `play${uid}`, passphrase: playbackKey },
-    webRTC: { url: `${origin}/${streamKey}/webRTC/publish` }, webRTCPlayback: { url: `${origin}/${uid}/webRTC/play` },
+    rtmps: { url: "rtmps://live.example.com:443/live/", streamKey },
+    rtmpsPlayback: { url: "rtmps://live.example.com:443/live/", streamKey: playbackKey },
+    rtmp: { url: "rtmp://live.example.com:1935/live/", streamKey },
+    rtmpPlayback: { url: "rtmp://live.example.com:1935/live/", streamKey: playbackKey },
+    srt: { url: "srt://live.example.com:8890", streamId: uid, passphrase: streamKey },
+    srtPlayback: { url: "srt://live.example.com:8890", streamId: `play${uid}`, passphrase: playbackKey },
+    webRTC: { url: `${origin}/${streamKey}/webRTC/publish` },
+    webRTCPlayback: { url: `${origin}/${uid}/webRTC/play` },
     playback: { hls: `${origin}/${uid}/manifest/video.m3u8`, dash: `${origin}/${uid}/manifest/video.mpd` },
-    status: null, preferLowLatency: false,
-    recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false },
+    status: null,
+    preferLowLatency: false,
+    recording: {
+      mode: "off",
+      timeoutSeconds: 0,
+      requireSignedURLs: false,
+      allowedOrigins: [],
+      hideLiveViewerCount: false,
+    },
   });
   assert.deepEqual((await call("GET", `${LIST}/${uid}`)).body.result, result);
   const { body, text } = await call("GET", LIST);
@@ -47,29 +100,92 @@ test("a live input is made with what is usual, shown with its keys and addresses
   assert.ok(!text.includes(streamKey) && !text.includes(playbackKey));
   clock.advance(1000);
   const second = (await call("POST", LIST)).body.result.uid;
-  assert.deepEqual((await call("GET", LIST, { query: { include_counts: "true" } })).body.result, { liveInputs: [{ ...listed, uid: second, meta: {}, created: new Date(clock.now()).toISOString(), modified: new Date(clock.now()).toISOString() }, listed], range: 2, total: 2 });
-  assert.deepEqual((await call("GET", LIST, { query: { include_counts: "true", page: 2, per_page: 1 } })).body.result, { liveInputs: [listed], range: 1, total: 2 });
+  assert.deepEqual((await call("GET", LIST, { query: { include_counts: "true" } })).body.result, {
+    liveInputs: [
+      {
+        ...listed,
+        uid: second,
+        meta: {},
+        created: new Date(clock.now()).toISOString(),
+        modified: new Date(clock.now()).toISOString(),
+      },
+      listed,
+    ],
+    range: 2,
+    total: 2,
+  });
+  assert.deepEqual((await call("GET", LIST, { query: { include_counts: "true", page: 2, per_page: 1 } })).body.result, {
+    liveInputs: [listed],
+    range: 1,
+    total: 2,
+  });
 });
 
 test("what is said of it is kept, and a change leaves the rest as it was", async (t) => {
   const { call, clock } = await open(t);
-  const recording = { mode: "automatic", timeoutSeconds: 30, requireSignedURLs: true, allowedOrigins: ["example.com", "*.example.org"], hideLiveViewerCount: true };
-  const { body: { result } } = await call("POST", LIST, { body: { meta: { name: "a" }, enabled: false, preferLowLatency: true, defaultCreator: "ann", deleteRecordingAfterDays: 45, recording } });
-  assert.partialDeepStrictEqual(result, { enabled: false, preferLowLatency: true, defaultCreator: "ann", deleteRecordingAfterDays: 45, recording });
+  const recording = {
+    mode: "automatic",
+    timeoutSeconds: 30,
+    requireSignedURLs: true,
+    allowedOrigins: ["example.com", "*.example.org"],
+    hideLiveViewerCount: true,
+  };
+  const {
+    body: { result },
+  } = await call("POST", LIST, {
+    body: {
+      meta: { name: "a" },
+      enabled: false,
+      preferLowLatency: true,
+      defaultCreator: "ann",
+      deleteRecordingAfterDays: 45,
+      recording,
+    },
+  });
+  assert.partialDeepStrictEqual(result, {
+    enabled: false,
+    preferLowLatency: true,
+    defaultCreator: "ann",
+    deleteRecordingAfterDays: 45,
+    recording,
+  });
   const ONE = `${LIST}/${result.uid}`;
   clock.advance(1000);
   const modified = new Date(clock.now()).toISOString();
   const enabled = (await call("PUT", ONE, { body: { enabled: true } })).body.result;
   assert.deepEqual(enabled, { ...result, enabled: true, modified });
-  const partly = (await call("PUT", ONE, { body: { recording: { mode: "off", allowedOrigins: null, timeoutSeconds: null }, deleteRecordingAfterDays: null, defaultCreator: null, meta: null } })).body.result;
+  const partly = (
+    await call("PUT", ONE, {
+      body: {
+        recording: { mode: "off", allowedOrigins: null, timeoutSeconds: null },
+        deleteRecordingAfterDays: null,
+        defaultCreator: null,
+        meta: null,
+      },
+    })
+  ).body.result;
   const { deleteRecordingAfterDays: _days, defaultCreator: _creator, ...rest } = enabled;
   assert.deepEqual(partly, { ...rest, recording: { ...recording, mode: "off", allowedOrigins: [] } });
   assert.deepEqual((await call("POST", `${ONE}/disable`)).body.result, { ...partly, enabled: false });
   assert.deepEqual((await call("POST", `${ONE}/enable`, { body: {} })).body.result, partly);
-  for (const [field, value] of [["deleteRecordingAfterDays", 29], ["deleteRecordingAfterDays", "45"], ["enabled", "yes"], ["recording", { mode: "always" }], ["recording", { timeoutSeconds: 1.5 }], ["recording", []], ["meta", "x"], ["recording", { allowedOrigins: ["https://a/b"] }]] as const) {
+  for (const [field, value] of [
+    ["deleteRecordingAfterDays", 29],
+    ["deleteRecordingAfterDays", "45"],
+    ["enabled", "yes"],
+    ["recording", { mode: "always" }],
+    ["recording", { timeoutSeconds: 1.5 }],
+    ["recording", []],
+    ["meta", "x"],
+    ["recording", { allowedOrigins: ["https://a/b"] }],
+  ] as const) {
     const refused = await call("PUT", ONE, { body: { [field]: value } });
     assert.deepEqual([refused.status, refused.body.errors[0].code], [400, 10005], `${field} ${JSON.stringify(value)}`);
-    assert.ok(refused.body.errors[0].message.includes(field === "recording" && "mode" in value ? "mode" : field === "recording" ? "" : field), refused.body.errors[0].message);
+    assert.ok(
+      refused.body.errors[0].message.includes(
+        field === "recording" && "mode" in value ? "mode" : field === "recording" ? "" : field,
+      ),
+      refused.body.errors[0].message,
+    );
   }
 });
 
@@ -78,10 +194,18 @@ test("an Idempotency-Key makes one input, and a conflict once that is deleted, w
   const headers = { "idempotency-key": "abc" };
   const { uid } = (await call("POST", LIST, { body: {}, headers })).body.result;
   assert.equal((await call("POST", LIST, { body: { meta: { name: "else" } }, headers })).body.result.uid, uid);
-  assert.deepEqual((await call("DELETE", `${LIST}/${uid}`)).body, { success: true, errors: [], messages: [], result: {} });
+  assert.deepEqual((await call("DELETE", `${LIST}/${uid}`)).body, {
+    success: true,
+    errors: [],
+    messages: [],
+    result: {},
+  });
   const refused = await call("POST", LIST, { body: {}, headers });
   assert.deepEqual([refused.status, refused.headers.get("x-should-retry")], [409, "false"]);
-  assert.equal((await call("POST", LIST, { body: {}, headers: { "idempotency-key": "x".repeat(256) } })).body.errors[0].code, 10005);
+  assert.equal(
+    (await call("POST", LIST, { body: {}, headers: { "idempotency-key": "x".repeat(256) } })).body.errors[0].code,
+    10005,
+  );
 });
 
 test("rotated keys are others, and the time of it is told", async (t) => {
@@ -90,7 +214,10 @@ test("rotated keys are others, and the time of it is told", async (t) => {
   clock.advance(1000);
   const after = (await call("POST", `${LIST}/${before.uid}/rotate_keys`)).body.result;
   assert.equal(after.keysRotatedAt, new Date(clock.now()).toISOString());
-  assert.deepEqual([after.uid, after.srt.streamId, after.webRTCPlayback], [before.uid, before.srt.streamId, before.webRTCPlayback]);
+  assert.deepEqual(
+    [after.uid, after.srt.streamId, after.webRTCPlayback],
+    [before.uid, before.srt.streamId, before.webRTCPlayback],
+  );
   for (const way of ["rtmps", "rtmpsPlayback"]) {
     assert.match(after[way].streamKey, KEY);
     assert.notEqual(after[way].streamKey, before[way].streamKey);
@@ -102,18 +229,43 @@ test("rotated keys are others, and the time of it is told", async (t) => {
 test("outputs are added, switched, listed and deleted", async (t) => {
   const { call, outputs } = await open(t);
   const OUTPUTS = `${LIST}/${(await call("POST", LIST, { body: {} })).body.result.uid}/outputs`;
-  const made = (await call("POST", OUTPUTS, { body: { url: "rtmp://a.rtmp.example.com/live2", streamKey: "uzya-f19y" } })).body.result;
-  assert.deepEqual(made, { uid: made.uid, url: "rtmp://a.rtmp.example.com/live2", streamKey: "uzya-f19y", enabled: true, status: null });
+  const made = (
+    await call("POST", OUTPUTS, { body: { url: "rtmp://a.rtmp.example.com/live2", streamKey: "uzya-f19y" } })
+  ).body.result;
+  assert.deepEqual(made, {
+    uid: made.uid,
+    url: "rtmp://a.rtmp.example.com/live2",
+    streamKey: "uzya-f19y",
+    enabled: true,
+    status: null,
+  });
   await outputs.note(made.uid, { state: "connected" });
   const status = { state: "connected", at: "2026-11-21T00:00:00.000Z" };
-  assert.deepEqual((await call("PUT", `${OUTPUTS}/${made.uid}`, { body: { enabled: false } })).body.result, { ...made, enabled: false, status });
+  assert.deepEqual((await call("PUT", `${OUTPUTS}/${made.uid}`, { body: { enabled: false } })).body.result, {
+    ...made,
+    enabled: false,
+    status,
+  });
   assert.deepEqual((await call("GET", OUTPUTS)).body.result, [{ ...made, enabled: false, status }]);
-  for (const body of [{}, { enabled: "no" }]) assert.equal((await call("PUT", `${OUTPUTS}/${made.uid}`, { body })).body.errors[0].code, 10005);
-  for (const body of [{}, { url: "rtmp://a.example.com/x" }, { url: "http://a.example.com/", streamKey: "x" }, { url: "rtmp://192.168.0.1/x", streamKey: "x" }]) assert.equal((await call("POST", OUTPUTS, { body })).body.errors[0].code, 10005);
+  for (const body of [{}, { enabled: "no" }])
+    assert.equal((await call("PUT", `${OUTPUTS}/${made.uid}`, { body })).body.errors[0].code, 10005);
+  for (const body of [
+    {},
+    { url: "rtmp://a.example.com/x" },
+    { url: "http://a.example.com/", streamKey: "x" },
+    { url: "rtmp://192.168.0.1/x", streamKey: "x" },
+  ])
+    assert.equal((await call("POST", OUTPUTS, { body })).body.errors[0].code, 10005);
   assert.deepEqual((await call("DELETE", `${OUTPUTS}/${made.uid}`)).body.result, {});
-  for (const [method, body] of [["DELETE", undefined], ["PUT", { enabled: true }]] as const) {
+  for (const [method, body] of [
+    ["DELETE", undefined],
+    ["PUT", { enabled: true }],
+  ] as const) {
     const missing = await call(method, `${OUTPUTS}/${made.uid}`, { body });
-    assert.deepEqual([missing.status, missing.body.errors[0].code, missing.body.errors[0].message], [404, 10003, "Not Found"]);
+    assert.deepEqual(
+      [missing.status, missing.body.errors[0].code, missing.body.errors[0].message],
+      [404, 10003, "Not Found"],
+    );
   }
 });
 
@@ -122,31 +274,81 @@ test("what goes on now, what became of it, and its videos", async (t) => {
   const { uid } = (await call("POST", LIST, { body: {} })).body.result;
   const ONE = `${LIST}/${uid}`;
   const idle = (await call("GET", `${ONE}/status`)).body.result;
-  assert.deepEqual(idle, { state: null, since: null, live: false, videoUID: null, viewers: 3, health: HEALTH, outputs: [] });
+  assert.deepEqual(idle, {
+    state: null,
+    since: null,
+    live: false,
+    videoUID: null,
+    viewers: 3,
+    health: HEALTH,
+    outputs: [],
+  });
   await status.note(uid, "connected", { protocol: "srt", session: "s" });
   await status.errored(uid, "ERR_GOP_OUT_OF_RANGE", { message: "11 s", session: "s" });
-  const output = await outputs.create(TEST_ACCOUNT, uid, { url: "rtmp://example.com/x", streamKey: "sesame", enabled: true });
+  const output = await outputs.create(TEST_ACCOUNT, uid, {
+    url: "rtmp://example.com/x",
+    streamKey: "sesame",
+    enabled: true,
+  });
   clock.advance(1000);
   const busy = await call("GET", `${ONE}/status`);
   const at = new Date(clock.now() - 1000).toISOString();
-  assert.deepEqual(busy.body.result, { ...idle, state: "connected", since: at, live: true, outputs: [{ uid: output.uid, enabled: true, status: null }] });
+  assert.deepEqual(busy.body.result, {
+    ...idle,
+    state: "connected",
+    since: at,
+    live: true,
+    outputs: [{ uid: output.uid, enabled: true, status: null }],
+  });
   assert.ok(!busy.text.includes("sesame"));
   assert.equal((await call("GET", ONE)).body.result.status, "connected");
-  const { body: { result, result_info } } = await call("GET", `${ONE}/history`);
+  const {
+    body: { result, result_info },
+  } = await call("GET", `${ONE}/history`);
   assert.deepEqual(result, [
-    { n: 2, at, state: null, error: { code: "ERR_GOP_OUT_OF_RANGE", message: "11 s", videoCodec: "", audioCodec: "" }, protocol: null, session: "s", reason: null },
+    {
+      n: 2,
+      at,
+      state: null,
+      error: { code: "ERR_GOP_OUT_OF_RANGE", message: "11 s", videoCodec: "", audioCodec: "" },
+      protocol: null,
+      session: "s",
+      reason: null,
+    },
     { n: 1, at, state: "connected", error: null, protocol: "srt", session: "s", reason: null },
   ]);
-  assert.deepEqual([result_info.total_count, (await call("GET", `${ONE}/history`, { query: { page: 2, per_page: 1 } })).body.result[0].n], [2, 1]);
+  assert.deepEqual(
+    [
+      result_info.total_count,
+      (await call("GET", `${ONE}/history`, { query: { page: 2, per_page: 1 } })).body.result[0].n,
+    ],
+    [2, 1],
+  );
   assert.deepEqual((await call("GET", `${ONE}/videos`)).body.result, []);
 });
 
 test("what is not there is not found, by the code that clients know", async (t) => {
   const { call } = await open(t);
   for (const uid of ["f".repeat(32), "nonsense"]) {
-    for (const [method, rest] of [["GET", ""], ["PUT", ""], ["DELETE", ""], ["POST", "/enable"], ["POST", "/disable"], ["POST", "/rotate_keys"], ["GET", "/outputs"], ["GET", "/videos"], ["GET", "/status"], ["GET", "/history"], ["PUT", "/outputs/x"]] as const) {
+    for (const [method, rest] of [
+      ["GET", ""],
+      ["PUT", ""],
+      ["DELETE", ""],
+      ["POST", "/enable"],
+      ["POST", "/disable"],
+      ["POST", "/rotate_keys"],
+      ["GET", "/outputs"],
+      ["GET", "/videos"],
+      ["GET", "/status"],
+      ["GET", "/history"],
+      ["PUT", "/outputs/x"],
+    ] as const) {
       const missing = await call(method, `${LIST}/${uid}${rest}`, method === "PUT" ? { body: { enabled: true } } : {});
-      assert.deepEqual([missing.status, missing.body.errors[0].code, missing.body.errors[0].message], [404, 10003, "Not Found"], `${method} ${rest}`);
+      assert.deepEqual(
+        [missing.status, missing.body.errors[0].code, missing.body.errors[0].message],
+        [404, 10003, "Not Found"],
+        `${method} ${rest}`,
+      );
     }
   }
 });

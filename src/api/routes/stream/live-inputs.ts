@@ -1,5 +1,15 @@
 import { z } from "@hono/zod-openapi";
-import type { LiveHealth, LiveInputChange, LiveInputs, LiveNow, LiveUrls, OwnedLiveInput, OwnedLiveOutputs, StreamUrls, VideoCatalog } from "../../../stream/index.ts";
+import type {
+  LiveHealth,
+  LiveInputChange,
+  LiveInputs,
+  LiveNow,
+  LiveUrls,
+  OwnedLiveInput,
+  OwnedLiveOutputs,
+  StreamUrls,
+  VideoCatalog,
+} from "../../../stream/index.ts";
 import { listLiveInput, showLiveHistory, showLiveInput, showLiveOutput, showVideo } from "../../../stream/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
@@ -26,67 +36,231 @@ const LIST = "/accounts/{account_id}/stream/live_inputs";
 const ONE = `${LIST}/{live_input_identifier}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 
-export function streamLiveInputsRoutes({ inputs, outputs, videos, urls, endpoints, now, viewers, health }: StreamLiveInputsDeps): Route[] {
-  const named = ({ account_id, live_input_identifier }: Record<string, string>): [account: string, uid: string] => [account_id!, live_input_identifier!];
+export function streamLiveInputsRoutes({
+  inputs,
+  outputs,
+  videos,
+  urls,
+  endpoints,
+  now,
+  viewers,
+  health,
+}: StreamLiveInputsDeps): Route[] {
+  const named = ({ account_id, live_input_identifier }: Record<string, string>): [account: string, uid: string] => [
+    account_id!,
+    live_input_identifier!,
+  ];
   const show = (owned: OwnedLiveInput) => answer(showLiveInput(owned, { urls, endpoints }));
   const switched = (word: string, enabled: boolean) =>
-    route({ id: `stream-live-inputs-${word}-a-live-input`, method: "post", path: `${ONE}/${word}`, tag, summary: enabled ? "Let a live input be published to" : "Keep a live input from being published to; what is running ends", permission: WRITE, result: liveInputSchema }, async (call) => {
-      // Clients send nothing, `{}`, or whatever they send everywhere.
-      await call.bytes();
-      return show(await inputs.update(...named(call.params), { enabled }));
-    });
+    route(
+      {
+        id: `stream-live-inputs-${word}-a-live-input`,
+        method: "post",
+        path: `${ONE}/${word}`,
+        tag,
+        summary: enabled
+          ? "Let a live input be published to"
+          : "Keep a live input from being published to; what is running ends",
+        permission: WRITE,
+        result: liveInputSchema,
+      },
+      async (call) => {
+        // Clients send nothing, `{}`, or whatever they send everywhere.
+        await call.bytes();
+        return show(await inputs.update(...named(call.params), { enabled }));
+      },
+    );
 
   return [
-    route({ id: "stream-live-inputs-list-live-inputs", method: "get", path: LIST, tag, summary: "List live inputs, newest first, without their keys", permission: READ, translate, query: wholeListQuery.extend({ include_counts: flag.optional() }), result: liveListSchema }, async ({ params, query }) => {
-      const page = pageRequest(query);
-      const { items, total } = await inputs.list(params.account_id!, page);
-      const range = Math.max(0, total - (page.page - 1) * page.perPage);
-      return answer({ liveInputs: items.map(listLiveInput), ...(query.include_counts === true && { range, total }) });
-    }),
-    route({ id: "stream-live-inputs-create-a-live-input", method: "post", path: LIST, tag, summary: "Make a live input; `Idempotency-Key` makes one only, for six hours", permission: WRITE, translate, body: liveInputBody, bodyOptional: true, result: liveInputSchema }, async ({ params, body, node }) => {
-      const key = node.incoming.headers["idempotency-key"];
-      return show(await inputs.create(params.account_id!, changeOf(body), typeof key === "string" ? { idempotencyKey: key } : {}));
-    }),
-    route({ id: "stream-live-inputs-retrieve-a-live-input", method: "get", path: ONE, tag, summary: "Get a live input, with its keys", permission: READ, result: liveInputSchema }, async ({ params }) => show(await inputs.get(...named(params)))),
-    route({ id: "stream-live-inputs-update-a-live-input", method: "put", path: ONE, tag, summary: "Change a live input; what is not said stays", permission: WRITE, translate, body: liveInputBody, bodyOptional: true, result: liveInputSchema }, async ({ params, body }) =>
-      show(await inputs.update(...named(params), changeOf(body)))),
-    route({ id: "stream-live-inputs-delete-a-live-input", method: "delete", path: ONE, tag, summary: "Delete a live input; its recordings stay", permission: WRITE, result: z.object({}) }, async ({ params }) => {
-      await inputs.delete(...named(params));
-      return answer({});
-    }),
+    route(
+      {
+        id: "stream-live-inputs-list-live-inputs",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List live inputs, newest first, without their keys",
+        permission: READ,
+        translate,
+        query: wholeListQuery.extend({ include_counts: flag.optional() }),
+        result: liveListSchema,
+      },
+      async ({ params, query }) => {
+        const page = pageRequest(query);
+        const { items, total } = await inputs.list(params.account_id!, page);
+        const range = Math.max(0, total - (page.page - 1) * page.perPage);
+        return answer({ liveInputs: items.map(listLiveInput), ...(query.include_counts === true && { range, total }) });
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-create-a-live-input",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Make a live input; `Idempotency-Key` makes one only, for six hours",
+        permission: WRITE,
+        translate,
+        body: liveInputBody,
+        bodyOptional: true,
+        result: liveInputSchema,
+      },
+      async ({ params, body, node }) => {
+        const key = node.incoming.headers["idempotency-key"];
+        return show(
+          await inputs.create(
+            params.account_id!,
+            changeOf(body),
+            typeof key === "string" ? { idempotencyKey: key } : {},
+          ),
+        );
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-retrieve-a-live-input",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a live input, with its keys",
+        permission: READ,
+        result: liveInputSchema,
+      },
+      async ({ params }) => show(await inputs.get(...named(params))),
+    ),
+    route(
+      {
+        id: "stream-live-inputs-update-a-live-input",
+        method: "put",
+        path: ONE,
+        tag,
+        summary: "Change a live input; what is not said stays",
+        permission: WRITE,
+        translate,
+        body: liveInputBody,
+        bodyOptional: true,
+        result: liveInputSchema,
+      },
+      async ({ params, body }) => show(await inputs.update(...named(params), changeOf(body))),
+    ),
+    route(
+      {
+        id: "stream-live-inputs-delete-a-live-input",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a live input; its recordings stay",
+        permission: WRITE,
+        result: z.object({}),
+      },
+      async ({ params }) => {
+        await inputs.delete(...named(params));
+        return answer({});
+      },
+    ),
     switched("enable", true),
     switched("disable", false),
-    route({ id: "stream-live-inputs-rotate-keys-for-a-live-input", method: "post", path: `${ONE}/rotate_keys`, tag, summary: "Give a live input other keys; those from before open nothing any more", permission: WRITE, result: liveInputSchema }, async (call) => {
-      await call.bytes();
-      return show(await inputs.rotateKeys(...named(call.params)));
-    }),
-    route({ id: "stream-live-inputs-list-videos", method: "get", path: `${ONE}/videos`, tag, summary: "List the recordings of a live input, the running one too, newest first", permission: READ, translate, query: wholeListQuery, result: z.array(videoSchema) }, async ({ params, query }) => {
-      const [account, uid] = named(params);
-      await inputs.get(account, uid);
-      const { page, perPage } = pageRequest(query);
-      return answer((await videos.list(account, { liveInput: uid, limit: perPage, offset: (page - 1) * perPage })).map((video) => showVideo(video, urls)));
-    }),
-    route({ id: "stream-live-inputs-status", method: "get", path: `${ONE}/status`, tag, summary: "What goes on at a live input now: its state, its health, who watches, and what becomes of its outputs", permission: READ, result: liveStatusSchema }, async ({ params }) => {
-      const [account, uid] = named(params);
-      const { status, statusAt } = await inputs.get(account, uid);
-      const [broadcast, watching, healthNow, sentTo] = await Promise.all([now(uid), viewers(uid), health(uid), outputs.list(uid)]);
-      return answer({
-        state: status, since: statusAt === null ? null : new Date(statusAt).toISOString(), live: broadcast?.live ?? false, videoUID: broadcast?.video ?? null, viewers: watching,
-        health: healthNow ?? null, outputs: sentTo.map(showLiveOutput).map(({ url: _url, streamKey: _key, ...output }) => output),
-      });
-    }),
-    route({ id: "stream-live-inputs-history", method: "get", path: `${ONE}/history`, tag, summary: "List what became of a live input, newest first", permission: READ, translate, query: z.object(pageQuery({ perPage: 50, max: 500 })), result: liveHistorySchema }, async ({ params, query }) => {
-      const page = pageRequest(query);
-      return pageAnswer(await inputs.history(...named(params), page), page, showLiveHistory);
-    }),
+    route(
+      {
+        id: "stream-live-inputs-rotate-keys-for-a-live-input",
+        method: "post",
+        path: `${ONE}/rotate_keys`,
+        tag,
+        summary: "Give a live input other keys; those from before open nothing any more",
+        permission: WRITE,
+        result: liveInputSchema,
+      },
+      async (call) => {
+        await call.bytes();
+        return show(await inputs.rotateKeys(...named(call.params)));
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-list-videos",
+        method: "get",
+        path: `${ONE}/videos`,
+        tag,
+        summary: "List the recordings of a live input, the running one too, newest first",
+        permission: READ,
+        translate,
+        query: wholeListQuery,
+        result: z.array(videoSchema),
+      },
+      async ({ params, query }) => {
+        const [account, uid] = named(params);
+        await inputs.get(account, uid);
+        const { page, perPage } = pageRequest(query);
+        return answer(
+          (await videos.list(account, { liveInput: uid, limit: perPage, offset: (page - 1) * perPage })).map((video) =>
+            showVideo(video, urls),
+          ),
+        );
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-status",
+        method: "get",
+        path: `${ONE}/status`,
+        tag,
+        summary:
+          "What goes on at a live input now: its state, its health, who watches, and what becomes of its outputs",
+        permission: READ,
+        result: liveStatusSchema,
+      },
+      async ({ params }) => {
+        const [account, uid] = named(params);
+        const { status, statusAt } = await inputs.get(account, uid);
+        const [broadcast, watching, healthNow, sentTo] = await Promise.all([
+          now(uid),
+          viewers(uid),
+          health(uid),
+          outputs.list(uid),
+        ]);
+        return answer({
+          state: status,
+          since: statusAt === null ? null : new Date(statusAt).toISOString(),
+          live: broadcast?.live ?? false,
+          videoUID: broadcast?.video ?? null,
+          viewers: watching,
+          health: healthNow ?? null,
+          outputs: sentTo.map(showLiveOutput).map(({ url: _url, streamKey: _key, ...output }) => output),
+        });
+      },
+    ),
+    route(
+      {
+        id: "stream-live-inputs-history",
+        method: "get",
+        path: `${ONE}/history`,
+        tag,
+        summary: "List what became of a live input, newest first",
+        permission: READ,
+        translate,
+        query: z.object(pageQuery({ perPage: 50, max: 500 })),
+        result: liveHistorySchema,
+      },
+      async ({ params, query }) => {
+        const page = pageRequest(query);
+        return pageAnswer(await inputs.history(...named(params), page), page, showLiveHistory);
+      },
+    ),
   ];
 }
 
 /** Without what was not given, or is null where that has no meaning of its own. */
-function changeOf({ recording, deleteRecordingAfterDays, defaultCreator, ...given }: z.output<typeof liveInputBody>): LiveInputChange {
-  const said = <Given extends object>(fields: Given) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
+function changeOf({
+  recording,
+  deleteRecordingAfterDays,
+  defaultCreator,
+  ...given
+}: z.output<typeof liveInputBody>): LiveInputChange {
+  const said = <Given extends object>(fields: Given) =>
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null));
   return {
-    ...said(given), ...(deleteRecordingAfterDays !== undefined && { deleteRecordingAfterDays }), ...(defaultCreator !== undefined && { defaultCreator }),
+    ...said(given),
+    ...(deleteRecordingAfterDays !== undefined && { deleteRecordingAfterDays }),
+    ...(defaultCreator !== undefined && { defaultCreator }),
     ...(recording != null && { recording: said(recording) }),
   };
 }

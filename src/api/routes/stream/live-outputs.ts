@@ -14,18 +14,67 @@ const ONE = `${LIST}/{output_identifier}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 
 export function streamLiveOutputsRoutes({ outputs }: StreamLiveOutputsDeps): Route[] {
-  const input = ({ account_id, live_input_identifier }: Record<string, string>): [account: string, input: string] => [account_id!, live_input_identifier!];
+  const input = ({ account_id, live_input_identifier }: Record<string, string>): [account: string, input: string] => [
+    account_id!,
+    live_input_identifier!,
+  ];
 
   return [
-    route({ id: "stream-live-inputs-list-all-outputs-associated-with-a-specified-live-input", method: "get", path: LIST, tag, summary: "List where a live input is sent on to, and what became of it", permission: READ, result: z.array(liveOutputSchema) }, async ({ params }) =>
-      answer((await outputs.of(...input(params))).map(showLiveOutput))),
-    route({ id: "stream-live-inputs-create-a-new-output,-connected-to-a-live-input", method: "post", path: LIST, tag, summary: "Send a live input on to an RTMP(S) or SRT server as well", permission: WRITE, translate, body: liveOutputBody, result: liveOutputSchema }, async ({ params, body }) =>
-      answer(showLiveOutput(await outputs.create(...input(params), body)))),
-    route({ id: "stream-live-inputs-update-an-output", method: "put", path: ONE, tag, summary: "Switch an output on or off", permission: WRITE, translate, body: z.object({ enabled: z.boolean() }), result: liveOutputSchema }, async ({ params, body }) =>
-      answer(showLiveOutput(await outputs.setEnabled(...input(params), params.output_identifier!, body.enabled)))),
-    route({ id: "stream-live-inputs-delete-an-output", method: "delete", path: ONE, tag, summary: "Delete an output; what is being sent ends", permission: WRITE, result: z.object({}) }, async ({ params }) => {
-      await outputs.delete(...input(params), params.output_identifier!);
-      return answer({});
-    }),
+    route(
+      {
+        id: "stream-live-inputs-list-all-outputs-associated-with-a-specified-live-input",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List where a live input is sent on to, and what became of it",
+        permission: READ,
+        result: z.array(liveOutputSchema),
+      },
+      async ({ params }) => answer((await outputs.of(...input(params))).map(showLiveOutput)),
+    ),
+    route(
+      {
+        id: "stream-live-inputs-create-a-new-output,-connected-to-a-live-input",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Send a live input on to an RTMP(S) or SRT server as well",
+        permission: WRITE,
+        translate,
+        body: liveOutputBody,
+        result: liveOutputSchema,
+      },
+      async ({ params, body }) => answer(showLiveOutput(await outputs.create(...input(params), body))),
+    ),
+    route(
+      {
+        id: "stream-live-inputs-update-an-output",
+        method: "put",
+        path: ONE,
+        tag,
+        summary: "Switch an output on or off",
+        permission: WRITE,
+        translate,
+        body: z.object({ enabled: z.boolean() }),
+        result: liveOutputSchema,
+      },
+      async ({ params, body }) =>
+        answer(showLiveOutput(await outputs.setEnabled(...input(params), params.output_identifier!, body.enabled))),
+    ),
+    route(
+      {
+        id: "stream-live-inputs-delete-an-output",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete an output; what is being sent ends",
+        permission: WRITE,
+        result: z.object({}),
+      },
+      async ({ params }) => {
+        await outputs.delete(...input(params), params.output_identifier!);
+        return answer({});
+      },
+    ),
   ];
 }

@@ -3,48 +3,133 @@ import { creatorField, metaField } from "./video-schemas.ts";
 
 /** Live inputs as `showLiveInput` and its neighbours make them. */
 const text = z.string();
-const states = ["connected", "reconnected", "reconnecting", "client_disconnect", "ttl_exceeded", "failed_to_connect", "failed_to_reconnect", "new_configuration_accepted"] as const;
+const states = [
+  "connected",
+  "reconnected",
+  "reconnecting",
+  "client_disconnect",
+  "ttl_exceeded",
+  "failed_to_connect",
+  "failed_to_reconnect",
+  "new_configuration_accepted",
+] as const;
 export const liveStateSchema = z.enum(states).nullable();
 
 const rtmpSchema = z.object({ url: text, streamKey: text });
 const srtSchema = z.object({ url: text, streamId: text, passphrase: text });
-const recordingSchema = z.object({ mode: z.enum(["off", "automatic"]), timeoutSeconds: z.number(), requireSignedURLs: z.boolean(), allowedOrigins: z.array(text), hideLiveViewerCount: z.boolean() });
-
-export const listedInputSchema = z.object({ uid: text, created: text, modified: text, meta: z.record(text, text), enabled: z.boolean(), deleteRecordingAfterDays: z.number().optional() });
-
-export const liveInputSchema = listedInputSchema.extend({
-  rtmps: rtmpSchema.optional(), rtmpsPlayback: rtmpSchema.optional(), rtmp: rtmpSchema.optional(), rtmpPlayback: rtmpSchema.optional(), srt: srtSchema.optional(), srtPlayback: srtSchema.optional(),
-  webRTC: z.object({ url: text }), webRTCPlayback: z.object({ url: text }), playback: z.object({ hls: text, dash: text }),
-  status: liveStateSchema, recording: recordingSchema, preferLowLatency: z.boolean(), defaultCreator: text.optional(), keysRotatedAt: text.optional(),
+const recordingSchema = z.object({
+  mode: z.enum(["off", "automatic"]),
+  timeoutSeconds: z.number(),
+  requireSignedURLs: z.boolean(),
+  allowedOrigins: z.array(text),
+  hideLiveViewerCount: z.boolean(),
 });
 
-export const liveListSchema = z.object({ liveInputs: z.array(listedInputSchema), range: z.number().int().optional(), total: z.number().int().optional() });
+export const listedInputSchema = z.object({
+  uid: text,
+  created: text,
+  modified: text,
+  meta: z.record(text, text),
+  enabled: z.boolean(),
+  deleteRecordingAfterDays: z.number().optional(),
+});
+
+export const liveInputSchema = listedInputSchema.extend({
+  rtmps: rtmpSchema.optional(),
+  rtmpsPlayback: rtmpSchema.optional(),
+  rtmp: rtmpSchema.optional(),
+  rtmpPlayback: rtmpSchema.optional(),
+  srt: srtSchema.optional(),
+  srtPlayback: srtSchema.optional(),
+  webRTC: z.object({ url: text }),
+  webRTCPlayback: z.object({ url: text }),
+  playback: z.object({ hls: text, dash: text }),
+  status: liveStateSchema,
+  recording: recordingSchema,
+  preferLowLatency: z.boolean(),
+  defaultCreator: text.optional(),
+  keysRotatedAt: text.optional(),
+});
+
+export const liveListSchema = z.object({
+  liveInputs: z.array(listedInputSchema),
+  range: z.number().int().optional(),
+  total: z.number().int().optional(),
+});
 
 /** Null is taken for what is said of nothing: as it is by default, or as it was. */
 export const liveInputBody = z.object({
-  meta: metaField.nullish(), enabled: z.boolean().nullish(), preferLowLatency: z.boolean().nullish(),
-  defaultCreator: creatorField.optional(), deleteRecordingAfterDays: z.number().nullable().optional(),
-  recording: z.object({
-    mode: z.enum(["off", "automatic"]).nullish(), timeoutSeconds: z.number().nullish(), requireSignedURLs: z.boolean().nullish(),
-    allowedOrigins: z.array(text).nullable().transform((origins) => origins ?? []).optional(), hideLiveViewerCount: z.boolean().nullish(),
-  }).nullish(),
+  meta: metaField.nullish(),
+  enabled: z.boolean().nullish(),
+  preferLowLatency: z.boolean().nullish(),
+  defaultCreator: creatorField.optional(),
+  deleteRecordingAfterDays: z.number().nullable().optional(),
+  recording: z
+    .object({
+      mode: z.enum(["off", "automatic"]).nullish(),
+      timeoutSeconds: z.number().nullish(),
+      requireSignedURLs: z.boolean().nullish(),
+      allowedOrigins: z
+        .array(text)
+        .nullable()
+        .transform((origins) => origins ?? [])
+        .optional(),
+      hideLiveViewerCount: z.boolean().nullish(),
+    })
+    .nullish(),
 });
 
 export const liveOutputSchema = z.object({
-  uid: text, url: text, streamKey: text, enabled: z.boolean(),
-  status: z.object({ state: z.enum(["connecting", "connected", "error", "ended"]), reason: text.optional(), at: text }).nullable(),
+  uid: text,
+  url: text,
+  streamKey: text,
+  enabled: z.boolean(),
+  status: z
+    .object({ state: z.enum(["connecting", "connected", "error", "ended"]), reason: text.optional(), at: text })
+    .nullable(),
 });
 /** Of an SRT address the key may be missing. */
-export const liveOutputBody = z.object({ url: text, streamKey: text.default(""), enabled: z.boolean().nullish().transform((enabled) => enabled ?? true) });
+export const liveOutputBody = z.object({
+  url: text,
+  streamKey: text.default(""),
+  enabled: z
+    .boolean()
+    .nullish()
+    .transform((enabled) => enabled ?? true),
+});
 
 const errorSchema = z.object({ code: text, message: text, videoCodec: text, audioCodec: text }).nullable();
-export const liveHistorySchema = z.array(z.object({ n: z.number(), at: text, state: liveStateSchema, error: errorSchema, protocol: text.nullable(), session: text.nullable(), reason: text.nullable() }));
+export const liveHistorySchema = z.array(
+  z.object({
+    n: z.number(),
+    at: text,
+    state: liveStateSchema,
+    error: errorSchema,
+    protocol: text.nullable(),
+    session: text.nullable(),
+    reason: text.nullable(),
+  }),
+);
 
 export const liveHealthSchema = z.object({
-  videoBitrate: z.number(), audioBitrate: z.number(), frameRate: z.number(), keyFrameInterval: z.number(), longestKeyFrameInterval: z.number(),
-  dropped: z.number(), lost: z.number(), bFrames: z.boolean(), problems: z.array(text), notes: z.array(text).optional(),
+  videoBitrate: z.number(),
+  audioBitrate: z.number(),
+  frameRate: z.number(),
+  keyFrameInterval: z.number(),
+  longestKeyFrameInterval: z.number(),
+  dropped: z.number(),
+  lost: z.number(),
+  bFrames: z.boolean(),
+  problems: z.array(text),
+  notes: z.array(text).optional(),
 });
 
 export const liveStatusSchema = z.object({
-  state: liveStateSchema, since: text.nullable(), live: z.boolean(), videoUID: text.nullable(), viewers: z.number().int(), health: liveHealthSchema.nullable(), outputs: z.array(liveOutputSchema.omit({ url: true, streamKey: true })),
+  state: liveStateSchema,
+  since: text.nullable(),
+  live: z.boolean(),
+  videoUID: text.nullable(),
+  viewers: z.number().int(),
+  health: liveHealthSchema.nullable(),
+  outputs: z.array(liveOutputSchema.omit({ url: true, streamKey: true })),
 });

@@ -3,7 +3,15 @@ import { tmpdir } from "node:os";
 import { test, type TestContext } from "node:test";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { randomIds, silentLog } from "../../../kernel/index.ts";
-import { audioMigrations, createAudio, createClips, createDownloads, createMediaTools, customerCode, downloadsMigrations } from "../../../stream/index.ts";
+import {
+  audioMigrations,
+  createAudio,
+  createClips,
+  createDownloads,
+  createMediaTools,
+  customerCode,
+  downloadsMigrations,
+} from "../../../stream/index.ts";
 import { settingsSchema } from "../../../kernel/settings.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamAudioRoutes } from "./audio.ts";
@@ -20,23 +28,40 @@ async function open(t: TestContext) {
   const { stream: settings } = settingsSchema.parse({});
   const common = { ...world, ids: randomIds, log: silentLog };
   const downloads = createDownloads({ ...common, segments: { get: async () => undefined } });
-  const audio = createAudio({ ...common, tools: createMediaTools({ settings, log: silentLog }), fetch: createGuardedFetch({ allowPrivate: false }), settings, folder: tmpdir() });
+  const audio = createAudio({
+    ...common,
+    tools: createMediaTools({ settings, log: silentLog }),
+    fetch: createGuardedFetch({ allowPrivate: false }),
+    settings,
+    folder: tmpdir(),
+  });
   const clips = createClips(common);
   t.after(() => audio.close());
-  const api = await startApi(t, { routes: [...streamDownloadsRoutes({ downloads, urls }), ...streamAudioRoutes({ audio }), ...streamClipRoutes({ clips, urls })] });
+  const api = await startApi(t, {
+    routes: [
+      ...streamDownloadsRoutes({ downloads, urls }),
+      ...streamAudioRoutes({ audio }),
+      ...streamClipRoutes({ clips, urls }),
+    ],
+  });
   const { uid } = await videos.create(TEST_ACCOUNT, {});
   const key = `stream/${uid}/source`;
   await objects.put(key, Buffer.from("film"));
   await videos.uploaded(uid, { key, size: 4 });
   const model = testModel(12);
-  await videos.modelled(uid, { ...model, source: { ...model.source, key }, audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: false } });
+  await videos.modelled(uid, {
+    ...model,
+    source: { ...model.source, key },
+    audio: { stream: 1, codec: "aac", channels: 2, sampleRate: 48_000, passthrough: false },
+  });
   await videos.playable(uid);
   return { ...world, call: api.call, uid, one: `${LIST}/${uid}` };
 }
 
 test("downloads: made of either type, listed by type, deleted with ok", async (t) => {
   const { call, uid, one } = await open(t);
-  const url = (name: string) => `https://customer-${customerCode(TEST_ACCOUNT)}.videos.example.com/${uid}/downloads/${name}`;
+  const url = (name: string) =>
+    `https://customer-${customerCode(TEST_ACCOUNT)}.videos.example.com/${uid}/downloads/${name}`;
   const made = { default: { status: "inprogress", percentComplete: 0, url: url("default.mp4") } };
   assert.deepEqual((await call("GET", `${one}/downloads`)).body.result, {});
   assert.deepEqual((await call("POST", `${one}/downloads`)).body.result, made);
@@ -65,20 +90,44 @@ test("audio tracks: sent as a form, renamed, made the default, refused, deleted"
   assert.deepEqual(shown, { label: "English", default: false, status: "queued" });
   const again = await send("English");
   assert.deepEqual([again.status, again.body.errors[0].code], [400, 10005]);
-  assert.deepEqual((await call("PATCH", `${one}/audio/${uid}`, { body: { default: true, label: "en" } })).body.result, { uid, label: "en", default: true, status: "queued" });
-  assert.deepEqual((await call("GET", `${one}/audio`)).body.result, { audio: [{ uid, label: "en", default: true, status: "queued" }] });
+  assert.deepEqual((await call("PATCH", `${one}/audio/${uid}`, { body: { default: true, label: "en" } })).body.result, {
+    uid,
+    label: "en",
+    default: true,
+    status: "queued",
+  });
+  assert.deepEqual((await call("GET", `${one}/audio`)).body.result, {
+    audio: [{ uid, label: "en", default: true, status: "queued" }],
+  });
   assert.equal((await call("DELETE", `${one}/audio/${uid}`)).status, 400);
   await call("PATCH", `${one}/audio/${uid}`, { body: { default: false } });
   assert.equal((await call("DELETE", `${one}/audio/${uid}`)).body.result, "ok");
   assert.equal((await call("DELETE", `${one}/audio/${uid}`)).status, 404);
-  for (const body of [{ label: "x" }, { url: "http://127.0.0.1/x", label: "x" }, { url: "http://example.com/x" }]) assert.equal((await call("POST", `${one}/audio/copy`, { body })).status, 400, JSON.stringify(body));
+  for (const body of [{ label: "x" }, { url: "http://127.0.0.1/x", label: "x" }, { url: "http://example.com/x" }])
+    assert.equal((await call("POST", `${one}/audio/copy`, { body })).status, 400, JSON.stringify(body));
 });
 
 test("a clip is a video", async (t) => {
   const { call, uid } = await open(t);
-  const { result } = (await call("POST", `${LIST}/clip`, { body: { clippedFromVideoUID: uid, startTimeSeconds: 2, endTimeSeconds: 6, name: "part", creator: "ann", requireSignedURLs: true } })).body;
-  assert.deepEqual([result.status.state, result.clippedFrom, result.meta, result.creator, result.requireSignedURLs, result.duration], ["queued", uid, { name: "part" }, "ann", true, -1]);
-  const wrong = await call("POST", `${LIST}/clip`, { body: { clippedFromVideoUID: uid, startTimeSeconds: 6, endTimeSeconds: 2 } });
+  const { result } = (
+    await call("POST", `${LIST}/clip`, {
+      body: {
+        clippedFromVideoUID: uid,
+        startTimeSeconds: 2,
+        endTimeSeconds: 6,
+        name: "part",
+        creator: "ann",
+        requireSignedURLs: true,
+      },
+    })
+  ).body;
+  assert.deepEqual(
+    [result.status.state, result.clippedFrom, result.meta, result.creator, result.requireSignedURLs, result.duration],
+    ["queued", uid, { name: "part" }, "ann", true, -1],
+  );
+  const wrong = await call("POST", `${LIST}/clip`, {
+    body: { clippedFromVideoUID: uid, startTimeSeconds: 6, endTimeSeconds: 2 },
+  });
   assert.deepEqual([wrong.status, wrong.body.errors[0].code], [400, 10005]);
   assert.match(wrong.body.errors[0].message, /after startTimeSeconds \(6\), and not 2/);
 });

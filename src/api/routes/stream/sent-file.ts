@@ -1,7 +1,8 @@
 import { streamErrors } from "../../../stream/index.ts";
 import type { Call } from "../../operation.ts";
 
-export const isForm = ({ request }: Pick<Call, "request">): boolean => /^multipart\/form-data/i.test(request.headers.get("content-type") ?? "");
+export const isForm = ({ request }: Pick<Call, "request">): boolean =>
+  /^multipart\/form-data/i.test(request.headers.get("content-type") ?? "");
 
 /** The bytes of the part `file`, which some clients send as a plain field. Throws badParameter where there is none. */
 export async function filePart(form: FormData): Promise<Uint8Array> {

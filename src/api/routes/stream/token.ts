@@ -8,7 +8,13 @@ export interface StreamTokenDeps {
 }
 
 /** Seconds since the epoch; as text too, for that is how tokens of the hosted service have them. */
-const seconds = z.union([z.number().int().nonnegative(), z.string().regex(/^\d{1,12}$/).transform(Number)]);
+const seconds = z.union([
+  z.number().int().nonnegative(),
+  z
+    .string()
+    .regex(/^\d{1,12}$/)
+    .transform(Number),
+]);
 
 const ruleSchema = z.object({
   type: z.enum(["any", "ip.src", "ip.geoip.country"]),
@@ -28,11 +34,30 @@ const bodySchema = z.object({
 });
 
 export const streamTokenRoutes = ({ tokens }: StreamTokenDeps): Route[] => [
-  route({
-    id: "stream-videos-create-signed-url-tokens-for-videos", method: "post", path: "/accounts/{account_id}/stream/{identifier}/token", tag: "Stream Videos", summary: "Sign a token that stands in the place of the video's id", permission: "Stream Write", translate,
-    body: bodySchema, bodyOptional: true, result: z.object({ token: z.string() }),
-  }, async ({ params, body: { id, pem, exp, nbf, downloadable, accessRules, flags } }) => {
-    const wish = { id: id ?? undefined, pem: pem ?? undefined, exp: exp ?? undefined, nbf: nbf ?? undefined, downloadable: downloadable ?? undefined, original: flags?.original ?? undefined, accessRules };
-    return answer({ token: await tokens.sign(params.account_id!, params.identifier!, wish) });
-  }),
+  route(
+    {
+      id: "stream-videos-create-signed-url-tokens-for-videos",
+      method: "post",
+      path: "/accounts/{account_id}/stream/{identifier}/token",
+      tag: "Stream Videos",
+      summary: "Sign a token that stands in the place of the video's id",
+      permission: "Stream Write",
+      translate,
+      body: bodySchema,
+      bodyOptional: true,
+      result: z.object({ token: z.string() }),
+    },
+    async ({ params, body: { id, pem, exp, nbf, downloadable, accessRules, flags } }) => {
+      const wish = {
+        id: id ?? undefined,
+        pem: pem ?? undefined,
+        exp: exp ?? undefined,
+        nbf: nbf ?? undefined,
+        downloadable: downloadable ?? undefined,
+        original: flags?.original ?? undefined,
+        accessRules,
+      };
+      return answer({ token: await tokens.sign(params.account_id!, params.identifier!, wish) });
+    },
+  ),
 ];

@@ -10,16 +10,38 @@ export interface StreamUploadsDeps {
   urls: Pick<StreamUrls, "of">;
 }
 
-const uploadQuery = z.object({ direct_user: z.enum(["true", "false", "1", "0", ""]).default("false").transform((word) => word === "true" || word === "1") });
+const uploadQuery = z.object({
+  direct_user: z
+    .enum(["true", "false", "1", "0", ""])
+    .default("false")
+    .transform((word) => word === "true" || word === "1"),
+});
 
 /** Two ways to upload at one address: whoever speaks TUS says so in a header, everybody else sends a form. */
 export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route[] => [
-  route({ id: "stream-videos-initiate-video-uploads-using-tus", method: "post", path: "/accounts/{account_id}/stream", tag: "Stream Videos", summary: "Upload a video: start a TUS upload, or send a form with the file", permission: "Stream Write", translate, query: uploadQuery, result: videoSchema, options: uploads.tusHeaders }, async (call) => {
-    const account = call.params.account_id!;
-    const { incoming } = call.node;
-    if (incoming.headers["tus-resumable"] === undefined) return answer(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));
-    const creation = { headers: incoming.headers, directUser: call.query.direct_user };
-    const { headers } = carriesUpload(incoming) ? await withSentBody(call, (body) => uploads.tus(account, { ...creation, body })) : await uploads.tus(account, creation);
-    return new Response(null, { status: 201, headers });
-  }),
+  route(
+    {
+      id: "stream-videos-initiate-video-uploads-using-tus",
+      method: "post",
+      path: "/accounts/{account_id}/stream",
+      tag: "Stream Videos",
+      summary: "Upload a video: start a TUS upload, or send a form with the file",
+      permission: "Stream Write",
+      translate,
+      query: uploadQuery,
+      result: videoSchema,
+      options: uploads.tusHeaders,
+    },
+    async (call) => {
+      const account = call.params.account_id!;
+      const { incoming } = call.node;
+      if (incoming.headers["tus-resumable"] === undefined)
+        return answer(showVideo(await uploads.form(account, incoming, { confirm: call.confirm }), urls));
+      const creation = { headers: incoming.headers, directUser: call.query.direct_user };
+      const { headers } = carriesUpload(incoming)
+        ? await withSentBody(call, (body) => uploads.tus(account, { ...creation, body }))
+        : await uploads.tus(account, creation);
+      return new Response(null, { status: 201, headers });
+    },
+  ),
 ];

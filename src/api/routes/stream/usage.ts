@@ -16,29 +16,85 @@ export interface StreamUsageDeps {
 /** What is said where there is no limit: clients take the used minutes from it, and tell how many are left. */
 const UNLIMITED = 1_000_000_000;
 
-const usageSchema = z.object({ creator: z.string().optional(), totalStorageMinutes: z.number(), totalStorageMinutesLimit: z.number().int(), videoCount: z.number().int(), x_reservedStorageMinutes: z.number() });
+const usageSchema = z.object({
+  creator: z.string().optional(),
+  totalStorageMinutes: z.number(),
+  totalStorageMinutesLimit: z.number().int(),
+  videoCount: z.number().int(),
+  x_reservedStorageMinutes: z.number(),
+});
 
 const SIX_HOURS = 6 * 3_600_000;
 const viewedQuery = z.object({
-  since: instant.optional(), until: instant.optional(), time_delta: z.enum(PERIODS).default("hour"), limit: z.coerce.number().int().min(1).max(10_000).default(100),
-  metrics: z.string().optional(), filters: z.string().optional(),
+  since: instant.optional(),
+  until: instant.optional(),
+  time_delta: z.enum(PERIODS).default("hour"),
+  limit: z.coerce.number().int().min(1).max(10_000).default(100),
+  metrics: z.string().optional(),
+  filters: z.string().optional(),
 });
 const viewedSchema = z.array(z.object({ streamMinutesViewed: z.number().int(), ts: z.number().int() }));
 
 export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: StreamUsageDeps): Route[] => [
-  route({
-    id: "stream-videos-storage-usage", method: "get", path: "/accounts/{account_id}/stream/storage-usage", tag: "Stream Videos", summary: "Minutes of video that are kept, of the account or of one creator", permission: "Stream Read", translate,
-    query: z.object({ creator: z.string().optional() }), result: usageSchema,
-  }, async ({ params, query: { creator } }) => {
-    const { usedSeconds, reservedSeconds, videos: videoCount } = await videos.storageUsage(params.account_id!, creator === "" ? undefined : creator);
-    return answer({ ...(creator && { creator }), totalStorageMinutes: usedSeconds / 60, totalStorageMinutesLimit: storageMinutes === 0 ? UNLIMITED : storageMinutes, videoCount, x_reservedStorageMinutes: reservedSeconds / 60 });
-  }),
-  route({
-    id: "stream-usage-account", method: "get", path: "/accounts/{account_id}/stream/usage", tag: "Stream Videos", summary: "Minutes of video that were watched, by the hour or longer", permission: "Stream Read", translate, query: viewedQuery, result: viewedSchema,
-  }, async ({ params, query: { until = clock.now(), since = until - SIX_HOURS, time_delta: period, limit } }) => {
-    const points = await viewed.minutes(params.account_id!, { since, until, period, limit });
-    return answer(points.map(({ begin, minutes }) => ({ streamMinutesViewed: Math.round(minutes), ts: begin / 1000 })));
-  }),
+  route(
+    {
+      id: "stream-videos-storage-usage",
+      method: "get",
+      path: "/accounts/{account_id}/stream/storage-usage",
+      tag: "Stream Videos",
+      summary: "Minutes of video that are kept, of the account or of one creator",
+      permission: "Stream Read",
+      translate,
+      query: z.object({ creator: z.string().optional() }),
+      result: usageSchema,
+    },
+    async ({ params, query: { creator } }) => {
+      const {
+        usedSeconds,
+        reservedSeconds,
+        videos: videoCount,
+      } = await videos.storageUsage(params.account_id!, creator === "" ? undefined : creator);
+      return answer({
+        ...(creator && { creator }),
+        totalStorageMinutes: usedSeconds / 60,
+        totalStorageMinutesLimit: storageMinutes === 0 ? UNLIMITED : storageMinutes,
+        videoCount,
+        x_reservedStorageMinutes: reservedSeconds / 60,
+      });
+    },
+  ),
+  route(
+    {
+      id: "stream-usage-account",
+      method: "get",
+      path: "/accounts/{account_id}/stream/usage",
+      tag: "Stream Videos",
+      summary: "Minutes of video that were watched, by the hour or longer",
+      permission: "Stream Read",
+      translate,
+      query: viewedQuery,
+      result: viewedSchema,
+    },
+    async ({ params, query: { until = clock.now(), since = until - SIX_HOURS, time_delta: period, limit } }) => {
+      const points = await viewed.minutes(params.account_id!, { since, until, period, limit });
+      return answer(
+        points.map(({ begin, minutes }) => ({ streamMinutesViewed: Math.round(minutes), ts: begin / 1000 })),
+      );
+    },
+  ),
   // Videos belong to accounts: none is watched through a zone.
-  route({ id: "stream-usage-zone", method: "get", path: "/zones/{zone_id}/stream/usage", tag: "Stream Videos", summary: "Minutes of video that were watched through a zone: none", permission: "Stream Read", translate, query: viewedQuery, result: viewedSchema }, async () => answer([])),
+  route(
+    {
+      id: "stream-usage-zone",
+      method: "get",
+      path: "/zones/{zone_id}/stream/usage",
+      tag: "Stream Videos",
+      summary: "Minutes of video that were watched through a zone: none",
+      permission: "Stream Read",
+      translate,
+      query: viewedQuery,
+      result: viewedSchema,
+    },
+    async () => answer([]),
+  ),
 ];

@@ -7,27 +7,68 @@ const states = ["pendingupload", "downloading", "queued", "inprogress", "ready",
 export const stateSchema = z.enum(states);
 
 export const watermarkSchema = z.object({
-  uid: text, name: text, size: z.number(), width: z.number(), height: z.number(), opacity: z.number(), padding: z.number(), scale: z.number(),
-  position: z.enum(["upperRight", "upperLeft", "lowerLeft", "lowerRight", "center"]), downloadedFrom: orNull, created: text,
+  uid: text,
+  name: text,
+  size: z.number(),
+  width: z.number(),
+  height: z.number(),
+  opacity: z.number(),
+  padding: z.number(),
+  scale: z.number(),
+  position: z.enum(["upperRight", "upperLeft", "lowerLeft", "lowerRight", "center"]),
+  downloadedFrom: orNull,
+  created: text,
 });
 
 const detailsSchema = z.object({ title: orNull, share_link: orNull, channel_link: orNull, logo: orNull });
 
 export const videoSchema = z.object({
-  uid: text, creator: orNull, thumbnail: text, thumbnailTimestampPct: z.number(), readyToStream: z.boolean(), readyToStreamAt: orNull,
-  status: z.object({ state: stateSchema, step: z.enum(["encoding", "manifest"]).optional(), pctComplete: text, errorReasonCode: text, errorReasonText: text }),
-  meta: z.record(text, text), created: text, modified: text, scheduledDeletion: orNull, size: z.number(), preview: text, allowedOrigins: z.array(text), requireSignedURLs: z.boolean(),
-  uploaded: orNull, uploadExpiry: orNull, maxSizeBytes: z.number().nullable(), maxDurationSeconds: z.number().nullable(), duration: z.number(), input: z.object({ width: z.number(), height: z.number() }),
-  playback: z.object({ hls: text, dash: text }), watermark: watermarkSchema.nullable(), liveInput: text.optional(), clippedFrom: text.optional(), publicDetails: detailsSchema,
+  uid: text,
+  creator: orNull,
+  thumbnail: text,
+  thumbnailTimestampPct: z.number(),
+  readyToStream: z.boolean(),
+  readyToStreamAt: orNull,
+  status: z.object({
+    state: stateSchema,
+    step: z.enum(["encoding", "manifest"]).optional(),
+    pctComplete: text,
+    errorReasonCode: text,
+    errorReasonText: text,
+  }),
+  meta: z.record(text, text),
+  created: text,
+  modified: text,
+  scheduledDeletion: orNull,
+  size: z.number(),
+  preview: text,
+  allowedOrigins: z.array(text),
+  requireSignedURLs: z.boolean(),
+  uploaded: orNull,
+  uploadExpiry: orNull,
+  maxSizeBytes: z.number().nullable(),
+  maxDurationSeconds: z.number().nullable(),
+  duration: z.number(),
+  input: z.object({ width: z.number(), height: z.number() }),
+  playback: z.object({ hls: text, dash: text }),
+  watermark: watermarkSchema.nullable(),
+  liveInput: text.optional(),
+  clippedFrom: text.optional(),
+  publicDetails: detailsSchema,
 });
 
 /** RFC 3339, or a date alone; epoch milliseconds inside. */
-export const instant = text.refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), { error: "a time is wanted, such as 2026-11-21T10:00:00Z" }).transform((given) => Date.parse(given));
+export const instant = text
+  .refine((given) => /^\d{4}-\d{2}-\d{2}/.test(given) && !Number.isNaN(Date.parse(given)), {
+    error: "a time is wanted, such as 2026-11-21T10:00:00Z",
+  })
+  .transform((given) => Date.parse(given));
 
 /** As the hosted service takes it, with numbers and more; kept as text. */
 export const metaField = z.record(text, z.unknown()).transform((meta) => {
   const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(meta)) if (value !== null && value !== undefined) kept[name] = typeof value === "string" ? value : JSON.stringify(value);
+  for (const [name, value] of Object.entries(meta))
+    if (value !== null && value !== undefined) kept[name] = typeof value === "string" ? value : JSON.stringify(value);
   return kept;
 });
 
@@ -46,14 +87,28 @@ export const videoFields = {
 export const videoUpdateBody = z.object({
   ...videoFields,
   maxDurationSeconds: z.number().nullable().optional(),
-  publicDetails: z.object({ title: orNull.optional(), share_link: orNull.optional(), channel_link: orNull.optional(), logo: orNull.optional() }).optional(),
+  publicDetails: z
+    .object({
+      title: orNull.optional(),
+      share_link: orNull.optional(),
+      channel_link: orNull.optional(),
+      logo: orNull.optional(),
+    })
+    .optional(),
   uid: text.optional(),
   uploadExpiry: instant.nullable().optional(),
 });
 
 export const flag = z.enum(["true", "false", "1", "0", ""]).transform((word) => word === "true" || word === "1");
 /** "a, b": at most as many as a list is long. */
-const words = text.transform((list) => list.split(",").map((word) => word.trim()).filter((word) => word !== "")).pipe(z.array(text).max(1000));
+const words = text
+  .transform((list) =>
+    list
+      .split(",")
+      .map((word) => word.trim())
+      .filter((word) => word !== ""),
+  )
+  .pipe(z.array(text).max(1000));
 
 export const videoListQuery = z.object({
   status: words.pipe(z.array(stateSchema)).optional(),
@@ -64,11 +119,19 @@ export const videoListQuery = z.object({
   name: words.pipe(z.array(text).max(100)).optional(),
   id: words.optional(),
   live_input_id: text.optional(),
-  start: instant.optional(), after: instant.optional(), end: instant.optional(), before: instant.optional(),
+  start: instant.optional(),
+  after: instant.optional(),
+  end: instant.optional(),
+  before: instant.optional(),
   asc: flag.optional(),
   include_counts: flag.optional(),
   limit: z.coerce.number().int().min(1).max(1000).optional(),
   // No part of the hosted list: for clients that page through everything.
   page: z.coerce.number().int().min(1).max(1_000_000_000).default(1),
-  per_page: z.coerce.number().int().min(1).transform((size) => Math.min(size, 1000)).optional(),
+  per_page: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((size) => Math.min(size, 1000))
+    .optional(),
 });

@@ -3,11 +3,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite, type Migration } from "../../../store/index.ts";
-import { createStreamUrls, createVideos, videosMigrations, type MediaModel, type Video } from "../../../stream/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+  type Migration,
+} from "../../../store/index.ts";
+import {
+  createStreamUrls,
+  createVideos,
+  videosMigrations,
+  type MediaModel,
+  type Video,
+} from "../../../stream/index.ts";
 
 /** Videos for tests of routes: on SQLite of their own, with a clock that stands still. */
-export async function openVideos(t: TestContext, { migrations = [], onSettled }: { migrations?: Migration[]; onSettled?: (video: Video) => Promise<void> } = {}) {
+export async function openVideos(
+  t: TestContext,
+  { migrations = [], onSettled }: { migrations?: Migration[]; onSettled?: (video: Video) => Promise<void> } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "video-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...videosMigrations, ...migrations]);
@@ -16,7 +33,17 @@ export async function openVideos(t: TestContext, { migrations = [], onSettled }:
   const objects = await openFsObjects({ folder: join(folder, "objects") });
   const jobs = createJobs({ db, clock, ids: randomIds, events, log: silentLog });
   const settings = { max_duration_seconds: 36_000, storage_minutes: 0, max_queued: 120, min_deletion_days: 30 };
-  const videos = createVideos({ db, objects, jobs, events, clock, ids: randomIds, log: silentLog, settings, ...(onSettled && { onSettled }) });
+  const videos = createVideos({
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    settings,
+    ...(onSettled && { onSettled }),
+  });
   const urls = createStreamUrls({ deliveryDomain: "videos.example.com", base: () => "https://api.example.com" });
   t.after(async () => {
     await videos.close();
@@ -29,7 +56,21 @@ export async function openVideos(t: TestContext, { migrations = [], onSettled }:
 
 /** Of a silent video that nobody encodes. */
 export const testModel = (duration: number): MediaModel => ({
-  version: 1, duration, source: { key: "stream/x/source", format: "mov", start: 0, size: 1000 },
-  video: { stream: 0, codec: "h264", pixelFormat: "yuv420p", width: 640, height: 360, rotation: 0, interlaced: false, bitrate: 500_000, keyframeInterval: 2, passthrough: false },
-  segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: duration * 25, count: Math.ceil(duration / 4) }, ladder: [{ name: "360p", codec: "h264", width: 640, height: 360, bitrate: 800_000 }],
+  version: 1,
+  duration,
+  source: { key: "stream/x/source", format: "mov", start: 0, size: 1000 },
+  video: {
+    stream: 0,
+    codec: "h264",
+    pixelFormat: "yuv420p",
+    width: 640,
+    height: 360,
+    rotation: 0,
+    interlaced: false,
+    bitrate: 500_000,
+    keyframeInterval: 2,
+    passthrough: false,
+  },
+  segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: duration * 25, count: Math.ceil(duration / 4) },
+  ladder: [{ name: "360p", codec: "h264", width: 640, height: 360, bitrate: 800_000 }],
 });

@@ -1,5 +1,14 @@
 import { z } from "@hono/zod-openapi";
-import { showVideo, streamErrors, type CreatedBound, type ListedVideo, type StreamUrls, type VideoCatalog, type VideoFilter, type Videos } from "../../../stream/index.ts";
+import {
+  showVideo,
+  streamErrors,
+  type CreatedBound,
+  type ListedVideo,
+  type StreamUrls,
+  type VideoCatalog,
+  type VideoFilter,
+  type Videos,
+} from "../../../stream/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
 import { translate } from "./bad-parameter.ts";
 import { videoListQuery, videoSchema, videoUpdateBody } from "./video-schemas.ts";
@@ -16,44 +25,147 @@ const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;
 const PLAYER = { width: 1280, height: 720 };
 
 export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] {
-  const named = ({ account_id, identifier }: Record<string, string>): [account: string, uid: string] => [account_id!, identifier!];
+  const named = ({ account_id, identifier }: Record<string, string>): [account: string, uid: string] => [
+    account_id!,
+    identifier!,
+  ];
   const show = (video: ListedVideo) => showVideo(video, urls);
 
   return [
-    route({ id: "stream-videos-list-videos", method: "get", path: LIST, tag, summary: "List videos, newest first", permission: READ, translate, query: videoListQuery, result: z.array(videoSchema) }, async ({ params, query }) => {
-      const filter = filterOf(query);
-      const [listed, counts] = await Promise.all([videos.list(params.account_id!, filter), query.include_counts === true ? videos.count(params.account_id!, filter) : undefined]);
-      return answer(listed.map(show), counts === undefined ? {} : { beside: counts });
-    }),
-    route({ id: "stream-videos-retrieve-video-details", method: "get", path: ONE, tag, summary: "Get a video", permission: READ, result: videoSchema }, async ({ params }) => answer(show(await videos.get(...named(params))))),
-    route({ id: "stream-videos-update-video-details", method: "post", path: ONE, tag, summary: "Change a video", permission: WRITE, translate, body: videoUpdateBody, result: videoSchema }, async ({ params, body: { uid, publicDetails, ...given } }) => {
-      if (uid !== undefined && uid !== params.identifier) throw streamErrors.badParameter({ reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, and the video of the address ${params.identifier}` });
-      return answer(show(await videos.edit(...named(params), { ...said(given), ...(publicDetails && { publicDetails: said(publicDetails) }) })));
-    }),
-    route({ id: "stream-videos-delete-video", method: "delete", path: ONE, tag, summary: "Delete a video with everything that is kept of it", permission: WRITE }, async ({ params }) => {
-      await videos.delete(...named(params));
-      // Published without a body.
-      return new Response(null, { status: 200 });
-    }),
-    route({ id: "stream-videos-retreieve-embed-code-html", method: "get", path: `${ONE}/embed`, tag, summary: "HTML that shows the video in a page", permission: READ, raw: "text/html" }, async ({ params }) => {
-      const video = await videos.get(...named(params));
-      return new Response(embedHtml(urls.of(video).iframe, video.input), { headers: { "content-type": "text/html; charset=utf-8" } });
-    }),
+    route(
+      {
+        id: "stream-videos-list-videos",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List videos, newest first",
+        permission: READ,
+        translate,
+        query: videoListQuery,
+        result: z.array(videoSchema),
+      },
+      async ({ params, query }) => {
+        const filter = filterOf(query);
+        const [listed, counts] = await Promise.all([
+          videos.list(params.account_id!, filter),
+          query.include_counts === true ? videos.count(params.account_id!, filter) : undefined,
+        ]);
+        return answer(listed.map(show), counts === undefined ? {} : { beside: counts });
+      },
+    ),
+    route(
+      {
+        id: "stream-videos-retrieve-video-details",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a video",
+        permission: READ,
+        result: videoSchema,
+      },
+      async ({ params }) => answer(show(await videos.get(...named(params)))),
+    ),
+    route(
+      {
+        id: "stream-videos-update-video-details",
+        method: "post",
+        path: ONE,
+        tag,
+        summary: "Change a video",
+        permission: WRITE,
+        translate,
+        body: videoUpdateBody,
+        result: videoSchema,
+      },
+      async ({ params, body: { uid, publicDetails, ...given } }) => {
+        if (uid !== undefined && uid !== params.identifier)
+          throw streamErrors.badParameter({
+            reason: `uid is ${JSON.stringify(uid.slice(0, 100))}, and the video of the address ${params.identifier}`,
+          });
+        return answer(
+          show(
+            await videos.edit(...named(params), {
+              ...said(given),
+              ...(publicDetails && { publicDetails: said(publicDetails) }),
+            }),
+          ),
+        );
+      },
+    ),
+    route(
+      {
+        id: "stream-videos-delete-video",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a video with everything that is kept of it",
+        permission: WRITE,
+      },
+      async ({ params }) => {
+        await videos.delete(...named(params));
+        // Published without a body.
+        return new Response(null, { status: 200 });
+      },
+    ),
+    route(
+      {
+        id: "stream-videos-retreieve-embed-code-html",
+        method: "get",
+        path: `${ONE}/embed`,
+        tag,
+        summary: "HTML that shows the video in a page",
+        permission: READ,
+        raw: "text/html",
+      },
+      async ({ params }) => {
+        const video = await videos.get(...named(params));
+        return new Response(embedHtml(urls.of(video).iframe, video.input), {
+          headers: { "content-type": "text/html; charset=utf-8" },
+        });
+      },
+    ),
   ];
 }
 
 type Said<Given> = { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
 /** Without what was not given. */
-const said = <Given extends object>(given: Given): Said<Given> => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Said<Given>;
+const said = <Given extends object>(given: Given): Said<Given> =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Said<Given>;
 
-function filterOf({ status, creator, type, search, video_name: name, name: names, id: ids, live_input_id: liveInput, start, after, end, before, asc, limit, page, per_page }: z.output<typeof videoListQuery>): VideoFilter {
-  const bounds: [CreatedBound["op"], number | undefined][] = [["gte", start], ["gte", after], ["lt", end], ["lt", before]];
+function filterOf({
+  status,
+  creator,
+  type,
+  search,
+  video_name: name,
+  name: names,
+  id: ids,
+  live_input_id: liveInput,
+  start,
+  after,
+  end,
+  before,
+  asc,
+  limit,
+  page,
+  per_page,
+}: z.output<typeof videoListQuery>): VideoFilter {
+  const bounds: [CreatedBound["op"], number | undefined][] = [
+    ["gte", start],
+    ["gte", after],
+    ["lt", end],
+    ["lt", before],
+  ];
   const size = limit ?? per_page ?? 1000;
   return {
     ...said({ creator, type, search, name, liveInput, asc }),
     // An empty list filters nothing, as an empty field of a form.
-    ...(status?.length && { states: status }), ...(names?.length && { names }), ...(ids?.length && { ids }),
-    created: bounds.flatMap(([op, at]) => (at === undefined ? [] : [{ op, at }])), limit: size, offset: (page - 1) * size,
+    ...(status?.length && { states: status }),
+    ...(names?.length && { names }),
+    ...(ids?.length && { ids }),
+    created: bounds.flatMap(([op, at]) => (at === undefined ? [] : [{ op, at }])),
+    limit: size,
+    offset: (page - 1) * size,
   };
 }
 

@@ -16,20 +16,37 @@ import { streamWatermarksRoutes } from "./watermarks.ts";
 const LIST = `/accounts/${TEST_ACCOUNT}/stream/watermarks`;
 
 /** 2 x 1 pixels of grey. */
-const PNG = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), ...([["IHDR", Buffer.from("00000002000000010800000000", "hex")], ["IDAT", deflateSync(Buffer.from([0, 100, 200]))], ["IEND", Buffer.alloc(0)]] as const).map(([type, data]) => {
-  const body = Buffer.concat([Buffer.from(type), data]);
-  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
-  length.writeUInt32BE(data.length);
-  sum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, sum]);
-})]);
+const PNG = Buffer.concat([
+  Buffer.from("89504e470d0a1a0a", "hex"),
+  ...(
+    [
+      ["IHDR", Buffer.from("00000002000000010800000000", "hex")],
+      ["IDAT", deflateSync(Buffer.from([0, 100, 200]))],
+      ["IEND", Buffer.alloc(0)],
+    ] as const
+  ).map(([type, data]) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    sum.writeUInt32BE(crc32(body));
+    return Buffer.concat([length, body, sum]);
+  }),
+]);
 
 async function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "stream-watermarks-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, streamWatermarksMigrations);
   const tools = { ffmpeg: () => Promise.reject(streamErrors.mediaToolsMissing({ reason: "none in this test" })) };
-  const watermarks = createWatermarks({ db, objects: await openFsObjects({ folder }), tools, fetch: createGuardedFetch({ allowPrivate: true }), clock: createManualClock(Date.UTC(2026, 10, 21)), ids: randomIds, log: silentLog });
+  const watermarks = createWatermarks({
+    db,
+    objects: await openFsObjects({ folder }),
+    tools,
+    fetch: createGuardedFetch({ allowPrivate: true }),
+    clock: createManualClock(Date.UTC(2026, 10, 21)),
+    ids: randomIds,
+    log: silentLog,
+  });
   t.after(async () => {
     await db.close();
     rmSync(folder, { recursive: true, force: true });
@@ -45,9 +62,36 @@ const form = (fields: Record<string, string | Blob>) => {
 
 test("a profile is made by a form, listed, shown and deleted", async (t) => {
   const { call } = await setUp(t);
-  const made = await call("POST", LIST, { body: form({ file: new File([PNG], "logo.png"), name: "Marketing", opacity: "0.75", padding: "0.1", scale: "0", position: "center" }) });
+  const made = await call("POST", LIST, {
+    body: form({
+      file: new File([PNG], "logo.png"),
+      name: "Marketing",
+      opacity: "0.75",
+      padding: "0.1",
+      scale: "0",
+      position: "center",
+    }),
+  });
   const { uid } = made.body.result;
-  assert.deepEqual([made.status, made.body.result], [200, { uid, name: "Marketing", size: PNG.length, width: 2, height: 1, opacity: 0.75, padding: 0.1, scale: 0, position: "center", downloadedFrom: null, created: "2026-11-21T00:00:00.000Z" }]);
+  assert.deepEqual(
+    [made.status, made.body.result],
+    [
+      200,
+      {
+        uid,
+        name: "Marketing",
+        size: PNG.length,
+        width: 2,
+        height: 1,
+        opacity: 0.75,
+        padding: 0.1,
+        scale: 0,
+        position: "center",
+        downloadedFrom: null,
+        created: "2026-11-21T00:00:00.000Z",
+      },
+    ],
+  );
   assert.match(uid, /^[0-9a-f]{32}$/);
   assert.deepEqual((await call("GET", LIST)).body.result, [made.body.result]);
   assert.deepEqual((await call("GET", LIST, { query: { page: 2 } })).body.result, []);
@@ -66,15 +110,24 @@ test("a profile is made of an address, by JSON or by a form, with what is usual 
   t.after(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/logo.png`;
   for (const body of [{ url, name: "x" }, form({ url, name: "x" })]) {
-    const { status, body: { result } } = await call("POST", LIST, { body });
-    assert.deepEqual([status, result.downloadedFrom, result.name, result.opacity, result.padding, result.scale, result.position], [200, url, "x", 1, 0.05, 0.15, "upperRight"]);
+    const {
+      status,
+      body: { result },
+    } = await call("POST", LIST, { body });
+    assert.deepEqual(
+      [status, result.downloadedFrom, result.name, result.opacity, result.padding, result.scale, result.position],
+      [200, url, "x", 1, 0.05, 0.15, "upperRight"],
+    );
   }
 });
 
 test("images that are none, and wishes that cannot be, are refused with the codes that clients know", async (t) => {
   const { call } = await setUp(t);
   const refusal = async (body: unknown) => {
-    const { status, body: { errors } } = await call("POST", LIST, { body });
+    const {
+      status,
+      body: { errors },
+    } = await call("POST", LIST, { body });
     return [status, errors[0].code];
   };
   assert.deepEqual(await refusal(form({ file: new Blob(["GIF89a"]) })), [400, 10004]);

@@ -1,5 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { MAX_WATERMARK_BYTES, showWatermark, streamErrors, type Watermarks, type WatermarkWish } from "../../../stream/index.ts";
+import {
+  MAX_WATERMARK_BYTES,
+  showWatermark,
+  streamErrors,
+  type Watermarks,
+  type WatermarkWish,
+} from "../../../stream/index.ts";
 import { parseJson } from "../../body.ts";
 import { invalidInput } from "../../envelope.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
@@ -19,7 +25,13 @@ const ONE = `${LIST}/{identifier}`;
 const FORM = 1024 * 1024;
 
 /** Fields of a form are text. */
-const share = z.union([z.number(), z.string().regex(/^\s*\d*\.?\d+\s*$/, "is no number").transform(Number)]);
+const share = z.union([
+  z.number(),
+  z
+    .string()
+    .regex(/^\s*\d*\.?\d+\s*$/, "is no number")
+    .transform(Number),
+]);
 const wishSchema = z.object({
   url: z.string().nullish(),
   name: z.string().nullish(),
@@ -38,26 +50,86 @@ interface Asked {
 /** A form with the image or its address, or JSON with its address. */
 async function asked(call: Call): Promise<Asked> {
   const form = isForm(call) ? await call.form() : undefined;
-  const given = wishSchema.safeParse(form === undefined ? (parseJson(await call.bytes()) ?? {}) : Object.fromEntries([...form].filter(([name]) => name !== "file")));
+  const given = wishSchema.safeParse(
+    form === undefined
+      ? (parseJson(await call.bytes()) ?? {})
+      : Object.fromEntries([...form].filter(([name]) => name !== "file")),
+  );
   if (!given.success) throw invalidInput(given.error, "body");
   const { url, ...wish } = given.data;
   const file = form?.has("file") === true ? await filePart(form) : undefined;
-  if (!url && file === undefined) throw streamErrors.badParameter({ reason: "an image is required: the part file of a form, or its url" });
-  return { url: url ?? undefined, file, wish: Object.fromEntries(Object.entries(wish).filter(([, value]) => value != null)) };
+  if (!url && file === undefined)
+    throw streamErrors.badParameter({ reason: "an image is required: the part file of a form, or its url" });
+  return {
+    url: url ?? undefined,
+    file,
+    wish: Object.fromEntries(Object.entries(wish).filter(([, value]) => value != null)),
+  };
 }
 
 export const streamWatermarksRoutes = ({ watermarks }: StreamWatermarksDeps): Route[] => [
-  route({ id: "stream-watermark-profile-list-watermark-profiles", method: "get", path: LIST, tag, summary: "List watermark profiles", permission: "Stream Read", query: wholeListQuery, result: z.array(watermarkSchema) }, async ({ params, query }) =>
-    answer(pageOf(await watermarks.list(params.account_id!), query).map(showWatermark))),
-  route({ id: "stream-watermark-profile-create-watermark-profiles-via-basic-upload", method: "post", path: LIST, tag, summary: "Make a watermark profile of a PNG: a form with `file`, or JSON with `url`", permission: "Stream Write", translate, maxBytes: MAX_WATERMARK_BYTES + FORM, result: watermarkSchema }, async (call) => {
-    const account = call.params["account_id"]!;
-    const { url, file, wish } = await asked(call);
-    return answer(showWatermark(file === undefined ? await watermarks.createFromUrl(account, url!, wish) : await watermarks.create(account, file, wish)));
-  }),
-  route({ id: "stream-watermark-profile-watermark-profile-details", method: "get", path: ONE, tag, summary: "Get a watermark profile", permission: "Stream Read", result: watermarkSchema }, async ({ params }) =>
-    answer(showWatermark(await watermarks.get(params.account_id!, params.identifier!)))),
-  route({ id: "stream-watermark-profile-delete-watermark-profiles", method: "delete", path: ONE, tag, summary: "Delete a watermark profile; videos it was chosen for keep it", permission: "Stream Write", result: z.string() }, async ({ params }) => {
-    await watermarks.delete(params.account_id!, params.identifier!);
-    return answer("");
-  }),
+  route(
+    {
+      id: "stream-watermark-profile-list-watermark-profiles",
+      method: "get",
+      path: LIST,
+      tag,
+      summary: "List watermark profiles",
+      permission: "Stream Read",
+      query: wholeListQuery,
+      result: z.array(watermarkSchema),
+    },
+    async ({ params, query }) => answer(pageOf(await watermarks.list(params.account_id!), query).map(showWatermark)),
+  ),
+  route(
+    {
+      id: "stream-watermark-profile-create-watermark-profiles-via-basic-upload",
+      method: "post",
+      path: LIST,
+      tag,
+      summary: "Make a watermark profile of a PNG: a form with `file`, or JSON with `url`",
+      permission: "Stream Write",
+      translate,
+      maxBytes: MAX_WATERMARK_BYTES + FORM,
+      result: watermarkSchema,
+    },
+    async (call) => {
+      const account = call.params["account_id"]!;
+      const { url, file, wish } = await asked(call);
+      return answer(
+        showWatermark(
+          file === undefined
+            ? await watermarks.createFromUrl(account, url!, wish)
+            : await watermarks.create(account, file, wish),
+        ),
+      );
+    },
+  ),
+  route(
+    {
+      id: "stream-watermark-profile-watermark-profile-details",
+      method: "get",
+      path: ONE,
+      tag,
+      summary: "Get a watermark profile",
+      permission: "Stream Read",
+      result: watermarkSchema,
+    },
+    async ({ params }) => answer(showWatermark(await watermarks.get(params.account_id!, params.identifier!))),
+  ),
+  route(
+    {
+      id: "stream-watermark-profile-delete-watermark-profiles",
+      method: "delete",
+      path: ONE,
+      tag,
+      summary: "Delete a watermark profile; videos it was chosen for keep it",
+      permission: "Stream Write",
+      result: z.string(),
+    },
+    async ({ params }) => {
+      await watermarks.delete(params.account_id!, params.identifier!);
+      return answer("");
+    },
+  ),
 ];

@@ -13,10 +13,13 @@ const LIST = `${MAIN}/endpoints`;
 
 async function open(t: TestContext) {
   const told: string[] = [];
-  const world = await openVideos(t, { migrations: webhooksMigrations, onSettled: async (video) => {
-    told.push(video.uid);
-    await webhooks.settled(video);
-  } });
+  const world = await openVideos(t, {
+    migrations: webhooksMigrations,
+    onSettled: async (video) => {
+      told.push(video.uid);
+      await webhooks.settled(video);
+    },
+  });
   const secrets = createSecrets({ keys: [Buffer.alloc(32, 7)] });
   const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
   const webhooks = createWebhooks({ ...world, secrets, ids: randomIds, log: silentLog, fetch, allowPrivate: false });
@@ -27,14 +30,32 @@ async function open(t: TestContext) {
 test("the webhook of the account is set, moved, shown and deleted", async (t) => {
   const { call } = await open(t);
   const missing = await call("GET", MAIN);
-  assert.deepEqual([missing.status, missing.body.errors[0].code, missing.body.errors[0].message], [404, 10003, "Not Found"]);
+  assert.deepEqual(
+    [missing.status, missing.body.errors[0].code, missing.body.errors[0].message],
+    [404, 10003, "Not Found"],
+  );
   const { result } = (await call("PUT", MAIN, { body: { notificationUrl: "https://example.com/a" } })).body;
-  assert.deepEqual(result, { notificationUrl: "https://example.com/a", notification_url: "https://example.com/a", modified: "2026-11-21T00:00:00.000Z", secret: result.secret });
+  assert.deepEqual(result, {
+    notificationUrl: "https://example.com/a",
+    notification_url: "https://example.com/a",
+    modified: "2026-11-21T00:00:00.000Z",
+    secret: result.secret,
+  });
   assert.match(result.secret, /^[0-9a-f]{32}$/);
   const moved = (await call("PUT", MAIN, { body: { notification_url: "http://example.com/b" } })).body.result;
-  assert.deepEqual(moved, { ...result, notificationUrl: "http://example.com/b", notification_url: "http://example.com/b" });
+  assert.deepEqual(moved, {
+    ...result,
+    notificationUrl: "http://example.com/b",
+    notification_url: "http://example.com/b",
+  });
   assert.deepEqual((await call("GET", MAIN)).body.result, moved);
-  for (const [body, code] of [[{}, 10005], [{ notificationUrl: "" }, 10010], [{ notificationUrl: "example.com" }, 10010], [{ notificationUrl: "http://127.0.0.1/" }, 10010], [{ notificationUrl: 5 }, 10005]] as const) {
+  for (const [body, code] of [
+    [{}, 10005],
+    [{ notificationUrl: "" }, 10010],
+    [{ notificationUrl: "example.com" }, 10010],
+    [{ notificationUrl: "http://127.0.0.1/" }, 10010],
+    [{ notificationUrl: 5 }, 10005],
+  ] as const) {
     const refused = await call("PUT", MAIN, { body });
     assert.deepEqual([refused.status, refused.body.errors[0].code], [400, code], JSON.stringify(body));
   }
@@ -46,14 +67,30 @@ test("more webhooks, what was sent to them, and sending it again", async (t) => 
   const { call, videos, told } = await open(t);
   await call("PUT", MAIN, { body: { notificationUrl: "https://main.example.com/" } });
   const more = (await call("POST", LIST, { body: { notificationUrl: "https://more.example.com/" } })).body.result;
-  assert.deepEqual((await call("GET", LIST)).body.result.map(({ main, notificationUrl }: { main: boolean; notificationUrl: string }) => [main, notificationUrl]), [[true, "https://main.example.com/"], [false, "https://more.example.com/"]]);
+  assert.deepEqual(
+    (await call("GET", LIST)).body.result.map(
+      ({ main, notificationUrl }: { main: boolean; notificationUrl: string }) => [main, notificationUrl],
+    ),
+    [
+      [true, "https://main.example.com/"],
+      [false, "https://more.example.com/"],
+    ],
+  );
   assert.deepEqual((await call("GET", LIST, { query: { page: 2 } })).body.result, []);
   const ONE = `${LIST}/${more.id}`;
   assert.deepEqual((await call("GET", ONE)).body.result, more);
   assert.deepEqual([more.topics, more.liveInputs], [["videos"], []]);
-  const live = (await call("POST", LIST, { body: { notificationUrl: "https://live.example.com/", topics: ["live"], liveInputs: ["1".repeat(32)] } })).body.result;
+  const live = (
+    await call("POST", LIST, {
+      body: { notificationUrl: "https://live.example.com/", topics: ["live"], liveInputs: ["1".repeat(32)] },
+    })
+  ).body.result;
   assert.deepEqual([live.topics, live.liveInputs], [["live"], ["1".repeat(32)]]);
-  for (const body of [{ topics: [] }, { topics: ["mail"] }, { liveInputs: ["x"] }]) assert.equal((await call("POST", LIST, { body: { notificationUrl: "https://x.example.com/", ...body } })).body.errors[0].code, 10005);
+  for (const body of [{ topics: [] }, { topics: ["mail"] }, { liveInputs: ["x"] }])
+    assert.equal(
+      (await call("POST", LIST, { body: { notificationUrl: "https://x.example.com/", ...body } })).body.errors[0].code,
+      10005,
+    );
 
   const { uid } = await videos.create(TEST_ACCOUNT, { meta: { name: "x" } });
   await videos.uploaded(uid, { key: "k", size: 1 });
@@ -61,7 +98,16 @@ test("more webhooks, what was sent to them, and sending it again", async (t) => 
   await videos.finished(uid);
   assert.deepEqual(told, [uid]);
   const sent = (await call("GET", `${ONE}/deliveries`)).body;
-  assert.deepEqual([sent.result_info.total_count, sent.result[0].video, sent.result[0].event, sent.result[0].status, sent.result[0].attempts], [1, uid, "ready", "waiting", []]);
+  assert.deepEqual(
+    [
+      sent.result_info.total_count,
+      sent.result[0].video,
+      sent.result[0].event,
+      sent.result[0].status,
+      sent.result[0].attempts,
+    ],
+    [1, uid, "ready", "waiting", []],
+  );
   assert.equal(JSON.parse(sent.result[0].body).status.pctComplete, "100.000000");
   const again = (await call("POST", `${ONE}/deliveries/${sent.result[0].id}/replay`)).body.result;
   assert.equal(again.body, sent.result[0].body);
@@ -70,7 +116,13 @@ test("more webhooks, what was sent to them, and sending it again", async (t) => 
   assert.deepEqual([tested.event, tested.status, tested.attempts.length], ["test", "failed", 1]);
   assert.match(tested.attempts[0].error, /more\.example\.com leads to no public address/);
 
-  for (const [method, path] of [["GET", `${LIST}/nobody`], ["POST", `${LIST}/${"f".repeat(32)}/test`], ["POST", `${ONE}/deliveries/nothing/replay`], ["GET", `${LIST}/x/deliveries`]] as const) assert.equal((await call(method, path)).body.errors[0].code, 10003, path);
+  for (const [method, path] of [
+    ["GET", `${LIST}/nobody`],
+    ["POST", `${LIST}/${"f".repeat(32)}/test`],
+    ["POST", `${ONE}/deliveries/nothing/replay`],
+    ["GET", `${LIST}/x/deliveries`],
+  ] as const)
+    assert.equal((await call(method, path)).body.errors[0].code, 10003, path);
   assert.equal((await call("DELETE", ONE)).body.result, "ok");
   assert.equal((await call("GET", ONE)).status, 404);
 });

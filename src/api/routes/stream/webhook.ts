@@ -21,17 +21,62 @@ const urlBody = z.object({ notificationUrl: text.optional(), notification_url: t
 const mainSchema = z.object({ notificationUrl: text, notification_url: text, modified: text, secret: text });
 const topicsSchema = z.array(z.enum(["videos", "live"]));
 const endpointBody = urlBody.extend({ topics: topicsSchema.min(1).optional(), liveInputs: z.array(text).optional() });
-const endpointSchema = mainSchema.extend({ id: text, main: z.boolean(), topics: topicsSchema, liveInputs: z.array(text), created: text });
+const endpointSchema = mainSchema.extend({
+  id: text,
+  main: z.boolean(),
+  topics: topicsSchema,
+  liveInputs: z.array(text),
+  created: text,
+});
 const deliverySchema = z.object({
-  id: text, video: text, event: z.enum(["ready", "error", "test", "live_input.connected", "live_input.disconnected", "live_input.errored"]), status: z.enum(["waiting", "delivered", "failed"]), created: text, body: text,
-  attempts: z.array(z.object({ at: text, milliseconds: z.number(), status: z.number().nullable(), error: text.nullable(), response: text })),
+  id: text,
+  video: text,
+  event: z.enum(["ready", "error", "test", "live_input.connected", "live_input.disconnected", "live_input.errored"]),
+  status: z.enum(["waiting", "delivered", "failed"]),
+  created: text,
+  body: text,
+  attempts: z.array(
+    z.object({
+      at: text,
+      milliseconds: z.number(),
+      status: z.number().nullable(),
+      error: text.nullable(),
+      response: text,
+    }),
+  ),
 });
 
 const iso = (time: number): string => new Date(time).toISOString();
-const showMain = ({ url, modified, secret }: WebhookEndpoint): z.input<typeof mainSchema> => ({ notificationUrl: url, notification_url: url, modified: iso(modified), secret });
-const show = (endpoint: WebhookEndpoint): z.input<typeof endpointSchema> => ({ id: endpoint.id, main: endpoint.main, topics: endpoint.topics, liveInputs: endpoint.liveInputs, created: iso(endpoint.created), ...showMain(endpoint) });
-const showDelivery = ({ id, video, event, status, created, payload, attempts }: WebhookDelivery): z.input<typeof deliverySchema> => ({
-  id, video, event, status, created: iso(created), body: payload, attempts: attempts.map(({ at, ms, ...attempt }) => ({ at: iso(at), milliseconds: ms, ...attempt })),
+const showMain = ({ url, modified, secret }: WebhookEndpoint): z.input<typeof mainSchema> => ({
+  notificationUrl: url,
+  notification_url: url,
+  modified: iso(modified),
+  secret,
+});
+const show = (endpoint: WebhookEndpoint): z.input<typeof endpointSchema> => ({
+  id: endpoint.id,
+  main: endpoint.main,
+  topics: endpoint.topics,
+  liveInputs: endpoint.liveInputs,
+  created: iso(endpoint.created),
+  ...showMain(endpoint),
+});
+const showDelivery = ({
+  id,
+  video,
+  event,
+  status,
+  created,
+  payload,
+  attempts,
+}: WebhookDelivery): z.input<typeof deliverySchema> => ({
+  id,
+  video,
+  event,
+  status,
+  created: iso(created),
+  body: payload,
+  attempts: attempts.map(({ at, ms, ...attempt }) => ({ at: iso(at), milliseconds: ms, ...attempt })),
 });
 
 function urlOf({ notificationUrl, notification_url }: z.output<typeof urlBody>): string {
@@ -41,32 +86,157 @@ function urlOf({ notificationUrl, notification_url }: z.output<typeof urlBody>):
 }
 
 export function streamWebhookRoutes({ webhooks }: StreamWebhookDeps): Route[] {
-  const named = ({ account_id, webhook_id }: Record<string, string>): [account: string, id: string] => [account_id!, webhook_id!];
+  const named = ({ account_id, webhook_id }: Record<string, string>): [account: string, id: string] => [
+    account_id!,
+    webhook_id!,
+  ];
 
   return [
-    route({ id: "stream-webhook-view-webhooks", method: "get", path: MAIN, tag, summary: "Get the webhook", permission: READ, result: mainSchema }, async ({ params }) => answer(showMain(await webhooks.main(params.account_id!)))),
-    route({ id: "stream-webhook-create-webhooks", method: "put", path: MAIN, tag, summary: "Set the webhook; where there is one already, its secret stays", permission: WRITE, translate, body: urlBody, result: mainSchema }, async ({ params, body }) =>
-      answer(showMain(await webhooks.setMain(params.account_id!, urlOf(body))))),
-    route({ id: "stream-webhook-delete-webhooks", method: "delete", path: MAIN, tag, summary: "Delete the webhook", permission: WRITE, result: text }, async ({ params }) => {
-      await webhooks.deleteMain(params.account_id!);
-      return answer("ok");
-    }),
+    route(
+      {
+        id: "stream-webhook-view-webhooks",
+        method: "get",
+        path: MAIN,
+        tag,
+        summary: "Get the webhook",
+        permission: READ,
+        result: mainSchema,
+      },
+      async ({ params }) => answer(showMain(await webhooks.main(params.account_id!))),
+    ),
+    route(
+      {
+        id: "stream-webhook-create-webhooks",
+        method: "put",
+        path: MAIN,
+        tag,
+        summary: "Set the webhook; where there is one already, its secret stays",
+        permission: WRITE,
+        translate,
+        body: urlBody,
+        result: mainSchema,
+      },
+      async ({ params, body }) => answer(showMain(await webhooks.setMain(params.account_id!, urlOf(body)))),
+    ),
+    route(
+      {
+        id: "stream-webhook-delete-webhooks",
+        method: "delete",
+        path: MAIN,
+        tag,
+        summary: "Delete the webhook",
+        permission: WRITE,
+        result: text,
+      },
+      async ({ params }) => {
+        await webhooks.deleteMain(params.account_id!);
+        return answer("ok");
+      },
+    ),
 
-    route({ id: "stream-webhooks-list", method: "get", path: LIST, tag, summary: "List all webhooks, the main one first", permission: READ, translate, query: wholeListQuery, result: z.array(endpointSchema) }, async ({ params, query }) =>
-      answer(pageOf((await webhooks.list(params.account_id!)).map(show), query))),
-    route({ id: "stream-webhooks-create", method: "post", path: LIST, tag, summary: "Add a webhook beside the main one, for videos, live inputs, or both", permission: WRITE, translate, body: endpointBody, result: endpointSchema }, async ({ params, body: { topics, liveInputs, ...url } }) =>
-      answer(show(await webhooks.create(params.account_id!, urlOf(url), { ...(topics && { topics }), ...(liveInputs && { liveInputs }) })))),
-    route({ id: "stream-webhooks-get", method: "get", path: ONE, tag, summary: "Get a webhook", permission: READ, result: endpointSchema }, async ({ params }) => answer(show(await webhooks.get(...named(params))))),
-    route({ id: "stream-webhooks-delete", method: "delete", path: ONE, tag, summary: "Delete a webhook with its log", permission: WRITE, result: text }, async ({ params }) => {
-      await webhooks.delete(...named(params));
-      return answer("ok");
-    }),
-    route({ id: "stream-webhooks-deliveries", method: "get", path: `${ONE}/deliveries`, tag, summary: "List what was sent, newest first", permission: READ, translate, query: z.object(pageQuery({ perPage: 20, max: 100 })), result: z.array(deliverySchema) }, async ({ params, query }) => {
-      const page = pageRequest(query);
-      return pageAnswer(await webhooks.deliveries(...named(params), page), page, showDelivery);
-    }),
-    route({ id: "stream-webhooks-replay", method: "post", path: `${ONE}/deliveries/{delivery_id}/replay`, tag, summary: "Send the same once more", permission: WRITE, result: deliverySchema }, async ({ params }) =>
-      answer(showDelivery(await webhooks.replay(...named(params), params.delivery_id!)))),
-    route({ id: "stream-webhooks-test", method: "post", path: `${ONE}/test`, tag, summary: "Send an example now, once", permission: WRITE, result: deliverySchema }, async ({ params }) => answer(showDelivery(await webhooks.test(...named(params))))),
+    route(
+      {
+        id: "stream-webhooks-list",
+        method: "get",
+        path: LIST,
+        tag,
+        summary: "List all webhooks, the main one first",
+        permission: READ,
+        translate,
+        query: wholeListQuery,
+        result: z.array(endpointSchema),
+      },
+      async ({ params, query }) => answer(pageOf((await webhooks.list(params.account_id!)).map(show), query)),
+    ),
+    route(
+      {
+        id: "stream-webhooks-create",
+        method: "post",
+        path: LIST,
+        tag,
+        summary: "Add a webhook beside the main one, for videos, live inputs, or both",
+        permission: WRITE,
+        translate,
+        body: endpointBody,
+        result: endpointSchema,
+      },
+      async ({ params, body: { topics, liveInputs, ...url } }) =>
+        answer(
+          show(
+            await webhooks.create(params.account_id!, urlOf(url), {
+              ...(topics && { topics }),
+              ...(liveInputs && { liveInputs }),
+            }),
+          ),
+        ),
+    ),
+    route(
+      {
+        id: "stream-webhooks-get",
+        method: "get",
+        path: ONE,
+        tag,
+        summary: "Get a webhook",
+        permission: READ,
+        result: endpointSchema,
+      },
+      async ({ params }) => answer(show(await webhooks.get(...named(params)))),
+    ),
+    route(
+      {
+        id: "stream-webhooks-delete",
+        method: "delete",
+        path: ONE,
+        tag,
+        summary: "Delete a webhook with its log",
+        permission: WRITE,
+        result: text,
+      },
+      async ({ params }) => {
+        await webhooks.delete(...named(params));
+        return answer("ok");
+      },
+    ),
+    route(
+      {
+        id: "stream-webhooks-deliveries",
+        method: "get",
+        path: `${ONE}/deliveries`,
+        tag,
+        summary: "List what was sent, newest first",
+        permission: READ,
+        translate,
+        query: z.object(pageQuery({ perPage: 20, max: 100 })),
+        result: z.array(deliverySchema),
+      },
+      async ({ params, query }) => {
+        const page = pageRequest(query);
+        return pageAnswer(await webhooks.deliveries(...named(params), page), page, showDelivery);
+      },
+    ),
+    route(
+      {
+        id: "stream-webhooks-replay",
+        method: "post",
+        path: `${ONE}/deliveries/{delivery_id}/replay`,
+        tag,
+        summary: "Send the same once more",
+        permission: WRITE,
+        result: deliverySchema,
+      },
+      async ({ params }) => answer(showDelivery(await webhooks.replay(...named(params), params.delivery_id!))),
+    ),
+    route(
+      {
+        id: "stream-webhooks-test",
+        method: "post",
+        path: `${ONE}/test`,
+        tag,
+        summary: "Send an example now, once",
+        permission: WRITE,
+        result: deliverySchema,
+      },
+      async ({ params }) => answer(showDelivery(await webhooks.test(...named(params)))),
+    ),
   ];
 }

@@ -4,4 +4,5 @@ import { pageQuery } from "../../paging.ts";
 /** Lists of the video service come whole, and have no `result_info`. A client that asks for pages all the same gets them, and comes to their end. */
 export const wholeListQuery = z.object(pageQuery({ perPage: 1000 }));
 
-export const pageOf = <Item>(items: readonly Item[], { page, per_page }: { page: number; per_page: number }): Item[] => items.slice((page - 1) * per_page, page * per_page);
+export const pageOf = <Item>(items: readonly Item[], { page, per_page }: { page: number; per_page: number }): Item[] =>
+  items.slice((page - 1) * per_page, page * per_page);

@@ -5,7 +5,11 @@ import type { Call } from "../../operation.ts";
 const SOURCES: Record<string, string> = { wrangler: "wrangler", terraform: "terraform", mozilla: "dash" };
 
 /** Who makes a version or a deployment, and with what. */
-export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">): Author => ({ id: caller.user.id, email: caller.user.email, source: sourceOf(request.headers.get("user-agent")) });
+export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">): Author => ({
+  id: caller.user.id,
+  email: caller.user.email,
+  source: sourceOf(request.headers.get("user-agent")),
+});
 
 export function sourceOf(userAgent: string | null): string {
   const product = /^[\w.-]+/.exec(userAgent ?? "")?.[0].toLowerCase() ?? "";

@@ -4,18 +4,32 @@ import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();
 /** `id` is what wrangler sends, `database_id` what the published API says. */
-const d1 = z.object({ id: z.string().optional(), database_id: z.string().optional() }).refine(({ id, database_id }) => (database_id ?? id) !== undefined, { path: ["id"] });
+const d1 = z
+  .object({ id: z.string().optional(), database_id: z.string().optional() })
+  .refine(({ id, database_id }) => (database_id ?? id) !== undefined, { path: ["id"] });
 
 /** What each type of binding brings beside its name and type. */
 const FIELDS = {
   plain_text: z.object({ text: z.string() }).transform(({ text }) => ({ type: "plain_text" as const, text })),
-  json: z.object({ json: z.unknown().refine((json) => json !== undefined, "is missing") }).transform(({ json }) => ({ type: "json" as const, json })),
+  json: z
+    .object({ json: z.unknown().refine((json) => json !== undefined, "is missing") })
+    .transform(({ json }) => ({ type: "json" as const, json })),
   secret_text: z.object({ text: z.string() }).transform(({ text }) => ({ type: "secret_text" as const, text })),
-  kv_namespace: z.object({ namespace_id: z.string() }).transform(({ namespace_id }) => ({ type: "kv_namespace" as const, namespace_id })),
-  r2_bucket: z.object({ bucket_name: z.string() }).transform(({ bucket_name }) => ({ type: "r2_bucket" as const, bucket_name })),
+  kv_namespace: z
+    .object({ namespace_id: z.string() })
+    .transform(({ namespace_id }) => ({ type: "kv_namespace" as const, namespace_id })),
+  r2_bucket: z
+    .object({ bucket_name: z.string() })
+    .transform(({ bucket_name }) => ({ type: "r2_bucket" as const, bucket_name })),
   d1: d1.transform(({ id, database_id }) => ({ type: "d1" as const, id: (database_id ?? id)! })),
   stream: z.object({}).transform(() => ({ type: "stream" as const })),
-  send_email: z.object({ destination_address: z.string().nullish(), allowed_destination_addresses: addresses, allowed_sender_addresses: addresses }).transform((fields) => ({ type: "send_email" as const, ...given(fields) })),
+  send_email: z
+    .object({
+      destination_address: z.string().nullish(),
+      allowed_destination_addresses: addresses,
+      allowed_sender_addresses: addresses,
+    })
+    .transform((fields) => ({ type: "send_email" as const, ...given(fields) })),
 } satisfies Record<Binding["type"], z.ZodType>;
 
 export const BINDING_TYPES = Object.keys(FIELDS) as Binding["type"][];
@@ -35,19 +49,36 @@ export interface ReadOptions {
 }
 
 /** Throws unknownBinding, badMetadata. Whether the names are unique and the targets exist is not asked here. */
-export const readBindings = (sent: SentBinding[], options: ReadOptions): (Binding | InheritedBinding)[] => sent.map((binding, index) => readBinding(binding, index, options));
+export const readBindings = (sent: SentBinding[], options: ReadOptions): (Binding | InheritedBinding)[] =>
+  sent.map((binding, index) => readBinding(binding, index, options));
 
-function readBinding(sent: SentBinding, index: number, { part, present = [] }: ReadOptions): Binding | InheritedBinding {
+function readBinding(
+  sent: SentBinding,
+  index: number,
+  { part, present = [] }: ReadOptions,
+): Binding | InheritedBinding {
   const head = named.safeParse(sent);
-  if (!head.success) throw workerRouteErrors.badMetadata({ part, reason: `bindings[${index}] has no ${head.error.issues.map(({ path }) => path.join(".")).join(" and no ")}`, fix: "Every binding has a name and a type." });
+  if (!head.success)
+    throw workerRouteErrors.badMetadata({
+      part,
+      reason: `bindings[${index}] has no ${head.error.issues.map(({ path }) => path.join(".")).join(" and no ")}`,
+      fix: "Every binding has a name and a type.",
+    });
   const { name, type } = head.data;
   if (type === "inherit") {
     const { old_name, version_id } = checked(inherited, sent, head.data);
-    return { type, name, ...(typeof old_name === "string" && { oldName: old_name }), ...(typeof version_id === "string" && version_id !== "latest" && { versionId: version_id }) };
+    return {
+      type,
+      name,
+      ...(typeof old_name === "string" && { oldName: old_name }),
+      ...(typeof version_id === "string" && version_id !== "latest" && { versionId: version_id }),
+    };
   }
   const isBare = Object.keys(sent).length === 2;
-  if (isBare && present.some((binding) => binding.name === name && binding.type === type)) return { type: "inherit", name };
-  if (!Object.hasOwn(FIELDS, type)) throw workerRouteErrors.unknownBinding({ name, type, types: [...BINDING_TYPES, "inherit"].join(", ") });
+  if (isBare && present.some((binding) => binding.name === name && binding.type === type))
+    return { type: "inherit", name };
+  if (!Object.hasOwn(FIELDS, type))
+    throw workerRouteErrors.unknownBinding({ name, type, types: [...BINDING_TYPES, "inherit"].join(", ") });
   return { ...checked(FIELDS[type as Binding["type"]] as unknown as z.ZodType<Binding>, sent, head.data), name };
 }
 
@@ -58,7 +89,10 @@ function checked<Fields>(schema: z.ZodType<Fields>, sent: SentBinding, { name, t
 }
 
 type Given<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
-const given = <Fields extends object>(fields: Fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as Given<Fields>;
+const given = <Fields extends object>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
+  ) as Given<Fields>;
 
 /** A binding as the API shows it: no secret's text, and a database by both of its names. */
 export function shownBinding(binding: Binding): Record<string, unknown> {

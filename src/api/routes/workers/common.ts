@@ -23,7 +23,10 @@ export const UPLOAD_BYTES = 48 * 1024 * 1024;
 export const JSON_UPLOAD_BYTES = 68 * 1024 * 1024;
 
 /** The account and the script of the path. */
-export const named = (params: Record<string, string>): [account: string, name: string] => [params.account_id!, (params.script_name ?? params.service_name)!];
+export const named = (params: Record<string, string>): [account: string, name: string] => [
+  params.account_id!,
+  (params.script_name ?? params.service_name)!,
+];
 
 export async function needScript(scripts: Scripts, account: string, name: string): Promise<Script> {
   const script = await scripts.get(account, name);
@@ -48,7 +51,10 @@ export async function needVersion(scripts: Scripts, account: string, name: strin
 }
 
 /** A page of what the domain gives whole. */
-export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({ items: items.slice((page - 1) * perPage, page * perPage), total: items.length });
+export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({
+  items: items.slice((page - 1) * perPage, page * perPage),
+  total: items.length,
+});
 
 /** A flag of the query: `?force=true`. */
 export const isOn = (value: string | undefined): boolean => value === "true" || value === "1";

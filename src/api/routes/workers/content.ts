@@ -2,35 +2,74 @@ import { z } from "@hono/zod-openapi";
 import type { Script, Scripts, Version } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
-import { ENVIRONMENT, named, needScript, needService, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  ENVIRONMENT,
+  named,
+  needScript,
+  needService,
+  needVersion,
+  reading,
+  SCRIPT,
+  UPLOAD_BYTES,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { uploadLike } from "./metadata.ts";
 import { receiveUpload } from "./receive.ts";
 import { scriptShape, shownScript } from "./shapes.ts";
 
-const download = { summary: "Get script content", ...reading, raw: "multipart/form-data", query: z.object({ version: z.string().optional() }) };
+const download = {
+  summary: "Get script content",
+  ...reading,
+  raw: "multipart/form-data",
+  query: z.object({ version: z.string().optional() }),
+};
 const upload = { summary: "Put script content", ...writing, maxBytes: UPLOAD_BYTES, result: scriptShape };
 
 /** The code alone: what is around it stays as it is. */
 export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function get(script: Script, { query }: Call<{ version?: string }>): Promise<Response> {
     const { account, name } = script;
-    return contentOf(scripts, query.version === undefined ? await versionInForce(scripts, script) : await needVersion(scripts, account, name, query.version));
+    return contentOf(
+      scripts,
+      query.version === undefined
+        ? await versionInForce(scripts, script)
+        : await needVersion(scripts, account, name, query.version),
+    );
   }
 
   async function put(script: Script, call: Call) {
     const { format, main, modules } = await receiveUpload(call);
     const latest = needLatest(script);
-    const { script: after, version } = await scripts.upload(script.account, script.name, { ...uploadLike(latest, modules), format, main }, authorOf(call));
+    const { script: after, version } = await scripts.upload(
+      script.account,
+      script.name,
+      { ...uploadLike(latest, modules), format, main },
+      authorOf(call),
+    );
     return answer(shownScript({ ...after, latest: version }));
   }
 
   return [
-    route({ id: "worker-script-get-content", method: "get", path: `${SCRIPT}/content/v2`, ...download }, async (call) => get(await needScript(scripts, ...named(call.params)), call)),
-    route({ id: "worker-script-put-content", method: "put", path: `${SCRIPT}/content`, ...upload }, async (call) => put(await needScript(scripts, ...named(call.params)), call)),
-    route({ id: "worker-environment-get-script-content", method: "get", path: `${ENVIRONMENT}/content`, ...download }, async (call) => get(await needService(scripts, call.params), call)),
-    route({ id: "worker-environment-get-script-content-v2", method: "get", path: `${ENVIRONMENT}/content/v2`, ...download }, async (call) => get(await needService(scripts, call.params), call)),
-    route({ id: "worker-environment-put-script-content", method: "put", path: `${ENVIRONMENT}/content`, ...upload }, async (call) => put(await needService(scripts, call.params), call)),
+    route({ id: "worker-script-get-content", method: "get", path: `${SCRIPT}/content/v2`, ...download }, async (call) =>
+      get(await needScript(scripts, ...named(call.params)), call),
+    ),
+    route({ id: "worker-script-put-content", method: "put", path: `${SCRIPT}/content`, ...upload }, async (call) =>
+      put(await needScript(scripts, ...named(call.params)), call),
+    ),
+    route(
+      { id: "worker-environment-get-script-content", method: "get", path: `${ENVIRONMENT}/content`, ...download },
+      async (call) => get(await needService(scripts, call.params), call),
+    ),
+    route(
+      { id: "worker-environment-get-script-content-v2", method: "get", path: `${ENVIRONMENT}/content/v2`, ...download },
+      async (call) => get(await needService(scripts, call.params), call),
+    ),
+    route(
+      { id: "worker-environment-put-script-content", method: "put", path: `${ENVIRONMENT}/content`, ...upload },
+      async (call) => put(await needService(scripts, call.params), call),
+    ),
   ];
 }
 
@@ -50,8 +89,12 @@ export async function versionInForce(scripts: Scripts, script: Script): Promise<
 export async function contentOf(scripts: Scripts, version: Version): Promise<Response> {
   const modules = await scripts.modules(version);
   const headers = { etag: `"${version.etag}"`, "cf-entrypoint": encodeURI(version.main) };
-  if (version.format === "service-worker") return new Response(modules.find(({ name }) => name === version.main)?.content as string, { headers: { ...headers, "content-type": "application/javascript" } });
+  if (version.format === "service-worker")
+    return new Response(modules.find(({ name }) => name === version.main)?.content as string, {
+      headers: { ...headers, "content-type": "application/javascript" },
+    });
   const form = new FormData();
-  for (const { name, content, contentType } of modules) form.append(name, new File([content as string | Uint8Array<ArrayBuffer>], name, { type: contentType }));
+  for (const { name, content, contentType } of modules)
+    form.append(name, new File([content as string | Uint8Array<ArrayBuffer>], name, { type: contentType }));
   return new Response(form, { headers });
 }

@@ -16,30 +16,78 @@ const request = z.object({
 /** Which versions are live: the newest deployment. */
 export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   // wrangler reads `deployments`, the SDK pages through `items` until there are none.
-  route({ id: "worker-deployments-list-deployments", method: "get", path: `${SCRIPT}/deployments`, summary: "List Deployments", ...reading, query: z.object(pageQuery({ perPage: 100 })), result: z.object({ deployments: z.array(deploymentShape), items: z.array(deploymentShape) }) }, async ({ params, query }) => {
-    const page = pageRequest(query);
-    const { result, info } = pageAnswer(await scripts.deployments(...named(params), page), page, shownDeployment);
-    return answer({ deployments: result, items: result }, { info: info! });
-  }),
+  route(
+    {
+      id: "worker-deployments-list-deployments",
+      method: "get",
+      path: `${SCRIPT}/deployments`,
+      summary: "List Deployments",
+      ...reading,
+      query: z.object(pageQuery({ perPage: 100 })),
+      result: z.object({ deployments: z.array(deploymentShape), items: z.array(deploymentShape) }),
+    },
+    async ({ params, query }) => {
+      const page = pageRequest(query);
+      const { result, info } = pageAnswer(await scripts.deployments(...named(params), page), page, shownDeployment);
+      return answer({ deployments: result, items: result }, { info: info! });
+    },
+  ),
 
-  route({ id: "worker-deployments-create-deployment", method: "post", path: `${SCRIPT}/deployments`, summary: "Create Deployment", ...writing, query: z.object({ force: z.string().optional() }), body: request, result: deploymentShape }, async (call) => {
-    const { versions, annotations } = call.body;
-    const deployment = await scripts.deploy(...named(call.params), {
-      versions: versions.map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
-      ...(annotations && { annotations: readAnnotations(annotations) }),
-    }, authorOf(call));
-    return answer(shownDeployment(deployment));
-  }),
+  route(
+    {
+      id: "worker-deployments-create-deployment",
+      method: "post",
+      path: `${SCRIPT}/deployments`,
+      summary: "Create Deployment",
+      ...writing,
+      query: z.object({ force: z.string().optional() }),
+      body: request,
+      result: deploymentShape,
+    },
+    async (call) => {
+      const { versions, annotations } = call.body;
+      const deployment = await scripts.deploy(
+        ...named(call.params),
+        {
+          versions: versions.map(({ version_id, percentage }) => ({ versionId: version_id, percentage })),
+          ...(annotations && { annotations: readAnnotations(annotations) }),
+        },
+        authorOf(call),
+      );
+      return answer(shownDeployment(deployment));
+    },
+  ),
 
-  route({ id: "worker-deployments-get-deployment", method: "get", path: `${SCRIPT}/deployments/{deployment_id}`, summary: "Get Deployment", ...reading, result: deploymentShape }, async ({ params }) => {
-    const [account, name] = named(params);
-    const deployment = await scripts.deployment(account, name, params.deployment_id!);
-    if (deployment === undefined) throw workerErrors.deploymentMissing({ script: name, deployment: params.deployment_id });
-    return answer(shownDeployment(deployment));
-  }),
+  route(
+    {
+      id: "worker-deployments-get-deployment",
+      method: "get",
+      path: `${SCRIPT}/deployments/{deployment_id}`,
+      summary: "Get Deployment",
+      ...reading,
+      result: deploymentShape,
+    },
+    async ({ params }) => {
+      const [account, name] = named(params);
+      const deployment = await scripts.deployment(account, name, params.deployment_id!);
+      if (deployment === undefined)
+        throw workerErrors.deploymentMissing({ script: name, deployment: params.deployment_id });
+      return answer(shownDeployment(deployment));
+    },
+  ),
 
-  route({ id: "worker-deployments-delete-deployment", method: "delete", path: `${SCRIPT}/deployments/{deployment_id}`, summary: "Delete Deployment", ...writing, result: nothing }, async ({ params }) => {
-    await scripts.deleteDeployment(...named(params), params.deployment_id!);
-    return answer(null);
-  }),
+  route(
+    {
+      id: "worker-deployments-delete-deployment",
+      method: "delete",
+      path: `${SCRIPT}/deployments/{deployment_id}`,
+      summary: "Delete Deployment",
+      ...writing,
+      result: nothing,
+    },
+    async ({ params }) => {
+      await scripts.deleteDeployment(...named(params), params.deployment_id!);
+      return answer(null);
+    },
+  ),
 ];

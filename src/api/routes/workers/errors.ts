@@ -3,29 +3,63 @@ import { defineErrors } from "../../../kernel/index.ts";
 /** What is wrong with a request about workers before any worker is looked at, and what this server does not have. */
 export const workerRouteErrors = defineErrors("worker-routes", {
   metadataMissing: {
-    code: 10021, http: 400,
+    code: 10021,
+    http: 400,
     message: "The upload has no part named {part}.",
     fix: "Send multipart/form-data with a part named {part} that holds JSON, beside a part for each module.",
   },
   badMetadata: { code: 10021, http: 400, message: "The part {part} is not usable: {reason}.", fix: "{fix}" },
   unknownBinding: {
-    code: 10021, http: 400,
+    code: 10021,
+    http: 400,
     message: "Binding '{name}' has the type '{type}', which this server does not have.",
     fix: "The types are {types}.",
   },
   // Clients look for this text word for word, so no fix follows it.
-  badBinding: { code: 10021, http: 400, message: "binding {name} of type {type} must have a valid `{field}` specified" },
+  badBinding: {
+    code: 10021,
+    http: 400,
+    message: "binding {name} of type {type} must have a valid `{field}` specified",
+  },
   badModule: { code: 10021, http: 400, message: "The module '{name}' cannot be used: {reason}.", fix: "{fix}" },
   mainUnnamed: {
-    code: 10021, http: 400,
+    code: 10021,
+    http: 400,
     message: "The upload does not say which part is the worker.",
     fix: "Name it in the metadata: main_module for ES modules, body_part for a script in service-worker format.",
   },
   notOffered: { code: 10021, http: 400, message: "{what} are not part of this server.", fix: "{fix}" },
-  serviceMissing: { code: 10090, http: 404, message: "This service does not exist on your account.", fix: "Deploy {name} first." },
-  environmentMissing: { code: 10090, http: 404, message: "The service {name} has no environment {environment}.", fix: "Its environment is `production`: an environment of the configuration file is a worker of its own here." },
-  workerExists: { code: 10040, http: 409, permanent: true, message: "A Worker named {name} already exists.", fix: "Choose another name, or change that one." },
-  renamed: { code: 10021, http: 400, message: "A Worker keeps its name: {name} cannot become {wanted}.", fix: "Deploy it under the new name and delete the old one." },
+  serviceMissing: {
+    code: 10090,
+    http: 404,
+    message: "This service does not exist on your account.",
+    fix: "Deploy {name} first.",
+  },
+  environmentMissing: {
+    code: 10090,
+    http: 404,
+    message: "The service {name} has no environment {environment}.",
+    fix: "Its environment is `production`: an environment of the configuration file is a worker of its own here.",
+  },
+  workerExists: {
+    code: 10040,
+    http: 409,
+    permanent: true,
+    message: "A Worker named {name} already exists.",
+    fix: "Choose another name, or change that one.",
+  },
+  renamed: {
+    code: 10021,
+    http: 400,
+    message: "A Worker keeps its name: {name} cannot become {wanted}.",
+    fix: "Deploy it under the new name and delete the old one.",
+  },
   noVersions: { code: 10222, http: 404, message: "The Worker {name} has no versions yet.", fix: "Deploy it first." },
-  subdomainStays: { code: 10409, http: 409, permanent: true, message: "An account always has a subdomain.", fix: "Change it with PUT workers/subdomain, or close a worker with its own subdomain endpoint." },
+  subdomainStays: {
+    code: 10409,
+    http: 409,
+    permanent: true,
+    message: "An account always has a subdomain.",
+    fix: "Change it with PUT workers/subdomain, or close a worker with its own subdomain endpoint.",
+  },
 });

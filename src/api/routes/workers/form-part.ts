@@ -17,13 +17,19 @@ export const isPartOf = (field: string, part: string): boolean => field === part
  */
 export async function partOf(form: FormData, part: string): Promise<unknown> {
   const whole = form.getAll(part);
-  if (whole.length > 1) throw workerRouteErrors.badMetadata({ part, reason: "it is there more than once", fix: "Send it once." });
+  if (whole.length > 1)
+    throw workerRouteErrors.badMetadata({ part, reason: "it is there more than once", fix: "Send it once." });
   if (whole.length === 1) return parse(typeof whole[0] === "object" ? await whole[0].text() : whole[0]!, part);
   const root: Branch = new Map();
   for (const [field, value] of form) {
     if (!field.startsWith(`${part}[`)) continue;
     const path = [...field.slice(part.length).matchAll(/\[([^\]]*)\]/g)].map(([, name]) => name!);
-    if (typeof value !== "string" || path.length > MAX_DEPTH || path[0] === "") throw workerRouteErrors.badMetadata({ part, reason: `${JSON.stringify(field.slice(0, 100))} is no field of it`, fix: `Send ${part} as one part that holds JSON.` });
+    if (typeof value !== "string" || path.length > MAX_DEPTH || path[0] === "")
+      throw workerRouteErrors.badMetadata({
+        part,
+        reason: `${JSON.stringify(field.slice(0, 100))} is no field of it`,
+        fix: `Send ${part} as one part that holds JSON.`,
+      });
     put(root, path, value);
   }
   return root.size === 0 ? undefined : plain(root);
@@ -35,7 +41,10 @@ export function parse(text: string, part: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw workerRouteErrors.badMetadata({ part, reason: `it is no JSON (${(cause as Error).message})`, fix: "Send one JSON object." }, { cause });
+    throw workerRouteErrors.badMetadata(
+      { part, reason: `it is no JSON (${(cause as Error).message})`, fix: "Send one JSON object." },
+      { cause },
+    );
   }
 }
 
@@ -45,9 +54,17 @@ function put(branch: Branch, path: string[], value: string): void {
   if (rest.length === 0) {
     branch.set(name, value);
   } else if (rest[0] === "") {
-    putIntoList(under(branch, name, (): Node[] => []), rest.slice(1), value);
+    putIntoList(
+      under(branch, name, (): Node[] => []),
+      rest.slice(1),
+      value,
+    );
   } else {
-    put(under(branch, name, (): Branch => new Map()), rest, value);
+    put(
+      under(branch, name, (): Branch => new Map()),
+      rest,
+      value,
+    );
   }
 }
 
@@ -74,12 +91,14 @@ function isTaken(branch: Branch, [name = "", ...rest]: string[]): boolean {
 function under<Kind extends Node>(branch: Branch, name: string, make: () => Kind): Kind {
   const there = branch.get(name);
   const fresh = make();
-  if (there !== undefined && typeof there === "object" && Array.isArray(there) === Array.isArray(fresh)) return there as Kind;
+  if (there !== undefined && typeof there === "object" && Array.isArray(there) === Array.isArray(fresh))
+    return there as Kind;
   branch.set(name, fresh);
   return fresh;
 }
 
-const plain = (branch: Branch): Record<string, unknown> => Object.fromEntries([...branch].map(([name, node]) => [name, valueOf(node, TYPED.has(name))]));
+const plain = (branch: Branch): Record<string, unknown> =>
+  Object.fromEntries([...branch].map(([name, node]) => [name, valueOf(node, TYPED.has(name))]));
 
 function valueOf(node: Node, typed: boolean): unknown {
   if (Array.isArray(node)) return node.map((each) => valueOf(each, typed));

@@ -37,28 +37,44 @@ export const notOffered = {
   assets: z.unknown().optional(),
 };
 
-const uploadMetadata = z.object({ main_module: z.string().nullish(), body_part: z.string().nullish(), ...settingFields, ...versionFields, ...notOffered });
+const uploadMetadata = z.object({
+  main_module: z.string().nullish(),
+  body_part: z.string().nullish(),
+  ...settingFields,
+  ...versionFields,
+  ...notOffered,
+});
 const settingsPatch = z.object({ ...settingFields, ...versionFields, ...notOffered });
 export type UploadMetadata = z.infer<typeof uploadMetadata>;
 export type SettingsPatch = z.infer<typeof settingsPatch>;
 
 /** Throws badMetadata with every field that is wrong, notOffered. */
-export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata => refuseNotOffered(check(uploadMetadata, value, part));
-export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch => refuseNotOffered(check(settingsPatch, value, part));
+export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata =>
+  refuseNotOffered(check(uploadMetadata, value, part));
+export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch =>
+  refuseNotOffered(check(settingsPatch, value, part));
 
 function check<Fields>(schema: z.ZodType<Fields>, value: unknown, part: string): Fields {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.slice(0, 20).map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
+  const issues = parsed.error.issues
+    .slice(0, 20)
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`));
   throw workerRouteErrors.badMetadata({ part, reason: issues.join("; "), fix: "Correct these fields." });
 }
 
-export function refuseNotOffered<Fields extends { [Name in keyof typeof notOffered]?: unknown }>(fields: Fields): Fields {
+export function refuseNotOffered<Fields extends { [Name in keyof typeof notOffered]?: unknown }>(
+  fields: Fields,
+): Fields {
   const fix = "Leave them out of the configuration.";
   if (!isEmpty(fields.migrations)) throw workerRouteErrors.notOffered({ what: "Durable Objects (`migrations`)", fix });
   if (!isEmpty(fields.exports)) throw workerRouteErrors.notOffered({ what: "Declared exports (`exports`)", fix });
   if (!isEmpty(fields.containers)) throw workerRouteErrors.notOffered({ what: "Containers (`containers`)", fix });
-  if (!isEmpty(fields.assets)) throw workerRouteErrors.notOffered({ what: "Static assets (`assets`)", fix: "Serve the files from the worker, from KV or from R2." });
+  if (!isEmpty(fields.assets))
+    throw workerRouteErrors.notOffered({
+      what: "Static assets (`assets`)",
+      fix: "Serve the files from the worker, from KV or from R2.",
+    });
   return fields;
 }
 
@@ -70,7 +86,11 @@ const isEmpty = (value: unknown): boolean => {
 };
 
 /** Throws unknownBinding, badBinding, badMetadata. */
-export function versionPartOf(metadata: Partial<Pick<UploadMetadata, keyof typeof versionFields>>, options: ReadOptions): Pick<Upload, "bindings" | "keepBindings" | "compatibilityFlags"> & Partial<Pick<Upload, "compatibilityDate" | "limits" | "annotations">> {
+export function versionPartOf(
+  metadata: Partial<Pick<UploadMetadata, keyof typeof versionFields>>,
+  options: ReadOptions,
+): Pick<Upload, "bindings" | "keepBindings" | "compatibilityFlags"> &
+  Partial<Pick<Upload, "compatibilityDate" | "limits" | "annotations">> {
   const { bindings, keep_bindings, compatibility_date, compatibility_flags, limits } = metadata;
   return {
     bindings: readBindings(bindings ?? [], options),
@@ -84,20 +104,34 @@ export function versionPartOf(metadata: Partial<Pick<UploadMetadata, keyof typeo
 }
 
 /** Only what is given: a setting that is not named stays as it is. */
-export function settingsPartOf({ logpush, observability, placement, tags, tail_consumers, usage_model }: Partial<Pick<UploadMetadata, keyof typeof settingFields>>): Partial<ScriptSettings> {
+export function settingsPartOf({
+  logpush,
+  observability,
+  placement,
+  tags,
+  tail_consumers,
+  usage_model,
+}: Partial<Pick<UploadMetadata, keyof typeof settingFields>>): Partial<ScriptSettings> {
   return {
     ...(typeof logpush === "boolean" && { logpush }),
     ...(observability !== undefined && { observability }),
     ...(placement !== undefined && { placement: placement === null || isEmpty(placement) ? null : placement }),
     ...(tags !== undefined && { tags: tags ?? [] }),
-    ...(tail_consumers !== undefined && { tailConsumers: (tail_consumers ?? []).map(({ service, environment }) => ({ service, ...(typeof environment === "string" && { environment }) })) }),
+    ...(tail_consumers !== undefined && {
+      tailConsumers: (tail_consumers ?? []).map(({ service, environment }) => ({
+        service,
+        ...(typeof environment === "string" && { environment }),
+      })),
+    }),
     ...(typeof usage_model === "string" && { usageModel: usage_model }),
   };
 }
 
 /** A message that is too long is cut, as the published API says. */
 export function readAnnotations(sent: Record<string, unknown>): Record<string, string> {
-  const texts = GIVEN_ANNOTATIONS.flatMap((name): [string, string][] => (typeof sent[name] === "string" ? [[name, cut(sent[name])]] : []));
+  const texts = GIVEN_ANNOTATIONS.flatMap((name): [string, string][] =>
+    typeof sent[name] === "string" ? [[name, cut(sent[name])]] : [],
+  );
   return Object.fromEntries(texts);
 }
 

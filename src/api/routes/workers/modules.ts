@@ -27,12 +27,26 @@ export const mediaTypeOf = (contentType: string): string => contentType.split(";
 /** One part as a module; `main`: what the main module of its format is. Throws badModule for a kind that does not exist here and for text that is no UTF-8. */
 export function readModule(name: string, contentType: string, bytes: Uint8Array, main?: "esm" | "cjs"): UploadedModule {
   const type = mediaTypeOf(contentType) || "text/plain";
-  if (type.startsWith("text/x-python")) throw workerRouteErrors.badModule({ name, reason: "Python workers are not part of this server", fix: "Write the worker in JavaScript or TypeScript." });
+  if (type.startsWith("text/x-python"))
+    throw workerRouteErrors.badModule({
+      name,
+      reason: "Python workers are not part of this server",
+      fix: "Write the worker in JavaScript or TypeScript.",
+    });
   const kind = Object.hasOwn(KINDS, type) ? KINDS[type]! : undefined;
-  if (kind === undefined) throw workerRouteErrors.badModule({ name, reason: `${JSON.stringify(type)} is no type of a module`, fix: `The content types are ${Object.keys(KINDS).join(", ")}.` });
+  if (kind === undefined)
+    throw workerRouteErrors.badModule({
+      name,
+      reason: `${JSON.stringify(type)} is no type of a module`,
+      fix: `The content types are ${Object.keys(KINDS).join(", ")}.`,
+    });
   if (main === undefined) return moduleOf(name, kind, bytes, type);
   if (VAGUE.has(kind)) return moduleOf(name, main, bytes, CONTENT_TYPES[main]);
-  throw workerRouteErrors.badModule({ name, reason: `it is the main module and comes as ${type}`, fix: `Send it as ${CONTENT_TYPES[main]}.` });
+  throw workerRouteErrors.badModule({
+    name,
+    reason: `it is the main module and comes as ${type}`,
+    fix: `Send it as ${CONTENT_TYPES[main]}.`,
+  });
 }
 
 function moduleOf(name: string, kind: Kind, bytes: Uint8Array, contentType: string): UploadedModule {
@@ -44,6 +58,9 @@ function textOf(name: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw workerRouteErrors.badModule({ name, reason: "its text is no UTF-8", fix: "Save it as UTF-8, or send it as application/octet-stream." }, { cause });
+    throw workerRouteErrors.badModule(
+      { name, reason: "its text is no UTF-8", fix: "Save it as UTF-8, or send it as application/octet-stream." },
+      { cause },
+    );
   }
 }

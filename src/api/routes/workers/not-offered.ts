@@ -11,38 +11,118 @@ const writingRoutes = { tag: "Workers", permission: "Workers Routes Write" } as 
 type Access = typeof reading | typeof writing | typeof readingRoutes | typeof writingRoutes;
 
 const QUEUES = "/accounts/{account_id}/queues";
-const WITHOUT_QUEUES = "Take the queues out of the configuration: ctx.waitUntil() works on after the answer, and cron triggers run work later.";
-const ADDRESS = "A worker is reached below its account's subdomain: set `workers_dev` to true, and let a proxy in front of the server map other hosts.";
+const WITHOUT_QUEUES =
+  "Take the queues out of the configuration: ctx.waitUntil() works on after the answer, and cron triggers run work later.";
+const ADDRESS =
+  "A worker is reached below its account's subdomain: set `workers_dev` to true, and let a proxy in front of the server map other hosts.";
 
 /** Kinds of things that clients ask for on their way and that this server has none of: lists that are empty and end, and a clear no to making one. */
 export const notOfferedRoutes = (): Route[] => [
-  emptyList("durable-objects-namespace-list-namespaces", `${WORKERS}/durable_objects/namespaces`, "List Durable Object namespaces", reading),
+  emptyList(
+    "durable-objects-namespace-list-namespaces",
+    `${WORKERS}/durable_objects/namespaces`,
+    "List Durable Object namespaces",
+    reading,
+  ),
   emptyList("worker-domain-list-domains", `${WORKERS}/domains`, "List domains", reading),
   emptyList("worker-domain-list-records", `${WORKERS}/domains/records`, "List records of domains", reading),
   emptyList("worker-environment-list-routes", `${ENVIRONMENT}/routes`, "List routes of an environment", reading),
   emptyList("worker-script-list-routes", `${SCRIPT}/routes`, "List routes of a Worker", reading),
   emptyList("worker-routes-list-routes", ZONE_ROUTES, "List routes of a zone", readingRoutes),
 
-  refusal({ id: "worker-domain-attach-to-domain", method: "put", path: `${WORKERS}/domains`, summary: "Attach a domain" }, "Custom domains", ADDRESS),
-  refusal({ id: "worker-domain-changeset", method: "post", path: `${SCRIPT}/domains/changeset`, summary: "Compare domains" }, "Custom domains", ADDRESS),
-  refusal({ id: "worker-domain-put-records", method: "put", path: `${SCRIPT}/domains/records`, summary: "Replace the domains of a Worker" }, "Custom domains", ADDRESS),
-  refusal({ id: "worker-routes-create-route", method: "post", path: ZONE_ROUTES, summary: "Create a route", ...writingRoutes }, "Routes", ADDRESS),
+  refusal(
+    { id: "worker-domain-attach-to-domain", method: "put", path: `${WORKERS}/domains`, summary: "Attach a domain" },
+    "Custom domains",
+    ADDRESS,
+  ),
+  refusal(
+    { id: "worker-domain-changeset", method: "post", path: `${SCRIPT}/domains/changeset`, summary: "Compare domains" },
+    "Custom domains",
+    ADDRESS,
+  ),
+  refusal(
+    {
+      id: "worker-domain-put-records",
+      method: "put",
+      path: `${SCRIPT}/domains/records`,
+      summary: "Replace the domains of a Worker",
+    },
+    "Custom domains",
+    ADDRESS,
+  ),
+  refusal(
+    {
+      id: "worker-routes-create-route",
+      method: "post",
+      path: ZONE_ROUTES,
+      summary: "Create a route",
+      ...writingRoutes,
+    },
+    "Routes",
+    ADDRESS,
+  ),
   // An empty list would send people to create one, to be refused there.
-  refusal({ id: "queues-list", method: "get", path: QUEUES, summary: "List Queues", ...reading }, "Queues", WITHOUT_QUEUES),
+  refusal(
+    { id: "queues-list", method: "get", path: QUEUES, summary: "List Queues", ...reading },
+    "Queues",
+    WITHOUT_QUEUES,
+  ),
   refusal({ id: "queues-create", method: "post", path: QUEUES, summary: "Create Queue" }, "Queues", WITHOUT_QUEUES),
-  refusal({ id: "worker-script-update-create-assets-upload-session", method: "post", path: `${SCRIPT}/assets-upload-session`, summary: "Create Assets Upload Session" }, "Static assets", "Serve the files from the worker, from KV or from R2."),
+  refusal(
+    {
+      id: "worker-script-update-create-assets-upload-session",
+      method: "post",
+      path: `${SCRIPT}/assets-upload-session`,
+      summary: "Create Assets Upload Session",
+    },
+    "Static assets",
+    "Serve the files from the worker, from KV or from R2.",
+  ),
 
   // Clients that have no routes in their configuration replace the list by an empty one.
-  route({ id: "worker-script-put-routes", method: "put", path: `${SCRIPT}/routes`, summary: "Replace the routes of a Worker", ...writing, body: z.array(z.unknown()), result: z.array(z.unknown()).max(0) }, async ({ body }) => {
-    if (body.length > 0) throw workerRouteErrors.notOffered({ what: "Routes", fix: ADDRESS });
-    return answer([]);
-  }),
+  route(
+    {
+      id: "worker-script-put-routes",
+      method: "put",
+      path: `${SCRIPT}/routes`,
+      summary: "Replace the routes of a Worker",
+      ...writing,
+      body: z.array(z.unknown()),
+      result: z.array(z.unknown()).max(0),
+    },
+    async ({ body }) => {
+      if (body.length > 0) throw workerRouteErrors.notOffered({ what: "Routes", fix: ADDRESS });
+      return answer([]);
+    },
+  ),
 ];
 
 const emptyList = (id: string, path: string, summary: string, access: typeof reading | typeof readingRoutes): Route =>
-  route({ id, method: "get", path, summary, ...access, query: z.object({ ...pageQuery({ perPage: 20 }), page: z.coerce.number().int().min(0).default(1) }), result: z.array(z.unknown()).max(0) }, async ({ query }) => pageAnswer({ items: [], total: 0 }, pageRequest(query), (item) => item));
+  route(
+    {
+      id,
+      method: "get",
+      path,
+      summary,
+      ...access,
+      query: z.object({ ...pageQuery({ perPage: 20 }), page: z.coerce.number().int().min(0).default(1) }),
+      result: z.array(z.unknown()).max(0),
+    },
+    async ({ query }) => pageAnswer({ items: [], total: 0 }, pageRequest(query), (item) => item),
+  );
 
-const refusal = (operation: { id: string; method: "get" | "post" | "put"; path: string; summary: string; tag?: string; permission?: Access["permission"] }, what: string, fix: string): Route =>
+const refusal = (
+  operation: {
+    id: string;
+    method: "get" | "post" | "put";
+    path: string;
+    summary: string;
+    tag?: string;
+    permission?: Access["permission"];
+  },
+  what: string,
+  fix: string,
+): Route =>
   route({ ...writing, ...operation }, async () => {
     throw workerRouteErrors.notOffered({ what, fix });
   });

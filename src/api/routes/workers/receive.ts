@@ -12,7 +12,10 @@ export async function receiveUpload(call: Call, options: UploadOptions = {}): Pr
   const formType = formTypeOf(contentType, bytes);
   if (formType === undefined && isScriptType(contentType)) return readScriptBody(bytes, contentType);
   const main = options.main ?? mainFromHeaders(call.request.headers);
-  return readUploadForm(await parseForm(bytes, formType ?? contentType), { ...options, ...(main !== undefined && { main }) });
+  return readUploadForm(await parseForm(bytes, formType ?? contentType), {
+    ...options,
+    ...(main !== undefined && { main }),
+  });
 }
 
 async function bytesOf(call: Call): Promise<Uint8Array> {
@@ -20,7 +23,11 @@ async function bytesOf(call: Call): Promise<Uint8Array> {
     return await call.bytes();
   } catch (thrown) {
     // Its own code is what makes clients say which dependencies are large.
-    if (thrown instanceof UserError && thrown.kind === "bodyTooLarge") throw workerErrors.scriptTooLarge({ limit: `${UPLOAD_BYTES / 1024 / 1024} MiB`, size: "more" }, { cause: thrown });
+    if (thrown instanceof UserError && thrown.kind === "bodyTooLarge")
+      throw workerErrors.scriptTooLarge(
+        { limit: `${UPLOAD_BYTES / 1024 / 1024} MiB`, size: "more" },
+        { cause: thrown },
+      );
     throw thrown;
   }
 }

@@ -1,5 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { workerErrors, type Script, type Scripts, type Upload, type UploadedModule, type Version } from "../../../workers/index.ts";
+import {
+  workerErrors,
+  type Script,
+  type Scripts,
+  type Upload,
+  type UploadedModule,
+  type Version,
+} from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Call, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
@@ -31,37 +38,100 @@ const deployFlag = z.object({ deploy: z.string().optional() });
 /** Versions of a worker as JSON, modules in base64. */
 export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function make({ account, name }: Script, upload: Upload, call: Call<{ deploy?: string }>) {
-    const version = isOn(call.query.deploy) ? (await scripts.upload(account, name, upload, authorOf(call))).version : await scripts.createVersion(account, name, upload, authorOf(call));
+    const version = isOn(call.query.deploy)
+      ? (await scripts.upload(account, name, upload, authorOf(call))).version
+      : await scripts.createVersion(account, name, upload, authorOf(call));
     return answer(shown(version));
   }
 
   return [
-    route({ id: "listWorkerVersions", method: "get", path: VERSIONS, summary: "List Versions", ...reading, query: z.object(pageQuery({ perPage: 10, max: 100 })), result: z.array(shape) }, async ({ params, query }) => {
-      const { account, name } = await needRecord(scripts, params);
-      const page = pageRequest(query);
-      return pageAnswer(await scripts.versions(account, name, page), page, (version) => shown(version));
-    }),
+    route(
+      {
+        id: "listWorkerVersions",
+        method: "get",
+        path: VERSIONS,
+        summary: "List Versions",
+        ...reading,
+        query: z.object(pageQuery({ perPage: 10, max: 100 })),
+        result: z.array(shape),
+      },
+      async ({ params, query }) => {
+        const { account, name } = await needRecord(scripts, params);
+        const page = pageRequest(query);
+        return pageAnswer(await scripts.versions(account, name, page), page, (version) => shown(version));
+      },
+    ),
 
-    route({ id: "createWorkerVersion", method: "post", path: VERSIONS, summary: "Create Version", ...writing, query: deployFlag, body: versionRequest, maxBytes: JSON_UPLOAD_BYTES, result: shape }, async (call) =>
-      make(await needRecord(scripts, call.params), uploadOf(call.body), call)),
+    route(
+      {
+        id: "createWorkerVersion",
+        method: "post",
+        path: VERSIONS,
+        summary: "Create Version",
+        ...writing,
+        query: deployFlag,
+        body: versionRequest,
+        maxBytes: JSON_UPLOAD_BYTES,
+        result: shape,
+      },
+      async (call) => make(await needRecord(scripts, call.params), uploadOf(call.body), call),
+    ),
 
-    route({ id: "patchLatestWorkerVersion", method: "patch", path: `${VERSIONS}/latest`, summary: "Patch Latest Version", ...writing, query: deployFlag, body: versionPatch, maxBytes: JSON_UPLOAD_BYTES, result: shape }, async (call) => {
-      const script = await needRecord(scripts, call.params);
-      const latest = needLatest(script);
-      return make(script, patchedUpload(latest, call.body.modules ? [] : await scripts.modules(latest), call.body), call);
-    }),
+    route(
+      {
+        id: "patchLatestWorkerVersion",
+        method: "patch",
+        path: `${VERSIONS}/latest`,
+        summary: "Patch Latest Version",
+        ...writing,
+        query: deployFlag,
+        body: versionPatch,
+        maxBytes: JSON_UPLOAD_BYTES,
+        result: shape,
+      },
+      async (call) => {
+        const script = await needRecord(scripts, call.params);
+        const latest = needLatest(script);
+        return make(
+          script,
+          patchedUpload(latest, call.body.modules ? [] : await scripts.modules(latest), call.body),
+          call,
+        );
+      },
+    ),
 
-    route({ id: "getWorkerVersion", method: "get", path: `${VERSIONS}/{version_id}`, summary: "Get Version", ...reading, query: z.object({ include: z.enum(["modules"]).optional() }), result: shape }, async ({ params, query }) => {
-      const version = await findVersion(scripts, await needRecord(scripts, params), params.version_id!);
-      return answer(shown(version, query.include === "modules" ? await scripts.modules(version) : undefined));
-    }),
+    route(
+      {
+        id: "getWorkerVersion",
+        method: "get",
+        path: `${VERSIONS}/{version_id}`,
+        summary: "Get Version",
+        ...reading,
+        query: z.object({ include: z.enum(["modules"]).optional() }),
+        result: shape,
+      },
+      async ({ params, query }) => {
+        const version = await findVersion(scripts, await needRecord(scripts, params), params.version_id!);
+        return answer(shown(version, query.include === "modules" ? await scripts.modules(version) : undefined));
+      },
+    ),
 
-    route({ id: "deleteWorkerVersion", method: "delete", path: `${VERSIONS}/{version_id}`, summary: "Delete Version", ...writing, result: nothing }, async ({ params }) => {
-      const script = await needRecord(scripts, params);
-      const { id } = await findVersion(scripts, script, params.version_id!);
-      await scripts.deleteVersion(script.account, script.name, id);
-      return answer(null);
-    }),
+    route(
+      {
+        id: "deleteWorkerVersion",
+        method: "delete",
+        path: `${VERSIONS}/{version_id}`,
+        summary: "Delete Version",
+        ...writing,
+        result: nothing,
+      },
+      async ({ params }) => {
+        const script = await needRecord(scripts, params);
+        const { id } = await findVersion(scripts, script, params.version_id!);
+        await scripts.deleteVersion(script.account, script.name, id);
+        return answer(null);
+      },
+    ),
   ];
 }
 
@@ -74,7 +144,10 @@ async function findVersion(scripts: Scripts, script: Script, id: string): Promis
   const { account, name } = script;
   const exact = await scripts.version(account, name, id);
   if (exact !== undefined) return exact;
-  const starting = id.length < 8 ? [] : (await scripts.versions(account, name, ALL)).items.filter((version) => version.id.startsWith(id));
+  const starting =
+    id.length < 8
+      ? []
+      : (await scripts.versions(account, name, ALL)).items.filter((version) => version.id.startsWith(id));
   if (starting.length !== 1) throw workerErrors.versionMissing({ version: id, script: name });
   return starting[0]!;
 }
@@ -93,5 +166,11 @@ const shown = (version: Version, modules?: UploadedModule[]): z.input<typeof sha
   startup_time_ms: version.startupMs,
   usage_model: "standard",
   ...(version.limits?.cpuMs !== undefined && { limits: { cpu_ms: version.limits.cpuMs } }),
-  ...(modules !== undefined && { modules: modules.map(({ name, contentType, content }) => ({ name, content_type: contentType, content_base64: Buffer.from(content as string).toString("base64") })) }),
+  ...(modules !== undefined && {
+    modules: modules.map(({ name, contentType, content }) => ({
+      name,
+      content_type: contentType,
+      content_base64: Buffer.from(content as string).toString("base64"),
+    })),
+  }),
 });

@@ -4,21 +4,41 @@ import { sourceOf } from "./author.ts";
 import { CODE, formOf, metadataOf, startWorkersApi, WORKERS } from "./workers.testing.ts";
 
 const WORKER = `${WORKERS}/workers/hello`;
-const moduleOf = (content: string, name = "index.js") => ({ name, content_type: "application/javascript+module", content_base64: Buffer.from(content).toString("base64") });
+const moduleOf = (content: string, name = "index.js") => ({
+  name,
+  content_type: "application/javascript+module",
+  content_base64: Buffer.from(content).toString("base64"),
+});
 
 test("a worker is made, found by name and by id, changed, replaced and deleted", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
-  const made = await ok("post", `${WORKERS}/workers`, { body: { name: "hello", subdomain: { enabled: true }, tags: ["a"], tail_consumers: [{ name: "listener" }] } });
-  assert.deepEqual([made.name, made.deployed_on, made.tags, made.tail_consumers, made.subdomain.enabled], ["hello", null, ["a"], [{ name: "listener" }], true]);
-  assert.deepEqual((await refused("post", `${WORKERS}/workers`, { body: { name: "hello" } })).slice(0, 2), [409, 10040]);
-  assert.deepEqual((await refused("post", `${WORKERS}/workers`, { body: { name: "No Name" } })).slice(0, 2), [400, 10016]);
+  const made = await ok("post", `${WORKERS}/workers`, {
+    body: { name: "hello", subdomain: { enabled: true }, tags: ["a"], tail_consumers: [{ name: "listener" }] },
+  });
+  assert.deepEqual(
+    [made.name, made.deployed_on, made.tags, made.tail_consumers, made.subdomain.enabled],
+    ["hello", null, ["a"], [{ name: "listener" }], true],
+  );
+  assert.deepEqual(
+    (await refused("post", `${WORKERS}/workers`, { body: { name: "hello" } })).slice(0, 2),
+    [409, 10040],
+  );
+  assert.deepEqual(
+    (await refused("post", `${WORKERS}/workers`, { body: { name: "No Name" } })).slice(0, 2),
+    [400, 10016],
+  );
   assert.deepEqual(await ok("get", `${WORKERS}/workers/${made.id}`), made);
 
-  const patched = await ok("patch", WORKER, { body: { logpush: true, observability: { enabled: true, head_sampling_rate: null } } });
+  const patched = await ok("patch", WORKER, {
+    body: { logpush: true, observability: { enabled: true, head_sampling_rate: null } },
+  });
   assert.deepEqual([patched.logpush, patched.tags, patched.observability], [true, ["a"], { enabled: true }]);
   assert.deepEqual((await refused("patch", WORKER, { body: { name: "other" } })).slice(0, 2), [400, 10021]);
   const replaced = await ok("put", WORKER, { body: { name: "hello" } });
-  assert.deepEqual([replaced.logpush, replaced.tags, replaced.tail_consumers, replaced.observability, replaced.subdomain.enabled], [false, [], [], { enabled: false }, true]);
+  assert.deepEqual(
+    [replaced.logpush, replaced.tags, replaced.tail_consumers, replaced.observability, replaced.subdomain.enabled],
+    [false, [], [], { enabled: false }, true],
+  );
   assert.equal(await ok("delete", `${WORKERS}/workers/${made.id}`), null);
   assert.deepEqual((await refused("get", WORKER)).slice(0, 2), [404, 10007]);
 });
@@ -31,40 +51,75 @@ test("a worker without versions: its lists are empty, what needs code says so", 
   assert.deepEqual(await ok("get", `${WORKER}/versions`), []);
   assert.deepEqual((await ok("get", `${WORKERS}/scripts/hello/deployments`)).deployments, []);
   assert.equal((await ok("get", `${WORKERS}/services/hello`)).id, "hello");
-  for (const path of [`${WORKERS}/scripts/hello`, `${WORKERS}/scripts/hello/content/v2`, `${WORKER}/versions/latest`]) assert.deepEqual((await refused("get", path)).slice(0, 2), [404, 10222], path);
+  for (const path of [`${WORKERS}/scripts/hello`, `${WORKERS}/scripts/hello/content/v2`, `${WORKER}/versions/latest`])
+    assert.deepEqual((await refused("get", path)).slice(0, 2), [404, 10222], path);
 });
 
 test("versions go as JSON with their modules in base64", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("post", `${WORKERS}/workers`, { body: { name: "hello" } });
-  const body = { main_module: "index.js", modules: [moduleOf(CODE)], compatibility_date: "2026-10-01", bindings: [{ type: "plain_text", name: "T", text: "t" }], limits: { cpu_ms: 30 }, annotations: { "workers/tag": "v1" } };
+  const body = {
+    main_module: "index.js",
+    modules: [moduleOf(CODE)],
+    compatibility_date: "2026-10-01",
+    bindings: [{ type: "plain_text", name: "T", text: "t" }],
+    limits: { cpu_ms: 30 },
+    annotations: { "workers/tag": "v1" },
+  };
   const first = await ok("post", `${WORKER}/versions`, { body });
-  assert.deepEqual([first.number, first.main_module, first.limits, first.annotations["workers/tag"], first.source, first.modules], [1, "index.js", { cpu_ms: 30 }, "v1", "api", undefined]);
+  assert.deepEqual(
+    [first.number, first.main_module, first.limits, first.annotations["workers/tag"], first.source, first.modules],
+    [1, "index.js", { cpu_ms: 30 }, "v1", "api", undefined],
+  );
   assert.equal((await ok("get", WORKER)).deployed_on, null);
   const second = await ok("post", `${WORKER}/versions`, { query: { deploy: "true" }, body });
   assert.notEqual((await ok("get", WORKER)).deployed_on, null);
-  assert.deepEqual((await ok("get", `${WORKER}/versions`)).map(({ number }: { number: number }) => number), [2, 1]);
+  assert.deepEqual(
+    (await ok("get", `${WORKER}/versions`)).map(({ number }: { number: number }) => number),
+    [2, 1],
+  );
   assert.deepEqual(await ok("get", `${WORKER}/versions`, { query: { page: 2 } }), []);
 
-  assert.deepEqual((await ok("get", `${WORKER}/versions/latest`, { query: { include: "modules" } })).modules, [moduleOf(CODE)]);
+  assert.deepEqual((await ok("get", `${WORKER}/versions/latest`, { query: { include: "modules" } })).modules, [
+    moduleOf(CODE),
+  ]);
   assert.equal((await ok("get", `${WORKER}/versions/${first.id.slice(0, 8)}`)).id, first.id);
   assert.deepEqual((await refused("get", `${WORKER}/versions/${first.id.slice(0, 7)}`)).slice(0, 2), [404, 10146]);
 
-  const patched = await ok("patch", `${WORKER}/versions/latest`, { body: { modules: [moduleOf(CODE, "main.js")], main_module: "main.js", compatibility_flags: ["nodejs_compat"] } });
-  assert.deepEqual([patched.main_module, patched.compatibility_flags, patched.bindings, patched.limits], ["main.js", ["nodejs_compat"], body.bindings, { cpu_ms: 30 }]);
+  const patched = await ok("patch", `${WORKER}/versions/latest`, {
+    body: { modules: [moduleOf(CODE, "main.js")], main_module: "main.js", compatibility_flags: ["nodejs_compat"] },
+  });
+  assert.deepEqual(
+    [patched.main_module, patched.compatibility_flags, patched.bindings, patched.limits],
+    ["main.js", ["nodejs_compat"], body.bindings, { cpu_ms: 30 }],
+  );
   assert.deepEqual((await ok("patch", `${WORKER}/versions/latest`, { body: {} })).bindings, body.bindings);
 
   assert.equal(await ok("delete", `${WORKER}/versions/${first.id}`), null);
   assert.deepEqual((await refused("delete", `${WORKER}/versions/${second.id}`)).slice(0, 2), [409, 10148]);
-  assert.match((await refused("post", `${WORKER}/versions`, { body: { ...body, modules: [{ ...moduleOf(""), content_base64: "?" }] } })).join(" "), /^400 10021 .*no base64/);
-  assert.match((await refused("post", `${WORKER}/versions`, { body: { modules: [] } })).join(" "), /^400 10021 The upload does not say which part/);
+  assert.match(
+    (
+      await refused("post", `${WORKER}/versions`, {
+        body: { ...body, modules: [{ ...moduleOf(""), content_base64: "?" }] },
+      })
+    ).join(" "),
+    /^400 10021 .*no base64/,
+  );
+  assert.match(
+    (await refused("post", `${WORKER}/versions`, { body: { modules: [] } })).join(" "),
+    /^400 10021 The upload does not say which part/,
+  );
 });
 
 test("lists are in their order and end", async (t) => {
   const { ok, call } = await startWorkersApi(t);
-  for (const name of ["b", "a", "c"]) await ok("post", `${WORKERS}/workers`, { body: { name, tags: name === "c" ? ["production"] : [] } });
+  for (const name of ["b", "a", "c"])
+    await ok("post", `${WORKERS}/workers`, { body: { name, tags: name === "c" ? ["production"] : [] } });
   await ok("put", `${WORKERS}/scripts/a`, { body: formOf(metadataOf()) });
-  const names = async (path: string, query: Record<string, string | number> = {}) => (await ok("get", path, { query })).map(({ name, id, script_name }: Record<string, string>) => script_name ?? name ?? id);
+  const names = async (path: string, query: Record<string, string | number> = {}) =>
+    (await ok("get", path, { query })).map(
+      ({ name, id, script_name }: Record<string, string>) => script_name ?? name ?? id,
+    );
   assert.deepEqual(await names(`${WORKERS}/scripts`), ["a", "b", "c"]);
   assert.deepEqual(await names(`${WORKERS}/scripts`, { tags: "production:yes" }), ["c"]);
   assert.deepEqual(await names(`${WORKERS}/scripts`, { tags: "production:no", page: 2, per_page: 1 }), ["b"]);
@@ -76,12 +131,21 @@ test("lists are in their order and end", async (t) => {
   assert.deepEqual(await names(`${WORKERS}/scripts-search`, { name: "b" }), ["b"]);
   const { id } = await ok("get", `${WORKERS}/workers/c`);
   assert.deepEqual(await names(`${WORKERS}/scripts-search`, { id }), ["c"]);
-  assert.deepEqual((await call("get", `${WORKERS}/scripts-search`, { query: { per_page: 2, order_by: "created_on" } })).body.result_info, { page: 1, per_page: 2, count: 2, total_count: 3, total_pages: 2 });
+  assert.deepEqual(
+    (await call("get", `${WORKERS}/scripts-search`, { query: { per_page: 2, order_by: "created_on" } })).body
+      .result_info,
+    { page: 1, per_page: 2, count: 2, total_count: 3, total_pages: 2 },
+  );
 });
 
 test("what is not there is an empty list, and making one is refused in words", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
-  for (const path of [`${WORKERS}/domains`, `${WORKERS}/durable_objects/namespaces`, `/zones/${"b".repeat(32)}/workers/routes`]) assert.deepEqual(await ok("get", path, { query: { page: 1 } }), []);
+  for (const path of [
+    `${WORKERS}/domains`,
+    `${WORKERS}/durable_objects/namespaces`,
+    `/zones/${"b".repeat(32)}/workers/routes`,
+  ])
+    assert.deepEqual(await ok("get", path, { query: { page: 1 } }), []);
   const refusals: [method: string, path: string, body: unknown, text: RegExp][] = [
     ["put", `${WORKERS}/domains`, {}, /Custom domains are not part/],
     ["post", `${WORKERS}/scripts/hello/domains/changeset`, [], /Custom domains/],
@@ -89,10 +153,23 @@ test("what is not there is an empty list, and making one is refused in words", a
     ["post", `/zones/${"b".repeat(32)}/workers/routes`, { pattern: "example.com/*" }, /Routes/],
     ["post", `${WORKERS}/scripts/hello/assets-upload-session`, { manifest: {} }, /Static assets/],
   ];
-  for (const [method, path, body, text] of refusals) assert.match((await refused(method, path, { body })).join(" "), text);
+  for (const [method, path, body, text] of refusals)
+    assert.match((await refused(method, path, { body })).join(" "), text);
   assert.deepEqual(await ok("put", `${WORKERS}/scripts/hello/routes`, { body: [] }), []);
 });
 
 test("the source of a change is told by the user agent", () => {
-  assert.deepEqual(["wrangler/4.164.0", "Cloudflare/TypeScript 7.3.0", "Terraform/1.9", "Mozilla/5.0", "curl/8", "constructor/1", "", null].map(sourceOf), ["wrangler", "api", "terraform", "dash", "api", "api", "api", "api"]);
+  assert.deepEqual(
+    [
+      "wrangler/4.164.0",
+      "Cloudflare/TypeScript 7.3.0",
+      "Terraform/1.9",
+      "Mozilla/5.0",
+      "curl/8",
+      "constructor/1",
+      "",
+      null,
+    ].map(sourceOf),
+    ["wrangler", "api", "terraform", "dash", "api", "api", "api", "api"],
+  );
 });

@@ -41,7 +41,11 @@ const ORDERS: Record<string, (script: Script) => string | number> = {
   updated_on: ({ modifiedAt }) => modifiedAt.getTime(),
   deployed_on: ({ live }) => live?.createdAt.getTime() ?? 0,
 };
-const listQuery = z.object({ order_by: z.enum(["deployed_on", "updated_on", "created_on", "name"]).default("deployed_on"), order: z.enum(["asc", "desc"]).default("desc"), ...pageQuery({ perPage: 10, max: 100 }) });
+const listQuery = z.object({
+  order_by: z.enum(["deployed_on", "updated_on", "created_on", "name"]).default("deployed_on"),
+  order: z.enum(["asc", "desc"]).default("desc"),
+  ...pageQuery({ perPage: 10, max: 100 }),
+});
 
 /** Workers as records of their own, apart from their versions. */
 export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
@@ -52,43 +56,101 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
   const answerWith = async (script: Script) => answer((await showIn(script.account))(script));
 
   async function change(script: Script, sent: Patch, replace: boolean) {
-    if (sent.name !== undefined && sent.name !== script.name) throw workerRouteErrors.renamed({ name: script.name, wanted: sent.name });
+    if (sent.name !== undefined && sent.name !== script.name)
+      throw workerRouteErrors.renamed({ name: script.name, wanted: sent.name });
     return answerWith(await scripts.changeSettings(script.account, script.name, settingsOf(sent, replace)));
   }
 
   return [
-    route({ id: "listWorkers", method: "get", path: `${WORKERS}/workers`, summary: "List Workers", ...reading, query: listQuery, result: z.array(workerShape) }, async ({ params, query }) => {
-      const account = params.account_id!;
-      const page = pageRequest(query);
-      const show = await showIn(account);
-      if (query.order_by === "name" && query.order === "asc") return pageAnswer(await scripts.list(account, page), page, show);
-      // The store gives them by name; an account has some hundred workers at most.
-      return pageAnswer(pageOf(sorted((await scripts.list(account)).items, query), page), page, show);
-    }),
+    route(
+      {
+        id: "listWorkers",
+        method: "get",
+        path: `${WORKERS}/workers`,
+        summary: "List Workers",
+        ...reading,
+        query: listQuery,
+        result: z.array(workerShape),
+      },
+      async ({ params, query }) => {
+        const account = params.account_id!;
+        const page = pageRequest(query);
+        const show = await showIn(account);
+        if (query.order_by === "name" && query.order === "asc")
+          return pageAnswer(await scripts.list(account, page), page, show);
+        // The store gives them by name; an account has some hundred workers at most.
+        return pageAnswer(pageOf(sorted((await scripts.list(account)).items, query), page), page, show);
+      },
+    ),
 
-    route({ id: "createWorker", method: "post", path: `${WORKERS}/workers`, summary: "Create Worker", ...writing, body: request, result: workerShape }, async (call) => {
-      const account = call.params.account_id!;
-      const { name, ...sent } = call.body;
-      if ((await scripts.get(account, name)) !== undefined) throw workerRouteErrors.workerExists({ name });
-      const created = await scripts.create(account, name, authorOf(call));
-      const settings = settingsOf(sent, false);
-      return answerWith(Object.keys(settings).length === 0 ? created : await scripts.changeSettings(account, name, settings));
-    }),
+    route(
+      {
+        id: "createWorker",
+        method: "post",
+        path: `${WORKERS}/workers`,
+        summary: "Create Worker",
+        ...writing,
+        body: request,
+        result: workerShape,
+      },
+      async (call) => {
+        const account = call.params.account_id!;
+        const { name, ...sent } = call.body;
+        if ((await scripts.get(account, name)) !== undefined) throw workerRouteErrors.workerExists({ name });
+        const created = await scripts.create(account, name, authorOf(call));
+        const settings = settingsOf(sent, false);
+        return answerWith(
+          Object.keys(settings).length === 0 ? created : await scripts.changeSettings(account, name, settings),
+        );
+      },
+    ),
 
-    route({ id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerShape }, async ({ params }) => answerWith(await needRecord(scripts, params))),
-    route({ id: "updateWorker", method: "put", path: RECORD, summary: "Update Worker", ...writing, body: request, result: workerShape }, async ({ params, body }) => change(await needRecord(scripts, params), body, true)),
-    route({ id: "editWorker", method: "patch", path: RECORD, summary: "Edit Worker", ...writing, body: patch, result: workerShape }, async ({ params, body }) => change(await needRecord(scripts, params), body, false)),
-    route({ id: "deleteWorker", method: "delete", path: RECORD, summary: "Delete Worker", ...writing, result: nothing }, async ({ params }) => {
-      const { account, name } = await needRecord(scripts, params);
-      await scripts.delete(account, name);
-      return answer(null);
-    }),
+    route(
+      { id: "getWorker", method: "get", path: RECORD, summary: "Get Worker", ...reading, result: workerShape },
+      async ({ params }) => answerWith(await needRecord(scripts, params)),
+    ),
+    route(
+      {
+        id: "updateWorker",
+        method: "put",
+        path: RECORD,
+        summary: "Update Worker",
+        ...writing,
+        body: request,
+        result: workerShape,
+      },
+      async ({ params, body }) => change(await needRecord(scripts, params), body, true),
+    ),
+    route(
+      {
+        id: "editWorker",
+        method: "patch",
+        path: RECORD,
+        summary: "Edit Worker",
+        ...writing,
+        body: patch,
+        result: workerShape,
+      },
+      async ({ params, body }) => change(await needRecord(scripts, params), body, false),
+    ),
+    route(
+      { id: "deleteWorker", method: "delete", path: RECORD, summary: "Delete Worker", ...writing, result: nothing },
+      async ({ params }) => {
+        const { account, name } = await needRecord(scripts, params);
+        await scripts.delete(account, name);
+        return answer(null);
+      },
+    ),
   ];
 }
 
 /** By name or by id. Throws scriptMissing. */
-export async function needRecord(scripts: Scripts, { account_id: account = "", worker_id: id = "" }: Record<string, string>): Promise<Script> {
-  const script = (await scripts.get(account, id)) ?? (/^[0-9a-f]{32}$/.test(id) ? await scripts.byId(account, id) : undefined);
+export async function needRecord(
+  scripts: Scripts,
+  { account_id: account = "", worker_id: id = "" }: Record<string, string>,
+): Promise<Script> {
+  const script =
+    (await scripts.get(account, id)) ?? (/^[0-9a-f]{32}$/.test(id) ? await scripts.byId(account, id) : undefined);
   if (script === undefined) throw workerErrors.scriptMissing({ script: id });
   return script;
 }
@@ -100,13 +162,18 @@ function sorted(items: Script[], { order_by, order }: z.infer<typeof listQuery>)
 }
 
 /** `replace`: what is not named goes back to its default, but for the subdomain, which has none. */
-function settingsOf({ logpush, observability, subdomain, tags, tail_consumers }: Patch, replace: boolean): Partial<ScriptSettings> {
+function settingsOf(
+  { logpush, observability, subdomain, tags, tail_consumers }: Patch,
+  replace: boolean,
+): Partial<ScriptSettings> {
   return {
     ...(replace && { logpush: false, observability: null, tags: [], tailConsumers: [] }),
     ...(typeof logpush === "boolean" && { logpush }),
     ...(observability !== undefined && { observability }),
     ...(tags !== undefined && { tags: tags ?? [] }),
-    ...(tail_consumers !== undefined && { tailConsumers: (tail_consumers ?? []).map(({ name }) => ({ service: name })) }),
+    ...(tail_consumers !== undefined && {
+      tailConsumers: (tail_consumers ?? []).map(({ name }) => ({ service: name })),
+    }),
     ...(typeof subdomain?.enabled === "boolean" && { subdomainEnabled: subdomain.enabled }),
     ...(typeof subdomain?.previews_enabled === "boolean" && { previewsEnabled: subdomain.previews_enabled }),
   };
@@ -121,7 +188,11 @@ const shown = (script: Script, url: string | undefined): z.input<typeof workerSh
   logpush: script.logpush,
   tags: script.tags,
   observability: shownObservability(script.observability),
-  subdomain: { enabled: script.subdomainEnabled, previews_enabled: script.previewsEnabled, ...(url !== undefined && { url }) },
+  subdomain: {
+    enabled: script.subdomainEnabled,
+    previews_enabled: script.previewsEnabled,
+    ...(url !== undefined && { url }),
+  },
   tail_consumers: script.tailConsumers.map(({ service }) => ({ name: service })),
   references: { dispatch_namespace_outbounds: [], domains: [], durable_objects: [], queues: [], workers: [] },
 });

@@ -3,12 +3,30 @@ import type { Script } from "../../../workers/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { authorOf } from "./author.ts";
-import { named, needScript, pageOf, reading, SCRIPT, UPLOAD_BYTES, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  named,
+  needScript,
+  pageOf,
+  reading,
+  SCRIPT,
+  UPLOAD_BYTES,
+  WORKERS,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { contentOf, versionInForce } from "./content.ts";
 import { receiveUpload } from "./receive.ts";
 import { nothing, scriptShape, shownScript, shownUpload, uploadShape } from "./shapes.ts";
 
-const foundShape = z.object({ id: z.string(), script_name: z.string(), service_name: z.string(), environment_name: z.string(), environment_is_default: z.boolean(), created_on: z.iso.datetime(), modified_on: z.iso.datetime() });
+const foundShape = z.object({
+  id: z.string(),
+  script_name: z.string(),
+  service_name: z.string(),
+  environment_name: z.string(),
+  environment_is_default: z.boolean(),
+  created_on: z.iso.datetime(),
+  modified_on: z.iso.datetime(),
+});
 
 const ORDERS = {
   name: (a: Script, b: Script) => (a.name < b.name ? -1 : 1),
@@ -18,45 +36,111 @@ const ORDERS = {
 
 /** Scripts as a whole: list, search, upload, download, delete. */
 export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  route({ id: "worker-script-list-workers", method: "get", path: `${WORKERS}/scripts`, summary: "List Workers", ...reading, query: z.object({ tags: z.string().optional(), ...pageQuery({ perPage: 1000 }) }), result: z.array(scriptShape) }, async ({ params, query }) => {
-    const page = pageRequest(query);
-    if (query.tags === undefined) return pageAnswer(await scripts.list(params.account_id!, page), page, shownScript);
-    const wanted = tagFilter(query.tags);
-    // An account has some hundred workers at most: there is no index over their tags.
-    const { items } = await scripts.list(params.account_id!);
-    return pageAnswer(pageOf(items.filter(wanted), page), page, shownScript);
-  }),
+  route(
+    {
+      id: "worker-script-list-workers",
+      method: "get",
+      path: `${WORKERS}/scripts`,
+      summary: "List Workers",
+      ...reading,
+      query: z.object({ tags: z.string().optional(), ...pageQuery({ perPage: 1000 }) }),
+      result: z.array(scriptShape),
+    },
+    async ({ params, query }) => {
+      const page = pageRequest(query);
+      if (query.tags === undefined) return pageAnswer(await scripts.list(params.account_id!, page), page, shownScript);
+      const wanted = tagFilter(query.tags);
+      // An account has some hundred workers at most: there is no index over their tags.
+      const { items } = await scripts.list(params.account_id!);
+      return pageAnswer(pageOf(items.filter(wanted), page), page, shownScript);
+    },
+  ),
 
-  route({ id: "worker-script-search-workers", method: "get", path: `${WORKERS}/scripts-search`, summary: "Search Workers", ...reading, query: z.object({ name: z.string().optional(), id: z.string().optional(), order_by: z.enum(["created_on", "modified_on", "name"]).default("name"), ...pageQuery({ perPage: 10, max: 100 }) }), result: z.array(foundShape) }, async ({ params, query }) => {
-    const { name, id, order_by } = query;
-    const page = pageRequest(query);
-    const { items } = await scripts.list(params.account_id!);
-    const found = items.filter((script) => (name === undefined || script.name.includes(name)) && (id === undefined || script.id === id)).sort(ORDERS[order_by]);
-    return pageAnswer(pageOf(found, page), page, shownFound);
-  }),
+  route(
+    {
+      id: "worker-script-search-workers",
+      method: "get",
+      path: `${WORKERS}/scripts-search`,
+      summary: "Search Workers",
+      ...reading,
+      query: z.object({
+        name: z.string().optional(),
+        id: z.string().optional(),
+        order_by: z.enum(["created_on", "modified_on", "name"]).default("name"),
+        ...pageQuery({ perPage: 10, max: 100 }),
+      }),
+      result: z.array(foundShape),
+    },
+    async ({ params, query }) => {
+      const { name, id, order_by } = query;
+      const page = pageRequest(query);
+      const { items } = await scripts.list(params.account_id!);
+      const found = items
+        .filter(
+          (script) => (name === undefined || script.name.includes(name)) && (id === undefined || script.id === id),
+        )
+        .sort(ORDERS[order_by]);
+      return pageAnswer(pageOf(found, page), page, shownFound);
+    },
+  ),
 
-  route({ id: "worker-script-upload-worker-module", method: "put", path: SCRIPT, summary: "Upload Worker Module", ...writing, query: z.object({ bindings_inherit: z.string().optional(), excludeScript: z.string().optional() }), maxBytes: UPLOAD_BYTES, result: uploadShape }, async (call) => {
-    const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
-    const { script, version } = await scripts.upload(...named(call.params), upload, authorOf(call));
-    return answer(shownUpload(script, version));
-  }),
+  route(
+    {
+      id: "worker-script-upload-worker-module",
+      method: "put",
+      path: SCRIPT,
+      summary: "Upload Worker Module",
+      ...writing,
+      query: z.object({ bindings_inherit: z.string().optional(), excludeScript: z.string().optional() }),
+      maxBytes: UPLOAD_BYTES,
+      result: uploadShape,
+    },
+    async (call) => {
+      const upload = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
+      const { script, version } = await scripts.upload(...named(call.params), upload, authorOf(call));
+      return answer(shownUpload(script, version));
+    },
+  ),
 
-  route({ id: "worker-script-download-worker", method: "get", path: SCRIPT, summary: "Download Worker", ...reading, raw: "multipart/form-data" }, async ({ params }) => {
-    const script = await needScript(scripts, ...named(params));
-    return contentOf(scripts, await versionInForce(scripts, script));
-  }),
+  route(
+    {
+      id: "worker-script-download-worker",
+      method: "get",
+      path: SCRIPT,
+      summary: "Download Worker",
+      ...reading,
+      raw: "multipart/form-data",
+    },
+    async ({ params }) => {
+      const script = await needScript(scripts, ...named(params));
+      return contentOf(scripts, await versionInForce(scripts, script));
+    },
+  ),
 
-  route({ id: "worker-script-delete-worker", method: "delete", path: SCRIPT, summary: "Delete Worker", ...writing, query: z.object({ force: z.string().optional() }), result: nothing }, async ({ params }) => {
-    await scripts.delete(...named(params));
-    return answer(null);
-  }),
+  route(
+    {
+      id: "worker-script-delete-worker",
+      method: "delete",
+      path: SCRIPT,
+      summary: "Delete Worker",
+      ...writing,
+      query: z.object({ force: z.string().optional() }),
+      result: nothing,
+    },
+    async ({ params }) => {
+      await scripts.delete(...named(params));
+      return answer(null);
+    },
+  ),
 ];
 
 /** `production:yes,staging:no` */
 function tagFilter(text: string): (script: Script) => boolean {
   const wanted = text.split(",").map((pair) => {
     const at = pair.lastIndexOf(":");
-    return at === -1 ? { tag: pair.trim(), allowed: true } : { tag: pair.slice(0, at).trim(), allowed: pair.slice(at + 1).trim() !== "no" };
+    return at === -1
+      ? { tag: pair.trim(), allowed: true }
+      : { tag: pair.slice(0, at).trim(), allowed: pair.slice(at + 1).trim() !== "no" };
   });
   return ({ tags }) => wanted.every(({ tag, allowed }) => tags.includes(tag) === allowed);
 }

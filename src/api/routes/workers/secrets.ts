@@ -9,43 +9,109 @@ import { readAnnotations } from "./metadata.ts";
 
 const secretShape = z.object({ name: z.string(), type: z.literal("secret_text") });
 const shown = (name: string) => ({ name, type: "secret_text" as const });
-const secret = z.object({ name: z.string().min(1), text: z.string(), type: z.literal("secret_text", "the only type of secret here is secret_text").default("secret_text") });
-const bulk = z.object({ secrets: z.record(z.string().min(1), secret.partial({ name: true }).nullable()).default({}), version_tags: z.record(z.string(), z.unknown()).nullish() });
+const secret = z.object({
+  name: z.string().min(1),
+  text: z.string(),
+  type: z.literal("secret_text", "the only type of secret here is secret_text").default("secret_text"),
+});
+const bulk = z.object({
+  secrets: z.record(z.string().min(1), secret.partial({ name: true }).nullable()).default({}),
+  version_tags: z.record(z.string(), z.unknown()).nullish(),
+});
 const urlEncoded = z.object({ url_encoded: z.string().optional() });
 
 /** Secrets of the newest version; a change makes a new one and deploys it. Also below the service's environment, where older clients look. */
-export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [SCRIPT, ENVIRONMENT].flatMap((path) => {
-  const suffix = path === SCRIPT ? "" : "-of-environment";
-  return [
-    route({ id: `worker-list-script-secrets${suffix}`, method: "get", path: `${path}/secrets`, summary: "List script secrets", ...reading, query: z.object(pageQuery({ perPage: 1000 })), result: z.array(secretShape) }, async ({ params, query }) => {
-      const page = pageRequest(query);
-      return pageAnswer(pageOf(await scripts.secrets(...named(params)), page), page, shown);
-    }),
+export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
+  [SCRIPT, ENVIRONMENT].flatMap((path) => {
+    const suffix = path === SCRIPT ? "" : "-of-environment";
+    return [
+      route(
+        {
+          id: `worker-list-script-secrets${suffix}`,
+          method: "get",
+          path: `${path}/secrets`,
+          summary: "List script secrets",
+          ...reading,
+          query: z.object(pageQuery({ perPage: 1000 })),
+          result: z.array(secretShape),
+        },
+        async ({ params, query }) => {
+          const page = pageRequest(query);
+          return pageAnswer(pageOf(await scripts.secrets(...named(params)), page), page, shown);
+        },
+      ),
 
-    route({ id: `worker-put-script-secret${suffix}`, method: "put", path: `${path}/secrets`, summary: "Add script secret", ...writing, body: secret, result: secretShape }, async (call) => {
-      const { name, text } = call.body;
-      await scripts.changeSecrets(...named(call.params), { [name]: text }, authorOf(call));
-      return answer(shown(name));
-    }),
+      route(
+        {
+          id: `worker-put-script-secret${suffix}`,
+          method: "put",
+          path: `${path}/secrets`,
+          summary: "Add script secret",
+          ...writing,
+          body: secret,
+          result: secretShape,
+        },
+        async (call) => {
+          const { name, text } = call.body;
+          await scripts.changeSecrets(...named(call.params), { [name]: text }, authorOf(call));
+          return answer(shown(name));
+        },
+      ),
 
-    // The router has decoded the name already, whether or not `url_encoded` says that it has to be.
-    route({ id: `worker-get-script-secret${suffix}`, method: "get", path: `${path}/secrets/{secret_name}`, summary: "Get secret binding", ...reading, query: urlEncoded, result: secretShape }, async ({ params }) => {
-      const name = params.secret_name!;
-      if (!(await scripts.secrets(...named(params))).includes(name)) throw workerErrors.bindingMissing({ name });
-      return answer(shown(name));
-    }),
+      // The router has decoded the name already, whether or not `url_encoded` says that it has to be.
+      route(
+        {
+          id: `worker-get-script-secret${suffix}`,
+          method: "get",
+          path: `${path}/secrets/{secret_name}`,
+          summary: "Get secret binding",
+          ...reading,
+          query: urlEncoded,
+          result: secretShape,
+        },
+        async ({ params }) => {
+          const name = params.secret_name!;
+          if (!(await scripts.secrets(...named(params))).includes(name)) throw workerErrors.bindingMissing({ name });
+          return answer(shown(name));
+        },
+      ),
 
-    route({ id: `worker-delete-script-secret${suffix}`, method: "delete", path: `${path}/secrets/{secret_name}`, summary: "Delete script secret", ...writing, query: urlEncoded, result: nothing }, async (call) => {
-      await scripts.changeSecrets(...named(call.params), { [call.params.secret_name!]: null }, authorOf(call));
-      return answer(null);
-    }),
+      route(
+        {
+          id: `worker-delete-script-secret${suffix}`,
+          method: "delete",
+          path: `${path}/secrets/{secret_name}`,
+          summary: "Delete script secret",
+          ...writing,
+          query: urlEncoded,
+          result: nothing,
+        },
+        async (call) => {
+          await scripts.changeSecrets(...named(call.params), { [call.params.secret_name!]: null }, authorOf(call));
+          return answer(null);
+        },
+      ),
 
-    route({ id: `worker-patch-script-secrets-bulk${suffix}`, method: "patch", path: `${path}/secrets-bulk`, summary: "Patch multiple script secrets", ...writing, body: bulk, result: z.record(z.string(), secretShape) }, async (call) => {
-      const { secrets, version_tags } = call.body;
-      const changes = Object.fromEntries(Object.entries(secrets).map(([name, sent]) => [name, sent?.text ?? null]));
-      const where = named(call.params);
-      if (Object.keys(changes).length > 0) await scripts.changeSecrets(...where, changes, authorOf(call), { ...(version_tags && { annotations: readAnnotations(version_tags) }) });
-      return answer(Object.fromEntries((await scripts.secrets(...where)).map((name) => [name, shown(name)])));
-    }),
-  ];
-});
+      route(
+        {
+          id: `worker-patch-script-secrets-bulk${suffix}`,
+          method: "patch",
+          path: `${path}/secrets-bulk`,
+          summary: "Patch multiple script secrets",
+          ...writing,
+          body: bulk,
+          result: z.record(z.string(), secretShape),
+        },
+        async (call) => {
+          const { secrets, version_tags } = call.body;
+          const changes = Object.fromEntries(Object.entries(secrets).map(([name, sent]) => [name, sent?.text ?? null]));
+          const where = named(call.params);
+          if (Object.keys(changes).length > 0)
+            await scripts.changeSecrets(...where, changes, authorOf(call), {
+              ...(version_tags && { annotations: readAnnotations(version_tags) }),
+            });
+          return answer(Object.fromEntries((await scripts.secrets(...where)).map((name) => [name, shown(name)])));
+        },
+      ),
+    ];
+  });

@@ -6,26 +6,104 @@ import { ENVIRONMENT, needService, reading, SCRIPT, WORKERS, writing, type Worke
 import { nothing, scriptShape, shownScript } from "./shapes.ts";
 
 const SERVICE = `${WORKERS}/services/{service_name}`;
-const environmentShape = z.object({ environment: z.string(), created_on: z.string(), modified_on: z.string(), script: scriptShape });
-const serviceShape = z.object({ id: z.string(), created_on: z.string(), modified_on: z.string(), usage_model: z.string(), default_environment: environmentShape, environments: z.array(environmentShape) });
+const environmentShape = z.object({
+  environment: z.string(),
+  created_on: z.string(),
+  modified_on: z.string(),
+  script: scriptShape,
+});
+const serviceShape = z.object({
+  id: z.string(),
+  created_on: z.string(),
+  modified_on: z.string(),
+  usage_model: z.string(),
+  default_environment: environmentShape,
+  environments: z.array(environmentShape),
+});
 
 /** The form in which wrangler asks whether a worker is there: a service with one environment. Not in the published document. */
 export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  route({ id: "worker-get-service", method: "get", path: SERVICE, summary: "Get a service", ...reading, result: serviceShape }, async ({ params }) => answer(shownService(await needService(scripts, params)))),
-  route({ id: "worker-delete-service", method: "delete", path: SERVICE, summary: "Delete a service", ...writing, query: z.object({ force: z.string().optional() }), result: nothing }, async ({ params }) => {
-    const { account, name } = await needService(scripts, params);
-    await scripts.delete(account, name);
-    return answer(null);
-  }),
-  route({ id: "worker-get-environment", method: "get", path: ENVIRONMENT, summary: "Get an environment of a service", ...reading, result: environmentShape }, async ({ params }) => answer(shownEnvironment(await needService(scripts, params)))),
-  route({ id: "worker-get-environment-bindings", method: "get", path: `${ENVIRONMENT}/bindings`, summary: "List the bindings of an environment", ...reading, result: z.array(z.record(z.string(), z.unknown())) }, async ({ params }) => {
-    const { latest } = await needService(scripts, params);
-    return answer(latest?.bindings.map(shownBinding) ?? []);
-  }),
+  route(
+    {
+      id: "worker-get-service",
+      method: "get",
+      path: SERVICE,
+      summary: "Get a service",
+      ...reading,
+      result: serviceShape,
+    },
+    async ({ params }) => answer(shownService(await needService(scripts, params))),
+  ),
+  route(
+    {
+      id: "worker-delete-service",
+      method: "delete",
+      path: SERVICE,
+      summary: "Delete a service",
+      ...writing,
+      query: z.object({ force: z.string().optional() }),
+      result: nothing,
+    },
+    async ({ params }) => {
+      const { account, name } = await needService(scripts, params);
+      await scripts.delete(account, name);
+      return answer(null);
+    },
+  ),
+  route(
+    {
+      id: "worker-get-environment",
+      method: "get",
+      path: ENVIRONMENT,
+      summary: "Get an environment of a service",
+      ...reading,
+      result: environmentShape,
+    },
+    async ({ params }) => answer(shownEnvironment(await needService(scripts, params))),
+  ),
+  route(
+    {
+      id: "worker-get-environment-bindings",
+      method: "get",
+      path: `${ENVIRONMENT}/bindings`,
+      summary: "List the bindings of an environment",
+      ...reading,
+      result: z.array(z.record(z.string(), z.unknown())),
+    },
+    async ({ params }) => {
+      const { latest } = await needService(scripts, params);
+      return answer(latest?.bindings.map(shownBinding) ?? []);
+    },
+  ),
 
   // What would break if the worker went away. Nothing here binds to workers.
-  route({ id: "worker-get-references", method: "get", path: `${SCRIPT}/references`, summary: "List what refers to a Worker", ...reading, result: z.record(z.string(), z.unknown()) }, async () => answer({ services: { incoming: [], outgoing: [], pages_function: false }, durable_objects: [], dispatch_outbounds: [] })),
-  route({ id: "worker-list-tail-producers", method: "get", path: `${WORKERS}/tails/by-consumer/{consumer_name}`, summary: "List Workers whose logs a Worker consumes", ...reading, result: z.array(z.unknown()).max(0) }, async () => answer([])),
+  route(
+    {
+      id: "worker-get-references",
+      method: "get",
+      path: `${SCRIPT}/references`,
+      summary: "List what refers to a Worker",
+      ...reading,
+      result: z.record(z.string(), z.unknown()),
+    },
+    async () =>
+      answer({
+        services: { incoming: [], outgoing: [], pages_function: false },
+        durable_objects: [],
+        dispatch_outbounds: [],
+      }),
+  ),
+  route(
+    {
+      id: "worker-list-tail-producers",
+      method: "get",
+      path: `${WORKERS}/tails/by-consumer/{consumer_name}`,
+      summary: "List Workers whose logs a Worker consumes",
+      ...reading,
+      result: z.array(z.unknown()).max(0),
+    },
+    async () => answer([]),
+  ),
 ];
 
 function shownEnvironment(script: Script) {
@@ -34,11 +112,21 @@ function shownEnvironment(script: Script) {
     environment: "production",
     created_on: script.createdAt.toISOString(),
     modified_on: script.modifiedAt.toISOString(),
-    script: { ...shownScript(script), ...(latest?.limits?.cpuMs !== undefined && { limits: { cpu_ms: latest.limits.cpuMs } }) },
+    script: {
+      ...shownScript(script),
+      ...(latest?.limits?.cpuMs !== undefined && { limits: { cpu_ms: latest.limits.cpuMs } }),
+    },
   };
 }
 
 function shownService(script: Script) {
   const environment = shownEnvironment(script);
-  return { id: script.name, created_on: environment.created_on, modified_on: environment.modified_on, usage_model: script.usageModel, default_environment: environment, environments: [environment] };
+  return {
+    id: script.name,
+    created_on: environment.created_on,
+    modified_on: environment.modified_on,
+    usage_model: script.usageModel,
+    default_environment: environment,
+    environments: [environment],
+  };
 }

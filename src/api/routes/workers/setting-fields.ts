@@ -7,8 +7,23 @@ const destinations = z.array(z.string()).optional();
 export const observability = z.looseObject({
   enabled: z.boolean().optional(),
   head_sampling_rate: rate,
-  logs: z.looseObject({ enabled: z.boolean().optional(), head_sampling_rate: rate, invocation_logs: z.boolean().optional(), persist: z.boolean().optional(), destinations }).nullish(),
-  traces: z.looseObject({ enabled: z.boolean().optional(), head_sampling_rate: rate, persist: z.boolean().optional(), destinations }).nullish(),
+  logs: z
+    .looseObject({
+      enabled: z.boolean().optional(),
+      head_sampling_rate: rate,
+      invocation_logs: z.boolean().optional(),
+      persist: z.boolean().optional(),
+      destinations,
+    })
+    .nullish(),
+  traces: z
+    .looseObject({
+      enabled: z.boolean().optional(),
+      head_sampling_rate: rate,
+      persist: z.boolean().optional(),
+      destinations,
+    })
+    .nullish(),
 });
 
 export const placement = z.looseObject({
@@ -20,7 +35,8 @@ export const placement = z.looseObject({
 
 type Loose = Record<string, unknown>;
 const isObject = (value: unknown): value is Loose => typeof value === "object" && value !== null;
-const withoutNulls = (value: Loose): Loose => Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null));
+const withoutNulls = (value: Loose): Loose =>
+  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null));
 
 /** `observability` of an answer: what is required there is always in it. */
 export function shownObservability(given: Loose | null): Loose {
@@ -37,5 +53,8 @@ export function shownObservability(given: Loose | null): Loose {
 /** Nothing where the placement is the default one. */
 export function shownPlacement(given: Loose | null): { placement?: Loose; placement_mode?: "smart" | "targeted" } {
   if (given === null || given.mode === "off") return {};
-  return { placement: given, ...((given.mode === "smart" || given.mode === "targeted") && { placement_mode: given.mode }) };
+  return {
+    placement: given,
+    ...((given.mode === "smart" || given.mode === "targeted") && { placement_mode: given.mode }),
+  };
 }

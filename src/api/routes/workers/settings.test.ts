@@ -3,71 +3,151 @@ import { test } from "node:test";
 import { CODE, formOf, metadataOf, startWorkersApi, WORKERS } from "./workers.testing.ts";
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
-const BINDINGS = [{ name: "T", type: "plain_text", text: "t" }, { name: "S", type: "secret_text", text: "s" }, { name: "M", type: "send_email", destination_address: "a@example.com" }];
+const BINDINGS = [
+  { name: "T", type: "plain_text", text: "t" },
+  { name: "S", type: "secret_text", text: "s" },
+  { name: "M", type: "send_email", destination_address: "a@example.com" },
+];
 
 test("settings are changed by a form or by JSON, and what is not named stays", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS, limits: { cpu_ms: 40 }, tags: ["a"] })) });
   const before = await ok("get", `${SCRIPT}/settings`);
-  assert.deepEqual([before.limits, before.tags, before.observability, before.usage_model], [{ cpu_ms: 40 }, ["a"], { enabled: false }, "standard"]);
+  assert.deepEqual(
+    [before.limits, before.tags, before.observability, before.usage_model],
+    [{ cpu_ms: 40 }, ["a"], { enabled: false }, "standard"],
+  );
 
   // As clients do that cannot know the secrets: what is there goes by name and type alone.
   const form = new FormData();
-  form.set("settings", JSON.stringify({ bindings: [{ name: "S", type: "secret_text" }, { name: "M", type: "send_email" }, { name: "N", type: "send_email" }, { name: "T2", type: "plain_text", text: "x" }] }));
+  form.set(
+    "settings",
+    JSON.stringify({
+      bindings: [
+        { name: "S", type: "secret_text" },
+        { name: "M", type: "send_email" },
+        { name: "N", type: "send_email" },
+        { name: "T2", type: "plain_text", text: "x" },
+      ],
+    }),
+  );
   const after = await ok("patch", `${SCRIPT}/settings`, { body: form });
-  assert.deepEqual(after.bindings, [{ name: "S", type: "secret_text" }, BINDINGS[2], { name: "N", type: "send_email" }, { name: "T2", type: "plain_text", text: "x" }]);
+  assert.deepEqual(after.bindings, [
+    { name: "S", type: "secret_text" },
+    BINDINGS[2],
+    { name: "N", type: "send_email" },
+    { name: "T2", type: "plain_text", text: "x" },
+  ]);
   assert.deepEqual([after.limits, after.tags, after.compatibility_date], [{ cpu_ms: 40 }, ["a"], "2026-10-01"]);
 
-  const json = await ok("patch", `${SCRIPT}/settings`, { body: { compatibility_flags: [], logpush: true, placement: { mode: "smart" }, observability: { enabled: true, head_sampling_rate: 0.5, logs: { enabled: true } } } });
-  assert.deepEqual([json.compatibility_flags, json.logpush, json.placement, json.observability], [[], true, { mode: "smart" }, { enabled: true, head_sampling_rate: 0.5, logs: { enabled: true, invocation_logs: true } }]);
+  const json = await ok("patch", `${SCRIPT}/settings`, {
+    body: {
+      compatibility_flags: [],
+      logpush: true,
+      placement: { mode: "smart" },
+      observability: { enabled: true, head_sampling_rate: 0.5, logs: { enabled: true } },
+    },
+  });
+  assert.deepEqual(
+    [json.compatibility_flags, json.logpush, json.placement, json.observability],
+    [
+      [],
+      true,
+      { mode: "smart" },
+      { enabled: true, head_sampling_rate: 0.5, logs: { enabled: true, invocation_logs: true } },
+    ],
+  );
   assert.equal(json.bindings.length, 4);
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 3);
 
-  assert.deepEqual((await refused("patch", `${SCRIPT}/settings`, { body: new URLSearchParams("a=b").toString() })).slice(0, 2), [400, 10021]);
+  assert.deepEqual(
+    (await refused("patch", `${SCRIPT}/settings`, { body: new URLSearchParams("a=b").toString() })).slice(0, 2),
+    [400, 10021],
+  );
   const empty = new FormData();
   empty.set("other", "{}");
-  assert.match((await refused("patch", `${SCRIPT}/settings`, { body: empty })).join(" "), /^400 10021 .*no part named settings/);
-  assert.match((await refused("patch", `${SCRIPT}/settings`, { body: { bindings: [{ name: "X", type: "plain_text" }] } })).join(" "), /must have a valid `text`/);
+  assert.match(
+    (await refused("patch", `${SCRIPT}/settings`, { body: empty })).join(" "),
+    /^400 10021 .*no part named settings/,
+  );
+  assert.match(
+    (await refused("patch", `${SCRIPT}/settings`, { body: { bindings: [{ name: "X", type: "plain_text" }] } })).join(
+      " ",
+    ),
+    /must have a valid `text`/,
+  );
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 3);
 });
 
 test("script settings stay over versions and make none", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
-  const patched = await ok("patch", `${SCRIPT}/script-settings`, { body: { tags: ["x"], tail_consumers: [{ service: "listener" }], observability: { enabled: true } } });
-  assert.deepEqual(patched, { logpush: false, tags: ["x"], tail_consumers: [{ service: "listener" }], observability: { enabled: true } });
+  const patched = await ok("patch", `${SCRIPT}/script-settings`, {
+    body: { tags: ["x"], tail_consumers: [{ service: "listener" }], observability: { enabled: true } },
+  });
+  assert.deepEqual(patched, {
+    logpush: false,
+    tags: ["x"],
+    tail_consumers: [{ service: "listener" }],
+    observability: { enabled: true },
+  });
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   assert.deepEqual(await ok("get", `${SCRIPT}/script-settings`), patched);
-  const { id } = await ok("post", `${SCRIPT}/versions`, { body: formOf(metadataOf({ tags: ["of a version that is not live"], logpush: true })) });
+  const { id } = await ok("post", `${SCRIPT}/versions`, {
+    body: formOf(metadataOf({ tags: ["of a version that is not live"], logpush: true })),
+  });
   assert.deepEqual(await ok("get", `${SCRIPT}/script-settings`), patched);
   await ok("post", `${SCRIPT}/deployments`, { body: { versions: [{ version_id: id, percentage: 100 }] } });
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 3);
-  assert.deepEqual((await refused("patch", `${SCRIPT}/script-settings`, { body: { tags: "x" } })).slice(0, 2), [400, 10021]);
+  assert.deepEqual(
+    (await refused("patch", `${SCRIPT}/script-settings`, { body: { tags: "x" } })).slice(0, 2),
+    [400, 10021],
+  );
 
   const environment = `${WORKERS}/services/hello/environments`;
   assert.deepEqual((await ok("patch", `${environment}/production/settings`, { body: { tags: [] } })).tags, []);
   assert.deepEqual((await refused("get", `${environment}/staging/settings`)).slice(0, 2), [404, 10090]);
-  assert.deepEqual((await ok("get", `${environment}/production/secrets`)), []);
+  assert.deepEqual(await ok("get", `${environment}/production/secrets`), []);
 });
 
 test("usage model and account settings", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   assert.deepEqual(await ok("get", `${SCRIPT}/usage-model`), { usage_model: "standard", user_limits: null });
-  assert.deepEqual(await ok("put", `${SCRIPT}/usage-model`, { body: { usage_model: "unbound", user_limits: { cpu_ms: 50 } } }), { usage_model: "unbound", user_limits: { cpu_ms: 50 } });
-  assert.deepEqual(await ok("put", `${WORKERS}/account-settings`, { body: { green_compute: false } }), { default_usage_model: "standard", green_compute: false });
-  assert.deepEqual(await ok("get", `${WORKERS}/account-settings`), { default_usage_model: "standard", green_compute: false });
-  assert.deepEqual((await refused("put", `${WORKERS}/account-settings`, { body: { default_usage_model: "unbound" } })).slice(0, 2), [400, 10021]);
+  assert.deepEqual(
+    await ok("put", `${SCRIPT}/usage-model`, { body: { usage_model: "unbound", user_limits: { cpu_ms: 50 } } }),
+    { usage_model: "unbound", user_limits: { cpu_ms: 50 } },
+  );
+  assert.deepEqual(await ok("put", `${WORKERS}/account-settings`, { body: { green_compute: false } }), {
+    default_usage_model: "standard",
+    green_compute: false,
+  });
+  assert.deepEqual(await ok("get", `${WORKERS}/account-settings`), {
+    default_usage_model: "standard",
+    green_compute: false,
+  });
+  assert.deepEqual(
+    (await refused("put", `${WORKERS}/account-settings`, { body: { default_usage_model: "unbound" } })).slice(0, 2),
+    [400, 10021],
+  );
 });
 
 test("the account's subdomain, and a script's", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
-  assert.deepEqual(await ok("put", `${WORKERS}/subdomain`, { body: { subdomain: "initech" } }), { subdomain: "initech" });
+  assert.deepEqual(await ok("put", `${WORKERS}/subdomain`, { body: { subdomain: "initech" } }), {
+    subdomain: "initech",
+  });
   assert.deepEqual(await ok("get", `${WORKERS}/subdomain`), { subdomain: "initech" });
-  assert.deepEqual((await refused("put", `${WORKERS}/subdomain`, { body: { subdomain: "-" } })).slice(0, 2), [400, 10031]);
+  assert.deepEqual(
+    (await refused("put", `${WORKERS}/subdomain`, { body: { subdomain: "-" } })).slice(0, 2),
+    [400, 10031],
+  );
   assert.deepEqual((await refused("delete", `${WORKERS}/subdomain`)).slice(0, 2), [409, 10409]);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
-  assert.deepEqual(await ok("post", `${SCRIPT}/subdomain`, { body: { enabled: true, previews_enabled: true } }), { enabled: true, previews_enabled: true });
+  assert.deepEqual(await ok("post", `${SCRIPT}/subdomain`, { body: { enabled: true, previews_enabled: true } }), {
+    enabled: true,
+    previews_enabled: true,
+  });
   assert.deepEqual(await ok("get", `${SCRIPT}/subdomain`), { enabled: true, previews_enabled: true });
   assert.deepEqual(await ok("delete", `${SCRIPT}/subdomain`), { enabled: false, previews_enabled: false });
 });
@@ -75,8 +155,15 @@ test("the account's subdomain, and a script's", async (t) => {
 test("schedules are replaced as a whole", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
-  assert.equal((await ok("put", `${SCRIPT}/schedules`, { body: [{ cron: "0 0 * * *" }, { cron: "*/5 * * * *" }] })).schedules.length, 2);
-  assert.deepEqual((await refused("put", `${SCRIPT}/schedules`, { body: [{ cron: "whenever" }] })).slice(0, 2), [400, 10100]);
+  assert.equal(
+    (await ok("put", `${SCRIPT}/schedules`, { body: [{ cron: "0 0 * * *" }, { cron: "*/5 * * * *" }] })).schedules
+      .length,
+    2,
+  );
+  assert.deepEqual(
+    (await refused("put", `${SCRIPT}/schedules`, { body: [{ cron: "whenever" }] })).slice(0, 2),
+    [400, 10100],
+  );
   assert.equal((await ok("get", `${SCRIPT}/schedules`)).schedules.length, 2);
   assert.deepEqual(await ok("put", `${SCRIPT}/schedules`, { body: [] }), { schedules: [] });
 });
@@ -84,17 +171,32 @@ test("schedules are replaced as a whole", async (t) => {
 test("code is put and got alone; what is around it stays", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS })) });
-  const changed = formOf({ main_module: "new.js" }, { "new.js": [`export default { async scheduled() {} };`, "application/javascript+module"] });
+  const changed = formOf(
+    { main_module: "new.js" },
+    { "new.js": [`export default { async scheduled() {} };`, "application/javascript+module"] },
+  );
   assert.deepEqual((await ok("put", `${SCRIPT}/content`, { body: changed })).handlers, ["scheduled"]);
   const settings = await ok("get", `${SCRIPT}/settings`);
-  assert.deepEqual(settings.bindings.map(({ name }: { name: string }) => name), ["T", "S", "M"]);
+  assert.deepEqual(
+    settings.bindings.map(({ name }: { name: string }) => name),
+    ["T", "S", "M"],
+  );
   assert.equal((await call("get", `${SCRIPT}/content/v2`)).headers.get("cf-entrypoint"), "new.js");
   const { items } = await ok("get", `${SCRIPT}/versions`);
-  assert.equal((await call("get", `${SCRIPT}/content/v2`, { query: { version: items[1].id } })).headers.get("cf-entrypoint"), "index.js");
+  assert.equal(
+    (await call("get", `${SCRIPT}/content/v2`, { query: { version: items[1].id } })).headers.get("cf-entrypoint"),
+    "index.js",
+  );
 
   const named = formOf(undefined, { "named.js": [CODE, "application/javascript+module"] });
-  await ok("put", `${WORKERS}/services/hello/environments/production/content`, { body: named, headers: { "cf-worker-main-module-part": "named.js" } });
-  assert.equal((await call("get", `${WORKERS}/services/hello/environments/production/content`)).headers.get("cf-entrypoint"), "named.js");
+  await ok("put", `${WORKERS}/services/hello/environments/production/content`, {
+    body: named,
+    headers: { "cf-worker-main-module-part": "named.js" },
+  });
+  assert.equal(
+    (await call("get", `${WORKERS}/services/hello/environments/production/content`)).headers.get("cf-entrypoint"),
+    "named.js",
+  );
 });
 
 test("a script that is the whole body is one in service-worker format, and comes back as it was", async (t) => {

@@ -2,7 +2,17 @@ import { z } from "@hono/zod-openapi";
 import type { Script, Scripts } from "../../../workers/index.ts";
 import { answer, route, type Call, type Route } from "../../operation.ts";
 import { authorOf } from "./author.ts";
-import { ENVIRONMENT, named, needScript, needService, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  ENVIRONMENT,
+  named,
+  needScript,
+  needService,
+  reading,
+  SCRIPT,
+  WORKERS,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
 import { parse, partOf } from "./form-part.ts";
 import { readSettingsPatch, settingsPartOf, versionPartOf, type SettingsPatch } from "./metadata.ts";
@@ -16,70 +26,201 @@ const OF_VERSION = ["bindings", "keep_bindings", "compatibility_date", "compatib
 export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function patchScript(script: Script, call: Call) {
     const patch = await readPatch(call);
-    return answer(shownScriptSettings(await scripts.changeSettings(script.account, script.name, settingsPartOf(patch))));
+    return answer(
+      shownScriptSettings(await scripts.changeSettings(script.account, script.name, settingsPartOf(patch))),
+    );
   }
 
   return [
-    route({ id: "worker-script-get-settings", method: "get", path: `${SCRIPT}/settings`, summary: "Get Settings", ...reading, result: settingsShape }, async ({ params }) => answer(shownSettings(await needScript(scripts, ...named(params))))),
+    route(
+      {
+        id: "worker-script-get-settings",
+        method: "get",
+        path: `${SCRIPT}/settings`,
+        summary: "Get Settings",
+        ...reading,
+        result: settingsShape,
+      },
+      async ({ params }) => answer(shownSettings(await needScript(scripts, ...named(params)))),
+    ),
 
-    route({ id: "worker-script-patch-settings", method: "patch", path: `${SCRIPT}/settings`, summary: "Patch Settings", ...writing, result: settingsShape }, async (call) => {
-      const script = await needScript(scripts, ...named(call.params));
-      await change(scripts, script, await readPatch(call), call);
-      return answer(shownSettings(await needScript(scripts, script.account, script.name)));
-    }),
+    route(
+      {
+        id: "worker-script-patch-settings",
+        method: "patch",
+        path: `${SCRIPT}/settings`,
+        summary: "Patch Settings",
+        ...writing,
+        result: settingsShape,
+      },
+      async (call) => {
+        const script = await needScript(scripts, ...named(call.params));
+        await change(scripts, script, await readPatch(call), call);
+        return answer(shownSettings(await needScript(scripts, script.account, script.name)));
+      },
+    ),
 
-    route({ id: "worker-script-settings-get-settings", method: "get", path: `${SCRIPT}/script-settings`, summary: "Get Script Settings", ...reading, result: scriptSettingsShape }, async ({ params }) => answer(shownScriptSettings(await needScript(scripts, ...named(params))))),
-    route({ id: "worker-script-settings-patch-settings", method: "patch", path: `${SCRIPT}/script-settings`, summary: "Patch Script Settings", ...writing, result: scriptSettingsShape }, async (call) => patchScript(await needScript(scripts, ...named(call.params)), call)),
+    route(
+      {
+        id: "worker-script-settings-get-settings",
+        method: "get",
+        path: `${SCRIPT}/script-settings`,
+        summary: "Get Script Settings",
+        ...reading,
+        result: scriptSettingsShape,
+      },
+      async ({ params }) => answer(shownScriptSettings(await needScript(scripts, ...named(params)))),
+    ),
+    route(
+      {
+        id: "worker-script-settings-patch-settings",
+        method: "patch",
+        path: `${SCRIPT}/script-settings`,
+        summary: "Patch Script Settings",
+        ...writing,
+        result: scriptSettingsShape,
+      },
+      async (call) => patchScript(await needScript(scripts, ...named(call.params)), call),
+    ),
 
-    route({ id: "worker-script-environment-get-settings", method: "get", path: `${ENVIRONMENT}/settings`, summary: "Get Script Settings", ...reading, result: settingsShape }, async ({ params }) => answer(shownSettings(await needService(scripts, params)))),
-    route({ id: "worker-script-environment-patch-settings", method: "patch", path: `${ENVIRONMENT}/settings`, summary: "Patch Script Settings", ...writing, result: settingsShape }, async (call) => {
-      const script = await needService(scripts, call.params);
-      await change(scripts, script, await readPatch(call), call);
-      return answer(shownSettings(await needService(scripts, call.params)));
-    }),
+    route(
+      {
+        id: "worker-script-environment-get-settings",
+        method: "get",
+        path: `${ENVIRONMENT}/settings`,
+        summary: "Get Script Settings",
+        ...reading,
+        result: settingsShape,
+      },
+      async ({ params }) => answer(shownSettings(await needService(scripts, params))),
+    ),
+    route(
+      {
+        id: "worker-script-environment-patch-settings",
+        method: "patch",
+        path: `${ENVIRONMENT}/settings`,
+        summary: "Patch Script Settings",
+        ...writing,
+        result: settingsShape,
+      },
+      async (call) => {
+        const script = await needService(scripts, call.params);
+        await change(scripts, script, await readPatch(call), call);
+        return answer(shownSettings(await needService(scripts, call.params)));
+      },
+    ),
 
-    route({ id: "worker-script-fetch-usage-model", method: "get", path: `${SCRIPT}/usage-model`, summary: "Fetch Usage Model", ...reading, result: usageShape }, async ({ params }) => answer(shownUsage(await needScript(scripts, ...named(params))))),
-    route({ id: "worker-script-update-usage-model", method: "put", path: `${SCRIPT}/usage-model`, summary: "Update Usage Model", ...writing, body: usageRequest, result: usageShape }, async (call) => {
-      const script = await needScript(scripts, ...named(call.params));
-      const { usage_model, user_limits } = call.body;
-      await change(scripts, script, { usage_model, ...(user_limits && { limits: user_limits }) }, call);
-      return answer(shownUsage(await needScript(scripts, script.account, script.name)));
-    }),
+    route(
+      {
+        id: "worker-script-fetch-usage-model",
+        method: "get",
+        path: `${SCRIPT}/usage-model`,
+        summary: "Fetch Usage Model",
+        ...reading,
+        result: usageShape,
+      },
+      async ({ params }) => answer(shownUsage(await needScript(scripts, ...named(params)))),
+    ),
+    route(
+      {
+        id: "worker-script-update-usage-model",
+        method: "put",
+        path: `${SCRIPT}/usage-model`,
+        summary: "Update Usage Model",
+        ...writing,
+        body: usageRequest,
+        result: usageShape,
+      },
+      async (call) => {
+        const script = await needScript(scripts, ...named(call.params));
+        const { usage_model, user_limits } = call.body;
+        await change(scripts, script, { usage_model, ...(user_limits && { limits: user_limits }) }, call);
+        return answer(shownUsage(await needScript(scripts, script.account, script.name)));
+      },
+    ),
 
-    route({ id: "worker-account-settings-fetch-worker-account-settings", method: "get", path: `${WORKERS}/account-settings`, summary: "Fetch Worker Account Settings", ...reading, result: accountShape }, async () => answer(ACCOUNT)),
-    route({ id: "worker-account-settings-create-worker-account-settings", method: "put", path: `${WORKERS}/account-settings`, summary: "Create Worker Account Settings", ...writing, body: accountShape.partial(), result: accountShape }, async ({ body }) => {
-      const { default_usage_model = ACCOUNT.default_usage_model, green_compute = ACCOUNT.green_compute } = body;
-      if (default_usage_model !== ACCOUNT.default_usage_model || green_compute) throw workerRouteErrors.notOffered({ what: "Usage models and choices of data centre", fix: `The settings of every account are ${JSON.stringify(ACCOUNT)}.` });
-      return answer(ACCOUNT);
-    }),
+    route(
+      {
+        id: "worker-account-settings-fetch-worker-account-settings",
+        method: "get",
+        path: `${WORKERS}/account-settings`,
+        summary: "Fetch Worker Account Settings",
+        ...reading,
+        result: accountShape,
+      },
+      async () => answer(ACCOUNT),
+    ),
+    route(
+      {
+        id: "worker-account-settings-create-worker-account-settings",
+        method: "put",
+        path: `${WORKERS}/account-settings`,
+        summary: "Create Worker Account Settings",
+        ...writing,
+        body: accountShape.partial(),
+        result: accountShape,
+      },
+      async ({ body }) => {
+        const { default_usage_model = ACCOUNT.default_usage_model, green_compute = ACCOUNT.green_compute } = body;
+        if (default_usage_model !== ACCOUNT.default_usage_model || green_compute)
+          throw workerRouteErrors.notOffered({
+            what: "Usage models and choices of data centre",
+            fix: `The settings of every account are ${JSON.stringify(ACCOUNT)}.`,
+          });
+        return answer(ACCOUNT);
+      },
+    ),
   ];
 }
 
-const usageShape = z.object({ usage_model: z.string(), user_limits: z.object({ cpu_ms: z.number().int().nullable() }).nullable() });
-const usageRequest = z.object({ usage_model: z.enum(["standard", "bundled", "unbound"]).optional(), user_limits: z.object({ cpu_ms: z.number().int().positive().nullish() }).nullish() });
-const shownUsage = ({ usageModel, latest }: Script) => ({ usage_model: usageModel, user_limits: latest?.limits?.cpuMs === undefined ? null : { cpu_ms: latest.limits.cpuMs } });
+const usageShape = z.object({
+  usage_model: z.string(),
+  user_limits: z.object({ cpu_ms: z.number().int().nullable() }).nullable(),
+});
+const usageRequest = z.object({
+  usage_model: z.enum(["standard", "bundled", "unbound"]).optional(),
+  user_limits: z.object({ cpu_ms: z.number().int().positive().nullish() }).nullish(),
+});
+const shownUsage = ({ usageModel, latest }: Script) => ({
+  usage_model: usageModel,
+  user_limits: latest?.limits?.cpuMs === undefined ? null : { cpu_ms: latest.limits.cpuMs },
+});
 
 const accountShape = z.object({ default_usage_model: z.string(), green_compute: z.boolean() });
 const ACCOUNT = { default_usage_model: "standard", green_compute: false };
 
-async function change(scripts: Scripts, { account, name, latest }: Script, patch: SettingsPatch, call: Call): Promise<void> {
+async function change(
+  scripts: Scripts,
+  { account, name, latest }: Script,
+  patch: SettingsPatch,
+  call: Call,
+): Promise<void> {
   const settings = settingsPartOf(patch);
   const ofVersion = OF_VERSION.filter((field) => patch[field] !== undefined && patch[field] !== null);
   if (ofVersion.length > 0) {
-    const { bindings, keepBindings, compatibilityFlags, ...rest } = versionPartOf(patch, { part: PART, present: latest?.bindings ?? [] });
-    await scripts.changeVersionSettings(account, name, {
-      ...rest,
-      ...(ofVersion.includes("bindings") && { bindings }),
-      ...(ofVersion.includes("keep_bindings") && { keepBindings }),
-      ...(ofVersion.includes("compatibility_flags") && { compatibilityFlags }),
-    }, authorOf(call));
+    const { bindings, keepBindings, compatibilityFlags, ...rest } = versionPartOf(patch, {
+      part: PART,
+      present: latest?.bindings ?? [],
+    });
+    await scripts.changeVersionSettings(
+      account,
+      name,
+      {
+        ...rest,
+        ...(ofVersion.includes("bindings") && { bindings }),
+        ...(ofVersion.includes("keep_bindings") && { keepBindings }),
+        ...(ofVersion.includes("compatibility_flags") && { compatibilityFlags }),
+      },
+      authorOf(call),
+    );
   }
   if (Object.keys(settings).length > 0) await scripts.changeSettings(account, name, settings);
 }
 
 /** A form with a part `settings`, or its JSON as the whole body. */
 async function readPatch(call: Call): Promise<SettingsPatch> {
-  if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? "")) return readSettingsPatch(parse(Buffer.from(await call.bytes()).toString(), "body"), "body");
+  if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? ""))
+    return readSettingsPatch(parse(Buffer.from(await call.bytes()).toString(), "body"), "body");
   const sent = await partOf(await call.form(), PART);
   if (sent === undefined) throw workerRouteErrors.metadataMissing({ part: PART });
   return readSettingsPatch(sent);

@@ -43,10 +43,20 @@ export function shownScript({ latest, live: _live, ...script }: Script) {
   };
 }
 
-const shownDate = ({ compatibilityDate, compatibilityFlags }: Version) => ({ compatibility_date: compatibilityDate, compatibility_flags: compatibilityFlags });
+const shownDate = ({ compatibilityDate, compatibilityFlags }: Version) => ({
+  compatibility_date: compatibilityDate,
+  compatibility_flags: compatibilityFlags,
+});
 const shownLimits = ({ limits }: Version) => (limits?.cpuMs === undefined ? {} : { limits: { cpu_ms: limits.cpuMs } });
 
-export const uploadShape = scriptShape.extend({ deployment_id: z.string(), startup_time_ms: z.number().int(), entry_point: z.string(), pipeline_hash: z.string(), mutable_pipeline_id: z.string(), available_on_subdomain: z.boolean() });
+export const uploadShape = scriptShape.extend({
+  deployment_id: z.string(),
+  startup_time_ms: z.number().int(),
+  entry_point: z.string(),
+  pipeline_hash: z.string(),
+  mutable_pipeline_id: z.string(),
+  available_on_subdomain: z.boolean(),
+});
 
 /** What a PUT of a script answers. `deployment_id` is the new version's id: that is what wrangler prints it as. */
 export const shownUpload = (script: Script, version: Version) => ({
@@ -59,10 +69,20 @@ export const shownUpload = (script: Script, version: Version) => ({
   available_on_subdomain: script.subdomainEnabled,
 });
 
-export const scriptSettingsShape = z.looseObject({ logpush: z.boolean(), tags: z.array(z.string()), tail_consumers: z.array(loose), observability: loose });
+export const scriptSettingsShape = z.looseObject({
+  logpush: z.boolean(),
+  tags: z.array(z.string()),
+  tail_consumers: z.array(loose),
+  observability: loose,
+});
 
 /** What a script keeps over its versions. */
-export const shownScriptSettings = ({ logpush, tags, tailConsumers, observability }: Script) => ({ logpush, tags, tail_consumers: tailConsumers, observability: shownObservability(observability) });
+export const shownScriptSettings = ({ logpush, tags, tailConsumers, observability }: Script) => ({
+  logpush,
+  tags,
+  tail_consumers: tailConsumers,
+  observability: shownObservability(observability),
+});
 
 export const settingsShape = scriptSettingsShape.extend({ bindings: z.array(loose), usage_model: z.string() });
 
@@ -72,7 +92,11 @@ export const shownSettings = (script: Script) => ({
   usage_model: script.usageModel,
   bindings: script.latest?.bindings.map(shownBinding) ?? [],
   compatibility_flags: [],
-  ...(script.latest !== undefined && { ...shownDate(script.latest), ...shownLimits(script.latest), annotations: script.latest.annotations }),
+  ...(script.latest !== undefined && {
+    ...shownDate(script.latest),
+    ...shownLimits(script.latest),
+    annotations: script.latest.annotations,
+  }),
 });
 
 const placementOf = ({ placement }: Script) => {
@@ -80,21 +104,48 @@ const placementOf = ({ placement }: Script) => {
   return shown.placement === undefined ? {} : { placement: shown.placement };
 };
 
-const versionMetadata = z.object({ created_on: instant, modified_on: instant, source: z.string(), author_id: z.string(), author_email: z.string(), hasPreview: z.boolean() });
-export const versionItemShape = z.object({ id: z.string(), number: z.number().int(), metadata: versionMetadata, annotations: z.record(z.string(), z.string()) });
-export const versionShape = versionItemShape.extend({ resources: z.object({ script: z.looseObject({ etag: z.string() }), script_runtime: loose, bindings: z.array(loose) }), startup_time_ms: z.number().int() });
+const versionMetadata = z.object({
+  created_on: instant,
+  modified_on: instant,
+  source: z.string(),
+  author_id: z.string(),
+  author_email: z.string(),
+  hasPreview: z.boolean(),
+});
+export const versionItemShape = z.object({
+  id: z.string(),
+  number: z.number().int(),
+  metadata: versionMetadata,
+  annotations: z.record(z.string(), z.string()),
+});
+export const versionShape = versionItemShape.extend({
+  resources: z.object({ script: z.looseObject({ etag: z.string() }), script_runtime: loose, bindings: z.array(loose) }),
+  startup_time_ms: z.number().int(),
+});
 
 export const shownVersionItem = ({ id, number, author, createdAt, annotations }: Version) => ({
   id,
   number,
-  metadata: { created_on: createdAt.toISOString(), modified_on: createdAt.toISOString(), source: author.source, author_id: author.id, author_email: author.email, hasPreview: false },
+  metadata: {
+    created_on: createdAt.toISOString(),
+    modified_on: createdAt.toISOString(),
+    source: author.source,
+    author_id: author.id,
+    author_email: author.email,
+    hasPreview: false,
+  },
   annotations,
 });
 
 export const shownVersion = (version: Version) => ({
   ...shownVersionItem(version),
   resources: {
-    script: { etag: version.etag, handlers: version.handlers, named_handlers: [], last_deployed_from: version.author.source },
+    script: {
+      etag: version.etag,
+      handlers: version.handlers,
+      named_handlers: [],
+      last_deployed_from: version.author.source,
+    },
     script_runtime: { ...shownDate(version), ...shownLimits(version), usage_model: "standard" },
     bindings: version.bindings.map(shownBinding),
   },

@@ -1,25 +1,119 @@
 import { z } from "@hono/zod-openapi";
 import type { Script } from "../../../workers/index.ts";
 import { answer, route, type Route } from "../../operation.ts";
-import { ENVIRONMENT, named, needScript, needService, reading, SCRIPT, WORKERS, writing, type WorkerRoutesDeps } from "./common.ts";
+import {
+  ENVIRONMENT,
+  named,
+  needScript,
+  needService,
+  reading,
+  SCRIPT,
+  WORKERS,
+  writing,
+  type WorkerRoutesDeps,
+} from "./common.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const accountShape = z.object({ subdomain: z.string() });
 const scriptShape = z.object({ enabled: z.boolean(), previews_enabled: z.boolean() });
-const shown = ({ subdomainEnabled, previewsEnabled }: Script) => ({ enabled: subdomainEnabled, previews_enabled: previewsEnabled });
+const shown = ({ subdomainEnabled, previewsEnabled }: Script) => ({
+  enabled: subdomainEnabled,
+  previews_enabled: previewsEnabled,
+});
 
 /** The account's label below the workers domain, and whether a script is reached below it. */
 export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  route({ id: "worker-subdomain-get-subdomain", method: "get", path: `${WORKERS}/subdomain`, summary: "Get Subdomain", ...reading, result: accountShape }, async ({ params }) => answer({ subdomain: await scripts.subdomain(params.account_id!) })),
-  route({ id: "worker-subdomain-create-subdomain", method: "put", path: `${WORKERS}/subdomain`, summary: "Create Subdomain", ...writing, body: accountShape, result: accountShape }, async ({ params, body }) => answer({ subdomain: await scripts.changeSubdomain(params.account_id!, body.subdomain) })),
-  route({ id: "worker-subdomain-delete-subdomain", method: "delete", path: `${WORKERS}/subdomain`, summary: "Delete Subdomain", ...writing }, async () => {
-    throw workerRouteErrors.subdomainStays();
-  }),
+  route(
+    {
+      id: "worker-subdomain-get-subdomain",
+      method: "get",
+      path: `${WORKERS}/subdomain`,
+      summary: "Get Subdomain",
+      ...reading,
+      result: accountShape,
+    },
+    async ({ params }) => answer({ subdomain: await scripts.subdomain(params.account_id!) }),
+  ),
+  route(
+    {
+      id: "worker-subdomain-create-subdomain",
+      method: "put",
+      path: `${WORKERS}/subdomain`,
+      summary: "Create Subdomain",
+      ...writing,
+      body: accountShape,
+      result: accountShape,
+    },
+    async ({ params, body }) =>
+      answer({ subdomain: await scripts.changeSubdomain(params.account_id!, body.subdomain) }),
+  ),
+  route(
+    {
+      id: "worker-subdomain-delete-subdomain",
+      method: "delete",
+      path: `${WORKERS}/subdomain`,
+      summary: "Delete Subdomain",
+      ...writing,
+    },
+    async () => {
+      throw workerRouteErrors.subdomainStays();
+    },
+  ),
 
-  route({ id: "worker-script-get-subdomain", method: "get", path: `${SCRIPT}/subdomain`, summary: "Get Worker subdomain", ...reading, result: scriptShape }, async ({ params }) => answer(shown(await needScript(scripts, ...named(params))))),
-  route({ id: "worker-environment-get-subdomain", method: "get", path: `${ENVIRONMENT}/subdomain`, summary: "Get Worker subdomain", ...reading, result: scriptShape }, async ({ params }) => answer(shown(await needService(scripts, params)))),
-  route({ id: "worker-script-post-subdomain", method: "post", path: `${SCRIPT}/subdomain`, summary: "Post Worker subdomain", ...writing, body: z.object({ enabled: z.boolean(), previews_enabled: z.boolean().nullish() }), result: scriptShape }, async ({ params, body }) =>
-    answer(shown(await scripts.changeSettings(...named(params), { subdomainEnabled: body.enabled, ...(typeof body.previews_enabled === "boolean" && { previewsEnabled: body.previews_enabled }) })))),
-  route({ id: "worker-script-delete-subdomain", method: "delete", path: `${SCRIPT}/subdomain`, summary: "Delete Worker subdomain", ...writing, result: scriptShape }, async ({ params }) =>
-    answer(shown(await scripts.changeSettings(...named(params), { subdomainEnabled: false, previewsEnabled: false })))),
+  route(
+    {
+      id: "worker-script-get-subdomain",
+      method: "get",
+      path: `${SCRIPT}/subdomain`,
+      summary: "Get Worker subdomain",
+      ...reading,
+      result: scriptShape,
+    },
+    async ({ params }) => answer(shown(await needScript(scripts, ...named(params)))),
+  ),
+  route(
+    {
+      id: "worker-environment-get-subdomain",
+      method: "get",
+      path: `${ENVIRONMENT}/subdomain`,
+      summary: "Get Worker subdomain",
+      ...reading,
+      result: scriptShape,
+    },
+    async ({ params }) => answer(shown(await needService(scripts, params))),
+  ),
+  route(
+    {
+      id: "worker-script-post-subdomain",
+      method: "post",
+      path: `${SCRIPT}/subdomain`,
+      summary: "Post Worker subdomain",
+      ...writing,
+      body: z.object({ enabled: z.boolean(), previews_enabled: z.boolean().nullish() }),
+      result: scriptShape,
+    },
+    async ({ params, body }) =>
+      answer(
+        shown(
+          await scripts.changeSettings(...named(params), {
+            subdomainEnabled: body.enabled,
+            ...(typeof body.previews_enabled === "boolean" && { previewsEnabled: body.previews_enabled }),
+          }),
+        ),
+      ),
+  ),
+  route(
+    {
+      id: "worker-script-delete-subdomain",
+      method: "delete",
+      path: `${SCRIPT}/subdomain`,
+      summary: "Delete Worker subdomain",
+      ...writing,
+      result: scriptShape,
+    },
+    async ({ params }) =>
+      answer(
+        shown(await scripts.changeSettings(...named(params), { subdomainEnabled: false, previewsEnabled: false })),
+      ),
+  ),
 ];

@@ -24,17 +24,28 @@ export interface UploadOptions {
 }
 
 /** Modules and metadata of an upload form. Throws workerRouteErrors; what is in the modules and whether the bindings' targets exist is not asked here. */
-export async function readUploadForm(form: FormData, { inheritStrictly = false, main: given }: UploadOptions = {}): Promise<Upload> {
+export async function readUploadForm(
+  form: FormData,
+  { inheritStrictly = false, main: given }: UploadOptions = {},
+): Promise<Upload> {
   const sent = await partOf(form, METADATA);
   // A form whose main module is named in a header has nothing else to say.
   if (sent === undefined && given === undefined) throw workerRouteErrors.metadataMissing({ part: METADATA });
   const metadata = readUploadMetadata(sent ?? {});
   const main = given ?? mainOf(metadata);
   const parts = await modulesOf(form, main);
-  const { bindings, modules } = main.format === "modules" ? { bindings: metadata.bindings ?? [], modules: parts } : withBlobs(metadata, parts);
+  const { bindings, modules } =
+    main.format === "modules" ? { bindings: metadata.bindings ?? [], modules: parts } : withBlobs(metadata, parts);
   const ofVersion = versionPartOf({ ...metadata, bindings }, { part: METADATA });
   if (main.format === "service-worker") refuseStrays(modules, main.name);
-  return { format: main.format, main: main.name, modules, inheritStrictly, ...ofVersion, settings: settingsPartOf(metadata) };
+  return {
+    format: main.format,
+    main: main.name,
+    modules,
+    inheritStrictly,
+    ...ofVersion,
+    settings: settingsPartOf(metadata),
+  };
 }
 
 /** A script that is the whole body: service-worker format, or a module where the content type says so. */
@@ -42,14 +53,27 @@ export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
   const isModule = mediaTypeOf(contentType) === "application/javascript+module";
   const main = isModule ? "worker.js" : "script";
   const module = readModule(main, contentType, bytes, isModule ? "esm" : "cjs");
-  return { format: isModule ? "modules" : "service-worker", main, modules: [module], bindings: [], keepBindings: [], inheritStrictly: false, compatibilityFlags: [] };
+  return {
+    format: isModule ? "modules" : "service-worker",
+    main,
+    modules: [module],
+    bindings: [],
+    keepBindings: [],
+    inheritStrictly: false,
+    compatibilityFlags: [],
+  };
 }
 
-export const isScriptType = (contentType: string): boolean => /^(application|text)\/javascript(\+module)?$/.test(mediaTypeOf(contentType));
+export const isScriptType = (contentType: string): boolean =>
+  /^(application|text)\/javascript(\+module)?$/.test(mediaTypeOf(contentType));
 
 function mainOf({ main_module, body_part }: UploadMetadata): Main {
   if (typeof main_module === "string" && typeof body_part === "string") {
-    throw workerRouteErrors.badMetadata({ part: METADATA, reason: "it names both a main_module and a body_part", fix: "Name main_module for ES modules, body_part for a script in service-worker format." });
+    throw workerRouteErrors.badMetadata({
+      part: METADATA,
+      reason: "it names both a main_module and a body_part",
+      fix: "Name main_module for ES modules, body_part for a script in service-worker format.",
+    });
   }
   if (main_module) return { name: main_module, format: "modules" };
   if (body_part) return { name: body_part, format: "service-worker" };
@@ -63,7 +87,9 @@ async function modulesOf(form: FormData, main: Main): Promise<UploadedModule[]> 
     const isFile = typeof content === "object";
     const name = moduleName(part, isFile ? content.name : "");
     const bytes = isFile ? new Uint8Array(await content.arrayBuffer()) : Buffer.from(content);
-    modules.push(readModule(name, isFile ? content.type : "", bytes, name === main.name ? MAIN_KIND[main.format] : undefined));
+    modules.push(
+      readModule(name, isFile ? content.type : "", bytes, name === main.name ? MAIN_KIND[main.format] : undefined),
+    );
   }
   return modules;
 }
@@ -79,12 +105,16 @@ function moduleName(part: string, file: string): string {
  * A script has no modules beside it: clients send the texts it imports as parts of their own and a binding `text_blob` that names the part.
  * That is a text of the environment.
  */
-function withBlobs(metadata: UploadMetadata, modules: UploadedModule[]): { bindings: NonNullable<UploadMetadata["bindings"]>; modules: UploadedModule[] } {
+function withBlobs(
+  metadata: UploadMetadata,
+  modules: UploadedModule[],
+): { bindings: NonNullable<UploadMetadata["bindings"]>; modules: UploadedModule[] } {
   const taken = new Set<unknown>();
   const bindings = (metadata.bindings ?? []).map((binding) => {
     if (binding.type !== "text_blob") return binding;
     const part = modules.find(({ name }) => name === binding.part);
-    if (part === undefined || typeof part.content !== "string") throw workerRouteErrors.badBinding({ name: binding.name, type: binding.type, field: "part" });
+    if (part === undefined || typeof part.content !== "string")
+      throw workerRouteErrors.badBinding({ name: binding.name, type: binding.type, field: "part" });
     taken.add(part);
     return { name: binding.name, type: "plain_text", text: part.content };
   });
@@ -95,5 +125,9 @@ function withBlobs(metadata: UploadMetadata, modules: UploadedModule[]): { bindi
 function refuseStrays(modules: UploadedModule[], main: string): void {
   const stray = modules.find(({ name, kind }) => name !== main && kind !== "source-map");
   if (stray === undefined || modules.every(({ name }) => name !== main)) return;
-  throw workerRouteErrors.badModule({ name: stray.name, reason: "a script in service-worker format has no modules beside it", fix: "Export a default handler (ES modules format), or make the script one file." });
+  throw workerRouteErrors.badModule({
+    name: stray.name,
+    reason: "a script in service-worker format has no modules beside it",
+    fix: "Export a default handler (ES modules format), or make the script one file.",
+  });
 }

@@ -14,7 +14,13 @@ const sentModules = z.array(sentModuleShape);
 const env = z.record(z.string(), z.record(z.string(), z.unknown()).nullable());
 
 const { keep_bindings: _, ...fields } = versionFields;
-export const versionRequest = z.object({ main_module: z.string().nullish(), modules: sentModules.nullish(), env: env.nullish(), ...fields, ...notOffered });
+export const versionRequest = z.object({
+  main_module: z.string().nullish(),
+  modules: sentModules.nullish(),
+  env: env.nullish(),
+  ...fields,
+  ...notOffered,
+});
 export const versionPatch = versionRequest;
 type VersionBody = z.infer<typeof versionRequest>;
 
@@ -22,8 +28,17 @@ type VersionBody = z.infer<typeof versionRequest>;
 export function uploadOf(body: VersionBody): Upload {
   refuseNotOffered(body);
   if (!body.main_module) throw workerRouteErrors.mainUnnamed();
-  const bindings = [...(body.bindings ?? []), ...Object.entries(body.env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }]))];
-  return { format: "modules", main: body.main_module, modules: modulesOf(body.modules ?? [], body.main_module), inheritStrictly: true, ...versionPartOf({ ...body, bindings }, { part: PART }) };
+  const bindings = [
+    ...(body.bindings ?? []),
+    ...Object.entries(body.env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])),
+  ];
+  return {
+    format: "modules",
+    main: body.main_module,
+    modules: modulesOf(body.modules ?? [], body.main_module),
+    inheritStrictly: true,
+    ...versionPartOf({ ...body, bindings }, { part: PART }),
+  };
 }
 
 /** The newest version with a merge patch applied (RFC 7396): what is not named stays. */
@@ -31,7 +46,10 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
   refuseNotOffered(patch);
   const same = uploadLike(latest, modules);
   const main = patch.main_module ?? same.main;
-  const { compatibilityDate, compatibilityFlags, limits, annotations } = versionPartOf({ ...patch, bindings: [] }, { part: PART });
+  const { compatibilityDate, compatibilityFlags, limits, annotations } = versionPartOf(
+    { ...patch, bindings: [] },
+    { part: PART },
+  );
   return {
     ...same,
     main,
@@ -44,14 +62,26 @@ export function patchedUpload(latest: Version, modules: UploadedModule[], patch:
   };
 }
 
-function patchedBindings({ bindings: present }: Version, same: Upload["bindings"], { bindings, env = {} }: VersionBody): (Binding | InheritedBinding)[] {
+function patchedBindings(
+  { bindings: present }: Version,
+  same: Upload["bindings"],
+  { bindings, env = {} }: VersionBody,
+): (Binding | InheritedBinding)[] {
   const base = bindings === undefined ? same : readBindings(bindings ?? [], { part: PART, present });
-  const changed = readBindings(Object.entries(env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])), { part: PART, present });
+  const changed = readBindings(
+    Object.entries(env ?? {}).flatMap(([name, binding]) => (binding === null ? [] : [{ ...binding, name }])),
+    { part: PART, present },
+  );
   return [...base.filter(({ name }) => !Object.hasOwn(env ?? {}, name)), ...changed];
 }
 
 const modulesOf = (sent: z.infer<typeof sentModules>, main: string): UploadedModule[] =>
   sent.map(({ name, content_type, content_base64 }) => {
-    if (!BASE64.test(content_base64)) throw workerRouteErrors.badModule({ name, reason: "content_base64 is no base64", fix: "Encode the module's bytes in base64, without line breaks." });
+    if (!BASE64.test(content_base64))
+      throw workerRouteErrors.badModule({
+        name,
+        reason: "content_base64 is no base64",
+        fix: "Encode the module's bytes in base64, without line breaks.",
+      });
     return readModule(name, content_type, Buffer.from(content_base64, "base64"), name === main ? "esm" : undefined);
   });

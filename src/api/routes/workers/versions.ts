@@ -11,18 +11,55 @@ const DEPLOYABLE = 100;
 
 /** Versions of a script, and making one that is not live yet. */
 export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  route({ id: "worker-versions-list-versions", method: "get", path: `${SCRIPT}/versions`, summary: "List Versions", ...reading, query: z.object({ deployable: z.string().optional(), ...pageQuery({ perPage: DEPLOYABLE }) }), result: z.object({ items: z.array(versionItemShape) }) }, async ({ params, query }) => {
-    const page = isOn(query.deployable) && query.page === 1 ? { page: 1, perPage: Math.max(DEPLOYABLE, query.per_page) } : pageRequest(query);
-    const { result, info } = pageAnswer(await scripts.versions(...named(params), page), page, shownVersionItem);
-    return answer({ items: result }, { info: info! });
-  }),
+  route(
+    {
+      id: "worker-versions-list-versions",
+      method: "get",
+      path: `${SCRIPT}/versions`,
+      summary: "List Versions",
+      ...reading,
+      query: z.object({ deployable: z.string().optional(), ...pageQuery({ perPage: DEPLOYABLE }) }),
+      result: z.object({ items: z.array(versionItemShape) }),
+    },
+    async ({ params, query }) => {
+      const page =
+        isOn(query.deployable) && query.page === 1
+          ? { page: 1, perPage: Math.max(DEPLOYABLE, query.per_page) }
+          : pageRequest(query);
+      const { result, info } = pageAnswer(await scripts.versions(...named(params), page), page, shownVersionItem);
+      return answer({ items: result }, { info: info! });
+    },
+  ),
 
-  route({ id: "worker-versions-upload-version", method: "post", path: `${SCRIPT}/versions`, summary: "Upload Version", ...writing, query: z.object({ bindings_inherit: z.string().optional() }), maxBytes: UPLOAD_BYTES, result: versionShape }, async (call) => {
-    // What stays with the script over its versions is not this version's to change: clients patch it beside the deployment.
-    const { settings: _, ...upload } = await receiveUpload(call, { inheritStrictly: call.query.bindings_inherit === "strict" });
-    return answer(shownVersion(await scripts.createVersion(...named(call.params), upload, authorOf(call))));
-  }),
+  route(
+    {
+      id: "worker-versions-upload-version",
+      method: "post",
+      path: `${SCRIPT}/versions`,
+      summary: "Upload Version",
+      ...writing,
+      query: z.object({ bindings_inherit: z.string().optional() }),
+      maxBytes: UPLOAD_BYTES,
+      result: versionShape,
+    },
+    async (call) => {
+      // What stays with the script over its versions is not this version's to change: clients patch it beside the deployment.
+      const { settings: _, ...upload } = await receiveUpload(call, {
+        inheritStrictly: call.query.bindings_inherit === "strict",
+      });
+      return answer(shownVersion(await scripts.createVersion(...named(call.params), upload, authorOf(call))));
+    },
+  ),
 
-  route({ id: "worker-versions-get-version-detail", method: "get", path: `${SCRIPT}/versions/{version_id}`, summary: "Get Version Detail", ...reading, result: versionShape }, async ({ params }) =>
-    answer(shownVersion(await needVersion(scripts, ...named(params), params.version_id!)))),
+  route(
+    {
+      id: "worker-versions-get-version-detail",
+      method: "get",
+      path: `${SCRIPT}/versions/{version_id}`,
+      summary: "Get Version Detail",
+      ...reading,
+      result: versionShape,
+    },
+    async ({ params }) => answer(shownVersion(await needVersion(scripts, ...named(params), params.version_id!))),
+  ),
 ];

@@ -4,7 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, silentLog } from "../../../kernel/index.ts";
 import { createLocalEvents, createSecrets, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
-import { createLiveWorkers, createRuntime, createScripts, DEV_EGRESS, scriptsMigrations, type BindingTargets, type Scripts } from "../../../workers/index.ts";
+import {
+  createLiveWorkers,
+  createRuntime,
+  createScripts,
+  DEV_EGRESS,
+  scriptsMigrations,
+  type BindingTargets,
+  type Scripts,
+} from "../../../workers/index.ts";
 import { startApi, TEST_ACCOUNT, type TestAnswer, type TestApi } from "../../api.testing.ts";
 import { workerRoutes } from "./index.ts";
 
@@ -38,12 +46,19 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
   const events = createLocalEvents({ log: silentLog });
   scope.after(() => events.close());
   const noService = { handle: () => Promise.reject(new Error("no storage in this test")) };
-  const runtime = createRuntime({ services: { kv: noService, r2: noService, d1: noService, stream: noService, sendEmail: noService }, egress: DEV_EGRESS, ids: randomIds, log: silentLog });
+  const runtime = createRuntime({
+    services: { kv: noService, r2: noService, d1: noService, stream: noService, sendEmail: noService },
+    egress: DEV_EGRESS,
+    ids: randomIds,
+    log: silentLog,
+  });
   scope.after(() => runtime.close());
   const live = createLiveWorkers({ db, objects, secrets, events, runtime });
   scope.after(() => live.close());
   const scripts = createScripts({ db, objects, secrets, events, live, targets, accountName: async () => "Acme" });
-  const api = await startApi(scope, { routes: workerRoutes({ scripts, urlOf: (label, script) => `http://${script}.${label}.workers.test` }) });
+  const api = await startApi(scope, {
+    routes: workerRoutes({ scripts, urlOf: (label, script) => `http://${script}.${label}.workers.test` }),
+  });
 
   return {
     ...api,
@@ -64,11 +79,22 @@ export async function startWorkersApi(scope: { after(end: () => Promise<void>): 
 export const CODE = `export default { async fetch() { return new Response("one"); }, async email() {} };\n`;
 
 /** An upload form as wrangler makes it: each part has its name as file name. */
-export function formOf(metadata: unknown, parts: Record<string, [content: string | Uint8Array<ArrayBuffer>, type: string]> = { "index.js": [CODE, "application/javascript+module"] }): FormData {
+export function formOf(
+  metadata: unknown,
+  parts: Record<string, [content: string | Uint8Array<ArrayBuffer>, type: string]> = {
+    "index.js": [CODE, "application/javascript+module"],
+  },
+): FormData {
   const form = new FormData();
   if (metadata !== undefined) form.set("metadata", typeof metadata === "string" ? metadata : JSON.stringify(metadata));
   for (const [name, [content, type]] of Object.entries(parts)) form.set(name, new File([content], name, { type }));
   return form;
 }
 
-export const metadataOf = (more: object = {}) => ({ main_module: "index.js", bindings: [], compatibility_date: "2026-10-01", compatibility_flags: ["nodejs_compat"], ...more });
+export const metadataOf = (more: object = {}) => ({
+  main_module: "index.js",
+  bindings: [],
+  compatibility_date: "2026-10-01",
+  compatibility_flags: ["nodejs_compat"],
+  ...more,
+});

@@ -16,7 +16,8 @@ const SHOWN_ROWS = 1000;
 export const d1Execute = defineCommand({
   name: "d1 execute",
   summary: "run SQL on a database",
-  description: "A file is handed over whole and taken in by the server: it may be large, and it counts as one change. While that lasts the database answers nobody else.",
+  description:
+    "A file is handed over whole and taken in by the server: it may be large, and it counts as one change. While that lasts the database answers nobody else.",
   arguments: [databaseArgument],
   options: {
     command: { type: "string", placeholder: "sql", summary: "statements to run" },
@@ -29,7 +30,12 @@ export const d1Execute = defineCommand({
     ["reelpost d1 execute letters --file dump.sql --yes", "takes in a file"],
   ],
   async run({ command, file, yes, ...values }, [name], surroundings) {
-    if ((command === undefined) === (file === undefined)) throw commandErrors.badContent({ what: "What to run", reason: "there has to be one of --command and --file", fix: "For example --command 'SELECT 1'" });
+    if ((command === undefined) === (file === undefined))
+      throw commandErrors.badContent({
+        what: "What to run",
+        reason: "there has to be one of --command and --file",
+        fix: "For example --command 'SELECT 1'",
+      });
     const connection = await connectDatabase(name!, values, surroundings);
     if (file !== undefined) return executeFile(connection, file, yes, surroundings);
     const results = await runSql(connection, command!);
@@ -38,14 +44,21 @@ export const d1Execute = defineCommand({
   },
 });
 
-async function executeFile(connection: D1Connection, file: string, yes: boolean | undefined, surroundings: Surroundings): Promise<number> {
+async function executeFile(
+  connection: D1Connection,
+  file: string,
+  yes: boolean | undefined,
+  surroundings: Surroundings,
+): Promise<number> {
   const { progress, name } = connection;
   const { size, body } = await fileBody(surroundings.cwd, file, (total) => progress.meter(`uploading ${file}`, total));
   await confirm(`Run ${file} on ${name}? The database answers nobody else meanwhile.`, yes, surroundings);
   try {
     const result = await importFile(connection, { path: resolve(surroundings.cwd, file), size, body });
     progress.clear();
-    printResult(surroundings, { database: connection.id, ...result }, () => [`${file}: ${result.num_queries === undefined ? "done" : `${plural(result.num_queries, "statement")} run`}`]);
+    printResult(surroundings, { database: connection.id, ...result }, () => [
+      `${file}: ${result.num_queries === undefined ? "done" : `${plural(result.num_queries, "statement")} run`}`,
+    ]);
     return 0;
   } finally {
     progress.clear();
@@ -53,12 +66,20 @@ async function executeFile(connection: D1Connection, file: string, yes: boolean 
 }
 
 function resultLines({ results, meta }: QueryResult, paint: Paint): string[] {
-  const notes = [meta?.changes ? `${plural(meta.changes, "row")} changed` : undefined, meta?.duration === undefined ? undefined : formatMs(meta.duration)].filter((note) => note !== undefined);
+  const notes = [
+    meta?.changes ? `${plural(meta.changes, "row")} changed` : undefined,
+    meta?.duration === undefined ? undefined : formatMs(meta.duration),
+  ].filter((note) => note !== undefined);
   const end = paint("dim", [plural(results.length, "row"), ...notes].join(", "));
   if (results.length === 0) return [end];
   const titles = Object.keys(results[0]!);
   const rows = results.slice(0, SHOWN_ROWS).map((row) => titles.map((title) => cell(row[title])));
-  return [...table(titles, rows, paint), ...(results.length > SHOWN_ROWS ? [`… ${results.length - SHOWN_ROWS} more; --json has all of them`] : []), end];
+  return [
+    ...table(titles, rows, paint),
+    ...(results.length > SHOWN_ROWS ? [`… ${results.length - SHOWN_ROWS} more; --json has all of them`] : []),
+    end,
+  ];
 }
 
-const cell = (value: unknown): string => (value === null ? "NULL" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const cell = (value: unknown): string =>
+  value === null ? "NULL" : typeof value === "object" ? JSON.stringify(value) : String(value);

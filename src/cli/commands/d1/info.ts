@@ -13,13 +13,18 @@ export const d1Info = defineCommand({
   async run(values, [name], surroundings) {
     const { api, database } = await connectDatabase(name!, values, surroundings);
     const found = await api.result<Database>("GET", database);
-    printResult(surroundings, found, (paint) => facts([
-      ["name", oneLine(found.name)],
-      ["id", found.uuid],
-      ["made", moment(found.created_at)],
-      ["size", found.file_size === undefined ? undefined : formatSize(found.file_size)],
-      ["tables", found.num_tables === undefined ? undefined : String(found.num_tables)],
-    ], paint));
+    printResult(surroundings, found, (paint) =>
+      facts(
+        [
+          ["name", oneLine(found.name)],
+          ["id", found.uuid],
+          ["made", moment(found.created_at)],
+          ["size", found.file_size === undefined ? undefined : formatSize(found.file_size)],
+          ["tables", found.num_tables === undefined ? undefined : String(found.num_tables)],
+        ],
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -13,7 +13,13 @@ export const d1List = defineCommand({
   async run(values, _, surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const databases = await collect(pagesOf<Database>(api, `${base}/d1/database`));
-    printResult(surroundings, databases, (paint) => table(["id", "name", "made"], databases.map(({ uuid, name, created_at: made }) => [uuid, name, moment(made)]), paint));
+    printResult(surroundings, databases, (paint) =>
+      table(
+        ["id", "name", "made"],
+        databases.map(({ uuid, name, created_at: made }) => [uuid, name, moment(made)]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -9,7 +9,8 @@ import { commandErrors } from "../../errors.ts";
 export const d1MigrationsApply = defineCommand({
   name: "d1 migrations apply",
   summary: "run the migrations that have not run",
-  description: "One after the other, in the order of their numbers. The first that fails ends it; those before it stay.",
+  description:
+    "One after the other, in the order of their numbers. The first that fails ends it; those before it stay.",
   arguments: [databaseArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],
@@ -17,16 +18,22 @@ export const d1MigrationsApply = defineCommand({
     const connection = await connectDatabase(name!, values, surroundings);
     const place = placeOf(connection);
     const files = await unapplied(connection, place);
-    if (files.length > 0) await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, surroundings);
+    if (files.length > 0)
+      await confirm(`Run ${plural(files.length, "migration")} on ${name}: ${files.join(", ")}?`, yes, surroundings);
     for (const [done, file] of files.entries()) {
       connection.progress.step(`${file} (${done + 1} of ${files.length})`);
       await applyMigration(connection, place, file).catch((cause: unknown) => {
         connection.progress.clear();
-        throw commandErrors.migrationFailed({ file, reason: cause instanceof Error ? cause.message : String(cause), done }, { cause });
+        throw commandErrors.migrationFailed(
+          { file, reason: cause instanceof Error ? cause.message : String(cause), done },
+          { cause },
+        );
       });
     }
     connection.progress.clear();
-    printResult(surroundings, { database: connection.id, applied: files }, () => (files.length === 0 ? [`${name} has all migrations`] : files.map((file) => `${file} ran`)));
+    printResult(surroundings, { database: connection.id, applied: files }, () =>
+      files.length === 0 ? [`${name} has all migrations`] : files.map((file) => `${file} ran`),
+    );
     return 0;
   },
 });

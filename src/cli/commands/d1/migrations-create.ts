@@ -8,15 +8,27 @@ import { commandErrors } from "../../errors.ts";
 export const d1MigrationsCreate = defineCommand({
   name: "d1 migrations create",
   summary: "make an empty migration with the next number",
-  arguments: [{ name: "database", summary: "its name or binding in the configuration", required: true }, { name: "message", summary: "what it does", required: true }],
+  arguments: [
+    { name: "database", summary: "its name or binding in the configuration", required: true },
+    { name: "message", summary: "what it does", required: true },
+  ],
   options: configOptions,
   examples: [["reelpost d1 migrations create DB 'add users'", "migrations/0001_add_users.sql"]],
   async run({ config, env }, [name, message], surroundings) {
     const { readTarget } = await import("../../../workers/project/index.ts");
-    const target = await readTarget({ cwd: surroundings.cwd, ...(config !== undefined && { config }), ...(env !== undefined && { environment: env }) });
-    const configured = target?.d1Databases.find((database) => [database.binding, database.name, database.id].includes(name));
+    const target = await readTarget({
+      cwd: surroundings.cwd,
+      ...(config !== undefined && { config }),
+      ...(env !== undefined && { environment: env }),
+    });
+    const configured = target?.d1Databases.find((database) =>
+      [database.binding, database.name, database.id].includes(name),
+    );
     if (configured === undefined) throw commandErrors.databaseUnbound({ name });
-    const file = relative(surroundings.cwd, join(configured.migrationsDir, await createMigration(configured.migrationsDir, message!)));
+    const file = relative(
+      surroundings.cwd,
+      join(configured.migrationsDir, await createMigration(configured.migrationsDir, message!)),
+    );
     printResult(surroundings, { file }, () => [`Made ${file}`]);
     return 0;
   },

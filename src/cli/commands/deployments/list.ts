@@ -13,7 +13,17 @@ export const deploymentsList = defineCommand({
     const { api, script } = await connectWorker(values, surroundings);
     const { deployments } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
     printResult(surroundings, deployments, (paint) =>
-      table(["since", "version", "by", "message"], deployments.map((deployment, i) => [`${moment(deployment.created_on)}${i === 0 ? "  live" : ""}`, versionsText(deployment), deployment.author_email, messageIn(deployment)]), paint));
+      table(
+        ["since", "version", "by", "message"],
+        deployments.map((deployment, i) => [
+          `${moment(deployment.created_on)}${i === 0 ? "  live" : ""}`,
+          versionsText(deployment),
+          deployment.author_email,
+          messageIn(deployment),
+        ]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

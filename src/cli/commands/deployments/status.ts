@@ -14,16 +14,33 @@ export const deploymentsStatus = defineCommand({
   examples: [["reelpost deployments status --json", "for a program"]],
   async run(values, _, surroundings) {
     const { api, script, name } = await connectWorker(values, surroundings);
-    const { deployments: [live] } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
+    const {
+      deployments: [live],
+    } = await api.result<{ deployments: Deployment[] }>("GET", `${script}/deployments`);
     if (live === undefined) throw commandErrors.neverDeployed({ name });
-    const versions = await Promise.all(live.versions.map(({ version_id: id }) => api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`)));
-    printResult(surroundings, { ...live, versions: live.versions.map((version, i) => ({ ...version, ...versions[i] })) }, (paint) =>
-      facts([
-        ["worker", name],
-        ["live since", `${moment(live.created_on)}${live.author_email === undefined ? "" : `, by ${oneLine(live.author_email)}`}`],
-        ["message", oneLine(messageIn(live)) || undefined],
-        ...versions.map((version, i): [string, string] => [`${live.versions[i]!.percentage}%`, `${version.id}  version ${version.number}, made ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd()]),
-      ], paint));
+    const versions = await Promise.all(
+      live.versions.map(({ version_id: id }) => api.result<VersionItem>("GET", `${script}/versions${at`/${id}`}`)),
+    );
+    printResult(
+      surroundings,
+      { ...live, versions: live.versions.map((version, i) => ({ ...version, ...versions[i] })) },
+      (paint) =>
+        facts(
+          [
+            ["worker", name],
+            [
+              "live since",
+              `${moment(live.created_on)}${live.author_email === undefined ? "" : `, by ${oneLine(live.author_email)}`}`,
+            ],
+            ["message", oneLine(messageIn(live)) || undefined],
+            ...versions.map((version, i): [string, string] => [
+              `${live.versions[i]!.percentage}%`,
+              `${version.id}  version ${version.number}, made ${moment(version.metadata.created_on)}  ${oneLine(messageIn(version))}`.trimEnd(),
+            ]),
+          ],
+          paint,
+        ),
+    );
     return 0;
   },
 });

@@ -6,12 +6,25 @@ import { printResult } from "../../print.ts";
 export const emailDmarcReport = defineCommand({
   name: "email dmarc report",
   summary: "show who sends mail in the name of a domain, and whether it passes DMARC",
-  description: "Adds up the aggregate reports that receivers sent about the domain. A name below the zone shows the reports on that name only.",
+  description:
+    "Adds up the aggregate reports that receivers sent about the domain. A name below the zone shows the reports on that name only.",
   arguments: [{ name: "domain", summary: "like example.com", required: true }],
   options: {
-    since: { type: "string", placeholder: "day", summary: "the first day, in UTC", defaultText: "29 days before the last" },
+    since: {
+      type: "string",
+      placeholder: "day",
+      summary: "the first day, in UTC",
+      defaultText: "29 days before the last",
+    },
     until: { type: "string", placeholder: "day", summary: "the last day, in UTC", defaultText: "today" },
-    limit: { type: "number", placeholder: "number", min: 1, max: 1000, summary: "at most this many domains, sources and reporters", defaultText: "20" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 1000,
+      summary: "at most this many domains, sources and reporters",
+      defaultText: "20",
+    },
     ...zoneOptions,
   },
   examples: [
@@ -20,7 +33,9 @@ export const emailDmarcReport = defineCommand({
   ],
   async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
-    const found = await zone.api.result<DmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, { query: { since, until, limit: String(limit), domain: nameIn(zone).name } });
+    const found = await zone.api.result<DmarcStatistics>("GET", `${zone.path}/email/auth/dmarc-reports/statistics`, {
+      query: { since, until, limit: String(limit), domain: nameIn(zone).name },
+    });
     printResult(surroundings, found, (paint) => dmarcLines(found, paint));
     return 0;
   },

@@ -14,7 +14,9 @@ export const emailLogGet = defineCommand({
   async run(values, [message], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const stories = await readStories(api, base, message!);
-    printResult(surroundings, stories, (paint) => stories.flatMap((story, i) => [...(i === 0 ? [] : ["", ""]), ...storyLines(story, paint)]));
+    printResult(surroundings, stories, (paint) =>
+      stories.flatMap((story, i) => [...(i === 0 ? [] : ["", ""]), ...storyLines(story, paint)]),
+    );
     return 0;
   },
 });

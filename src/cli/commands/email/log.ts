@@ -20,10 +20,25 @@ export const emailLog = defineCommand({
 
 With --follow the newest come last, and what comes later follows until Ctrl-C; a message is told again when something else has become of it. With --follow --json every one is a JSON object on a line.`,
   options: {
-    zone: { type: "string", placeholder: "domain", summary: "only mail of this domain's zone", defaultText: "all of the account" },
-    platform: { type: "boolean", summary: "mail sent by the server itself: verification messages and bounces (operators only)" },
+    zone: {
+      type: "string",
+      placeholder: "domain",
+      summary: "only mail of this domain's zone",
+      defaultText: "all of the account",
+    },
+    platform: {
+      type: "boolean",
+      summary: "mail sent by the server itself: verification messages and bounces (operators only)",
+    },
     ...logOptions,
-    limit: { type: "number", placeholder: "number", min: 1, max: 10_000, summary: "at most this many", defaultText: "50" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 10_000,
+      summary: "at most this many",
+      defaultText: "50",
+    },
     follow: { type: "boolean", summary: "go on with what comes" },
     ...serverOptions,
   },
@@ -34,9 +49,13 @@ With --follow the newest come last, and what comes later follows until Ctrl-C; a
   ],
   async run({ zone, platform, limit = 50, follow, url, token, account, ...filter }, _, surroundings) {
     const server = { url, token, account };
-    const { api, path } = zone === undefined ? await ofAccount() : await connectZone(zone, { ...server, "zone-id": undefined }, surroundings);
+    const { api, path } =
+      zone === undefined
+        ? await ofAccount()
+        : await connectZone(zone, { ...server, "zone-id": undefined }, surroundings);
     const query = { ...logQuery(filter, surroundings.clock.now()), ...(platform === true && { platform: "true" }) };
-    if (follow === true) return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), surroundings);
+    if (follow === true)
+      return followed(() => readLog(api, path, query, FOLLOWED), Math.min(limit, FOLLOWED), surroundings);
     const entries = await readLog(api, path, query, limit);
     printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["No messages."] : logTable(entries, paint)));
     return 0;
@@ -48,13 +67,22 @@ With --follow the newest come last, and what comes later follows until Ctrl-C; a
   },
 });
 
-async function followed(read: () => Promise<LogEntry[]>, first: number, { json, stdout, stderr }: Surroundings): Promise<number> {
-  const line = (cells: readonly string[]) => cells.map((cell, column) => oneLine(cell).padEnd(COLUMNS[column]!)).join("  ").trimEnd();
+async function followed(
+  read: () => Promise<LogEntry[]>,
+  first: number,
+  { json, stdout, stderr }: Surroundings,
+): Promise<number> {
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => oneLine(cell).padEnd(COLUMNS[column]!))
+      .join("  ")
+      .trimEnd();
   const interrupt = onInterrupt();
   if (!json) stdout.line(painter(stdout)("dim", line(LOG_TITLES)));
   try {
     await followLog({
-      read, first,
+      read,
+      first,
       print: (entries) => entries.forEach((entry) => stdout.line(json ? JSON.stringify(entry) : line(logRow(entry)))),
       onGap: () => stderr.line(`more than ${FOLLOWED} came at once: those before the next line are not shown`),
       signal: interrupt.signal,

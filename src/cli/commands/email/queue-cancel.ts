@@ -9,7 +9,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 export const emailQueueCancel = defineCommand({
   name: "email queue cancel",
   summary: "give up a message for all who have not got it",
-  description: "What is being handed over at this moment goes on. The sender is told as of any message that cannot be delivered.",
+  description:
+    "What is being handed over at this moment goes on. The sender is told as of any message that cannot be delivered.",
   arguments: [{ name: "id", summary: "of the message", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` takes it up again"]],

@@ -9,12 +9,29 @@ import { serverOptions } from "../../shared-options.ts";
 export const emailQueueList = defineCommand({
   name: "email queue list",
   summary: "list mail on its way out that has not arrived, the newest first",
-  description: "A message stands there once for each recipient: while it waits or is tried, and for some days after it has failed.",
+  description:
+    "A message stands there once for each recipient: while it waits or is tried, and for some days after it has failed.",
   options: {
-    state: { type: "string", placeholder: "state", choices: QUEUE_STATES, summary: "only these", defaultText: "all but delivered" },
+    state: {
+      type: "string",
+      placeholder: "state",
+      choices: QUEUE_STATES,
+      summary: "only these",
+      defaultText: "all but delivered",
+    },
     domain: { type: "string", placeholder: "domain", summary: "only recipients at this domain" },
-    platform: { type: "boolean", summary: "the server's own mail, like verifications and delivery reports (for its operators)" },
-    limit: { type: "number", placeholder: "number", min: 1, max: 10_000, summary: "at most this many", defaultText: "100" },
+    platform: {
+      type: "boolean",
+      summary: "the server's own mail, like verifications and delivery reports (for its operators)",
+    },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 10_000,
+      summary: "at most this many",
+      defaultText: "100",
+    },
     ...serverOptions,
   },
   examples: [
@@ -26,15 +43,23 @@ export const emailQueueList = defineCommand({
     const states = state === undefined ? QUEUE_STATES.filter((one) => one !== "delivered") : [state];
     const lists = await Promise.all(states.map((one) => newest(connection, { state: one, domain, platform }, limit)));
     // Whatever changed its state in between stands in two lists, or in none.
-    const items = [...new Map(lists.flat().map((item) => [`${item.id} ${item.to}`, item])).values()].sort((a, b) => b.created.localeCompare(a.created)).slice(0, limit);
+    const items = [...new Map(lists.flat().map((item) => [`${item.id} ${item.to}`, item])).values()]
+      .sort((a, b) => b.created.localeCompare(a.created))
+      .slice(0, limit);
     printResult(surroundings, items, (paint) => (items.length === 0 ? ["Nothing."] : queueTable(items, paint)));
     return 0;
   },
 });
 
-async function newest({ api, base }: Connection, query: NonNullable<ApiRequest["query"]>, limit: number): Promise<QueuedItem[]> {
+async function newest(
+  { api, base }: Connection,
+  query: NonNullable<ApiRequest["query"]>,
+  limit: number,
+): Promise<QueuedItem[]> {
   const items: QueuedItem[] = [];
-  for await (const item of cursorPagesOf<QueuedItem>(api, `${base}/email/queue`, { query: { ...query, per_page: Math.min(limit, 1000) } })) {
+  for await (const item of cursorPagesOf<QueuedItem>(api, `${base}/email/queue`, {
+    query: { ...query, per_page: Math.min(limit, 1000) },
+  })) {
     if (items.push(item) === limit) break;
   }
   return items;

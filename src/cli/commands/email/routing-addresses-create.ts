@@ -7,14 +7,19 @@ import { serverOptions } from "../../shared-options.ts";
 export const emailRoutingAddressesCreate = defineCommand({
   name: "email routing addresses create",
   summary: "ask an address whether mail may be forwarded to it",
-  description: "The address is sent a mail with a link; whoever opens it agrees. For an address that was asked before and has not agreed, the mail is sent again.",
+  description:
+    "The address is sent a mail with a link; whoever opens it agrees. For an address that was asked before and has not agreed, the mail is sent again.",
   arguments: [{ name: "email", summary: "like me@example.net", required: true }],
   options: serverOptions,
   examples: [["reelpost email routing addresses create me@example.net", "sends it the link"]],
   async run(values, [email], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const address = await api.result<Address>("POST", `${base}/email/routing/addresses`, { json: { email } });
-    printResult(surroundings, address, () => [address.verified === null ? `${address.email} was sent a mail. Rules may name it once the link in it was opened.` : `${address.email} has agreed already.`]);
+    printResult(surroundings, address, () => [
+      address.verified === null
+        ? `${address.email} was sent a mail. Rules may name it once the link in it was opened.`
+        : `${address.email} has agreed already.`,
+    ]);
     return 0;
   },
 });

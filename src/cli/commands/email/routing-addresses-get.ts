@@ -14,7 +14,17 @@ export const emailRoutingAddressesGet = defineCommand({
   async run(values, [id], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const address = await api.result<Address>("GET", `${base}/email/routing/addresses${at`/${id!}`}`);
-    printResult(surroundings, address, (paint) => facts([["id", address.id], ["address", address.email], ["verified", address.verified === null ? "no" : moment(address.verified)], ["made", moment(address.created)]], paint));
+    printResult(surroundings, address, (paint) =>
+      facts(
+        [
+          ["id", address.id],
+          ["address", address.email],
+          ["verified", address.verified === null ? "no" : moment(address.verified)],
+          ["made", moment(address.created)],
+        ],
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -14,7 +14,9 @@ export const emailRoutingAddressesList = defineCommand({
     const { api, base } = await connect(values, surroundings);
     const path = `${base}/email/routing/addresses`;
     // The API shows verified addresses unless it is asked for the others.
-    const lists = await Promise.all([true, false].map((verified) => collect(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))));
+    const lists = await Promise.all(
+      [true, false].map((verified) => collect(pagesOf<Address>(api, path, { query: { verified }, perPage: 50 }))),
+    );
     const addresses = lists.flat().sort((a, b) => a.created.localeCompare(b.created));
     printResult(surroundings, addresses, (paint) => addressTable(addresses, paint));
     return 0;

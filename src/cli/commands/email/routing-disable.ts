@@ -11,7 +11,9 @@ export const emailRoutingDisable = defineCommand({
   examples: [["reelpost email routing disable example.com", "removes the records that enabling has made"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
-    const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, { json: nameIn(zone) });
+    const settings = await zone.api.result<Settings>("DELETE", `${zone.path}/email/routing/dns`, {
+      json: nameIn(zone),
+    });
     printResult(surroundings, settings, (paint) => routingLines(settings, paint));
     return 0;
   },

@@ -11,7 +11,9 @@ export const emailRoutingDkimList = defineCommand({
   examples: [["reelpost email routing dkim list example.com", "the one that signs, and one that is to follow it"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
-    const keys = await zone.api.result<DkimKey[]>("GET", `${zone.path}/email/routing/dkim`, { query: { subdomain: nameIn(zone).name } });
+    const keys = await zone.api.result<DkimKey[]>("GET", `${zone.path}/email/routing/dkim`, {
+      query: { subdomain: nameIn(zone).name },
+    });
     printResult(surroundings, keys, (paint) => dkimTable(keys, paint));
     return 0;
   },

@@ -6,13 +6,16 @@ import { printResult } from "../../print.ts";
 export const emailRoutingDkimRotate = defineCommand({
   name: "email routing dkim rotate",
   summary: "replace the keys that forwarded mail of a domain is signed with",
-  description: "The new keys are published at once, and sign when everybody can see their records. The old ones stay in DNS for the mail that is under way.",
+  description:
+    "The new keys are published at once, and sign when everybody can see their records. The old ones stay in DNS for the mail that is under way.",
   arguments: [{ name: "domain", summary: "like example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dkim rotate example.com", "nothing stops meanwhile"]],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
-    const keys = await zone.api.result<DkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, { json: nameIn(zone) });
+    const keys = await zone.api.result<DkimKey[]>("POST", `${zone.path}/email/routing/dkim/rotate`, {
+      json: nameIn(zone),
+    });
     printResult(surroundings, keys, (paint) => dkimTable(keys, paint));
     return 0;
   },

@@ -12,7 +12,9 @@ export const emailRoutingDnsGet = defineCommand({
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const { name } = nameIn(zone);
-    const found = await zone.api.result<Needed[] | { record: Needed[] }>("GET", `${zone.path}/email/routing/dns`, { query: { subdomain: name } });
+    const found = await zone.api.result<Needed[] | { record: Needed[] }>("GET", `${zone.path}/email/routing/dns`, {
+      query: { subdomain: name },
+    });
     const records = Array.isArray(found) ? found : found.record;
     printResult(surroundings, records, (paint) => neededTable(records, paint));
     return 0;

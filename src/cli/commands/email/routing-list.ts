@@ -13,7 +13,13 @@ export const emailRoutingList = defineCommand({
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const zones = await collect(pagesOf<Settings>(api, `${base}/email/routing/zones`, { perPage: 50 }));
-    printResult(surroundings, zones, (paint) => table(["domain", "enabled", "status", "changed", "zone"], zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, moment(zone.modified), zone.id]), paint));
+    printResult(surroundings, zones, (paint) =>
+      table(
+        ["domain", "enabled", "status", "changed", "zone"],
+        zones.map((zone) => [zone.name, yesNo(zone.enabled), zone.status, moment(zone.modified), zone.id]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

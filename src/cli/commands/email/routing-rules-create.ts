@@ -10,8 +10,14 @@ export const emailRoutingRulesCreate = defineCommand({
   arguments: [{ name: "domain", summary: "like example.com", required: true }],
   options: { ...ruleOptions, ...zoneOptions },
   examples: [
-    ["reelpost email routing rules create example.com --match-value info@example.com --action-type worker --action-value inbox", "to a worker"],
-    ["reelpost email routing rules create example.com --match-value me@example.com --action-type forward --action-value me@example.net", "on to a verified address"],
+    [
+      "reelpost email routing rules create example.com --match-value info@example.com --action-type worker --action-value inbox",
+      "to a worker",
+    ],
+    [
+      "reelpost email routing rules create example.com --match-value me@example.com --action-type forward --action-value me@example.net",
+      "on to a verified address",
+    ],
   ],
   async run(values, [domain], surroundings) {
     const body = ruleBody(values);

@@ -10,11 +10,19 @@ import { yesOption } from "../../shared-options.ts";
 export const emailRoutingRulesDelete = defineCommand({
   name: "email routing rules delete",
   summary: "delete a rule",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }, { name: "rule", summary: "its id", required: true }],
+  arguments: [
+    { name: "domain", summary: "like example.com", required: true },
+    { name: "rule", summary: "its id", required: true },
+  ],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost email routing rules delete example.com 2f1c…", "its address goes to the catch-all rule then"]],
   async run({ yes, ...values }, [domain, rule], surroundings) {
-    if (rule === CATCH_ALL) throw commandErrors.badContent({ what: CATCH_ALL, reason: "every domain has this rule", fix: "Disable it: `reelpost email routing rules update <domain> catch-all --enabled false`" });
+    if (rule === CATCH_ALL)
+      throw commandErrors.badContent({
+        what: CATCH_ALL,
+        reason: "every domain has this rule",
+        fix: "Disable it: `reelpost email routing rules update <domain> catch-all --enabled false`",
+      });
     const { api, path } = await connectZone(domain!, values, surroundings);
     await confirm(`Delete the rule ${rule!} of ${domain!}?`, yes, surroundings);
     await api.result("DELETE", rulePath(path, rule!));

@@ -8,9 +8,17 @@ import { printResult } from "../../print.ts";
 export const emailRoutingRulesUpdate = defineCommand({
   name: "email routing rules update",
   summary: "change a rule; what is not said stays",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }, { name: "rule", summary: "its id, or catch-all", required: true }],
+  arguments: [
+    { name: "domain", summary: "like example.com", required: true },
+    { name: "rule", summary: "its id, or catch-all", required: true },
+  ],
   options: { ...ruleOptions, ...zoneOptions },
-  examples: [["reelpost email routing rules update example.com catch-all --action-type worker --action-value inbox --enabled true", "everything else to a worker"]],
+  examples: [
+    [
+      "reelpost email routing rules update example.com catch-all --action-type worker --action-value inbox --enabled true",
+      "everything else to a worker",
+    ],
+  ],
   async run(values, [domain, name], surroundings) {
     const { api, path } = await connectZone(domain!, values, surroundings);
     const place = rulePath(path, name!);

@@ -8,7 +8,12 @@ export const emailSendingEnable = defineCommand({
   summary: "let mail be sent from a domain, or from a name below it",
   arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
   options: zoneOptions,
-  examples: [["reelpost email sending enable example.com", "writes the records that receivers look for: bounces, SPF, DKIM, DMARC"]],
+  examples: [
+    [
+      "reelpost email sending enable example.com",
+      "writes the records that receivers look for: bounces, SPF, DKIM, DMARC",
+    ],
+  ],
   async run(values, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
     const made = await zone.api.result<SendingDomain>("POST", sendingPath(zone), { json: { name: zone.domain } });

@@ -15,14 +15,22 @@ export const emailSendingList = defineCommand({
   examples: [["reelpost email sending list", "all of the account"]],
   async run(values, [domain], surroundings) {
     const domains = domain === undefined ? await allDomains() : await ofZone(domain);
-    printResult(surroundings, domains, (paint) => table(["domain", "enabled", "made", "id"], domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), moment(created), tag]), paint));
+    printResult(surroundings, domains, (paint) =>
+      table(
+        ["domain", "enabled", "made", "id"],
+        domains.map(({ name, enabled, created, tag }) => [name, yesNo(enabled), moment(created), tag]),
+        paint,
+      ),
+    );
     return 0;
 
     async function allDomains() {
       const { api, base } = await connect(values, surroundings);
       const domains: SendingDomain[] = [];
       // Names below a zone's own are told by the zone.
-      for (const { tag: zone } of await collect(pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }))) {
+      for (const { tag: zone } of await collect(
+        pagesOf<SendingDomain>(api, `${base}/email/sending/zones`, { perPage: 50 }),
+      )) {
         domains.push(...(await api.result<SendingDomain[]>("GET", at`/zones/${zone}/email/sending/subdomains`)));
       }
       return domains;

@@ -15,17 +15,44 @@ export const emailSendingSendRaw = defineCommand({
     from: { type: "string", placeholder: "address", summary: "envelope sender: an address of a sending domain" },
     to: { type: "string", placeholder: "address", multiple: true, summary: "envelope recipient" },
     mime: { type: "string", placeholder: "text", summary: "the message" },
-    "mime-file": { type: "string", placeholder: "file", summary: "the file it is in, or - for standard input", complete: "file" },
+    "mime-file": {
+      type: "string",
+      placeholder: "file",
+      summary: "the file it is in, or - for standard input",
+      complete: "file",
+    },
     ...serverOptions,
   },
-  examples: [["reelpost email sending send-raw --from me@example.com --to you@example.net --mime-file letter.eml", "a file as a mail program saves it"]],
+  examples: [
+    [
+      "reelpost email sending send-raw --from me@example.com --to you@example.net --mime-file letter.eml",
+      "a file as a mail program saves it",
+    ],
+  ],
   async run(values, _, surroundings) {
     const { from, to, mime, "mime-file": file } = values;
-    if (from === undefined || to.length === 0) throw commandErrors.badContent({ what: from === undefined ? "--from" : "--to", reason: "it is needed", fix: "Say --from and --to" });
-    if ((mime === undefined) === (file === undefined)) throw commandErrors.badContent({ what: "the message", reason: "it is given twice or not at all", fix: "Say either --mime or --mime-file" });
-    const message = mime ?? (file === "-" ? (await readStdin(surroundings, MAX_BYTES)).toString() : await readTextFile(surroundings.cwd, file!, MAX_BYTES));
+    if (from === undefined || to.length === 0)
+      throw commandErrors.badContent({
+        what: from === undefined ? "--from" : "--to",
+        reason: "it is needed",
+        fix: "Say --from and --to",
+      });
+    if ((mime === undefined) === (file === undefined))
+      throw commandErrors.badContent({
+        what: "the message",
+        reason: "it is given twice or not at all",
+        fix: "Say either --mime or --mime-file",
+      });
+    const message =
+      mime ??
+      (file === "-"
+        ? (await readStdin(surroundings, MAX_BYTES)).toString()
+        : await readTextFile(surroundings.cwd, file!, MAX_BYTES));
     const { api, base } = await connect(values, surroundings);
-    const result = await api.result<SendResult>("POST", `${base}/email/sending/send_raw`, { json: { from, recipients: to, mime_message: message }, timeoutMs: 180_000 });
+    const result = await api.result<SendResult>("POST", `${base}/email/sending/send_raw`, {
+      json: { from, recipients: to, mime_message: message },
+      timeoutMs: 180_000,
+    });
     printResult(surroundings, result, (paint) => resultLines(result, paint));
     return 0;
   },

@@ -24,21 +24,34 @@ export const emailSendingSend = defineCommand({
     attachment: { type: "string", placeholder: "file", multiple: true, summary: "a file beside it", complete: "file" },
     ...serverOptions,
   },
-  examples: [["reelpost email sending send --from me@example.com --to you@example.net --subject Hello --text Hi", "says who has it, and who will"]],
+  examples: [
+    [
+      "reelpost email sending send --from me@example.com --to you@example.net --subject Hello --text Hi",
+      "says who has it, and who will",
+    ],
+  ],
   async run(values, _, surroundings) {
     const { from, to, cc, bcc, subject, text, html } = values;
     for (const [name, value] of Object.entries({ from, to: to[0], subject })) {
-      if (value === undefined) throw commandErrors.badContent({ what: `--${name}`, reason: "it is needed", fix: `Say --${name}` });
+      if (value === undefined)
+        throw commandErrors.badContent({ what: `--${name}`, reason: "it is needed", fix: `Say --${name}` });
     }
     const named = (address: string, name: string | undefined) => (name === undefined ? address : { address, name });
     const { api, base } = await connect(values, surroundings);
     const result = await api.result<SendResult>("POST", `${base}/email/sending/send`, {
       json: {
-        from: named(from!, values["from-name"]), to, subject,
-        ...(cc.length > 0 && { cc }), ...(bcc.length > 0 && { bcc }), ...(text !== undefined && { text }), ...(html !== undefined && { html }),
+        from: named(from!, values["from-name"]),
+        to,
+        subject,
+        ...(cc.length > 0 && { cc }),
+        ...(bcc.length > 0 && { bcc }),
+        ...(text !== undefined && { text }),
+        ...(html !== undefined && { html }),
         ...(values["reply-to"] !== undefined && { reply_to: named(values["reply-to"], values["reply-to-name"]) }),
         ...(values.header.length > 0 && { headers: Object.fromEntries(values.header.map(readHeader)) }),
-        ...(values.attachment.length > 0 && { attachments: await Promise.all(values.attachment.map((file) => readAttachment(surroundings.cwd, file))) }),
+        ...(values.attachment.length > 0 && {
+          attachments: await Promise.all(values.attachment.map((file) => readAttachment(surroundings.cwd, file))),
+        }),
       },
       timeoutMs: 180_000,
     });
@@ -49,6 +62,11 @@ export const emailSendingSend = defineCommand({
 
 function readHeader(text: string): [name: string, value: string] {
   const colon = text.indexOf(":");
-  if (colon < 1) throw commandErrors.badContent({ what: `--header ${text}`, reason: "it has no colon", fix: 'Write it as "X-Name: value"' });
+  if (colon < 1)
+    throw commandErrors.badContent({
+      what: `--header ${text}`,
+      reason: "it has no colon",
+      fix: 'Write it as "X-Name: value"',
+    });
   return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
 }

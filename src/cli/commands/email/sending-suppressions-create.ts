@@ -8,15 +8,29 @@ export const emailSendingSuppressionsCreate = defineCommand({
   summary: "send an address nothing any more",
   arguments: [{ name: "email", summary: "like nobody@example.net", required: true }],
   options: {
-    days: { type: "number", placeholder: "number", min: 1, max: 3650, summary: "for how long", defaultText: "for good" },
+    days: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 3650,
+      summary: "for how long",
+      defaultText: "for good",
+    },
     note: { type: "string", placeholder: "text", summary: "why" },
     ...serverOptions,
   },
-  examples: [["reelpost email sending suppressions create nobody@example.net --note 'asked us to'", "until it is deleted from the list"]],
+  examples: [
+    [
+      "reelpost email sending suppressions create nobody@example.net --note 'asked us to'",
+      "until it is deleted from the list",
+    ],
+  ],
   async run({ days, note, ...values }, [email], surroundings) {
     const { api, base } = await connect(values, surroundings);
     const until = days === undefined ? undefined : new Date(surroundings.clock.now() + days * 86_400_000).toISOString();
-    const made = await api.result<{ id: string }>("POST", `${base}/email/sending/suppressions`, { json: { email, ...(until !== undefined && { expires_at: until }), ...(note !== undefined && { note }) } });
+    const made = await api.result<{ id: string }>("POST", `${base}/email/sending/suppressions`, {
+      json: { email, ...(until !== undefined && { expires_at: until }), ...(note !== undefined && { note }) },
+    });
     printResult(surroundings, made, () => [`${email!} is sent nothing any more (${made.id})`]);
     return 0;
   },

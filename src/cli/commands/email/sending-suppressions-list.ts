@@ -18,18 +18,44 @@ export const emailSendingSuppressionsList = defineCommand({
   summary: "list the addresses that are sent nothing",
   options: {
     search: { type: "string", placeholder: "text", summary: "an address, or `user@` for one user at every domain" },
-    reason: { type: "string", choices: ["manual", "complaint", "hard_bounce", "soft_bounce", "policy"], summary: "why they are there" },
-    limit: { type: "number", placeholder: "number", min: 1, max: 100_000, summary: "at most this many", defaultText: "1000" },
+    reason: {
+      type: "string",
+      choices: ["manual", "complaint", "hard_bounce", "soft_bounce", "policy"],
+      summary: "why they are there",
+    },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 100_000,
+      summary: "at most this many",
+      defaultText: "1000",
+    },
     ...serverOptions,
   },
   examples: [["reelpost email sending suppressions list --reason hard_bounce", "whom servers did not know"]],
   async run({ search, reason, limit = 1000, ...values }, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const found: Suppression[] = [];
-    for await (const one of cursorPagesOf<Suppression>(api, `${base}/email/sending/suppressions`, { query: { search, reason } })) {
+    for await (const one of cursorPagesOf<Suppression>(api, `${base}/email/sending/suppressions`, {
+      query: { search, reason },
+    })) {
       if (found.push(one) === limit) break;
     }
-    printResult(surroundings, found, (paint) => table(["address", "reason", "since", "until", "for", "id"], found.map((one) => [one.email, one.reason, moment(one.created_at), one.expires_at === null ? "for good" : moment(one.expires_at), one.scope?.value ?? "the account", one.id]), paint));
+    printResult(surroundings, found, (paint) =>
+      table(
+        ["address", "reason", "since", "until", "for", "id"],
+        found.map((one) => [
+          one.email,
+          one.reason,
+          moment(one.created_at),
+          one.expires_at === null ? "for good" : moment(one.expires_at),
+          one.scope?.value ?? "the account",
+          one.id,
+        ]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

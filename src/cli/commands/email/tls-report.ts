@@ -6,18 +6,33 @@ import { printResult } from "../../print.ts";
 export const emailTlsReport = defineCommand({
   name: "email tls report",
   summary: "show whether servers that send mail to a domain use TLS as its policies ask",
-  description: "Adds up the TLS reports (RFC 8460) that senders sent about the domain. A name below the zone shows the reports on that name only.",
+  description:
+    "Adds up the TLS reports (RFC 8460) that senders sent about the domain. A name below the zone shows the reports on that name only.",
   arguments: [{ name: "domain", summary: "like example.com", required: true }],
   options: {
-    since: { type: "string", placeholder: "day", summary: "the first day, in UTC", defaultText: "29 days before the last" },
+    since: {
+      type: "string",
+      placeholder: "day",
+      summary: "the first day, in UTC",
+      defaultText: "29 days before the last",
+    },
     until: { type: "string", placeholder: "day", summary: "the last day, in UTC", defaultText: "today" },
-    limit: { type: "number", placeholder: "number", min: 1, max: 1000, summary: "at most this many policies, failures and reporters", defaultText: "20" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 1000,
+      summary: "at most this many policies, failures and reporters",
+      defaultText: "20",
+    },
     ...zoneOptions,
   },
   examples: [["reelpost email tls report example.com", "of the last 30 days"]],
   async run({ since, until, limit = 20, ...values }, [domain], surroundings) {
     const zone = await connectZone(domain!, values, surroundings);
-    const found = await zone.api.result<TlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, { query: { since, until, limit: String(limit), domain: nameIn(zone).name } });
+    const found = await zone.api.result<TlsStatistics>("GET", `${zone.path}/email/auth/tls-reports/statistics`, {
+      query: { since, until, limit: String(limit), domain: nameIn(zone).name },
+    });
     printResult(surroundings, found, (paint) => tlsLines(found, paint));
     return 0;
   },

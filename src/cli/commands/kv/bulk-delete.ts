@@ -13,9 +13,19 @@ export const kvBulkDelete = defineCommand({
   description: 'The file is a list of keys, or of objects with a "name" as `kv key list --json` prints them.',
   arguments: [listArgument],
   options: { ...yesOption, ...namespaceOptions },
-  examples: [["reelpost kv key list -b NOTES --prefix old/ --json | reelpost kv bulk delete - -b NOTES --yes", "everything below old/"]],
+  examples: [
+    [
+      "reelpost kv key list -b NOTES --prefix old/ --json | reelpost kv bulk delete - -b NOTES --yes",
+      "everything below old/",
+    ],
+  ],
   async run({ yes, ...values }, [file], surroundings) {
-    const entries = listIn(await readJson(file!, surroundings, MAX_LIST_FILE), file!, (entry) => typeof nameOf(entry) === "string", "keys");
+    const entries = listIn(
+      await readJson(file!, surroundings, MAX_LIST_FILE),
+      file!,
+      (entry) => typeof nameOf(entry) === "string",
+      "keys",
+    );
     const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
     await confirm(`Delete ${plural(entries.length, "key")} of the KV namespace ${id}?`, yes, surroundings);
     let deleted = 0;
@@ -30,4 +40,7 @@ export const kvBulkDelete = defineCommand({
   },
 });
 
-const nameOf = (entry: unknown): unknown => (typeof entry === "object" && entry !== null ? ((entry as { name?: unknown; key?: unknown }).name ?? (entry as { key?: unknown }).key) : entry);
+const nameOf = (entry: unknown): unknown =>
+  typeof entry === "object" && entry !== null
+    ? ((entry as { name?: unknown; key?: unknown }).name ?? (entry as { key?: unknown }).key)
+    : entry;

@@ -13,12 +13,20 @@ interface Done {
 export const kvBulkPut = defineCommand({
   name: "kv bulk put",
   summary: "write many values from a JSON file",
-  description: "The file is a list of { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files go in several requests.",
+  description:
+    "The file is a list of { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files go in several requests.",
   arguments: [listArgument],
   options: namespaceOptions,
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],
   async run(values, [file], surroundings) {
-    const entries = listIn(await readJson(file!, surroundings, MAX_LIST_FILE), file!, (entry) => typeof (entry as { key?: unknown } | null)?.key === "string" && typeof (entry as { value?: unknown }).value === "string", "{ key, value } with texts");
+    const entries = listIn(
+      await readJson(file!, surroundings, MAX_LIST_FILE),
+      file!,
+      (entry) =>
+        typeof (entry as { key?: unknown } | null)?.key === "string" &&
+        typeof (entry as { value?: unknown }).value === "string",
+      "{ key, value } with texts",
+    );
     const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
     let written = 0;
     const failed: string[] = [];
@@ -29,7 +37,9 @@ export const kvBulkPut = defineCommand({
       failed.push(...(done?.unsuccessful_keys ?? []));
     }
     progress.clear();
-    printResult(surroundings, { namespace_id: id, written, failed }, () => [`${plural(written, "key")} written${failed.length === 0 ? "" : `, ${failed.length} not: ${failed.slice(0, 10).join(", ")}`}`]);
+    printResult(surroundings, { namespace_id: id, written, failed }, () => [
+      `${plural(written, "key")} written${failed.length === 0 ? "" : `, ${failed.length} not: ${failed.slice(0, 10).join(", ")}`}`,
+    ]);
     return failed.length === 0 ? 0 : 1;
   },
 });

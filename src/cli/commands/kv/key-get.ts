@@ -8,16 +8,27 @@ export const kvKeyGet = defineCommand({
   name: "kv key get",
   summary: "print a value as it is stored",
   arguments: [{ name: "key", summary: "its name", required: true }],
-  options: { file: { type: "string", placeholder: "file", summary: "write it there", defaultText: "standard output", complete: "file" }, ...namespaceOptions },
+  options: {
+    file: {
+      type: "string",
+      placeholder: "file",
+      summary: "write it there",
+      defaultText: "standard output",
+      complete: "file",
+    },
+    ...namespaceOptions,
+  },
   examples: [["reelpost kv key get greeting --binding NOTES", "to standard output"]],
   async run({ file, ...values }, [key], surroundings) {
     const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
     const response = await api.raw("GET", `${namespace}/values${at`/${key!}`}`, { timeoutMs: null });
-    if (surroundings.json && file === undefined) surroundings.stdout.line(JSON.stringify({ namespace_id: id, key, value: await response.text() }));
+    if (surroundings.json && file === undefined)
+      surroundings.stdout.line(JSON.stringify({ namespace_id: id, key, value: await response.text() }));
     else {
       const size = await saveBody(response, file, surroundings, progress.meter(`reading ${key}`));
       progress.clear();
-      if (file !== undefined) printResult(surroundings, { namespace_id: id, key, file, size }, () => [`${file} is written`]);
+      if (file !== undefined)
+        printResult(surroundings, { namespace_id: id, key, file, size }, () => [`${file} is written`]);
     }
     return 0;
   },

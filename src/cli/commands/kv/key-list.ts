@@ -30,8 +30,17 @@ export const kvKeyList = defineCommand({
       }
       keys.push(key);
     }
-    printResult(surroundings, keys, (paint) => keys.map(({ name, expiration, metadata }) => [oneLine(name, 2000), ...(expiration === undefined ? [] : [paint("dim", `until ${new Date(expiration * 1000).toISOString()}`)]), ...(metadata === undefined || metadata === null ? [] : [paint("dim", oneLine(JSON.stringify(metadata)))])].join("  ")));
-    if (more && !surroundings.json) surroundings.stderr.line(`${id} has more keys than these ${limit}: --limit shows more, --prefix others`);
+    printResult(surroundings, keys, (paint) =>
+      keys.map(({ name, expiration, metadata }) =>
+        [
+          oneLine(name, 2000),
+          ...(expiration === undefined ? [] : [paint("dim", `until ${new Date(expiration * 1000).toISOString()}`)]),
+          ...(metadata === undefined || metadata === null ? [] : [paint("dim", oneLine(JSON.stringify(metadata)))]),
+        ].join("  "),
+      ),
+    );
+    if (more && !surroundings.json)
+      surroundings.stderr.line(`${id} has more keys than these ${limit}: --limit shows more, --prefix others`);
     return 0;
   },
 });

@@ -14,7 +14,10 @@ export const kvKeyPut = defineCommand({
   name: "kv key put",
   summary: "write a value",
   description: "The value is the second argument, or the file of --path, or standard input.",
-  arguments: [{ name: "key", summary: "its name", required: true }, { name: "value", summary: "the value itself" }],
+  arguments: [
+    { name: "key", summary: "its name", required: true },
+    { name: "value", summary: "the value itself" },
+  ],
   options: {
     path: { type: "string", placeholder: "file", summary: "a file with the value", complete: "file" },
     ttl: { type: "number", placeholder: "seconds", min: 60, summary: "it expires after so long" },
@@ -27,11 +30,23 @@ export const kvKeyPut = defineCommand({
     ["reelpost kv key put logo --path logo.png -b NOTES --ttl 3600", "a file, for an hour"],
   ],
   async run({ path, ttl, expiration, metadata, ...values }, [key, value], surroundings) {
-    if (value !== undefined && path !== undefined) throw commandErrors.badContent({ what: "The value", reason: "it is given twice, as an argument and as --path", fix: "Keep one of them." });
+    if (value !== undefined && path !== undefined)
+      throw commandErrors.badContent({
+        what: "The value",
+        reason: "it is given twice, as an argument and as --path",
+        fix: "Keep one of them.",
+      });
     const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
-    const raw = path !== undefined ? (await fileBody(surroundings.cwd, path, (total) => progress.meter(`writing ${key}`, total))).body : plain(value === undefined ? await readStdin(surroundings, MAX_STDIN) : Buffer.from(value));
+    const raw =
+      path !== undefined
+        ? (await fileBody(surroundings.cwd, path, (total) => progress.meter(`writing ${key}`, total))).body
+        : plain(value === undefined ? await readStdin(surroundings, MAX_STDIN) : Buffer.from(value));
     const body = metadata === undefined ? raw : await withMetadata(raw, metadata);
-    await api.result("PUT", `${namespace}/values${at`/${key!}`}`, { query: { expiration_ttl: ttl, expiration }, body, timeoutMs: null });
+    await api.result("PUT", `${namespace}/values${at`/${key!}`}`, {
+      query: { expiration_ttl: ttl, expiration },
+      body,
+      timeoutMs: null,
+    });
     progress.clear();
     printResult(surroundings, { namespace_id: id, key, written: true }, () => [`${key} is written`]);
     return 0;
@@ -45,10 +60,16 @@ async function withMetadata(raw: () => SentBody, metadata: string): Promise<() =
   try {
     JSON.parse(metadata);
   } catch (cause) {
-    throw commandErrors.badContent({ what: "--metadata", reason: "it is not JSON", fix: `For example --metadata '{"by":"ada"}'` }, { cause });
+    throw commandErrors.badContent(
+      { what: "--metadata", reason: "it is not JSON", fix: `For example --metadata '{"by":"ada"}'` },
+      { cause },
+    );
   }
   const sent = raw();
-  const bytes = sent instanceof Uint8Array ? sent : Buffer.concat(await collect((sent as { stream: AsyncIterable<Uint8Array> }).stream));
+  const bytes =
+    sent instanceof Uint8Array
+      ? sent
+      : Buffer.concat(await collect((sent as { stream: AsyncIterable<Uint8Array> }).stream));
   return () => {
     const form = new FormData();
     form.set("value", new Blob([bytes as Uint8Array<ArrayBuffer>]));

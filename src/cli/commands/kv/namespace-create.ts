@@ -25,4 +25,8 @@ export const kvNamespaceCreate = defineCommand({
   },
 });
 
-const bindingName = (title: string) => title.toUpperCase().replaceAll(/[^A-Z0-9_]+/g, "_").replace(/^(?=\d)/, "_") || "KV";
+const bindingName = (title: string) =>
+  title
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9_]+/g, "_")
+    .replace(/^(?=\d)/, "_") || "KV";

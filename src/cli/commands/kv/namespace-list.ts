@@ -16,8 +16,19 @@ export const kvNamespaceList = defineCommand({
   examples: [["reelpost kv namespace list --json", "for a program"]],
   async run(values, _, surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
-    const namespaces = await collect(pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, { query: { order: "title", direction: "asc" }, perPage: 1000 }));
-    printResult(surroundings, namespaces, (paint) => table(["id", "title"], namespaces.map(({ id, title }) => [id, title]), paint));
+    const namespaces = await collect(
+      pagesOf<Namespace>(api, `${base}/storage/kv/namespaces`, {
+        query: { order: "title", direction: "asc" },
+        perPage: 1000,
+      }),
+    );
+    printResult(surroundings, namespaces, (paint) =>
+      table(
+        ["id", "title"],
+        namespaces.map(({ id, title }) => [id, title]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -17,7 +17,9 @@ export const liveHistory = defineCommand({
   examples: [["reelpost live history 66be…", "when it was connected, and what was wrong"]],
   async run({ limit = 50, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
-    const entries = await connection.api.result<HistoryEntry[]>("GET", `${inputPath(connection, uid!)}/history`, { query: { per_page: limit } });
+    const entries = await connection.api.result<HistoryEntry[]>("GET", `${inputPath(connection, uid!)}/history`, {
+      query: { per_page: limit },
+    });
     printResult(surroundings, entries, (paint) => (entries.length === 0 ? ["Nothing."] : historyTable(entries, paint)));
     return 0;
   },

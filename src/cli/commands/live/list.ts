@@ -8,15 +8,40 @@ export const liveList = defineCommand({
   name: "live list",
   summary: "list live inputs, the newest first",
   options: {
-    limit: { type: "number", placeholder: "number", min: 1, max: 1000, summary: "at most this many", defaultText: "100" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 1000,
+      summary: "at most this many",
+      defaultText: "100",
+    },
     ...serverOptions,
   },
   examples: [["reelpost live list", "never their keys: `reelpost live show` has them"]],
   async run({ limit = 100, ...values }, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
-    const { liveInputs, total = 0 } = await api.result<{ liveInputs: ListedInput[]; total?: number }>("GET", `${base}/stream/live_inputs`, { query: { per_page: limit, include_counts: true } });
-    printResult(surroundings, liveInputs, (paint) => (liveInputs.length === 0 ? ["No live inputs."] : table(["uid", "name", "enabled", "made"], liveInputs.map(({ uid, meta, enabled, created }) => [uid, meta["name"], enabled ? "yes" : "no", moment(created)]), paint)));
-    if (total > liveInputs.length && !surroundings.json) surroundings.stderr.line(`${liveInputs.length} of ${total} live inputs: --limit shows more`);
+    const { liveInputs, total = 0 } = await api.result<{ liveInputs: ListedInput[]; total?: number }>(
+      "GET",
+      `${base}/stream/live_inputs`,
+      { query: { per_page: limit, include_counts: true } },
+    );
+    printResult(surroundings, liveInputs, (paint) =>
+      liveInputs.length === 0
+        ? ["No live inputs."]
+        : table(
+            ["uid", "name", "enabled", "made"],
+            liveInputs.map(({ uid, meta, enabled, created }) => [
+              uid,
+              meta["name"],
+              enabled ? "yes" : "no",
+              moment(created),
+            ]),
+            paint,
+          ),
+    );
+    if (total > liveInputs.length && !surroundings.json)
+      surroundings.stderr.line(`${liveInputs.length} of ${total} live inputs: --limit shows more`);
     return 0;
   },
 });

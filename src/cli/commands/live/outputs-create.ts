@@ -8,14 +8,17 @@ import { serverOptions } from "../../shared-options.ts";
 export const liveOutputsCreate = defineCommand({
   name: "live outputs create",
   summary: "send a live input on to another RTMP or SRT server as well",
-  description: "The key is read from --key, or from the variable STREAM_KEY, which no list of processes shows. Of an SRT server it is the passphrase.",
+  description:
+    "The key is read from --key, or from the variable STREAM_KEY, which no list of processes shows. Of an SRT server it is the passphrase.",
   arguments: [inputArgument, { name: "to", summary: "the address: rtmp:, rtmps: or srt:", required: true }],
   options: {
     key: { type: "string", placeholder: "text", summary: "the stream key", defaultText: "STREAM_KEY" },
     disabled: { type: "boolean", summary: "nothing is sent before `reelpost live outputs enable`" },
     ...serverOptions,
   },
-  examples: [["STREAM_KEY=uzya-f19y reelpost live outputs create 66be… rtmps://live.example.com/app", "up to 50 of an input"]],
+  examples: [
+    ["STREAM_KEY=uzya-f19y reelpost live outputs create 66be… rtmps://live.example.com/app", "up to 50 of an input"],
+  ],
   async run({ key, disabled, ...values }, [uid, to], surroundings) {
     const connection = await connect(values, surroundings);
     const json = { url: to, streamKey: key ?? surroundings.env["STREAM_KEY"] ?? "", enabled: disabled !== true };

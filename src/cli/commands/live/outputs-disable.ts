@@ -13,7 +13,9 @@ export const liveOutputsDisable = defineCommand({
   examples: [["reelpost live outputs disable 66be… baea…", "what is being sent there ends"]],
   async run(values, [uid, output], surroundings) {
     const connection = await connect(values, surroundings);
-    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), { json: { enabled: false } });
+    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {
+      json: { enabled: false },
+    });
     printResult(surroundings, after, () => [`${after.uid} is disabled`]);
     return 0;
   },

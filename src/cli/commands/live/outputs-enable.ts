@@ -13,7 +13,9 @@ export const liveOutputsEnable = defineCommand({
   examples: [["reelpost live outputs enable 66be… baea…", "at once, where the input is live"]],
   async run(values, [uid, output], surroundings) {
     const connection = await connect(values, surroundings);
-    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), { json: { enabled: true } });
+    const after = await connection.api.result<Output>("PUT", outputPath(connection, uid!, output!), {
+      json: { enabled: true },
+    });
     printResult(surroundings, after, () => [`${after.uid} is enabled`]);
     return 0;
   },

@@ -15,7 +15,9 @@ export const liveOutputsList = defineCommand({
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const outputs = await connection.api.result<Output[]>("GET", `${inputPath(connection, uid!)}/outputs`);
-    printResult(surroundings, outputs, (paint) => (outputs.length === 0 ? ["No outputs."] : outputTable(outputs, paint)));
+    printResult(surroundings, outputs, (paint) =>
+      outputs.length === 0 ? ["No outputs."] : outputTable(outputs, paint),
+    );
     return 0;
   },
 });

@@ -10,14 +10,37 @@ export const liveVideos = defineCommand({
   summary: "list the recordings of a live input, the newest first",
   arguments: [inputArgument],
   options: {
-    limit: { type: "number", placeholder: "number", min: 1, max: 1000, summary: "at most this many", defaultText: "100" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 1000,
+      summary: "at most this many",
+      defaultText: "100",
+    },
     ...serverOptions,
   },
   examples: [["reelpost live videos 66be…", "each of them is a video as any other: `reelpost stream get`"]],
   async run({ limit = 100, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
-    const videos = await connection.api.result<Video[]>("GET", `${inputPath(connection, uid!)}/videos`, { query: { per_page: limit } });
-    printResult(surroundings, videos, (paint) => (videos.length === 0 ? ["No recordings."] : table(["uid", "name", "state", "length", "made"], videos.map((video) => [video.uid, video.meta["name"], stateText(video), lengthText(video), moment(video.created)]), paint)));
+    const videos = await connection.api.result<Video[]>("GET", `${inputPath(connection, uid!)}/videos`, {
+      query: { per_page: limit },
+    });
+    printResult(surroundings, videos, (paint) =>
+      videos.length === 0
+        ? ["No recordings."]
+        : table(
+            ["uid", "name", "state", "length", "made"],
+            videos.map((video) => [
+              video.uid,
+              video.meta["name"],
+              stateText(video),
+              lengthText(video),
+              moment(video.created),
+            ]),
+            paint,
+          ),
+    );
     return 0;
   },
 });

@@ -11,8 +11,12 @@ export const liveWebhooksList = defineCommand({
   examples: [["reelpost live webhooks list", "what was sent: `reelpost stream webhook deliveries --endpoint <id>`"]],
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
-    const webhooks = (await api.result<LiveWebhook[]>("GET", `${base}/stream/webhook/endpoints`)).filter(({ topics }) => topics.includes("live"));
-    printResult(surroundings, webhooks, (paint) => (webhooks.length === 0 ? ["No webhooks of live inputs."] : webhookTable(webhooks, paint)));
+    const webhooks = (await api.result<LiveWebhook[]>("GET", `${base}/stream/webhook/endpoints`)).filter(({ topics }) =>
+      topics.includes("live"),
+    );
+    printResult(surroundings, webhooks, (paint) =>
+      webhooks.length === 0 ? ["No webhooks of live inputs."] : webhookTable(webhooks, paint),
+    );
     return 0;
   },
 });

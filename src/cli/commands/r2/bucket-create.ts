@@ -19,7 +19,13 @@ export const r2BucketCreate = defineCommand({
   async run(values, [name], surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
     const bucket = await api.result<Bucket>("POST", `${base}/r2/buckets`, { json: { name } });
-    printResult(surroundings, bucket, () => [`Made the R2 bucket ${bucket.name}. In the configuration:`, `  "r2_buckets": [{ "binding": "${bucket.name.toUpperCase().replaceAll("-", "_").replace(/^(?=\d)/, "_")}", "bucket_name": "${bucket.name}" }]`]);
+    printResult(surroundings, bucket, () => [
+      `Made the R2 bucket ${bucket.name}. In the configuration:`,
+      `  "r2_buckets": [{ "binding": "${bucket.name
+        .toUpperCase()
+        .replaceAll("-", "_")
+        .replace(/^(?=\d)/, "_")}", "bucket_name": "${bucket.name}" }]`,
+    ]);
     return 0;
   },
 });

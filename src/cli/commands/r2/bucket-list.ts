@@ -16,8 +16,16 @@ export const r2BucketList = defineCommand({
   examples: [["reelpost r2 bucket list", "all of the account"]],
   async run(values, _, surroundings) {
     const { api, base } = await connectStorage(values, surroundings);
-    const buckets = await collect(cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, { pick: (result) => (result as { buckets: Bucket[] }).buckets }));
-    printResult(surroundings, buckets, (paint) => table(["name", "made"], buckets.map(({ name, creation_date: made }) => [name, moment(made)]), paint));
+    const buckets = await collect(
+      cursorPagesOf<Bucket>(api, `${base}/r2/buckets`, { pick: (result) => (result as { buckets: Bucket[] }).buckets }),
+    );
+    printResult(surroundings, buckets, (paint) =>
+      table(
+        ["name", "made"],
+        buckets.map(({ name, creation_date: made }) => [name, moment(made)]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -12,7 +12,14 @@ export const r2ObjectGet = defineCommand({
   summary: "read an object",
   arguments: [objectArgument],
   options: {
-    file: { type: "string", short: "f", placeholder: "file", summary: "where to", defaultText: "the last part of the key", complete: "file" },
+    file: {
+      type: "string",
+      short: "f",
+      placeholder: "file",
+      summary: "where to",
+      defaultText: "the last part of the key",
+      complete: "file",
+    },
     pipe: { type: "boolean", summary: "to standard output" },
     ...storageOptions,
   },
@@ -21,10 +28,20 @@ export const r2ObjectGet = defineCommand({
     const { bucket, key } = splitObject(path!);
     const target = pipe === true ? undefined : (file ?? fileNameOf(key));
     const { api, base, progress } = await connectStorage(values, surroundings);
-    const response = await api.raw("GET", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, { timeoutMs: null });
-    const size = await saveBody(response, target, surroundings, progress.meter(`reading ${path}`, Number(response.headers.get("content-length") ?? 0)));
+    const response = await api.raw("GET", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, {
+      timeoutMs: null,
+    });
+    const size = await saveBody(
+      response,
+      target,
+      surroundings,
+      progress.meter(`reading ${path}`, Number(response.headers.get("content-length") ?? 0)),
+    );
     progress.clear();
-    if (target !== undefined) printResult(surroundings, { bucket, key, file: target, size }, () => [`${target} is written: ${formatSize(size)}`]);
+    if (target !== undefined)
+      printResult(surroundings, { bucket, key, file: target, size }, () => [
+        `${target} is written: ${formatSize(size)}`,
+      ]);
     return 0;
   },
 });

@@ -29,26 +29,56 @@ export const r2ObjectPut = defineCommand({
   ],
   async run(values, [path], surroundings) {
     const { bucket, key } = splitObject(path!);
-    if ((values.file === undefined) === (values.pipe !== true)) throw commandErrors.badContent({ what: "The object's content", reason: "there has to be one of --file and --pipe", fix: "For example --file report.pdf" });
+    if ((values.file === undefined) === (values.pipe !== true))
+      throw commandErrors.badContent({
+        what: "The object's content",
+        reason: "there has to be one of --file and --pipe",
+        fix: "For example --file report.pdf",
+      });
     const { api, base, progress } = await connectStorage(values, surroundings);
     const meter = (total?: number) => progress.meter(`writing ${path}`, total);
-    const { body } = values.file === undefined ? pipeBody(surroundings.stdin, meter) : await fileBody(surroundings.cwd, values.file, meter);
-    const headers = Object.fromEntries(HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])));
-    const object = await api.result<{ key?: string; size?: string; etag?: string } | null>("PUT", `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`, { body, headers, timeoutMs: null });
+    const { body } =
+      values.file === undefined
+        ? pipeBody(surroundings.stdin, meter)
+        : await fileBody(surroundings.cwd, values.file, meter);
+    const headers = Object.fromEntries(
+      HEADERS.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])),
+    );
+    const object = await api.result<{ key?: string; size?: string; etag?: string } | null>(
+      "PUT",
+      `${base}/r2/buckets${at`/${bucket}`}/objects/${objectPath(key)}`,
+      { body, headers, timeoutMs: null },
+    );
     progress.clear();
-    printResult(surroundings, { bucket, key, ...object }, () => [`${path} is written${object?.size === undefined ? "" : `: ${formatSize(Number(object.size))}`}`]);
+    printResult(surroundings, { bucket, key, ...object }, () => [
+      `${path} is written${object?.size === undefined ? "" : `: ${formatSize(Number(object.size))}`}`,
+    ]);
     return 0;
   },
 });
 
-const HEADERS = ["content-type", "content-disposition", "content-encoding", "content-language", "cache-control"] as const;
+const HEADERS = [
+  "content-type",
+  "content-disposition",
+  "content-encoding",
+  "content-language",
+  "cache-control",
+] as const;
 
-function pipeBody(stdin: NodeJS.ReadStream, meter: (total?: number) => (octets: number) => void): { body: () => SentBody } {
+function pipeBody(
+  stdin: NodeJS.ReadStream,
+  meter: (total?: number) => (octets: number) => void,
+): { body: () => SentBody } {
   let begun = false;
   return {
     body() {
       // What was read once is gone: a second attempt would send the rest as if it were all.
-      if (begun) throw commandErrors.badContent({ what: "Standard input", reason: "the server asked to try again, and what was read from it is gone", fix: "Run the command again, or use --file." });
+      if (begun)
+        throw commandErrors.badContent({
+          what: "Standard input",
+          reason: "the server asked to try again, and what was read from it is gone",
+          fix: "Run the command again, or use --file.",
+        });
       begun = true;
       return { stream: counted(stdin as AsyncIterable<Uint8Array>, meter()) };
     },

@@ -10,7 +10,8 @@ const MAX_FILE = 16 * 1024 * 1024;
 export const secretBulk = defineCommand({
   name: "secret bulk",
   summary: "give several secrets their values at once",
-  description: "The file is a JSON object of names and texts; null takes a secret away. All of them together make one new version.",
+  description:
+    "The file is a JSON object of names and texts; null takes a secret away. All of them together make one new version.",
   arguments: [{ name: "file", summary: 'a JSON file, or "-" for standard input', required: true, complete: "file" }],
   options: workerOptions,
   examples: [
@@ -20,17 +21,26 @@ export const secretBulk = defineCommand({
   async run(values, [file], surroundings) {
     const changes = secretsIn(await readJson(file!, surroundings, MAX_FILE), file!);
     const { api, script, name } = await connectWorker(values, surroundings);
-    const secrets = Object.fromEntries(changes.map(([secret, text]) => [secret, text === null ? null : { name: secret, text, type: "secret_text" }]));
+    const secrets = Object.fromEntries(
+      changes.map(([secret, text]) => [secret, text === null ? null : { name: secret, text, type: "secret_text" }]),
+    );
     await api.result("PATCH", `${script}/secrets-bulk`, { json: { secrets } });
-    const [put, deleted] = [changes.filter(([, text]) => text !== null), changes.filter(([, text]) => text === null)].map((part) => part.map(([secret]) => secret)) as [string[], string[]];
-    printResult(surroundings, { worker: name, put, deleted }, () => [`${name}: ${plural(put.length, "secret")} set${deleted.length === 0 ? "" : `, ${deleted.length} taken away`}`]);
+    const [put, deleted] = [
+      changes.filter(([, text]) => text !== null),
+      changes.filter(([, text]) => text === null),
+    ].map((part) => part.map(([secret]) => secret)) as [string[], string[]];
+    printResult(surroundings, { worker: name, put, deleted }, () => [
+      `${name}: ${plural(put.length, "secret")} set${deleted.length === 0 ? "" : `, ${deleted.length} taken away`}`,
+    ]);
     return 0;
   },
 });
 
 function secretsIn(value: unknown, file: string): [name: string, text: string | null][] {
-  const fail = (reason: string) => commandErrors.badContent({ what: file, reason, fix: 'For example { "API_KEY": "…" }' });
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw fail("it is no JSON object of names and texts");
+  const fail = (reason: string) =>
+    commandErrors.badContent({ what: file, reason, fix: 'For example { "API_KEY": "…" }' });
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw fail("it is no JSON object of names and texts");
   const entries = Object.entries(value);
   if (entries.length === 0) throw fail("there is no secret in it");
   return entries.map(([name, text]: [string, unknown]) => {

@@ -11,7 +11,9 @@ export const secretList = defineCommand({
   async run(values, _, surroundings) {
     const { api, script, name } = await connectWorker(values, surroundings);
     const secrets = await api.result<{ name: string; type: string }[]>("GET", `${script}/secrets`);
-    printResult(surroundings, secrets, () => (secrets.length === 0 ? [`${name} has no secrets`] : secrets.map((secret) => secret.name)));
+    printResult(surroundings, secrets, () =>
+      secrets.length === 0 ? [`${name} has no secrets`] : secrets.map((secret) => secret.name),
+    );
     return 0;
   },
 });

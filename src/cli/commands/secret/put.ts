@@ -21,8 +21,12 @@ once: the server makes a new version of it.`,
   ],
   async run(values, [secret], surroundings) {
     const { api, script, name } = await connectWorker(values, surroundings);
-    const text = canAsk(surroundings) ? await askHidden(`Value of ${secret}: `, surroundings) : (await readStdin(surroundings, MAX_SECRET)).toString().replace(/\r?\n$/, "");
-    const result = await api.result<{ name: string; type: string }>("PUT", `${script}/secrets`, { json: { name: secret, text, type: "secret_text" } });
+    const text = canAsk(surroundings)
+      ? await askHidden(`Value of ${secret}: `, surroundings)
+      : (await readStdin(surroundings, MAX_SECRET)).toString().replace(/\r?\n$/, "");
+    const result = await api.result<{ name: string; type: string }>("PUT", `${script}/secrets`, {
+      json: { name: secret, text, type: "secret_text" },
+    });
     printResult(surroundings, { worker: name, ...result }, () => [`${name} has the secret ${secret}`]);
     return 0;
   },

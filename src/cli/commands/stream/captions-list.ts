@@ -20,7 +20,20 @@ export const streamCaptionsList = defineCommand({
   async run(values, [uid], surroundings) {
     const connection = await connect(values, surroundings);
     const captions = await connection.api.result<Caption[]>("GET", `${videoPath(connection, uid!)}/captions`);
-    printResult(surroundings, captions, (paint) => (captions.length === 0 ? ["No captions."] : table(["language", "label", "generated", "status"], captions.map(({ language, label, generated, status }) => [language, label, generated ? "yes" : "no", status]), paint)));
+    printResult(surroundings, captions, (paint) =>
+      captions.length === 0
+        ? ["No captions."]
+        : table(
+            ["language", "label", "generated", "status"],
+            captions.map(({ language, label, generated, status }) => [
+              language,
+              label,
+              generated ? "yes" : "no",
+              status,
+            ]),
+            paint,
+          ),
+    );
     return 0;
   },
 });

@@ -13,15 +13,25 @@ const MAX = 10 * 1024 * 1024;
 export const streamCaptionsUpload = defineCommand({
   name: "stream captions upload",
   summary: "give a video captions in a language, or others in their place",
-  arguments: [videoArgument, { name: "language", summary: "its tag (BCP 47): en, pt-BR", required: true }, { name: "file", summary: "WebVTT or SubRip", required: true, complete: "file" }],
+  arguments: [
+    videoArgument,
+    { name: "language", summary: "its tag (BCP 47): en, pt-BR", required: true },
+    { name: "file", summary: "WebVTT or SubRip", required: true, complete: "file" },
+  ],
   options: serverOptions,
   examples: [["reelpost stream captions upload 91ab… de talk.de.vtt", "in German"]],
   async run(values, [uid, language, file], surroundings) {
     const connection = await connect(values, surroundings);
     const path = `${videoPath(connection, uid!)}/captions${at`/${language!}`}`;
     const content = await readSmallFile(surroundings.cwd, file!, MAX);
-    const { result: caption, messages = [] } = await connection.api.envelope<{ language: string; label: string }>("PUT", path, { body: () => formOf(content) });
-    printResult(surroundings, caption, () => [`${uid!} has captions in ${oneLine(caption.label)} (${caption.language})`]);
+    const { result: caption, messages = [] } = await connection.api.envelope<{ language: string; label: string }>(
+      "PUT",
+      path,
+      { body: () => formOf(content) },
+    );
+    printResult(surroundings, caption, () => [
+      `${uid!} has captions in ${oneLine(caption.label)} (${caption.language})`,
+    ]);
     if (!surroundings.json) for (const { message } of messages) surroundings.stderr.line(oneLine(message));
     return 0;
   },

@@ -14,7 +14,9 @@ export const streamCopy = defineCommand({
   examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "ends when it can be watched"]],
   async run({ wait, url, token, account, ...about }, [source], surroundings) {
     const connection = await connect({ url, token, account }, surroundings);
-    const begun = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, { json: { input: source, ...fieldsOf(about) } });
+    const begun = await connection.api.result<Video>("POST", `${connection.base}/stream/copy`, {
+      json: { input: source, ...fieldsOf(about) },
+    });
     const video = wait === true ? await waitUntilPlayable(connection, begun.uid) : begun;
     printResult(surroundings, video, (paint) => uploadedLines(video, paint));
     return 0;

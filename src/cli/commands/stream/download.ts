@@ -12,11 +12,19 @@ import { formatSize } from "../../../kernel/text.ts";
 export const streamDownload = defineCommand({
   name: "stream download",
   summary: "fetch the MP4 of a video",
-  description: "It is made first where there is none, once the video can be played; the server keeps it for others to download. Of a protected video it is fetched with a token.",
+  description:
+    "It is made first where there is none, once the video can be played; the server keeps it for others to download. Of a protected video it is fetched with a token.",
   arguments: [videoArgument],
   options: {
     audio: { type: "boolean", summary: "the sound alone, as M4A" },
-    file: { type: "string", short: "f", placeholder: "file", summary: "where to", defaultText: "<uid>.mp4 or <uid>.m4a", complete: "file" },
+    file: {
+      type: "string",
+      short: "f",
+      placeholder: "file",
+      summary: "where to",
+      defaultText: "<uid>.mp4 or <uid>.m4a",
+      complete: "file",
+    },
     pipe: { type: "boolean", summary: "to standard output" },
     ...serverOptions,
   },
@@ -32,9 +40,17 @@ export const streamDownload = defineCommand({
     const url = await readyDownload(connection, video.uid, type);
     const response = await fetchDelivered(await playable(connection, video, url, { downloadable: true }));
     const target = pipe === true ? undefined : (file ?? `${video.uid}.${FILES[type].extension}`);
-    const size = await saveBody(response, target, surroundings, progress.meter(`reading ${video.uid}`, Number(response.headers.get("content-length") ?? 0)));
+    const size = await saveBody(
+      response,
+      target,
+      surroundings,
+      progress.meter(`reading ${video.uid}`, Number(response.headers.get("content-length") ?? 0)),
+    );
     progress.clear();
-    if (target !== undefined) printResult(surroundings, { uid: video.uid, type, url, file: target, size }, () => [`${target} is written: ${formatSize(size)}`]);
+    if (target !== undefined)
+      printResult(surroundings, { uid: video.uid, type, url, file: target, size }, () => [
+        `${target} is written: ${formatSize(size)}`,
+      ]);
     return 0;
   },
 });

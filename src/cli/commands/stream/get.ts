@@ -11,22 +11,36 @@ import { oneLine } from "../../../kernel/text.ts";
 export const streamGet = defineCommand({
   name: "stream get",
   summary: "show a video: its state, its renditions and its addresses",
-  description: "The renditions are those of its HLS manifest, read as a viewer reads it: with --json they are in `renditions`, null where they cannot be had.",
+  description:
+    "The renditions are those of its HLS manifest, read as a viewer reads it: with --json they are in `renditions`, null where they cannot be had.",
   arguments: [videoArgument],
   options: { ...waitOption, ...serverOptions },
   examples: [["reelpost stream get 91ab…", "the list shows the uids"]],
   async run({ wait, ...values }, [uid], surroundings) {
     const connection = await connect(values, surroundings);
-    const video = wait === true ? await waitUntilPlayable(connection, uid!) : await connection.api.result<Video>("GET", videoPath(connection, uid!));
+    const video =
+      wait === true
+        ? await waitUntilPlayable(connection, uid!)
+        : await connection.api.result<Video>("GET", videoPath(connection, uid!));
     const { renditions, reason } = await renditionsOf(connection, video);
-    printResult(surroundings, { ...video, renditions }, (paint) => [...videoLines(video, paint), ...(renditions === null ? [] : ["", ...renditionTable(renditions, paint)])]);
-    if (reason !== undefined && !surroundings.json) surroundings.stderr.line(`the renditions cannot be told: ${oneLine(reason)}`);
+    printResult(surroundings, { ...video, renditions }, (paint) => [
+      ...videoLines(video, paint),
+      ...(renditions === null ? [] : ["", ...renditionTable(renditions, paint)]),
+    ]);
+    if (reason !== undefined && !surroundings.json)
+      surroundings.stderr.line(`the renditions cannot be told: ${oneLine(reason)}`);
     return 0;
   },
 });
 
 /** What else is known of a video is shown, whatever keeps us from its manifest. */
-async function renditionsOf(connection: Connection, video: Video): Promise<{ renditions: Rendition[] | null; reason?: string }> {
+async function renditionsOf(
+  connection: Connection,
+  video: Video,
+): Promise<{ renditions: Rendition[] | null; reason?: string }> {
   if (!video.readyToStream) return { renditions: null };
-  return readRenditions(connection, video).then((renditions) => ({ renditions }), (thrown: unknown) => ({ renditions: null, reason: messageOf(thrown) }));
+  return readRenditions(connection, video).then(
+    (renditions) => ({ renditions }),
+    (thrown: unknown) => ({ renditions: null, reason: messageOf(thrown) }),
+  );
 }

@@ -19,7 +19,17 @@ export const streamKeysCreate = defineCommand({
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const key = await api.result<NewKey>("POST", `${base}/stream/keys`);
-    printResult(surroundings, key, (paint) => facts([["id", key.id], ["made", moment(key.created)], ["pem", key.pem], ["jwk", key.jwk]], paint));
+    printResult(surroundings, key, (paint) =>
+      facts(
+        [
+          ["id", key.id],
+          ["made", moment(key.created)],
+          ["pem", key.pem],
+          ["jwk", key.jwk],
+        ],
+        paint,
+      ),
+    );
     if (!surroundings.json) surroundings.stderr.line("It is not shown again.");
     return 0;
   },

@@ -11,7 +11,15 @@ export const streamKeysList = defineCommand({
   async run(values, _, surroundings) {
     const { api, base } = await connect(values, surroundings);
     const keys = await api.result<{ id: string; created: string }[]>("GET", `${base}/stream/keys`);
-    printResult(surroundings, keys, (paint) => (keys.length === 0 ? ["No keys."] : table(["id", "made"], keys.map(({ id, created }) => [id, moment(created)]), paint)));
+    printResult(surroundings, keys, (paint) =>
+      keys.length === 0
+        ? ["No keys."]
+        : table(
+            ["id", "made"],
+            keys.map(({ id, created }) => [id, moment(created)]),
+            paint,
+          ),
+    );
     return 0;
   },
 });

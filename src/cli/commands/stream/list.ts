@@ -13,14 +13,27 @@ export const streamList = defineCommand({
   name: "stream list",
   summary: "list videos, the newest first",
   options: {
-    status: { type: "string", placeholder: "status", choices: ["pendingupload", "downloading", "queued", "inprogress", "ready", "error", "live-inprogress"], multiple: true, summary: "only these" },
+    status: {
+      type: "string",
+      placeholder: "status",
+      choices: ["pendingupload", "downloading", "queued", "inprogress", "ready", "error", "live-inprogress"],
+      multiple: true,
+      summary: "only these",
+    },
     search: { type: "string", placeholder: "text", summary: "part of the name" },
     name: { type: "string", placeholder: "text", summary: "the whole name" },
     creator: { type: "string", placeholder: "text", summary: "only of this creator" },
     since: { type: "string", placeholder: "time", summary: "not made before, like 2h, 7d or 2026-11-20T12:00:00Z" },
     until: { type: "string", placeholder: "time", summary: "made before" },
     asc: { type: "boolean", summary: "the oldest first" },
-    limit: { type: "number", placeholder: "number", min: 1, max: 100_000, summary: "at most this many", defaultText: "100" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 100_000,
+      summary: "at most this many",
+      defaultText: "100",
+    },
     ...serverOptions,
   },
   examples: [
@@ -30,22 +43,50 @@ export const streamList = defineCommand({
   async run({ status, search, name, creator, since, until, asc, limit = 100, ...values }, _, surroundings) {
     const now = surroundings.clock.now();
     const query = {
-      search, creator, asc, video_name: name, status: status.length === 0 ? undefined : status.join(","),
-      start: since === undefined ? undefined : readMoment("--since", since, now), end: until === undefined ? undefined : readMoment("--until", until, now),
+      search,
+      creator,
+      asc,
+      video_name: name,
+      status: status.length === 0 ? undefined : status.join(","),
+      start: since === undefined ? undefined : readMoment("--since", since, now),
+      end: until === undefined ? undefined : readMoment("--until", until, now),
     };
     const { videos, total } = await read(await connect(values, surroundings), query, limit);
-    printResult(surroundings, videos, (paint) => (videos.length === 0 ? ["No videos."] : table(["uid", "name", "state", "length", "picture", "creator", "made"], videos.map((video) => [video.uid, video.meta.name, stateText(video), lengthText(video), pictureText(video), video.creator, moment(video.created)]), paint)));
-    if (total > videos.length && !surroundings.json) surroundings.stderr.line(`${videos.length} of ${total} videos: --limit shows more`);
+    printResult(surroundings, videos, (paint) =>
+      videos.length === 0
+        ? ["No videos."]
+        : table(
+            ["uid", "name", "state", "length", "picture", "creator", "made"],
+            videos.map((video) => [
+              video.uid,
+              video.meta.name,
+              stateText(video),
+              lengthText(video),
+              pictureText(video),
+              video.creator,
+              moment(video.created),
+            ]),
+            paint,
+          ),
+    );
+    if (total > videos.length && !surroundings.json)
+      surroundings.stderr.line(`${videos.length} of ${total} videos: --limit shows more`);
     return 0;
   },
 });
 
-async function read({ api, base }: Connection, query: NonNullable<ApiRequest["query"]>, limit: number): Promise<{ videos: Video[]; total: number }> {
+async function read(
+  { api, base }: Connection,
+  query: NonNullable<ApiRequest["query"]>,
+  limit: number,
+): Promise<{ videos: Video[]; total: number }> {
   const size = Math.min(limit, PAGE);
   const videos: Video[] = [];
   let total = 0;
   for (let page = 1; videos.length < limit; page++) {
-    const { result, ...beside } = await api.envelope<Video[]>("GET", `${base}/stream`, { query: { ...query, limit: size, page, include_counts: page === 1 } });
+    const { result, ...beside } = await api.envelope<Video[]>("GET", `${base}/stream`, {
+      query: { ...query, limit: size, page, include_counts: page === 1 },
+    });
     if (page === 1) total = Number((beside as { total?: number | string }).total ?? 0);
     videos.push(...result.slice(0, limit - videos.length));
     if (result.length < size) break;

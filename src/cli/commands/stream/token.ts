@@ -10,11 +10,17 @@ import { videoArgument, videoPath, type Video } from "../../stream/video.ts";
 export const streamToken = defineCommand({
   name: "stream token",
   summary: "sign a token that stands in the place of a video's uid",
-  description: "Whoever has the token may watch, until it expires. A video that is not protected (--signed) is played by its uid as well.",
+  description:
+    "Whoever has the token may watch, until it expires. A video that is not protected (--signed) is played by its uid as well.",
   arguments: [videoArgument],
   options: {
     expires: { type: "string", placeholder: "time", summary: "when it ends: 2h, 1d or a time", defaultText: "1h" },
-    "not-before": { type: "string", placeholder: "time", summary: "when it begins: 2h, 1d or a time", defaultText: "now" },
+    "not-before": {
+      type: "string",
+      placeholder: "time",
+      summary: "when it begins: 2h, 1d or a time",
+      defaultText: "now",
+    },
     downloadable: { type: "boolean", summary: "the MP4 and the M4A may be fetched with it" },
     original: { type: "boolean", summary: "the uploaded file may be fetched with it" },
     ...ruleOption,
@@ -26,10 +32,14 @@ export const streamToken = defineCommand({
   ],
   async run({ expires = "1h", "not-before": begins, downloadable, original, rule, ...values }, [uid], surroundings) {
     const now = surroundings.clock.now();
-    const seconds = (option: string, text: string) => Math.floor(Date.parse(readMoment(option, text, now, "future")) / 1000);
+    const seconds = (option: string, text: string) =>
+      Math.floor(Date.parse(readMoment(option, text, now, "future")) / 1000);
     const exp = seconds("--expires", expires);
     const claims = {
-      exp, ...(begins !== undefined && { nbf: seconds("--not-before", begins) }), ...(downloadable === true && { downloadable }), ...(original === true && { flags: { original } }),
+      exp,
+      ...(begins !== undefined && { nbf: seconds("--not-before", begins) }),
+      ...(downloadable === true && { downloadable }),
+      ...(original === true && { flags: { original } }),
       ...(rule.length > 0 && { accessRules: rule.map(readRule) }),
     };
     const connection = await connect(values, surroundings);
@@ -37,8 +47,25 @@ export const streamToken = defineCommand({
     const video = await connection.api.result<Video>("GET", path);
     const { token } = await connection.api.result<{ token: string }>("POST", `${path}/token`, { json: claims });
     const to = (address: string) => withToken(address, video.uid, token);
-    const signed = { token, expires: new Date(exp * 1000).toISOString(), watch: to(video.preview), hls: to(video.playback.hls), dash: to(video.playback.dash) };
-    printResult(surroundings, signed, (paint) => facts([["token", token], ["watch", signed.watch], ["hls", signed.hls], ["dash", signed.dash], ["until", moment(signed.expires)]], paint));
+    const signed = {
+      token,
+      expires: new Date(exp * 1000).toISOString(),
+      watch: to(video.preview),
+      hls: to(video.playback.hls),
+      dash: to(video.playback.dash),
+    };
+    printResult(surroundings, signed, (paint) =>
+      facts(
+        [
+          ["token", token],
+          ["watch", signed.watch],
+          ["hls", signed.hls],
+          ["dash", signed.dash],
+          ["until", moment(signed.expires)],
+        ],
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -17,7 +17,11 @@ Without --name the video is called as its file.`,
   options: {
     ...aboutOptions,
     ...waitOption,
-    resume: { type: "string", placeholder: "address", summary: "go on with an upload that stopped, from what has arrived" },
+    resume: {
+      type: "string",
+      placeholder: "address",
+      summary: "go on with an upload that stopped, from what has arrived",
+    },
     ...serverOptions,
   },
   examples: [
@@ -27,7 +31,10 @@ Without --name the video is called as its file.`,
   async run({ wait, resume, url, token, account, ...about }, [file], surroundings) {
     const connection = await connect({ url, token, account }, surroundings);
     const uid = await uploadFile(connection, file!, { about, resume }, surroundings);
-    const video = wait === true ? await waitUntilPlayable(connection, uid) : await connection.api.result<Video>("GET", videoPath(connection, uid));
+    const video =
+      wait === true
+        ? await waitUntilPlayable(connection, uid)
+        : await connection.api.result<Video>("GET", videoPath(connection, uid));
     printResult(surroundings, video, (paint) => uploadedLines(video, paint));
     return 0;
   },

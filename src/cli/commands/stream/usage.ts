@@ -17,8 +17,17 @@ export const streamUsage = defineCommand({
   name: "stream usage",
   summary: "show how many minutes of video are kept, and were watched",
   options: {
-    creator: { type: "string", placeholder: "text", summary: "what is kept of this creator; who watched is not told then" },
-    since: { type: "string", placeholder: "time", summary: "watched from then on, like 7d or 2026-11-01", defaultText: "30d" },
+    creator: {
+      type: "string",
+      placeholder: "text",
+      summary: "what is kept of this creator; who watched is not told then",
+    },
+    since: {
+      type: "string",
+      placeholder: "time",
+      summary: "watched from then on, like 7d or 2026-11-01",
+      defaultText: "30d",
+    },
     until: { type: "string", placeholder: "time", summary: "watched before", defaultText: "now" },
     ...serverOptions,
   },
@@ -28,12 +37,30 @@ export const streamUsage = defineCommand({
     const period = { since: readMoment("--since", since, now), until: readMoment("--until", until, now) };
     const { api, base } = await connect(values, surroundings);
     const storage = await api.result<Storage>("GET", `${base}/stream/storage-usage`, { query: { creator } });
-    const days = creator === undefined ? await api.result<{ streamMinutesViewed: number }[]>("GET", `${base}/stream/usage`, { query: { ...period, time_delta: "day", limit: 10_000 } }) : undefined;
+    const days =
+      creator === undefined
+        ? await api.result<{ streamMinutesViewed: number }[]>("GET", `${base}/stream/usage`, {
+            query: { ...period, time_delta: "day", limit: 10_000 },
+          })
+        : undefined;
     const watched = days?.reduce((sum, { streamMinutesViewed }) => sum + streamMinutesViewed, 0);
     const { totalStorageMinutes: kept, totalStorageMinutesLimit: limit, videoCount } = storage;
-    printResult(surroundings, { ...storage, ...(watched !== undefined && { minutesViewed: watched, ...period }) }, (paint) => facts([
-      ["videos", String(videoCount)], ["kept", `${minutes(kept)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`], ["watched", watched === undefined ? undefined : `${minutes(watched)} min since ${period.since.slice(0, 10)}`],
-    ], paint));
+    printResult(
+      surroundings,
+      { ...storage, ...(watched !== undefined && { minutesViewed: watched, ...period }) },
+      (paint) =>
+        facts(
+          [
+            ["videos", String(videoCount)],
+            ["kept", `${minutes(kept)} min${limit >= UNLIMITED ? "" : ` of ${limit}`}`],
+            [
+              "watched",
+              watched === undefined ? undefined : `${minutes(watched)} min since ${period.since.slice(0, 10)}`,
+            ],
+          ],
+          paint,
+        ),
+    );
     return 0;
   },
 });

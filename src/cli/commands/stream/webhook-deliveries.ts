@@ -16,8 +16,14 @@ export const streamWebhookDeliveries = defineCommand({
   examples: [["reelpost stream webhook deliveries", "whether it arrived"]],
   async run({ limit = 20, endpoint, ...values }, _, surroundings) {
     const connection = await connect(values, surroundings);
-    const deliveries = await connection.api.result<Delivery[]>("GET", `${await endpointPath(connection, endpoint)}/deliveries`, { query: { per_page: limit } });
-    printResult(surroundings, deliveries, (paint) => (deliveries.length === 0 ? ["Nothing."] : deliveryTable(deliveries, paint)));
+    const deliveries = await connection.api.result<Delivery[]>(
+      "GET",
+      `${await endpointPath(connection, endpoint)}/deliveries`,
+      { query: { per_page: limit } },
+    );
+    printResult(surroundings, deliveries, (paint) =>
+      deliveries.length === 0 ? ["Nothing."] : deliveryTable(deliveries, paint),
+    );
     return 0;
   },
 });

@@ -13,8 +13,13 @@ export const streamWebhookReplay = defineCommand({
   examples: [["reelpost stream webhook replay 91ab…", "the deliveries show the ids"]],
   async run({ endpoint, ...values }, [id], surroundings) {
     const connection = await connect(values, surroundings);
-    const delivery = await connection.api.result<Delivery>("POST", `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`);
-    printResult(surroundings, delivery, () => [`${delivery.id} is on its way: \`reelpost stream webhook deliveries\` tells what becomes of it`]);
+    const delivery = await connection.api.result<Delivery>(
+      "POST",
+      `${await endpointPath(connection, endpoint)}/deliveries${at`/${id!}`}/replay`,
+    );
+    printResult(surroundings, delivery, () => [
+      `${delivery.id} is on its way: \`reelpost stream webhook deliveries\` tells what becomes of it`,
+    ]);
     return 0;
   },
 });

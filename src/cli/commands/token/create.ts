@@ -8,7 +8,14 @@ import { serverOptions } from "../../shared-options.ts";
 import { policiesFor, type PermissionGroup } from "../../token-policies.ts";
 
 /** What `deploy`, `secret`, `tail` and the storage commands need. */
-const DEPLOYING = ["Account Settings Read", "Workers Scripts Write", "Workers Tail Read", "Workers KV Storage Write", "Workers R2 Storage Write", "D1 Write"];
+const DEPLOYING = [
+  "Account Settings Read",
+  "Workers Scripts Write",
+  "Workers Tail Read",
+  "Workers KV Storage Write",
+  "Workers R2 Storage Write",
+  "D1 Write",
+];
 
 export const tokenCreate = defineCommand({
   name: "token create",
@@ -16,7 +23,12 @@ export const tokenCreate = defineCommand({
   description: `The token is shown once. Without --permission it may do what deploying takes: ${DEPLOYING.join(", ")}.`,
   arguments: [{ name: "name", summary: "what people call it", required: true }],
   options: {
-    permission: { type: "string", placeholder: "name", multiple: true, summary: 'what it may do, for example "Workers Scripts Write"' },
+    permission: {
+      type: "string",
+      placeholder: "name",
+      multiple: true,
+      summary: 'what it may do, for example "Workers Scripts Write"',
+    },
     expires: { type: "string", placeholder: "date", summary: "its last moment, as 2027-01-31 or 2027-01-31T12:00:00Z" },
     ...serverOptions,
   },
@@ -29,9 +41,26 @@ export const tokenCreate = defineCommand({
     const { api, account } = await connect(values, surroundings);
     const groups = await collect(pagesOf<PermissionGroup>(api, "/user/tokens/permission_groups", { perPage: 1000 }));
     const wanted = (permission.length > 0 ? permission : DEPLOYING).map((text) => groupNamed(text, groups));
-    const policies = await policiesFor(wanted, { account, user: async () => (await api.result<{ id: string }>("GET", "/user")).id });
-    const token = await api.result<{ id: string; name: string; value: string; expires_on?: string }>("POST", "/user/tokens", { json: { name, policies, ...(expiresOn !== undefined && { expires_on: expiresOn }) } });
-    printResult(surroundings, token, (paint) => facts([["token", token.value], ["id", token.id], ["may", wanted.map((group) => group.name).join(", ")], ["until", token.expires_on === undefined ? undefined : moment(token.expires_on)]], paint));
+    const policies = await policiesFor(wanted, {
+      account,
+      user: async () => (await api.result<{ id: string }>("GET", "/user")).id,
+    });
+    const token = await api.result<{ id: string; name: string; value: string; expires_on?: string }>(
+      "POST",
+      "/user/tokens",
+      { json: { name, policies, ...(expiresOn !== undefined && { expires_on: expiresOn }) } },
+    );
+    printResult(surroundings, token, (paint) =>
+      facts(
+        [
+          ["token", token.value],
+          ["id", token.id],
+          ["may", wanted.map((group) => group.name).join(", ")],
+          ["until", token.expires_on === undefined ? undefined : moment(token.expires_on)],
+        ],
+        paint,
+      ),
+    );
     if (!surroundings.json) surroundings.stderr.line("It is not shown again.");
     return 0;
   },
@@ -42,11 +71,20 @@ function groupNamed(name: string, groups: readonly PermissionGroup[]): Permissio
   if (found !== undefined) return found;
   const names = groups.map((group) => group.name);
   const near = nearest(name, names);
-  throw commandErrors.badContent({ what: `--permission ${name}`, reason: "the server knows no such permission", fix: near === undefined ? `There are: ${names.join(", ")}` : `Did you mean "${near}"?` });
+  throw commandErrors.badContent({
+    what: `--permission ${name}`,
+    reason: "the server knows no such permission",
+    fix: near === undefined ? `There are: ${names.join(", ")}` : `Did you mean "${near}"?`,
+  });
 }
 
 function instant(text: string): string {
   const time = Date.parse(text);
-  if (Number.isNaN(time)) throw commandErrors.badContent({ what: `--expires ${text}`, reason: "it is no date", fix: "For example --expires 2027-01-31" });
+  if (Number.isNaN(time))
+    throw commandErrors.badContent({
+      what: `--expires ${text}`,
+      reason: "it is no date",
+      fix: "For example --expires 2027-01-31",
+    });
   return new Date(time).toISOString().replace(/\.\d+Z$/, "Z");
 }

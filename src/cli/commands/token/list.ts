@@ -21,7 +21,20 @@ export const tokenList = defineCommand({
   async run(values, _, surroundings) {
     const { api } = await connectUser(values, surroundings);
     const tokens = await collect(pagesOf<Token>(api, "/user/tokens", { perPage: 50 }));
-    printResult(surroundings, tokens, (paint) => table(["id", "name", "status", "made", "last used", "until"], tokens.map((token) => [token.id, token.name, token.status, moment(token.issued_on), moment(token.last_used_on), moment(token.expires_on)]), paint));
+    printResult(surroundings, tokens, (paint) =>
+      table(
+        ["id", "name", "status", "made", "last used", "until"],
+        tokens.map((token) => [
+          token.id,
+          token.name,
+          token.status,
+          moment(token.issued_on),
+          moment(token.last_used_on),
+          moment(token.expires_on),
+        ]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

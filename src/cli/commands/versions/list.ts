@@ -16,12 +16,26 @@ export const versionsList = defineCommand({
   async run(values, _, surroundings) {
     const { api, script } = await connectWorker(values, surroundings);
     const versions: VersionItem[] = [];
-    for await (const version of pagesOf<VersionItem>(api, `${script}/versions`, { query: { deployable: true }, pick: (result) => (result as { items: VersionItem[] }).items })) {
+    for await (const version of pagesOf<VersionItem>(api, `${script}/versions`, {
+      query: { deployable: true },
+      pick: (result) => (result as { items: VersionItem[] }).items,
+    })) {
       versions.push(version);
       if (versions.length === SHOWN) break;
     }
     printResult(surroundings, versions, (paint) =>
-      table(["version", "number", "made", "by", "message"], versions.map((version) => [version.id, version.number, moment(version.metadata.created_on), version.metadata.author_email, messageIn(version)]), paint));
+      table(
+        ["version", "number", "made", "by", "message"],
+        versions.map((version) => [
+          version.id,
+          version.number,
+          moment(version.metadata.created_on),
+          version.metadata.author_email,
+          messageIn(version),
+        ]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

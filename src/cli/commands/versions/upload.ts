@@ -13,7 +13,12 @@ export const versionsUpload = defineCommand({
   description: "What is live stays live. `reelpost rollback <version>` puts any version in its place.",
   options: {
     ...workerOptions,
-    var: { type: "string", placeholder: "NAME:value", multiple: true, summary: "a variable, before that of the configuration" },
+    var: {
+      type: "string",
+      placeholder: "NAME:value",
+      multiple: true,
+      summary: "a variable, before that of the configuration",
+    },
     "keep-vars": { type: "boolean", summary: "keep variables that only the server has" },
     ...messageOption,
   },
@@ -27,13 +32,33 @@ export const versionsUpload = defineCommand({
       progress.step(`building ${project.name}`);
       const { form, size, bindings } = await prepare(project, values, secrets, surroundings);
       progress.step(`uploading ${formatSize(size)}`);
-      const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>("POST", `${script}/versions`, { query: { bindings_inherit: "strict" }, body: () => form, timeoutMs: UPLOAD_TIMEOUT_MS });
+      const version = await api.result<{ id: string; number?: number; startup_time_ms?: number }>(
+        "POST",
+        `${script}/versions`,
+        { query: { bindings_inherit: "strict" }, body: () => form, timeoutMs: UPLOAD_TIMEOUT_MS },
+      );
       progress.clear();
-      printResult(surroundings, { name: project.name, version_id: version.id, number: version.number ?? null, size, bindings: bindings.map(({ name, type }) => ({ name, type })) }, (paint) => [
-        `Uploaded a version of ${project.name}; it is not live`,
-        ...facts([["uploaded", formatSize(size)], ["version", version.id]], paint),
-        ...bindingTable(bindings, paint),
-      ]);
+      printResult(
+        surroundings,
+        {
+          name: project.name,
+          version_id: version.id,
+          number: version.number ?? null,
+          size,
+          bindings: bindings.map(({ name, type }) => ({ name, type })),
+        },
+        (paint) => [
+          `Uploaded a version of ${project.name}; it is not live`,
+          ...facts(
+            [
+              ["uploaded", formatSize(size)],
+              ["version", version.id],
+            ],
+            paint,
+          ),
+          ...bindingTable(bindings, paint),
+        ],
+      );
       return 0;
     } finally {
       progress.clear();

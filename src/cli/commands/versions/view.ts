@@ -18,14 +18,22 @@ export const versionsView = defineCommand({
     const version = await api.result<VersionDetails>("GET", `${script}/versions${at`/${id!}`}`);
     const { metadata, resources } = version;
     printResult(surroundings, version, (paint) => [
-      ...facts([
-        ["version", version.id],
-        ["number", String(version.number)],
-        ["made", `${moment(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
-        ["message", oneLine(messageIn(version)) || undefined],
-        ["handlers", resources.script?.handlers?.join(", ")],
-        ["compatible with", [resources.script_runtime?.compatibility_date, ...(resources.script_runtime?.compatibility_flags ?? [])].filter((part) => part !== undefined).join(" ") || undefined],
-      ], paint),
+      ...facts(
+        [
+          ["version", version.id],
+          ["number", String(version.number)],
+          ["made", `${moment(metadata.created_on)} by ${oneLine(metadata.author_email ?? "")}`],
+          ["message", oneLine(messageIn(version)) || undefined],
+          ["handlers", resources.script?.handlers?.join(", ")],
+          [
+            "compatible with",
+            [resources.script_runtime?.compatibility_date, ...(resources.script_runtime?.compatibility_flags ?? [])]
+              .filter((part) => part !== undefined)
+              .join(" ") || undefined,
+          ],
+        ],
+        paint,
+      ),
       ...bindingTable(resources.bindings ?? [], paint),
     ]);
     return 0;

@@ -11,8 +11,12 @@ export const zoneCreate = defineCommand({
   examples: [["reelpost zone create example.com", "says which name servers its registrar is told"]],
   async run(values, [domain], surroundings) {
     const { api, account } = await connect(values, surroundings);
-    const zone = await api.result<{ id: string; name: string; name_servers: string[] }>("POST", "/zones", { json: { name: domain, account: { id: account } } });
-    printResult(surroundings, zone, () => [`Added ${zone.name} (${zone.id}). Name servers for its registrar: ${zone.name_servers.join(", ")}`]);
+    const zone = await api.result<{ id: string; name: string; name_servers: string[] }>("POST", "/zones", {
+      json: { name: domain, account: { id: account } },
+    });
+    printResult(surroundings, zone, () => [
+      `Added ${zone.name} (${zone.id}). Name servers for its registrar: ${zone.name_servers.join(", ")}`,
+    ]);
     return 0;
   },
 });

@@ -11,7 +11,13 @@ export const zoneList = defineCommand({
   examples: [["reelpost zone list", "all of the account"]],
   async run(values, _, surroundings) {
     const zones = await zonesOf(await connect(values, surroundings));
-    printResult(surroundings, zones, (paint) => table(["id", "domain", "status", "added"], zones.map((zone) => [zone.id, zone.name, zone.status, moment(zone.created_on)]), paint));
+    printResult(surroundings, zones, (paint) =>
+      table(
+        ["id", "domain", "status", "added"],
+        zones.map((zone) => [zone.id, zone.name, zone.status, moment(zone.created_on)]),
+        paint,
+      ),
+    );
     return 0;
   },
 });

@@ -12,20 +12,47 @@ import { isUsable, type Tlsa } from "./tlsa.ts";
 const hash = (name: string, octets: Uint8Array) => createHash(name).update(octets).digest();
 const derOf = ({ cert }: Pair) => new X509Certificate(cert).raw;
 const spkiOf = (der: Buffer) => new X509Certificate(der).publicKey.export({ type: "spki", format: "der" });
-const tlsa = (usage: number, selector: number, matchingType: number, certificate: Buffer): Tlsa => ({ usage, selector, matchingType, certificate });
+const tlsa = (usage: number, selector: number, matchingType: number, certificate: Buffer): Tlsa => ({
+  usage,
+  selector,
+  matchingType,
+  certificate,
+});
 
 /** A domain with one signed host, which shows `pair` and says `records` of itself. */
-async function deliver(t: TestContext, pair: Pair | undefined, records: Tlsa[] | Told, { names = {}, ...more }: { names?: Record<string, Told> } & Partial<CarrierOptions> = {}) {
+async function deliver(
+  t: TestContext,
+  pair: Pair | undefined,
+  records: Tlsa[] | Told,
+  { names = {}, ...more }: { names?: Record<string, Told> } & Partial<CarrierOptions> = {},
+) {
   const sink = await startSink(pair ?? {});
   const dns = await startDns(t, {
-    "there.example": { records: { MX: [{ preference: 10, exchange: "mx.there.example" }] } }, "mx.there.example": { records: { A: ["127.0.0.1"] } },
-    [`_${sink.port}._tcp.mx.there.example`]: Array.isArray(records) ? { records: { TLSA: records } } : records, ...names,
+    "there.example": { records: { MX: [{ preference: 10, exchange: "mx.there.example" }] } },
+    "mx.there.example": { records: { A: ["127.0.0.1"] } },
+    [`_${sink.port}._tcp.mx.there.example`]: Array.isArray(records) ? { records: { TLSA: records } } : records,
+    ...names,
   });
-  const carrier = createCarrier({ clock: createManualClock(0), log: silentLog, name: "out.example", resolver: dns, port: sink.port, daneFor: createDane({ lookups: dns, port: sink.port }), ...more });
+  const carrier = createCarrier({
+    clock: createManualClock(0),
+    log: silentLog,
+    name: "out.example",
+    resolver: dns,
+    port: sink.port,
+    daneFor: createDane({ lookups: dns, port: sink.port }),
+    ...more,
+  });
   t.after(() => carrier.close());
-  const { results: [result] } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+  const {
+    results: [result],
+  } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
   assert.equal(sink.mails.length, result!.outcome === "delivered" ? 1 : 0);
-  const how = result!.outcome === "delivered" ? (result!.tls === undefined ? "plain" : "TLS") : `${result!.reply.code} ${result!.reply.enhanced}`;
+  const how =
+    result!.outcome === "delivered"
+      ? result!.tls === undefined
+        ? "plain"
+        : "TLS"
+      : `${result!.reply.code} ${result!.reply.enhanced}`;
   return { how, text: result!.reply.text, dns };
 }
 
@@ -37,12 +64,20 @@ const leaf = issuedBy(between, ["mx.there.example"]);
 
 test("RFC 7672 3.1.1: a certificate or its key is the one that the record names, whatever name and dates it has", async (t) => {
   for (const [what, record] of Object.entries({
-    "3 0 0": tlsa(3, 0, 0, derOf(own)), "3 0 1": tlsa(3, 0, 1, hash("sha256", derOf(own))), "3 0 2": tlsa(3, 0, 2, hash("sha512", derOf(own))),
-    "3 1 0": tlsa(3, 1, 0, spkiOf(derOf(own))), "3 1 1": tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own)))), "3 1 2": tlsa(3, 1, 2, hash("sha512", spkiOf(derOf(own)))),
-  })) assert.equal((await deliver(t, own, [record])).how, "TLS", what);
+    "3 0 0": tlsa(3, 0, 0, derOf(own)),
+    "3 0 1": tlsa(3, 0, 1, hash("sha256", derOf(own))),
+    "3 0 2": tlsa(3, 0, 2, hash("sha512", derOf(own))),
+    "3 1 0": tlsa(3, 1, 0, spkiOf(derOf(own))),
+    "3 1 1": tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own)))),
+    "3 1 2": tlsa(3, 1, 2, hash("sha512", spkiOf(derOf(own)))),
+  }))
+    assert.equal((await deliver(t, own, [record])).how, "TLS", what);
   const expired = issuedBy(root, ["mx.there.example"], { until: Date.now() - 86_400_000 });
   assert.equal((await deliver(t, expired, [tlsa(3, 0, 1, hash("sha256", expired.der))])).how, "TLS");
-  const rollover = [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(other)))), tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))];
+  const rollover = [
+    tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(other)))),
+    tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own)))),
+  ];
   assert.equal((await deliver(t, own, rollover)).how, "TLS", "one of several is enough");
 });
 
@@ -56,18 +91,50 @@ test("any other certificate, and no TLS, is refused for now, and never goes in p
 test("RFC 7672 3.1.2: a trust anchor stands for what is below it, of the right name and within its time", async (t) => {
   const byRoot = [tlsa(2, 0, 1, hash("sha256", root.der))];
   assert.equal((await deliver(t, leaf, byRoot)).how, "TLS");
-  assert.equal((await deliver(t, leaf, [tlsa(2, 1, 2, hash("sha512", spkiOf(between.der)))])).how, "TLS", "an anchor in the middle");
-  assert.equal((await deliver(t, issuedBy(between, ["there.example"]), byRoot)).how, "TLS", "the name of the domain will do");
+  assert.equal(
+    (await deliver(t, leaf, [tlsa(2, 1, 2, hash("sha512", spkiOf(between.der)))])).how,
+    "TLS",
+    "an anchor in the middle",
+  );
+  assert.equal(
+    (await deliver(t, issuedBy(between, ["there.example"]), byRoot)).how,
+    "TLS",
+    "the name of the domain will do",
+  );
   assert.equal((await deliver(t, issuedBy(between, ["*.there.example"]), byRoot)).how, "TLS");
   const lazy = authority("Lazy", { sent: false });
-  assert.equal((await deliver(t, issuedBy(lazy, ["mx.there.example"]), [tlsa(2, 0, 0, lazy.der)])).how, "TLS", "an anchor that only the DNS has");
+  assert.equal(
+    (await deliver(t, issuedBy(lazy, ["mx.there.example"]), [tlsa(2, 0, 0, lazy.der)])).how,
+    "TLS",
+    "an anchor that only the DNS has",
+  );
 
   const refusals: [string, Pair, Tlsa[], RegExp][] = [
     ["another name", issuedBy(between, ["mx.else.example"]), byRoot, /for none of mx\.there\.example, there\.example/],
-    ["past its time", issuedBy(between, ["mx.there.example"], { until: Date.now() - 3_600_000 }), byRoot, /not valid today/],
-    ["another anchor", leaf, [tlsa(2, 0, 1, hash("sha256", authority("Root").der))], /no TLSA record matches a certificate/],
-    ["an anchor that is not sent", issuedBy(lazy, ["mx.there.example"]), [tlsa(2, 0, 1, hash("sha256", lazy.der))], /no TLSA record matches a certificate/],
-    ["an issuer that may not issue", issuedBy(authority("Nobody", { by: root, ca: false }), ["mx.there.example"]), byRoot, /does not hold|no TLSA record matches a certificate/],
+    [
+      "past its time",
+      issuedBy(between, ["mx.there.example"], { until: Date.now() - 3_600_000 }),
+      byRoot,
+      /not valid today/,
+    ],
+    [
+      "another anchor",
+      leaf,
+      [tlsa(2, 0, 1, hash("sha256", authority("Root").der))],
+      /no TLSA record matches a certificate/,
+    ],
+    [
+      "an anchor that is not sent",
+      issuedBy(lazy, ["mx.there.example"]),
+      [tlsa(2, 0, 1, hash("sha256", lazy.der))],
+      /no TLSA record matches a certificate/,
+    ],
+    [
+      "an issuer that may not issue",
+      issuedBy(authority("Nobody", { by: root, ca: false }), ["mx.there.example"]),
+      byRoot,
+      /does not hold|no TLSA record matches a certificate/,
+    ],
     ["its own anchor", leaf, [tlsa(2, 0, 1, hash("sha256", leaf.der))], /no TLSA record matches a certificate/],
   ];
   for (const [what, pair, records, why] of refusals) {
@@ -77,7 +144,14 @@ test("RFC 7672 3.1.2: a trust anchor stands for what is below it, of the right n
 });
 
 test("records of which none can be used still want TLS, with any certificate", async (t) => {
-  const unusable = [tlsa(0, 0, 1, Buffer.alloc(32)), tlsa(1, 1, 1, Buffer.alloc(32)), tlsa(3, 2, 1, Buffer.alloc(32)), tlsa(3, 1, 9, Buffer.alloc(32)), tlsa(3, 1, 1, Buffer.alloc(31)), tlsa(3, 0, 0, Buffer.alloc(0))];
+  const unusable = [
+    tlsa(0, 0, 1, Buffer.alloc(32)),
+    tlsa(1, 1, 1, Buffer.alloc(32)),
+    tlsa(3, 2, 1, Buffer.alloc(32)),
+    tlsa(3, 1, 9, Buffer.alloc(32)),
+    tlsa(3, 1, 1, Buffer.alloc(31)),
+    tlsa(3, 0, 0, Buffer.alloc(0)),
+  ];
   assert.deepEqual(unusable.filter(isUsable), []);
   assert.equal((await deliver(t, own, unusable)).how, "TLS");
   assert.match((await deliver(t, undefined, unusable)).how, /^451 4\./);
@@ -87,11 +161,18 @@ test("without DNSSEC at the domain, the host or the record there is no DANE", as
   const bad = [tlsa(3, 1, 1, Buffer.alloc(32))];
   const unsigned = { authentic: false };
   assert.equal((await deliver(t, own, { records: { TLSA: bad }, ...unsigned })).how, "TLS");
-  const domain = await deliver(t, undefined, bad, { names: { "there.example": { records: { MX: [{ preference: 1, exchange: "mx.there.example" }] }, ...unsigned } } });
-  const host = await deliver(t, undefined, bad, { names: { "mx.there.example": { records: { A: ["127.0.0.1"] }, ...unsigned } } });
+  const domain = await deliver(t, undefined, bad, {
+    names: { "there.example": { records: { MX: [{ preference: 1, exchange: "mx.there.example" }] }, ...unsigned } },
+  });
+  const host = await deliver(t, undefined, bad, {
+    names: { "mx.there.example": { records: { A: ["127.0.0.1"] }, ...unsigned } },
+  });
   for (const { how, dns } of [domain, host]) {
     assert.equal(how, "plain");
-    assert.ok(dns.asked.every((question) => !question.startsWith("TLSA")), "and nobody asks for the records");
+    assert.ok(
+      dns.asked.every((question) => !question.startsWith("TLSA")),
+      "and nobody asks for the records",
+    );
   }
   assert.equal((await deliver(t, undefined, { records: {} })).how, "plain");
 });
@@ -103,18 +184,42 @@ test("where it cannot be told whether there is DANE the mail waits", async (t) =
 
 test("the records are those of where the aliases of the host lead, else its own; a domain without MX is its own host", async (t) => {
   const good = tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))));
-  const alias = { "mx.there.example": { records: { CNAME: ["real.else.example"] } }, "real.else.example": { records: { A: ["127.0.0.1"] } } };
+  const alias = {
+    "mx.there.example": { records: { CNAME: ["real.else.example"] } },
+    "real.else.example": { records: { A: ["127.0.0.1"] } },
+  };
   const led = await deliver(t, own, [tlsa(3, 1, 1, Buffer.alloc(32))], { names: alias });
   assert.match(led.how, /^451/, "the host's own records count where its alias has none");
-  const dns = await startDns(t, { "bare.example": { records: { AAAA: ["::1"] } }, "_25._tcp.bare.example": { records: { TLSA: [good] } }, ...alias, "there.example": { records: { MX: [{ preference: 1, exchange: "mx.there.example" }] } }, "_25._tcp.real.else.example": { records: { TLSA: [good] } } });
+  const dns = await startDns(t, {
+    "bare.example": { records: { AAAA: ["::1"] } },
+    "_25._tcp.bare.example": { records: { TLSA: [good] } },
+    ...alias,
+    "there.example": { records: { MX: [{ preference: 1, exchange: "mx.there.example" }] } },
+    "_25._tcp.real.else.example": { records: { TLSA: [good] } },
+  });
   const dane = createDane({ lookups: dns, port: 25 });
-  const kinds = await Promise.all([dane("bare.example", "bare.example"), dane("there.example", "mx.there.example"), dane("[192.0.2.1]", "192.0.2.1")]);
-  assert.deepEqual(kinds.map((one) => (one.kind === "policy" ? one.host : one.kind)), ["bare.example", "real.else.example", "none"]);
+  const kinds = await Promise.all([
+    dane("bare.example", "bare.example"),
+    dane("there.example", "mx.there.example"),
+    dane("[192.0.2.1]", "192.0.2.1"),
+  ]);
+  assert.deepEqual(
+    kinds.map((one) => (one.kind === "policy" ? one.host : one.kind)),
+    ["bare.example", "real.else.example", "none"],
+  );
 });
 
 test("RFC 8461 2: DANE goes before MTA-STS, which never makes good for it", async (t) => {
   const enforced = { policyFor: () => ({ level: "verified" as const, mx: ["mx.there.example"] }) };
-  assert.equal((await deliver(t, own, [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))], enforced)).how, "TLS", "a certificate that MTA-STS would refuse");
-  assert.match((await deliver(t, other, [tlsa(3, 1, 1, Buffer.alloc(32))], { ...enforced, ca: other.cert })).how, /^451/, "one that it would take");
+  assert.equal(
+    (await deliver(t, own, [tlsa(3, 1, 1, hash("sha256", spkiOf(derOf(own))))], enforced)).how,
+    "TLS",
+    "a certificate that MTA-STS would refuse",
+  );
+  assert.match(
+    (await deliver(t, other, [tlsa(3, 1, 1, Buffer.alloc(32))], { ...enforced, ca: other.cert })).how,
+    /^451/,
+    "one that it would take",
+  );
   assert.equal((await deliver(t, other, { records: {} }, { ...enforced, ca: other.cert })).how, "TLS");
 });

@@ -5,7 +5,10 @@ import { checkTlsa, isUsable, type Tlsa } from "./tlsa.ts";
 /** DNS whose answers say whether DNSSEC stands behind them: only a resolver of one's own that validates may be asked. */
 export interface SecureLookups {
   /** Rejects with `code` ENOTFOUND, ENODATA, or any other for "ask again later". `name`: where aliases led. */
-  query(name: string, type: "A" | "AAAA" | "MX" | "TLSA"): Promise<{ name: string; records: { data: unknown }[]; authentic: boolean }>;
+  query(
+    name: string,
+    type: "A" | "AAAA" | "MX" | "TLSA",
+  ): Promise<{ name: string; records: { data: unknown }[]; authentic: boolean }>;
 }
 
 type Asked = { there: true; name: string; data: unknown[]; authentic: boolean } | { there: false };
@@ -49,7 +52,11 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
       // 2.2: records of which none can be used still say that there is TLS.
       if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require" } };
       const names = [...new Set([name, host, domain])];
-      return { kind: "policy", host: name, policy: { level: "require", verify: (_host, socket) => checkTlsa(socket, usable, names) } };
+      return {
+        kind: "policy",
+        host: name,
+        policy: { level: "require", verify: (_host, socket) => checkTlsa(socket, usable, names) },
+      };
     }
     return NONE;
   }

@@ -25,7 +25,11 @@ export async function startDns(t: TestContext, names: Record<string, Told>): Pro
   });
   server.bind(0, "127.0.0.1");
   await once(server, "listening");
-  const lookups = createLookups({ servers: [{ host: "127.0.0.1", port: server.address().port }], clock: systemClock, log: silentLog });
+  const lookups = createLookups({
+    servers: [{ host: "127.0.0.1", port: server.address().port }],
+    clock: systemClock,
+    log: silentLog,
+  });
   t.after(() => {
     lookups.close();
     server.close();

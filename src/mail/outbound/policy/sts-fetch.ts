@@ -20,16 +20,31 @@ export interface StsFetchOptions {
 export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string };
 
 /** Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host whose certificate names it, without following redirections. Never rejects. */
-export function createStsFetch({ resolver, mayConnect, port = 443, ca, timeoutMs = 10_000 }: StsFetchOptions): (domain: string, signal: AbortSignal) => Promise<StsFetched> {
+export function createStsFetch({
+  resolver,
+  mayConnect,
+  port = 443,
+  ca,
+  timeoutMs = 10_000,
+}: StsFetchOptions): (domain: string, signal: AbortSignal) => Promise<StsFetched> {
   const trusted = ca === undefined ? undefined : [...getCACertificates("default"), ca];
   const lookup = lookupBy(resolver, mayConnect);
 
   function get(host: string, signal: AbortSignal): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const asking = request({
-      host, port, path: "/.well-known/mta-sts.txt", servername: host, agent: false, lookup, minVersion: "TLSv1.2", signal, headers: { accept: "text/plain" },
+      host,
+      port,
+      path: "/.well-known/mta-sts.txt",
+      servername: host,
+      agent: false,
+      lookup,
+      minVersion: "TLSv1.2",
+      signal,
+      headers: { accept: "text/plain" },
       // A server that takes invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED takes none here.
-      rejectUnauthorized: true, ...(trusted && { ca: trusted }),
+      rejectUnauthorized: true,
+      ...(trusted && { ca: trusted }),
     });
     asking.once("error", reject).once("response", (response) => {
       response.once("error", reject);
@@ -55,7 +70,9 @@ export function createStsFetch({ resolver, mayConnect, port = 443, ca, timeoutMs
 
   return async (domain, signal) => {
     try {
-      const reading = readPolicy(await get(`mta-sts.${domain}`, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])));
+      const reading = readPolicy(
+        await get(`mta-sts.${domain}`, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])),
+      );
       return reading.ok ? reading : { ok: false, why: reading.why };
     } catch (err) {
       return { ok: false, why: messageOf(err) };
@@ -66,7 +83,9 @@ export function createStsFetch({ resolver, mayConnect, port = 443, ca, timeoutMs
 function problemOf(status: number | undefined, type = ""): string | undefined {
   if (status !== 200) return `mta-sts.txt was answered with ${status}`;
   // RFC 8461 3.2: what some user of the host put there as a picture or a page is no policy.
-  return /^text\/plain\s*(;|$)/i.test(type) ? undefined : `mta-sts.txt has the type ${JSON.stringify(type.slice(0, 60))}, not text/plain`;
+  return /^text\/plain\s*(;|$)/i.test(type)
+    ? undefined
+    : `mta-sts.txt has the type ${JSON.stringify(type.slice(0, 60))}, not text/plain`;
 }
 
 /** Our own resolver in the place of the system's, and no way into the private network. */
@@ -75,7 +94,8 @@ function lookupBy(resolver: StsFetchOptions["resolver"], mayConnect: (address: s
   async function find(host: string, all: boolean): Promise<Answer> {
     const each = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     const addresses = each.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
-    if (addresses.length === 0) throw each.find((one) => one.status === "rejected")?.reason ?? new Error(`${host} has no address`);
+    if (addresses.length === 0)
+      throw each.find((one) => one.status === "rejected")?.reason ?? new Error(`${host} has no address`);
     const usable = addresses.filter(mayConnect);
     if (usable.length === 0) throw new Error(`${host} leads to ${addresses[0]}, where nothing may be fetched from`);
     const found = usable.map((address) => ({ address, family: isIP(address) }));

@@ -17,7 +17,8 @@ interface StsTables {
 export const stsMigration: Migration = {
   name: "mail-outbound-sts-001",
   async up(db, types) {
-    await db.schema.createTable("outbound_sts")
+    await db.schema
+      .createTable("outbound_sts")
       .addColumn("domain", sql.raw(types.keyText), (column) => column.primaryKey())
       .addColumn("policy_id", "text", (column) => column.notNull())
       .addColumn("policy", "text", (column) => column.notNull())
@@ -43,12 +44,26 @@ export function createStsTable(db: Db) {
   const tables = db.tables<StsTables>();
   return {
     async get(domain: string, now: number): Promise<KeptPolicy | undefined> {
-      const [row] = await db.read(tables.selectFrom("outbound_sts").selectAll().where("domain", "=", domain).where("expires_at", ">", now));
-      return row && { id: row.policy_id, policy: JSON.parse(row.policy) as StsPolicy, fetchedAt: row.fetched_at, expiresAt: row.expires_at };
+      const [row] = await db.read(
+        tables.selectFrom("outbound_sts").selectAll().where("domain", "=", domain).where("expires_at", ">", now),
+      );
+      return (
+        row && {
+          id: row.policy_id,
+          policy: JSON.parse(row.policy) as StsPolicy,
+          fetchedAt: row.fetched_at,
+          expiresAt: row.expires_at,
+        }
+      );
     },
     async put(domain: string, { id, policy, fetchedAt, expiresAt }: KeptPolicy): Promise<void> {
       const row = { policy_id: id, policy: JSON.stringify(policy), fetched_at: fetchedAt, expires_at: expiresAt };
-      await db.write(tables.insertInto("outbound_sts").values({ domain, ...row }).onConflict((on) => on.column("domain").doUpdateSet(row)));
+      await db.write(
+        tables
+          .insertInto("outbound_sts")
+          .values({ domain, ...row })
+          .onConflict((on) => on.column("domain").doUpdateSet(row)),
+      );
     },
     async forgetExpired(now: number): Promise<void> {
       const old = tables.selectFrom("outbound_sts").select("domain").where("expires_at", "<=", now).limit(1000);

@@ -33,7 +33,12 @@ async function startSite(t: TestContext, pair: Pair = web): Promise<Site> {
   const site: Site = { port: 0, status: 200, type: "text/plain", body: ENFORCE, fetched: 0 };
   const server = createServer(pair, ({ url }, response) => {
     site.fetched++;
-    response.writeHead(url === "/.well-known/mta-sts.txt" ? site.status : 404, { "content-type": site.type, ...(site.location !== undefined && { location: site.location }) }).end(site.body);
+    response
+      .writeHead(url === "/.well-known/mta-sts.txt" ? site.status : 404, {
+        "content-type": site.type,
+        ...(site.location !== undefined && { location: site.location }),
+      })
+      .end(site.body);
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   site.port = (server.address() as AddressInfo).port;
@@ -46,12 +51,29 @@ async function startSite(t: TestContext, pair: Pair = web): Promise<Site> {
 
 const txt = (id: string): Told => ({ records: { TXT: [`v=STSv1; id=${id};`] } });
 
-async function open(t: TestContext, db: Db, { pair = web, mayConnect = () => true, clock = createManualClock(Date.UTC(2026, 0, 1)) }: { pair?: Pair; mayConnect?: (address: string) => boolean; clock?: ReturnType<typeof createManualClock> } = {}) {
+async function open(
+  t: TestContext,
+  db: Db,
+  {
+    pair = web,
+    mayConnect = () => true,
+    clock = createManualClock(Date.UTC(2026, 0, 1)),
+  }: { pair?: Pair; mayConnect?: (address: string) => boolean; clock?: ReturnType<typeof createManualClock> } = {},
+) {
   const site = await startSite(t, pair);
-  const names: Record<string, Told> = { "_mta-sts.there.example": txt("1"), "mta-sts.there.example": { records: { A: ["127.0.0.1"] } } };
+  const names: Record<string, Told> = {
+    "_mta-sts.there.example": txt("1"),
+    "mta-sts.there.example": { records: { A: ["127.0.0.1"] } },
+  };
   const dns = await startDns(t, names);
   const make = () => {
-    const made = createStsPolicies({ table: createStsTable(db), fetch: createStsFetch({ resolver: dns, mayConnect, port: site.port, ca: pair.cert, timeoutMs: 2000 }), resolveTxt: dns.resolveTxt, clock, log: silentLog });
+    const made = createStsPolicies({
+      table: createStsTable(db),
+      fetch: createStsFetch({ resolver: dns, mayConnect, port: site.port, ca: pair.cert, timeoutMs: 2000 }),
+      resolveTxt: dns.resolveTxt,
+      clock,
+      log: silentLog,
+    });
     t.after(() => made.close());
     return made;
   };
@@ -92,7 +114,12 @@ onEveryDatabase((engine) => {
     const { site, names, clock, policyFor } = await open(t, db);
     assert.deepEqual(await policyFor("there.example"), ENFORCED);
     site.status = 500;
-    const afterwards: (Told | undefined)[] = [txt("2"), { fail: ["TXT"] }, { records: {} }, { records: { TXT: ["v=STSv1; id=1;", "v=STSv1; id=2;"] } }];
+    const afterwards: (Told | undefined)[] = [
+      txt("2"),
+      { fail: ["TXT"] },
+      { records: {} },
+      { records: { TXT: ["v=STSv1; id=1;", "v=STSv1; id=2;"] } },
+    ];
     for (const told of afterwards) {
       names["_mta-sts.there.example"] = told!;
       clock.advance(6 * MINUTE);
@@ -161,16 +188,37 @@ test("mail to a domain that enforces goes to hosts it names, over TLS that verif
   const mx = selfSigned("mx.there.example");
   for (const [what, { pair, host, outcome }] of Object.entries({
     "a certificate that verifies": { pair: mx, host: "mx.there.example", outcome: "delivered" },
-    "a certificate of another name": { pair: selfSigned("mx.else.example"), host: "mx.there.example", outcome: "temporary" },
+    "a certificate of another name": {
+      pair: selfSigned("mx.else.example"),
+      host: "mx.there.example",
+      outcome: "temporary",
+    },
     "no TLS": { pair: undefined, host: "mx.there.example", outcome: "temporary" },
-    "a host that the policy does not name": { pair: selfSigned("mx.else.example"), host: "mx.else.example", outcome: "temporary" },
+    "a host that the policy does not name": {
+      pair: selfSigned("mx.else.example"),
+      host: "mx.else.example",
+      outcome: "temporary",
+    },
   })) {
     const { names, dns, policyFor, clock } = await open(t, await temporary(t));
-    Object.assign(names, { "there.example": { records: { MX: [{ preference: 10, exchange: host }] } }, [host]: { records: { A: ["127.0.0.1"] } } });
+    Object.assign(names, {
+      "there.example": { records: { MX: [{ preference: 10, exchange: host }] } },
+      [host]: { records: { A: ["127.0.0.1"] } },
+    });
     const sink = await startSink(pair ?? {});
-    const carrier = createCarrier({ clock, log: silentLog, name: "out.example", resolver: dns, port: sink.port, policyFor, ...(pair && { ca: pair.cert }) });
+    const carrier = createCarrier({
+      clock,
+      log: silentLog,
+      name: "out.example",
+      resolver: dns,
+      port: sink.port,
+      policyFor,
+      ...(pair && { ca: pair.cert }),
+    });
     t.after(() => carrier.close());
-    const { results: [result] } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
+    const {
+      results: [result],
+    } = await carrier.carry("there.example", parcelOf(["b@there.example"]), new AbortController().signal);
     assert.equal(result!.outcome, outcome, `${what}: ${result!.reply.text}`);
     assert.equal(sink.mails.length, outcome === "delivered" ? 1 : 0, what);
     if (outcome === "temporary") assert.equal(result!.reply.enhanced.slice(0, 3), "4.7", what);

@@ -24,7 +24,10 @@ const MAX_KNOWN = 5000;
  * What domains demand by MTA-STS (RFC 8461): the policy that is held, as long as it holds; a new one when the record tells of one. Whatever
  * cannot be looked up or fetched leaves it at what is held, and without that at no policy.
  */
-export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsOptions): { policyFor: PolicyFor; close(): void } {
+export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsOptions): {
+  policyFor: PolicyFor;
+  close(): void;
+} {
   const known = new Map<string, { until: number; answer: Promise<TlsPolicy | undefined> }>();
   const failed = new Map<string, number>();
   const closing = new AbortController();
@@ -66,10 +69,15 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
   async function look(domain: string): Promise<TlsPolicy | undefined> {
     const [held, id] = await Promise.all([table.get(domain, clock.now()), idOf(domain)]);
     // RFC 8461 3.3: once a day even where nothing is new, so that a policy does not end while its domain cannot be reached.
-    const stale = held !== undefined && (clock.now() - held.fetchedAt > DAY || held.expiresAt - clock.now() < (held.expiresAt - held.fetchedAt) / 2);
+    const stale =
+      held !== undefined &&
+      (clock.now() - held.fetchedAt > DAY || held.expiresAt - clock.now() < (held.expiresAt - held.fetchedAt) / 2);
     if (id === undefined) return asTls(held);
     if (held?.id !== id) return asTls((await fetchNew(domain, id)) ?? held);
-    if (stale) fetchNew(domain, id).catch((err: unknown) => log.warn({ err, domain }, "the MTA-STS policy of a domain could not be kept"));
+    if (stale)
+      fetchNew(domain, id).catch((err: unknown) =>
+        log.warn({ err, domain }, "the MTA-STS policy of a domain could not be kept"),
+      );
     return asTls(held);
   }
 
@@ -91,4 +99,5 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
 }
 
 /** RFC 8461 5: `testing` and `none` keep no mail back. */
-const asTls = (held: KeptPolicy | undefined): TlsPolicy | undefined => (held?.policy.mode === "enforce" ? { level: "verified", mx: held.policy.mx } : undefined);
+const asTls = (held: KeptPolicy | undefined): TlsPolicy | undefined =>
+  held?.policy.mode === "enforce" ? { level: "verified", mx: held.policy.mx } : undefined;

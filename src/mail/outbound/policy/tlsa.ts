@@ -12,7 +12,10 @@ export interface Tlsa {
 }
 
 const [TRUST_ANCHOR, END_ENTITY] = [2, 3];
-const HASHES: Record<number, { name: string; octets: number }> = { 1: { name: "sha256", octets: 32 }, 2: { name: "sha512", octets: 64 } };
+const HASHES: Record<number, { name: string; octets: number }> = {
+  1: { name: "sha256", octets: 32 },
+  2: { name: "sha512", octets: 64 },
+};
 const MAX_CHAIN = 10;
 
 /** RFC 7672 3.1.3: the usages 0 and 1 mean authorities that mail servers do not share. */
@@ -29,7 +32,8 @@ export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): 
   // RFC 7672 3.1.1: neither the name nor the dates of such a certificate mean anything.
   if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
   const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
-  const why = anchors.length === 0 ? "no TLSA record matches its certificate" : whyNotAnchored(chain, anchors, names, new Date());
+  const why =
+    anchors.length === 0 ? "no TLSA record matches its certificate" : whyNotAnchored(chain, anchors, names, new Date());
   if (why !== undefined) throw refused(why);
 }
 
@@ -59,11 +63,13 @@ function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string
   if (at === -1) return "no TLSA record matches a certificate of its chain";
   for (const [depth, one] of whole.slice(0, at).entries()) {
     const issuer = whole[depth + 1]!;
-    if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey)) return "the chain up to its trust anchor does not hold";
+    if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey))
+      return "the chain up to its trust anchor does not hold";
     if (now < one.validFromDate || now > one.validToDate) return "a certificate of its chain is not valid today";
   }
   // "*" stands for one whole label only (3.2.2).
-  if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined)) return `its certificate is for none of ${names.join(", ")}`;
+  if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined))
+    return `its certificate is for none of ${names.join(", ")}`;
   return undefined;
 }
 

@@ -8,7 +8,10 @@ export const DEFAULT_BACKOFF_MS = [1 * MINUTE, 5 * MINUTE, 15 * MINUTE, 1 * HOUR
 export const DEFAULT_LIFETIME_MS = 5 * 24 * HOUR;
 
 /** Apart by up to a tenth, by chance, so that what failed together does not come back together. */
-export function createBackoff(steps: readonly number[] = DEFAULT_BACKOFF_MS, random: () => number = Math.random): (attempt: number) => number {
+export function createBackoff(
+  steps: readonly number[] = DEFAULT_BACKOFF_MS,
+  random: () => number = Math.random,
+): (attempt: number) => number {
   return (attempt) => {
     const step = steps[Math.min(attempt, steps.length) - 1] ?? MINUTE;
     return Math.round(step * (1 + random() / 10));

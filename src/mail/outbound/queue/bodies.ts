@@ -53,7 +53,7 @@ export function createBodies({ objects, small, maxBytes }: BodiesParts): Bodies 
     try {
       const pieces = watch.passing(raw);
       const begun: Uint8Array[] = [];
-      for (let size = 0; size <= smallest; ) {
+      for (let size = 0; size <= smallest;) {
         const next = await pieces.next();
         if (next.done) return { facts: watch.facts, small: Buffer.concat(begun) };
         begun.push(next.value);

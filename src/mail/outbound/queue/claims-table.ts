@@ -17,22 +17,35 @@ const MANY = 500;
 export function createClaimsTable(db: Db, { write }: Commits) {
   const tables = db.tables<OutboundTables>();
   const ids = tables.selectFrom("outbound_recipients").select("id");
-  const ofMessage = tables.selectFrom("outbound_recipients").select("outbound_recipients.id").where("message_id", "=", sql.ref<string>("outbound_messages.id"));
+  const ofMessage = tables
+    .selectFrom("outbound_recipients")
+    .select("outbound_recipients.id")
+    .where("message_id", "=", sql.ref<string>("outbound_messages.id"));
 
   async function claim(wanted: typeof ids, { token, until }: Lease): Promise<RecipientRow[]> {
     const { rows } = await write(
       tables
         // Materialised: PostgreSQL may otherwise run the subquery again for each row, past its limit.
-        .with((cte) => cte("picked").materialized(), () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted))
+        .with(
+          (cte) => cte("picked").materialized(),
+          () => (db.dialect === "postgres" ? wanted.forUpdate().skipLocked() : wanted),
+        )
         .updateTable("outbound_recipients")
-        .set((eb) => ({ state: "delivering" as const, token, lease_until: until, next_try: null, attempts: eb("attempts", "+", 1) }))
+        .set((eb) => ({
+          state: "delivering" as const,
+          token,
+          lease_until: until,
+          next_try: null,
+          attempts: eb("attempts", "+", 1),
+        }))
         .where("id", "in", (eb) => eb.selectFrom("picked").select("id"))
         .returningAll(),
     );
     return rows;
   }
 
-  const due = (destination: string, now: number) => ids.where("destination", "=", destination).where("next_try", "<=", now);
+  const due = (destination: string, now: number) =>
+    ids.where("destination", "=", destination).where("next_try", "<=", now);
 
   return {
     /**
@@ -54,19 +67,30 @@ export function createClaimsTable(db: Db, { write }: Commits) {
 
     /** Takes what has been due longest, up to `limit` recipients, and the other recipients of the last of those messages. */
     async claim(destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> {
-      const rows = await claim(due(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit), lease);
-      return rows.sort((a, b) => a.created_at - b.created_at || compare(a.message_id, b.message_id) || compare(a.id, b.id));
+      const rows = await claim(
+        due(destination, lease.now).orderBy("next_try").orderBy("message_id").orderBy("id").limit(limit),
+        lease,
+      );
+      return rows.sort(
+        (a, b) => a.created_at - b.created_at || compare(a.message_id, b.message_id) || compare(a.id, b.id),
+      );
     },
 
     claimOf: (messageId: string, destination: string, limit: number, lease: Lease): Promise<RecipientRow[]> =>
       claim(due(destination, lease.now).where("message_id", "=", messageId).orderBy("id").limit(limit), lease),
 
-    messages: (messageIds: string[]): Promise<MessageRow[]> => db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", messageIds)),
+    messages: (messageIds: string[]): Promise<MessageRow[]> =>
+      db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", messageIds)),
 
     /** Renews every claim that still stands; returns their tokens. */
     async renew(tokens: string[], until: number): Promise<Set<string>> {
       const { rows } = await write(
-        tables.updateTable("outbound_recipients").set({ lease_until: until }).where("lease_until", "is not", null).where("token", "in", tokens).returning("token"),
+        tables
+          .updateTable("outbound_recipients")
+          .set({ lease_until: until })
+          .where("lease_until", "is not", null)
+          .where("token", "in", tokens)
+          .returning("token"),
       );
       return new Set(rows.map(({ token }) => token!));
     },
@@ -76,8 +100,12 @@ export function createClaimsTable(db: Db, { write }: Commits) {
       const lost = ids.where("lease_until", "<", now).orderBy("lease_until").limit(MANY);
       if ((await db.read(lost)).length === 0) return [];
       const { rows } = await write(
-        tables.updateTable("outbound_recipients").set({ state: waitingState, token: null, lease_until: null, next_try: now })
-          .where("id", "in", lost).where("lease_until", "<", now).returning("destination"),
+        tables
+          .updateTable("outbound_recipients")
+          .set({ state: waitingState, token: null, lease_until: null, next_try: now })
+          .where("id", "in", lost)
+          .where("lease_until", "<", now)
+          .returning("destination"),
       );
       return [...new Set(rows.map(({ destination }) => destination))];
     },
@@ -85,27 +113,48 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     /** Gives back what was not tried: it is due again at once, and the claim does not count. */
     async release(token: string, recipientIds: string[], now: number): Promise<void> {
       await write(
-        tables.updateTable("outbound_recipients")
-          .set((eb) => ({ state: sql`case when attempts <= 1 then 'queued' else 'deferred' end` as never, token: null, lease_until: null, next_try: now, attempts: eb("attempts", "-", 1) }))
-          .where("id", "in", recipientIds).where("token", "=", token),
+        tables
+          .updateTable("outbound_recipients")
+          .set((eb) => ({
+            state: sql`case when attempts <= 1 then 'queued' else 'deferred' end` as never,
+            token: null,
+            lease_until: null,
+            next_try: now,
+            attempts: eb("attempts", "-", 1),
+          }))
+          .where("id", "in", recipientIds)
+          .where("token", "=", token),
       );
     },
 
     /** Returns the ids for which the claim still stood. */
     async settle(token: string, recipientIds: string[], values: Partial<RecipientRow>): Promise<string[]> {
       const { rows } = await write(
-        tables.updateTable("outbound_recipients").set({ token: null, lease_until: null, ...values }).where("id", "in", recipientIds).where("token", "=", token).returning("id"),
+        tables
+          .updateTable("outbound_recipients")
+          .set({ token: null, lease_until: null, ...values })
+          .where("id", "in", recipientIds)
+          .where("token", "=", token)
+          .returning("id"),
       );
       return rows.map(({ id }) => id);
     },
 
     /** Ends what waited past its time without being tried, because its destination is left alone. */
     async expire(before: number, now: number): Promise<RecipientRow[]> {
-      const old = ids.where("next_try", "is not", null).where("expires_at", "<=", before).orderBy("expires_at").limit(MANY);
+      const old = ids
+        .where("next_try", "is not", null)
+        .where("expires_at", "<=", before)
+        .orderBy("expires_at")
+        .limit(MANY);
       if ((await db.read(old)).length === 0) return [];
       const { rows } = await write(
-        tables.updateTable("outbound_recipients").set({ state: "expired", next_try: null, finished_at: now, tell_at: now })
-          .where("id", "in", old).where("next_try", "is not", null).returningAll(),
+        tables
+          .updateTable("outbound_recipients")
+          .set({ state: "expired", next_try: null, finished_at: now, tell_at: now })
+          .where("id", "in", old)
+          .where("next_try", "is not", null)
+          .returningAll(),
       );
       return rows;
     },
@@ -114,7 +163,16 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     async untold(now: number, until: number): Promise<RecipientRow[]> {
       const open = ids.where("tell_at", "<=", now).orderBy("tell_at").limit(100);
       if ((await db.read(open)).length === 0) return [];
-      return (await write(tables.updateTable("outbound_recipients").set({ tell_at: until }).where("id", "in", open).where("tell_at", "<=", now).returningAll())).rows;
+      return (
+        await write(
+          tables
+            .updateTable("outbound_recipients")
+            .set({ tell_at: until })
+            .where("id", "in", open)
+            .where("tell_at", "<=", now)
+            .returningAll(),
+        )
+      ).rows;
     },
 
     async told(recipientIds: string[]): Promise<void> {
@@ -124,15 +182,32 @@ export function createClaimsTable(db: Db, { write }: Commits) {
     /**
      * Notes which of these messages are done. Returns those whose body may go at once. Whoever settles the last recipient sees all others settled.
      */
-    async finish(messageIds: string[], now: number, keep: { failed: number; delivered: number }): Promise<Pick<MessageRow, "id" | "created_at" | "body_in">[]> {
+    async finish(
+      messageIds: string[],
+      now: number,
+      keep: { failed: number; delivered: number },
+    ): Promise<Pick<MessageRow, "id" | "created_at" | "body_in">[]> {
       const { rows } = await write(
-        tables.updateTable("outbound_messages")
+        tables
+          .updateTable("outbound_messages")
           .set((eb) => ({
             finished_at: now,
-            body_until: eb.case().when(eb.exists(ofMessage.where("state", "!=", "delivered"))).then(now + keep.failed).else(now + keep.delivered).end(),
+            body_until: eb
+              .case()
+              .when(eb.exists(ofMessage.where("state", "!=", "delivered")))
+              .then(now + keep.failed)
+              .else(now + keep.delivered)
+              .end(),
           }))
-          .where("id", "in", messageIds).where("finished_at", "is", null)
-          .where((eb) => eb.not(eb.exists(ofMessage.where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
+          .where("id", "in", messageIds)
+          .where("finished_at", "is", null)
+          .where((eb) =>
+            eb.not(
+              eb.exists(
+                ofMessage.where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])),
+              ),
+            ),
+          )
           .returning(["id", "created_at", "body_in", "body_until"]),
       );
       return rows.filter((row) => row.body_until! <= now);

@@ -38,7 +38,15 @@ interface State {
 /** Destinations that are remembered while nothing goes there. */
 const MAX_IDLE = 5000;
 
-export function createDestinations({ clock, breaker, limits }: { clock: Pick<Clock, "now">; breaker: Breaker; limits: DestinationLimits }): Destinations {
+export function createDestinations({
+  clock,
+  breaker,
+  limits,
+}: {
+  clock: Pick<Clock, "now">;
+  breaker: Breaker;
+  limits: DestinationLimits;
+}): Destinations {
   const states = new Map<string, State>();
   let busy = 0;
 
@@ -47,11 +55,13 @@ export function createDestinations({ clock, breaker, limits }: { clock: Pick<Clo
     // The one that was longest out of use goes first.
     states.delete(destination);
     states.set(destination, known);
-    if (states.size > MAX_IDLE) for (const [name, { lanes }] of states) if (lanes === 0 && states.size > MAX_IDLE) states.delete(name);
+    if (states.size > MAX_IDLE)
+      for (const [name, { lanes }] of states) if (lanes === 0 && states.size > MAX_IDLE) states.delete(name);
     return known;
   }
 
-  const mayGoOn = (destination: string) => stateOf(destination).notBefore <= clock.now() && breaker.blocked(destination) === undefined;
+  const mayGoOn = (destination: string) =>
+    stateOf(destination).notBefore <= clock.now() && breaker.blocked(destination) === undefined;
 
   return {
     get busy() {

@@ -27,7 +27,18 @@ const HOUR = 60 * MINUTE;
 const GRACE_MS = HOUR;
 
 /** What has to be done now and then. `run` does what is due, each at its own pace, and never rejects. */
-export function createHousekeeping({ table, queue, bodies, settle, clock, log, leaseMs, rowsMs, recovered, forgetPauses }: HousekeepingParts): { run(): Promise<void> } {
+export function createHousekeeping({
+  table,
+  queue,
+  bodies,
+  settle,
+  clock,
+  log,
+  leaseMs,
+  rowsMs,
+  recovered,
+  forgetPauses,
+}: HousekeepingParts): { run(): Promise<void> } {
   const tasks: { everyMs: number; next: number; run: () => Promise<void> }[] = [
     { everyMs: leaseMs / 2, next: 0, run: async () => recovered(await table.recover(clock.now())) },
     { everyMs: MINUTE, next: 0, run: expire },
@@ -51,7 +62,10 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
     await eachMessage(await table.untold(clock.now(), clock.now() + 2 * TELLING_MS), settle.tell);
   }
 
-  async function eachMessage(rows: RecipientRow[], work: (message: Parameters<Settle["tell"]>[0], rows: RecipientRow[]) => Promise<void>) {
+  async function eachMessage(
+    rows: RecipientRow[],
+    work: (message: Parameters<Settle["tell"]>[0], rows: RecipientRow[]) => Promise<void>,
+  ) {
     const byMessage = Map.groupBy(rows, (row) => row.message_id);
     for (const message of await queue.messages([...byMessage.keys()])) await work(message, byMessage.get(message.id)!);
   }
@@ -59,7 +73,9 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
   async function dropBodies() {
     await untilFewer(async () => {
       const gone = await queue.dropBodies(clock.now());
-      await bodies.delete(gone.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })));
+      await bodies.delete(
+        gone.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })),
+      );
       return gone.length;
     });
   }
@@ -70,7 +86,11 @@ export function createHousekeeping({ table, queue, bodies, settle, clock, log, l
 
   async function sweepBodies() {
     const today = dayOf(clock.now() - 24 * HOUR);
-    const deleted = await bodies.sweep(today, async (ids) => new Set((await queue.messages(ids)).filter((row) => row.body_in === "objects").map((row) => row.id)));
+    const deleted = await bodies.sweep(
+      today,
+      async (ids) =>
+        new Set((await queue.messages(ids)).filter((row) => row.body_in === "objects").map((row) => row.id)),
+    );
     if (deleted > 0) log.info({ deleted }, "outbound mail: bodies without a message were deleted");
   }
 

@@ -18,7 +18,19 @@ export interface Leases {
 }
 
 /** Renews what is held at a third of its time, until `over`. */
-export function keepLeases({ table, clock, log, leaseMs, over }: { table: ClaimsTable; clock: Clock; log: Log; leaseMs: number; over: AbortSignal }): Leases {
+export function keepLeases({
+  table,
+  clock,
+  log,
+  leaseMs,
+  over,
+}: {
+  table: ClaimsTable;
+  clock: Clock;
+  log: Log;
+  leaseMs: number;
+  over: AbortSignal;
+}): Leases {
   const held = new Set<Held>();
   let renewing = false;
 
@@ -37,7 +49,10 @@ export function keepLeases({ table, clock, log, leaseMs, over }: { table: Claims
     const until = clock.now() + leaseMs;
     renewing = true;
     try {
-      const standing = await table.renew(mine.map(({ token }) => token), until);
+      const standing = await table.renew(
+        mine.map(({ token }) => token),
+        until,
+      );
       for (const one of mine) if (standing.has(one.token)) one.until = until;
     } catch (err) {
       log.warn({ err }, "outbound mail: leases could not be renewed");

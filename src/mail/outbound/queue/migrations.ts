@@ -5,7 +5,8 @@ const queueMigration: Migration = {
   name: "mail-outbound-001",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("outbound_messages")
+    await db.schema
+      .createTable("outbound_messages")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("zone_id", "text")
@@ -25,16 +26,24 @@ const queueMigration: Migration = {
       .addColumn("finished_at", "bigint")
       .addColumn("body_until", "bigint")
       .execute();
-    await sql`create index outbound_body_until on outbound_messages (body_until) where body_until is not null`.execute(db);
-    await sql`create index outbound_finished on outbound_messages (finished_at) where finished_at is not null`.execute(db);
-    await sql`create index outbound_unfinished on outbound_messages (created_at, id) where finished_at is null`.execute(db);
+    await sql`create index outbound_body_until on outbound_messages (body_until) where body_until is not null`.execute(
+      db,
+    );
+    await sql`create index outbound_finished on outbound_messages (finished_at) where finished_at is not null`.execute(
+      db,
+    );
+    await sql`create index outbound_unfinished on outbound_messages (created_at, id) where finished_at is null`.execute(
+      db,
+    );
 
-    await db.schema.createTable("outbound_bodies")
+    await db.schema
+      .createTable("outbound_bodies")
       .addColumn("message_id", key, (column) => column.primaryKey())
       .addColumn("body", sql.raw(types.bytes), (column) => column.notNull())
       .execute();
 
-    await db.schema.createTable("outbound_recipients")
+    await db.schema
+      .createTable("outbound_recipients")
       .addColumn("id", key, (column) => column.primaryKey())
       .addColumn("message_id", key, (column) => column.notNull())
       .addColumn("account_id", key, (column) => column.notNull())
@@ -59,9 +68,15 @@ const queueMigration: Migration = {
       .addColumn("finished_at", "bigint")
       .execute();
     // A recipient that waits has next_try, one under way has lease_until, one that is done has neither.
-    await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(db);
-    await sql`create index outbound_expiring on outbound_recipients (expires_at) where next_try is not null`.execute(db);
-    await sql`create index outbound_leased on outbound_recipients (lease_until) where lease_until is not null`.execute(db);
+    await sql`create index outbound_due on outbound_recipients (destination, next_try, message_id, id) where next_try is not null`.execute(
+      db,
+    );
+    await sql`create index outbound_expiring on outbound_recipients (expires_at) where next_try is not null`.execute(
+      db,
+    );
+    await sql`create index outbound_leased on outbound_recipients (lease_until) where lease_until is not null`.execute(
+      db,
+    );
     await sql`create index outbound_untold on outbound_recipients (tell_at) where tell_at is not null`.execute(db);
     await sql`create index outbound_of_message on outbound_recipients (message_id, id)`.execute(db);
     await sql`create index outbound_of_account on outbound_recipients (account_id, created_at, id)`.execute(db);

@@ -25,7 +25,8 @@ interface PauseTables {
 export const pausesMigration: Migration = {
   name: "mail-outbound-pauses-001",
   async up(db, types) {
-    await db.schema.createTable("outbound_pauses")
+    await db.schema
+      .createTable("outbound_pauses")
       .addColumn("name", sql.raw(types.keyText), (column) => column.primaryKey())
       .addColumn("kind", "text", (column) => column.notNull())
       .addColumn("paused_until", "bigint", (column) => column.notNull())
@@ -46,7 +47,12 @@ export function createPausesTable(db: Db, { write }: Commits) {
   return {
     async set({ name, kind, until, why }: Pause): Promise<void> {
       const row = { name, kind, paused_until: until, why };
-      await write(tables.insertInto("outbound_pauses").values(row).onConflict((conflict) => conflict.column("name").doUpdateSet({ kind, paused_until: until, why })));
+      await write(
+        tables
+          .insertInto("outbound_pauses")
+          .values(row)
+          .onConflict((conflict) => conflict.column("name").doUpdateSet({ kind, paused_until: until, why })),
+      );
     },
     async delete(names: string[]): Promise<void> {
       if (names.length > 0) await write(tables.deleteFrom("outbound_pauses").where("name", "in", names));

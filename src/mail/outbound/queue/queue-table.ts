@@ -28,7 +28,9 @@ const MANY = 500;
 export function createQueueTable(db: Db, commits: Commits) {
   const tables = db.tables<OutboundTables>();
 
-  const body = prepared((arg) => tables.selectFrom("outbound_bodies").select("body").where("message_id", "=", arg<string>("id")));
+  const body = prepared((arg) =>
+    tables.selectFrom("outbound_bodies").select("body").where("message_id", "=", arg<string>("id")),
+  );
   const insertMessage = preparedInsert<MessageRow>("outbound_messages");
   const insertBody = preparedInsert<BodyRow>("outbound_bodies");
   const insertRecipient = preparedInsert<RecipientRow>("outbound_recipients");
@@ -36,25 +38,41 @@ export function createQueueTable(db: Db, commits: Commits) {
   /** A row's columns are those of the first: every row of a table has them all. */
   function preparedInsert<Row extends object>(table: keyof OutboundTables): (row: Row) => Compilable<unknown> {
     let query: ((values: Record<string, unknown>) => Compilable<unknown>) | undefined;
-    return (row) => (query ??= prepared((arg) => tables.insertInto(table).values(Object.fromEntries(Object.keys(row).map((column) => [column, arg(column)])) as never)))(row as Record<string, unknown>);
+    return (row) =>
+      (query ??= prepared((arg) =>
+        tables
+          .insertInto(table)
+          .values(Object.fromEntries(Object.keys(row).map((column) => [column, arg(column)])) as never),
+      ))(row as Record<string, unknown>);
   }
 
   /** To SQLite a row at a time costs no more, and its statement is always the same; to PostgreSQL each statement is a journey. */
   function insertsOf(recipients: RecipientRow[]): Compilable<unknown>[] {
     if (recipients.length === 1 || db.dialect === "sqlite") return recipients.map(insertRecipient);
-    const pages = Array.from({ length: Math.ceil(recipients.length / ROWS_AT_ONCE) }, (_, page) => recipients.slice(page * ROWS_AT_ONCE, (page + 1) * ROWS_AT_ONCE));
+    const pages = Array.from({ length: Math.ceil(recipients.length / ROWS_AT_ONCE) }, (_, page) =>
+      recipients.slice(page * ROWS_AT_ONCE, (page + 1) * ROWS_AT_ONCE),
+    );
     return pages.map((rows) => tables.insertInto("outbound_recipients").values(rows));
   }
 
   return {
     insert: ({ message, recipients, body: octets }: NewMessage): Promise<void> =>
-      commits.all([insertMessage(message), ...(octets === undefined ? [] : [insertBody({ message_id: message.id, body: octets })]), ...insertsOf(recipients)]),
+      commits.all([
+        insertMessage(message),
+        ...(octets === undefined ? [] : [insertBody({ message_id: message.id, body: octets })]),
+        ...insertsOf(recipients),
+      ]),
 
     body: async (id: string): Promise<Uint8Array | undefined> => (await db.read(body({ id })))[0]?.body,
 
     /** Recipients that wait, counted up to `most`. */
     async waiting(most: number): Promise<number> {
-      const some = tables.selectFrom("outbound_recipients").select("id").where("next_try", "is not", null).limit(most).as("some");
+      const some = tables
+        .selectFrom("outbound_recipients")
+        .select("id")
+        .where("next_try", "is not", null)
+        .limit(most)
+        .as("some");
       const [row] = await db.read(tables.selectFrom(some).select((eb) => eb.fn.countAll<number>().as("count")));
       return Number(row!.count);
     },
@@ -62,69 +80,155 @@ export function createQueueTable(db: Db, commits: Commits) {
     async message(id: string): Promise<{ message: MessageRow; recipients: RecipientRow[] } | undefined> {
       const [message] = await db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "=", id));
       if (message === undefined) return undefined;
-      return { message, recipients: await db.read(tables.selectFrom("outbound_recipients").selectAll().where("message_id", "=", id).orderBy("id")) };
+      return {
+        message,
+        recipients: await db.read(
+          tables.selectFrom("outbound_recipients").selectAll().where("message_id", "=", id).orderBy("id"),
+        ),
+      };
     },
 
-    messages: async (ids: string[]): Promise<MessageRow[]> => (ids.length === 0 ? [] : db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", ids))),
+    messages: async (ids: string[]): Promise<MessageRow[]> =>
+      ids.length === 0 ? [] : db.read(tables.selectFrom("outbound_messages").selectAll().where("id", "in", ids)),
 
     /** Newest first. */
     list({ account, state, domain, after, limit }: ListFilter): Promise<RecipientRow[]> {
       let query = tables.selectFrom("outbound_recipients").selectAll().where("account_id", "=", account);
       if (state !== undefined) query = query.where("state", "=", state);
       if (domain !== undefined) query = query.where("domain", "=", domain);
-      if (after !== undefined) query = query.where((eb) => eb(eb.refTuple("created_at", "id"), "<", eb.tuple(after.createdAt, after.id)));
+      if (after !== undefined)
+        query = query.where((eb) => eb(eb.refTuple("created_at", "id"), "<", eb.tuple(after.createdAt, after.id)));
       return db.read(query.orderBy("created_at", "desc").orderBy("id", "desc").limit(limit));
     },
 
     /** Everything of the message that has not arrived and is not under way is due now. Undefined when its body is gone; else those who are tried again. */
     resend: (id: string, now: number, expiresAt: number): Promise<RecipientRow[] | undefined> =>
       db.transaction<OutboundTables, RecipientRow[] | undefined>(async (tx) => {
-        const message = await tx.updateTable("outbound_messages").set({ finished_at: null, body_until: null }).where("id", "=", id).where("body_in", "is not", null).returning("id").executeTakeFirst();
+        const message = await tx
+          .updateTable("outbound_messages")
+          .set({ finished_at: null, body_until: null })
+          .where("id", "=", id)
+          .where("body_in", "is not", null)
+          .returning("id")
+          .executeTakeFirst();
         if (message === undefined) return undefined;
-        return tx.updateTable("outbound_recipients")
-          .set((eb) => ({ state: eb.case().when("reply_code", "is", null).then("queued" as const).else("deferred" as const).end(), next_try: now, expires_at: expiresAt, finished_at: null, tell_at: null }))
-          .where("message_id", "=", id).where("state", "in", ["queued", "deferred", "failed", "expired"]).returningAll().execute();
+        return tx
+          .updateTable("outbound_recipients")
+          .set((eb) => ({
+            state: eb
+              .case()
+              .when("reply_code", "is", null)
+              .then("queued" as const)
+              .else("deferred" as const)
+              .end(),
+            next_try: now,
+            expires_at: expiresAt,
+            finished_at: null,
+            tell_at: null,
+          }))
+          .where("message_id", "=", id)
+          .where("state", "in", ["queued", "deferred", "failed", "expired"])
+          .returningAll()
+          .execute();
       }),
 
     /** Outbound messages created for inbound ones. Not indexed: used only for the few left over after a crash. */
     async ofInbound(inbound: string[]): Promise<{ message: MessageRow; recipients: RecipientRow[] }[]> {
       if (inbound.length === 0) return [];
-      const messages = await db.read(tables.selectFrom("outbound_messages").selectAll().where("inbound_id", "in", inbound).orderBy("id").limit(MANY));
+      const messages = await db.read(
+        tables.selectFrom("outbound_messages").selectAll().where("inbound_id", "in", inbound).orderBy("id").limit(MANY),
+      );
       if (messages.length === 0) return [];
-      const recipients = await db.read(tables.selectFrom("outbound_recipients").selectAll().where("message_id", "in", messages.map(({ id }) => id)).orderBy("id").limit(10 * MANY));
+      const recipients = await db.read(
+        tables
+          .selectFrom("outbound_recipients")
+          .selectAll()
+          .where(
+            "message_id",
+            "in",
+            messages.map(({ id }) => id),
+          )
+          .orderBy("id")
+          .limit(10 * MANY),
+      );
       const byMessage = Map.groupBy(recipients, (row) => row.message_id);
       return messages.map((message) => ({ message, recipients: byMessage.get(message.id) ?? [] }));
     },
 
     /** Destinations of the account's queued recipients. */
     async destinationsOf(account: string): Promise<string[]> {
-      const rows = await db.read(tables.selectFrom("outbound_recipients").select("destination").distinct().where("account_id", "=", account).where("state", "in", ["queued", "deferred"]).limit(MANY));
+      const rows = await db.read(
+        tables
+          .selectFrom("outbound_recipients")
+          .select("destination")
+          .distinct()
+          .where("account_id", "=", account)
+          .where("state", "in", ["queued", "deferred"])
+          .limit(MANY),
+      );
       return rows.map(({ destination }) => destination);
     },
 
     /** Ends what waits. */
-    async cancel(id: string, now: number, reply: { code: number; enhanced: string; text: string }): Promise<RecipientRow[]> {
+    async cancel(
+      id: string,
+      now: number,
+      reply: { code: number; enhanced: string; text: string },
+    ): Promise<RecipientRow[]> {
       const { rows } = await db.write(
-        tables.updateTable("outbound_recipients")
-          .set({ state: "failed", next_try: null, finished_at: now, reply_code: reply.code, reply_enhanced: reply.enhanced, reply_text: reply.text, host: null })
-          .where("message_id", "=", id).where("next_try", "is not", null).returningAll(),
+        tables
+          .updateTable("outbound_recipients")
+          .set({
+            state: "failed",
+            next_try: null,
+            finished_at: now,
+            reply_code: reply.code,
+            reply_enhanced: reply.enhanced,
+            reply_text: reply.text,
+            host: null,
+          })
+          .where("message_id", "=", id)
+          .where("next_try", "is not", null)
+          .returningAll(),
       );
       return rows;
     },
 
     /** Bodies that nobody needs any more: forgotten here first, so that no resend finds half a message. */
     async dropBodies(now: number): Promise<MessageRow[]> {
-      const over = tables.selectFrom("outbound_messages").select("id").where("body_until", "<=", now).orderBy("body_until").limit(MANY);
+      const over = tables
+        .selectFrom("outbound_messages")
+        .select("id")
+        .where("body_until", "<=", now)
+        .orderBy("body_until")
+        .limit(MANY);
       if ((await db.read(over)).length === 0) return [];
       return db.transaction<OutboundTables, MessageRow[]>(async (tx) => {
-        const rows = await tx.selectFrom("outbound_messages").selectAll()
-          .where("id", "in", over).where("body_until", "<=", now).where("finished_at", "is not", null)
-          .where((eb) => eb.not(eb.exists(eb.selectFrom("outbound_recipients").select("outbound_recipients.id").whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
-            .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
+        const rows = await tx
+          .selectFrom("outbound_messages")
+          .selectAll()
+          .where("id", "in", over)
+          .where("body_until", "<=", now)
+          .where("finished_at", "is not", null)
+          .where((eb) =>
+            eb.not(
+              eb.exists(
+                eb
+                  .selectFrom("outbound_recipients")
+                  .select("outbound_recipients.id")
+                  .whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
+                  .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])),
+              ),
+            ),
+          )
           .execute();
         const ids = rows.map(({ id }) => id);
         if (ids.length === 0) return [];
-        await tx.updateTable("outbound_messages").set({ body_in: null, body_until: null }).where("id", "in", ids).execute();
+        await tx
+          .updateTable("outbound_messages")
+          .set({ body_in: null, body_until: null })
+          .where("id", "in", ids)
+          .execute();
         await tx.deleteFrom("outbound_bodies").where("message_id", "in", ids).execute();
         return rows;
       });
@@ -134,13 +238,24 @@ export function createQueueTable(db: Db, commits: Commits) {
     dropDelivered: (ids: string[]): Promise<void> =>
       commits.all([
         tables.deleteFrom("outbound_bodies").where("message_id", "in", ids),
-        tables.updateTable("outbound_messages").set({ body_in: null, body_until: null }).where("id", "in", ids).where("finished_at", "is not", null),
+        tables
+          .updateTable("outbound_messages")
+          .set({ body_in: null, body_until: null })
+          .where("id", "in", ids)
+          .where("finished_at", "is not", null),
       ]),
 
     /** Forgets messages that were done before; returns how many. */
     async forget(before: number): Promise<number> {
       return db.transaction<OutboundTables, number>(async (tx) => {
-        const old = await tx.selectFrom("outbound_messages").select("id").where("finished_at", "<", before).where("body_in", "is", null).orderBy("finished_at").limit(MANY).execute();
+        const old = await tx
+          .selectFrom("outbound_messages")
+          .select("id")
+          .where("finished_at", "<", before)
+          .where("body_in", "is", null)
+          .orderBy("finished_at")
+          .limit(MANY)
+          .execute();
         if (old.length === 0) return 0;
         const ids = old.map(({ id }) => id);
         await tx.deleteFrom("outbound_recipients").where("message_id", "in", ids).execute();
@@ -152,10 +267,24 @@ export function createQueueTable(db: Db, commits: Commits) {
     /** Messages that are done although nobody noted it: whoever settled the last recipient died before. */
     async unnoted(before: number): Promise<string[]> {
       const rows = await db.read(
-        tables.selectFrom("outbound_messages").select("id").where("finished_at", "is", null).where("created_at", "<", before)
-          .where((eb) => eb.not(eb.exists(eb.selectFrom("outbound_recipients").select("outbound_recipients.id").whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
-            .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])))))
-          .orderBy("created_at").limit(MANY),
+        tables
+          .selectFrom("outbound_messages")
+          .select("id")
+          .where("finished_at", "is", null)
+          .where("created_at", "<", before)
+          .where((eb) =>
+            eb.not(
+              eb.exists(
+                eb
+                  .selectFrom("outbound_recipients")
+                  .select("outbound_recipients.id")
+                  .whereRef("outbound_recipients.message_id", "=", "outbound_messages.id")
+                  .where((one) => one.or([one("next_try", "is not", null), one("lease_until", "is not", null)])),
+              ),
+            ),
+          )
+          .orderBy("created_at")
+          .limit(MANY),
       );
       return rows.map(({ id }) => id);
     },

@@ -5,7 +5,21 @@ import type { TestEngine } from "../../../../test/support/databases.ts";
 import { UserError } from "../../../kernel/index.ts";
 import type { ObjectStore } from "../../../store/index.ts";
 import type { OutboundTables } from "./migrations.ts";
-import { NOON, MINUTE, HOUR, DAY, controlledCarrier, until, largeMail, largeText, keysOf, mail, openOn, stateOf, settleDown } from "./queue.testing.ts";
+import {
+  NOON,
+  MINUTE,
+  HOUR,
+  DAY,
+  controlledCarrier,
+  until,
+  largeMail,
+  largeText,
+  keysOf,
+  mail,
+  openOn,
+  stateOf,
+  settleDown,
+} from "./queue.testing.ts";
 import type { Failure } from "./settle.ts";
 
 /** What every engine promises of messages in the outbound queue. */
@@ -17,21 +31,70 @@ export function queueConformance(engine: TestEngine): void {
       const { start, bodies, events, objects } = await open(t);
       const { carrier, nth } = controlledCarrier();
       const service = await start(carrier);
-      const { id, refused } = await service.enqueue(mail(["b@there.example"], { account: "acc", zone: "zon", script: "s", inbound: { id: "in", rcpt: "first@here.example" }, vouched: true, cause: "forward", dsn: { ret: "HDRS", envid: "e", to: { "b@there.example": { notify: ["FAILURE"], orcpt: "rfc822;o@x.example" } } } }));
+      const { id, refused } = await service.enqueue(
+        mail(["b@there.example"], {
+          account: "acc",
+          zone: "zon",
+          script: "s",
+          inbound: { id: "in", rcpt: "first@here.example" },
+          vouched: true,
+          cause: "forward",
+          dsn: {
+            ret: "HDRS",
+            envid: "e",
+            to: { "b@there.example": { notify: ["FAILURE"], orcpt: "rfc822;o@x.example" } },
+          },
+        }),
+      );
       assert.deepEqual(refused, []);
       assert.equal((await bodies()).length, 1);
       assert.deepEqual(await keysOf(objects), [], "a small body is a row");
       const delivery = await nth(1);
       assert.deepEqual([delivery.domain, delivery.raw], ["there.example", "Subject: x\r\n\r\nhello\r\n"]);
-      assert.deepEqual({ ...delivery.parcel, body: undefined }, { from: "a@here.example", own: false, to: [{ rcpt: "b@there.example", notify: ["FAILURE"], orcpt: "rfc822;o@x.example" }], body: undefined, ret: "HDRS", envid: "e" });
+      assert.deepEqual(
+        { ...delivery.parcel, body: undefined },
+        {
+          from: "a@here.example",
+          own: false,
+          to: [{ rcpt: "b@there.example", notify: ["FAILURE"], orcpt: "rfc822;o@x.example" }],
+          body: undefined,
+          ret: "HDRS",
+          envid: "e",
+        },
+      );
       assert.equal(await stateOf(service, id!), "delivering");
       delivery.end();
       await until(async () => !(await service.get(id!))!.message.hasBody && (await bodies()).length === 0);
       const found = (await service.get(id!))!;
-      assert.deepEqual([found.message.account, found.message.zone, found.message.script, found.message.inbound, found.message.vouched, found.message.cause, found.message.hasBody], ["acc", "zon", "s", { id: "in", rcpt: "first@here.example" }, true, "forward", false]);
-      assert.deepEqual(found.recipients.map(({ state, attempts, reply, host }) => ({ state, attempts, reply, host })), [{ state: "delivered", attempts: 1, reply: { code: 250, enhanced: "2.0.0", text: "taken" }, host: "mx.there.example" }]);
-      assert.deepEqual(events.map(({ message, step, rcpt }) => `${message} ${step} ${rcpt}`), ["in queued first@here.example", "in delivered first@here.example"]);
-      for (const { account, zone, detail } of events) assert.deepEqual([account, zone, detail["outbound"], detail["to"]], ["acc", "zon", id, "b@there.example"]);
+      assert.deepEqual(
+        [
+          found.message.account,
+          found.message.zone,
+          found.message.script,
+          found.message.inbound,
+          found.message.vouched,
+          found.message.cause,
+          found.message.hasBody,
+        ],
+        ["acc", "zon", "s", { id: "in", rcpt: "first@here.example" }, true, "forward", false],
+      );
+      assert.deepEqual(
+        found.recipients.map(({ state, attempts, reply, host }) => ({ state, attempts, reply, host })),
+        [
+          {
+            state: "delivered",
+            attempts: 1,
+            reply: { code: 250, enhanced: "2.0.0", text: "taken" },
+            host: "mx.there.example",
+          },
+        ],
+      );
+      assert.deepEqual(
+        events.map(({ message, step, rcpt }) => `${message} ${step} ${rcpt}`),
+        ["in queued first@here.example", "in delivered first@here.example"],
+      );
+      for (const { account, zone, detail } of events)
+        assert.deepEqual([account, zone, detail["outbound"], detail["to"]], ["acc", "zon", id, "b@there.example"]);
       assert.equal(events[1]!.detail["text"], "taken");
     });
 
@@ -39,14 +102,26 @@ export function queueConformance(engine: TestEngine): void {
       const { start, objects, bodies } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end() });
       const service = await start(carrier, { run: false });
-      const inPieces = () => Readable.from([Buffer.from(largeText.slice(0, 70)), Buffer.from(largeText.slice(70, -1)), Buffer.from(largeText.slice(-1))], { objectMode: false });
-      const shortPieces = () => Readable.from([Buffer.from("Subject: s\r\n"), Buffer.from("\r\nshort\r\n")], { objectMode: false });
+      const inPieces = () =>
+        Readable.from(
+          [Buffer.from(largeText.slice(0, 70)), Buffer.from(largeText.slice(70, -1)), Buffer.from(largeText.slice(-1))],
+          { objectMode: false },
+        );
+      const shortPieces = () =>
+        Readable.from([Buffer.from("Subject: s\r\n"), Buffer.from("\r\nshort\r\n")], { objectMode: false });
       const ids = [];
-      for (const raw of [inPieces, () => Buffer.from(largeText), shortPieces]) ids.push((await service.enqueue(mail([`b${ids.length}@there.example`], { raw }))).id!);
+      for (const raw of [inPieces, () => Buffer.from(largeText), shortPieces])
+        ids.push((await service.enqueue(mail([`b${ids.length}@there.example`], { raw }))).id!);
       assert.equal((await keysOf(objects)).length, 2);
       service.start();
-      for (const id of ids) await until(async () => (await service.get(id))!.message.finishedAt !== undefined && (await bodies()).length === 0);
-      assert.deepEqual(deliveries.map(({ raw }) => raw).sort(), [largeText, largeText, "Subject: s\r\n\r\nshort\r\n"].sort());
+      for (const id of ids)
+        await until(
+          async () => (await service.get(id))!.message.finishedAt !== undefined && (await bodies()).length === 0,
+        );
+      assert.deepEqual(
+        deliveries.map(({ raw }) => raw).sort(),
+        [largeText, largeText, "Subject: s\r\n\r\nshort\r\n"].sort(),
+      );
     });
 
     test("that breaks off while it comes in is not taken, and leaves nothing behind", async (t) => {
@@ -56,28 +131,48 @@ export function queueConformance(engine: TestEngine): void {
         yield Buffer.from(text);
         throw new Error("gone");
       }
-      for (const text of ["Subject: x", largeText]) await assert.rejects(service.enqueue(mail(["b@there.example"], { raw: () => Readable.from(broken(text), { objectMode: false }) })), /gone/);
+      for (const text of ["Subject: x", largeText])
+        await assert.rejects(
+          service.enqueue(mail(["b@there.example"], { raw: () => Readable.from(broken(text), { objectMode: false }) })),
+          /gone/,
+        );
       assert.deepEqual([(await bodies()).length, (await service.list({})).items], [0, []]);
     });
 
     test("of one moment share a commit", async (t) => {
       const { start, db } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
-      const all = await Promise.all(Array.from({ length: 250 }, (_, n) => service.enqueue(mail([`b${n}@there.example`, `c${n}@there.example`], { raw: () => Buffer.from(`Subject: ${n}\r\n\r\n`) }))));
+      const all = await Promise.all(
+        Array.from({ length: 250 }, (_, n) =>
+          service.enqueue(
+            mail([`b${n}@there.example`, `c${n}@there.example`], { raw: () => Buffer.from(`Subject: ${n}\r\n\r\n`) }),
+          ),
+        ),
+      );
       assert.equal((await service.list({ limit: 1000 })).items.length, 500);
       const rows = await db.tables<OutboundTables>().selectFrom("outbound_bodies").selectAll().execute();
       const texts = new Map(rows.map(({ message_id, body }) => [message_id, Buffer.from(body).toString()]));
-      assert.deepEqual(all.map(({ id }) => texts.get(id!)), Array.from({ length: 250 }, (_, n) => `Subject: ${n}\r\n\r\n`));
+      assert.deepEqual(
+        all.map(({ id }) => texts.get(id!)),
+        Array.from({ length: 250 }, (_, n) => `Subject: ${n}\r\n\r\n`),
+      );
     });
 
     test("goes to each domain in one transaction for all its recipients", async (t) => {
       const { start } = await open(t);
       const { carrier, nth, deliveries } = controlledCarrier();
       const service = await start(carrier);
-      const everyone = [...Array.from({ length: 30 }, (_, n) => `b${n}@one.example`), "c@two.example", "b1@one.example"];
+      const everyone = [
+        ...Array.from({ length: 30 }, (_, n) => `b${n}@one.example`),
+        "c@two.example",
+        "b1@one.example",
+      ];
       const { id } = await service.enqueue(mail(everyone));
       await nth(2);
-      assert.deepEqual(deliveries.map(({ domain, parcel }) => [domain, parcel.to.length]).sort(), [["one.example", 30], ["two.example", 1]]);
+      assert.deepEqual(deliveries.map(({ domain, parcel }) => [domain, parcel.to.length]).sort(), [
+        ["one.example", 30],
+        ["two.example", 1],
+      ]);
       for (const delivery of deliveries) delivery.end();
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
       assert.equal(deliveries.length, 2);
@@ -98,7 +193,8 @@ export function queueConformance(engine: TestEngine): void {
         assert.equal(deliveries.length, n, "not a moment too early");
         clock.advance(1000);
       }
-      for (const [i, wanted] of [1, 5, 15, 60, 120, 240, 240, 240].entries()) assert.ok(waits[i]! >= wanted && waits[i]! <= wanted * 1.1, `${waits[i]} minutes after attempt ${i + 1}`);
+      for (const [i, wanted] of [1, 5, 15, 60, 120, 240, 240, 240].entries())
+        assert.ok(waits[i]! >= wanted && waits[i]! <= wanted * 1.1, `${waits[i]} minutes after attempt ${i + 1}`);
       let last = 0;
       while ((await stateOf(service, id!)) !== "expired") {
         await until(async () => {
@@ -116,7 +212,10 @@ export function queueConformance(engine: TestEngine): void {
       // Every four hours and up to a tenth more, seen every four and a half.
       assert.ok(last >= 28 && last < 45, `${last} attempts`);
       await until(() => failures.length === 1);
-      assert.deepEqual(failures[0]!.recipients.map(({ rcpt, state, reply }) => `${rcpt} ${state} ${reply.code} ${reply.text}`), ["b@there.example expired 450 later"]);
+      assert.deepEqual(
+        failures[0]!.recipients.map(({ rcpt, state, reply }) => `${rcpt} ${state} ${reply.code} ${reply.text}`),
+        ["b@there.example expired 450 later"],
+      );
       assert.equal(events.at(-1)!.step, "bounced");
       assert.equal((await bodies()).length, 1, "kept for a while");
     });
@@ -126,15 +225,23 @@ export function queueConformance(engine: TestEngine): void {
       const { carrier, nth, deliveries } = controlledCarrier();
       const service = await start(carrier);
       const { id } = await service.enqueue(mail(["yes@there.example", "no@there.example", "later@there.example"]));
-      (await nth(1)).end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary"));
+      (await nth(1)).end((rcpt) =>
+        rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary",
+      );
       await until(async () => (await stateOf(service, id!)) === "deferred,delivered,failed");
       await until(() => failures.length === 1);
       const [failure] = failures as [Failure];
-      assert.deepEqual(failure.recipients.map(({ rcpt, state, reply }) => [rcpt, state, reply.code]), [["no@there.example", "failed", 550]]);
+      assert.deepEqual(
+        failure.recipients.map(({ rcpt, state, reply }) => [rcpt, state, reply.code]),
+        [["no@there.example", "failed", 550]],
+      );
       assert.equal((await failure.open())!.toString(), "Subject: x\r\n\r\nhello\r\n");
       clock.advance(2 * MINUTE);
       const again = await nth(2);
-      assert.deepEqual(again.parcel.to.map(({ rcpt }) => rcpt), ["later@there.example"]);
+      assert.deepEqual(
+        again.parcel.to.map(({ rcpt }) => rcpt),
+        ["later@there.example"],
+      );
       again.end();
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
       clock.advance(10 * MINUTE);
@@ -171,13 +278,19 @@ export function queueConformance(engine: TestEngine): void {
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
       clock.advance(HOUR);
       await service.resend(id!);
-      assert.partialDeepStrictEqual(events.findLast(({ step }) => step === "queued"), { rcpt: "b@there.example", detail: { outbound: id, resent: true } });
+      assert.partialDeepStrictEqual(
+        events.findLast(({ step }) => step === "queued"),
+        { rcpt: "b@there.example", detail: { outbound: id, resent: true } },
+      );
       (await nth(2)).end("permanent");
       await until(async () => (await service.get(id!))!.message.finishedAt !== undefined);
       clock.advance(8 * DAY);
       await until(async () => (await bodies()).length === 0);
       await assert.rejects(service.resend(id!), (err) => err instanceof UserError && err.kind === "outboundGone");
-      await assert.rejects(service.resend("none"), (err) => err instanceof UserError && err.kind === "outboundNotFound");
+      await assert.rejects(
+        service.resend("none"),
+        (err) => err instanceof UserError && err.kind === "outboundNotFound",
+      );
       assert.equal(await stateOf(service, id!), "failed");
       clock.advance(40 * DAY);
       await until(async () => (await service.get(id!)) === undefined);
@@ -187,10 +300,25 @@ export function queueConformance(engine: TestEngine): void {
       const { start } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       const ids = [];
-      for (const n of [1, 2, 3]) ids.push((await service.enqueue(mail(["b@there.example", "c@there.example"], { inbound: { id: `in${n}`, rcpt: "box@here.example" } }))).id);
+      for (const n of [1, 2, 3])
+        ids.push(
+          (
+            await service.enqueue(
+              mail(["b@there.example", "c@there.example"], { inbound: { id: `in${n}`, rcpt: "box@here.example" } }),
+            )
+          ).id,
+        );
       await service.enqueue(mail(["b@there.example"]));
-      const found = (await service.ofInbound(["in1", "in3", "in9"])).sort((a, b) => (a.message.inbound!.id < b.message.inbound!.id ? -1 : 1));
-      assert.deepEqual(found.map(({ message, recipients }) => [message.id, message.inbound, recipients.length]), [[ids[0], { id: "in1", rcpt: "box@here.example" }, 2], [ids[2], { id: "in3", rcpt: "box@here.example" }, 2]]);
+      const found = (await service.ofInbound(["in1", "in3", "in9"])).sort((a, b) =>
+        a.message.inbound!.id < b.message.inbound!.id ? -1 : 1,
+      );
+      assert.deepEqual(
+        found.map(({ message, recipients }) => [message.id, message.inbound, recipients.length]),
+        [
+          [ids[0], { id: "in1", rcpt: "box@here.example" }, 2],
+          [ids[2], { id: "in3", rcpt: "box@here.example" }, 2],
+        ],
+      );
       assert.deepEqual(await service.ofInbound([]), []);
     });
 
@@ -198,9 +326,14 @@ export function queueConformance(engine: TestEngine): void {
       const { start, events } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       await service.enqueue(mail(["a@there.example"], { cause: "reply", inbound: { id: "in1" } }));
-      await service.enqueue(mail(["a@there.example"], { cause: "reply", inbound: { id: "in2", rcpt: "box@here.example" } }));
+      await service.enqueue(
+        mail(["a@there.example"], { cause: "reply", inbound: { id: "in2", rcpt: "box@here.example" } }),
+      );
       await service.enqueue(mail(["a@there.example"]));
-      assert.deepEqual(events.map(({ rcpt }) => rcpt), [undefined, "box@here.example", "a@there.example"]);
+      assert.deepEqual(
+        events.map(({ rcpt }) => rcpt),
+        [undefined, "box@here.example", "a@there.example"],
+      );
     });
 
     test("can be given up while it waits", async (t) => {
@@ -214,7 +347,10 @@ export function queueConformance(engine: TestEngine): void {
       await settleDown();
       assert.equal(deliveries.length, 0);
       assert.equal(events.filter(({ step }) => step === "bounced").length, 2);
-      await assert.rejects(service.cancel("none"), (err) => err instanceof UserError && err.kind === "outboundNotFound");
+      await assert.rejects(
+        service.cancel("none"),
+        (err) => err instanceof UserError && err.kind === "outboundNotFound",
+      );
       clock.advance(8 * DAY);
       await until(async () => (await bodies()).length === 0);
     });
@@ -223,19 +359,36 @@ export function queueConformance(engine: TestEngine): void {
       const { start, bodies } = await open(t);
       const service = await start(controlledCarrier().carrier, { run: false });
       await assert.rejects(service.enqueue(mail([])), (err) => err instanceof UserError && err.kind === "noRecipients");
-      await assert.rejects(service.enqueue(mail(["b@there.example"], { from: "a@b\r\nRCPT TO:<x@y>" })), (err) => err instanceof UserError && err.kind === "senderInvalid");
+      await assert.rejects(
+        service.enqueue(mail(["b@there.example"], { from: "a@b\r\nRCPT TO:<x@y>" })),
+        (err) => err instanceof UserError && err.kind === "senderInvalid",
+      );
       const { id, refused } = await service.enqueue(mail(["b@there.example", "not one", "c@there.example>\r\nDATA"]));
-      assert.deepEqual(refused.map(({ outcome, reply }) => [outcome, reply.code, reply.enhanced]), [["permanent", 553, "5.1.3"], ["permanent", 553, "5.1.3"]]);
+      assert.deepEqual(
+        refused.map(({ outcome, reply }) => [outcome, reply.code, reply.enhanced]),
+        [
+          ["permanent", 553, "5.1.3"],
+          ["permanent", 553, "5.1.3"],
+        ],
+      );
       assert.equal((await service.get(id!))!.recipients.length, 1);
       assert.equal((await bodies()).length, 1);
     });
 
     test("that cannot be put on the disk is not taken", async (t) => {
       const { start, objects } = await open(t);
-      const full: ObjectStore = { ...objects, put: () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" })) };
+      const full: ObjectStore = {
+        ...objects,
+        put: () => Promise.reject(Object.assign(new Error("no space"), { code: "ENOSPC" })),
+      };
       const service = await start(controlledCarrier().carrier, { objects: full });
       await assert.rejects(service.enqueue(largeMail(["b@there.example"])));
-      assert.deepEqual((await service.queue.deliver(largeMail(["b@there.example"]))).map((one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced]), [[true, 452, "4.3.1"]]);
+      assert.deepEqual(
+        (await service.queue.deliver(largeMail(["b@there.example"]))).map(
+          (one) => !one.ok && [one.temporary, one.reply.code, one.reply.enhanced],
+        ),
+        [[true, 452, "4.3.1"]],
+      );
       assert.deepEqual((await service.list({})).items, []);
     });
 
@@ -244,7 +397,10 @@ export function queueConformance(engine: TestEngine): void {
       const service = await start(controlledCarrier().carrier, { run: false, limits: { waiting: 3 } });
       await service.enqueue(mail(["a@there.example", "b@there.example", "c@there.example"]));
       clock.advance(11_000);
-      await assert.rejects(service.enqueue(mail(["d@there.example"])), (err) => err instanceof UserError && err.kind === "queueFull" && err.entry.smtp === 452);
+      await assert.rejects(
+        service.enqueue(mail(["d@there.example"])),
+        (err) => err instanceof UserError && err.kind === "queueFull" && err.entry.smtp === 452,
+      );
     });
   });
 
@@ -258,16 +414,22 @@ export function queueConformance(engine: TestEngine): void {
     await service.enqueue(mail(["other@there.example"], { account: "other" }));
     await service.enqueue(mail(["own@there.example"]));
     const all: string[] = [];
-    for (let after: string | undefined; ; ) {
+    for (let after: string | undefined; ;) {
       const page = await service.list({ account: "mine", limit: 3, ...(after !== undefined && { after }) });
       all.push(...page.items.map(({ rcpt }) => rcpt));
       if ((after = page.next) === undefined) break;
     }
-    assert.deepEqual(all.toSorted(), Array.from({ length: 7 }, (_, n) => `b${n}@d${n % 2}.example`));
+    assert.deepEqual(
+      all.toSorted(),
+      Array.from({ length: 7 }, (_, n) => `b${n}@d${n % 2}.example`),
+    );
     assert.equal(all.at(-1), "b0@d0.example");
     assert.equal((await service.list({ account: "mine", domain: "d1.example" })).items.length, 3);
     assert.equal((await service.list({ account: "mine", state: "delivered" })).items.length, 0);
-    assert.deepEqual((await service.list({})).items.map(({ rcpt, message }) => [rcpt, message.from]), [["own@there.example", "a@here.example"]]);
+    assert.deepEqual(
+      (await service.list({})).items.map(({ rcpt, message }) => [rcpt, message.from]),
+      [["own@there.example", "a@here.example"]],
+    );
   });
 
   describe("housekeeping", () => {

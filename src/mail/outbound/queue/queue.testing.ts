@@ -28,9 +28,16 @@ export interface Delivery {
   end(outcome?: Result["outcome"] | "unreachable" | ((rcpt: string) => Result["outcome"])): void;
 }
 
-const REPLIES = { delivered: [250, "2.0.0", "taken"], temporary: [450, "4.2.1", "later"], permanent: [550, "5.1.1", "no such user"] } as const;
+const REPLIES = {
+  delivered: [250, "2.0.0", "taken"],
+  temporary: [450, "4.2.1", "later"],
+  permanent: [550, "5.1.1", "no such user"],
+} as const;
 
-export function controlledCarrier({ toSmartHost = false, answer }: { toSmartHost?: boolean; answer?: (delivery: Delivery) => void } = {}) {
+export function controlledCarrier({
+  toSmartHost = false,
+  answer,
+}: { toSmartHost?: boolean; answer?: (delivery: Delivery) => void } = {}) {
   const deliveries: Delivery[] = [];
   const carrier: Carrier = {
     toSmartHost,
@@ -53,15 +60,26 @@ export function controlledCarrier({ toSmartHost = false, answer }: { toSmartHost
         // It may have been broken off while the body was read.
         if (signal.aborted) breakOff();
         const delivery: Delivery = {
-          domain, parcel, raw, signal,
-          end: (how = "delivered") => finish(typeof how === "function" ? how : () => (how === "unreachable" ? "temporary" : how), how !== "unreachable"),
+          domain,
+          parcel,
+          raw,
+          signal,
+          end: (how = "delivered") =>
+            finish(
+              typeof how === "function" ? how : () => (how === "unreachable" ? "temporary" : how),
+              how !== "unreachable",
+            ),
         };
         deliveries.push(delivery);
         answer?.(delivery);
       });
     },
   };
-  return { carrier, deliveries, nth: async (n: number) => (await until(() => deliveries.length >= n), deliveries[n - 1]!) };
+  return {
+    carrier,
+    deliveries,
+    nth: async (n: number) => (await until(() => deliveries.length >= n), deliveries[n - 1]!),
+  };
 }
 
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
@@ -73,43 +91,78 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 }
 
 export const mail = (to: string[], more: Partial<Outbound> = {}): Outbound => ({
-  messageId: randomIds.messageId("here.example"), cause: "send", from: "a@here.example", to, raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n"), ...more,
+  messageId: randomIds.messageId("here.example"),
+  cause: "send",
+  from: "a@here.example",
+  to,
+  raw: () => Buffer.from("Subject: x\r\n\r\nhello\r\n"),
+  ...more,
 });
 
 /** How a test opens an outbound queue on one engine: a database, a folder of objects, a clock, and as many processes as it starts. */
-export const openOn = (engine: TestEngine) =>
-  async (t: TestContext) => {
-    const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
-    const stops: (() => Promise<void>)[] = [];
-    // Hooks run in the order they were given: runners stop before their database closes.
-    t.after(async () => {
-      await Promise.all(stops.map((stop) => stop()));
-      await rm(folder, { recursive: true, force: true });
+export const openOn = (engine: TestEngine) => async (t: TestContext) => {
+  const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
+  const stops: (() => Promise<void>)[] = [];
+  // Hooks run in the order they were given: runners stop before their database closes.
+  t.after(async () => {
+    await Promise.all(stops.map((stop) => stop()));
+    await rm(folder, { recursive: true, force: true });
+  });
+  const { db, another } = await engine.open(t, outboundMigrations);
+  const objects = await openFsObjects({ folder });
+  const clock = createManualClock(NOON);
+  const events: TraceEvent[] = [];
+  const failures: Failure[] = [];
+  /** One more process. */
+  const start = async (
+    carrier: Carrier,
+    { run = true, ...more }: Partial<OutboundOptions> & { run?: boolean; limits?: Partial<OutboundLimits> } = {},
+  ) => {
+    const service = createOutbound({
+      db: await another(),
+      objects,
+      clock,
+      ids: randomIds,
+      log: silentLog,
+      name: "here.example",
+      carrier,
+      trace: (event) => void events.push(event),
+      onFailed: (failure) => void failures.push(failure),
+      resolver: { resolveMx: assert.fail, resolve4: assert.fail, resolve6: assert.fail },
+      ...more,
     });
-    const { db, another } = await engine.open(t, outboundMigrations);
-    const objects = await openFsObjects({ folder });
-    const clock = createManualClock(NOON);
-    const events: TraceEvent[] = [];
-    const failures: Failure[] = [];
-    /** One more process. */
-    const start = async (carrier: Carrier, { run = true, ...more }: Partial<OutboundOptions> & { run?: boolean; limits?: Partial<OutboundLimits> } = {}) => {
-      const service = createOutbound({
-        db: await another(), objects, clock, ids: randomIds, log: silentLog, name: "here.example", carrier, trace: (event) => void events.push(event), onFailed: (failure) => void failures.push(failure),
-        resolver: { resolveMx: assert.fail, resolve4: assert.fail, resolve6: assert.fail }, ...more,
-      });
-      stops.push(() => service.stop({ graceMs: 0 }));
-      if (run) service.start();
-      return service;
-    };
-    const smallBodies = async () => (await db.tables<OutboundTables>().selectFrom("outbound_bodies").select("message_id").execute()).map(({ message_id }) => message_id);
-    return { db, objects, clock, events, failures, start, bodies: async () => [...(await keysOf(objects)), ...(await smallBodies())] };
+    stops.push(() => service.stop({ graceMs: 0 }));
+    if (run) service.start();
+    return service;
   };
+  const smallBodies = async () =>
+    (await db.tables<OutboundTables>().selectFrom("outbound_bodies").select("message_id").execute()).map(
+      ({ message_id }) => message_id,
+    );
+  return {
+    db,
+    objects,
+    clock,
+    events,
+    failures,
+    start,
+    bodies: async () => [...(await keysOf(objects)), ...(await smallBodies())],
+  };
+};
 
 /** One that becomes an object instead of a row. */
 export const largeText = `Subject: large\r\n\r\n${"line after line\r\n".repeat(SMALL_BODY_BYTES / 16)}`;
-export const largeMail = (to: string[], more: Partial<Outbound> = {}): Outbound => mail(to, { raw: () => Buffer.from(largeText), ...more });
+export const largeMail = (to: string[], more: Partial<Outbound> = {}): Outbound =>
+  mail(to, { raw: () => Buffer.from(largeText), ...more });
 
-export const stateOf = async (service: { get(id: string): Promise<{ recipients: { state: string }[] } | undefined> }, id: string) => (await service.get(id))?.recipients.map(({ state }) => state).sort().join(",");
+export const stateOf = async (
+  service: { get(id: string): Promise<{ recipients: { state: string }[] } | undefined> },
+  id: string,
+) =>
+  (await service.get(id))?.recipients
+    .map(({ state }) => state)
+    .sort()
+    .join(",");
 
 export async function keysOf(objects: ObjectStore): Promise<string[]> {
   const keys: string[] = [];

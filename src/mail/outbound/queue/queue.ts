@@ -59,7 +59,13 @@ export interface Queue {
   /** Forwards and replies queued for these inbound messages. */
   ofInbound(messages: string[]): Promise<{ message: QueuedMessage; recipients: QueuedRecipient[] }[]>;
   /** Newest first; `next` is the `after` of the next page, undefined at the end. `account` left out is the platform's own mail. */
-  list(filter: { account?: string; state?: RecipientState; domain?: string; after?: string; limit?: number }): Promise<{ items: (QueuedRecipient & { message: QueuedMessage })[]; next: string | undefined }>;
+  list(filter: {
+    account?: string;
+    state?: RecipientState;
+    domain?: string;
+    after?: string;
+    limit?: number;
+  }): Promise<{ items: (QueuedRecipient & { message: QueuedMessage })[]; next: string | undefined }>;
   /** Immediately retries all undelivered recipients, with the retry period of a new message, and ends the pauses of their destinations. Throws UserError outboundNotFound, outboundGone. */
   resend(id: string): Promise<void>;
   /** Gives up what waits; what is under way goes on. Resolves with the recipients given up. Throws UserError outboundNotFound. */
@@ -106,37 +112,75 @@ export function createQueue(parts: QueueParts): Queue {
     const id = nextId(now);
     const { facts, small } = await bodies.take({ id, createdAt: now }, mail.raw());
     const message: MessageRow = {
-      id, account_id: mail.account ?? "", zone_id: mail.zone ?? null, cause: mail.cause, script: mail.script ?? null,
-      inbound_id: mail.inbound?.id ?? null, inbound_rcpt: mail.inbound?.rcpt ?? null, header_id: mail.messageId, mail_from: from, vouched: Number(mail.vouched ?? false),
-      size: facts.size, eight_bit: Number(facts.eightBit), utf8_header: Number(facts.utf8Header),
+      id,
+      account_id: mail.account ?? "",
+      zone_id: mail.zone ?? null,
+      cause: mail.cause,
+      script: mail.script ?? null,
+      inbound_id: mail.inbound?.id ?? null,
+      inbound_rcpt: mail.inbound?.rcpt ?? null,
+      header_id: mail.messageId,
+      mail_from: from,
+      vouched: Number(mail.vouched ?? false),
+      size: facts.size,
+      eight_bit: Number(facts.eightBit),
+      utf8_header: Number(facts.utf8Header),
       dsn: mail.dsn === undefined ? null : JSON.stringify({ ret: mail.dsn.ret, envid: mail.dsn.envid }),
-      body_in: small === undefined ? "objects" : "table", created_at: now, finished_at: null, body_until: null,
+      body_in: small === undefined ? "objects" : "table",
+      created_at: now,
+      finished_at: null,
+      body_until: null,
     };
     const shared = Map.groupBy(good, ({ domain }) => parts.destinationOf(domain));
     const recipients = good.map(({ rcpt, from: ownFrom, domain, notify, orcpt }): RecipientRow => {
       const before = replies?.get(rcpt);
       return {
-        id: nextId(now), message_id: id, account_id: message.account_id, rcpt, mail_from: ownFrom ?? null, domain, destination: parts.destinationOf(domain), siblings: shared.get(parts.destinationOf(domain))!.length - 1, notify: notify?.join(",") ?? null, orcpt: orcpt ?? null,
-        state: before === undefined ? "queued" : "deferred", attempts: before === undefined ? 0 : 1, next_try: before === undefined ? now : now + parts.backoff(1), token: null, lease_until: null,
-        reply_code: before?.reply.code ?? null, reply_enhanced: before?.reply.enhanced ?? null, reply_text: before?.reply.text ?? null, host: before?.host ?? null,
-        tell_at: null, created_at: now, expires_at: now + parts.lifetimeMs, finished_at: null,
+        id: nextId(now),
+        message_id: id,
+        account_id: message.account_id,
+        rcpt,
+        mail_from: ownFrom ?? null,
+        domain,
+        destination: parts.destinationOf(domain),
+        siblings: shared.get(parts.destinationOf(domain))!.length - 1,
+        notify: notify?.join(",") ?? null,
+        orcpt: orcpt ?? null,
+        state: before === undefined ? "queued" : "deferred",
+        attempts: before === undefined ? 0 : 1,
+        next_try: before === undefined ? now : now + parts.backoff(1),
+        token: null,
+        lease_until: null,
+        reply_code: before?.reply.code ?? null,
+        reply_enhanced: before?.reply.enhanced ?? null,
+        reply_text: before?.reply.text ?? null,
+        host: before?.host ?? null,
+        tell_at: null,
+        created_at: now,
+        expires_at: now + parts.lifetimeMs,
+        finished_at: null,
       };
     });
     try {
       await parts.insert({ message, recipients, body: small });
     } catch (err) {
       // Of a database that went away nobody knows whether it kept the rows; a body without rows is found by the housekeeping.
-      if (small === undefined && !isStoreError(err, "unreachable")) await bodies.delete([{ id, createdAt: now }]).catch(() => {});
+      if (small === undefined && !isStoreError(err, "unreachable"))
+        await bodies.delete([{ id, createdAt: now }]).catch(() => {});
       throw err;
     }
-    for (const { rcpt } of recipients) trace({ ...tracedAs(message, rcpt), at: new Date(now), step: "queued", detail: tracedDetail(message, rcpt) });
+    for (const { rcpt } of recipients)
+      trace({ ...tracedAs(message, rcpt), at: new Date(now), step: "queued", detail: tracedDetail(message, rcpt) });
     announce([...new Set(recipients.map(({ destination }) => destination))]);
     return { id, refused: bad };
   }
 
   /** Pauses that affect these recipients, keyed by name. */
   async function pausesOf(rows: RecipientRow[]): Promise<Map<string, Pause>> {
-    const names = new Set(rows.filter(({ next_try: next }) => next !== null).flatMap(({ destination, host }) => (host === null ? [destination] : [destination, host])));
+    const names = new Set(
+      rows
+        .filter(({ next_try: next }) => next !== null)
+        .flatMap(({ destination, host }) => (host === null ? [destination] : [destination, host])),
+    );
     return new Map((await parts.pauses.active(clock.now(), [...names])).map((pause) => [pause.name, pause]));
   }
 
@@ -146,29 +190,56 @@ export function createQueue(parts: QueueParts): Queue {
       const found = await table.message(id);
       if (found === undefined) return undefined;
       const pauses = await pausesOf(found.recipients);
-      return { message: showMessage(found.message), recipients: found.recipients.map((row) => showRecipient(row, pauses)) };
+      return {
+        message: showMessage(found.message),
+        recipients: found.recipients.map((row) => showRecipient(row, pauses)),
+      };
     },
     async ofInbound(inbound) {
       const found = await table.ofInbound(inbound);
-      return found.map(({ message, recipients }) => ({ message: showMessage(message), recipients: recipients.map((row) => showRecipient(row, new Map())) }));
+      return found.map(({ message, recipients }) => ({
+        message: showMessage(message),
+        recipients: recipients.map((row) => showRecipient(row, new Map())),
+      }));
     },
     async list({ account = "", state, domain, after, limit = 100 }) {
       const most = Math.min(Math.max(1, limit), MAX_PAGE);
       const [createdAt, id] = after?.split("-") ?? [];
-      const rows = await table.list({ account, limit: most, ...(state && { state }), ...(domain !== undefined && { domain }), ...(id !== undefined && { after: { createdAt: Number(createdAt), id } }) });
-      const messages = new Map((await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [row.id, showMessage(row)]));
+      const rows = await table.list({
+        account,
+        limit: most,
+        ...(state && { state }),
+        ...(domain !== undefined && { domain }),
+        ...(id !== undefined && { after: { createdAt: Number(createdAt), id } }),
+      });
+      const messages = new Map(
+        (await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [
+          row.id,
+          showMessage(row),
+        ]),
+      );
       const last = rows.at(-1);
       const pauses = await pausesOf(rows);
-      return { items: rows.map((row) => ({ ...showRecipient(row, pauses), message: messages.get(row.message_id)! })), next: rows.length < most || !last ? undefined : `${last.created_at}-${last.id}` };
+      return {
+        items: rows.map((row) => ({ ...showRecipient(row, pauses), message: messages.get(row.message_id)! })),
+        next: rows.length < most || !last ? undefined : `${last.created_at}-${last.id}`,
+      };
     },
     async resend(id) {
       const now = clock.now();
       const rows = await table.resend(id, now, now + parts.lifetimeMs);
       const found = await table.message(id);
-      if (rows === undefined || found === undefined) throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
+      if (rows === undefined || found === undefined)
+        throw found === undefined ? mailErrors.outboundNotFound({ id }) : mailErrors.outboundGone({ id });
       // There was nothing left to send.
       if (rows.length === 0) await parts.finished(id);
-      for (const { rcpt } of rows) trace({ ...tracedAs(found.message, rcpt), at: new Date(now), step: "queued", detail: { ...tracedDetail(found.message, rcpt), resent: true } });
+      for (const { rcpt } of rows)
+        trace({
+          ...tracedAs(found.message, rcpt),
+          at: new Date(now),
+          step: "queued",
+          detail: { ...tracedDetail(found.message, rcpt), resent: true },
+        });
       const destinations = [...new Set(rows.map(({ destination }) => destination))];
       await parts.pauses.delete(destinations);
       parts.resume(destinations);
@@ -178,7 +249,13 @@ export function createQueue(parts: QueueParts): Queue {
       if (found === undefined) throw mailErrors.outboundNotFound({ id });
       const reply = { code: 554, enhanced: "5.0.0", text: "Given up by the operator before it was delivered" };
       const rows = await table.cancel(id, clock.now(), reply);
-      for (const { rcpt } of rows) trace({ ...tracedAs(found.message, rcpt), at: new Date(clock.now()), step: "bounced", detail: { ...tracedDetail(found.message, rcpt), ...reply, canceled: true } });
+      for (const { rcpt } of rows)
+        trace({
+          ...tracedAs(found.message, rcpt),
+          at: new Date(clock.now()),
+          step: "bounced",
+          detail: { ...tracedDetail(found.message, rcpt), ...reply, canceled: true },
+        });
       await parts.finished(id);
       return rows.map(({ rcpt }) => rcpt);
     },
@@ -190,21 +267,41 @@ function showRecipient(row: RecipientRow, pauses: ReadonlyMap<string, Pause>): Q
   const ofDestination = waits ? pauses.get(row.destination) : undefined;
   const pause = ofDestination ?? (waits && row.host !== null ? pauses.get(row.host) : undefined);
   return {
-    id: row.id, rcpt: row.rcpt, domain: row.domain, state: row.state, attempts: row.attempts,
+    id: row.id,
+    rcpt: row.rcpt,
+    domain: row.domain,
+    state: row.state,
+    attempts: row.attempts,
     // A paused destination is not tried; if only a host is paused, another host may be tried earlier.
     nextTry: dateOf(row.next_try === null ? null : Math.max(row.next_try, ofDestination?.until ?? 0)),
     paused: pause && { until: new Date(pause.until), why: pause.why },
-    reply: replyOfRow(row), host: row.host ?? undefined, finishedAt: dateOf(row.finished_at),
+    reply: replyOfRow(row),
+    host: row.host ?? undefined,
+    finishedAt: dateOf(row.finished_at),
   };
 }
 
 export const showMessage = (row: MessageRow): QueuedMessage => ({
-  id: row.id, account: row.account_id || undefined, zone: row.zone_id ?? undefined, cause: row.cause, from: row.mail_from, messageId: row.header_id, script: row.script ?? undefined, inbound: row.inbound_id === null ? undefined : { id: row.inbound_id, rcpt: row.inbound_rcpt ?? undefined }, vouched: row.vouched === 1,
-  size: row.size, hasBody: row.body_in !== null, createdAt: new Date(row.created_at), finishedAt: dateOf(row.finished_at),
+  id: row.id,
+  account: row.account_id || undefined,
+  zone: row.zone_id ?? undefined,
+  cause: row.cause,
+  from: row.mail_from,
+  messageId: row.header_id,
+  script: row.script ?? undefined,
+  inbound: row.inbound_id === null ? undefined : { id: row.inbound_id, rcpt: row.inbound_rcpt ?? undefined },
+  vouched: row.vouched === 1,
+  size: row.size,
+  hasBody: row.body_in !== null,
+  createdAt: new Date(row.created_at),
+  finishedAt: dateOf(row.finished_at),
 });
 
 /** `rcpt` of a trace event: the inbound recipient if the message has one. */
-export function rcptOf({ cause, inbound }: { cause: Outbound["cause"]; inbound?: { rcpt?: string | undefined } | undefined }, to: string): { rcpt?: string } {
+export function rcptOf(
+  { cause, inbound }: { cause: Outbound["cause"]; inbound?: { rcpt?: string | undefined } | undefined },
+  to: string,
+): { rcpt?: string } {
   if (inbound?.rcpt !== undefined) return { rcpt: inbound.rcpt };
   return inbound !== undefined && cause === "reply" ? {} : { rcpt: to };
 }
@@ -213,10 +310,27 @@ export const replyOfRow = ({ reply_code, reply_enhanced, reply_text }: Recipient
   reply_code === null ? undefined : { code: reply_code, enhanced: reply_enhanced ?? "", text: reply_text ?? "" };
 
 /** Steps of a forwarded message are traced under the inbound message and its recipient. A report about several recipients is traced without one. */
-export const tracedAs = (message: MessageRow, to: string): Pick<TraceEvent, "message" | "account" | "zone" | "rcpt"> => ({
-  message: message.inbound_id ?? message.id, ...rcptOf({ cause: message.cause, inbound: message.inbound_id === null ? undefined : { rcpt: message.inbound_rcpt ?? undefined } }, to), ...(message.account_id !== "" && { account: message.account_id }), ...(message.zone_id !== null && { zone: message.zone_id }),
+export const tracedAs = (
+  message: MessageRow,
+  to: string,
+): Pick<TraceEvent, "message" | "account" | "zone" | "rcpt"> => ({
+  message: message.inbound_id ?? message.id,
+  ...rcptOf(
+    {
+      cause: message.cause,
+      inbound: message.inbound_id === null ? undefined : { rcpt: message.inbound_rcpt ?? undefined },
+    },
+    to,
+  ),
+  ...(message.account_id !== "" && { account: message.account_id }),
+  ...(message.zone_id !== null && { zone: message.zone_id }),
 });
 
-export const tracedDetail = (message: MessageRow, to: string) => ({ outbound: message.id, messageId: message.header_id, to, cause: message.cause });
+export const tracedDetail = (message: MessageRow, to: string) => ({
+  outbound: message.id,
+  messageId: message.header_id,
+  to,
+  cause: message.cause,
+});
 
 const dateOf = (at: number | null) => (at === null ? undefined : new Date(at));

@@ -129,7 +129,8 @@ export function startRunner(parts: RunnerParts): Runner {
     try {
       while (!stopping.signal.aborted) {
         if (!(await runClaim(destination))) return;
-        const othersWait = destinations.busy >= parts.limits.lanes && [...candidates].some((other) => other !== destination);
+        const othersWait =
+          destinations.busy >= parts.limits.lanes && [...candidates].some((other) => other !== destination);
         if (othersWait) return add(destination);
       }
     } catch (err) {
@@ -146,9 +147,12 @@ export function startRunner(parts: RunnerParts): Runner {
       const single = destinations.isDoubtful(destination) || parts.limits.perMinute !== undefined;
       const rows = await table.claim(destination, single ? 1 : CLAIM, held);
       if (rows.length === 0) return false;
-      const messages = new Map((await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [row.id, row]));
+      const messages = new Map(
+        (await table.messages([...new Set(rows.map((row) => row.message_id))])).map((row) => [row.id, row]),
+      );
       const groups: [MessageRow | undefined, RecipientRow[]][] = [];
-      for (const [messageId, some] of Map.groupBy(rows, (row) => row.message_id)) groups.push([messages.get(messageId), await withSiblings(some, destination, held)]);
+      for (const [messageId, some] of Map.groupBy(rows, (row) => row.message_id))
+        groups.push([messages.get(messageId), await withSiblings(some, destination, held)]);
       // Where a claim was full there is more, for as many lanes as the destination may have by now.
       const askForMore = () => {
         if (rows.length < CLAIM) return;
@@ -158,7 +162,11 @@ export function startRunner(parts: RunnerParts): Runner {
       askForMore();
       for (const [message, recipients] of groups) {
         if (message === undefined || stopping.signal.aborted || held.lost || !destinations.mayBegin(destination)) {
-          await table.release(held.token, recipients.map(({ id }) => id), clock.now());
+          await table.release(
+            held.token,
+            recipients.map(({ id }) => id),
+            clock.now(),
+          );
           continue;
         }
         await deliver(destination, message, recipients, held);
@@ -180,7 +188,11 @@ export function startRunner(parts: RunnerParts): Runner {
 
   async function deliver(destination: string, message: MessageRow, rows: RecipientRow[], held: Held): Promise<void> {
     const body = await bodyOf(message);
-    const gone = (row: RecipientRow): Result => ({ rcpt: row.rcpt, outcome: "permanent", reply: reply(554, "5.3.0", "the content of the message is gone") });
+    const gone = (row: RecipientRow): Result => ({
+      rcpt: row.rcpt,
+      outcome: "permanent",
+      reply: reply(554, "5.3.0", "the content of the message is gone"),
+    });
     if (body === undefined) {
       log.error({ outbound: message.id }, "outbound mail: the body of a queued message is gone");
       return settle.settle(held, message, rows, rows.map(gone), over.signal);
@@ -188,12 +200,23 @@ export function startRunner(parts: RunnerParts): Runner {
     const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
     // To a smart host everything of a message goes at once; what waits from before there was one goes domain by domain.
     for (const [domain, group] of Map.groupBy(rows, (row) => (carrier.toSmartHost ? "" : row.domain))) {
-      const { results, reached, interrupted } = await carrier.carry(domain || group[0]!.domain, { from: message.mail_from, own: message.cause !== "forward", to: group.map(recipientOf), body, ...dsn }, held.controller.signal);
-      const unsettled = new Set(interrupted ? results.filter(({ outcome }) => outcome === "temporary").map(({ rcpt }) => rcpt) : []);
+      const { results, reached, interrupted } = await carrier.carry(
+        domain || group[0]!.domain,
+        { from: message.mail_from, own: message.cause !== "forward", to: group.map(recipientOf), body, ...dsn },
+        held.controller.signal,
+      );
+      const unsettled = new Set(
+        interrupted ? results.filter(({ outcome }) => outcome === "temporary").map(({ rcpt }) => rcpt) : [],
+      );
       const tried = group.filter((row) => !unsettled.has(row.rcpt));
       const back = group.filter((row) => unsettled.has(row.rcpt));
       if (!interrupted) destinations.ended(destination, { reached, why: results[0]!.reply.text });
-      if (back.length > 0 && !held.lost) await table.release(held.token, back.map(({ id }) => id), clock.now());
+      if (back.length > 0 && !held.lost)
+        await table.release(
+          held.token,
+          back.map(({ id }) => id),
+          clock.now(),
+        );
       if (tried.length > 0) await settle.settle(held, message, tried, results, over.signal);
     }
   }
@@ -214,7 +237,11 @@ export function startRunner(parts: RunnerParts): Runner {
     await finish(graceMs);
     over.abort(new Error("the queue runner stops"));
     await finish(LEAVE_BEHIND_MS);
-    if (lanes.size > 0) log.warn({ lanes: lanes.size }, "outbound mail: deliveries that ignore the stop are left behind; they are tried again when their lease ends");
+    if (lanes.size > 0)
+      log.warn(
+        { lanes: lanes.size },
+        "outbound mail: deliveries that ignore the stop are left behind; they are tried again when their lease ends",
+      );
   }
 
   async function finish(ms: number) {

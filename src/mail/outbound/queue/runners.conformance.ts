@@ -15,10 +15,17 @@ export function runnersConformance(engine: TestEngine): void {
       const { start } = await open(t);
       const carriers = Array.from({ length: 3 }, () => controlledCarrier({ answer: ({ end }) => setImmediate(end) }));
       const services = await Promise.all(carriers.map(({ carrier }) => start(carrier, { run: false })));
-      const ids = await Promise.all(Array.from({ length: 60 }, async (_, n) => (await services[n % 3]!.enqueue(mail([`b${n}@d${n % 4}.example`]))).id!));
+      const ids = await Promise.all(
+        Array.from(
+          { length: 60 },
+          async (_, n) => (await services[n % 3]!.enqueue(mail([`b${n}@d${n % 4}.example`]))).id!,
+        ),
+      );
       for (const service of services) service.start();
       for (const id of ids) await until(async () => (await services[0]!.get(id))!.message.finishedAt !== undefined);
-      const delivered = carriers.flatMap(({ deliveries }) => deliveries.flatMap(({ parcel }) => parcel.to.map(({ rcpt }) => rcpt)));
+      const delivered = carriers.flatMap(({ deliveries }) =>
+        deliveries.flatMap(({ parcel }) => parcel.to.map(({ rcpt }) => rcpt)),
+      );
       assert.deepEqual(delivered.sort(), Array.from({ length: 60 }, (_, n) => `b${n}@d${n % 4}.example`).sort());
     });
 
@@ -45,7 +52,9 @@ export function runnersConformance(engine: TestEngine): void {
 
     test("keep what they work on for as long as it takes", async (t) => {
       const { db, start, clock } = await open(t);
-      const leaseUntil = async () => (await db.tables<OutboundTables>().selectFrom("outbound_recipients").select("lease_until").executeTakeFirst())?.lease_until ?? 0;
+      const leaseUntil = async () =>
+        (await db.tables<OutboundTables>().selectFrom("outbound_recipients").select("lease_until").executeTakeFirst())
+          ?.lease_until ?? 0;
       const slow = controlledCarrier();
       const other = controlledCarrier();
       const first = await start(slow.carrier);
@@ -81,10 +90,14 @@ export function runnersConformance(engine: TestEngine): void {
   describe("destinations", () => {
     test("one that hangs holds few lanes and nobody else up", async (t) => {
       const { start } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)) });
+      const { carrier, deliveries } = controlledCarrier({
+        answer: ({ domain, end }) => void (domain !== "slow.example" && setImmediate(end)),
+      });
       const service = await start(carrier, { run: false, limits: { lanes: 10 } });
       await Promise.all(Array.from({ length: 60 }, (_, n) => service.enqueue(mail([`b${n}@slow.example`]))));
-      const quick = await Promise.all(Array.from({ length: 40 }, async (_, n) => (await service.enqueue(mail([`c@quick${n % 20}.example`]))).id!));
+      const quick = await Promise.all(
+        Array.from({ length: 40 }, async (_, n) => (await service.enqueue(mail([`c@quick${n % 20}.example`]))).id!),
+      );
       service.start();
       for (const id of quick) await until(async () => (await stateOf(service, id)) === "delivered");
       assert.ok(deliveries.filter(({ domain }) => domain === "slow.example").length <= 2, "no success, no more lanes");
@@ -138,11 +151,18 @@ export function runnersConformance(engine: TestEngine): void {
       const { start, clock } = await open(t);
       let down = true;
       const resumed: string[] = [];
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(() => end(down ? "unreachable" : "delivered")) });
+      const { carrier, deliveries } = controlledCarrier({
+        answer: ({ end }) => setImmediate(() => end(down ? "unreachable" : "delivered")),
+      });
       const events = createLocalEvents({ log: silentLog });
       const service = await start({ ...carrier, resume: async (domain) => void resumed.push(domain) }, { events });
       const other = await start(controlledCarrier().carrier, { run: false, events });
-      const ids = await Promise.all(Array.from({ length: 5 }, async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`], { account: "a1" }))).id!));
+      const ids = await Promise.all(
+        Array.from(
+          { length: 5 },
+          async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`], { account: "a1" }))).id!,
+        ),
+      );
       const recipient = async (id: string) => (await other.get(id))!.recipients[0]!;
       await until(async () => (await recipient(ids[0]!)).paused !== undefined);
       await until(async () => (await service.list({ account: "a1", state: "delivering" })).items.length === 0);
@@ -152,14 +172,19 @@ export function runnersConformance(engine: TestEngine): void {
         assert.deepEqual([paused?.until.getTime(), paused?.why], [pausedUntil, "later"]);
         assert.ok(nextTry!.getTime() >= pausedUntil, "the next attempt is not before the end of the pause");
       }
-      assert.deepEqual(await other.pausesOf("a1"), [{ destination: "gone.example", until: new Date(pausedUntil), why: "later" }]);
+      assert.deepEqual(await other.pausesOf("a1"), [
+        { destination: "gone.example", until: new Date(pausedUntil), why: "later" },
+      ]);
       assert.deepEqual(await other.pausesOf("a2"), []);
       down = false;
       const before = deliveries.length;
       await other.resend(ids[4]!);
       await until(async () => (await stateOf(service, ids[4]!)) === "delivered");
       assert.ok(deliveries.length > before);
-      assert.ok(resumed.every((domain) => domain === "gone.example") && resumed.length > 0, "the hosts of the destination are resumed too");
+      assert.ok(
+        resumed.every((domain) => domain === "gone.example") && resumed.length > 0,
+        "the hosts of the destination are resumed too",
+      );
       await until(async () => (await other.pausesOf("a1")).length === 0);
     });
 
@@ -182,7 +207,9 @@ export function runnersConformance(engine: TestEngine): void {
       const { start, clock, failures } = await open(t);
       const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => setImmediate(end, "unreachable") });
       const service = await start(carrier, { run: false });
-      const ids = await Promise.all(Array.from({ length: 30 }, async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`]))).id!));
+      const ids = await Promise.all(
+        Array.from({ length: 30 }, async (_, n) => (await service.enqueue(mail([`b${n}@gone.example`]))).id!),
+      );
       service.start();
       const noneUnderWay = () => until(async () => (await service.list({ state: "delivering" })).items.length === 0);
       await until(() => service.paused().length === 1);

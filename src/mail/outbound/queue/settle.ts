@@ -53,13 +53,35 @@ export type Settle = ReturnType<typeof createSettle>;
 export function createSettle({ table, queue, bodies, clock, log, trace, backoff, keepMs, onFailed }: SettleParts) {
   const finishing = new Set<Promise<void>>();
 
-  function say(message: MessageRow, step: TraceEvent["step"], row: RecipientRow, reply: SmtpReply, detail: Record<string, unknown>) {
-    trace({ ...tracedAs(message, row.rcpt), at: new Date(clock.now()), step, detail: { ...tracedDetail(message, row.rcpt), ...reply, ...detail } });
+  function say(
+    message: MessageRow,
+    step: TraceEvent["step"],
+    row: RecipientRow,
+    reply: SmtpReply,
+    detail: Record<string, unknown>,
+  ) {
+    trace({
+      ...tracedAs(message, row.rcpt),
+      at: new Date(clock.now()),
+      step,
+      detail: { ...tracedDetail(message, row.rcpt), ...reply, ...detail },
+    });
   }
 
-  function valuesOf(row: RecipientRow, { outcome, reply, host, notices }: Result, now: number, wait: (attempts: number) => number): Partial<RecipientRow> {
-    const words = { reply_code: reply.code, reply_enhanced: reply.enhanced, reply_text: reply.text, host: host ?? null };
-    if (outcome === "delivered") return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
+  function valuesOf(
+    row: RecipientRow,
+    { outcome, reply, host, notices }: Result,
+    now: number,
+    wait: (attempts: number) => number,
+  ): Partial<RecipientRow> {
+    const words = {
+      reply_code: reply.code,
+      reply_enhanced: reply.enhanced,
+      reply_text: reply.text,
+      host: host ?? null,
+    };
+    if (outcome === "delivered")
+      return { ...words, state: "delivered", finished_at: now, ...(notices && { notify: null }) };
     if (outcome === "permanent") return { ...words, state: "failed", finished_at: now, tell_at: now + TELLING_MS };
     if (now >= row.expires_at) return { ...words, state: "expired", finished_at: now, tell_at: now + TELLING_MS };
     // The last try is at the very end.
@@ -80,25 +102,51 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     return [];
   }
 
-  async function settle(held: Held, message: MessageRow, rows: RecipientRow[], results: Result[], giveUp: AbortSignal): Promise<void> {
+  async function settle(
+    held: Held,
+    message: MessageRow,
+    rows: RecipientRow[],
+    results: Result[],
+    giveUp: AbortSignal,
+  ): Promise<void> {
     const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
     const now = clock.now();
     // One moment for all of a kind, so that they are written together and come back together.
-    const waits = new Map([...new Set(rows.map(({ attempts }) => attempts))].map((attempts) => [attempts, backoff(attempts)]));
-    const alike = Map.groupBy(rows, (row) => JSON.stringify(valuesOf(row, byRcpt.get(row.rcpt)!, now, (attempts) => waits.get(attempts)!)));
+    const waits = new Map(
+      [...new Set(rows.map(({ attempts }) => attempts))].map((attempts) => [attempts, backoff(attempts)]),
+    );
+    const alike = Map.groupBy(rows, (row) =>
+      JSON.stringify(valuesOf(row, byRcpt.get(row.rcpt)!, now, (attempts) => waits.get(attempts)!)),
+    );
     const failed: RecipientRow[] = [];
     let done = false;
     for (const [text, group] of alike) {
       const values = JSON.parse(text) as Partial<RecipientRow>;
-      const written = new Set(await insist(held, giveUp, () => table.settle(held.token, group.map(({ id }) => id), values)));
+      const written = new Set(
+        await insist(held, giveUp, () =>
+          table.settle(
+            held.token,
+            group.map(({ id }) => id),
+            values,
+          ),
+        ),
+      );
       for (const row of group) {
         if (!written.has(row.id)) {
-          log.warn({ outbound: message.id, rcpt: row.rcpt, outcome: values.state }, "outbound mail: an outcome could not be written, the recipient is tried again");
+          log.warn(
+            { outbound: message.id, rcpt: row.rcpt, outcome: values.state },
+            "outbound mail: an outcome could not be written, the recipient is tried again",
+          );
           continue;
         }
         const { reply, host, tls } = byRcpt.get(row.rcpt)!;
-        const where = { ...(host !== undefined && { host }), ...(tls !== undefined && { tls }), attempts: row.attempts };
-        if (values.state === "deferred") say(message, "deferred", row, reply, { ...where, nextTry: new Date(values.next_try!).toISOString() });
+        const where = {
+          ...(host !== undefined && { host }),
+          ...(tls !== undefined && { tls }),
+          attempts: row.attempts,
+        };
+        if (values.state === "deferred")
+          say(message, "deferred", row, reply, { ...where, nextTry: new Date(values.next_try!).toISOString() });
         else {
           done = true;
           if (values.state === "delivered") say(message, "delivered", row, reply, where);
@@ -112,7 +160,8 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   }
 
   async function bounce(message: MessageRow, rows: RecipientRow[]): Promise<void> {
-    for (const row of rows) say(message, "bounced", row, replyOfRow(row) ?? NEVER_TRIED, { state: row.state, attempts: row.attempts });
+    for (const row of rows)
+      say(message, "bounced", row, replyOfRow(row) ?? NEVER_TRIED, { state: row.state, attempts: row.attempts });
     await tell(message, rows);
   }
 
@@ -122,7 +171,10 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       await onFailed?.(failureOf(message, rows));
       await table.told(rows.map(({ id }) => id));
     } catch (err) {
-      log.warn({ err, outbound: message.id }, `outbound mail: the sender could not be told of a failure yet: ${messageOf(err)}`);
+      log.warn(
+        { err, outbound: message.id },
+        `outbound mail: the sender could not be told of a failure yet: ${messageOf(err)}`,
+      );
     }
   }
 
@@ -130,11 +182,17 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     return {
       message: showMessage(message),
       recipients: rows.map((row) => ({
-        rcpt: row.rcpt, state: row.state as FailedRecipient["state"], reply: replyOfRow(row) ?? NEVER_TRIED, host: row.host ?? undefined, attempts: row.attempts,
-        ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }), ...(row.orcpt !== null && { orcpt: row.orcpt }),
+        rcpt: row.rcpt,
+        state: row.state as FailedRecipient["state"],
+        reply: replyOfRow(row) ?? NEVER_TRIED,
+        host: row.host ?? undefined,
+        attempts: row.attempts,
+        ...(row.notify !== null && { notify: row.notify.split(",") as DsnEvent[] }),
+        ...(row.orcpt !== null && { orcpt: row.orcpt }),
       })),
       dsn: message.dsn === null ? {} : (JSON.parse(message.dsn) as Failure["dsn"]),
-      open: async () => (await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in }))?.bytes(),
+      open: async () =>
+        (await bodies.open({ id: message.id, createdAt: message.created_at, place: message.body_in }))?.bytes(),
     };
   }
 
@@ -142,7 +200,9 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     const over = await table.finish([...new Set(messageIds)], clock.now(), keepMs);
     if (over.length === 0) return;
     await queue.dropDelivered(over.map(({ id }) => id));
-    await bodies.delete(over.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })));
+    await bodies.delete(
+      over.filter((row) => row.body_in === "objects").map((row) => ({ id: row.id, createdAt: row.created_at })),
+    );
   }, FINISHED_AT_ONCE);
 
   async function finish(messageId: string): Promise<void> {
@@ -160,7 +220,10 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
   }
 
   return {
-    settle, bounce, tell, finish,
+    settle,
+    bounce,
+    tell,
+    finish,
     /** Resolves when nothing is being noted any more. */
     async idle(): Promise<void> {
       while (finishing.size > 0) await Promise.all(finishing);
@@ -169,4 +232,8 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
 }
 
 /** RFC 3463 X.4.7: the time is over. */
-const NEVER_TRIED: SmtpReply = { code: 451, enhanced: "4.4.7", text: "The next hop could not be reached in all that time" };
+const NEVER_TRIED: SmtpReply = {
+  code: 451,
+  enhanced: "4.4.7",
+  text: "The next hop could not be reached in all that time",
+};

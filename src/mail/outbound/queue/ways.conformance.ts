@@ -10,34 +10,71 @@ export function waysConformance(engine: TestEngine): void {
   describe("the ways to give a message away", () => {
     test("relay answers with the next hop's words and keeps nothing", async (t) => {
       const { start, bodies, events } = await open(t);
-      const { carrier } = controlledCarrier({ answer: ({ end }) => end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary")) });
+      const { carrier } = controlledCarrier({
+        answer: ({ end }) =>
+          end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary")),
+      });
       const service = await start(carrier);
-      const settled = await service.relay.deliver(mail(["yes@there.example", "no@there.example", "later@else.example", "YES@There.example", "nonsense"]));
-      assert.deepEqual(settled.map((one) => (one.ok ? "ok" : `${one.temporary} ${one.reply.code} ${one.reply.enhanced}`)), ["ok", "false 550 5.1.1", "true 450 4.2.1", "true 450 4.2.1", "false 553 5.1.3"]);
+      const settled = await service.relay.deliver(
+        mail(["yes@there.example", "no@there.example", "later@else.example", "YES@There.example", "nonsense"]),
+      );
+      assert.deepEqual(
+        settled.map((one) => (one.ok ? "ok" : `${one.temporary} ${one.reply.code} ${one.reply.enhanced}`)),
+        ["ok", "false 550 5.1.1", "true 450 4.2.1", "true 450 4.2.1", "false 553 5.1.3"],
+      );
       assert.deepEqual([(await bodies()).length, (await service.list({})).items.length], [0, 0]);
-      assert.deepEqual(events.map(({ step }) => step).sort(), ["bounced", "bounced", "deferred", "deferred", "delivered"]);
+      assert.deepEqual(events.map(({ step }) => step).sort(), [
+        "bounced",
+        "bounced",
+        "deferred",
+        "deferred",
+        "delivered",
+      ]);
     });
 
     test("relay has its time, and no more than so many at once", async (t) => {
       const { start } = await open(t);
       const { carrier, deliveries } = controlledCarrier();
       const service = await start(carrier, { limits: { relayMs: 30, relaysAtOnce: 1 } });
-      const [slow, busy] = await Promise.all([service.relay.deliver(mail(["b@there.example"])), service.relay.deliver(mail(["b@there.example"]))]);
-      assert.deepEqual([slow, busy].map(([one]) => !one!.ok && [one!.temporary, one!.reply.code]), [[true, 450], [true, 451]]);
+      const [slow, busy] = await Promise.all([
+        service.relay.deliver(mail(["b@there.example"])),
+        service.relay.deliver(mail(["b@there.example"])),
+      ]);
+      assert.deepEqual(
+        [slow, busy].map(([one]) => !one!.ok && [one!.temporary, one!.reply.code]),
+        [
+          [true, 450],
+          [true, 451],
+        ],
+      );
       assert.equal(deliveries.length, 1);
     });
 
     test("relay then queue: what is put off is queued, what is refused is refused", async (t) => {
       const { start, clock } = await open(t);
-      const { carrier, deliveries } = controlledCarrier({ answer: ({ end }) => end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary")) });
+      const { carrier, deliveries } = controlledCarrier({
+        answer: ({ end }) =>
+          end((rcpt) => (rcpt.startsWith("yes") ? "delivered" : rcpt.startsWith("no") ? "permanent" : "temporary")),
+      });
       const service = await start(carrier);
-      const settled = await service.relayThenQueue.deliver(mail(["yes@there.example", "no@there.example", "later@there.example"]));
-      assert.deepEqual(settled.map((one) => (one.ok ? "ok" : one.reply.code)), ["ok", 550, "ok"]);
+      const settled = await service.relayThenQueue.deliver(
+        mail(["yes@there.example", "no@there.example", "later@there.example"]),
+      );
+      assert.deepEqual(
+        settled.map((one) => (one.ok ? "ok" : one.reply.code)),
+        ["ok", 550, "ok"],
+      );
       const [queued] = (await service.list({})).items;
-      assert.deepEqual([queued!.rcpt, queued!.state, queued!.reply!.text, queued!.attempts], ["later@there.example", "deferred", "later", 1]);
+      assert.deepEqual(
+        [queued!.rcpt, queued!.state, queued!.reply!.text, queued!.attempts],
+        ["later@there.example", "deferred", "later", 1],
+      );
       clock.advance(70_000);
       await until(() => deliveries.length === 2);
-      assert.deepEqual(deliveries[1]!.parcel.to.map(({ rcpt }) => rcpt), ["later@there.example"]);
+      assert.deepEqual(
+        deliveries[1]!.parcel.to.map(({ rcpt }) => rcpt),
+        ["later@there.example"],
+      );
     });
   });
 }

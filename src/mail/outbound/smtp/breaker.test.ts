@@ -25,7 +25,14 @@ test("pauses after failures in a row, longer each time, and forgets them at the 
 test("resumes a paused key; the next failure pauses it for longer", () => {
   const clock = createManualClock(0);
   const changes: string[] = [];
-  const breaker = createBreaker({ clock, after: 2, minMs: 1000, maxMs: 9000, onPause: ({ key, until }) => changes.push(`${key} paused until ${until}`), onResume: (key) => changes.push(`${key} resumed`) });
+  const breaker = createBreaker({
+    clock,
+    after: 2,
+    minMs: 1000,
+    maxMs: 9000,
+    onPause: ({ key, until }) => changes.push(`${key} paused until ${until}`),
+    onResume: (key) => changes.push(`${key} resumed`),
+  });
   breaker.resume("a");
   breaker.failed("a", "down");
   breaker.failed("a", "down");

@@ -74,6 +74,7 @@ export function createBreaker({ clock, after, minMs, maxMs, onPause, onResume }:
     restore({ key, until, why }) {
       if (until > clock.now() && !entries.has(key)) entries.set(key, { failures: after, until, why });
     },
-    list: () => [...entries].filter(([, { until }]) => until > clock.now()).map(([key, { until, why }]) => ({ key, until, why })),
+    list: () =>
+      [...entries].filter(([, { until }]) => until > clock.now()).map(([key, { until, why }]) => ({ key, until, why })),
   };
 }

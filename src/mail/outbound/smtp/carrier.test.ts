@@ -3,21 +3,43 @@ import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { selfSigned } from "../certificate.testing.ts";
-import { bodyOf, HANG, parcelOf, resolverOf, startScripted, startSink, type Script, type Sink } from "../outbound.testing.ts";
+import {
+  bodyOf,
+  HANG,
+  parcelOf,
+  resolverOf,
+  startScripted,
+  startSink,
+  type Script,
+  type Sink,
+} from "../outbound.testing.ts";
 import type { Carried } from "../types.ts";
 import { createCarrier, type CarrierOptions } from "./carrier.ts";
 
 const NEVER = new AbortController().signal;
-const dns = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] } });
+const dns = resolverOf({
+  "there.example": { mx: [[10, "mx.there.example"]] },
+  "mx.there.example": { a: ["127.0.0.1"] },
+});
 
 function open(sink: Pick<Sink, "port">, more: Partial<CarrierOptions> = {}) {
   const clock = createManualClock(0);
-  const carrier = createCarrier({ clock, log: silentLog, name: "out.example", resolver: dns, port: sink.port, ...more });
+  const carrier = createCarrier({
+    clock,
+    log: silentLog,
+    name: "out.example",
+    resolver: dns,
+    port: sink.port,
+    ...more,
+  });
   after(() => carrier.close());
   return { ...carrier, clock };
 }
 
-const told = ({ results }: Carried) => results.map(({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`);
+const told = ({ results }: Carried) =>
+  results.map(
+    ({ rcpt, outcome, reply }) => `${rcpt.split("@")[0]} ${outcome} ${reply.code} ${reply.enhanced} ${reply.text}`,
+  );
 
 test("a message arrives octet for octet, with the answer of the host that took it", async () => {
   const sink = await startSink();
@@ -27,22 +49,48 @@ test("a message arrives octet for octet, with the answer of the host that took i
   assert.equal(carried.results[0]!.outcome, "delivered");
   assert.equal(carried.results[0]!.host, `mx.there.example [127.0.0.1]:${sink.port}`);
   assert.match(carried.results[0]!.reply.text, /OK|queued/i);
-  assert.deepEqual(sink.mails.map(({ from, to, raw }) => ({ from, to, raw })), [{ from: "a@sender.example", to: ["b@there.example"], raw: text }]);
+  assert.deepEqual(
+    sink.mails.map(({ from, to, raw }) => ({ from, to, raw })),
+    [{ from: "a@sender.example", to: ["b@there.example"], raw: text }],
+  );
 });
 
 test("each recipient has its own answer, enhanced codes as they came", async () => {
-  const answers: Record<string, string> = { no: "550 5.1.1 no such user", later: "450 4.2.1 greylisted", full: "552 5.2.2 mailbox full", plain: "554 go away" };
+  const answers: Record<string, string> = {
+    no: "550 5.1.1 no such user",
+    later: "450 4.2.1 greylisted",
+    full: "552 5.2.2 mailbox full",
+    plain: "554 go away",
+  };
   const sink = await startSink({ rcpt: (to) => answers[to.split("@")[0]!] });
   const { carry } = open(sink);
-  const carried = await carry("there.example", parcelOf(["yes@there.example", "no@there.example", "later@there.example", "full@there.example", "plain@there.example"]), NEVER);
+  const carried = await carry(
+    "there.example",
+    parcelOf([
+      "yes@there.example",
+      "no@there.example",
+      "later@there.example",
+      "full@there.example",
+      "plain@there.example",
+    ]),
+    NEVER,
+  );
   const [first, ...rest] = told(carried);
   assert.match(first!, /^yes delivered 250 /);
-  assert.deepEqual(rest, ["no permanent 550 5.1.1 no such user", "later temporary 450 4.2.1 greylisted", "full permanent 552 5.2.2 mailbox full", "plain permanent 554 5.0.0 go away"]);
+  assert.deepEqual(rest, [
+    "no permanent 550 5.1.1 no such user",
+    "later temporary 450 4.2.1 greylisted",
+    "full permanent 552 5.2.2 mailbox full",
+    "plain permanent 554 5.0.0 go away",
+  ]);
   assert.deepEqual(sink.mails[0]!.to, ["yes@there.example"]);
 });
 
 test("when the message itself is refused, those refused before keep their own answer", async () => {
-  const sink = await startSink({ rcpt: (to) => (to.startsWith("no") ? "550 5.1.1 unknown" : undefined), data: () => "554 5.7.1 spam" });
+  const sink = await startSink({
+    rcpt: (to) => (to.startsWith("no") ? "550 5.1.1 unknown" : undefined),
+    data: () => "554 5.7.1 spam",
+  });
   const { carry } = open(sink);
   const carried = await carry("there.example", parcelOf(["yes@there.example", "no@there.example"]), NEVER);
   assert.deepEqual(told(carried), ["yes permanent 554 5.7.1 spam", "no permanent 550 5.1.1 unknown"]);
@@ -53,13 +101,20 @@ test("when the message itself is refused, those refused before keep their own an
 
 test("a refused sender is everyone's answer", async () => {
   const { carry } = open(await startSink({ mail: () => "550 5.7.1 not you" }));
-  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), ["b permanent 550 5.7.1 not you", "c permanent 550 5.7.1 not you"]);
+  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example", "c@there.example"]), NEVER)), [
+    "b permanent 550 5.7.1 not you",
+    "c permanent 550 5.7.1 not you",
+  ]);
 });
 
 test("one connection carries a hundred messages, then another is opened", async () => {
   const sink = await startSink();
   const { carry } = open(sink, { messagesPerConnection: 10 });
-  for (let n = 0; n < 25; n++) assert.equal((await carry("there.example", parcelOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome, "delivered");
+  for (let n = 0; n < 25; n++)
+    assert.equal(
+      (await carry("there.example", parcelOf([`b${n}@there.example`]), NEVER)).results[0]!.outcome,
+      "delivered",
+    );
   assert.equal(sink.mails.length, 25);
   assert.equal(sink.connections, 3);
 });
@@ -109,7 +164,18 @@ test("a host that reads a little at a time is given up when it stops, not before
     return undefined;
   });
   const { carry } = open(host, { timeouts: { blockMs: 2000 } });
-  const big = { ...parcelOf(["b@there.example"]), body: { ...bodyOf(""), size: 40_000_000, open: () => Readable.from(Array.from({ length: 400 }, () => Buffer.alloc(100_000, "x")), { objectMode: false }) } };
+  const big = {
+    ...parcelOf(["b@there.example"]),
+    body: {
+      ...bodyOf(""),
+      size: 40_000_000,
+      open: () =>
+        Readable.from(
+          Array.from({ length: 400 }, () => Buffer.alloc(100_000, "x")),
+          { objectMode: false },
+        ),
+    },
+  };
   const carried = await carry("there.example", big, NEVER);
   assert.equal(carried.results[0]!.outcome, "temporary");
   assert.ok(read >= 4_000_000, `it took ${read} octets first`);
@@ -121,7 +187,16 @@ test("a connection lost after the message is not tried elsewhere: the message ma
     socket.destroy();
     return HANG;
   });
-  const resolver = resolverOf({ "there.example": { mx: [[10, "one.example"], [20, "two.example"]] }, "one.example": { a: ["127.0.0.1"] }, "two.example": { a: ["127.0.0.1"] } });
+  const resolver = resolverOf({
+    "there.example": {
+      mx: [
+        [10, "one.example"],
+        [20, "two.example"],
+      ],
+    },
+    "one.example": { a: ["127.0.0.1"] },
+    "two.example": { a: ["127.0.0.1"] },
+  });
   const { carry } = open(host, { resolver });
   const carried = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.2 one\.example .*after the message, before its answer/);
@@ -130,10 +205,23 @@ test("a connection lost after the message is not tried elsewhere: the message ma
 
 test("the next host is tried when one cannot be had, and left alone for a while when that happens again", async () => {
   const sink = await startSink({ address: "127.0.0.3" });
-  const resolver = resolverOf({ "there.example": { mx: [[10, "one.example"], [20, "two.example"]] }, "one.example": { a: ["127.0.0.2"] }, "two.example": { a: ["127.0.0.3"] } });
+  const resolver = resolverOf({
+    "there.example": {
+      mx: [
+        [10, "one.example"],
+        [20, "two.example"],
+      ],
+    },
+    "one.example": { a: ["127.0.0.2"] },
+    "two.example": { a: ["127.0.0.3"] },
+  });
   const { carry, breaker, clock } = open(sink, { resolver });
-  for (let n = 0; n < 4; n++) assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
-  assert.deepEqual(breaker.list().map(({ key }) => key), [`one.example [127.0.0.2]:${sink.port}`]);
+  for (let n = 0; n < 4; n++)
+    assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
+  assert.deepEqual(
+    breaker.list().map(({ key }) => key),
+    [`one.example [127.0.0.2]:${sink.port}`],
+  );
   clock.advance(61_000);
   assert.deepEqual(breaker.list(), []);
 });
@@ -144,17 +232,26 @@ test("who turns the session away is asked again later, whatever the number; only
   assert.match(told(carried)[0]!, /^b temporary 451 4\.4\.0 .*answered: 554 5\.7\.1 your address is listed$/);
   assert.equal(carried.reached, false);
   const never = open(await startScripted(() => undefined, { greeting: "521 5.3.2 this host takes no mail" }));
-  assert.deepEqual(told(await never.carry("there.example", parcelOf(["b@there.example"]), NEVER)), ["b permanent 521 5.3.2 this host takes no mail"]);
+  assert.deepEqual(told(await never.carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
+    "b permanent 521 5.3.2 this host takes no mail",
+  ]);
 });
 
 test("a goodbye in the middle of the envelope is everyone's, and temporary", async () => {
-  const { carry } = open(await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)));
-  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example"]), NEVER)), ["b temporary 421 4.3.2 closing"]);
+  const { carry } = open(
+    await startScripted((command) => (command.startsWith("RCPT") ? "421 4.3.2 closing" : undefined)),
+  );
+  assert.deepEqual(told(await carry("there.example", parcelOf(["b@there.example"]), NEVER)), [
+    "b temporary 421 4.3.2 closing",
+  ]);
 });
 
 test("recipients beyond what a host takes at once come in the next transaction", async () => {
   let count = 0;
-  const sink = await startSink({ rcpt: () => (++count % 4 === 0 ? "452 4.5.3 too many recipients" : undefined), data: () => void (count = 0) });
+  const sink = await startSink({
+    rcpt: () => (++count % 4 === 0 ? "452 4.5.3 too many recipients" : undefined),
+    data: () => void (count = 0),
+  });
   const { carry } = open(sink);
   const everyone = Array.from({ length: 8 }, (_, n) => `b${n}@there.example`);
   const carried = await carry("there.example", parcelOf(everyone), NEVER);
@@ -168,23 +265,51 @@ test("SIZE, 8BITMIME, SMTPUTF8 and the DSN parameters are said where they are un
   const sink = await startSink({ size: 1_000_000 });
   const { carry } = open(sink);
   const body = { ...bodyOf("Subject: ü\r\n\r\nhi\r\n"), utf8Header: true };
-  const to = [{ rcpt: "b@there.example", notify: ["FAILURE" as const, "DELAY" as const], orcpt: "rfc822;first+who@there.example" }, { rcpt: "c@there.example" }];
-  const carried = await carry("there.example", { from: "a@sender.example", to, body, ret: "HDRS", envid: "id=1 2" }, NEVER);
+  const to = [
+    {
+      rcpt: "b@there.example",
+      notify: ["FAILURE" as const, "DELAY" as const],
+      orcpt: "rfc822;first+who@there.example",
+    },
+    { rcpt: "c@there.example" },
+  ];
+  const carried = await carry(
+    "there.example",
+    { from: "a@sender.example", to, body, ret: "HDRS", envid: "id=1 2" },
+    NEVER,
+  );
   assert.ok(carried.results.every(({ outcome }) => outcome === "delivered"));
   assert.equal(sink.mails.length, 2, "two wishes, two transactions");
   const { args, rcptArgs } = sink.mails[0]!;
-  assert.deepEqual([args["SIZE"], args["BODY"], args["SMTPUTF8"], args["RET"], args["ENVID"]], [String(body.size), "8BITMIME", true, "HDRS", "id=1 2"]);
+  assert.deepEqual(
+    [args["SIZE"], args["BODY"], args["SMTPUTF8"], args["RET"], args["ENVID"]],
+    [String(body.size), "8BITMIME", true, "HDRS", "id=1 2"],
+  );
   assert.deepEqual(rcptArgs, [{ NOTIFY: "FAILURE,DELAY", ORCPT: "rfc822;first+who@there.example" }]);
-  assert.deepEqual(sink.mails[1]!.rcptArgs.map((one) => one["NOTIFY"]), [undefined]);
+  assert.deepEqual(
+    sink.mails[1]!.rcptArgs.map((one) => one["NOTIFY"]),
+    [undefined],
+  );
 });
 
 test("what a host cannot take is refused before it is sent", async () => {
   const sink = await startSink({ size: 1000, hideSMTPUTF8: true });
   const { carry } = open(sink);
-  assert.match(told(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!, /^b permanent 552 5\.3\.4 .* takes 1000 octets, the message has 2000$/);
+  assert.match(
+    told(await carry("there.example", parcelOf(["b@there.example"], "x".repeat(2000)), NEVER))[0]!,
+    /^b permanent 552 5\.3\.4 .* takes 1000 octets, the message has 2000$/,
+  );
   const mixed = await carry("there.example", parcelOf(["bü@there.example", "c@there.example"]), NEVER);
-  assert.deepEqual(mixed.results.map(({ outcome, reply }) => `${outcome} ${reply.enhanced}`.replace(/ [02.]+$/, "")), ["permanent 5.6.7", "delivered"]);
-  assert.match(told(await carry("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER))[0]!, /permanent 550 5\.6\.7/);
+  assert.deepEqual(
+    mixed.results.map(({ outcome, reply }) => `${outcome} ${reply.enhanced}`.replace(/ [02.]+$/, "")),
+    ["permanent 5.6.7", "delivered"],
+  );
+  assert.match(
+    told(
+      await carry("there.example", parcelOf(["c@there.example"], undefined, { from: "ü@sender.example" }), NEVER),
+    )[0]!,
+    /permanent 550 5\.6\.7/,
+  );
 });
 
 test("the null sender goes out as such", async () => {
@@ -199,20 +324,60 @@ const good = selfSigned("mx.there.example");
 const other = selfSigned("elsewhere.example");
 
 for (const [what, { server, level, ca, expect }] of Object.entries({
-  "any certificate does for the opportunist": { server: other, level: "opportunistic", ca: undefined, expect: "delivered TLS" },
-  "where TLS is not offered the opportunist goes without": { server: undefined, level: "opportunistic", ca: undefined, expect: "delivered plain" },
-  "any certificate does where TLS is required": { server: other, level: "require", ca: undefined, expect: "delivered TLS" },
-  "where TLS is required nothing goes without": { server: undefined, level: "require", ca: undefined, expect: "temporary 4" },
-  "a certificate that nobody vouches for is not verified": { server: good, level: "verified", ca: undefined, expect: "temporary 4.7.5" },
-  "a certificate of another name is not verified": { server: other, level: "verified", ca: other.cert, expect: "temporary 4.7.5" },
-  "a certificate that names the host is verified": { server: good, level: "verified", ca: good.cert, expect: "delivered TLS" },
+  "any certificate does for the opportunist": {
+    server: other,
+    level: "opportunistic",
+    ca: undefined,
+    expect: "delivered TLS",
+  },
+  "where TLS is not offered the opportunist goes without": {
+    server: undefined,
+    level: "opportunistic",
+    ca: undefined,
+    expect: "delivered plain",
+  },
+  "any certificate does where TLS is required": {
+    server: other,
+    level: "require",
+    ca: undefined,
+    expect: "delivered TLS",
+  },
+  "where TLS is required nothing goes without": {
+    server: undefined,
+    level: "require",
+    ca: undefined,
+    expect: "temporary 4",
+  },
+  "a certificate that nobody vouches for is not verified": {
+    server: good,
+    level: "verified",
+    ca: undefined,
+    expect: "temporary 4.7.5",
+  },
+  "a certificate of another name is not verified": {
+    server: other,
+    level: "verified",
+    ca: other.cert,
+    expect: "temporary 4.7.5",
+  },
+  "a certificate that names the host is verified": {
+    server: good,
+    level: "verified",
+    ca: good.cert,
+    expect: "delivered TLS",
+  },
   "no TLS where none is wanted": { server: good, level: "none", ca: undefined, expect: "delivered plain" },
 } as const)) {
   test(what, async () => {
     const sink = await startSink(server === undefined ? {} : server);
     const { carry } = open(sink, { policyFor: () => ({ level }), ...(ca !== undefined && { ca }) });
-    const { results: [result] } = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
-    const found = result!.outcome === "delivered" ? `delivered ${result!.tls === undefined ? "plain" : result!.tls.slice(0, 3)}` : `${result!.outcome} ${result!.reply.enhanced}`;
+    const {
+      results: [result],
+    } = await carry("there.example", parcelOf(["b@there.example"]), NEVER);
+    const found =
+      result!.outcome === "delivered"
+        ? `delivered ${result!.tls === undefined ? "plain" : result!.tls.slice(0, 3)}`
+        : `${result!.outcome} ${result!.reply.enhanced}`;
     assert.ok(found.startsWith(expect), `${found} ${result!.reply.text}`);
     assert.equal(sink.mails[0]?.secure ?? false, expect === "delivered TLS");
   });
@@ -227,19 +392,30 @@ test("the opportunist goes without where TLS breaks or is refused", async () => 
   });
   const first = await open(broken).carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.deepEqual([first.results[0]!.outcome, first.results[0]!.tls, broken.connections], ["delivered", undefined, 2]);
-  const refusing = await startScripted((command) => (command.startsWith("EHLO") ? "250-there\r\n250 STARTTLS" : command === "STARTTLS" ? "454 4.7.0 not now" : undefined));
+  const refusing = await startScripted((command) =>
+    command.startsWith("EHLO") ? "250-there\r\n250 STARTTLS" : command === "STARTTLS" ? "454 4.7.0 not now" : undefined,
+  );
   const second = await open(refusing).carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.deepEqual([second.results[0]!.outcome, refusing.connections], ["delivered", 1]);
 });
 
 test("only hosts that the policy names are used, and a check of its own can refuse one", async () => {
   const sink = await startSink(good);
-  const not = await open(sink, { policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }) }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  const not = await open(sink, {
+    policyFor: () => ({ level: "verified", mx: ["*.other.example", "there.example"] }),
+  }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.match(told(not)[0]!, /^b temporary 451 4\.7\.5 the policy of there\.example allows none/);
-  const yes = await open(sink, { policyFor: () => ({ level: "verified", mx: ["*.there.example"] }), ca: good.cert }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  const yes = await open(sink, {
+    policyFor: () => ({ level: "verified", mx: ["*.there.example"] }),
+    ca: good.cert,
+  }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
   assert.equal(yes.results[0]!.outcome, "delivered");
   const verify = () => assert.fail("no TLSA record matches");
-  const dane = await open(sink, { policyFor: () => ({ level: "require", verify }) }).carry("there.example", parcelOf(["b@there.example"]), NEVER);
+  const dane = await open(sink, { policyFor: () => ({ level: "require", verify }) }).carry(
+    "there.example",
+    parcelOf(["b@there.example"]),
+    NEVER,
+  );
   assert.match(told(dane)[0]!, /temporary 451 .*no TLSA record matches/);
   assert.equal(sink.mails.length, 1);
 });
@@ -250,43 +426,95 @@ test("everything goes to the first smart host that works, with a password", asyn
   const taken = { user: "u", pass: "p" };
   const rules = selfSigned("smart.example");
   const sink = await startSink({
-    ...rules, authOptional: false,
-    onAuth: ({ username, password }, _session, done) => (username === "u" && password === "p" ? done(null, { user: "u" }) : done(Object.assign(new Error("no"), { responseCode: 535 }))),
+    ...rules,
+    authOptional: false,
+    onAuth: ({ username, password }, _session, done) =>
+      username === "u" && password === "p"
+        ? done(null, { user: "u" })
+        : done(Object.assign(new Error("no"), { responseCode: 535 })),
   });
   const resolver = resolverOf({ "smart.example": { a: ["127.0.0.1"] } });
   const gone = { host: "127.0.0.9", port: sink.port };
-  const works = open(sink, { resolver, smartHosts: [gone, { host: "smart.example", port: sink.port, auth: taken }], ca: rules.cert });
+  const works = open(sink, {
+    resolver,
+    smartHosts: [gone, { host: "smart.example", port: sink.port, auth: taken }],
+    ca: rules.cert,
+  });
   const carried = await works.carry("anywhere.example", parcelOf(["b@anywhere.example", "c@elsewhere.example"]), NEVER);
-  assert.deepEqual(carried.results.map(({ outcome }) => outcome), ["delivered", "delivered"]);
-  assert.deepEqual(sink.mails.map(({ user, secure, to }) => [user, secure, to.length]), [["u", true, 2]]);
-  const wrong = open(sink, { resolver, smartHosts: [{ host: "smart.example", port: sink.port, auth: { user: "u", pass: "x" } }], ca: rules.cert });
-  assert.match(told(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!, /^b temporary 451 4\.4\.0 .*answered: 535/, "a wrong password returns no mail");
+  assert.deepEqual(
+    carried.results.map(({ outcome }) => outcome),
+    ["delivered", "delivered"],
+  );
+  assert.deepEqual(
+    sink.mails.map(({ user, secure, to }) => [user, secure, to.length]),
+    [["u", true, 2]],
+  );
+  const wrong = open(sink, {
+    resolver,
+    smartHosts: [{ host: "smart.example", port: sink.port, auth: { user: "u", pass: "x" } }],
+    ca: rules.cert,
+  });
+  assert.match(
+    told(await wrong.carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    /^b temporary 451 4\.4\.0 .*answered: 535/,
+    "a wrong password returns no mail",
+  );
 });
 
 test("no password goes in plain text", async () => {
   const sink = await startSink({ authOptional: true, onAuth: () => assert.fail("it was said") });
-  const { carry } = open(sink, { smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }] });
-  assert.match(told(await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!, /temporary 451 4\.7\.5/);
+  const { carry } = open(sink, {
+    smartHosts: [{ host: "127.0.0.1", port: sink.port, auth: { user: "u", pass: "p" }, tls: "opportunistic" }],
+  });
+  assert.match(
+    told(await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER))[0]!,
+    /temporary 451 4\.7\.5/,
+  );
 });
 
 test("TLS from the first octet", async () => {
   const pair = selfSigned("smart.example");
   const sink = await startSink({ ...pair, secure: true });
-  const { carry } = open(sink, { resolver: resolverOf({ "smart.example": { a: ["127.0.0.1"] } }), smartHosts: [{ host: "smart.example", port: sink.port, tls: "implicit" }], ca: pair.cert });
-  assert.equal((await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome, "delivered");
+  const { carry } = open(sink, {
+    resolver: resolverOf({ "smart.example": { a: ["127.0.0.1"] } }),
+    smartHosts: [{ host: "smart.example", port: sink.port, tls: "implicit" }],
+    ca: pair.cert,
+  });
+  assert.equal(
+    (await carry("anywhere.example", parcelOf(["b@anywhere.example"]), NEVER)).results[0]!.outcome,
+    "delivered",
+  );
 });
 
 // ---- ourselves
 
 test("mail for a domain of ours goes to where we take mail, or by its MX records, which for others would be a loop", async () => {
   const sink = await startSink();
-  const resolver = resolverOf({ "mine.example": { mx: [[10, "out.example"]] }, "stranger.example": { mx: [[10, "out.example"]] }, "out.example": { a: ["127.0.0.1"] } });
+  const resolver = resolverOf({
+    "mine.example": { mx: [[10, "out.example"]] },
+    "stranger.example": { mx: [[10, "out.example"]] },
+    "out.example": { a: ["127.0.0.1"] },
+  });
   const isMine = (domain: string) => domain === "mine.example";
-  const near = open({ port: 1 }, { resolver, localHop: async (domain) => (isMine(domain) ? { host: "127.0.0.1", port: sink.port, tls: "none" } : undefined), daneFor: () => assert.fail("it is nobody's business"), mayConnect: () => false });
-  assert.equal((await near.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome, "delivered");
+  const near = open(
+    { port: 1 },
+    {
+      resolver,
+      localHop: async (domain) => (isMine(domain) ? { host: "127.0.0.1", port: sink.port, tls: "none" } : undefined),
+      daneFor: () => assert.fail("it is nobody's business"),
+      mayConnect: () => false,
+    },
+  );
+  assert.equal(
+    (await near.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome,
+    "delivered",
+  );
   const far = open(sink, { resolver, localHop: async (domain) => (isMine(domain) ? "by-mx" : undefined) });
   assert.equal((await far.carry("mine.example", parcelOf(["b@mine.example"]), NEVER)).results[0]!.outcome, "delivered");
-  assert.match(told(await far.carry("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!, /^b permanent 554 5\.4\.6/);
+  assert.match(
+    told(await far.carry("stranger.example", parcelOf(["b@stranger.example"]), NEVER))[0]!,
+    /^b permanent 554 5\.4\.6/,
+  );
 });
 
 // ---- being broken off
@@ -312,8 +540,18 @@ test("a message that cannot be read to its end is never ended with a dot", async
     throw new Error("disk gone");
   }
   const { carry } = open(sink);
-  const carried = await carry("there.example", { ...parcelOf(["b@there.example"]), body: { size: 20, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) } }, NEVER);
+  const carried = await carry(
+    "there.example",
+    {
+      ...parcelOf(["b@there.example"]),
+      body: { size: 20, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) },
+    },
+    NEVER,
+  );
   assert.match(told(carried)[0]!, /^b temporary 451 4\.3\.0 .*disk gone/);
   assert.equal((await carry("there.example", parcelOf(["b@there.example"]), NEVER)).results[0]!.outcome, "delivered");
-  assert.deepEqual(sink.mails.map(({ raw }) => raw), ["Subject: x\r\n\r\nhello\r\n"]);
+  assert.deepEqual(
+    sink.mails.map(({ raw }) => raw),
+    ["Subject: x\r\n\r\nhello\r\n"],
+  );
 });

@@ -1,7 +1,20 @@
 import { getCACertificates } from "node:tls";
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { SmtpReply } from "../../messages/types.ts";
-import type { Body, Carried, Carrier, DaneFor, Downgrade, LocalHop, MailResolver, Parcel, ParcelRecipient, PolicyFor, Result, SmartHost } from "../types.ts";
+import type {
+  Body,
+  Carried,
+  Carrier,
+  DaneFor,
+  Downgrade,
+  LocalHop,
+  MailResolver,
+  Parcel,
+  ParcelRecipient,
+  PolicyFor,
+  Result,
+  SmartHost,
+} from "../types.ts";
 import { createBreaker, type Breaker, type BreakerOptions } from "./breaker.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
 import { createPool, type Pool } from "./pool.ts";
@@ -56,14 +69,24 @@ const SECOND = 1000;
 export function createCarrier(options: CarrierOptions): Carrier & { breaker: Breaker } {
   const { clock, log, policyFor, daneFor, localHop, downgrade = refuseAll, maxHosts = 4, smartHosts = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
-  const breaker = createBreaker({ clock, after: 3, minMs: 60 * SECOND, maxMs: 30 * 60 * SECOND, ...(options.onPause && { onPause: options.onPause }), ...(options.onResume && { onResume: options.onResume }) });
+  const breaker = createBreaker({
+    clock,
+    after: 3,
+    minMs: 60 * SECOND,
+    maxMs: 30 * 60 * SECOND,
+    ...(options.onPause && { onPause: options.onPause }),
+    ...(options.onResume && { onResume: options.onResume }),
+  });
   const targetsOf = createTargets({ routes: createRoutes(options), smartHosts, policyFor, daneFor, localHop });
   const pool: Pool = createPool({
-    name: options.name, timeouts,
+    name: options.name,
+    timeouts,
     ...(options.localAddress && { localAddress: options.localAddress }),
     // Given alone they would replace the system's.
     ...(options.ca !== undefined && { ca: [...getCACertificates("default"), ...[options.ca].flat()] }),
-    messagesPerConnection: options.messagesPerConnection ?? 100, idleMs: options.idleMs ?? 10 * SECOND, maxIdle: options.maxIdle ?? 100,
+    messagesPerConnection: options.messagesPerConnection ?? 100,
+    idleMs: options.idleMs ?? 10 * SECOND,
+    maxIdle: options.maxIdle ?? 100,
   });
 
   /** The connection this message goes over. An opportunist whose TLS fails goes on without (RFC 7435 3). */
@@ -71,13 +94,19 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     try {
       return await pool.acquire(target, signal);
     } catch (err) {
-      if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls) throw err;
+      if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls)
+        throw err;
       log.debug({ peer: nameOf(target), why: err.reply.text }, "TLS failed, the mail goes in plain text");
       return pool.acquire({ ...target, policy: { level: "none" } }, signal);
     }
   }
 
-  async function handOver(target: SessionTarget, parcel: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
+  async function handOver(
+    target: SessionTarget,
+    parcel: Parcel,
+    to: ParcelRecipient[],
+    signal: AbortSignal,
+  ): Promise<Result[]> {
     for (;;) {
       const { session, reused } = await connect(target, signal);
       try {
@@ -92,52 +121,91 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   }
 
   /** The message in a form that this server accepts (RFC 6152 3, RFC 6531 3.2). */
-  async function fitted({ peer: host, extensions }: Session, { body, own = false }: Parcel): Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }> {
+  async function fitted(
+    { peer: host, extensions }: Session,
+    { body, own = false }: Parcel,
+  ): Promise<{ ok: true; body: Body } | { ok: false; reply: SmtpReply }> {
     const [eightBitMime, smtpUtf8] = [extensions.has("8BITMIME"), extensions.has("SMTPUTF8")];
     if ((eightBitMime || !body.eightBit) && (smtpUtf8 || !body.utf8Header)) return { ok: true, body };
     try {
       return await downgrade(body, { own, eightBitMime, smtpUtf8 });
     } catch (err) {
-      throw new SessionFailure(reply(451, "4.3.0", `failed to convert the message for ${host}: ${messageOf(err)}`), { ours: true, cause: err });
+      throw new SessionFailure(reply(451, "4.3.0", `failed to convert the message for ${host}: ${messageOf(err)}`), {
+        ours: true,
+        cause: err,
+      });
     }
   }
 
   async function speak(session: Session, given: Parcel, to: ParcelRecipient[], signal: AbortSignal): Promise<Result[]> {
     const { peer: host, tls, extensions, maxSize } = session;
     const results: Result[] = [];
-    const wishes = new Set(extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : []);
+    const wishes = new Set(
+      extensions.has("DSN") ? to.filter(({ notify }) => notify?.includes("SUCCESS")).map(({ rcpt }) => rcpt) : [],
+    );
     const add = (rcpt: string, outcome: Result["outcome"], answer: SmtpReply) =>
-      results.push({ rcpt, outcome, reply: answer, host, ...(tls !== undefined && { tls }), ...(outcome === "delivered" && wishes.has(rcpt) && { notices: true as const }) });
+      results.push({
+        rcpt,
+        outcome,
+        reply: answer,
+        host,
+        ...(tls !== undefined && { tls }),
+        ...(outcome === "delivered" && wishes.has(rcpt) && { notices: true as const }),
+      });
     const addAll = (outcome: Result["outcome"], answer: SmtpReply) => {
       for (const { rcpt } of to) add(rcpt, outcome, answer);
       return results;
     };
-    if (!extensions.has("SMTPUTF8") && !isAscii(given.from)) return addAll("permanent", reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`));
+    if (!extensions.has("SMTPUTF8") && !isAscii(given.from))
+      return addAll(
+        "permanent",
+        reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`),
+      );
     const fit = await fitted(session, given);
     if (!fit.ok) return addAll("permanent", reply(fit.reply.code, fit.reply.enhanced, `${host}: ${fit.reply.text}`));
     const parcel = { ...given, body: fit.body };
-    if (maxSize > 0 && parcel.body.size > maxSize) return addAll("permanent", reply(552, "5.3.4", `${host} takes ${maxSize} octets, the message has ${parcel.body.size}`));
-    for (let rest = to; rest.length > 0; ) {
+    if (maxSize > 0 && parcel.body.size > maxSize)
+      return addAll(
+        "permanent",
+        reply(552, "5.3.4", `${host} takes ${maxSize} octets, the message has ${parcel.body.size}`),
+      );
+    for (let rest = to; rest.length > 0;) {
       const { group, others } = nextGroup(rest);
       const [{ rcpt, from = parcel.from }] = group as [ParcelRecipient];
       if (!extensions.has("SMTPUTF8") && !isAscii(rcpt)) {
-        add(rcpt, "permanent", reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`));
+        add(
+          rcpt,
+          "permanent",
+          reply(550, "5.6.7", `${host} does not support SMTPUTF8, which non-ASCII addresses need`),
+        );
         rest = rest.slice(1);
         continue;
       }
-      const utf8 = extensions.has("SMTPUTF8") && (parcel.body.utf8Header || [from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
+      const utf8 =
+        extensions.has("SMTPUTF8") &&
+        (parcel.body.utf8Header || [from, ...group.map((one) => one.rcpt)].some((address) => !isAscii(address)));
       const answers = await speakOrKeep(session, { ...parcel, from }, group, utf8, signal, results);
       const taken = answers.some(({ outcome }) => outcome === "delivered");
-      const again = new Set(taken ? answers.filter((one) => isTooManyRecipients(one.reply)).map((one) => one.rcpt) : []);
+      const again = new Set(
+        taken ? answers.filter((one) => isTooManyRecipients(one.reply)).map((one) => one.rcpt) : [],
+      );
       for (const one of answers) if (!again.has(one.rcpt)) add(one.rcpt, one.outcome, one.reply);
       rest = [...group.filter((one) => again.has(one.rcpt)), ...others];
-      if (rest.length > 0 && !session.usable) throw new PartlyDone(results, new SessionFailure(reply(451, "4.4.2", `${host} closed the connection`)));
+      if (rest.length > 0 && !session.usable)
+        throw new PartlyDone(results, new SessionFailure(reply(451, "4.4.2", `${host} closed the connection`)));
     }
     return results;
   }
 
   /** A connection that breaks in the second transaction must not unmake the first. */
-  async function speakOrKeep(session: Session, parcel: Parcel, group: ParcelRecipient[], smtputf8: boolean, signal: AbortSignal, before: Result[]) {
+  async function speakOrKeep(
+    session: Session,
+    parcel: Parcel,
+    group: ParcelRecipient[],
+    smtputf8: boolean,
+    signal: AbortSignal,
+    before: Result[],
+  ) {
     try {
       return await session.send(parcel, group, { smtputf8 }, signal);
     } catch (err) {
@@ -148,10 +216,15 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   async function carry(domain: string, parcel: Parcel, signal: AbortSignal): Promise<Carried> {
     const done = new Map<string, Result>();
     let reached = false;
-    const ended = () => ({ results: parcel.to.map(({ rcpt }) => done.get(rcpt)!), reached, interrupted: signal.aborted });
+    const ended = () => ({
+      results: parcel.to.map(({ rcpt }) => done.get(rcpt)!),
+      reached,
+      interrupted: signal.aborted,
+    });
     /** Everyone who has no better answer yet. */
     const leave = (outcome: Result["outcome"], answer: SmtpReply, host?: string) => {
-      for (const { rcpt } of parcel.to) if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
+      for (const { rcpt } of parcel.to)
+        if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
     };
 
     const targets = await targetsOf(domain);
@@ -170,7 +243,14 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       const blocked = breaker.blocked(peer);
       if (blocked !== undefined) {
         declined = false;
-        last ??= { reply: reply(451, "4.4.1", `${peer} is paused until ${new Date(blocked.until).toISOString()} after failures: ${blocked.why}`), host: peer };
+        last ??= {
+          reply: reply(
+            451,
+            "4.4.1",
+            `${peer} is paused until ${new Date(blocked.until).toISOString()} after failures: ${blocked.why}`,
+          ),
+          host: peer,
+        };
         continue;
       }
       tried++;
@@ -195,7 +275,11 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       }
     }
     const answer = last ?? { reply: reply(451, "4.4.7", "the attempt was broken off") };
-    leave(declined && answer.reply.code >= 500 ? "permanent" : "temporary", temporaryUnless(declined, answer.reply), answer.host);
+    leave(
+      declined && answer.reply.code >= 500 ? "permanent" : "temporary",
+      temporaryUnless(declined, answer.reply),
+      answer.host,
+    );
     return ended();
   }
 
@@ -207,7 +291,11 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
         return await carry(domain, parcel, signal);
       } catch (err) {
         log.error({ err, domain }, "a delivery failed for a reason of ours");
-        const results = parcel.to.map(({ rcpt }): Result => ({ rcpt, outcome: "temporary", reply: reply(451, "4.3.0", "the message could not be delivered for a reason of ours") }));
+        const results = parcel.to.map(({ rcpt }): Result => ({
+          rcpt,
+          outcome: "temporary",
+          reply: reply(451, "4.3.0", "the message could not be delivered for a reason of ours"),
+        }));
         return { results, reached: true, interrupted: signal.aborted };
       }
     },
@@ -220,7 +308,11 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
 }
 
 const refuseAll: Downgrade = async ({ utf8Header }, { smtpUtf8 }) => ({
-  ok: false, reply: utf8Header && !smtpUtf8 ? reply(550, "5.6.7", "the server does not support SMTPUTF8, which UTF-8 header fields need") : reply(554, "5.6.3", "the server does not support 8BITMIME"),
+  ok: false,
+  reply:
+    utf8Header && !smtpUtf8
+      ? reply(550, "5.6.7", "the server does not support SMTPUTF8, which UTF-8 header fields need")
+      : reply(554, "5.6.3", "the server does not support 8BITMIME"),
 });
 
 /** Some recipients were through when the connection broke. */
@@ -238,7 +330,9 @@ function keep(done: Map<string, Result>, results: Result[]) {
 }
 
 function temporaryUnless(declined: boolean, answer: SmtpReply): SmtpReply {
-  return declined || answer.code < 500 ? answer : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
+  return declined || answer.code < 500
+    ? answer
+    : { ...answer, code: 451, enhanced: answer.enhanced.replace(/^5/, "4") };
 }
 
 /** A transaction has one envelope sender, and nodemailer sends one NOTIFY and ORCPT per transaction: other recipients go to the next one. */

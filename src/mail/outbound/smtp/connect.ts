@@ -8,12 +8,19 @@ export interface ConnectOptions {
 }
 
 /** A connected socket; rejects with the system's error, with ETIMEDOUT, or with the signal's reason. */
-export function openSocket({ address, port }: NextHop, { timeoutMs, localAddress }: ConnectOptions, signal: AbortSignal): Promise<Socket> {
+export function openSocket(
+  { address, port }: NextHop,
+  { timeoutMs, localAddress }: ConnectOptions,
+  signal: AbortSignal,
+): Promise<Socket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const from = localAddress?.[isIPv6(address) ? 6 : 4];
     const socket = connectSocket({ host: address, port, ...(from !== undefined && { localAddress: from }) });
-    const timer = setTimeout(() => fail(Object.assign(new Error(`no connection within ${timeoutMs} ms`), { code: "ETIMEDOUT" })), timeoutMs);
+    const timer = setTimeout(
+      () => fail(Object.assign(new Error(`no connection within ${timeoutMs} ms`), { code: "ETIMEDOUT" })),
+      timeoutMs,
+    );
     const onAbort = () => fail(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
 

@@ -9,12 +9,24 @@ import { withFields } from "../../messages/rewrite.ts";
 import { createSpool } from "../../messages/spool.ts";
 import type { MailSource } from "../../messages/types.ts";
 import { selfSigned } from "../certificate.testing.ts";
-import { bodyOf, HANG, parcelOf, resolverOf, startScripted, startSink, type Script, type SinkRules } from "../outbound.testing.ts";
+import {
+  bodyOf,
+  HANG,
+  parcelOf,
+  resolverOf,
+  startScripted,
+  startSink,
+  type Script,
+  type SinkRules,
+} from "../outbound.testing.ts";
 import { createCarrier, type CarrierOptions } from "./carrier.ts";
 
 /** A spooled message holds a descriptor from open() to the end of its delivery attempt. */
 
-const dns = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] } });
+const dns = resolverOf({
+  "there.example": { mx: [[10, "mx.there.example"]] },
+  "mx.there.example": { a: ["127.0.0.1"] },
+});
 const SHORT = { greetingMs: 60, commandMs: 60, blockMs: 60, finalMs: 60 };
 
 let dir: string;
@@ -23,9 +35,11 @@ let message: MailSource;
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), "reelpost-descriptors-"));
   const spool = createSpool({ dir: join(dir, "spool"), ids: randomIds, memoryBytes: 10 });
-  const source = await spool.collect((async function* () {
-    yield Buffer.from(`Subject: large\r\n\r\n${"x".repeat(70)}\r\n`.padEnd(300 * 1024, "y".repeat(70) + "\r\n"));
-  })());
+  const source = await spool.collect(
+    (async function* () {
+      yield Buffer.from(`Subject: large\r\n\r\n${"x".repeat(70)}\r\n`.padEnd(300 * 1024, "y".repeat(70) + "\r\n"));
+    })(),
+  );
   message = withFields(source, "X-Trace: forwarded\r\n");
 });
 after(() => rm(dir, { recursive: true }));
@@ -33,23 +47,40 @@ after(() => rm(dir, { recursive: true }));
 /** Open descriptors of spool files, after pending closes have finished. */
 async function openDescriptors(): Promise<number> {
   for (let tries = 0; ; tries++) {
-    const targets = await Promise.all((await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")));
+    const targets = await Promise.all(
+      (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")),
+    );
     const open = targets.filter((target) => target.startsWith(dir)).length;
     if (open === 0 || tries === 500) return open;
     await delay(2);
   }
 }
 
-async function attempt(port: number, { signal = new AbortController().signal, ...more }: Partial<CarrierOptions> & { signal?: AbortSignal } = {}) {
-  const carrier = createCarrier({ clock: createManualClock(0), log: silentLog, name: "out.example", resolver: dns, port, ...more });
-  const parcel = parcelOf(["b@there.example", "c@there.example"], "", { body: { ...bodyOf(""), size: message.size, open: () => message.open() } });
+async function attempt(
+  port: number,
+  { signal = new AbortController().signal, ...more }: Partial<CarrierOptions> & { signal?: AbortSignal } = {},
+) {
+  const carrier = createCarrier({
+    clock: createManualClock(0),
+    log: silentLog,
+    name: "out.example",
+    resolver: dns,
+    port,
+    ...more,
+  });
+  const parcel = parcelOf(["b@there.example", "c@there.example"], "", {
+    body: { ...bodyOf(""), size: message.size, open: () => message.open() },
+  });
   const { results } = await carrier.carry("there.example", parcel, signal);
   carrier.close();
   return results.map(({ outcome }) => outcome);
 }
 
 const refusals: Record<string, SinkRules> = {};
-for (const [code, said] of [["4xx", "451 4.7.1 later"], ["5xx", "550 5.7.1 no"]] as const) {
+for (const [code, said] of [
+  ["4xx", "451 4.7.1 later"],
+  ["5xx", "550 5.7.1 no"],
+] as const) {
   refusals[`${code} in the greeting`] = { connect: () => said };
   refusals[`${code} to MAIL`] = { mail: () => said };
   refusals[`${code} to RCPT`] = { rcpt: () => said };
@@ -65,7 +96,10 @@ for (const [end, rules] of Object.entries({ "250 after the final dot": {}, ...re
   });
 }
 
-const at = (command: string, act: (socket: Parameters<Script>[1]) => string | undefined): Script => (said, socket) => (said.startsWith(command) ? act(socket) : undefined);
+const at =
+  (command: string, act: (socket: Parameters<Script>[1]) => string | undefined): Script =>
+  (said, socket) =>
+    said.startsWith(command) ? act(socket) : undefined;
 const drop = (socket: Parameters<Script>[1]) => {
   socket.destroy();
   return HANG;
@@ -93,7 +127,8 @@ const scripts: Record<string, Script> = {
 for (const [end, script] of Object.entries(scripts)) {
   test(`closes the spool file after ${end}`, async () => {
     const { port } = await startScripted(script);
-    for (let n = 0; n < 2; n++) assert.ok((await attempt(port, { timeouts: SHORT })).every((outcome) => outcome !== "delivered"));
+    for (let n = 0; n < 2; n++)
+      assert.ok((await attempt(port, { timeouts: SHORT })).every((outcome) => outcome !== "delivered"));
     assert.equal(await openDescriptors(), 0);
   });
 }
@@ -107,10 +142,12 @@ test("closes the spool file when TLS fails", async () => {
 for (const phase of ["MAIL", "RCPT", "DATA", "."]) {
   test(`closes the spool file when a shutdown interrupts the attempt at ${phase}`, async () => {
     const stop = new AbortController();
-    const { port } = await startScripted(at(phase, () => {
-      stop.abort();
-      return HANG;
-    }));
+    const { port } = await startScripted(
+      at(phase, () => {
+        stop.abort();
+        return HANG;
+      }),
+    );
     assert.deepEqual(await attempt(port, { signal: stop.signal }), ["temporary", "temporary"]);
     assert.equal(await openDescriptors(), 0);
   });

@@ -13,7 +13,15 @@ export class SessionFailure extends Error {
   /** The message was out whole when the connection went: it may have arrived, so no other host is asked. */
   readonly afterMessage: boolean;
 
-  constructor(reply: SmtpReply, { tls = false, ours = false, afterMessage = false, cause }: { tls?: boolean; ours?: boolean; afterMessage?: boolean; cause?: unknown } = {}) {
+  constructor(
+    reply: SmtpReply,
+    {
+      tls = false,
+      ours = false,
+      afterMessage = false,
+      cause,
+    }: { tls?: boolean; ours?: boolean; afterMessage?: boolean; cause?: unknown } = {},
+  ) {
     super(reply.text, { cause });
     this.reply = reply;
     this.tls = tls;
@@ -27,11 +35,21 @@ export function sessionFailure(err: unknown, at: string, inHandshake = false): S
   if (err instanceof SessionFailure) return err;
   const { code, response, originalCode } = err as { code?: string; response?: string; originalCode?: string };
   const said = typeof response === "string" ? parseReply(response) : undefined;
-  if (said !== undefined && said.code >= 500 && code === "ETLS") return new SessionFailure(reply(451, "4.7.5", `${at}: TLS is wanted, and STARTTLS was answered: ${said.code} ${said.enhanced} ${said.text}`), { tls: true, cause: err });
+  if (said !== undefined && said.code >= 500 && code === "ETLS")
+    return new SessionFailure(
+      reply(
+        451,
+        "4.7.5",
+        `${at}: TLS is wanted, and STARTTLS was answered: ${said.code} ${said.enhanced} ${said.text}`,
+      ),
+      { tls: true, cause: err },
+    );
   if (said !== undefined) return new SessionFailure(fromHost(said, at), { tls: code === "ETLS", cause: err });
   const why = clean(messageOf(err));
-  if (code === "ETLS" || inHandshake) return new SessionFailure(reply(451, "4.7.5", `${at}: TLS failed: ${why}`), { tls: true, cause: err });
-  if (["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "EINVAL"].includes(originalCode ?? code ?? "")) return new SessionFailure(reply(451, "4.4.1", `${at}: ${why}`), { cause: err });
+  if (code === "ETLS" || inHandshake)
+    return new SessionFailure(reply(451, "4.7.5", `${at}: TLS failed: ${why}`), { tls: true, cause: err });
+  if (["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "EINVAL"].includes(originalCode ?? code ?? ""))
+    return new SessionFailure(reply(451, "4.4.1", `${at}: ${why}`), { cause: err });
   return new SessionFailure(reply(451, "4.4.2", `${at}: ${why}`), { cause: err });
 }
 

@@ -4,7 +4,14 @@ import { resolverOf } from "../outbound.testing.ts";
 import { routeTo, type RouteOptions } from "./next-hops.ts";
 
 const zone = {
-  "many.example": { mx: [[20, "c.example."], [10, "B.example"], [10, "a.example"], [30, "nowhere.example"]] as [number, string][] },
+  "many.example": {
+    mx: [
+      [20, "c.example."],
+      [10, "B.example"],
+      [10, "a.example"],
+      [30, "nowhere.example"],
+    ] as [number, string][],
+  },
   "a.example": { a: ["192.0.2.1"], aaaa: ["2001:db8::1"] },
   "b.example": { a: ["192.0.2.2", "192.0.2.3"] },
   "c.example": { aaaa: ["2001:db8::3"] },
@@ -15,17 +22,46 @@ const zone = {
   "lame.example": { mx: [[10, "broken.example"]] as [number, string][] },
   "gone.example": { mx: [[10, "nowhere.example"]] as [number, string][] },
   "numbers.example": { mx: [[10, "192.0.2.7"]] as [number, string][] },
-  "ours.example": { mx: [[10, "us.example"], [10, "a.example"], [20, "b.example"]] as [number, string][] },
-  "backed.example": { mx: [[10, "a.example"], [20, "us.example"], [20, "b.example"], [30, "c.example"]] as [number, string][] },
+  "ours.example": {
+    mx: [
+      [10, "us.example"],
+      [10, "a.example"],
+      [20, "b.example"],
+    ] as [number, string][],
+  },
+  "backed.example": {
+    mx: [
+      [10, "a.example"],
+      [20, "us.example"],
+      [20, "b.example"],
+      [30, "c.example"],
+    ] as [number, string][],
+  },
 };
 
 const route = async (domain: string, more: Partial<RouteOptions> = {}) => {
-  const routed = await routeTo(domain, { resolver: resolverOf(zone), port: 25, families: [4, 6], ownNames: new Set(["us.example"]), mayConnect: () => true, random: () => 0, ...more });
-  return routed.ok ? routed.hops.map(({ host, address }) => `${host}/${address}`) : `${routed.permanent ? "permanent" : "temporary"} ${routed.reply.code} ${routed.reply.enhanced}`;
+  const routed = await routeTo(domain, {
+    resolver: resolverOf(zone),
+    port: 25,
+    families: [4, 6],
+    ownNames: new Set(["us.example"]),
+    mayConnect: () => true,
+    random: () => 0,
+    ...more,
+  });
+  return routed.ok
+    ? routed.hops.map(({ host, address }) => `${host}/${address}`)
+    : `${routed.permanent ? "permanent" : "temporary"} ${routed.reply.code} ${routed.reply.enhanced}`;
 };
 
 for (const [domain, expected] of Object.entries({
-  "many.example": ["b.example/192.0.2.2", "b.example/192.0.2.3", "a.example/192.0.2.1", "a.example/2001:db8::1", "c.example/2001:db8::3"],
+  "many.example": [
+    "b.example/192.0.2.2",
+    "b.example/192.0.2.3",
+    "a.example/192.0.2.1",
+    "a.example/2001:db8::1",
+    "c.example/2001:db8::3",
+  ],
   "plain.example": ["plain.example/192.0.2.9"],
   "null.example": "permanent 556 5.1.10",
   "empty.example": "permanent 550 5.4.4",
@@ -55,6 +91,8 @@ test("the order of families is a setting, and one can be left out", async () => 
 });
 
 test("an address that mail may not go to is as good as none", async () => {
-  assert.deepEqual(await route("many.example", { mayConnect: (address) => address === "192.0.2.1" }), ["a.example/192.0.2.1"]);
+  assert.deepEqual(await route("many.example", { mayConnect: (address) => address === "192.0.2.1" }), [
+    "a.example/192.0.2.1",
+  ]);
   assert.equal(await route("plain.example", { mayConnect: () => false }), "permanent 550 5.4.4");
 });

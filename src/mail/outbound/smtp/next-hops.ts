@@ -33,27 +33,44 @@ const MAX_ADDRESSES = 4;
 /** Where mail for `domain` goes, best first: RFC 5321 5.1, the null MX of RFC 7505, address literals. */
 export async function routeTo(domain: string, options: RouteOptions): Promise<Routed> {
   const literal = addressOf(domain);
-  if (literal !== undefined) return literal === "" ? refused(550, "5.1.2", `${domain} is not an address`) : hopsOf([{ host: literal, addresses: [literal] }], options);
+  if (literal !== undefined)
+    return literal === ""
+      ? refused(550, "5.1.2", `${domain} is not an address`)
+      : hopsOf([{ host: literal, addresses: [literal] }], options);
   const exchanges = await exchangesOf(domain, options);
   if (!Array.isArray(exchanges)) return exchanges;
-  const found = await Promise.all(exchanges.slice(0, MAX_HOSTS).map(async (host) => ({ host, ...(await addressesOf(host, options)) })));
+  const found = await Promise.all(
+    exchanges.slice(0, MAX_HOSTS).map(async (host) => ({ host, ...(await addressesOf(host, options)) })),
+  );
   if (found.every(({ addresses }) => addresses.length === 0)) {
     const later = found.some(({ temporary }) => temporary);
-    return refused(later ? 451 : 550, later ? "4.4.3" : "5.4.4", `no mail server of ${domain} (${exchanges.slice(0, 3).join(", ")}) has an address`);
+    return refused(
+      later ? 451 : 550,
+      later ? "4.4.3" : "5.4.4",
+      `no mail server of ${domain} (${exchanges.slice(0, 3).join(", ")}) has an address`,
+    );
   }
   return hopsOf(found, options);
 }
 
 /** The hosts of a name that is a host's, not a mail domain's: a smart host. */
-export async function resolveHost(host: string, options: Pick<RouteOptions, "resolver" | "families" | "port">): Promise<Routed> {
+export async function resolveHost(
+  host: string,
+  options: Pick<RouteOptions, "resolver" | "families" | "port">,
+): Promise<Routed> {
   const free = { ...options, mayConnect: () => true };
   if (isIP(host)) return hopsOf([{ host, addresses: [host] }], free);
   const { addresses } = await addressesOf(host, options);
-  return addresses.length > 0 ? hopsOf([{ host, addresses }], free) : refused(451, "4.4.3", `the address of ${host} cannot be found`);
+  return addresses.length > 0
+    ? hopsOf([{ host, addresses }], free)
+    : refused(451, "4.4.3", `the address of ${host} cannot be found`);
 }
 
 /** The names of the hosts, in order; one alone, the domain itself, where no MX says otherwise. */
-async function exchangesOf(domain: string, { resolver, ownNames, random }: RouteOptions): Promise<string[] | Exclude<Routed, { ok: true }>> {
+async function exchangesOf(
+  domain: string,
+  { resolver, ownNames, random }: RouteOptions,
+): Promise<string[] | Exclude<Routed, { ok: true }>> {
   let records: { exchange: string; priority: number }[];
   try {
     records = await resolver.resolveMx(domain);
@@ -64,17 +81,23 @@ async function exchangesOf(domain: string, { resolver, ownNames, random }: Route
     records = [];
   }
   if (records.length === 0) return [domain];
-  if (records.every(({ exchange }) => bare(exchange) === "")) return refused(556, "5.1.10", `${domain} takes no mail (null MX)`);
+  if (records.every(({ exchange }) => bare(exchange) === ""))
+    return refused(556, "5.1.10", `${domain} takes no mail (null MX)`);
   const inOrder = records
     .map(({ exchange, priority }) => ({ host: bare(exchange), priority, chance: random() }))
     .filter(({ host }) => host !== "")
     .sort((a, b) => a.priority - b.priority || a.chance - b.chance);
   const own = inOrder.find(({ host }) => ownNames.has(host));
   const farther = own === undefined ? inOrder : inOrder.filter(({ priority }) => priority < own.priority);
-  return farther.length > 0 ? farther.map(({ host }) => host) : refused(554, "5.4.6", `the mail servers of ${domain} lead back to this one`);
+  return farther.length > 0
+    ? farther.map(({ host }) => host)
+    : refused(554, "5.4.6", `the mail servers of ${domain} lead back to this one`);
 }
 
-async function addressesOf(host: string, { resolver, families }: Pick<RouteOptions, "resolver" | "families">): Promise<{ addresses: string[]; temporary: boolean }> {
+async function addressesOf(
+  host: string,
+  { resolver, families }: Pick<RouteOptions, "resolver" | "families">,
+): Promise<{ addresses: string[]; temporary: boolean }> {
   // An address is no host name (RFC 5321 2.3.5), but people write one all the same, and it says where to go.
   if (isIP(host)) return { addresses: [host], temporary: false };
   let temporary = false;
@@ -91,10 +114,15 @@ async function addressesOf(host: string, { resolver, families }: Pick<RouteOptio
   return { addresses: each.flatMap((addresses) => addresses.slice(0, MAX_ADDRESSES)), temporary };
 }
 
-function hopsOf(found: { host: string; addresses: string[] }[], { port, mayConnect }: Pick<RouteOptions, "port" | "mayConnect">): Routed {
+function hopsOf(
+  found: { host: string; addresses: string[] }[],
+  { port, mayConnect }: Pick<RouteOptions, "port" | "mayConnect">,
+): Routed {
   const all = found.flatMap(({ host, addresses }) => addresses.map((address) => ({ host, address, port })));
   const hops = all.filter(({ address }) => mayConnect(address));
-  return hops.length > 0 ? { ok: true, hops } : refused(550, "5.4.4", `no mail may be sent to ${all[0]?.address ?? "nowhere"}`);
+  return hops.length > 0
+    ? { ok: true, hops }
+    : refused(550, "5.4.4", `no mail may be sent to ${all[0]?.address ?? "nowhere"}`);
 }
 
 /** `[192.0.2.1]`, `[IPv6:2001:db8::1]` (RFC 5321 4.1.3); "" for brackets around anything else, undefined without brackets. */
@@ -106,4 +134,8 @@ function addressOf(domain: string): string | undefined {
 
 const bare = (host: string) => host.toLowerCase().replace(/\.$/, "");
 const codeOf = (err: unknown) => (err as NodeJS.ErrnoException | undefined)?.code ?? "unknown";
-const refused = (code: number, enhanced: string, text: string): Exclude<Routed, { ok: true }> => ({ ok: false, permanent: code >= 500, reply: reply(code, enhanced, text) });
+const refused = (code: number, enhanced: string, text: string): Exclude<Routed, { ok: true }> => ({
+  ok: false,
+  permanent: code >= 500,
+  reply: reply(code, enhanced, text),
+});

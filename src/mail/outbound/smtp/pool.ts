@@ -46,7 +46,9 @@ export function createPool(options: PoolOptions): Pool {
   return {
     async acquire(target, signal) {
       const session = take(keyOf(target));
-      return session ? { session, reused: true } : { session: await openSession(target, options, signal), reused: false };
+      return session
+        ? { session, reused: true }
+        : { session: await openSession(target, options, signal), reused: false };
     },
     release(session) {
       if (!session.usable) return session.destroy();
@@ -65,4 +67,12 @@ export function createPool(options: PoolOptions): Pool {
 
 /** Only what is alike in everything may be shared; above all what the policy wanted of it. */
 const keyOf = ({ host, address, port, implicitTls, auth, policy }: SessionTarget): string =>
-  JSON.stringify([host, address, port, implicitTls ?? false, auth?.user ?? "", policy.level, policy.verify !== undefined]);
+  JSON.stringify([
+    host,
+    address,
+    port,
+    implicitTls ?? false,
+    auth?.user ?? "",
+    policy.level,
+    policy.verify !== undefined,
+  ]);

@@ -17,7 +17,8 @@ for (const [raw, code, enhanced, text] of [
   ["", undefined, "", ""],
   ["999 what", undefined, "", ""],
 ] as const) {
-  test(`reads ${JSON.stringify(raw)}`, () => assert.deepEqual(parseReply(raw), code === undefined ? undefined : { code, enhanced, text }));
+  test(`reads ${JSON.stringify(raw)}`, () =>
+    assert.deepEqual(parseReply(raw), code === undefined ? undefined : { code, enhanced, text }));
 }
 
 for (const [said, command, outcome] of [
@@ -30,7 +31,8 @@ for (const [said, command, outcome] of [
   ["552 5.3.4 too big", "message", "permanent"],
   ["354 5.0.0 no end", "message", "temporary"],
 ] as const) {
-  test(`${said} to ${command} is ${outcome}`, () => assert.equal(outcomeOf(parseReply(said)!, command as Command), outcome));
+  test(`${said} to ${command} is ${outcome}`, () =>
+    assert.equal(outcomeOf(parseReply(said)!, command as Command), outcome));
 }
 
 test("whatever a host says, what is kept is one bounded line without control characters", () => {

@@ -22,7 +22,11 @@ export function parseReply(raw: string): SmtpReply | undefined {
 }
 
 /** A reply can hold anything; what is kept of it is one line that every database and log takes. */
-export const clean = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]+/gu, " ").trim().slice(0, MAX_TEXT);
+export const clean = (text: string): string =>
+  text
+    .replace(/[\p{Cc}\p{Cs}]+/gu, " ")
+    .trim()
+    .slice(0, MAX_TEXT);
 
 export type Command = "MAIL" | "RCPT" | "DATA" | "message";
 
@@ -39,6 +43,11 @@ export function outcomeOf({ code, enhanced }: SmtpReply, command: Command): Resu
 
 /** "Too many recipients": those before it are taken, those from here on may come in a transaction of their own (RFC 5321 4.5.3.1.10). */
 export const isTooManyRecipients = ({ code, enhanced }: SmtpReply): boolean =>
-  (code === 452 && (enhanced === "4.5.3" || enhanced === "4.0.0")) || (code === 552 && (enhanced === "5.5.3" || enhanced === "5.0.0"));
+  (code === 452 && (enhanced === "4.5.3" || enhanced === "4.0.0")) ||
+  (code === 552 && (enhanced === "5.5.3" || enhanced === "5.0.0"));
 
-export const reply = (code: number, enhanced: string, text: string): SmtpReply => ({ code, enhanced, text: clean(text) });
+export const reply = (code: number, enhanced: string, text: string): SmtpReply => ({
+  code,
+  enhanced,
+  text: clean(text),
+});

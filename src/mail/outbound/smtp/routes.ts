@@ -23,9 +23,26 @@ const NOBODY: ReadonlySet<string> = new Set();
 export type Routes = ReturnType<typeof createRoutes>;
 
 /** Where mail goes, with a short memory. Equal hosts keep the order that chance gave them for that long; connections are shared so. */
-export function createRoutes({ clock, name, resolver, smartHosts = [], port = 25, families = [4, 6], ownNames = [], mayConnect = () => true, random = Math.random }: RoutesOptions) {
+export function createRoutes({
+  clock,
+  name,
+  resolver,
+  smartHosts = [],
+  port = 25,
+  families = [4, 6],
+  ownNames = [],
+  mayConnect = () => true,
+  random = Math.random,
+}: RoutesOptions) {
   const known = new Map<string, { until: number; routed: Routed }>();
-  const options = { resolver, port, families, mayConnect, random, ownNames: new Set([name, ...ownNames].map((one) => one.toLowerCase())) };
+  const options = {
+    resolver,
+    port,
+    families,
+    mayConnect,
+    random,
+    ownNames: new Set([name, ...ownNames].map((one) => one.toLowerCase())),
+  };
 
   async function remembered(key: string, look: () => Promise<Routed>): Promise<Routed> {
     const found = known.get(key);
@@ -39,7 +56,9 @@ export function createRoutes({ clock, name, resolver, smartHosts = [], port = 25
   }
 
   async function targetsOf(host: SmartHost): Promise<SessionTarget[] | Exclude<Routed, { ok: true }>> {
-    const routed = await remembered(`host ${host.host}:${host.port}`, () => resolveHost(host.host, { resolver, families, port: host.port }));
+    const routed = await remembered(`host ${host.host}:${host.port}`, () =>
+      resolveHost(host.host, { resolver, families, port: host.port }),
+    );
     if (!routed.ok) return routed;
     const tls = host.tls ?? (host.port === 465 ? "implicit" : host.auth === undefined ? "opportunistic" : "verified");
     return routed.hops.map((hop) => ({
@@ -52,7 +71,8 @@ export function createRoutes({ clock, name, resolver, smartHosts = [], port = 25
 
   return {
     /** `ours`: it is no loop that its mail comes to us. */
-    to: (domain: string, { ours = false } = {}): Promise<Routed> => remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
+    to: (domain: string, { ours = false } = {}): Promise<Routed> =>
+      remembered(`domain ${domain}`, () => routeTo(domain, ours ? { ...options, ownNames: NOBODY } : options)),
     /** Every address of one host that was chosen by us. */
     host: targetsOf,
     /** Every address of every smart host, in the order of the list. */

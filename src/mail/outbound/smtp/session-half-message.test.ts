@@ -14,33 +14,50 @@ test("closes the connection when a host rejects a message mid-DATA: no command m
     sockets.add(socket);
     let inData = false;
     socket.write("220 strict ESMTP\r\n");
-    socket.on("error", () => {}).once("close", () => closed.resolve()).on("data", (chunk) => {
-      const text = chunk.toString("latin1");
-      if (inData) {
-        if (received === "") socket.write("552 5.3.4 too big\r\n");
-        received += text;
-        return;
-      }
-      for (const command of text.split("\r\n").filter((line) => line !== "")) {
-        inData = command === "DATA";
-        socket.write(inData ? "354 go\r\n" : command.startsWith("EHLO") ? "250-strict\r\n250 8BITMIME\r\n" : "250 ok\r\n");
-      }
-    });
+    socket
+      .on("error", () => {})
+      .once("close", () => closed.resolve())
+      .on("data", (chunk) => {
+        const text = chunk.toString("latin1");
+        if (inData) {
+          if (received === "") socket.write("552 5.3.4 too big\r\n");
+          received += text;
+          return;
+        }
+        for (const command of text.split("\r\n").filter((line) => line !== "")) {
+          inData = command === "DATA";
+          socket.write(
+            inData ? "354 go\r\n" : command.startsWith("EHLO") ? "250-strict\r\n250 8BITMIME\r\n" : "250 ok\r\n",
+          );
+        }
+      });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   after(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  const resolver = resolverOf({ "there.example": { mx: [[10, "mx.there.example"]] }, "mx.there.example": { a: ["127.0.0.1"] } });
-  const carrier = createCarrier({ clock: createManualClock(0), log: silentLog, name: "out.example", resolver, port: (server.address() as AddressInfo).port });
+  const resolver = resolverOf({
+    "there.example": { mx: [[10, "mx.there.example"]] },
+    "mx.there.example": { a: ["127.0.0.1"] },
+  });
+  const carrier = createCarrier({
+    clock: createManualClock(0),
+    log: silentLog,
+    name: "out.example",
+    resolver,
+    port: (server.address() as AddressInfo).port,
+  });
   after(() => carrier.close());
   /** A message whose second half never arrives. */
   async function* half() {
     yield Buffer.from("Subject: x\r\n\r\nhalf a message\r\n");
     await new Promise(() => {});
   }
-  const parcel = { ...parcelOf(["b@there.example"]), body: { size: 1000, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) } };
+  const parcel = {
+    ...parcelOf(["b@there.example"]),
+    body: { size: 1000, eightBit: false, utf8Header: false, open: () => Readable.from(half(), { objectMode: false }) },
+  };
   const { results } = await carrier.carry("there.example", parcel, new AbortController().signal);
   assert.deepEqual([results[0]!.outcome, results[0]!.reply.code], ["permanent", 552]);
   await closed.promise;

@@ -41,7 +41,12 @@ export interface Session {
   readonly sent: number;
   readonly usable: boolean;
   /** One transaction. Rejects with SessionFailure when the connection did not survive it; what was said until then is in `answers`. */
-  send(parcel: Omit<Parcel, "to">, to: ParcelRecipient[], options: { smtputf8: boolean }, signal: AbortSignal): Promise<Answers>;
+  send(
+    parcel: Omit<Parcel, "to">,
+    to: ParcelRecipient[],
+    options: { smtputf8: boolean },
+    signal: AbortSignal,
+  ): Promise<Answers>;
   /** Polite. */
   quit(): void;
   destroy(): void;
@@ -56,17 +61,26 @@ interface Inner {
 
 const QUIT_MS = 5_000;
 
-export const nameOf = ({ host, address, port }: NextHop): string => (host === address ? `[${address}]:${port}` : `${host} [${address}]:${port}`);
+export const nameOf = ({ host, address, port }: NextHop): string =>
+  host === address ? `[${address}]:${port}` : `${host} [${address}]:${port}`;
 
 /** Connects, greets, starts TLS as the policy says, logs in. Rejects with SessionFailure. */
-export async function openSession(target: SessionTarget, options: SessionOptions, signal: AbortSignal): Promise<Session> {
+export async function openSession(
+  target: SessionTarget,
+  options: SessionOptions,
+  signal: AbortSignal,
+): Promise<Session> {
   const peer = nameOf(target);
   const { timeouts } = options;
   let connection: SMTPConnection | undefined;
   // A peer that hangs up over the command STARTTLS fails at TLS as much as one that does so in the handshake.
   let lastSaid = "";
   try {
-    const socket = await openSocket(target, { timeoutMs: timeouts.connectMs, ...(options.localAddress && { localAddress: options.localAddress }) }, signal);
+    const socket = await openSocket(
+      target,
+      { timeoutMs: timeouts.connectMs, ...(options.localAddress && { localAddress: options.localAddress }) },
+      signal,
+    );
     const verified = target.policy.level === "verified" && target.policy.verify === undefined;
     connection = new SMTPConnection({
       connection: socket,
@@ -82,7 +96,11 @@ export async function openSession(target: SessionTarget, options: SessionOptions
       // What is left to say when we close is nothing: QUIT waits for its answer.
       socketCloseTimeout: 0,
       maxResponseSize: 64 * 1024,
-      tls: { rejectUnauthorized: verified, ...(options.ca !== undefined && { ca: options.ca }), ...(target.policy.level === "opportunistic" ? {} : { minVersion: "TLSv1.2" }) },
+      tls: {
+        rejectUnauthorized: verified,
+        ...(options.ca !== undefined && { ca: options.ca }),
+        ...(target.policy.level === "opportunistic" ? {} : { minVersion: "TLSv1.2" }),
+      },
     });
     const inner = connection as unknown as Inner;
     const say = inner._sendCommand;
@@ -96,13 +114,22 @@ export async function openSession(target: SessionTarget, options: SessionOptions
     return session;
   } catch (err) {
     connection?.close();
-    throw sessionFailure(signal.aborted ? interrupted() : err, peer, connection?.upgrading === true || lastSaid === "STARTTLS");
+    throw sessionFailure(
+      signal.aborted ? interrupted() : err,
+      peer,
+      connection?.upgrading === true || lastSaid === "STARTTLS",
+    );
   }
 }
 
 const interrupted = () => new SessionFailure(reply(451, "4.4.7", "the attempt was broken off"), { ours: true });
 
-function createSession(connection: SMTPConnection, target: SessionTarget, peer: string, timeouts: SmtpTimeouts): Session & { open(signal: AbortSignal): Promise<void> } {
+function createSession(
+  connection: SMTPConnection,
+  target: SessionTarget,
+  peer: string,
+  timeouts: SmtpTimeouts,
+): Session & { open(signal: AbortSignal): Promise<void> } {
   const inner = connection as unknown as Inner;
   let sent = 0;
   let dead = false;
@@ -120,7 +147,11 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
   });
 
   /** Runs one exchange to its callback, its deadline, or the end of the connection, whichever is first. */
-  async function exchange<Value>(ms: number, signal: AbortSignal, start: (done: (err: unknown, value: Value) => void) => void): Promise<Value> {
+  async function exchange<Value>(
+    ms: number,
+    signal: AbortSignal,
+    start: (done: (err: unknown, value: Value) => void) => void,
+  ): Promise<Value> {
     let timer: NodeJS.Timeout | undefined;
     let onAbort: (() => void) | undefined;
     try {
@@ -129,7 +160,10 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
         onEnd = reject;
         onAbort = () => reject(interrupted());
         signal.addEventListener("abort", onAbort, { once: true });
-        timer = setTimeout(() => reject(new SessionFailure(reply(451, "4.4.2", `${peer}: took longer than ${ms} ms`))), ms);
+        timer = setTimeout(
+          () => reject(new SessionFailure(reply(451, "4.4.2", `${peer}: took longer than ${ms} ms`))),
+          ms,
+        );
         start((err, value) => (err ? reject(err instanceof Error ? err : new Error(String(err))) : resolve(value)));
       });
     } catch (err) {
@@ -151,10 +185,18 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
   const socket = () => (connection._socket || undefined) as TLSSocket | undefined;
   const answered = (): boolean => !dead && !connection.destroyed;
 
-  async function send(parcel: Omit<Parcel, "to">, to: ParcelRecipient[], { smtputf8 }: { smtputf8: boolean }, signal: AbortSignal): Promise<Answers> {
+  async function send(
+    parcel: Omit<Parcel, "to">,
+    to: ParcelRecipient[],
+    { smtputf8 }: { smtputf8: boolean },
+    signal: AbortSignal,
+  ): Promise<Answers> {
     const [{ notify, orcpt } = {}] = to;
     const envelope: SMTPConnection.Envelope & Refusal = {
-      from: parcel.from, to: to.map(({ rcpt }) => rcpt), size: parcel.body.size, use8BitMime: parcel.body.eightBit,
+      from: parcel.from,
+      to: to.map(({ rcpt }) => rcpt),
+      size: parcel.body.size,
+      use8BitMime: parcel.body.eightBit,
       dsn: { ret: parcel.ret, envid: parcel.envid, notify, orcpt },
     };
     const body = tellingTimes(await openBody(parcel.body, peer), socket, timeouts);
@@ -162,12 +204,19 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
     sent++;
     let failed: unknown;
     try {
-      const info = await exchange<{ response: string }>(timeouts.transactionMs, signal, (done) => connection.send(envelope, body.stream, done as never));
+      const info = await exchange<{ response: string }>(timeouts.transactionMs, signal, (done) =>
+        connection.send(envelope, body.stream, done as never),
+      );
       return readAnswers(to, envelope, { response: info.response });
     } catch (err) {
       failed = err;
-      if (body.error !== undefined) throw new SessionFailure(reply(451, "4.3.0", `the message could not be read: ${clean(String(body.error))}`), { ours: true, cause: body.error });
-      if (!answered() && (err as { response?: string }).response === undefined) throw body.finished && !signal.aborted ? lostAnswer(err, peer) : err;
+      if (body.error !== undefined)
+        throw new SessionFailure(reply(451, "4.3.0", `the message could not be read: ${clean(String(body.error))}`), {
+          ours: true,
+          cause: body.error,
+        });
+      if (!answered() && (err as { response?: string }).response === undefined)
+        throw body.finished && !signal.aborted ? lostAnswer(err, peer) : err;
       return readAnswers(to, envelope, { error: err as Error });
     } finally {
       restore?.();
@@ -184,7 +233,9 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
     if (inData && bodyIsOpen()) return destroy();
     socket()?.setTimeout(timeouts.commandMs);
     try {
-      await exchange<boolean>(timeouts.commandMs, new AbortController().signal, (done) => connection.reset(done as never));
+      await exchange<boolean>(timeouts.commandMs, new AbortController().signal, (done) =>
+        connection.reset(done as never),
+      );
     } catch {
       destroy();
     }
@@ -193,7 +244,8 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
   const bodyIsOpen = () => (connection as unknown as { _currentDataStream: unknown })._currentDataStream !== false;
 
   return {
-    target, peer,
+    target,
+    peer,
     get tls() {
       return connection.secure ? (socket()?.getProtocol?.() ?? "TLS") : undefined;
     },
@@ -210,12 +262,19 @@ function createSession(connection: SMTPConnection, target: SessionTarget, peer: 
       return answered();
     },
     async open(signal) {
-      await exchange<void>(4 * timeouts.greetingMs, signal, (done) => connection.connect(((err?: Error) => done(err, undefined)) as never));
+      await exchange<void>(4 * timeouts.greetingMs, signal, (done) =>
+        connection.connect(((err?: Error) => done(err, undefined)) as never),
+      );
       if (connection.secure) target.policy.verify?.(target.host, socket()!);
       if (target.auth === undefined) return;
-      if (!connection.secure && target.policy.level !== "none") throw new SessionFailure(reply(451, "4.7.5", `${peer}: no password goes over a connection that is not encrypted`));
+      if (!connection.secure && target.policy.level !== "none")
+        throw new SessionFailure(
+          reply(451, "4.7.5", `${peer}: no password goes over a connection that is not encrypted`),
+        );
       const { user, pass } = target.auth;
-      await exchange<unknown>(timeouts.commandMs, signal, (done) => connection.login({ credentials: { user, pass } }, done as never));
+      await exchange<unknown>(timeouts.commandMs, signal, (done) =>
+        connection.login({ credentials: { user, pass } }, done as never),
+      );
     },
     async send(parcel, to, how, signal) {
       try {
@@ -238,13 +297,19 @@ async function openBody(body: Body, peer: string): Promise<Readable | Uint8Array
   try {
     return await body.open();
   } catch (err) {
-    throw new SessionFailure(reply(451, "4.3.0", `the message for ${peer} could not be read: ${clean(String(err))}`), { ours: true, cause: err });
+    throw new SessionFailure(reply(451, "4.3.0", `the message for ${peer} could not be read: ${clean(String(err))}`), {
+      ours: true,
+      cause: err,
+    });
   }
 }
 
 /** The one case in which a message may arrive twice: nobody can know whether the host has it. */
 const lostAnswer = (err: unknown, peer: string) =>
-  new SessionFailure(reply(451, "4.4.2", `${peer}: the connection was lost after the message, before its answer`), { afterMessage: true, cause: err });
+  new SessionFailure(reply(451, "4.4.2", `${peer}: the connection was lost after the message, before its answer`), {
+    afterMessage: true,
+    cause: err,
+  });
 
 /** nodemailer says SMTPUTF8 for addresses only; a header section in UTF-8 needs it too (RFC 6531 3.4). Returns what undoes it. */
 function sayUtf8(inner: Inner): () => void {

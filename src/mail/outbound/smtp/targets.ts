@@ -23,12 +23,21 @@ export interface Nowhere {
 const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic" };
 
 /** Whom to give mail for a domain, in order, and how well protected; or why nobody. */
-export function createTargets({ routes, smartHosts, policyFor, daneFor, localHop }: TargetsOptions): (domain: string) => Promise<SessionTarget[] | Nowhere> {
+export function createTargets({
+  routes,
+  smartHosts,
+  policyFor,
+  daneFor,
+  localHop,
+}: TargetsOptions): (domain: string) => Promise<SessionTarget[] | Nowhere> {
   async function serversOf(domain: string, ours: boolean): Promise<SessionTarget[] | Nowhere> {
     const routed = await routes.to(domain, { ours });
     if (!routed.ok) return routed;
     const names = [...new Set(routed.hops.map(({ host }) => host))];
-    const [policy = OPPORTUNISTIC, ...each] = await Promise.all([policyFor?.(domain), ...names.map(async (host) => [host, await daneFor?.(domain, host)] as const)]);
+    const [policy = OPPORTUNISTIC, ...each] = await Promise.all([
+      policyFor?.(domain),
+      ...names.map(async (host) => [host, await daneFor?.(domain, host)] as const),
+    ]);
     const dane = new Map(each);
     const targets: SessionTarget[] = [];
     let why: string | undefined;
@@ -40,7 +49,11 @@ export function createTargets({ routes, smartHosts, policyFor, daneFor, localHop
       else if (allowsHost(policy, hop.host)) targets.push({ ...hop, policy });
     }
     if (targets.length > 0) return targets;
-    return { ok: false, permanent: false, reply: reply(451, "4.7.5", why ?? `the policy of ${domain} allows none of its mail servers (${names[0]})`) };
+    return {
+      ok: false,
+      permanent: false,
+      reply: reply(451, "4.7.5", why ?? `the policy of ${domain} allows none of its mail servers (${names[0]})`),
+    };
   }
 
   return async (domain) => {

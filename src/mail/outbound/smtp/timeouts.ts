@@ -20,7 +20,12 @@ export interface SmtpTimeouts {
 const MINUTE = 60_000;
 
 export const DEFAULT_TIMEOUTS: SmtpTimeouts = {
-  connectMs: 30_000, greetingMs: 5 * MINUTE, commandMs: 5 * MINUTE, blockMs: 3 * MINUTE, finalMs: 10 * MINUTE, transactionMs: 60 * MINUTE,
+  connectMs: 30_000,
+  greetingMs: 5 * MINUTE,
+  commandMs: 5 * MINUTE,
+  blockMs: 3 * MINUTE,
+  finalMs: 10 * MINUTE,
+  transactionMs: 60 * MINUTE,
 };
 
 const PIECE = 64 * 1024;
@@ -29,14 +34,19 @@ const PIECE = 64 * 1024;
  * The message as a stream that sets the socket's patience as it goes: the socket's own timer starts anew with whatever moves, so each phase
  * only has to say how long a silence may last.
  */
-export function tellingTimes(body: Readable | Uint8Array, socket: () => Socket | undefined, { blockMs, finalMs }: SmtpTimeouts) {
+export function tellingTimes(
+  body: Readable | Uint8Array,
+  socket: () => Socket | undefined,
+  { blockMs, finalMs }: SmtpTimeouts,
+) {
   const state = { started: false, finished: false, error: undefined as unknown };
 
   async function* pieces() {
     state.started = true;
     socket()?.setTimeout(blockMs);
     try {
-      if (body instanceof Uint8Array) for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE);
+      if (body instanceof Uint8Array)
+        for (let at = 0; at < body.length; at += PIECE) yield body.subarray(at, at + PIECE);
       else yield* body as AsyncIterable<Uint8Array>;
     } catch (err) {
       state.error = err;

@@ -6,12 +6,18 @@ export function allowsHost({ mx }: TlsPolicy, host: string): boolean {
   const name = host.toLowerCase();
   return mx.some((pattern) => {
     const wanted = pattern.toLowerCase().replace(/\.$/, "");
-    return wanted.startsWith("*.") ? name.slice(name.indexOf(".")) === wanted.slice(1) && name.includes(".") : name === wanted;
+    return wanted.startsWith("*.")
+      ? name.slice(name.indexOf(".")) === wanted.slice(1) && name.includes(".")
+      : name === wanted;
   });
 }
 
 /** How nodemailer is told. A certificate counts only where somebody asked for it: refusing one for mail that may go in plain text would protect nobody. */
-export function startTlsOptions(level: TlsLevel): { ignoreTLS?: boolean; requireTLS?: boolean; opportunisticTLS?: boolean } {
+export function startTlsOptions(level: TlsLevel): {
+  ignoreTLS?: boolean;
+  requireTLS?: boolean;
+  opportunisticTLS?: boolean;
+} {
   switch (level) {
     case "none":
       return { ignoreTLS: true };

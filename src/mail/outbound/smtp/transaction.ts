@@ -21,11 +21,19 @@ export function readAnswers(to: ParcelRecipient[], { rejectedErrors = [] }: Refu
   return to.map(({ rcpt }) => ({ rcpt, ...(refused.has(rcpt) ? answer(refused.get(rcpt), "RCPT") : whole) }));
 }
 
-function ofError({ response, command, code, message }: Extract<End, { error: unknown }>["error"]): Omit<Result, "rcpt"> {
+function ofError({
+  response,
+  command,
+  code,
+  message,
+}: Extract<End, { error: unknown }>["error"]): Omit<Result, "rcpt"> {
   if (response === undefined) {
     // nodemailer's own objections to an envelope: addresses it cannot put on the wire.
     const permanent = code === "EENVELOPE";
-    return { outcome: permanent ? "permanent" : "temporary", reply: reply(permanent ? 550 : 451, permanent ? "5.1.3" : "4.4.2", message) };
+    return {
+      outcome: permanent ? "permanent" : "temporary",
+      reply: reply(permanent ? 550 : 451, permanent ? "5.1.3" : "4.4.2", message),
+    };
   }
   if (command === "DATA") return answer(response, code === "EMESSAGE" ? "message" : "DATA");
   return answer(response, command === "MAIL FROM" ? "MAIL" : "RCPT");

@@ -17,8 +17,24 @@ const [FIRST, SECOND] = ["b".repeat(32), "c".repeat(32)];
 function setUp(recording: Partial<LiveInput["recording"]> = {}) {
   const clock = createManualClock(1000);
   const input: LiveInput = {
-    uid: INPUT, account: ACCOUNT, meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null, created: 5, modified: 5, keysRotatedAt: null,
-    recording: { mode: "automatic", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false, ...recording },
+    uid: INPUT,
+    account: ACCOUNT,
+    meta: {},
+    enabled: true,
+    preferLowLatency: false,
+    defaultCreator: null,
+    deleteRecordingAfterDays: null,
+    created: 5,
+    modified: 5,
+    keysRotatedAt: null,
+    recording: {
+      mode: "automatic",
+      timeoutSeconds: 0,
+      requireSignedURLs: false,
+      allowedOrigins: [],
+      hideLiveViewerCount: false,
+      ...recording,
+    },
   };
   const inputs = new Map([[INPUT, input]]);
   const rows: Video[] = [];
@@ -32,10 +48,23 @@ function setUp(recording: Partial<LiveInput["recording"]> = {}) {
       return video;
     },
   };
-  const catalog = { list: async (account: string, { liveInput, limit }: { liveInput?: string; limit?: number } = {}) => (asked.lists++, rows.filter((row) => row.account === account && row.liveInput === liveInput).toReversed().slice(0, limit)) };
+  const catalog = {
+    list: async (account: string, { liveInput, limit }: { liveInput?: string; limit?: number } = {}) => (
+      asked.lists++,
+      rows
+        .filter((row) => row.account === account && row.liveInput === liveInput)
+        .toReversed()
+        .slice(0, limit)
+    ),
+  };
   const addresses = createLiveAddresses({ inputs: { find: async (uid) => inputs.get(uid) }, videos, catalog, clock });
-  const add = (uid: string, state: Video["state"]) => rows.push(testVideo({ uid, account: ACCOUNT, liveInput: INPUT, state }));
-  const set = (uid: string, state: Video["state"]) => Object.assign(rows.find((row) => row.uid === uid)!, { state });
+  const add = (uid: string, state: Video["state"]) =>
+    rows.push(testVideo({ uid, account: ACCOUNT, liveInput: INPUT, state }));
+  const set = (uid: string, state: Video["state"]) =>
+    Object.assign(
+      rows.find((row) => row.uid === uid)!,
+      { state },
+    );
   return { addresses, inputs, rows, add, set, clock, asked, videos };
 }
 
@@ -43,7 +72,10 @@ test("an input leads to nothing yet, then to what runs, then to its last recordi
   const { addresses, add, set, clock, asked } = setUp();
   const found = async () => (await addresses.videoOf(INPUT))?.uid;
   const waiting = await addresses.videoOf(INPUT);
-  assert.deepEqual([waiting?.uid, waiting?.liveInput, waiting?.state, waiting?.readyToStream], [INPUT, INPUT, "pendingupload", false]);
+  assert.deepEqual(
+    [waiting?.uid, waiting?.liveInput, waiting?.state, waiting?.readyToStream],
+    [INPUT, INPUT, "pendingupload", false],
+  );
   add(FIRST, "live-inprogress");
   clock.advance(1000);
   assert.equal(await found(), FIRST);
@@ -72,7 +104,13 @@ test("what has not begun is guarded as its recordings will be, and an input that
   const { addresses, inputs, add, videos, clock } = setUp({ requireSignedURLs: true, allowedOrigins: ["example.com"] });
   const waiting = await addresses.videoOf(INPUT);
   assert.deepEqual([waiting?.requireSignedURLs, waiting?.allowedOrigins], [true, ["example.com"]]);
-  const access = createAccess({ videos, live: addresses, keys: { find: async () => undefined }, countryOf: () => undefined, clock });
+  const access = createAccess({
+    videos,
+    live: addresses,
+    keys: { find: async () => undefined },
+    countryOf: () => undefined,
+    clock,
+  });
   assert.match(await refusal(access.check(INPUT, "play", { ip: "" })), /^signedUrlNeeded/);
   add(FIRST, "ready");
   clock.advance(1000);
@@ -93,7 +131,11 @@ test("access rules of an input apply to its live video under every uid and never
     inputs.set(INPUT, { ...input, recording: { ...input.recording, ...recording } });
   };
   const here = { ip: "198.51.100.7", origin: "https://example.com" };
-  const kind = (work: Promise<unknown>) => work.then(() => undefined, (err: { kind: string }) => err.kind);
+  const kind = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (err: { kind: string }) => err.kind,
+    );
   const ask = (id: string) => Promise.all([kind(access.check(id, "play", here)), kind(onAir(id, here))]);
   add(FIRST, "live-inprogress");
   for (const id of [INPUT, FIRST]) assert.deepEqual(await ask(id), [undefined, undefined]);
@@ -101,7 +143,11 @@ test("access rules of an input apply to its live video under every uid and never
   for (const id of [INPUT, FIRST]) assert.deepEqual(await ask(id), ["signedUrlNeeded", "signedUrlNeeded"]);
   rules({ requireSignedURLs: false, allowedOrigins: ["other.example"] });
   for (const id of [INPUT, FIRST]) assert.deepEqual(await ask(id), ["originNotAllowed", "originNotAllowed"]);
-  assert.deepEqual((await access.check(INPUT, "play", { ip: "" })).allowedOrigins, ["other.example"], "pages send the rules of the input");
+  assert.deepEqual(
+    (await access.check(INPUT, "play", { ip: "" })).allowedOrigins,
+    ["other.example"],
+    "pages send the rules of the input",
+  );
   // Under its own uid, a recording has only its own rules; under the input uid, both apply.
   set(FIRST, "ready");
   assert.deepEqual([(await ask(INPUT))[0], (await ask(FIRST))[0]], ["originNotAllowed", undefined]);
@@ -112,7 +158,11 @@ test("access rules of an input apply to its live video under every uid and never
   rows[0]!.allowedOrigins = ["private.example"];
   for (const allowedOrigins of [[], ["example.com"], ["example.com", "private.example"]]) {
     rules({ allowedOrigins });
-    assert.deepEqual([(await ask(INPUT))[0], (await ask(FIRST))[0]], ["originNotAllowed", "originNotAllowed"], JSON.stringify(allowedOrigins));
+    assert.deepEqual(
+      [(await ask(INPUT))[0], (await ask(FIRST))[0]],
+      ["originNotAllowed", "originNotAllowed"],
+      JSON.stringify(allowedOrigins),
+    );
   }
 });
 
@@ -126,12 +176,21 @@ test("tokens are signed for inputs and videos of the account, and for nobody els
 
 test("a recording that anybody may see does not open what its input sends now, which is guarded as the input says", async () => {
   const { addresses, inputs, add, set, clock } = setUp();
-  const onAir = createOnAirAccess({ access: createAccess({ videos: { find: addresses.onAir }, keys: { find: async () => undefined }, countryOf: () => undefined, clock }), domain: "videos.example" });
+  const onAir = createOnAirAccess({
+    access: createAccess({
+      videos: { find: addresses.onAir },
+      keys: { find: async () => undefined },
+      countryOf: () => undefined,
+      clock,
+    }),
+    domain: "videos.example",
+  });
   const ask = (id: string, host?: string) => onAir(id, { ip: "" }, host);
   add(FIRST, "live-inprogress");
   for (const id of [INPUT, FIRST]) assert.equal(await ask(id), INPUT);
   assert.equal(await ask(INPUT, `customer-${customerCode(ACCOUNT)}.videos.example`), INPUT);
-  for (const id of [INPUT, FIRST]) assert.match(await refusal(ask(id, `customer-${customerCode("f".repeat(32))}.videos.example`)), /^videoNotFound/);
+  for (const id of [INPUT, FIRST])
+    assert.match(await refusal(ask(id, `customer-${customerCode("f".repeat(32))}.videos.example`)), /^videoNotFound/);
   // Its recording stays open; what comes next is not recorded, or not yet.
   set(FIRST, "ready");
   const before = inputs.get(INPUT)!;

@@ -29,7 +29,12 @@ const MOST_KNOWN = 10_000;
 /** Leads from the uid of an input to the video that viewers mean by it. */
 export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddressesParts): LiveAddressesRoom {
   const running = new Map<string, { uid: string; until: number }>();
-  const lasts = createRecent<{ uid: string | undefined }>({ read: async (uid) => ({ uid: await lastOf(uid) }), clock, max: MOST_KNOWN, freshMs: FRESH_MS });
+  const lasts = createRecent<{ uid: string | undefined }>({
+    read: async (uid) => ({ uid: await lastOf(uid) }),
+    clock,
+    max: MOST_KNOWN,
+    freshMs: FRESH_MS,
+  });
 
   async function lastOf(uid: string): Promise<string | undefined> {
     const input = await inputs.find(uid);
@@ -94,7 +99,11 @@ export function createLiveAddresses({ inputs, videos, catalog, clock }: LiveAddr
  * open input does not open a recording that its owner has protected.
  */
 function withRulesOf({ recording: { requireSignedURLs, allowedOrigins } }: LiveInput, video: Video): Video {
-  return { ...video, requireSignedURLs: requireSignedURLs || video.requireSignedURLs, allowedOrigins: originsOf(video, allowedOrigins) };
+  return {
+    ...video,
+    requireSignedURLs: requireSignedURLs || video.requireSignedURLs,
+    allowedOrigins: originsOf(video, allowedOrigins),
+  };
 }
 
 /** An empty list allows every origin, so a list of what both allow must not become empty: the recording's own is kept then. */
@@ -106,5 +115,8 @@ function originsOf({ state, allowedOrigins: own }: Video, ofInput: string[]): st
 
 /** Placeholder before the first broadcast. It has the access rules of the recordings, so a waiting page is protected too. */
 function notBegun({ uid, account, created, recording: { requireSignedURLs, allowedOrigins } }: LiveInput): Video {
-  return { ...newVideo({ uid, account, now: created, state: "pendingupload" }, { requireSignedURLs, allowedOrigins }), liveInput: uid };
+  return {
+    ...newVideo({ uid, account, now: created, state: "pendingupload" }, { requireSignedURLs, allowedOrigins }),
+    liveInput: uid,
+  };
 }

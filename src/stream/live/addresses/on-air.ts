@@ -14,12 +14,16 @@ export interface OnAirAccessParts {
  * Who may watch what comes from a publisher now, which is not what a recording of the same input shows: one that anybody may see, or a token for it, opens
  * no broadcast of today. `host` is that of the request. Resolves with the uid of the input; rejects as Access.check does, and liveNotPublished.
  */
-export function createOnAirAccess({ access, domain }: OnAirAccessParts): (id: string, viewer: Viewer, host?: string) => Promise<string> {
+export function createOnAirAccess({
+  access,
+  domain,
+}: OnAirAccessParts): (id: string, viewer: Viewer, host?: string) => Promise<string> {
   const ownHost = createOwnHosts(domain);
   return async (id, viewer, host) => {
     const { uid, account, liveInput, state } = await access.check(id, "play", viewer);
     if (!ownHost(host, account)) throw streamErrors.videoNotFound({ uid });
-    if (liveInput === undefined || (uid !== liveInput && state !== "live-inprogress")) throw streamErrors.liveNotPublished();
+    if (liveInput === undefined || (uid !== liveInput && state !== "live-inprogress"))
+      throw streamErrors.liveNotPublished();
     return liveInput;
   };
 }

@@ -15,7 +15,17 @@ test("a broadcast becomes a video, waits for its publisher, and is ready as soon
   const first = process.come();
   await world.settle();
   const [video] = [...world.videos.values()];
-  assert.deepEqual([video!.state, video!.liveInput, video!.meta["name"], video!.creator, video!.requireSignedURLs, video!.allowedOrigins], ["live-inprogress", first.input.uid, "Show 23 Nov 26 03:04 UTC", "me", true, ["example.com"]]);
+  assert.deepEqual(
+    [
+      video!.state,
+      video!.liveInput,
+      video!.meta["name"],
+      video!.creator,
+      video!.requireSignedURLs,
+      video!.allowedOrigins,
+    ],
+    ["live-inprogress", first.input.uid, "Show 23 Nov 26 03:04 UTC", "me", true, ["example.com"]],
+  );
   first.change();
   await world.advance(5000);
   first.end(streamErrors.livePublisherLost());
@@ -30,7 +40,13 @@ test("a broadcast becomes a video, waits for its publisher, and is ready as soon
   assert.deepEqual([video!.state, video!.scheduledDeletion], ["ready", world.clock.now() + 30 * 86_400_000]);
   assert.deepEqual(world.assembled, [video!.uid]);
   assert.deepEqual(world.kept.get(video!.uid)!.runs.length, 3);
-  assert.deepEqual(world.notes, ["connected", "new_configuration_accepted", "reconnecting", "reconnected", "client_disconnect"]);
+  assert.deepEqual(world.notes, [
+    "connected",
+    "new_configuration_accepted",
+    "reconnecting",
+    "reconnected",
+    "client_disconnect",
+  ]);
   const third = process.come();
   await world.settle();
   assert.notDeepEqual(third.videos, second.videos);
@@ -76,7 +92,10 @@ test("a publisher for whose recording there is no room is told so, and leaves no
   const session = process.come();
   await world.settle();
   assert.equal((session.signal.reason as { kind: string }).kind, "liveNoStorage");
-  assert.deepEqual([world.videos.size, world.leases.rows.size, world.notes], [0, 0, ["failed_to_connect", "ERR_STORAGE_QUOTA_EXHAUSTED"]]);
+  assert.deepEqual(
+    [world.videos.size, world.leases.rows.size, world.notes],
+    [0, 0, ["failed_to_connect", "ERR_STORAGE_QUOTA_EXHAUSTED"]],
+  );
   assert.equal(process.broadcasts.count(), 0);
   await process.broadcasts.close();
 });
@@ -92,7 +111,10 @@ test("a broadcast ends when the storage of its account is full, and what there w
   await world.advance(3500);
   assert.equal((session.signal.reason as { kind: string }).kind, "liveNoStorage");
   await world.advance(21_000);
-  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["ready"]);
+  assert.deepEqual(
+    [...world.videos.values()].map(({ state }) => state),
+    ["ready"],
+  );
   assert.deepEqual(world.notes, ["connected", "ERR_STORAGE_QUOTA_EXHAUSTED", "client_disconnect"]);
   await process.broadcasts.close();
 });
@@ -142,11 +164,18 @@ test("a publisher that comes back to another process in the last moment is not f
   await world.settle();
   await world.advance(5000);
   assert.deepEqual(second.videos, first.videos);
-  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["live-inprogress"]);
+  assert.deepEqual(
+    [...world.videos.values()].map(({ state }) => state),
+    ["live-inprogress"],
+  );
   assert.deepEqual([here.broadcasts.count(), there.broadcasts.count()], [0, 1]);
   const third = here.come();
   await world.advance(25_000);
-  assert.equal((third.signal.reason as { kind: string }).kind, "liveInputBusy", "there is one publisher at a time, whichever process it comes to");
+  assert.equal(
+    (third.signal.reason as { kind: string }).kind,
+    "liveInputBusy",
+    "there is one publisher at a time, whichever process it comes to",
+  );
   await Promise.all([here, there].map(({ broadcasts }) => broadcasts.close()));
 });
 
@@ -154,7 +183,18 @@ test("a database that is away for a while keeps no broadcast from being begun, a
   const world = createWorld();
   const { leases } = world;
   const calls = { ...leases };
-  const away = (is: boolean) => void Object.assign(leases, is ? Object.fromEntries(["take", "wait", "drop", "renew", "lapsed", "adopt", "find"].map((name) => [name, () => Promise.reject(new Error("the database is away"))])) : calls);
+  const away = (is: boolean) =>
+    void Object.assign(
+      leases,
+      is
+        ? Object.fromEntries(
+            ["take", "wait", "drop", "renew", "lapsed", "adopt", "find"].map((name) => [
+              name,
+              () => Promise.reject(new Error("the database is away")),
+            ]),
+          )
+        : calls,
+    );
   const process = world.start();
   away(true);
   const session = process.come();
@@ -167,21 +207,54 @@ test("a database that is away for a while keeps no broadcast from being begun, a
   session.end(streamErrors.livePublisherLost());
   await world.settle();
   await world.advance(25_000);
-  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["live-inprogress"]);
+  assert.deepEqual(
+    [...world.videos.values()].map(({ state }) => state),
+    ["live-inprogress"],
+  );
   away(false);
   await world.advance(2000);
-  assert.deepEqual([...world.videos.values()].map(({ state }) => state), ["ready"]);
+  assert.deepEqual(
+    [...world.videos.values()].map(({ state }) => state),
+    ["ready"],
+  );
   assert.equal(leases.rows.size, 0);
   await process.broadcasts.close();
 });
 
 /** Of everything that can happen to an input, one step. */
-type Step = "come" | "lost" | "done" | "other" | "change" | "kill" | "restart" | "disable" | "enable" | "off" | "automatic" | "delete input" | "delete video" | number;
+type Step =
+  | "come"
+  | "lost"
+  | "done"
+  | "other"
+  | "change"
+  | "kill"
+  | "restart"
+  | "disable"
+  | "enable"
+  | "off"
+  | "automatic"
+  | "delete input"
+  | "delete video"
+  | number;
 
 const anyStep = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom<Step[]>("come", "lost", "done", "change") },
   { weight: 4, arbitrary: fc.constantFrom<Step[]>(100, 3000, 12_000, 25_000, 60_000) },
-  { weight: 3, arbitrary: fc.constantFrom<Step[]>("other", "kill", "restart", "disable", "enable", "off", "automatic", "delete input", "delete video") },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom<Step[]>(
+      "other",
+      "kill",
+      "restart",
+      "disable",
+      "enable",
+      "off",
+      "automatic",
+      "delete input",
+      "delete video",
+    ),
+  },
 );
 
 const TIMEOUT = 20_000;
@@ -190,74 +263,87 @@ const LEASE = 10_000;
 const LOOKED = 3000;
 
 test("whatever happens to publishers, inputs, videos and processes, nobody conducts twice and everything ends as a recording", async () => {
-  await fc.assert(fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, alone) => {
-    const world = createWorld();
-    let here: TestProcess = world.start({ alone });
-    let there = alone ? undefined : world.start();
-    const sessions: TestSession[] = [];
-    let session: TestSession | undefined;
-    /** When something was done that may end a broadcast, or keep it from being begun. */
-    const disturbed: number[] = [];
-    let killedAt = -Infinity;
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { maxLength: 25 }), fc.boolean(), async (steps, alone) => {
+      const world = createWorld();
+      let here: TestProcess = world.start({ alone });
+      let there = alone ? undefined : world.start();
+      const sessions: TestSession[] = [];
+      let session: TestSession | undefined;
+      /** When something was done that may end a broadcast, or keep it from being begun. */
+      const disturbed: number[] = [];
+      let killedAt = -Infinity;
 
-    const open = () => (session !== undefined && session.endedAt === undefined ? session : undefined);
-    async function step(what: Step) {
-      if (typeof what === "number") return world.advance(what);
-      const { recording } = world.input ?? testInput();
-      if (!["come", "lost", "done", "change", "kill", "restart", "other"].includes(what)) disturbed.push(world.clock.now());
-      if (what === "come" && open() === undefined && world.input?.enabled === true) sessions.push((session = here.come()));
-      if (what === "lost") open()?.end(streamErrors.livePublisherLost());
-      if (what === "done") open()?.end(streamErrors.livePublisherDone());
-      if (what === "change") open()?.change();
-      // The publisher's next connection comes to the other process.
-      if (what === "other" && there !== undefined) [here, there] = [there, here];
-      if (what === "kill" || what === "restart") {
-        const before = here;
-        if (what === "kill") before.kill();
-        else {
-          void before.broadcasts.close();
-          await world.settle();
-          for (const one of before.sessions) one.end(streamErrors.liveShuttingDown());
+      const open = () => (session !== undefined && session.endedAt === undefined ? session : undefined);
+      async function step(what: Step) {
+        if (typeof what === "number") return world.advance(what);
+        const { recording } = world.input ?? testInput();
+        if (!["come", "lost", "done", "change", "kill", "restart", "other"].includes(what))
+          disturbed.push(world.clock.now());
+        if (what === "come" && open() === undefined && world.input?.enabled === true)
+          sessions.push((session = here.come()));
+        if (what === "lost") open()?.end(streamErrors.livePublisherLost());
+        if (what === "done") open()?.end(streamErrors.livePublisherDone());
+        if (what === "change") open()?.change();
+        // The publisher's next connection comes to the other process.
+        if (what === "other" && there !== undefined) [here, there] = [there, here];
+        if (what === "kill" || what === "restart") {
+          const before = here;
+          if (what === "kill") before.kill();
+          else {
+            void before.broadcasts.close();
+            await world.settle();
+            for (const one of before.sessions) one.end(streamErrors.liveShuttingDown());
+          }
+          killedAt = world.clock.now();
+          here = world.start({ alone });
         }
-        killedAt = world.clock.now();
-        here = world.start({ alone });
+        if (what === "disable" && world.input !== undefined) {
+          world.change({ ...world.input, enabled: false });
+          open()?.end(streamErrors.liveInputDisabled());
+        }
+        if (what === "enable" && world.input !== undefined) world.change({ ...world.input, enabled: true });
+        if (what === "off" || what === "automatic")
+          world.change(world.input && { ...world.input, recording: { ...recording, mode: what } });
+        if (what === "delete input") {
+          world.change(undefined);
+          open()?.end(streamErrors.liveInputDeleted());
+        }
+        if (what === "delete video") world.videos.delete([...world.videos.keys()].at(-1) ?? "");
+        return world.settle();
       }
-      if (what === "disable" && world.input !== undefined) {
-        world.change({ ...world.input, enabled: false });
-        open()?.end(streamErrors.liveInputDisabled());
-      }
-      if (what === "enable" && world.input !== undefined) world.change({ ...world.input, enabled: true });
-      if (what === "off" || what === "automatic") world.change(world.input && { ...world.input, recording: { ...recording, mode: what } });
-      if (what === "delete input") {
-        world.change(undefined);
-        open()?.end(streamErrors.liveInputDeleted());
-      }
-      if (what === "delete video") world.videos.delete([...world.videos.keys()].at(-1) ?? "");
-      return world.settle();
-    }
 
-    for (const what of steps) {
-      const before = sessions.at(-1);
-      await step(what);
-      const now = sessions.at(-1);
-      if (now === undefined || now === before || before === undefined) continue;
-      const gap = now.started - before.endedAt!;
-      await world.advance(LEASE + 1000);
-      const quiet = disturbed.every((at) => at < before.started - LEASE) && now.endedAt === undefined && before.videos.size > 0 && killedAt <= before.endedAt!;
-      if (!quiet || now.videos.size === 0) continue;
-      if (gap < TIMEOUT) assert.deepEqual([...now.videos], [[...before.videos].at(-1)], `back after ${gap} ms`);
-      if (gap > TIMEOUT + LEASE + LOOKED) assert.ok(!before.videos.has([...now.videos][0]!), `back after ${gap} ms, too late`);
-    }
-    open()?.end(streamErrors.livePublisherLost());
-    await world.advance(TIMEOUT + 3 * LEASE);
-    const states = new Set([...world.videos.values()].map(({ state }) => state));
-    states.delete("ready");
-    assert.deepEqual([...states], [], "everything is ready");
-    assert.deepEqual([world.making.size, world.leases.rows.size, here.broadcasts.count()], [0, 0, 0]);
-    for (const uid of world.videos.keys()) assert.ok(world.assembled.includes(uid) && world.kept.get(uid)!.runs.length > 0);
-    for (const uid of sessions.flatMap((one) => [...one.videos])) assert.ok(world.kept.get(uid)!.ended || !world.videos.has(uid));
-    await Promise.all([here, there].map((process) => process?.broadcasts.close()));
-  }), { numRuns: 150 });
+      for (const what of steps) {
+        const before = sessions.at(-1);
+        await step(what);
+        const now = sessions.at(-1);
+        if (now === undefined || now === before || before === undefined) continue;
+        const gap = now.started - before.endedAt!;
+        await world.advance(LEASE + 1000);
+        const quiet =
+          disturbed.every((at) => at < before.started - LEASE) &&
+          now.endedAt === undefined &&
+          before.videos.size > 0 &&
+          killedAt <= before.endedAt!;
+        if (!quiet || now.videos.size === 0) continue;
+        if (gap < TIMEOUT) assert.deepEqual([...now.videos], [[...before.videos].at(-1)], `back after ${gap} ms`);
+        if (gap > TIMEOUT + LEASE + LOOKED)
+          assert.ok(!before.videos.has([...now.videos][0]!), `back after ${gap} ms, too late`);
+      }
+      open()?.end(streamErrors.livePublisherLost());
+      await world.advance(TIMEOUT + 3 * LEASE);
+      const states = new Set([...world.videos.values()].map(({ state }) => state));
+      states.delete("ready");
+      assert.deepEqual([...states], [], "everything is ready");
+      assert.deepEqual([world.making.size, world.leases.rows.size, here.broadcasts.count()], [0, 0, 0]);
+      for (const uid of world.videos.keys())
+        assert.ok(world.assembled.includes(uid) && world.kept.get(uid)!.runs.length > 0);
+      for (const uid of sessions.flatMap((one) => [...one.videos]))
+        assert.ok(world.kept.get(uid)!.ended || !world.videos.has(uid));
+      await Promise.all([here, there].map((process) => process?.broadcasts.close()));
+    }),
+    { numRuns: 150 },
+  );
 });
 
 test("a recording is named as the hosted service names it", () => {

@@ -15,14 +15,31 @@ export const INPUT = "1".repeat(32);
 const TRACKS: LiveTracks = { audio: { codec: "aac", config: Buffer.of(0x11, 0x90), sampleRate: 48_000, channels: 2 } };
 
 export const testInput = (more: Partial<LiveInput> = {}): LiveInput => ({
-  uid: INPUT, account: "a".repeat(32), meta: { name: "Show" }, enabled: true, preferLowLatency: false, defaultCreator: "me", deleteRecordingAfterDays: 30, created: 0, modified: 0, keysRotatedAt: null,
-  recording: { mode: "automatic", timeoutSeconds: 0, requireSignedURLs: true, allowedOrigins: ["example.com"], hideLiveViewerCount: false }, ...more,
+  uid: INPUT,
+  account: "a".repeat(32),
+  meta: { name: "Show" },
+  enabled: true,
+  preferLowLatency: false,
+  defaultCreator: "me",
+  deleteRecordingAfterDays: 30,
+  created: 0,
+  modified: 0,
+  keysRotatedAt: null,
+  recording: {
+    mode: "automatic",
+    timeoutSeconds: 0,
+    requireSignedURLs: true,
+    allowedOrigins: ["example.com"],
+    hideLiveViewerCount: false,
+  },
+  ...more,
 });
 
 /** The table of leases, for a test of many steps. */
 export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, BroadcastRow> } {
   const rows = new Map<string, BroadcastRow>();
-  const held = ({ input, owner }: { input: string; owner: string }) => (rows.get(input)?.owner === owner ? rows.get(input)! : undefined);
+  const held = ({ input, owner }: { input: string; owner: string }) =>
+    rows.get(input)?.owner === owner ? rows.get(input)! : undefined;
   return {
     rows,
     async take({ input, account, video, owner, now, until, timeoutMs, deleteAfterDays }) {
@@ -33,7 +50,12 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
       }
       if (row.owner !== owner && row.leaseUntil > now && row.overAt === null) return { kind: "busy" };
       const over = (row.overAt ?? row.leaseUntil + row.timeoutMs) <= now || (row.video === "") !== (video === "");
-      Object.assign(row, { owner, leaseUntil: until, overAt: over ? now : null, ...(!over && { timeoutMs, deleteAfterDays }) });
+      Object.assign(row, {
+        owner,
+        leaseUntil: until,
+        overAt: over ? now : null,
+        ...(!over && { timeoutMs, deleteAfterDays }),
+      });
       return over ? { kind: "over", row: { ...row } } : { kind: "continued", video: row.video };
     },
     wait: async (mine, overAt) => held(mine) !== undefined && Object.assign(held(mine)!, { overAt }) !== undefined,
@@ -49,7 +71,8 @@ export function createMemoryLeases(): BroadcastLeases & { rows: Map<string, Broa
     async orphaned(owner, now) {
       for (const row of rows.values()) if (row.owner !== owner) row.leaseUntil = Math.min(row.leaseUntil, now);
     },
-    lapsed: async (owner, now) => [...rows.values()].filter((row) => row.owner === owner || row.leaseUntil <= now).map((row) => ({ ...row })),
+    lapsed: async (owner, now) =>
+      [...rows.values()].filter((row) => row.owner === owner || row.leaseUntil <= now).map((row) => ({ ...row })),
     async adopt({ input, owner: before, leaseUntil }, { owner, until }) {
       const row = rows.get(input);
       if (row?.owner !== before || row.leaseUntil !== leaseUntil) return false;
@@ -89,14 +112,36 @@ export function createWorld() {
   /** Sessions whose runs are being made, in processes that are alive. */
   const making = new Set<{ process: TestProcess; session: TestSession }>();
   const changes = new Set<(uid: string) => void>();
-  const world = { clock, leases, videos, kept, assembled, notes, making, input: testInput() as LiveInput | undefined, quota: false, room: Infinity, full: false, fault: (_err: unknown) => {} };
+  const world = {
+    clock,
+    leases,
+    videos,
+    kept,
+    assembled,
+    notes,
+    making,
+    input: testInput() as LiveInput | undefined,
+    quota: false,
+    room: Infinity,
+    full: false,
+    fault: (_err: unknown) => {},
+  };
   const settle = () => new Promise((resolve) => setImmediate(resolve));
 
   function start({ alone = false } = {}): TestProcess {
     const listeners = new Set<(session: LiveSession) => void>();
     const process: TestProcess = { alive: true, sessions: [], come, kill, broadcasts: undefined as never };
     /** Of a dead process no call comes back. */
-    const guarded = <Port extends object>(port: Port): Port => Object.fromEntries(Object.keys(port).map((name) => [name, (...args: unknown[]) => (process.alive ? (port[name as keyof Port] as (...args: unknown[]) => unknown)(...args) : new Promise(() => {}))])) as Port;
+    const guarded = <Port extends object>(port: Port): Port =>
+      Object.fromEntries(
+        Object.keys(port).map((name) => [
+          name,
+          (...args: unknown[]) =>
+            process.alive
+              ? (port[name as keyof Port] as (...args: unknown[]) => unknown)(...args)
+              : new Promise(() => {}),
+        ]),
+      ) as Port;
 
     function come(): TestSession {
       const over = new AbortController();
@@ -105,8 +150,17 @@ export function createWorld() {
       let tracks = TRACKS;
       let remake = () => {};
       const session: TestSession & { onChange(listener: () => void): void } = {
-        id, input: world.input ?? testInput(), protocol: "rtmp", started: clock.now(), tracks: () => tracks, videos: found, endedAt: undefined, signal: over.signal,
-        health: () => assert.fail("not asked here"), subscribe: () => assert.fail("not asked here"), wantKeyFrame() {},
+        id,
+        input: world.input ?? testInput(),
+        protocol: "rtmp",
+        started: clock.now(),
+        tracks: () => tracks,
+        videos: found,
+        endedAt: undefined,
+        signal: over.signal,
+        health: () => assert.fail("not asked here"),
+        subscribe: () => assert.fail("not asked here"),
+        wantKeyFrame() {},
         end(reason) {
           if (over.signal.aborted) return;
           session.endedAt = clock.now();
@@ -157,29 +211,46 @@ export function createWorld() {
 
     const sessionOf = (id: string) => process.sessions.find((session) => session.id === id);
     const parts: BroadcastParts = {
-      leases: guarded(leases), clock: { now: clock.now, sleep: (ms, signal) => (process.alive ? clock.sleep(ms, signal) : new Promise(() => {})) }, ids: randomIds, log: silentLog, reconnectSeconds: 20, alone, runs,
+      leases: guarded(leases),
+      clock: {
+        now: clock.now,
+        sleep: (ms, signal) => (process.alive ? clock.sleep(ms, signal) : new Promise(() => {})),
+      },
+      ids: randomIds,
+      log: silentLog,
+      reconnectSeconds: 20,
+      alone,
+      runs,
       sessions: {
         all: () => process.sessions.filter(({ signal }) => !signal.aborted),
         onSession: (listener) => (listeners.add(listener), () => void listeners.delete(listener)),
       },
       endSession: (session, reason) => sessionOf(session.id)?.end(reason),
-      inputs: { ...guarded({ find: async () => world.input }), onChange: (listener) => (changes.add(listener), () => void changes.delete(listener)) },
-      status: guarded({ note: async (_uid: string, state: string) => void notes.push(state), errored: async (_uid: string, code: string) => {
-        if (world.full) throw new Error("no space left");
-        notes.push(code);
-      } }),
+      inputs: {
+        ...guarded({ find: async () => world.input }),
+        onChange: (listener) => (changes.add(listener), () => void changes.delete(listener)),
+      },
+      status: guarded({
+        note: async (_uid: string, state: string) => void notes.push(state),
+        errored: async (_uid: string, code: string) => {
+          if (world.full) throw new Error("no space left");
+          notes.push(code);
+        },
+      }),
       videos: guarded({
         find: async (uid: string) => videos.get(uid),
         async begin(account: string, uid: string, draft: { liveInput: string }) {
           if (world.quota) throw streamErrors.quotaExceeded({});
-          for (const video of videos.values()) assert.notEqual(video.state, "live-inprogress", "one video of an input at a time");
+          for (const video of videos.values())
+            assert.notEqual(video.state, "live-inprogress", "one video of an input at a time");
           const video = newVideo({ uid, account, now: clock.now(), state: "live-inprogress" }, draft);
           videos.set(uid, video);
           return video;
         },
         playable: async () => {},
         async guard(_account: string, liveInput: string, rules: object) {
-          for (const video of videos.values()) if (video.liveInput === liveInput && video.state === "live-inprogress") Object.assign(video, rules);
+          for (const video of videos.values())
+            if (video.liveInput === liveInput && video.state === "live-inprogress") Object.assign(video, rules);
         },
         fits: async (_account: string, seconds: number) => seconds <= world.room,
         async recorded(uid: string, recording: object) {
@@ -201,9 +272,12 @@ export function createWorld() {
           assert.equal(one.ended, false, "nothing is added to a recording that is over");
           one.openBy = process;
           return {
-            timeline: { video, runs: [], segments: [], ended: false }, keep() {}, settled: async () => {},
+            timeline: { video, runs: [], segments: [], ended: false },
+            keep() {},
+            settled: async () => {},
             run: (run: LiveRun) => ({
-              init() {}, end() {},
+              init() {},
+              end() {},
               fragment({ rendition }: { rendition: string }) {
                 if (process.alive) assert.equal(one.openBy, process, "nothing comes into a recording that is not open");
                 one.runs.push(run.id);
@@ -232,7 +306,8 @@ export function createWorld() {
   }
 
   return Object.assign(world, {
-    start, settle,
+    start,
+    settle,
     async advance(ms: number) {
       for (let left = ms; left > 0; left -= 500) {
         clock.advance(Math.min(500, left));

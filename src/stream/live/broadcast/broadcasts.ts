@@ -62,20 +62,27 @@ export function createBroadcasts(parts: BroadcastParts): Broadcasts {
 
   async function lookAgain() {
     while (!closing.signal.aborted) {
-      await look().catch((err: unknown) => log.warn({ err }, "broadcasts could not be looked after; it is tried again"));
+      await look().catch((err: unknown) =>
+        log.warn({ err }, "broadcasts could not be looked after; it is tried again"),
+      );
       await clock.sleep(LOOK_MS, closing.signal).catch(() => {});
     }
   }
 
   async function begin() {
     // What a dead process held is free at once, where nobody else can be alive.
-    if (alone) await leases.orphaned(owner, clock.now()).catch((err: unknown) => log.warn({ err }, "broadcasts of an earlier process could not be taken over at once"));
+    if (alone)
+      await leases
+        .orphaned(owner, clock.now())
+        .catch((err: unknown) => log.warn({ err }, "broadcasts of an earlier process could not be taken over at once"));
     if (closing.signal.aborted) return;
     stops.push(sessions.onSession((session) => conductorOf(session.input.uid).session(session)));
     for (const session of sessions.all()) conductorOf(session.input.uid).session(session);
-    stops.push(inputs.onChange((uid) => {
-      for (const conductor of uid === "" ? conductors.values() : [conductors.get(uid)]) conductor?.changed();
-    }));
+    stops.push(
+      inputs.onChange((uid) => {
+        for (const conductor of uid === "" ? conductors.values() : [conductors.get(uid)]) conductor?.changed();
+      }),
+    );
     await lookAgain();
   }
 
@@ -87,7 +94,11 @@ export function createBroadcasts(parts: BroadcastParts): Broadcasts {
       for (const stop of stops) stop();
       await looking;
       await Promise.all([...conductors.values()].map((conductor) => conductor.close()));
-      await leases.release(owner, clock.now()).catch((err: unknown) => log.warn({ err }, "broadcasts could not be given away; others take them when nothing is heard of them"));
+      await leases
+        .release(owner, clock.now())
+        .catch((err: unknown) =>
+          log.warn({ err }, "broadcasts could not be given away; others take them when nothing is heard of them"),
+        );
     },
   };
 }

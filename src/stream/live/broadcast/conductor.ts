@@ -44,20 +44,32 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
 
   function enqueue(work: () => Promise<void>) {
     tasks++;
-    queue = queue.then(work).catch((err: unknown) => log.error({ err, input: uid }, "a broadcast could not be conducted")).finally(() => {
-      if (--tasks === 0 && current === undefined && open === undefined) onIdle();
-    });
+    queue = queue
+      .then(work)
+      .catch((err: unknown) => log.error({ err, input: uid }, "a broadcast could not be conducted"))
+      .finally(() => {
+        if (--tasks === 0 && current === undefined && open === undefined) onIdle();
+      });
   }
 
   async function note(state: LiveState, session?: LiveSession, reason?: string) {
-    const about = { ...(session && { protocol: session.protocol, session: session.id }), ...(reason !== undefined && { reason }) };
-    await status.note(uid, state, about).catch((err: unknown) => log.error({ err, input: uid, state }, "the state of a live input could not be written down"));
+    const about = {
+      ...(session && { protocol: session.protocol, session: session.id }),
+      ...(reason !== undefined && { reason }),
+    };
+    await status
+      .note(uid, state, about)
+      .catch((err: unknown) =>
+        log.error({ err, input: uid, state }, "the state of a live input could not be written down"),
+      );
   }
 
   /** As it is now; where nobody can say, as it was. */
   const inputNow = (before: LiveInput) => inputs.find(uid).catch(() => before);
-  const timeoutOf = ({ recording }: LiveInput) => (recording.timeoutSeconds === 0 ? parts.reconnectSeconds : recording.timeoutSeconds) * 1000;
-  const pause = (ms: number, { signal }: LiveSession) => clock.sleep(ms, AbortSignal.any([signal, closing.signal])).catch(() => {});
+  const timeoutOf = ({ recording }: LiveInput) =>
+    (recording.timeoutSeconds === 0 ? parts.reconnectSeconds : recording.timeoutSeconds) * 1000;
+  const pause = (ms: number, { signal }: LiveSession) =>
+    clock.sleep(ms, AbortSignal.any([signal, closing.signal])).catch(() => {});
 
   async function begin(session: LiveSession): Promise<void> {
     if (current !== undefined) await end(current, current.signal.reason ?? streamErrors.livePublisherLost());
@@ -66,7 +78,8 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
       try {
         return await conduct(session);
       } catch (err) {
-        if ((err instanceof UserError && err.kind === "quotaExceeded") || isStoreError(err, "diskFull")) return refuse(session, err);
+        if ((err instanceof UserError && err.kind === "quotaExceeded") || isStoreError(err, "diskFull"))
+          return refuse(session, err);
         log.error({ err, input: uid }, "a broadcast could not be begun; it is tried again");
         await pause(AGAIN_MS, session);
       }
@@ -81,20 +94,39 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     if (open?.video !== video) await letGo(false);
     timer.abort();
     const opened = video === "" ? undefined : (open?.opened ?? (await openVideo(uid, video, () => current?.id, parts)));
-    const mineNow: Open = { video, opened, session, timeoutMs: timeoutOf(input), deleteAfterDays: input.deleteRecordingAfterDays, rules: rulesOf(input.recording) };
+    const mineNow: Open = {
+      video,
+      opened,
+      session,
+      timeoutMs: timeoutOf(input),
+      deleteAfterDays: input.deleteRecordingAfterDays,
+      rules: rulesOf(input.recording),
+    };
     open = mineNow;
     log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "a broadcast is on");
     await note(taken.kind === "continued" ? "reconnected" : "connected", session);
-    if (opened !== undefined && !session.signal.aborted) mineNow.making = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
+    if (opened !== undefined && !session.signal.aborted)
+      mineNow.making = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
   }
 
   /** The row of the input is ours, and the video it names is there. Undefined: somebody else has it, or the session is over. */
-  async function take(session: LiveSession, input: LiveInput): Promise<{ kind: "begun" | "continued"; video: string } | undefined> {
+  async function take(
+    session: LiveSession,
+    input: LiveInput,
+  ): Promise<{ kind: "begun" | "continued"; video: string } | undefined> {
     const asked = clock.now();
     const recorded = input.recording.mode === "automatic";
     while (!session.signal.aborted && !closing.signal.aborted) {
       const now = clock.now();
-      const taken = await leases.take({ ...mine, account: input.account, video: recorded ? ids.hex() : "", now, until: now + LEASE_MS, timeoutMs: timeoutOf(input), deleteAfterDays: input.deleteRecordingAfterDays });
+      const taken = await leases.take({
+        ...mine,
+        account: input.account,
+        video: recorded ? ids.hex() : "",
+        now,
+        until: now + LEASE_MS,
+        timeoutMs: timeoutOf(input),
+        deleteAfterDays: input.deleteRecordingAfterDays,
+      });
       if (taken.kind === "over") await finish(taken.row);
       else if (taken.kind !== "busy") {
         if (await isVideoThere(videos, taken, input, session.started)) return taken;
@@ -112,14 +144,21 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
   async function refuse(session: LiveSession, err: Error) {
     log.warn({ err, input: uid }, "a broadcast cannot be recorded, and is refused");
     const row = await leases.find(uid).catch(() => undefined);
-    if (row?.owner === owner) await finish(row).catch((failed: unknown) => log.error({ err: failed, input: uid }, "a broadcast could not be finished; it is tried again"));
+    if (row?.owner === owner)
+      await finish(row).catch((failed: unknown) =>
+        log.error({ err: failed, input: uid }, "a broadcast could not be finished; it is tried again"),
+      );
     await note("failed_to_connect", session, err.message);
     current = undefined;
     await sendAway(session, err.message);
   }
 
   async function sendAway(session: LiveSession, message: string): Promise<void> {
-    await status.errored(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id }).catch((err: unknown) => log.error({ err, input: uid }, "that a broadcast has no room could not be written down"));
+    await status
+      .errored(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id })
+      .catch((err: unknown) =>
+        log.error({ err, input: uid }, "that a broadcast has no room could not be written down"),
+      );
     parts.endSession(session, streamErrors.liveNoStorage({ reason: message }));
   }
 
@@ -135,7 +174,14 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     await note(state, session, messageOf(reason));
     if (!waits) return finishOpen(was);
     // Without a database it is ours as far as anybody knows.
-    const ours = await leases.wait(mine, clock.now() + was.timeoutMs).catch((err: unknown) => (log.error({ err, input: uid }, "that a broadcast waits for its publisher could not be written down"), true));
+    const ours = await leases
+      .wait(mine, clock.now() + was.timeoutMs)
+      .catch(
+        (err: unknown) => (
+          log.error({ err, input: uid }, "that a broadcast waits for its publisher could not be written down"),
+          true
+        ),
+      );
     if (!ours) return letGo(false);
     finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
@@ -150,7 +196,10 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
 
   function finishIn(ms: number, was: Open, state?: LiveState) {
     timer = new AbortController();
-    clock.sleep(ms, timer.signal).then(() => enqueue(() => finishOpen(was, state)), () => {});
+    clock.sleep(ms, timer.signal).then(
+      () => enqueue(() => finishOpen(was, state)),
+      () => {},
+    );
   }
 
   async function finishOpen(was: Open, state?: LiveState) {
@@ -192,7 +241,12 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
       const { segments, duration, size, width, height } = await recordings.finish(video);
       if (segments === 0) await videos.discard(video);
       else {
-        await videos.recorded(video, { duration, size, input: { width, height }, scheduledDeletion: deleteAfterDays === null ? null : clock.now() + deleteAfterDays * DAY });
+        await videos.recorded(video, {
+          duration,
+          size,
+          input: { width, height },
+          scheduledDeletion: deleteAfterDays === null ? null : clock.now() + deleteAfterDays * DAY,
+        });
         await parts.assemble(video);
       }
       log.info({ input: uid, video, segments, duration }, "a broadcast is over");
@@ -207,7 +261,8 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     if (!(await leases.adopt(row, { owner, until: now + LEASE_MS }))) return;
     const overAt = row.overAt ?? row.leaseUntil + row.timeoutMs;
     const waits = row.video !== "" && overAt > now;
-    if (row.overAt === null) await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that had taken it is gone");
+    if (row.overAt === null)
+      await note(waits ? "reconnecting" : "client_disconnect", undefined, "the server that had taken it is gone");
     if (!waits) {
       await finish(row);
       return row.overAt === null ? undefined : note("failed_to_reconnect", undefined, NOT_BACK);
@@ -224,24 +279,29 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
       if (session.signal.aborted) gone();
       else session.signal.addEventListener("abort", gone, { once: true });
     },
-    changed: () => enqueue(async () => {
-      const was = open;
-      if (was === undefined) return;
-      const input = await inputs.find(uid);
-      if (input !== undefined) await followRules(was, input);
-      if (was.session !== undefined) return;
-      if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(was);
-    }),
+    changed: () =>
+      enqueue(async () => {
+        const was = open;
+        if (was === undefined) return;
+        const input = await inputs.find(uid);
+        if (input !== undefined) await followRules(was, input);
+        if (was.session !== undefined) return;
+        if (input === undefined || !input.enabled || input.recording.mode === "off") await finish(was);
+      }),
     recover: (row) => enqueue(() => recover(row)),
-    full: () => enqueue(async () => void (current !== undefined && (await sendAway(current, "the storage of the account is full")))),
-    lost: (video, gone) => enqueue(async () => {
-      if (open?.video !== video) return;
-      const session = current;
-      await letGo(gone);
-      if (gone) await leases.drop(mine);
-      current = undefined;
-      if (session !== undefined) await begin(session);
-    }),
+    full: () =>
+      enqueue(
+        async () => void (current !== undefined && (await sendAway(current, "the storage of the account is full"))),
+      ),
+    lost: (video, gone) =>
+      enqueue(async () => {
+        if (open?.video !== video) return;
+        const session = current;
+        await letGo(gone);
+        if (gone) await leases.drop(mine);
+        current = undefined;
+        if (session !== undefined) await begin(session);
+      }),
     async close() {
       closing.abort();
       await queue;

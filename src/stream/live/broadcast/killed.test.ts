@@ -14,12 +14,15 @@ import { openBroadcasts } from "./real.testing.ts";
 
 /** Looks again until it is so. */
 async function until(what: () => Promise<boolean> | boolean, ms = 60_000): Promise<void> {
-  for (const end = Date.now() + ms; !(await what()); await new Promise((resolve) => setTimeout(resolve, 20))) assert.ok(Date.now() < end, "it did not come to that");
+  for (const end = Date.now() + ms; !(await what()); await new Promise((resolve) => setTimeout(resolve, 20)))
+    assert.ok(Date.now() < end, "it did not come to that");
 }
 
 test("a process that is killed loses less than two seconds of a broadcast, and the next one makes a recording of what there was", async (t) => {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-live-killed-"));
-  const child = spawn(process.execPath, [join(import.meta.dirname, "victim.testing.ts"), folder], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, "victim.testing.ts"), folder], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   t.after(() => {
     child.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
@@ -42,7 +45,9 @@ test("a process that is killed loses less than two seconds of a broadcast, and t
   assert.ok(video!.duration <= handedOver + 0.5);
   const timeline = (await world.recordings.timeline(video!.uid))!;
   assert.ok(timeline.ended && timeline.segments.length >= 2);
-  for (const { n, durations } of timeline.segments) for (const name of Object.keys(durations)) assert.ok(await world.objects.open(liveSegmentKey(video!.uid, name, n)), `${name} ${n}`);
+  for (const { n, durations } of timeline.segments)
+    for (const name of Object.keys(durations))
+      assert.ok(await world.objects.open(liveSegmentKey(video!.uid, name, n)), `${name} ${n}`);
   assert.deepEqual(world.settled, [video!.uid]);
 });
 
@@ -59,7 +64,10 @@ test("a recording is ready within a second after the last chance of its publishe
   session.end(streamErrors.livePublisherDone());
   const ended = Date.now();
   await until(() => world.settled.length === 1);
-  assert.ok(Date.now() - ended < 20_000, `ready ${Date.now() - ended} ms after a publisher who had one second to come back`);
+  assert.ok(
+    Date.now() - ended < 20_000,
+    `ready ${Date.now() - ended} ms after a publisher who had one second to come back`,
+  );
   const [video] = await world.videos.list("a".repeat(32));
   assert.deepEqual([video!.state, video!.input], ["ready", { width: 320, height: 180 }]);
 });
@@ -81,5 +89,7 @@ test("a disk that is full in the middle of a broadcast leaves what was kept befo
   const [video] = await world.videos.list("a".repeat(32));
   assert.ok(video!.duration >= 2, String(video!.duration));
   const timeline = (await world.recordings.timeline(video!.uid))!;
-  for (const { n, durations } of timeline.segments) for (const name of Object.keys(durations)) assert.ok((await world.objects.open(liveSegmentKey(video!.uid, name, n)))!.size > 0);
+  for (const { n, durations } of timeline.segments)
+    for (const name of Object.keys(durations))
+      assert.ok((await world.objects.open(liveSegmentKey(video!.uid, name, n)))!.size > 0);
 });

@@ -19,23 +19,30 @@ export interface LeaseTables {
 
 type Row = LeaseTables["stream_live_broadcasts"];
 
-export const broadcastMigrations: Migration[] = [{
-  name: "live-broadcast-001",
-  async up(db, types) {
-    const key = sql.raw(types.keyText);
-    await db.schema.createTable("stream_live_broadcasts")
-      .addColumn("input_uid", key, (column) => column.primaryKey())
-      .addColumn("account_id", key, (column) => column.notNull())
-      .addColumn("video_uid", key, (column) => column.notNull())
-      .addColumn("owner", key, (column) => column.notNull())
-      .addColumn("lease_until", "bigint", (column) => column.notNull())
-      .addColumn("over_at", "bigint")
-      .addColumn("timeout_ms", "bigint", (column) => column.notNull())
-      .addColumn("delete_after_days", "integer")
-      .execute();
-    await db.schema.createIndex("stream_live_broadcasts_lease").on("stream_live_broadcasts").columns(["lease_until", "input_uid"]).execute();
+export const broadcastMigrations: Migration[] = [
+  {
+    name: "live-broadcast-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema
+        .createTable("stream_live_broadcasts")
+        .addColumn("input_uid", key, (column) => column.primaryKey())
+        .addColumn("account_id", key, (column) => column.notNull())
+        .addColumn("video_uid", key, (column) => column.notNull())
+        .addColumn("owner", key, (column) => column.notNull())
+        .addColumn("lease_until", "bigint", (column) => column.notNull())
+        .addColumn("over_at", "bigint")
+        .addColumn("timeout_ms", "bigint", (column) => column.notNull())
+        .addColumn("delete_after_days", "integer")
+        .execute();
+      await db.schema
+        .createIndex("stream_live_broadcasts_lease")
+        .on("stream_live_broadcasts")
+        .columns(["lease_until", "input_uid"])
+        .execute();
+    },
   },
-}];
+];
 
 const BATCH = 500;
 
@@ -49,28 +56,79 @@ export function createLeasesTable(db: Db): BroadcastLeases {
       db.transaction<LeaseTables, Awaited<ReturnType<BroadcastLeases["take"]>>>(async (tx) => {
         const { input, account, video, owner, now, until, timeoutMs, deleteAfterDays } = claim;
         const about = { owner, lease_until: until, timeout_ms: timeoutMs, delete_after_days: deleteAfterDays };
-        const row = await tx.selectFrom("stream_live_broadcasts").selectAll().where("input_uid", "=", input).executeTakeFirst();
+        const row = await tx
+          .selectFrom("stream_live_broadcasts")
+          .selectAll()
+          .where("input_uid", "=", input)
+          .executeTakeFirst();
         if (row === undefined) {
-          await tx.insertInto("stream_live_broadcasts").values({ input_uid: input, account_id: account, video_uid: video, over_at: null, ...about }).execute();
+          await tx
+            .insertInto("stream_live_broadcasts")
+            .values({ input_uid: input, account_id: account, video_uid: video, over_at: null, ...about })
+            .execute();
           return { kind: "begun", video };
         }
         if (row.owner !== owner && row.lease_until > now && row.over_at === null) return { kind: "busy" };
         const late = (row.over_at ?? row.lease_until + row.timeout_ms) <= now;
         if (late || (row.video_uid === "") !== (video === "")) {
-          await tx.updateTable("stream_live_broadcasts").set({ owner, lease_until: until, over_at: now }).where("input_uid", "=", input).execute();
+          await tx
+            .updateTable("stream_live_broadcasts")
+            .set({ owner, lease_until: until, over_at: now })
+            .where("input_uid", "=", input)
+            .execute();
           return { kind: "over", row: fromRow({ ...row, owner, lease_until: until, over_at: now }) };
         }
-        await tx.updateTable("stream_live_broadcasts").set({ ...about, over_at: null }).where("input_uid", "=", input).execute();
+        await tx
+          .updateTable("stream_live_broadcasts")
+          .set({ ...about, over_at: null })
+          .where("input_uid", "=", input)
+          .execute();
         return { kind: "continued", video: row.video_uid };
       }),
-    wait: async ({ input, owner }, at) => (await db.write(change(owner).set({ over_at: at }).where("input_uid", "=", input))).affected > 0,
-    drop: async ({ input, owner }) => (await db.write(tables.deleteFrom("stream_live_broadcasts").where("input_uid", "=", input).where("owner", "=", owner))).affected > 0,
-    renew: async (owner, until) => new Set((await db.write(change(owner).set({ lease_until: until }).returning("input_uid"))).rows.map((row) => row.input_uid)),
+    wait: async ({ input, owner }, at) =>
+      (await db.write(change(owner).set({ over_at: at }).where("input_uid", "=", input))).affected > 0,
+    drop: async ({ input, owner }) =>
+      (
+        await db.write(
+          tables.deleteFrom("stream_live_broadcasts").where("input_uid", "=", input).where("owner", "=", owner),
+        )
+      ).affected > 0,
+    renew: async (owner, until) =>
+      new Set(
+        (await db.write(change(owner).set({ lease_until: until }).returning("input_uid"))).rows.map(
+          (row) => row.input_uid,
+        ),
+      ),
     release: async (owner, now) => void (await db.write(change(owner).set({ lease_until: now }))),
-    orphaned: async (owner, now) => void (await db.write(tables.updateTable("stream_live_broadcasts").set({ lease_until: now }).where("lease_until", ">", now).where("owner", "!=", owner))),
-    lapsed: async (owner, now) => (await db.read(all.where((eb) => eb.or([eb("lease_until", "<=", now), eb("owner", "=", owner)])).orderBy("lease_until").orderBy("input_uid").limit(BATCH))).map(fromRow),
+    orphaned: async (owner, now) =>
+      void (await db.write(
+        tables
+          .updateTable("stream_live_broadcasts")
+          .set({ lease_until: now })
+          .where("lease_until", ">", now)
+          .where("owner", "!=", owner),
+      )),
+    lapsed: async (owner, now) =>
+      (
+        await db.read(
+          all
+            .where((eb) => eb.or([eb("lease_until", "<=", now), eb("owner", "=", owner)]))
+            .orderBy("lease_until")
+            .orderBy("input_uid")
+            .limit(BATCH),
+        )
+      ).map(fromRow),
     adopt: async ({ input, owner: before, leaseUntil }, { owner, until }) =>
-      (await db.write(tables.updateTable("stream_live_broadcasts").set({ owner, lease_until: until }).where("input_uid", "=", input).where("owner", "=", before).where("lease_until", "=", leaseUntil))).affected > 0,
+      (
+        await db.write(
+          tables
+            .updateTable("stream_live_broadcasts")
+            .set({ owner, lease_until: until })
+            .where("input_uid", "=", input)
+            .where("owner", "=", before)
+            .where("lease_until", "=", leaseUntil),
+        )
+      ).affected > 0,
     async find(input) {
       const [row] = await db.read(all.where("input_uid", "=", input));
       return row && fromRow(row);
@@ -79,5 +137,12 @@ export function createLeasesTable(db: Db): BroadcastLeases {
 }
 
 const fromRow = (row: Row): BroadcastRow => ({
-  input: row.input_uid, account: row.account_id, video: row.video_uid, owner: row.owner, leaseUntil: row.lease_until, overAt: row.over_at, timeoutMs: row.timeout_ms, deleteAfterDays: row.delete_after_days,
+  input: row.input_uid,
+  account: row.account_id,
+  video: row.video_uid,
+  owner: row.owner,
+  leaseUntil: row.lease_until,
+  overAt: row.over_at,
+  timeoutMs: row.timeout_ms,
+  deleteAfterDays: row.delete_after_days,
 });

@@ -7,11 +7,22 @@ import { broadcastMigrations, createLeasesTable } from "./leases-table.ts";
 
 const [HERE, THERE] = ["3".repeat(32), "4".repeat(32)];
 const [ONE, TWO] = ["5".repeat(32), "6".repeat(32)];
-const claim = (owner: string, now: number, more: Partial<LeaseClaim> = {}): LeaseClaim => ({ input: INPUT, account: "a".repeat(32), video: ONE, owner, now, until: now + 10, timeoutMs: 20, deleteAfterDays: 30, ...more });
+const claim = (owner: string, now: number, more: Partial<LeaseClaim> = {}): LeaseClaim => ({
+  input: INPUT,
+  account: "a".repeat(32),
+  video: ONE,
+  owner,
+  now,
+  until: now + 10,
+  timeoutMs: 20,
+  deleteAfterDays: 30,
+  ...more,
+});
 
 export function leasesConformance(engine: TestEngine): void {
   const kinds: [string, (t: Parameters<TestEngine["open"]>[0]) => Promise<BroadcastLeases>][] = [
-    ["in the database", async (t) => createLeasesTable((await engine.open(t, broadcastMigrations)).db)], ["of other tests", async () => createMemoryLeases()],
+    ["in the database", async (t) => createLeasesTable((await engine.open(t, broadcastMigrations)).db)],
+    ["of other tests", async () => createMemoryLeases()],
   ];
   for (const [where, open] of kinds) {
     test(`the leases ${where}: one process conducts an input, another takes it when it waits or nothing is heard`, async (t) => {
@@ -25,22 +36,55 @@ export function leasesConformance(engine: TestEngine): void {
       assert.deepEqual(await leases.take(claim(THERE, 1025, { video: TWO })), { kind: "busy" });
       assert.deepEqual(await leases.lapsed(THERE, 1029), []);
       assert.deepEqual((await leases.lapsed(HERE, 1029)).length, 1);
-      assert.deepEqual(await leases.take(claim(THERE, 1031, { video: TWO })), { kind: "continued", video: ONE }, "nothing was heard of the other");
+      assert.deepEqual(
+        await leases.take(claim(THERE, 1031, { video: TWO })),
+        { kind: "continued", video: ONE },
+        "nothing was heard of the other",
+      );
       assert.equal(await leases.wait(here, 5), false);
       assert.equal(await leases.drop(here), false);
 
       assert.equal(await leases.wait(there, 1050), true);
       assert.deepEqual((await leases.find(INPUT))?.overAt, 1050);
-      assert.deepEqual(await leases.take(claim(HERE, 1035)), { kind: "continued", video: ONE }, "who waits is not asked");
-      assert.deepEqual(await leases.find(INPUT), { input: INPUT, account: "a".repeat(32), video: ONE, owner: HERE, leaseUntil: 1045, overAt: null, timeoutMs: 20, deleteAfterDays: 30 });
+      assert.deepEqual(
+        await leases.take(claim(HERE, 1035)),
+        { kind: "continued", video: ONE },
+        "who waits is not asked",
+      );
+      assert.deepEqual(await leases.find(INPUT), {
+        input: INPUT,
+        account: "a".repeat(32),
+        video: ONE,
+        owner: HERE,
+        leaseUntil: 1045,
+        overAt: null,
+        timeoutMs: 20,
+        deleteAfterDays: 30,
+      });
       await leases.wait(here, 1040);
       const over = await leases.take(claim(THERE, 1040, { video: TWO, deleteAfterDays: null }));
-      assert.deepEqual(over, { kind: "over", row: { input: INPUT, account: "a".repeat(32), video: ONE, owner: THERE, leaseUntil: 1050, overAt: 1040, timeoutMs: 20, deleteAfterDays: 30 } });
+      assert.deepEqual(over, {
+        kind: "over",
+        row: {
+          input: INPUT,
+          account: "a".repeat(32),
+          video: ONE,
+          owner: THERE,
+          leaseUntil: 1050,
+          overAt: 1040,
+          timeoutMs: 20,
+          deleteAfterDays: 30,
+        },
+      });
       assert.equal(await leases.drop(there), true);
       assert.equal(await leases.find(INPUT), undefined);
 
       await leases.take(claim(HERE, 2000, { video: "", deleteAfterDays: null }));
-      assert.deepEqual((await leases.take(claim(HERE, 2001))).kind, "over", "what is not recorded is another broadcast");
+      assert.deepEqual(
+        (await leases.take(claim(HERE, 2001))).kind,
+        "over",
+        "what is not recorded is another broadcast",
+      );
       await leases.drop(here);
       await leases.take(claim(HERE, 3000));
       assert.deepEqual((await leases.take(claim(THERE, 3031))).kind, "over", "its publisher was away for too long");
@@ -52,7 +96,12 @@ export function leasesConformance(engine: TestEngine): void {
       await leases.orphaned(THERE, 4001);
       const [row] = await leases.lapsed(THERE, 4001);
       assert.equal(row!.leaseUntil, 4001);
-      assert.deepEqual(await Promise.all([HERE, THERE].map((owner) => leases.adopt(row!, { owner, until: 4020 }))).then((won) => won.filter(Boolean).length), 1);
+      assert.deepEqual(
+        await Promise.all([HERE, THERE].map((owner) => leases.adopt(row!, { owner, until: 4020 }))).then(
+          (won) => won.filter(Boolean).length,
+        ),
+        1,
+      );
       const { owner } = (await leases.find(INPUT))!;
       await leases.release(owner, 4002);
       assert.equal((await leases.lapsed("nobody", 4002)).length, 1);
@@ -63,7 +112,9 @@ export function leasesConformance(engine: TestEngine): void {
     const { db, another } = await engine.open(t, broadcastMigrations);
     const tables = [db, await another()].map(createLeasesTable);
     const owners = Array.from({ length: 6 }, (_, i) => String(i).repeat(32));
-    const taken = await Promise.all(owners.map((owner, i) => tables[i % 2]!.take(claim(owner, 1000, { video: owner }))));
+    const taken = await Promise.all(
+      owners.map((owner, i) => tables[i % 2]!.take(claim(owner, 1000, { video: owner }))),
+    );
     assert.deepEqual(taken.map(({ kind }) => kind).sort(), ["begun", ...Array.from({ length: 5 }, () => "busy")]);
   });
 }

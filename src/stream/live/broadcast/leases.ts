@@ -7,7 +7,9 @@ export interface BroadcastLeases {
    * `begun`: there was none, it is under the uid that was offered. `continued`: a video that is open still. `busy`: another process has a publisher.
    * `over`: one is to be finished first, by the caller, whose it is now; then to be asked again.
    */
-  take(claim: LeaseClaim): Promise<{ kind: "begun" | "continued"; video: string } | { kind: "busy" } | { kind: "over"; row: BroadcastRow }>;
+  take(
+    claim: LeaseClaim,
+  ): Promise<{ kind: "begun" | "continued"; video: string } | { kind: "busy" } | { kind: "over"; row: BroadcastRow }>;
   /** There is no publisher: over at this time, so that nobody goes on with it after that. False: it is another's. */
   wait(mine: Mine, overAt: number): Promise<boolean>;
   /** It is finished. */

@@ -11,4 +11,5 @@ export function stateAfter(reason: unknown, waits: boolean): LiveState {
 }
 
 /** Two that are alike are one configuration. */
-export const describeTracks = ({ video, audio }: LiveTracks): string => JSON.stringify([video, audio].map((track) => track && { ...track, config: track.config.toString("base64") }));
+export const describeTracks = ({ video, audio }: LiveTracks): string =>
+  JSON.stringify([video, audio].map((track) => track && { ...track, config: track.config.toString("base64") }));

@@ -19,7 +19,12 @@ const TOLD_AGAIN_MS = 5000;
 const TOLD_TRIES = 100;
 
 /** Goes on with what is kept of it. `session`: of whom it is told when nothing more can be kept. */
-export async function openVideo(input: string, video: string, session: () => string | undefined, { recordings, packages, videos, status, clock, log }: Parts): Promise<OpenVideo> {
+export async function openVideo(
+  input: string,
+  video: string,
+  session: () => string | undefined,
+  { recordings, packages, videos, status, clock, log }: Parts,
+): Promise<OpenVideo> {
   const recording = await recordings.open(video, { onFault: (err) => void unrecorded(err) });
   let playable = recording.timeline.segments.length > 0;
   const pack = packages.open(video, {
@@ -28,7 +33,9 @@ export async function openVideo(input: string, video: string, session: () => str
       recording.keep(cut);
       if (playable) return;
       playable = true;
-      videos.playable(video).catch((err: unknown) => log.error({ err, video }, "that a broadcast can be played could not be written down"));
+      videos
+        .playable(video)
+        .catch((err: unknown) => log.error({ err, video }, "that a broadcast can be played could not be written down"));
     },
   });
 
@@ -41,7 +48,11 @@ export async function openVideo(input: string, video: string, session: () => str
       try {
         return await status.errored(input, "ERR_STORAGE_QUOTA_EXHAUSTED", about);
       } catch (failed) {
-        if (tries === 1) log.error({ err: failed, input, video }, "that a broadcast is not recorded could not be written down; it is tried again");
+        if (tries === 1)
+          log.error(
+            { err: failed, input, video },
+            "that a broadcast is not recorded could not be written down; it is tried again",
+          );
         if (tries === TOLD_TRIES) return;
         await clock.sleep(TOLD_AGAIN_MS);
       }
@@ -67,7 +78,10 @@ export async function openVideo(input: string, video: string, session: () => str
   };
 }
 
-const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readonly [RunSink, RunSink] => [recording.run(run), pack.run(run)];
+const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readonly [RunSink, RunSink] => [
+  recording.run(run),
+  pack.run(run),
+];
 
 /** All runs of a session go into the video. `onTracks`: what is sent is something else from here on. */
 export function makeRuns(runs: RunMaker, session: LiveSession, opened: OpenVideo, onTracks: () => void): RunMaking {

@@ -1,7 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { Clock, Ids, Log, UserError } from "../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../../store/index.ts";
 import { createVideos } from "../../videos/videos.ts";
 import { videosMigrations } from "../../videos/videos-table.ts";
 import { TEST_STREAM_SETTINGS } from "../../videos/videos.testing.ts";
@@ -20,14 +27,32 @@ interface MadeSession extends LiveSession {
 }
 
 const RENDITIONS = [
-  { name: "source", kind: "video", codecs: "avc1.64001f", peakBandwidth: 1_000_000, averageBandwidth: 1_000_000, width: 320, height: 180 },
+  {
+    name: "source",
+    kind: "video",
+    codecs: "avc1.64001f",
+    peakBandwidth: 1_000_000,
+    averageBandwidth: 1_000_000,
+    width: 320,
+    height: 180,
+  },
   { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 100_000, averageBandwidth: 100_000, channels: 2 },
 ] as const;
 /** Of a fragment; every fourth of pictures is a key frame. */
 const EVERY_MS = 250;
 
 /** Everything real but publishers and encoders: whoever comes publishes noise in real time, a key frame every second. */
-export async function openBroadcasts({ folder, clock, ids, log }: { folder: string; clock: Clock; ids: Ids; log: Log }) {
+export async function openBroadcasts({
+  folder,
+  clock,
+  ids,
+  log,
+}: {
+  folder: string;
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+}) {
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...jobsMigrations, ...videosMigrations, ...recordMigrations, ...broadcastMigrations]);
   const events = createLocalEvents({ log });
@@ -35,7 +60,17 @@ export async function openBroadcasts({ folder, clock, ids, log }: { folder: stri
   const jobs = createJobs({ db, clock, ids, events, log });
   const settled: string[] = [];
   const errors: string[] = [];
-  const videos = createVideos({ db, objects, jobs, events, clock, ids, log, settings: TEST_STREAM_SETTINGS, onSettled: async ({ uid }) => void settled.push(uid) });
+  const videos = createVideos({
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids,
+    log,
+    settings: TEST_STREAM_SETTINGS,
+    onSettled: async ({ uid }) => void settled.push(uid),
+  });
   const recordings = createRecordings({ db, objects, clock, log, segmentSeconds: 2 });
   const packages = createLivePackages({ settings: { segment_seconds: 2, part_ms: 250 } });
   const listeners = new Set<(session: LiveSession) => void>();
@@ -50,7 +85,13 @@ export async function openBroadcasts({ folder, clock, ids, log }: { folder: stri
       let n = 0;
       const timer = setInterval(() => {
         for (const { name: rendition } of RENDITIONS) {
-          const fragment = { rendition, time: (n * EVERY_MS) / 1000, duration: EVERY_MS / 1000, key: rendition === "audio" || n % 4 === 0, bytes: randomBytes(2000) };
+          const fragment = {
+            rendition,
+            time: (n * EVERY_MS) / 1000,
+            duration: EVERY_MS / 1000,
+            key: rendition === "audio" || n % 4 === 0,
+            bytes: randomBytes(2000),
+          };
           sink.fragment(fragment);
           if (rendition === "source") made.get(session.id)?.(fragment);
         }
@@ -68,8 +109,22 @@ export async function openBroadcasts({ folder, clock, ids, log }: { folder: stri
 
   const input = testInput({ recording: { ...testInput().recording, timeoutSeconds: 1 } });
   const broadcasts = createBroadcasts({
-    leases: createLeasesTable(db), clock, ids, log, reconnectSeconds: 20, alone: true, runs, recordings, packages, videos: videos.live, endSession() {}, assemble: async () => {},
-    sessions: { all: () => sessions.filter(({ signal }) => !signal.aborted), onSession: (listener) => (listeners.add(listener), () => void listeners.delete(listener)) },
+    leases: createLeasesTable(db),
+    clock,
+    ids,
+    log,
+    reconnectSeconds: 20,
+    alone: true,
+    runs,
+    recordings,
+    packages,
+    videos: videos.live,
+    endSession() {},
+    assemble: async () => {},
+    sessions: {
+      all: () => sessions.filter(({ signal }) => !signal.aborted),
+      onSession: (listener) => (listeners.add(listener), () => void listeners.delete(listener)),
+    },
     inputs: { find: async (uid) => (uid === INPUT ? input : undefined), onChange: () => () => {} },
     status: { note: async () => {}, errored: async (_uid, code) => void errors.push(code) },
   });
@@ -78,8 +133,19 @@ export async function openBroadcasts({ folder, clock, ids, log }: { folder: stri
     const over = new AbortController();
     const id = ids.hex();
     const session: MadeSession = {
-      id, input, protocol: "rtmp", started: clock.now(), tracks: () => ({}), signal: over.signal, wantKeyFrame() {},
-      health: () => { throw new Error("not asked here"); }, subscribe: () => { throw new Error("not asked here"); },
+      id,
+      input,
+      protocol: "rtmp",
+      started: clock.now(),
+      tracks: () => ({}),
+      signal: over.signal,
+      wantKeyFrame() {},
+      health: () => {
+        throw new Error("not asked here");
+      },
+      subscribe: () => {
+        throw new Error("not asked here");
+      },
       end: (reason) => over.abort(reason),
       onMade: (listener) => void made.set(id, listener),
     };
@@ -89,7 +155,13 @@ export async function openBroadcasts({ folder, clock, ids, log }: { folder: stri
   }
 
   return {
-    broadcasts, videos, recordings, objects, come, settled, errors,
+    broadcasts,
+    videos,
+    recordings,
+    objects,
+    come,
+    settled,
+    errors,
     async close() {
       await broadcasts.close();
       packages.close();

@@ -12,10 +12,21 @@ export function recordingName(input: string | undefined, began: number): string 
 }
 
 /** Makes the video of a broadcast that begins, as its input wants it. False: that of one which goes on has been deleted. */
-export async function isVideoThere(videos: Pick<LiveVideos, "begin" | "find">, { kind, video }: { kind: "begun" | "continued"; video: string }, input: LiveInput, began: number): Promise<boolean> {
+export async function isVideoThere(
+  videos: Pick<LiveVideos, "begin" | "find">,
+  { kind, video }: { kind: "begun" | "continued"; video: string },
+  input: LiveInput,
+  began: number,
+): Promise<boolean> {
   if (video === "") return true;
   if (kind === "continued") return (await videos.find(video))?.state === "live-inprogress";
   const { requireSignedURLs, allowedOrigins } = input.recording;
-  await videos.begin(input.account, video, { liveInput: input.uid, creator: input.defaultCreator, meta: { name: recordingName(input.meta["name"], began) }, requireSignedURLs, allowedOrigins });
+  await videos.begin(input.account, video, {
+    liveInput: input.uid,
+    creator: input.defaultCreator,
+    meta: { name: recordingName(input.meta["name"], began) },
+    requireSignedURLs,
+    allowedOrigins,
+  });
   return true;
 }

@@ -4,7 +4,12 @@ import { randomIds, silentLog, systemClock } from "../../../kernel/index.ts";
 import { openBroadcasts } from "./real.testing.ts";
 
 const folder = process.argv[2]!;
-const { come, broadcasts } = await openBroadcasts({ folder: join(folder), clock: systemClock, ids: randomIds, log: silentLog });
+const { come, broadcasts } = await openBroadcasts({
+  folder: join(folder),
+  clock: systemClock,
+  ids: randomIds,
+  log: silentLog,
+});
 broadcasts.start();
 const session = come();
 session.onMade(({ time, duration }) => void process.stdout.write(`${time + duration}\n`));

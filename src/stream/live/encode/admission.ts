@@ -29,7 +29,8 @@ export function createAdmission({ encoders }: { encoders: number }): Admission {
       used += places;
       let held = places;
       return {
-        places, crowded: places > free,
+        places,
+        crowded: places > free,
         release() {
           used -= held;
           held = 0;

@@ -6,7 +6,15 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { runFfmpeg } from "../../../../test/support/media.ts";
 import { silentLog } from "../../../kernel/index.ts";
-import { aacEntry, locateMovie, readAac, readAvc, readMovie, walkSamples, type Track } from "../../../protocol/mp4/index.ts";
+import {
+  aacEntry,
+  locateMovie,
+  readAac,
+  readAvc,
+  readMovie,
+  walkSamples,
+  type Track,
+} from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/port.ts";
 import type { LiveFragment, LiveRun, RunMaking } from "../fragments.ts";
 import { openHub } from "../hub/hub.testing.ts";
@@ -18,23 +26,45 @@ import { createRunMaker, type RunMakerParts } from "./maker.ts";
 const AAC_48_STEREO = Buffer.from("1190", "hex");
 
 /** A clip (H.264 or VP9, AAC of 48 kHz, stereo, or Opus, in mp4) as a publisher would send it: packets in the order of their times, rounded to `round` microseconds. */
-export async function packetsOf(path: string, { round = 1 } = {}): Promise<{ tracks: LiveTracks; packets: MediaPacket[] }> {
+export async function packetsOf(
+  path: string,
+  { round = 1 } = {},
+): Promise<{ tracks: LiveTracks; packets: MediaPacket[] }> {
   const bytes = await readFile(path);
   const { movie } = await locateMovie(async (start, length) => bytes.subarray(start, start + length), bytes.length);
   const found = readMovie(movie).tracks;
-  const [video, audio] = [found.find(({ handler }) => handler === "vide"), found.find(({ handler }) => handler === "soun")];
-  const packets = [video && samplesOf(video, bytes, "video", round), audio && samplesOf(audio, bytes, "audio", round)].flatMap((list) => list ?? []);
+  const [video, audio] = [
+    found.find(({ handler }) => handler === "vide"),
+    found.find(({ handler }) => handler === "soun"),
+  ];
+  const packets = [
+    video && samplesOf(video, bytes, "video", round),
+    audio && samplesOf(audio, bytes, "audio", round),
+  ].flatMap((list) => list ?? []);
   const typeOf = (track: Track | undefined) => track?.descriptions[0]!.toString("latin1", 4, 8);
   const avc = video && readAvc(video.descriptions[0]!);
   const aac = audio && readAac(audio.descriptions[0]!);
   return {
     tracks: {
-      ...(avc && { video: { codec: "h264" as const, config: configOf(avc.entry), width: avc.width, height: avc.height } }),
+      ...(avc && {
+        video: { codec: "h264" as const, config: configOf(avc.entry), width: avc.width, height: avc.height },
+      }),
       ...(typeOf(video) === "hvc1" && { video: { codec: "hevc" as const, ...sizeIn(video!, "hvcC") } }),
       ...(typeOf(video) === "av01" && { video: { codec: "av1" as const, ...sizeIn(video!, "av1C") } }),
-      ...(typeOf(video) === "vp09" && { video: { codec: "vp9" as const, config: Buffer.alloc(0), width: 320, height: 180 } }),
-      ...(typeOf(audio) === "Opus" && { audio: { codec: "opus" as const, config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }),
-      ...(aac && { audio: { codec: "aac" as const, config: AAC_48_STEREO, sampleRate: aacEntry(AAC_48_STEREO).sampleRate, channels: aac.channels } }),
+      ...(typeOf(video) === "vp09" && {
+        video: { codec: "vp9" as const, config: Buffer.alloc(0), width: 320, height: 180 },
+      }),
+      ...(typeOf(audio) === "Opus" && {
+        audio: { codec: "opus" as const, config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 },
+      }),
+      ...(aac && {
+        audio: {
+          codec: "aac" as const,
+          config: AAC_48_STEREO,
+          sampleRate: aacEntry(AAC_48_STEREO).sampleRate,
+          channels: aac.channels,
+        },
+      }),
     },
     packets: packets.toSorted((a, b) => a.dts - b.dts),
   };
@@ -55,7 +85,14 @@ function samplesOf(track: Track, bytes: Buffer, kind: MediaPacket["kind"], round
   const walk = walkSamples(track.samples());
   const us = (ticks: number) => Math.round((ticks * 1_000_000) / track.timescale / round) * round;
   if (walk === undefined) return [];
-  do packets.push({ kind, dts: us(walk.time), pts: us(walk.time + walk.shift), key: kind === "audio" || walk.sync, data: bytes.subarray(walk.offset, walk.offset + walk.size) });
+  do
+    packets.push({
+      kind,
+      dts: us(walk.time),
+      pts: us(walk.time + walk.shift),
+      key: kind === "audio" || walk.sync,
+      data: bytes.subarray(walk.offset, walk.offset + walk.size),
+    });
   while (walk.next());
   return packets;
 }
@@ -82,25 +119,38 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
   world.inputs.add("secret");
   const runs: TakenRun[] = [];
   const notes: string[][] = [];
-  const maker = createRunMaker({ tools, admission, clock, log: silentLog, settings: { ladder, part_ms: 333 }, note: (session, sentences) => {
-    notes.push([...sentences]);
-    hub.note(session, sentences);
-  } });
+  const maker = createRunMaker({
+    tools,
+    admission,
+    clock,
+    log: silentLog,
+    settings: { ladder, part_ms: 333 },
+    note: (session, sentences) => {
+      notes.push([...sentences]);
+      hub.note(session, sentences);
+    },
+  });
   const makings: RunMaking[] = [];
   /** Takes up a session, again if need be. */
-  const make = (session: LiveSession) => void makings.push(maker.make(session, (run) => {
-    assert.ok(runs.every(({ ended }) => ended), "a run begins before the one before it has ended");
-    const taken: TakenRun = { run, inits: new Map(), fragments: [], ended: false };
-    runs.push(taken);
-    return {
-      init: (rendition, bytes) => void taken.inits.set(rendition, bytes),
-      fragment(fragment) {
-        assert.ok(!taken.ended && taken.inits.has(fragment.rendition));
-        taken.fragments.push(fragment);
-      },
-      end: () => void (taken.ended = true),
-    };
-  }));
+  const make = (session: LiveSession) =>
+    void makings.push(
+      maker.make(session, (run) => {
+        assert.ok(
+          runs.every(({ ended }) => ended),
+          "a run begins before the one before it has ended",
+        );
+        const taken: TakenRun = { run, inits: new Map(), fragments: [], ended: false };
+        runs.push(taken);
+        return {
+          init: (rendition, bytes) => void taken.inits.set(rendition, bytes),
+          fragment(fragment) {
+            assert.ok(!taken.ended && taken.inits.has(fragment.rendition));
+            taken.fragments.push(fragment);
+          },
+          end: () => void (taken.ended = true),
+        };
+      }),
+    );
   const stop = hub.onSession(make);
   const publication = await world.publish("secret");
   const folder = mkdtempSync(join(tmpdir(), "reelpost-live-encode-"));
@@ -112,12 +162,26 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
   /** Everything of a rendition of a run, as one file. */
   async function whole(taken: TakenRun, rendition: string): Promise<string> {
     const path = join(folder, `${taken.run.id}-${rendition}.mp4`);
-    await writeFile(path, Buffer.concat([taken.inits.get(rendition)!, ...taken.fragments.filter((fragment) => fragment.rendition === rendition).map(({ bytes }) => bytes)]));
+    await writeFile(
+      path,
+      Buffer.concat([
+        taken.inits.get(rendition)!,
+        ...taken.fragments.filter((fragment) => fragment.rendition === rendition).map(({ bytes }) => bytes),
+      ]),
+    );
     return path;
   }
 
   return {
-    ...world, admission, runs, notes, publication, whole, makings, make, stop,
+    ...world,
+    admission,
+    runs,
+    notes,
+    publication,
+    whole,
+    makings,
+    make,
+    stop,
     session: () => world.sessions[0]!,
     /** All of it at once, as fast as it goes. */
     send: (packets: readonly MediaPacket[]) => packets.forEach((packet) => publication.write(packet)),
@@ -129,16 +193,26 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
 }
 
 /** Times in seconds of the key frames that begin fragments. */
-export const keysOf = ({ fragments }: TakenRun, rendition: string): number[] => fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
+export const keysOf = ({ fragments }: TakenRun, rendition: string): number[] =>
+  fragments.filter((fragment) => fragment.rendition === rendition && fragment.key).map(({ time }) => time);
 
 /** Every picture or frame of sound as ffprobe reads it: when it is shown, in seconds. */
 export async function shownTimes(path: string): Promise<number[]> {
-  const { packets } = JSON.parse((await runFfmpeg(["-show_entries", "packet=pts_time", "-of", "json", path], "ffprobe")).toString()) as { packets: { pts_time: string }[] };
+  const { packets } = JSON.parse(
+    (await runFfmpeg(["-show_entries", "packet=pts_time", "-of", "json", path], "ffprobe")).toString(),
+  ) as { packets: { pts_time: string }[] };
   return packets.map(({ pts_time }) => Number(pts_time)).toSorted((a, b) => a - b);
 }
 
 /** Until the encoder has made all renditions up to here, in seconds; what is left it hands over within the second that it is given at the end. */
-export const madeUpTo = (taken: TakenRun, seconds: number) => until(() => taken.run.renditions.every(({ name }) => taken.fragments.some(({ rendition, time, duration }) => rendition === name && time + duration > seconds)), `everything up to ${seconds} s`);
+export const madeUpTo = (taken: TakenRun, seconds: number) =>
+  until(
+    () =>
+      taken.run.renditions.every(({ name }) =>
+        taken.fragments.some(({ rendition, time, duration }) => rendition === name && time + duration > seconds),
+      ),
+    `everything up to ${seconds} s`,
+  );
 
 export async function until(condition: () => boolean, what: string): Promise<void> {
   const late = performance.now() + 60_000;

@@ -8,10 +8,30 @@ const FIRST_PIPE = 3;
  * Matroska in by standard input; of every rung a fragmented mp4 with a fragment for each picture, of sound frames with ADTS headers.
  * Pictures go through one by one: each comes out once, with its own time.
  */
-export function encoderArgs({ rungs, video, audio, keyFrames }: { rungs: readonly Rung[]; video: boolean; audio: boolean; keyFrames: "source" | "encoder" }): string[] {
+export function encoderArgs({
+  rungs,
+  video,
+  audio,
+  keyFrames,
+}: {
+  rungs: readonly Rung[];
+  video: boolean;
+  audio: boolean;
+  keyFrames: "source" | "encoder";
+}): string[] {
   return [
     // Nothing is looked at in advance: the header says it all. Without these the first picture comes out after a second, and nobuffer would lose the first ones.
-    "-analyzeduration", "0", "-probesize", "32", "-fpsprobesize", "0", "-copyts", "-f", "matroska", "-i", "pipe:0",
+    "-analyzeduration",
+    "0",
+    "-probesize",
+    "32",
+    "-fpsprobesize",
+    "0",
+    "-copyts",
+    "-f",
+    "matroska",
+    "-i",
+    "pipe:0",
     ...(rungs.length > 0 ? ["-filter_complex", graph(rungs)] : []),
     ...rungs.flatMap((rung, i) => rungArgs(rung, i, keyFrames)),
     ...(audio ? audioArgs(video ? 1 : 0, rungs.length) : []),
@@ -20,20 +40,60 @@ export function encoderArgs({ rungs, video, audio, keyFrames }: { rungs: readonl
 
 function graph(rungs: readonly Rung[]): string {
   const names = rungs.map((_, i) => `[s${i}]`).join("");
-  const scale = ({ width, height }: Rung) => (width === undefined ? "scale=trunc(iw/2)*2:trunc(ih/2)*2" : `scale=${width}:${height}`);
-  return [`[0:v:0]split=${rungs.length}${names}`, ...rungs.map((rung, i) => `[s${i}]${scale(rung)}:flags=bicubic,setsar=1,format=yuv420p[v${i}]`)].join(";");
+  const scale = ({ width, height }: Rung) =>
+    width === undefined ? "scale=trunc(iw/2)*2:trunc(ih/2)*2" : `scale=${width}:${height}`;
+  return [
+    `[0:v:0]split=${rungs.length}${names}`,
+    ...rungs.map((rung, i) => `[s${i}]${scale(rung)}:flags=bicubic,setsar=1,format=yuv420p[v${i}]`),
+  ].join(";");
 }
 
 function rungArgs({ bitrate, level, height }: Rung, index: number, keyFrames: "source" | "encoder"): string[] {
   return [
-    "-map", `[v${index}]`, "-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-threads", (height ?? 0) > 480 ? "2" : "1",
-    "-crf", "23", "-maxrate", String(bitrate), "-bufsize", String(2 * bitrate), "-profile:v", "high", "-level:v", (level / 10).toFixed(1),
+    "-map",
+    `[v${index}]`,
+    "-c:v",
+    "libx264",
+    "-preset",
+    "veryfast",
+    "-tune",
+    "zerolatency",
+    "-threads",
+    (height ?? 0) > 480 ? "2" : "1",
+    "-crf",
+    "23",
+    "-maxrate",
+    String(bitrate),
+    "-bufsize",
+    String(2 * bitrate),
+    "-profile:v",
+    "high",
+    "-level:v",
+    (level / 10).toFixed(1),
     // Key frames where they are asked for and nowhere else; times of publishers are not even, so rates are counted by them.
-    "-x264-params", "keyint=infinite:min-keyint=1:scenecut=0:open-gop=0:force-cfr=0",
-    "-force_key_frames", keyFrames === "source" ? "source" : "expr:gte(t,n_forced*2)",
-    "-fps_mode", "passthrough", "-enc_time_base", `1/${PICTURE_TICKS}`,
-    "-map_metadata", "-1", "-fflags", "+bitexact", "-avoid_negative_ts", "disabled", "-video_track_timescale", String(PICTURE_TICKS), "-flush_packets", "1",
-    "-f", "mp4", "-movflags", "+cmaf+default_base_moof+empty_moov+frag_every_frame+skip_trailer", `pipe:${FIRST_PIPE + index}`,
+    "-x264-params",
+    "keyint=infinite:min-keyint=1:scenecut=0:open-gop=0:force-cfr=0",
+    "-force_key_frames",
+    keyFrames === "source" ? "source" : "expr:gte(t,n_forced*2)",
+    "-fps_mode",
+    "passthrough",
+    "-enc_time_base",
+    `1/${PICTURE_TICKS}`,
+    "-map_metadata",
+    "-1",
+    "-fflags",
+    "+bitexact",
+    "-avoid_negative_ts",
+    "disabled",
+    "-video_track_timescale",
+    String(PICTURE_TICKS),
+    "-flush_packets",
+    "1",
+    "-f",
+    "mp4",
+    "-movflags",
+    "+cmaf+default_base_moof+empty_moov+frag_every_frame+skip_trailer",
+    `pipe:${FIRST_PIPE + index}`,
   ];
 }
 
@@ -41,7 +101,24 @@ function audioArgs(stream: number, index: number): string[] {
   return [
     // Time stamps decide: gaps become silence, and a clock that drifts is followed. The resampler is there from the beginning (flags): one that is put in on the way,
     // when the drift is noticed, forgets what time it is and fills everything from zero on with silence.
-    "-map", `0:${stream}`, "-af", `aresample=${AUDIO_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res,aformat=channel_layouts=stereo`,
-    "-c:a", "aac", "-b:a", String(AUDIO_BITRATE), "-ar", String(AUDIO_RATE), "-ac", "2", "-map_metadata", "-1", "-flush_packets", "1", "-f", "adts", `pipe:${FIRST_PIPE + index}`,
+    "-map",
+    `0:${stream}`,
+    "-af",
+    `aresample=${AUDIO_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res,aformat=channel_layouts=stereo`,
+    "-c:a",
+    "aac",
+    "-b:a",
+    String(AUDIO_BITRATE),
+    "-ar",
+    String(AUDIO_RATE),
+    "-ac",
+    "2",
+    "-map_metadata",
+    "-1",
+    "-flush_packets",
+    "1",
+    "-f",
+    "adts",
+    `pipe:${FIRST_PIPE + index}`,
   ];
 }

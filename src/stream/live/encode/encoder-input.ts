@@ -14,13 +14,33 @@ export interface EncoderInput {
 
 export function createEncoderInput({ video, audio }: LiveTracks, delay: number): EncoderInput {
   const tracks: MatroskaTrack[] = [
-    ...(video ? [{ kind: "video" as const, codec: VIDEO[video.codec], config: video.config, ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE) }] : []),
-    ...(audio ? [{ kind: "audio" as const, codec: AUDIO[audio.codec], config: audio.codec === "opus" && audio.config.length === 0 ? opusHead(audio.channels) : audio.config, sampleRate: audio.sampleRate, channels: audio.channels }] : []),
+    ...(video
+      ? [
+          {
+            kind: "video" as const,
+            codec: VIDEO[video.codec],
+            config: video.config,
+            ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE),
+          },
+        ]
+      : []),
+    ...(audio
+      ? [
+          {
+            kind: "audio" as const,
+            codec: AUDIO[audio.codec],
+            config: audio.codec === "opus" && audio.config.length === 0 ? opusHead(audio.channels) : audio.config,
+            sampleRate: audio.sampleRate,
+            channels: audio.channels,
+          },
+        ]
+      : []),
   ];
   const writer = createMatroskaWriter(tracks);
   return {
     header: writer.header,
-    packet: ({ kind, pts, key, data }) => (kind === "video" ? writer.block(1, pts - delay, key, data) : writer.block(video ? 2 : 1, pts, key, data)),
+    packet: ({ kind, pts, key, data }) =>
+      kind === "video" ? writer.block(1, pts - delay, key, data) : writer.block(video ? 2 : 1, pts, key, data),
   };
 }
 

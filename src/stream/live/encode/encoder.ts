@@ -52,9 +52,26 @@ const AAC_FRAME = 1024;
 /** AAC-LC, 48 kHz, stereo: what every frame's ADTS header would say. */
 const AUDIO_CONFIG = Buffer.from([0x11, 0x90]);
 
-export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFragment, onVideo, onLost, now }: EncoderParts): Encoder {
+export function createEncoder({
+  tools,
+  plan,
+  tracks,
+  partMs,
+  delay,
+  onInit,
+  onFragment,
+  onVideo,
+  onLost,
+  now,
+}: EncoderParts): Encoder {
   const { rungs, audio } = plan.encode;
-  const input = createEncoderInput({ ...(rungs.length > 0 && tracks.video && { video: tracks.video }), ...(audio && tracks.audio && { audio: tracks.audio }) }, delay);
+  const input = createEncoderInput(
+    {
+      ...(rungs.length > 0 && tracks.video && { video: tracks.video }),
+      ...(audio && tracks.audio && { audio: tracks.audio }),
+    },
+    delay,
+  );
   const keys = createKeyTimes();
   /** Microseconds of what came out last, by output. */
   const progress: number[] = Array.from({ length: rungs.length + (audio ? 1 : 0) }, () => 0);
@@ -70,9 +87,13 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
       async take(chunk: Buffer) {
         for (const { kind, bytes } of pieces.push(chunk)) {
           // Written anew, so that nothing but the description of its samples is in it.
-          if (kind === "init") onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: PICTURE_TICKS }));
+          if (kind === "init")
+            onInit(name, writeInit({ ...(await readInit(bytes)), id: TRACK, timescale: PICTURE_TICKS }));
           else {
-            for (const fragment of await readFragments(async (start, length) => bytes.subarray(start, start + length), bytes.length)) {
+            for (const fragment of await readFragments(
+              async (start, length) => bytes.subarray(start, start + length),
+              bytes.length,
+            )) {
               let at = fragment.dataStart;
               let { time } = fragment;
               for (const [n, size] of fragment.sizes.entries()) {
@@ -92,9 +113,26 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
   });
 
   function soundOutput() {
-    onInit(AUDIO, writeInit({ id: TRACK, handler: "soun", timescale: AUDIO_RATE, width: 0, height: 0, description: aacEntry(AUDIO_CONFIG).entry }));
+    onInit(
+      AUDIO,
+      writeInit({
+        id: TRACK,
+        handler: "soun",
+        timescale: AUDIO_RATE,
+        width: 0,
+        height: 0,
+        description: aacEntry(AUDIO_CONFIG).entry,
+      }),
+    );
     const adts = createAdtsReader();
-    const fragments = createSoundFragments({ rendition: AUDIO, partMs, sampleRate: AUDIO_RATE, frame: AAC_FRAME, followsVideo: tracks.video !== undefined, onFragment });
+    const fragments = createSoundFragments({
+      rendition: AUDIO,
+      partMs,
+      sampleRate: AUDIO_RATE,
+      frame: AAC_FRAME,
+      followsVideo: tracks.video !== undefined,
+      onFragment,
+    });
     // The first frame primes decoders and is heard before zero.
     let count = -1;
     return {
@@ -114,12 +152,18 @@ export function createEncoder({ tools, plan, tracks, partMs, delay, onInit, onFr
 
   const child = tools.live({
     args: encoderArgs({ rungs, video: rungs.length > 0, audio, keyFrames: plan.keyFrames }),
-    outputs: all.map(({ take }) => take), urgency: "urgent", inputBytes: MOST_WAITING, idleMs: IDLE_MS,
+    outputs: all.map(({ take }) => take),
+    urgency: "urgent",
+    inputBytes: MOST_WAITING,
+    idleMs: IDLE_MS,
     // More of them would keep pictures back.
     threads: 1,
   });
   child.stdin.write(input.header());
-  const done = child.done.then(() => lost("failed", "the encoder ended by itself"), (err: unknown) => lost(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)));
+  const done = child.done.then(
+    () => lost("failed", "the encoder ended by itself"),
+    (err: unknown) => lost(err instanceof MediaRunError && err.reason === "input" ? "slow" : "failed", messageOf(err)),
+  );
 
   function lost(why: "slow" | "failed", message: string) {
     if (over) return;

@@ -13,62 +13,99 @@ const read = async ({ bytes }: LiveFragment): Promise<Fragment> => {
 
 function pictures(partMs = 333) {
   const fragments: LiveFragment[] = [];
-  return { fragments, made: createPictureFragments({ rendition: "source", partMs, onFragment: (fragment) => fragments.push(fragment) }) };
+  return {
+    fragments,
+    made: createPictureFragments({ rendition: "source", partMs, onFragment: (fragment) => fragments.push(fragment) }),
+  };
 }
 
 test("a fragment of pictures leaves when the next one would be too much for it, and before a key frame", async () => {
   const { fragments, made } = pictures();
   for (let i = 0; i < 20; i++) made.add({ time: i * 3600, shift: 0, key: i === 0 || i === 12, data: Buffer.from([i]) });
   // Eight pictures of 40 ms fit into 333 ms; four are left before the key frame; the rest waits for its end.
-  assert.deepEqual(fragments.map(({ time, duration, key }) => [time, duration, key]), [[0, 0.32, true], [0.32, 0.16, false]]);
+  assert.deepEqual(
+    fragments.map(({ time, duration, key }) => [time, duration, key]),
+    [
+      [0, 0.32, true],
+      [0.32, 0.16, false],
+    ],
+  );
   made.add({ time: 20 * 3600, shift: 0, key: false, data: Buffer.from([20]) });
   made.end();
   made.end();
-  assert.deepEqual(fragments.map(({ time, duration, key }) => [time, duration, key]).slice(2), [[0.48, 0.32, true], [0.8, 0.04, false]]);
+  assert.deepEqual(fragments.map(({ time, duration, key }) => [time, duration, key]).slice(2), [
+    [0.48, 0.32, true],
+    [0.8, 0.04, false],
+  ]);
   const second = await read(fragments[1]!);
-  assert.deepEqual([second.time, [...second.durations], [...second.syncs]], [8 * 3600, [3600, 3600, 3600, 3600], [0, 0, 0, 0]]);
+  assert.deepEqual(
+    [second.time, [...second.durations], [...second.syncs]],
+    [8 * 3600, [3600, 3600, 3600, 3600], [0, 0, 0, 0]],
+  );
   assert.deepEqual([...fragments[1]!.bytes.subarray(second.dataStart)], [8, 9, 10, 11]);
 });
 
 test("of any pictures: nothing is lost, fragments follow each other, and each picture is shown when its packet says", async () => {
-  const step = fc.record({ gap: fc.integer({ min: 0, max: 400 }), delay: fc.integer({ min: 0, max: 200 }), key: fc.boolean(), size: fc.integer({ min: 0, max: 9 }) });
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 80 }), fc.integer({ min: 100, max: 1000 }), async (steps, partMs) => {
-    const { fragments, made } = pictures(partMs);
-    const shown: number[] = [];
-    let ms = 0;
-    for (const { gap, delay, key, size } of steps) {
-      ms += gap;
-      made.add({ time: ticksOf(ms * 1000), shift: ticksOf(delay * 1000), key, data: Buffer.alloc(size) });
-      shown.push(ticksOf((ms + delay) * 1000));
-    }
-    made.end();
-    const seen: number[] = [];
-    let end: number | undefined;
-    for (const fragment of fragments) {
-      const { time, durations, shifts, syncs } = await read(fragment);
-      if (end !== undefined) assert.equal(time, end);
-      assert.equal(fragment.time, time / PICTURE_TICKS);
-      end = time;
-      for (const [i, duration] of durations.entries()) {
-        seen.push(end + shifts[i]!);
-        end += duration;
-      }
-      assert.ok(syncs.every((sync, i) => i === 0 || sync === 0));
-      assert.equal(fragment.key, syncs[0] === 1);
-      assert.equal(Math.round((fragment.time + fragment.duration) * PICTURE_TICKS), end);
-      if (durations.length > 1) assert.ok(end - durations.at(-1)! - time <= (partMs * PICTURE_TICKS) / 1000);
-    }
-    assert.deepEqual(seen, shown);
-  }), { numRuns: 50 });
+  const step = fc.record({
+    gap: fc.integer({ min: 0, max: 400 }),
+    delay: fc.integer({ min: 0, max: 200 }),
+    key: fc.boolean(),
+    size: fc.integer({ min: 0, max: 9 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 1, maxLength: 80 }),
+      fc.integer({ min: 100, max: 1000 }),
+      async (steps, partMs) => {
+        const { fragments, made } = pictures(partMs);
+        const shown: number[] = [];
+        let ms = 0;
+        for (const { gap, delay, key, size } of steps) {
+          ms += gap;
+          made.add({ time: ticksOf(ms * 1000), shift: ticksOf(delay * 1000), key, data: Buffer.alloc(size) });
+          shown.push(ticksOf((ms + delay) * 1000));
+        }
+        made.end();
+        const seen: number[] = [];
+        let end: number | undefined;
+        for (const fragment of fragments) {
+          const { time, durations, shifts, syncs } = await read(fragment);
+          if (end !== undefined) assert.equal(time, end);
+          assert.equal(fragment.time, time / PICTURE_TICKS);
+          end = time;
+          for (const [i, duration] of durations.entries()) {
+            seen.push(end + shifts[i]!);
+            end += duration;
+          }
+          assert.ok(syncs.every((sync, i) => i === 0 || sync === 0));
+          assert.equal(fragment.key, syncs[0] === 1);
+          assert.equal(Math.round((fragment.time + fragment.duration) * PICTURE_TICKS), end);
+          if (durations.length > 1) assert.ok(end - durations.at(-1)! - time <= (partMs * PICTURE_TICKS) / 1000);
+        }
+        assert.deepEqual(seen, shown);
+      },
+    ),
+    { numRuns: 50 },
+  );
 });
 
 function sounds({ sampleRate = 48_000, partMs = 333 } = {}) {
   const fragments: LiveFragment[] = [];
-  return { fragments, made: createSoundFragments({ rendition: "audio", partMs, sampleRate, frame: 1024, onFragment: (fragment) => fragments.push(fragment) }) };
+  return {
+    fragments,
+    made: createSoundFragments({
+      rendition: "audio",
+      partMs,
+      sampleRate,
+      frame: 1024,
+      onFragment: (fragment) => fragments.push(fragment),
+    }),
+  };
 }
 
 /** Begin and end of each fragment in samples. */
-const spans = (fragments: readonly LiveFragment[], rate = 48_000) => fragments.map(({ time, duration }) => [Math.round(time * rate), Math.round((time + duration) * rate)]);
+const spans = (fragments: readonly LiveFragment[], rate = 48_000) =>
+  fragments.map(({ time, duration }) => [Math.round(time * rate), Math.round((time + duration) * rate)]);
 
 test("sound whose packets have times in milliseconds is counted in samples: each fragment begins where the one before it ended", () => {
   const { fragments, made } = sounds({ sampleRate: 44_100 });
@@ -82,7 +119,11 @@ test("sound whose packets have times in milliseconds is counted in samples: each
   }
   assert.equal(at, 5000 * 1024);
   // 14 frames of 23 ms in 333 ms.
-  assert.ok(spans(fragments, 44_100).slice(0, -1).every(([from = 0, to = 0]) => to - from === 14 * 1024));
+  assert.ok(
+    spans(fragments, 44_100)
+      .slice(0, -1)
+      .every(([from = 0, to = 0]) => to - from === 14 * 1024),
+  );
 });
 
 test("a fragment of sound leaves with the frame that fills it", () => {
@@ -126,7 +167,10 @@ test("after a step of the clock the sound gets to where it belongs, and not beyo
     fragments.length = 0;
   }
   assert.ok(Math.min(...off) < -0.05);
-  assert.ok(off.slice(-100).every((seconds) => Math.abs(seconds) < 0.0025), String(off.at(-1)));
+  assert.ok(
+    off.slice(-100).every((seconds) => Math.abs(seconds) < 0.0025),
+    String(off.at(-1)),
+  );
   assert.ok(Math.max(...off) < 0.0025, String(Math.max(...off)));
 });
 
@@ -138,7 +182,10 @@ test("a gap is a gap, and what comes twice is left out", () => {
   // The publisher's clock stood still for a second: these are of a moment that has its sound.
   for (let i = 0; i < 10; i++) made.add(frame(1) + 3_000_000, Buffer.alloc(1));
   made.end();
-  assert.deepEqual(spans(fragments), [[0, 10 * 1024], [144_000, 144_000 + 10 * 1024]]);
+  assert.deepEqual(spans(fragments), [
+    [0, 10 * 1024],
+    [144_000, 144_000 + 10 * 1024],
+  ]);
 });
 
 test("sound is cut where the picture is, whichever is first", () => {
@@ -152,33 +199,63 @@ test("sound is cut where the picture is, whichever is first", () => {
   made.cutAt(frame(20) - 2000);
   made.add(frame(20), Buffer.alloc(1));
   made.end();
-  assert.deepEqual(spans(fragments), [[0, 8 * 1024], [8 * 1024, 20 * 1024], [20 * 1024, 21 * 1024]]);
+  assert.deepEqual(spans(fragments), [
+    [0, 8 * 1024],
+    [8 * 1024, 20 * 1024],
+    [20 * 1024, 21 * 1024],
+  ]);
 });
 
 /** 30 fps video with a key frame every two seconds, presented 67 ms after decoding; audio packets arrive up to 300 ms earlier. */
 test("delays early audio until the video arrives, and ends a fragment with nextKey at every key frame", () => {
   const fragments: LiveFragment[] = [];
-  const made = createSoundFragments({ rendition: "audio", partMs: 200, sampleRate: 48_000, frame: 1024, followsVideo: true, onFragment: (fragment) => fragments.push(fragment) });
+  const made = createSoundFragments({
+    rendition: "audio",
+    partMs: 200,
+    sampleRate: 48_000,
+    frame: 1024,
+    followsVideo: true,
+    onFragment: (fragment) => fragments.push(fragment),
+  });
   let sent = 0;
   for (let picture = 0; picture < 200; picture++) {
     const decoded = (picture * 1_000_000) / 30;
-    while ((sent * 1024) / 48_000 < decoded / 1_000_000 + 0.3) made.add((sent++ * 1024 * 1_000_000) / 48_000, Buffer.alloc(1));
+    while ((sent * 1024) / 48_000 < decoded / 1_000_000 + 0.3)
+      made.add((sent++ * 1024 * 1_000_000) / 48_000, Buffer.alloc(1));
     if (picture % 60 === 0) made.cutAt(decoded + 67_000);
     made.videoAt(decoded);
     const end = fragments.length === 0 ? 0 : fragments.at(-1)!.time + fragments.at(-1)!.duration;
     assert.ok(decoded / 1_000_000 - end < 0.26, `the last fragment ends at ${end} s, decoded up to ${decoded} µs`);
   }
-  assert.deepEqual(spans(fragments).map(([from]) => from).slice(1), spans(fragments).map(([, to]) => to).slice(0, -1));
+  assert.deepEqual(
+    spans(fragments)
+      .map(([from]) => from)
+      .slice(1),
+    spans(fragments)
+      .map(([, to]) => to)
+      .slice(0, -1),
+  );
   const ends = fragments.filter(({ nextKey }) => nextKey !== undefined);
-  assert.deepEqual(ends.map(({ nextKey }) => nextKey!.toFixed(3)), ["2.067", "4.067", "6.067"]);
-  for (const { time, duration, nextKey } of ends) assert.ok(Math.abs(time + duration - nextKey!) <= 512 / 48_000 + 1e-9);
+  assert.deepEqual(
+    ends.map(({ nextKey }) => nextKey!.toFixed(3)),
+    ["2.067", "4.067", "6.067"],
+  );
+  for (const { time, duration, nextKey } of ends)
+    assert.ok(Math.abs(time + duration - nextKey!) <= 512 / 48_000 + 1e-9);
   // Nine frames are 192 ms.
   assert.ok(fragments.every(({ duration, nextKey }) => nextKey !== undefined || Math.abs(duration - 0.192) < 1e-9));
 });
 
 test("delays audio for at most two seconds if the video stalls", () => {
   const fragments: LiveFragment[] = [];
-  const made = createSoundFragments({ rendition: "audio", partMs: 200, sampleRate: 48_000, frame: 1024, followsVideo: true, onFragment: (fragment) => fragments.push(fragment) });
+  const made = createSoundFragments({
+    rendition: "audio",
+    partMs: 200,
+    sampleRate: 48_000,
+    frame: 1024,
+    followsVideo: true,
+    onFragment: (fragment) => fragments.push(fragment),
+  });
   for (let i = 0; i < 470; i++) made.add((i * 1024 * 1_000_000) / 48_000, Buffer.alloc(1));
   const { time, duration } = fragments.at(-1)!;
   assert.ok(time + duration > 7.6, `${time + duration} of 10 s`);
@@ -189,7 +266,19 @@ test("delays audio for at most two seconds if the video stalls", () => {
 
 test("parts have equal frame counts despite timestamps rounded to milliseconds", () => {
   const { fragments, made } = pictures(200);
-  for (let i = 0; i < 61; i++) made.add({ time: ticksOf(Math.round((i * 1000) / 30) * 1000), shift: 0, key: i % 60 === 0, data: Buffer.from([1]) });
-  assert.deepEqual(fragments.map(({ frames }) => frames), Array.from({ length: 10 }, () => 6));
-  assert.deepEqual(fragments.map(({ nextKey }) => nextKey), [...Array.from({ length: 9 }, () => undefined), 2]);
+  for (let i = 0; i < 61; i++)
+    made.add({
+      time: ticksOf(Math.round((i * 1000) / 30) * 1000),
+      shift: 0,
+      key: i % 60 === 0,
+      data: Buffer.from([1]),
+    });
+  assert.deepEqual(
+    fragments.map(({ frames }) => frames),
+    Array.from({ length: 10 }, () => 6),
+  );
+  assert.deepEqual(
+    fragments.map(({ nextKey }) => nextKey),
+    [...Array.from({ length: 9 }, () => undefined), 2],
+  );
 });

@@ -15,14 +15,23 @@ const B_FRAMES = ["-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p
 const none: Pick<MediaTools, "live"> = { live: () => assert.fail("nothing is to be encoded") };
 const near = (actual: readonly number[], expected: readonly number[], within: number) => {
   assert.equal(actual.length, expected.length);
-  for (const [i, time] of actual.entries()) assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
+  for (const [i, time] of actual.entries())
+    assert.ok(Math.abs(time - expected[i]!) <= within, `${i}: ${time} instead of ${expected[i]}`);
 };
 
 /** A publisher who goes on and on: the same packets again, with the times that follow. */
-const again = (packets: readonly MediaPacket[], round: number, seconds: number) => packets.map((packet) => ({ ...packet, dts: packet.dts + round * seconds * 1_000_000, pts: packet.pts + round * seconds * 1_000_000 }));
+const again = (packets: readonly MediaPacket[], round: number, seconds: number) =>
+  packets.map((packet) => ({
+    ...packet,
+    dts: packet.dts + round * seconds * 1_000_000,
+    pts: packet.pts + round * seconds * 1_000_000,
+  }));
 
 describe("runs", needsFfmpeg, () => {
-  for (const [name, video] of [["without B-frames", ZERO_DELAY], ["with B-frames", B_FRAMES]] as const) {
+  for (const [name, video] of [
+    ["without B-frames", ZERO_DELAY],
+    ["with B-frames", B_FRAMES],
+  ] as const) {
     test(`of the source as it comes, ${name}: every picture at its time, sound in step with it`, async (t) => {
       const { tracks, packets } = await packetsOf(await clip({ video: [...video] }), { round: 1000 });
       const making = await openMaking(t, { tools: none, ladder: [] });
@@ -30,31 +39,63 @@ describe("runs", needsFfmpeg, () => {
       making.send(packets);
       await making.finish();
       const [taken] = making.runs;
-      assert.deepEqual(taken!.run.renditions.map(({ name: of }) => of), ["source", "audio"]);
+      assert.deepEqual(
+        taken!.run.renditions.map(({ name: of }) => of),
+        ["source", "audio"],
+      );
       assert.equal(taken!.run.keyFrames, "source");
       assert.equal(taken!.ended, true);
       const pictures = packets.filter(({ kind }) => kind === "video");
       const source = await making.whole(taken!, "source");
-      near(await shownTimes(source), pictures.map(({ pts }) => pts / 1_000_000).toSorted((a, b) => a - b), 1e-6);
+      near(
+        await shownTimes(source),
+        pictures.map(({ pts }) => pts / 1_000_000).toSorted((a, b) => a - b),
+        1e-6,
+      );
       assert.equal(await countFrames(source), pictures.length);
       const sound = packets.filter(({ kind }) => kind === "audio");
-      near(await shownTimes(await making.whole(taken!, "audio")), sound.map(({ pts }) => pts / 1_000_000), 0.003);
-      near(keysOf(taken!, "source"), pictures.filter(({ key }) => key).map(({ dts }) => dts / 1_000_000), 1e-6);
+      near(
+        await shownTimes(await making.whole(taken!, "audio")),
+        sound.map(({ pts }) => pts / 1_000_000),
+        0.003,
+      );
+      near(
+        keysOf(taken!, "source"),
+        pictures.filter(({ key }) => key).map(({ dts }) => dts / 1_000_000),
+        1e-6,
+      );
       assert.ok(taken!.fragments.every(({ duration }) => duration <= 0.334));
       // Audio is cut at the presentation time of key frames, within half a frame.
       const cuts = taken!.fragments.filter(({ rendition }) => rendition === "audio").map(({ time }) => time);
-      for (const { time, offset = 0 } of taken!.fragments.filter(({ rendition, key }) => rendition === "source" && key).slice(1)) assert.ok(cuts.some((cut) => Math.abs(cut - time - offset) < 0.011), `${time + offset} of ${cuts}`);
+      for (const { time, offset = 0 } of taken!.fragments
+        .filter(({ rendition, key }) => rendition === "source" && key)
+        .slice(1))
+        assert.ok(
+          cuts.some((cut) => Math.abs(cut - time - offset) < 0.011),
+          `${time + offset} of ${cuts}`,
+        );
     });
 
     test(`of smaller renditions, ${name}: the same pictures, key frames at the same times`, async (t) => {
-      const { tracks, packets } = await packetsOf(await clip({ size: "640x480", fps: "30000/1001", video: [...video] }), { round: 1000 });
+      const { tracks, packets } = await packetsOf(
+        await clip({ size: "640x480", fps: "30000/1001", video: [...video] }),
+        { round: 1000 },
+      );
       const making = await openMaking(t, { tools: openTools(t), ladder: ["240p", "360p", "720p"] });
       making.publication.configure(tracks);
       making.send(packets);
       await madeUpTo(making.runs[0]!, 3.2);
       await making.finish();
       const [taken] = making.runs;
-      assert.deepEqual(taken!.run.renditions.map(({ name: of, width, height }) => [of, width, height]), [["source", 640, 480], ["360p", 480, 360], ["240p", 320, 240], ["audio", undefined, undefined]]);
+      assert.deepEqual(
+        taken!.run.renditions.map(({ name: of, width, height }) => [of, width, height]),
+        [
+          ["source", 640, 480],
+          ["360p", 480, 360],
+          ["240p", 320, 240],
+          ["audio", undefined, undefined],
+        ],
+      );
       const times = await shownTimes(await making.whole(taken!, "source"));
       for (const rendition of ["240p", "360p"]) {
         const path = await making.whole(taken!, rendition);
@@ -69,7 +110,14 @@ describe("runs", needsFfmpeg, () => {
   }
 
   test("of VP9 and Opus: encoded in the size of the source, a key frame every two seconds, sound in step", async (t) => {
-    const { tracks, packets } = await packetsOf(await clip({ seconds: 5, video: ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-b:v", "300k"], audio: ["-c:a", "libopus", "-b:a", "64k"], keyframeSeconds: 5 }));
+    const { tracks, packets } = await packetsOf(
+      await clip({
+        seconds: 5,
+        video: ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-b:v", "300k"],
+        audio: ["-c:a", "libopus", "-b:a", "64k"],
+        keyframeSeconds: 5,
+      }),
+    );
     const making = await openMaking(t, { tools: openTools(t), ladder: [] });
     making.publication.configure(tracks);
     making.send(packets);
@@ -77,37 +125,81 @@ describe("runs", needsFfmpeg, () => {
     await making.finish();
     const [taken] = making.runs;
     assert.equal(taken!.run.keyFrames, "encoder");
-    assert.deepEqual(taken!.run.renditions.map(({ name, width }) => [name, width]), [["source", 320], ["audio", undefined]]);
+    assert.deepEqual(
+      taken!.run.renditions.map(({ name, width }) => [name, width]),
+      [
+        ["source", 320],
+        ["audio", undefined],
+      ],
+    );
     near(keysOf(taken!, "source"), [0, 2, 4], 1e-6);
-    near(await shownTimes(await making.whole(taken!, "source")), packets.filter(({ kind }) => kind === "video").map(({ pts }) => pts / 1_000_000), 1e-4);
+    near(
+      await shownTimes(await making.whole(taken!, "source")),
+      packets.filter(({ kind }) => kind === "video").map(({ pts }) => pts / 1_000_000),
+      1e-4,
+    );
     const heard = await shownTimes(await making.whole(taken!, "audio"));
-    near(heard, heard.map((_, i) => (i * 1024) / 48_000), 1e-4);
+    near(
+      heard,
+      heard.map((_, i) => (i * 1024) / 48_000),
+      1e-4,
+    );
     assert.ok(heard.at(-1)! > 4.9, String(heard.at(-1)));
   });
 
   for (const [codec, video] of [
-    ["HEVC", ["-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none:bframes=0", "-pix_fmt", "yuv420p10le", "-tag:v", "hvc1"]],
+    [
+      "HEVC",
+      [
+        "-c:v",
+        "libx265",
+        "-preset",
+        "ultrafast",
+        "-x265-params",
+        "log-level=none:bframes=0",
+        "-pix_fmt",
+        "yuv420p10le",
+        "-tag:v",
+        "hvc1",
+      ],
+    ],
     ["AV1", ["-c:v", "libsvtav1", "-preset", "10", "-pix_fmt", "yuv420p"]],
   ] as const) {
     test(`passes 360p ${codec} through and adds the same frames as 8-bit 4:2:0 H.264`, async (t) => {
-      const { tracks, packets } = await packetsOf(await clip({ size: "640x360", seconds: 3, video: [...video] }), { round: 1000 });
+      const { tracks, packets } = await packetsOf(await clip({ size: "640x360", seconds: 3, video: [...video] }), {
+        round: 1000,
+      });
       const making = await openMaking(t, { tools: openTools(t), ladder: ["360p", "720p"] });
       making.publication.configure(tracks);
       making.send(packets);
       await madeUpTo(making.runs[0]!, 2.2);
       await making.finish();
       const [taken] = making.runs;
-      assert.deepEqual(taken!.run.renditions.map(({ name, width, height }) => [name, width, height]), [["source", 640, 360], ["360p", 640, 360], ["audio", undefined, undefined]]);
+      assert.deepEqual(
+        taken!.run.renditions.map(({ name, width, height }) => [name, width, height]),
+        [
+          ["source", 640, 360],
+          ["360p", 640, 360],
+          ["audio", undefined, undefined],
+        ],
+      );
       near(keysOf(taken!, "360p"), keysOf(taken!, "source"), 1e-9);
       const path = await making.whole(taken!, "360p");
       near(await shownTimes(path), await shownTimes(await making.whole(taken!, "source")), 1e-6);
-      const [stream] = (JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as { streams: { codec_name: string; pix_fmt: string; profile: string }[] }).streams;
+      const [stream] = (
+        JSON.parse((await runFfmpeg(["-show_streams", "-of", "json", path], "ffprobe")).toString()) as {
+          streams: { codec_name: string; pix_fmt: string; profile: string }[];
+        }
+      ).streams;
       assert.deepEqual([stream!.codec_name, stream!.pix_fmt, stream!.profile], ["h264", "yuv420p", "High"]);
     });
   }
 
   test("of H.264 and Opus, with a gap of nine seconds: pictures where they belong, and silence between", async (t) => {
-    const { tracks, packets } = await packetsOf(await clip({ size: "640x480", seconds: 2, video: ZERO_DELAY, audio: ["-c:a", "libopus", "-b:a", "64k"] }), { round: 1000 });
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", seconds: 2, video: ZERO_DELAY, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
+      { round: 1000 },
+    );
     const making = await openMaking(t, { tools: openTools(t), ladder: ["240p"] });
     making.publication.configure(tracks);
     making.send(packets);
@@ -121,16 +213,29 @@ describe("runs", needsFfmpeg, () => {
     near(await shownTimes(await making.whole(taken!, "240p")), times, 1e-6);
     near(keysOf(taken!, "240p"), keysOf(taken!, "source"), 1e-9);
     const heard = await shownTimes(await making.whole(taken!, "audio"));
-    near(heard, heard.map((_, i) => (i * 1024) / 48_000), 1e-4);
+    near(
+      heard,
+      heard.map((_, i) => (i * 1024) / 48_000),
+      1e-4,
+    );
     assert.ok(heard.at(-1)! > 12.8 && heard.at(-1)! < 13.1, String(heard.at(-1)));
   });
 
   for (const ppm of [-5000, 5000]) {
     test(`of sound whose clock is off by ${ppm} millionths: it is followed`, async (t) => {
-      const { tracks, packets } = await packetsOf(await clip({ seconds: 6, video: false, audio: ["-c:a", "libopus", "-b:a", "64k"] }), { round: 1000 });
+      const { tracks, packets } = await packetsOf(
+        await clip({ seconds: 6, video: false, audio: ["-c:a", "libopus", "-b:a", "64k"] }),
+        { round: 1000 },
+      );
       const making = await openMaking(t, { tools: openTools(t), ladder: [] });
       making.publication.configure({ audio: tracks.audio! });
-      making.send(packets.map((packet) => ({ ...packet, dts: packet.dts * (1 + ppm / 1_000_000), pts: packet.pts * (1 + ppm / 1_000_000) })));
+      making.send(
+        packets.map((packet) => ({
+          ...packet,
+          dts: packet.dts * (1 + ppm / 1_000_000),
+          pts: packet.pts * (1 + ppm / 1_000_000),
+        })),
+      );
       await madeUpTo(making.runs[0]!, 5);
       await making.finish();
       const { time, duration } = making.runs[0]!.fragments.at(-1)!;
@@ -140,26 +245,39 @@ describe("runs", needsFfmpeg, () => {
   }
 
   test("when the encoder is killed, the source goes on, and the next key frame begins a run with another one; in the end without any", async (t) => {
-    const { tracks, packets } = await packetsOf(await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), { round: 1000 });
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
     const real = openTools(t);
     const children: LiveMedia[] = [];
-    const making = await openMaking(t, { tools: { live: (run) => {
-      const child = real.live(run);
-      children.push(child);
-      return child;
-    } } });
+    const making = await openMaking(t, {
+      tools: {
+        live: (run) => {
+          const child = real.live(run);
+          children.push(child);
+          return child;
+        },
+      },
+    });
     making.publication.configure(tracks);
     for (let round = 0; round < 6; round++) {
       making.send(again(packets, round, 2));
       assert.equal(making.runs.length, Math.min(5, round + 1));
       if (round > 3) continue;
-      await until(() => making.runs[round]!.fragments.some(({ rendition }) => rendition === "360p"), "a fragment of the encoder");
+      await until(
+        () => making.runs[round]!.fragments.some(({ rendition }) => rendition === "360p"),
+        "a fragment of the encoder",
+      );
       children.at(-1)!.kill();
       await children.at(-1)!.done.catch(() => {});
     }
     await making.finish();
     assert.equal(children.length, 4);
-    assert.deepEqual(making.runs.map(({ run }) => run.renditions.length), [3, 3, 3, 3, 2]);
+    assert.deepEqual(
+      making.runs.map(({ run }) => run.renditions.length),
+      [3, 3, 3, 3, 2],
+    );
     assert.equal(new Set(making.runs.map(({ run }) => run.id)).size, 5);
     // Nothing of the source is missing: the runs follow each other at key frames.
     let frames = 0;
@@ -176,36 +294,59 @@ describe("runs", needsFfmpeg, () => {
 /** Encoders that never take or make anything. */
 function hanging() {
   const fails: ((err: Error) => void)[] = [];
-  const tools: Pick<MediaTools, "live"> = { live() {
-    const { promise, reject } = Promise.withResolvers<never>();
-    promise.catch(() => {});
-    fails.push(reject);
-    return { stdin: new PassThrough({ highWaterMark: 1 }), done: promise, kill: () => reject(new MediaRunError("aborted", "killed")) };
-  } };
+  const tools: Pick<MediaTools, "live"> = {
+    live() {
+      const { promise, reject } = Promise.withResolvers<never>();
+      promise.catch(() => {});
+      fails.push(reject);
+      return {
+        stdin: new PassThrough({ highWaterMark: 1 }),
+        done: promise,
+        kill: () => reject(new MediaRunError("aborted", "killed")),
+      };
+    },
+  };
   return { tools, fails };
 }
 
-test("an encoder that hangs holds nothing back; when too much waits for it, or it is behind for too long, runs with less begin", needsFfmpeg, async (t) => {
-  const { tracks, packets } = await packetsOf(await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), { round: 1000 });
-  const { tools, fails } = hanging();
-  const making = await openMaking(t, { tools, ladder: ["240p", "360p"] });
-  making.publication.configure(tracks);
-  making.send(packets);
-  const [first] = making.runs;
-  assert.ok(first!.fragments.filter(({ rendition }) => rendition === "source").length >= 5);
-  fails[0]!(new MediaRunError("input", "too much waits"));
-  await new Promise((resolve) => setImmediate(resolve));
-  for (let round = 1; round < 5; round++) making.send(again(packets, round, 2));
-  assert.equal(making.runs.length, 2);
-  making.clock.advance(6500);
-  // It is found out at a packet, and the next key frame begins the run.
-  making.send(again(packets, 5, 2));
-  assert.deepEqual(making.runs.map(({ run }) => run.renditions.map(({ name }) => name)), [["source", "360p", "240p", "audio"], ["source", "240p", "audio"], ["source", "audio"]]);
-  assert.deepEqual(making.notes.slice(1), [["360p is not made: the encoder did not keep up."], ["240p and 360p are not made: the encoder did not keep up."]]);
-  assert.equal(making.admission.inUse(), 0);
-  await making.finish();
-  assert.ok(making.runs.every(({ ended }) => ended));
-});
+test(
+  "an encoder that hangs holds nothing back; when too much waits for it, or it is behind for too long, runs with less begin",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
+    const { tools, fails } = hanging();
+    const making = await openMaking(t, { tools, ladder: ["240p", "360p"] });
+    making.publication.configure(tracks);
+    making.send(packets);
+    const [first] = making.runs;
+    assert.ok(first!.fragments.filter(({ rendition }) => rendition === "source").length >= 5);
+    fails[0]!(new MediaRunError("input", "too much waits"));
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let round = 1; round < 5; round++) making.send(again(packets, round, 2));
+    assert.equal(making.runs.length, 2);
+    making.clock.advance(6500);
+    // It is found out at a packet, and the next key frame begins the run.
+    making.send(again(packets, 5, 2));
+    assert.deepEqual(
+      making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+      [
+        ["source", "360p", "240p", "audio"],
+        ["source", "240p", "audio"],
+        ["source", "audio"],
+      ],
+    );
+    assert.deepEqual(making.notes.slice(1), [
+      ["360p is not made: the encoder did not keep up."],
+      ["240p and 360p are not made: the encoder did not keep up."],
+    ]);
+    assert.equal(making.admission.inUse(), 0);
+    await making.finish();
+    assert.ok(making.runs.every(({ ended }) => ended));
+  },
+);
 
 test("what has to be encoded waits for a place, and looks for one every ten seconds", async (t) => {
   const making = await openMaking(t, { tools: hanging().tools, encoders: 1 });
@@ -213,13 +354,18 @@ test("what has to be encoded waits for a place, and looks for one every ten seco
   making.publication.configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 1280, height: 720 } });
   making.send([picture(0, { key: true }), picture(1000, { key: true })]);
   assert.equal(making.runs.length, 0);
-  assert.deepEqual(making.session().health().notes, ["The broadcast has to be encoded before it can be played, and is not: all encoders (live.encoders: 1) are in use."]);
+  assert.deepEqual(making.session().health().notes, [
+    "The broadcast has to be encoded before it can be played, and is not: all encoders (live.encoders: 1) are in use.",
+  ]);
   for (const other of others) other.release();
   making.send([picture(2000, { key: true })]);
   assert.equal(making.runs.length, 0);
   making.clock.advance(10_000);
   making.send([picture(3000), picture(4000, { key: true })]);
-  assert.deepEqual(making.runs.map(({ run }) => [run.renditions.map(({ name, height }) => `${name} ${height}`), run.keyFrames]), [[["source 720"], "encoder"]]);
+  assert.deepEqual(
+    making.runs.map(({ run }) => [run.renditions.map(({ name, height }) => `${name} ${height}`), run.keyFrames]),
+    [[["source 720"], "encoder"]],
+  );
   assert.equal(making.runs[0]!.run.started, making.session().started + 4000);
   assert.deepEqual(making.session().health().notes, ["360p is not made: all encoders (live.encoders: 1) are in use."]);
   assert.equal(making.admission.inUse(), 1);
@@ -227,69 +373,106 @@ test("what has to be encoded waits for a place, and looks for one every ten seco
   assert.equal(making.admission.inUse(), 0);
 });
 
-test("an encoder that does not end is not waited for longer than a second, and what comes meanwhile is not lost", needsFfmpeg, async (t) => {
-  const { tracks, packets } = await packetsOf(await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), { round: 1000 });
-  const making = await openMaking(t, { tools: hanging().tools });
-  making.publication.configure(tracks);
-  making.send(packets);
-  making.publication.configure({ video: tracks.video! });
-  making.send(packets);
-  assert.equal(making.runs.length, 1);
-  const began = performance.now();
-  await making.finish();
-  assert.ok(performance.now() - began < 10_000);
-  assert.deepEqual(making.runs.map(({ ended }) => ended), [true, true]);
-  assert.equal((await shownTimes(await making.whole(making.runs[1]!, "source"))).length, 60);
-});
+test(
+  "an encoder that does not end is not waited for longer than a second, and what comes meanwhile is not lost",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(
+      await clip({ size: "640x480", video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
+    const making = await openMaking(t, { tools: hanging().tools });
+    making.publication.configure(tracks);
+    making.send(packets);
+    making.publication.configure({ video: tracks.video! });
+    making.send(packets);
+    assert.equal(making.runs.length, 1);
+    const began = performance.now();
+    await making.finish();
+    assert.ok(performance.now() - began < 10_000);
+    assert.deepEqual(
+      making.runs.map(({ ended }) => ended),
+      [true, true],
+    );
+    assert.equal((await shownTimes(await making.whole(making.runs[1]!, "source"))).length, 60);
+  },
+);
 
-test("other tracks begin another run; above the number of encoders there is the source alone, and it says so", needsFfmpeg, async (t) => {
-  const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, size: "640x480", seconds: 2, keyframeSeconds: 1 }), { round: 1000 });
-  const making = await openMaking(t, { tools: openTools(t), encoders: 1 });
-  const held = making.admission.admit(1);
-  making.publication.configure(tracks);
-  making.send(packets);
-  held.release();
-  making.publication.configure({ video: tracks.video! });
-  making.send(again(packets, 1, 2));
-  await until(() => making.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true, "a fragment of the second run's encoder");
-  await making.finish();
-  assert.deepEqual(making.runs.map(({ run }) => run.renditions.map(({ name }) => name)), [["source", "audio"], ["source", "360p"]]);
-  assert.deepEqual(making.notes, [["360p is not made: all encoders (live.encoders: 1) are in use."], []]);
-  assert.ok(making.runs[1]!.fragments.some(({ rendition }) => rendition === "360p"));
-});
+test(
+  "other tracks begin another run; above the number of encoders there is the source alone, and it says so",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(
+      await clip({ video: ZERO_DELAY, size: "640x480", seconds: 2, keyframeSeconds: 1 }),
+      { round: 1000 },
+    );
+    const making = await openMaking(t, { tools: openTools(t), encoders: 1 });
+    const held = making.admission.admit(1);
+    making.publication.configure(tracks);
+    making.send(packets);
+    held.release();
+    making.publication.configure({ video: tracks.video! });
+    making.send(again(packets, 1, 2));
+    await until(
+      () => making.runs[1]?.fragments.some(({ rendition }) => rendition === "360p") === true,
+      "a fragment of the second run's encoder",
+    );
+    await making.finish();
+    assert.deepEqual(
+      making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+      [
+        ["source", "audio"],
+        ["source", "360p"],
+      ],
+    );
+    assert.deepEqual(making.notes, [["360p is not made: all encoders (live.encoders: 1) are in use."], []]);
+    assert.ok(making.runs[1]!.fragments.some(({ rendition }) => rendition === "360p"));
+  },
+);
 
-test("a making that begins in the middle of a session has its own zero, and ends when it is told to", needsFfmpeg, async (t) => {
-  const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), { round: 1000 });
-  const making = await openMaking(t, { tools: none, ladder: [] });
-  making.stop();
-  making.publication.configure(tracks);
-  making.send(packets);
-  making.make(making.session());
-  making.send(again(packets, 1, 2));
-  making.makings[0]!.end();
-  await making.makings[0]!.done;
-  making.send(again(packets, 2, 2));
-  const [taken, ...more] = making.runs;
-  assert.equal(more.length, 0);
-  assert.equal(taken!.ended, true);
-  // From the key frame at one second on.
-  assert.equal(taken!.run.started, making.session().started + 1000);
-  near(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
-  assert.equal((await shownTimes(await making.whole(taken!, "source"))).length, 90);
-  // Of a session that is over nothing is made.
-  const session = making.session();
-  await making.finish();
-  making.make(session);
-  await making.makings[1]!.done;
-  assert.equal(making.runs.length, 1);
-});
+test(
+  "a making that begins in the middle of a session has its own zero, and ends when it is told to",
+  needsFfmpeg,
+  async (t) => {
+    const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
+      round: 1000,
+    });
+    const making = await openMaking(t, { tools: none, ladder: [] });
+    making.stop();
+    making.publication.configure(tracks);
+    making.send(packets);
+    making.make(making.session());
+    making.send(again(packets, 1, 2));
+    making.makings[0]!.end();
+    await making.makings[0]!.done;
+    making.send(again(packets, 2, 2));
+    const [taken, ...more] = making.runs;
+    assert.equal(more.length, 0);
+    assert.equal(taken!.ended, true);
+    // From the key frame at one second on.
+    assert.equal(taken!.run.started, making.session().started + 1000);
+    near(keysOf(taken!, "source"), [0, 1, 2], 1e-6);
+    assert.equal((await shownTimes(await making.whole(taken!, "source"))).length, 90);
+    // Of a session that is over nothing is made.
+    const session = making.session();
+    await making.finish();
+    making.make(session);
+    await making.makings[1]!.done;
+    assert.equal(making.runs.length, 1);
+  },
+);
 
 test("sound alone is a run of sound", needsFfmpeg, async (t) => {
-  const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), { round: 1000 });
+  const { tracks, packets } = await packetsOf(await clip({ video: ZERO_DELAY, seconds: 2, keyframeSeconds: 1 }), {
+    round: 1000,
+  });
   const making = await openMaking(t, { tools: none });
   making.publication.configure({ audio: tracks.audio! });
   making.send(packets.filter(({ kind }) => kind === "audio"));
   await making.finish();
-  assert.deepEqual(making.runs.map(({ run }) => run.renditions.map(({ name }) => name)), [["audio"]]);
+  assert.deepEqual(
+    making.runs.map(({ run }) => run.renditions.map(({ name }) => name)),
+    [["audio"]],
+  );
   assert.equal(making.runs[0]!.fragments[0]!.time, 0);
 });

@@ -30,7 +30,11 @@ export function createRunMaker(parts: RunMakerParts): RunMaker {
   return { make: (session, begin) => makeRuns(parts, session, begin) };
 }
 
-function makeRuns({ tools, settings, admission, clock, log: serverLog, note }: RunMakerParts, session: LiveSession, begin: (run: LiveRun) => RunSink): RunMaking {
+function makeRuns(
+  { tools, settings, admission, clock, log: serverLog, note }: RunMakerParts,
+  session: LiveSession,
+  begin: (run: LiveRun) => RunSink,
+): RunMaking {
   const log = serverLog.child({ input: session.input.uid, session: session.id });
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const line = createWaitingLine();
@@ -83,11 +87,23 @@ function makeRuns({ tools, settings, admission, clock, log: serverLog, note }: R
     admitted?.release();
     admitted = admission.admit(Math.min(wanted, most), Math.min(needed, most));
     const { places } = admitted;
-    const why = lostTooOften ? "the encoder failed again and again" : places === most ? "the encoder did not keep up" : `all encoders (live.encoders: ${admission.limit}) are in use`;
-    const plan = planRun(tracks, settings.ladder, { places, why, small: small || admitted.crowded, sound: !lostTooOften });
+    const why = lostTooOften
+      ? "the encoder failed again and again"
+      : places === most
+        ? "the encoder did not keep up"
+        : `all encoders (live.encoders: ${admission.limit}) are in use`;
+    const plan = planRun(tracks, settings.ladder, {
+      places,
+      why,
+      small: small || admitted.crowded,
+      sound: !lostTooOften,
+    });
     const notes = plan?.notes ?? [`The broadcast has to be encoded before it can be played, and is not: ${why}.`];
     note?.(session.id, notes);
-    log.info({ renditions: plan?.renditions.map(({ name }) => name) ?? [], notes }, plan === undefined ? "a broadcast cannot be offered" : "a run of a broadcast begins");
+    log.info(
+      { renditions: plan?.renditions.map(({ name }) => name) ?? [], notes },
+      plan === undefined ? "a broadcast cannot be offered" : "a run of a broadcast begins",
+    );
     return plan;
   }
 
@@ -106,11 +122,25 @@ function makeRuns({ tools, settings, admission, clock, log: serverLog, note }: R
     const plan = planOf(tracks);
     next = undefined;
     renew = false;
-    const sink = plan && sinkOf({ id, started: started + Math.round(zero / 1000), renditions: plan.renditions, keyFrames: plan.keyFrames });
+    const sink =
+      plan &&
+      sinkOf({
+        id,
+        started: started + Math.round(zero / 1000),
+        renditions: plan.renditions,
+        keyFrames: plan.keyFrames,
+      });
     againAt = sink === undefined ? clock.now() + AGAIN_MS : Infinity;
     if (plan === undefined || sink === undefined) return;
     const made: Run = createRun({
-      tools, log, now: clock.now, plan, tracks, sink, partMs: settings.part_ms, first: packet,
+      tools,
+      log,
+      now: clock.now,
+      plan,
+      tracks,
+      sink,
+      partMs: settings.part_ms,
+      first: packet,
       onLost: (reason, message) => {
         if (now?.run === made) lost(reason, message, plan);
       },
@@ -150,4 +180,5 @@ function makeRuns({ tools, settings, admission, clock, log: serverLog, note }: R
   return { end: finish, done };
 }
 
-const moved = (packet: MediaPacket, zero: number): MediaPacket => (zero === 0 ? packet : { ...packet, dts: packet.dts - zero, pts: packet.pts - zero });
+const moved = (packet: MediaPacket, zero: number): MediaPacket =>
+  zero === 0 ? packet : { ...packet, dts: packet.dts - zero, pts: packet.pts - zero };

@@ -31,7 +31,13 @@ export function audioOffer({ codec, config }: LiveAudioTrack): AudioOffer | unde
   if (codec !== "aac") return undefined;
   const offer = unlessBroken(() => aacEntry(config));
   // Frames of 960 samples are for broadcasting; of more than two channels not every player has loudspeakers.
-  return offer !== undefined && AAC_KINDS.has(offer.kind) && offer.frame === 1024 && offer.channels >= 1 && offer.channels <= 2 ? offer : undefined;
+  return offer !== undefined &&
+    AAC_KINDS.has(offer.kind) &&
+    offer.frame === 1024 &&
+    offer.channels >= 1 &&
+    offer.channels <= 2
+    ? offer
+    : undefined;
 }
 
 function unlessBroken<T>(make: () => T): T | undefined {

@@ -30,7 +30,15 @@ export const TRACK = 1;
 const ROUNDING = (2 * PICTURE_TICKS) / 1000;
 
 /** A picture lasts until the next one, so its duration is exact, and a fragment leaves one picture later than its last came. */
-export function createPictureFragments({ rendition, partMs, onFragment }: { rendition: string; partMs: number; onFragment(fragment: LiveFragment): void }): PictureFragments {
+export function createPictureFragments({
+  rendition,
+  partMs,
+  onFragment,
+}: {
+  rendition: string;
+  partMs: number;
+  onFragment(fragment: LiveFragment): void;
+}): PictureFragments {
   const part = (partMs * PICTURE_TICKS) / 1000 + ROUNDING;
   let pictures: (Picture & { duration: number })[] = [];
   let sequence = 0;
@@ -39,13 +47,24 @@ export function createPictureFragments({ rendition, partMs, onFragment }: { rend
   function cut(next?: Picture) {
     const [first] = pictures;
     if (first === undefined) return;
-    const samples = pictures.map(({ duration: lasts, data, shift, key }) => ({ duration: lasts, size: data.length, shift, sync: key }));
+    const samples = pictures.map(({ duration: lasts, data, shift, key }) => ({
+      duration: lasts,
+      size: data.length,
+      shift,
+      sync: key,
+    }));
     const head = writeFragment({ track: TRACK, sequence: ++sequence, time: first.time, samples });
     const bytes = Buffer.concat([head, ...pictures.map(({ data }) => data)]);
     const lasts = samples.reduce((sum, sample) => sum + sample.duration, 0);
     pictures = [];
     onFragment({
-      rendition, time: first.time / PICTURE_TICKS, duration: lasts / PICTURE_TICKS, key: first.key, offset: first.shift / PICTURE_TICKS, frames: samples.length, bytes,
+      rendition,
+      time: first.time / PICTURE_TICKS,
+      duration: lasts / PICTURE_TICKS,
+      key: first.key,
+      offset: first.shift / PICTURE_TICKS,
+      frames: samples.length,
+      bytes,
       ...(next?.key === true && { nextKey: (next.time + next.shift) / PICTURE_TICKS }),
     });
   }

@@ -7,46 +7,101 @@ import { planRun, wishesOf } from "./plan.ts";
 import { createWaitingLine } from "./waiting-line.ts";
 
 const avc = (profile: number) => Buffer.from([1, profile, 0, 31, 0xff, 0xe1, 0, 0]);
-const video = (width: number, height: number, more: Partial<NonNullable<LiveTracks["video"]>> = {}) => ({ codec: "h264" as const, config: avc(100), width, height, ...more });
+const video = (width: number, height: number, more: Partial<NonNullable<LiveTracks["video"]>> = {}) => ({
+  codec: "h264" as const,
+  config: avc(100),
+  width,
+  height,
+  ...more,
+});
 const aac = { codec: "aac" as const, config: Buffer.from("1190", "hex"), sampleRate: 48_000, channels: 2 };
 const opus = { codec: "opus" as const, config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 };
 const LADDER: ["720p", "360p"] = ["720p", "360p"];
 
 const planned = (tracks: LiveTracks, { places = 9, small = false, sound = true } = {}) => {
   const plan = planRun(tracks, LADDER, { places, small, sound, why: "so it is" });
-  return plan && { names: plan.renditions.map(({ name, width, height, codecs }) => [name, width === undefined ? "" : `${width}x${height}`, codecs].join(" ").replace("  ", " ")), rungs: plan.encode.rungs.length, sound: plan.encode.audio, keyFrames: plan.keyFrames, notes: plan.notes };
+  return (
+    plan && {
+      names: plan.renditions.map(({ name, width, height, codecs }) =>
+        [name, width === undefined ? "" : `${width}x${height}`, codecs].join(" ").replace("  ", " "),
+      ),
+      rungs: plan.encode.rungs.length,
+      sound: plan.encode.audio,
+      keyFrames: plan.keyFrames,
+      notes: plan.notes,
+    }
+  );
 };
 
 test("the source as it comes, and smaller ones as far as there are places, the smallest first", () => {
   assert.deepEqual(planned({ video: video(1920, 1080), audio: aac }), {
-    names: ["source 1920x1080 avc1.64001f", "720p 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"], rungs: 2, sound: false, keyFrames: "source", notes: [],
+    names: ["source 1920x1080 avc1.64001f", "720p 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"],
+    rungs: 2,
+    sound: false,
+    keyFrames: "source",
+    notes: [],
   });
   assert.deepEqual(planned({ video: video(1080, 1920), audio: aac }, { places: 1 }), {
-    names: ["source 1080x1920 avc1.64001f", "360p 360x640 avc1.64001f", "audio mp4a.40.2"], rungs: 1, sound: false, keyFrames: "source", notes: ["720p is not made: so it is."],
+    names: ["source 1080x1920 avc1.64001f", "360p 360x640 avc1.64001f", "audio mp4a.40.2"],
+    rungs: 1,
+    sound: false,
+    keyFrames: "source",
+    notes: ["720p is not made: so it is."],
   });
-  assert.deepEqual(planned({ video: video(1920, 1080) }, { places: 0 })!.notes, ["360p and 720p are not made: so it is."]);
-  assert.deepEqual(planned({ video: video(640, 360), audio: aac })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
+  assert.deepEqual(planned({ video: video(1920, 1080) }, { places: 0 })!.notes, [
+    "360p and 720p are not made: so it is.",
+  ]);
+  assert.deepEqual(planned({ video: video(640, 360), audio: aac })!.names, [
+    "source 640x360 avc1.64001f",
+    "audio mp4a.40.2",
+  ]);
   assert.deepEqual(planned({ video: video(0, 0) })!.names, ["source avc1.64001f"]);
 });
 
 test("what players cannot do with is encoded: VP8, H.264 of ten bits, Opus; without a place there is nothing", () => {
   const vp8 = { video: video(1280, 720, { codec: "vp8", config: Buffer.alloc(0) }), audio: opus };
-  assert.deepEqual(planned(vp8), { names: ["source 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"], rungs: 2, sound: true, keyFrames: "encoder", notes: [] });
+  assert.deepEqual(planned(vp8), {
+    names: ["source 1280x720 avc1.640020", "360p 640x360 avc1.64001f", "audio mp4a.40.2"],
+    rungs: 2,
+    sound: true,
+    keyFrames: "encoder",
+    notes: [],
+  });
   assert.deepEqual(planned(vp8, { places: 1, small: true })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
   assert.equal(planned(vp8, { places: 0 }), undefined);
   assert.deepEqual(wishesOf(vp8, LADDER), { wanted: 2, needed: 1 });
   assert.equal(planned({ video: video(1280, 720, { config: avc(110) }) })!.keyFrames, "encoder");
-  assert.deepEqual(planned({ video: video(320, 180), audio: opus }), { names: ["source 320x180 avc1.64001f", "audio mp4a.40.2"], rungs: 0, sound: true, keyFrames: "source", notes: [] });
-  assert.deepEqual(planned({ video: video(320, 180), audio: opus }, { sound: false }), { names: ["source 320x180 avc1.64001f"], rungs: 0, sound: false, keyFrames: "source", notes: ["There is no sound: so it is."] });
+  assert.deepEqual(planned({ video: video(320, 180), audio: opus }), {
+    names: ["source 320x180 avc1.64001f", "audio mp4a.40.2"],
+    rungs: 0,
+    sound: true,
+    keyFrames: "source",
+    notes: [],
+  });
+  assert.deepEqual(planned({ video: video(320, 180), audio: opus }, { sound: false }), {
+    names: ["source 320x180 avc1.64001f"],
+    rungs: 0,
+    sound: false,
+    keyFrames: "source",
+    notes: ["There is no sound: so it is."],
+  });
   assert.equal(planned({ audio: opus }, { sound: false }), undefined);
   assert.deepEqual(planned({ audio: aac })!.names, ["audio mp4a.40.2"]);
   // Six channels, and frames of 960 samples.
-  for (const config of ["11b0", "1194"]) assert.equal(planned({ audio: { ...aac, config: Buffer.from(config, "hex") } })!.sound, true);
+  for (const config of ["11b0", "1194"])
+    assert.equal(planned({ audio: { ...aac, config: Buffer.from(config, "hex") } })!.sound, true);
 });
 
 test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
-  const hevc = (width: number, height: number) => ({ video: video(width, height, { codec: "hevc", config: Buffer.concat([Buffer.from([1, 1, 0x60, 0, 0, 0, 0x90, 0, 0, 0, 0, 0, 93]), Buffer.alloc(10)]) }), audio: aac });
-  const h264 = (tracks: LiveTracks, more?: { places?: number; small?: boolean }) => planned(tracks, more)!.names.filter((name) => name.includes("avc1"));
+  const hevc = (width: number, height: number) => ({
+    video: video(width, height, {
+      codec: "hevc",
+      config: Buffer.concat([Buffer.from([1, 1, 0x60, 0, 0, 0, 0x90, 0, 0, 0, 0, 0, 93]), Buffer.alloc(10)]),
+    }),
+    audio: aac,
+  });
+  const h264 = (tracks: LiveTracks, more?: { places?: number; small?: boolean }) =>
+    planned(tracks, more)!.names.filter((name) => name.includes("avc1"));
   assert.match(planned(hevc(640, 360))!.names[0]!, /^source 640x360 hvc1/);
   assert.deepEqual(h264(hevc(640, 360)), ["360p 640x360 avc1.64001f"]);
   assert.deepEqual(h264(hevc(319, 181)), ["182p 320x182 avc1.64001f"]);
@@ -59,7 +114,10 @@ test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
   assert.deepEqual(wishesOf(hevc(1920, 1080), LADDER), { wanted: 2, needed: 1 });
   assert.deepEqual(wishesOf({ video: video(640, 360) }, LADDER), { wanted: 0, needed: 0 });
   assert.deepEqual(planned(hevc(640, 360), { places: 0 }), {
-    names: [planned(hevc(640, 360))!.names[0]!, "audio mp4a.40.2"], rungs: 0, sound: false, keyFrames: "source",
+    names: [planned(hevc(640, 360))!.names[0]!, "audio mp4a.40.2"],
+    rungs: 0,
+    sound: false,
+    keyFrames: "source",
     notes: ["No H.264 rendition is encoded: so it is. Players that do not support HEVC cannot play the broadcast."],
   });
 });

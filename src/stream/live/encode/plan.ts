@@ -42,14 +42,21 @@ const LARGEST = 1080;
 /** Peaks over the average, as publishers of constant rates have them. */
 const PEAK = 1.25;
 /** H.264 table A-1 at 60 frames a second: level, macroblocks of a picture and a second. */
-const LEVELS = [[31, 3600, 108_000], [32, 5120, 216_000], [42, 8704, 522_240], [51, 36_864, 983_040]] as const;
+const LEVELS = [
+  [31, 3600, 108_000],
+  [32, 5120, 216_000],
+  [42, 8704, 522_240],
+  [51, 36_864, 983_040],
+] as const;
 
 /** How many rungs there could be, and how many there have to be for it to be seen at all. */
 export function wishesOf(tracks: LiveTracks, ladder: Settings["live"]["ladder"]): { wanted: number; needed: number } {
   if (tracks.video === undefined) return { wanted: 0, needed: 0 };
   const smaller = below(tracks.video, ladder).length;
   if (videoOffer(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };
-  return isPlayedEverywhere(tracks.video) ? { wanted: smaller, needed: 0 } : { wanted: Math.max(1, smaller), needed: 1 };
+  return isPlayedEverywhere(tracks.video)
+    ? { wanted: smaller, needed: 0 }
+    : { wanted: Math.max(1, smaller), needed: 1 };
 }
 
 export interface Allowed {
@@ -64,7 +71,11 @@ export interface Allowed {
 }
 
 /** Undefined: nothing can be offered. */
-export function planRun(tracks: LiveTracks, ladder: Settings["live"]["ladder"], { places, small, sound: soundAllowed, why }: Allowed): Plan | undefined {
+export function planRun(
+  tracks: LiveTracks,
+  ladder: Settings["live"]["ladder"],
+  { places, small, sound: soundAllowed, why }: Allowed,
+): Plan | undefined {
   const video = tracks.video && videoOffer(tracks.video);
   const audio = tracks.audio && audioOffer(tracks.audio);
   const anew = tracks.video !== undefined && video === undefined;
@@ -81,20 +92,32 @@ export function planRun(tracks: LiveTracks, ladder: Settings["live"]["ladder"], 
   const heard = audio ? [sound(audio.codecs, audio.channels)] : soundAnew && !mute ? [sound("mp4a.40.2", 2)] : [];
   const renditions = [...(video ? [offered(video)] : []), ...rungs.map(encoded), ...heard];
   return {
-    renditions, needsEncoder: anew || needsH264, keyFrames: anew ? "encoder" : "source", encode: { rungs, audio: soundAnew && !mute },
+    renditions,
+    needsEncoder: anew || needsH264,
+    keyFrames: anew ? "encoder" : "source",
+    encode: { rungs, audio: soundAnew && !mute },
     notes: [
-      ...(left.length === 0 ? [] : [`${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not made: ${why}.`]),
-      ...(needsH264 && rungs.length === 0 ? [`No H.264 rendition is encoded: ${why}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`] : []),
+      ...(left.length === 0
+        ? []
+        : [`${left.map((short) => `${short}p`).join(" and ")} ${left.length === 1 ? "is" : "are"} not made: ${why}.`]),
+      ...(needsH264 && rungs.length === 0
+        ? [
+            `No H.264 rendition is encoded: ${why}. Players that do not support ${tracks.video!.codec.toUpperCase()} cannot play the broadcast.`,
+          ]
+        : []),
       ...(mute ? [`There is no sound: ${why}.`] : []),
     ],
-    ...(video && { video }), ...(audio && { audio }),
+    ...(video && { video }),
+    ...(audio && { audio }),
   };
 }
 
 /** Short sides of the renditions below a source, the smallest first. */
 function below({ width, height }: LiveVideoTrack, ladder: Settings["live"]["ladder"]): number[] {
   const own = Math.min(width, height);
-  return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))].filter((short) => short < own).toSorted((a, b) => a - b);
+  return [...new Set(ladder.map((name) => Number.parseInt(name, 10)))]
+    .filter((short) => short < own)
+    .toSorted((a, b) => a - b);
 }
 
 /** HEVC and AV1 are passed through, but not every browser can play them. */
@@ -103,7 +126,9 @@ const isPlayedEverywhere = ({ codec }: LiveVideoTrack) => codec === "h264";
 /** H.264 rendition at the source resolution, for a ladder without a smaller rung. */
 function inH264(track: LiveVideoTrack, most: number): Rung {
   const made = rung("h264", track, most);
-  return made.width === undefined || made.height === undefined ? made : { ...made, name: `${Math.min(made.width, made.height)}p` };
+  return made.width === undefined || made.height === undefined
+    ? made
+    : { ...made, name: `${Math.min(made.width, made.height)}p` };
 }
 
 const even = (pixels: number) => Math.max(2, 2 * Math.round(pixels / 2));
@@ -121,16 +146,38 @@ function levelOf({ width, height }: { width: number; height: number }): number {
   return (LEVELS.find(([, picture, second]) => size <= picture && size * 60 <= second) ?? LEVELS.at(-1)!)[0];
 }
 
-const hasSize = ({ width, height }: { width?: number; height?: number }) => (width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height });
+const hasSize = ({ width, height }: { width?: number; height?: number }) =>
+  width === undefined || height === undefined || width === 0 || height === 0 ? {} : { width, height };
 
 /** What a publisher sends nobody knows before it comes: what its size is worth. */
 function offered(offer: VideoOffer): LiveRendition {
   const average = capOf(Math.min(offer.width, offer.height) || LARGEST);
-  return { name: SOURCE, kind: "video", codecs: offer.codecs, peakBandwidth: Math.round(average * PEAK), averageBandwidth: average, ...hasSize(offer) };
+  return {
+    name: SOURCE,
+    kind: "video",
+    codecs: offer.codecs,
+    peakBandwidth: Math.round(average * PEAK),
+    averageBandwidth: average,
+    ...hasSize(offer),
+  };
 }
 
 function encoded({ name, bitrate, level, ...size }: Rung): LiveRendition {
-  return { name, kind: "video", codecs: `avc1.6400${level.toString(16)}`, peakBandwidth: Math.round(bitrate * PEAK), averageBandwidth: bitrate, ...hasSize(size) };
+  return {
+    name,
+    kind: "video",
+    codecs: `avc1.6400${level.toString(16)}`,
+    peakBandwidth: Math.round(bitrate * PEAK),
+    averageBandwidth: bitrate,
+    ...hasSize(size),
+  };
 }
 
-const sound = (codecs: string, channels: number): LiveRendition => ({ name: AUDIO, kind: "audio", codecs, channels, peakBandwidth: Math.round(AUDIO_BITRATE * PEAK), averageBandwidth: AUDIO_BITRATE });
+const sound = (codecs: string, channels: number): LiveRendition => ({
+  name: AUDIO,
+  kind: "audio",
+  codecs,
+  channels,
+  peakBandwidth: Math.round(AUDIO_BITRATE * PEAK),
+  averageBandwidth: AUDIO_BITRATE,
+});

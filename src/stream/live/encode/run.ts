@@ -41,12 +41,55 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
   };
   const { video, audio, encode } = plan;
   const pictures = video && createPictureFragments({ rendition: SOURCE, partMs, onFragment });
-  const sounds = audio && createSoundFragments({ rendition: AUDIO, partMs, sampleRate: audio.sampleRate, frame: audio.frame, followsVideo: video !== undefined || encode.rungs.length > 0, onFragment });
-  if (video) sink.init(SOURCE, writeInit({ id: TRACK, handler: "vide", timescale: PICTURE_TICKS, width: video.width, height: video.height, description: video.entry }));
-  if (audio) sink.init(AUDIO, writeInit({ id: TRACK, handler: "soun", timescale: audio.sampleRate, width: 0, height: 0, description: audio.entry }));
-  const encoder: Encoder | undefined = encode.rungs.length > 0 || encode.audio
-    ? createEncoder({ tools, plan, tracks, partMs, delay, onInit: sink.init, onFragment, onLost, now, ...(video === undefined && { onVideo: followedBy }) })
-    : undefined;
+  const sounds =
+    audio &&
+    createSoundFragments({
+      rendition: AUDIO,
+      partMs,
+      sampleRate: audio.sampleRate,
+      frame: audio.frame,
+      followsVideo: video !== undefined || encode.rungs.length > 0,
+      onFragment,
+    });
+  if (video)
+    sink.init(
+      SOURCE,
+      writeInit({
+        id: TRACK,
+        handler: "vide",
+        timescale: PICTURE_TICKS,
+        width: video.width,
+        height: video.height,
+        description: video.entry,
+      }),
+    );
+  if (audio)
+    sink.init(
+      AUDIO,
+      writeInit({
+        id: TRACK,
+        handler: "soun",
+        timescale: audio.sampleRate,
+        width: 0,
+        height: 0,
+        description: audio.entry,
+      }),
+    );
+  const encoder: Encoder | undefined =
+    encode.rungs.length > 0 || encode.audio
+      ? createEncoder({
+          tools,
+          plan,
+          tracks,
+          partMs,
+          delay,
+          onInit: sink.init,
+          onFragment,
+          onLost,
+          now,
+          ...(video === undefined && { onVideo: followedBy }),
+        })
+      : undefined;
 
   /** Ends audio fragments at the key frames of the leading video rendition. Times in microseconds. */
   function followedBy(shown: number, decoded: number, key: boolean): void {
@@ -69,7 +112,9 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
       pictures?.end();
       sounds?.end();
       const rest = encoder?.end();
-      return rest === undefined ? void over() : rest.catch((err: unknown) => log.error({ err }, "an encoder could not be ended")).then(over);
+      return rest === undefined
+        ? void over()
+        : rest.catch((err: unknown) => log.error({ err }, "an encoder could not be ended")).then(over);
     },
   };
 }

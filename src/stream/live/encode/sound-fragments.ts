@@ -38,7 +38,14 @@ const LONGEST_WAIT_FOR_CUT_SECONDS = 2;
 const MAX_WAIT_SECONDS = 2;
 const MAX_WAITING = 500;
 
-export function createSoundFragments({ rendition, partMs, sampleRate, frame, followsVideo = false, onFragment }: SoundFragmentsOptions): SoundFragments {
+export function createSoundFragments({
+  rendition,
+  partMs,
+  sampleRate,
+  frame,
+  followsVideo = false,
+  onFragment,
+}: SoundFragmentsOptions): SoundFragments {
   const part = (partMs * sampleRate) / 1000;
   const gap = GAP_SECONDS * sampleRate;
   let samples: { duration: number; size: number; shift: number; sync: boolean }[] = [];
@@ -57,7 +64,14 @@ export function createSoundFragments({ rendition, partMs, sampleRate, frame, fol
     if (samples.length === 0) return;
     const head = writeFragment({ track: TRACK, sequence: ++sequence, time: start, samples });
     const bytes = Buffer.concat([head, ...data]);
-    const fragment: LiveFragment = { rendition, time: start / sampleRate, duration: (at! - start) / sampleRate, key: true, bytes, ...(nextKey !== undefined && { nextKey: nextKey / sampleRate }) };
+    const fragment: LiveFragment = {
+      rendition,
+      time: start / sampleRate,
+      duration: (at! - start) / sampleRate,
+      key: true,
+      bytes,
+      ...(nextKey !== undefined && { nextKey: nextKey / sampleRate }),
+    };
     samples = [];
     data = [];
     onFragment(fragment);
@@ -127,7 +141,8 @@ export function createSoundFragments({ rendition, partMs, sampleRate, frame, fol
     cutAt(time) {
       const key = (time * sampleRate) / 1_000_000;
       // An emitted fragment cannot be cut.
-      if (at !== undefined && key > at - frame / 2 && key < at + LONGEST_WAIT_FOR_CUT_SECONDS * sampleRate) cuts.push(key);
+      if (at !== undefined && key > at - frame / 2 && key < at + LONGEST_WAIT_FOR_CUT_SECONDS * sampleRate)
+        cuts.push(key);
       settle();
     },
     videoAt(time) {

@@ -16,7 +16,13 @@ const MOST_PACKETS = 500;
 const MOST_OCTETS = 4 * 1024 * 1024;
 
 /** Without it each broadcast would begin with a run of sound alone, or of pictures alone: their configurations come one after the other. */
-export function createFirstTracks({ configure, write }: { configure(tracks: LiveTracks): void; write(packet: MediaPacket): void }): FirstTracks {
+export function createFirstTracks({
+  configure,
+  write,
+}: {
+  configure(tracks: LiveTracks): void;
+  write(packet: MediaPacket): void;
+}): FirstTracks {
   let expected = { video: true, audio: true };
   let tracks: LiveTracks = {};
   let waiting: MediaPacket[] | undefined = [];
@@ -30,7 +36,8 @@ export function createFirstTracks({ configure, write }: { configure(tracks: Live
     packets.forEach(write);
   }
 
-  const complete = () => (tracks.video !== undefined || !expected.video) && (tracks.audio !== undefined || !expected.audio);
+  const complete = () =>
+    (tracks.video !== undefined || !expected.video) && (tracks.audio !== undefined || !expected.audio);
 
   return {
     expect(kinds) {

@@ -5,7 +5,7 @@
 export function withLongLengths(data: Buffer, size: number | undefined): Buffer | undefined {
   if (size === undefined) return data;
   const parts: Buffer[] = [];
-  for (let at = 0; at < data.length; ) {
+  for (let at = 0; at < data.length;) {
     if (at + size > data.length) return undefined;
     const length = data.readUIntBE(at, size);
     const from = at + size;

@@ -1,4 +1,14 @@
-import { FlvError, readAudio, readTags, readVideo, soundOfAac, soundOfMp3, soundOfOpus, type FlvAudio, type FlvVideo } from "../../../protocol/flv/index.ts";
+import {
+  FlvError,
+  readAudio,
+  readTags,
+  readVideo,
+  soundOfAac,
+  soundOfMp3,
+  soundOfOpus,
+  type FlvAudio,
+  type FlvVideo,
+} from "../../../protocol/flv/index.ts";
 import { MESSAGE, readMetadata, type RtmpMessage } from "../../../protocol/rtmp/index.ts";
 import type { LiveAudioTrack, LiveTracks, LiveVideoTrack, MediaPacket } from "../packets.ts";
 import type { Publication } from "../publish.ts";
@@ -36,7 +46,8 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
 
   function setVideo(codec: LiveVideoTrack["codec"], bytes: Buffer) {
     const read = readVideoConfig(codec, bytes);
-    if (read === undefined) throw publication.unsupported("video", `${codec.toUpperCase()} with a broken decoder configuration`);
+    if (read === undefined)
+      throw publication.unsupported("video", `${codec.toUpperCase()} with a broken decoder configuration`);
     const track = { codec, config: read.config, width: read.width || size.width, height: read.height || size.height };
     // Many say it again with every key frame.
     if (video !== undefined && video.codec === codec && video.config.equals(track.config)) return;
@@ -48,7 +59,8 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
   function setAudio(codec: LiveAudioTrack["codec"], bytes: Buffer) {
     if (audio !== undefined && audio.codec === codec && audio.config.equals(bytes)) return;
     const sound = codec === "aac" ? soundOfAac(bytes) : soundOfOpus(bytes);
-    if (sound === undefined) throw publication.unsupported("audio", "AAC whose configuration does not tell its rate or channels");
+    if (sound === undefined)
+      throw publication.unsupported("audio", "AAC whose configuration does not tell its rate or channels");
     audio = { codec, config: bytes, ...sound };
     first.known(tracks());
   }
@@ -73,7 +85,11 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
   /** It says what it is in every frame. */
   function setMp3(data: Buffer) {
     const sound = soundOfMp3(data);
-    if (sound === undefined || (audio?.codec === "mp3" && audio.sampleRate === sound.sampleRate && audio.channels === sound.channels)) return;
+    if (
+      sound === undefined ||
+      (audio?.codec === "mp3" && audio.sampleRate === sound.sampleRate && audio.channels === sound.channels)
+    )
+      return;
     audio = { codec: "mp3", config: Buffer.alloc(0), ...sound };
     first.known(tracks());
   }
@@ -99,9 +115,13 @@ export function createFlvReceiver(publication: Taker): FlvReceiver {
   function onMetadata(message: RtmpMessage) {
     const about = readMetadata(message);
     if (about === undefined) return;
-    const pixels = (value: unknown) => (typeof value === "number" && value > 0 && value <= 16_384 ? Math.round(value) : 0);
+    const pixels = (value: unknown) =>
+      typeof value === "number" && value > 0 && value <= 16_384 ? Math.round(value) : 0;
     size = { width: pixels(about["width"]), height: pixels(about["height"]) };
-    first.expect({ video: "videocodecid" in about || size.width > 0, audio: "audiocodecid" in about || "audiosamplerate" in about });
+    first.expect({
+      video: "videocodecid" in about || size.width > 0,
+      audio: "audiocodecid" in about || "audiosamplerate" in about,
+    });
   }
 
   function message(given: RtmpMessage): void {

@@ -14,7 +14,9 @@ export interface FlvSenderOptions {
 const NOTHING = Buffer.alloc(0);
 
 const headOf = ({ kind, key, dts, pts }: MediaPacket, { video, audio }: LiveTracks): Buffer =>
-  kind === "audio" ? frameHead(audio!.codec) : pictureHead(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
+  kind === "audio"
+    ? frameHead(audio!.codec)
+    : pictureHead(video!.codec, { key, composition: Math.round(pts / 1000) - Math.round(dts / 1000) });
 
 /** Between the last packet of a run and the first of the next one. */
 const STEP_MS = 40;
@@ -27,7 +29,8 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
   let latest = 0;
 
   function configure({ video, audio }: LiveTracks) {
-    if (video !== undefined && video.config.length > 0) send({ type: MESSAGE.video, time: latest, head: NOTHING, data: writeVideoConfig(video.codec, video.config) });
+    if (video !== undefined && video.config.length > 0)
+      send({ type: MESSAGE.video, time: latest, head: NOTHING, data: writeVideoConfig(video.codec, video.config) });
     const config = audio && writeAudioConfig(audio.codec, audio.config);
     if (config !== undefined) send({ type: MESSAGE.audio, time: latest, head: NOTHING, data: config });
   }
@@ -48,7 +51,12 @@ export function createFlvSender({ send, metadata }: FlvSenderOptions): Pick<Live
       // Sound that was sent after a first picture that it belongs before.
       const at = Math.max(0, time + offset);
       latest = Math.max(latest, at);
-      send({ type: packet.kind === "video" ? MESSAGE.video : MESSAGE.audio, time: at >>> 0, head: headOf(packet, current), data: packet.data });
+      send({
+        type: packet.kind === "video" ? MESSAGE.video : MESSAGE.audio,
+        time: at >>> 0,
+        head: headOf(packet, current),
+        data: packet.data,
+      });
     },
   };
 }
@@ -62,7 +70,15 @@ function fourCc(name: string): number {
 }
 
 const metadataOf = ({ video, audio }: LiveTracks): AmfObject => ({
-  ...(video && { videocodecid: VIDEO_ID[video.codec], ...(video.width > 0 && { width: video.width, height: video.height }) }),
-  ...(audio && { audiocodecid: AUDIO_ID[audio.codec], audiosamplerate: audio.sampleRate, audiochannels: audio.channels, stereo: audio.channels > 1 }),
+  ...(video && {
+    videocodecid: VIDEO_ID[video.codec],
+    ...(video.width > 0 && { width: video.width, height: video.height }),
+  }),
+  ...(audio && {
+    audiocodecid: AUDIO_ID[audio.codec],
+    audiosamplerate: audio.sampleRate,
+    audiochannels: audio.channels,
+    stereo: audio.channels > 1,
+  }),
   encoder: "Reelpost",
 });

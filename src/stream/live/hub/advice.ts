@@ -5,10 +5,17 @@ import type { LiveHealth } from "../session.ts";
 const LONG_FOR_LOW_LATENCY = 4.1;
 
 /** What a publisher could do better, in sentences, where the input wants low latency. */
-export function adviceFor({ preferLowLatency }: Pick<LiveInput, "preferLowLatency">, { bFrames, keyFrameInterval }: Pick<LiveHealth, "bFrames" | "keyFrameInterval">): string[] {
+export function adviceFor(
+  { preferLowLatency }: Pick<LiveInput, "preferLowLatency">,
+  { bFrames, keyFrameInterval }: Pick<LiveHealth, "bFrames" | "keyFrameInterval">,
+): string[] {
   if (!preferLowLatency) return [];
   return [
     ...(bFrames ? ["The pictures come with B-frames, which cost latency: switch them off in the encoder."] : []),
-    ...(keyFrameInterval > LONG_FOR_LOW_LATENCY ? [`Key frames are ${keyFrameInterval.toFixed(1)} seconds apart, and viewers begin with one: set an interval of two seconds in the encoder.`] : []),
+    ...(keyFrameInterval > LONG_FOR_LOW_LATENCY
+      ? [
+          `Key frames are ${keyFrameInterval.toFixed(1)} seconds apart, and viewers begin with one: set an interval of two seconds in the encoder.`,
+        ]
+      : []),
   ];
 }

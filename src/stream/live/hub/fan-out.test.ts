@@ -25,7 +25,10 @@ test("a listener that fails is told that it is over, once, and the others go on"
   fanOut.run({ video: H264! }, { id: "1", started: 0 });
   fanOut.packet(picture(0, { key: true }));
   fanOut.packet(picture(40));
-  assert.deepEqual([failing.tracks.notes, failing.packet.notes, failing.lag.notes], [["end"], ["run v", "end"], ["run v", "end"]]);
+  assert.deepEqual(
+    [failing.tracks.notes, failing.packet.notes, failing.lag.notes],
+    [["end"], ["run v", "end"], ["run v", "end"]],
+  );
   fanOut.end();
   assert.deepEqual(good.notes, ["run v", "V0", "v40", "end"]);
   assert.deepEqual(failing.end.notes, ["run v", "V0", "v40", "end"]);

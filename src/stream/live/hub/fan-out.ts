@@ -68,7 +68,8 @@ export function createFanOut(log: Log): FanOut {
   }
 
   /** Whether somebody can begin with it. */
-  const isStart = (packet: MediaPacket) => packet.key && (packet.kind === "video" || current?.tracks.video === undefined);
+  const isStart = (packet: MediaPacket) =>
+    packet.key && (packet.kind === "video" || current?.tracks.video === undefined);
 
   return {
     run(tracks, run) {

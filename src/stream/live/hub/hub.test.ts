@@ -18,7 +18,10 @@ test("records a wrong SRT passphrase once per hour and again after a broadcast, 
   }
   assert.equal(states.length, 1);
   wrong();
-  assert.deepEqual(states, [[input.uid, "failed_to_connect"], [input.uid, "failed_to_connect"]]);
+  assert.deepEqual(states, [
+    [input.uid, "failed_to_connect"],
+    [input.uid, "failed_to_connect"],
+  ]);
   const publication = await publish("secret");
   publication.configure({ video: H264! });
   publication.write(picture(0, { key: true }));
@@ -40,7 +43,10 @@ test("who has the key is let in; who has another one, or that of a disabled inpu
     await assert.rejects(publish("off"), refused("liveInputDisabled"));
   }
   // Once in a minute.
-  assert.deepEqual(states, [[off.uid, "failed_to_connect"], [off.uid, "failed_to_connect"]]);
+  assert.deepEqual(states, [
+    [off.uid, "failed_to_connect"],
+    [off.uid, "failed_to_connect"],
+  ]);
   await assert.rejects(publish("play-secret", "srt"), refused("liveKeyUnknown"));
   const first = await publish("srt-secret", "srt");
   assert.equal(first.input, uid);
@@ -58,7 +64,15 @@ test("a session begins with the first key frame, and goes on to whoever listens 
   assert.equal(hub.of(uid), undefined);
   const early = createNotes();
   hub.onSession((session) => session.subscribe(early.subscriber));
-  for (const packet of [picture(1040, { key: true }), sound(1041), picture(1080), picture(3040, { key: true }), sound(3050), picture(3080)]) publication.write(packet);
+  for (const packet of [
+    picture(1040, { key: true }),
+    sound(1041),
+    picture(1080),
+    picture(3040, { key: true }),
+    sound(3050),
+    picture(3080),
+  ])
+    publication.write(packet);
   const [session] = sessions as [LiveSession];
   assert.equal(hub.of(uid), session);
   assert.deepEqual(hub.all(), [session]);
@@ -112,10 +126,14 @@ test("who lags behind is left out up to a key frame, who throws for good, and ne
   const quick = createNotes();
   let asked = 0;
   sessions[0]!.subscribe(slow.subscriber);
-  sessions[0]!.subscribe({ tracks() {}, end() {}, packet() {
-    asked++;
-    throw new Error("broken");
-  } });
+  sessions[0]!.subscribe({
+    tracks() {},
+    end() {},
+    packet() {
+      asked++;
+      throw new Error("broken");
+    },
+  });
   sessions[0]!.subscribe(quick.subscriber);
   publication.write(picture(40));
   // The limit is 8 MiB: exactly that much is still accepted.
@@ -199,7 +217,16 @@ test("health tells rates, key frames, B-frames and losses; groups over ten secon
   publication.lost(3);
   hub.note(sessions[0]!.id, ["720p is not made."]);
   assert.deepEqual(sessions[0]!.health(), {
-    videoBitrate: 1_000_000, audioBitrate: 128_000, frameRate: 25, keyFrameInterval: 2, longestKeyFrameInterval: 2, dropped: 0, lost: 3, bFrames: true, problems: [], notes: ["720p is not made."],
+    videoBitrate: 1_000_000,
+    audioBitrate: 128_000,
+    frameRate: 25,
+    keyFrameInterval: 2,
+    longestKeyFrameInterval: 2,
+    dropped: 0,
+    lost: 3,
+    bFrames: true,
+    problems: [],
+    notes: ["720p is not made."],
   });
   for (let ms = 4000; ms < 14_160; ms += 40) {
     publication.write(picture(ms, { key: ms === 4000 }));
@@ -208,7 +235,10 @@ test("health tells rates, key frames, B-frames and losses; groups over ten secon
   assert.deepEqual(sessions[0]!.health().problems, ["ERR_GOP_OUT_OF_RANGE"]);
   publication.write(picture(14_160, { key: true }));
   assert.equal(sessions[0]!.health().longestKeyFrameInterval, 10.16);
-  assert.deepEqual(errors.map(([input, code]) => [input, code]), [[uid, "ERR_GOP_OUT_OF_RANGE"]]);
+  assert.deepEqual(
+    errors.map(([input, code]) => [input, code]),
+    [[uid, "ERR_GOP_OUT_OF_RANGE"]],
+  );
   clock.advance(11_000);
   assert.equal(sessions[0]!.health().videoBitrate, 0);
   for (let ms = 14_200; ms < 46_000; ms += 1000) publication.write(picture(ms));
@@ -219,17 +249,24 @@ test("health tells rates, key frames, B-frames and losses; groups over ten secon
 test("who sends more than its clock goes on for is sent away: what is kept of a broadcast is bounded by that clock", async () => {
   const { inputs, publish, sessions } = openHub();
   const MIB = 1024 * 1024;
-  for (const [key, packets, size] of [["still", 200, MIB], ["slow", 2000, MIB], ["tiny", 500_000, 1]] as const) {
+  for (const [key, packets, size] of [
+    ["still", 200, MIB],
+    ["slow", 2000, MIB],
+    ["tiny", 500_000, 1],
+  ] as const) {
     inputs.add(key);
     const publication = await publish(key);
     publication.configure({ video: H264!, audio: AAC! });
     publication.write(picture(0, { key: true }));
     let octets = 0;
     let count = 0;
-    sessions.at(-1)!.subscribe({ tracks() {}, end() {}, packet: ({ data }) => void (octets += data.length, count++) });
+    sessions
+      .at(-1)!
+      .subscribe({ tracks() {}, end() {}, packet: ({ data }) => void ((octets += data.length), count++) });
     const packet = key === "tiny" ? sound(0, size) : picture(0, { key: true, size });
     // Of the slow one a second comes in a hundred.
-    for (let n = 0; n < packets && !publication.signal.aborted; n++) publication.write({ ...packet, ...(key === "slow" && { dts: n * 10_000, pts: n * 10_000 }) });
+    for (let n = 0; n < packets && !publication.signal.aborted; n++)
+      publication.write({ ...packet, ...(key === "slow" && { dts: n * 10_000, pts: n * 10_000 }) });
     assert.equal(kindOf(publication.signal.reason), "liveBitrateOutOfRange", key);
     assert.ok(octets <= (key === "slow" ? 80 : 64) * MIB && count < 300_000, `${key}: ${octets} in ${count}`);
   }
@@ -238,7 +275,8 @@ test("who sends more than its clock goes on for is sent away: what is kept of a 
   const publication = await publish("much");
   publication.configure({ video: H264! });
   const { data } = picture(0, { size: 400_000 });
-  for (let ms = 0; ms < 120_000; ms += 40) publication.write({ ...picture(ms % 60_000, { key: ms % 2000 === 0 }), data });
+  for (let ms = 0; ms < 120_000; ms += 40)
+    publication.write({ ...picture(ms % 60_000, { key: ms % 2000 === 0 }), data });
   assert.equal(publication.signal.aborted, false);
 });
 
@@ -250,7 +288,10 @@ test("where low latency is wanted, health tells what costs it", async () => {
   for (let ms = 0; ms <= 6000; ms += 40) publication.write(picture(ms, { key: ms % 2000 === 0 }));
   assert.equal(sessions[0]!.health().notes, undefined);
   for (let ms = 6040; ms <= 11_000; ms += 40) publication.write(picture(ms, { key: ms === 11_000, delay: 40 }));
-  assert.deepEqual(sessions[0]!.health().notes!.map((note) => note.slice(0, 36)), ["The pictures come with B-frames, whi", "Key frames are 5.0 seconds apart, an"]);
+  assert.deepEqual(
+    sessions[0]!.health().notes!.map((note) => note.slice(0, 36)),
+    ["The pictures come with B-frames, whi", "Key frames are 5.0 seconds apart, an"],
+  );
 });
 
 test("codecs that cannot be taken are refused and named", async () => {
@@ -258,9 +299,18 @@ test("codecs that cannot be taken are refused and named", async () => {
   const { uid } = inputs.add("secret");
   const publication = await publish("secret");
   assert.throws(() => publication.configure({}), refused("liveCodecUnsupported"));
-  assert.throws(() => publication.configure({ audio: { ...AAC!, config: Buffer.alloc(0) } }), refused("liveCodecUnsupported"));
-  assert.equal(publication.unsupported("video", "Sorenson H.263").message, "The broadcast cannot be taken: its video is Sorenson H.263");
-  assert.deepEqual(errors.map(([, code]) => code), ["ERR_UNSUPPORTED_VIDEO_CODEC", "ERR_UNSUPPORTED_AUDIO_CODEC"]);
+  assert.throws(
+    () => publication.configure({ audio: { ...AAC!, config: Buffer.alloc(0) } }),
+    refused("liveCodecUnsupported"),
+  );
+  assert.equal(
+    publication.unsupported("video", "Sorenson H.263").message,
+    "The broadcast cannot be taken: its video is Sorenson H.263",
+  );
+  assert.deepEqual(
+    errors.map(([, code]) => code),
+    ["ERR_UNSUPPORTED_VIDEO_CODEC", "ERR_UNSUPPORTED_AUDIO_CODEC"],
+  );
   assert.deepEqual(states, [[uid, "failed_to_connect"]]);
   assert.equal(sessions.length, 0);
 });

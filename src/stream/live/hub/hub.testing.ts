@@ -6,9 +6,24 @@ import { createHub, type HubParts } from "./hub.ts";
 
 export function testInput(more: Partial<LiveInput> = {}): LiveInput {
   return {
-    uid: randomIds.hex(), account: randomIds.hex(), meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
-    recording: { mode: "automatic", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false },
-    created: 0, modified: 0, keysRotatedAt: null, ...more,
+    uid: randomIds.hex(),
+    account: randomIds.hex(),
+    meta: {},
+    enabled: true,
+    preferLowLatency: false,
+    defaultCreator: null,
+    deleteRecordingAfterDays: null,
+    recording: {
+      mode: "automatic",
+      timeoutSeconds: 0,
+      requireSignedURLs: false,
+      allowedOrigins: [],
+      hideLiveViewerCount: false,
+    },
+    created: 0,
+    modified: 0,
+    keysRotatedAt: null,
+    ...more,
   };
 }
 
@@ -85,15 +100,43 @@ export function openHub(parts: Partial<HubParts> = {}) {
   const hub = createHub({ inputs: inputs.directory, status, clock, log: silentLog, ...parts });
   const sessions: LiveSession[] = [];
   hub.onSession((session) => sessions.push(session));
-  const publish = (credential: string, protocol: "rtmp" | "srt" | "webrtc" = "rtmp") => hub.publish({ protocol, credential, address: "127.0.0.1", ...(protocol === "srt" && { passphrase: credential.replace(/^srt-/, "") }) });
+  const publish = (credential: string, protocol: "rtmp" | "srt" | "webrtc" = "rtmp") =>
+    hub.publish({
+      protocol,
+      credential,
+      address: "127.0.0.1",
+      ...(protocol === "srt" && { passphrase: credential.replace(/^srt-/, "") }),
+    });
   return { hub, clock, inputs, states, errors, sessions, publish };
 }
 
-export const H264: LiveTracks["video"] = { codec: "h264", config: Buffer.from("0142c01effe100046742c01e01000368ce3c80", "hex"), width: 320, height: 180 };
-export const AAC: LiveTracks["audio"] = { codec: "aac", config: Buffer.from("1190", "hex"), sampleRate: 48_000, channels: 2 };
+export const H264: LiveTracks["video"] = {
+  codec: "h264",
+  config: Buffer.from("0142c01effe100046742c01e01000368ce3c80", "hex"),
+  width: 320,
+  height: 180,
+};
+export const AAC: LiveTracks["audio"] = {
+  codec: "aac",
+  config: Buffer.from("1190", "hex"),
+  sampleRate: 48_000,
+  channels: 2,
+};
 
-export const picture = (ms: number, { key = false, delay = 0, size = 100 } = {}): MediaPacket => ({ kind: "video", dts: ms * 1000, pts: (ms + delay) * 1000, key, data: Buffer.alloc(size) });
-export const sound = (ms: number, size = 10): MediaPacket => ({ kind: "audio", dts: ms * 1000, pts: ms * 1000, key: true, data: Buffer.alloc(size) });
+export const picture = (ms: number, { key = false, delay = 0, size = 100 } = {}): MediaPacket => ({
+  kind: "video",
+  dts: ms * 1000,
+  pts: (ms + delay) * 1000,
+  key,
+  data: Buffer.alloc(size),
+});
+export const sound = (ms: number, size = 10): MediaPacket => ({
+  kind: "audio",
+  dts: ms * 1000,
+  pts: ms * 1000,
+  key: true,
+  data: Buffer.alloc(size),
+});
 
 /** Writes down what a subscriber is told, in short: "run va", "V0" (a key frame at 0 ms), "v40", "a21", "end". */
 export function createNotes(lag?: () => number) {

@@ -79,11 +79,16 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
   function refused(input: LiveInput, protocol: PublishClaim["protocol"], reason: UserError) {
     const now = clock.now();
     const before = refusedAt.get(input.uid);
-    const pause = before?.kind === reason.kind && reason.kind === WRONG_PASSPHRASE ? WRONG_PASSPHRASE_EVERY_MS : REFUSED_EVERY_MS;
+    const pause =
+      before?.kind === reason.kind && reason.kind === WRONG_PASSPHRASE ? WRONG_PASSPHRASE_EVERY_MS : REFUSED_EVERY_MS;
     if (open.get(input.uid)?.session() !== undefined || now - (before?.at ?? -Infinity) < pause) return;
     if (refusedAt.size >= MOST_REMEMBERED) refusedAt.clear();
     refusedAt.set(input.uid, { at: now, kind: reason.kind });
-    status.note(input.uid, "failed_to_connect", { protocol, reason: reason.message }).catch((err: unknown) => log.error({ err, input: input.uid }, "that a publisher was refused could not be written down"));
+    status
+      .note(input.uid, "failed_to_connect", { protocol, reason: reason.message })
+      .catch((err: unknown) =>
+        log.error({ err, input: input.uid }, "that a publisher was refused could not be written down"),
+      );
   }
 
   function admit(input: LiveInput) {
@@ -109,7 +114,8 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
   async function watchSilence() {
     while (!closing.signal.aborted) {
       await clock.sleep(LOOK_EVERY_MS, closing.signal);
-      for (const at of open.values()) if (clock.now() - at.heard() > SILENT * 1000) at.abort(streamErrors.livePublisherSilent({ seconds: SILENT }));
+      for (const at of open.values())
+        if (clock.now() - at.heard() > SILENT * 1000) at.abort(streamErrors.livePublisherSilent({ seconds: SILENT }));
     }
   }
   watchSilence().catch(() => {});
@@ -129,7 +135,13 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
       }
       admit(input);
       const at = createPublication({
-        input, claim, status, clock, log, onSession: announce, onRefused: (reason) => refused(input, claim.protocol, reason),
+        input,
+        claim,
+        status,
+        clock,
+        log,
+        onSession: announce,
+        onRefused: (reason) => refused(input, claim.protocol, reason),
         onEnd() {
           if (open.get(input.uid) === at) open.delete(input.uid);
         },

@@ -93,8 +93,14 @@ export function createMeter(now: () => number): Meter {
     health() {
       const { video, audio, pictures } = rates();
       return {
-        videoBitrate: Math.round(video), audioBitrate: Math.round(audio), frameRate: Math.round(pictures * 100) / 100,
-        keyFrameInterval: interval, longestKeyFrameInterval: longest, dropped, lost, bFrames,
+        videoBitrate: Math.round(video),
+        audioBitrate: Math.round(audio),
+        frameRate: Math.round(pictures * 100) / 100,
+        keyFrameInterval: interval,
+        longestKeyFrameInterval: longest,
+        dropped,
+        lost,
+        bFrames,
       };
     },
   };

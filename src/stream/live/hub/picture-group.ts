@@ -25,7 +25,8 @@ export function createPictureGroup({ mostBytes = MOST_BYTES } = {}): PictureGrou
   let onlySound = false;
 
   function addSound(packet: MediaPacket) {
-    const from = packets.length < MOST_SOUNDS ? packets.findIndex(({ dts }) => packet.dts - dts <= MOST_SOUND_MICROSECONDS) : 1;
+    const from =
+      packets.length < MOST_SOUNDS ? packets.findIndex(({ dts }) => packet.dts - dts <= MOST_SOUND_MICROSECONDS) : 1;
     packets = [...(from === -1 ? [] : packets.slice(from)), packet];
   }
 
@@ -38,7 +39,8 @@ export function createPictureGroup({ mostBytes = MOST_BYTES } = {}): PictureGrou
       } else if (packets.length === 0) return;
       packets.push(packet);
       bytes += packet.data.length;
-      if (bytes > mostBytes || packets.length > MOST_PACKETS || packet.dts - packets[0]!.dts > MOST_MICROSECONDS) packets = [];
+      if (bytes > mostBytes || packets.length > MOST_PACKETS || packet.dts - packets[0]!.dts > MOST_MICROSECONDS)
+        packets = [];
     },
     packets: () => packets,
     clear({ sound = false } = {}) {

@@ -52,7 +52,16 @@ const MOST_IN_A_SECOND = 12_500_000;
 const MOST_BURST = 64 * 1024 * 1024;
 const PACKET_OCTETS = 256;
 
-export function createPublication({ input: given, claim, status, clock, log: serverLog, onSession, onRefused, onEnd }: PublicationParts): OpenPublication {
+export function createPublication({
+  input: given,
+  claim,
+  status,
+  clock,
+  log: serverLog,
+  onSession,
+  onRefused,
+  onEnd,
+}: PublicationParts): OpenPublication {
   const id = randomIds.hex();
   const log = serverLog.child({ input: given.uid, session: id, protocol: claim.protocol });
   const told = new AbortController();
@@ -77,11 +86,17 @@ export function createPublication({ input: given, claim, status, clock, log: ser
     if (named.has(code)) return;
     named.add(code);
     log.warn({ code }, message);
-    status.errored(input.uid, code, { message, session: id, ...codecs }).catch((err: unknown) => log.error({ err }, "what is wrong with a broadcast could not be written down"));
+    status
+      .errored(input.uid, code, { message, session: id, ...codecs })
+      .catch((err: unknown) => log.error({ err }, "what is wrong with a broadcast could not be written down"));
   }
 
   function refuse(kind: "video" | "audio", codec: string, reason: string): UserError {
-    name(kind === "video" ? "ERR_UNSUPPORTED_VIDEO_CODEC" : "ERR_UNSUPPORTED_AUDIO_CODEC", `The broadcast cannot be taken: ${reason}`, kind === "video" ? { videoCodec: codec } : { audioCodec: codec });
+    name(
+      kind === "video" ? "ERR_UNSUPPORTED_VIDEO_CODEC" : "ERR_UNSUPPORTED_AUDIO_CODEC",
+      `The broadcast cannot be taken: ${reason}`,
+      kind === "video" ? { videoCodec: codec } : { audioCodec: codec },
+    );
     const refusal = streamErrors.liveCodecUnsupported({ reason });
     onRefused(refusal);
     return refusal;
@@ -95,7 +110,10 @@ export function createPublication({ input: given, claim, status, clock, log: ser
 
   function beginRun(has: { video: boolean; audio: boolean }) {
     const started = clock.now();
-    current = { ...(has.video && announced!.video && { video: announced!.video }), ...(has.audio && announced!.audio && { audio: announced!.audio }) };
+    current = {
+      ...(has.video && announced!.video && { video: announced!.video }),
+      ...(has.audio && announced!.audio && { audio: announced!.audio }),
+    };
     meter.restart();
     furthest = 0;
     fanOut.run(current, { id: randomIds.hex(), started });
@@ -104,12 +122,24 @@ export function createPublication({ input: given, claim, status, clock, log: ser
       get input() {
         return input;
       },
-      id, protocol: claim.protocol, started, wantKeyFrame, signal: over.signal,
+      id,
+      protocol: claim.protocol,
+      started,
+      wantKeyFrame,
+      signal: over.signal,
       tracks: () => current,
       health,
       subscribe: fanOut.subscribe,
     };
-    log.info({ address: claim.address, agent: claim.agent?.slice(0, 200), video: current.video?.codec, audio: current.audio?.codec }, "a broadcast begins");
+    log.info(
+      {
+        address: claim.address,
+        agent: claim.agent?.slice(0, 200),
+        video: current.video?.codec,
+        audio: current.audio?.codec,
+      },
+      "a broadcast begins",
+    );
     onSession(session);
   }
 
@@ -123,7 +153,8 @@ export function createPublication({ input: given, claim, status, clock, log: ser
 
   function watchGroup() {
     const seconds = meter.sinceKey();
-    if (seconds > LONG_GROUP) name(GOP, `Key frames are more than ten seconds apart: set the key frame interval of the encoder to two seconds`);
+    if (seconds > LONG_GROUP)
+      name(GOP, `Key frames are more than ten seconds apart: set the key frame interval of the encoder to two seconds`);
     if (seconds > ENDLESS_GROUP) abort(streamErrors.liveGopOutOfRange({ seconds: ENDLESS_GROUP }));
   }
 
@@ -192,7 +223,9 @@ export function createPublication({ input: given, claim, status, clock, log: ser
   };
 
   return {
-    publication, claim, abort,
+    publication,
+    claim,
+    abort,
     session: () => (over.signal.aborted ? undefined : session),
     heard: () => heard,
     update: (changed) => void (input = changed),

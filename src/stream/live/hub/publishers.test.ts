@@ -38,7 +38,9 @@ test("two that come at the same moment: one is let in", async () => {
 test("a rotation of keys, a disabling, a deletion and the end of the server each end what is published, and say so", async () => {
   const { hub, inputs, publish, clock } = openHub();
   for (const key of ["one", "two", "three", "four", "five", "six"]) inputs.add(key);
-  const [rotated, disabled, deleted, silent, left, changed] = await Promise.all(["one", "two", "three", "four", "five", "six"].map((key) => publish(key)));
+  const [rotated, disabled, deleted, silent, left, changed] = await Promise.all(
+    ["one", "two", "three", "four", "five", "six"].map((key) => publish(key)),
+  );
   inputs.rotate("one", "another");
   inputs.change("two", { enabled: false });
   inputs.remove("three");
@@ -48,7 +50,10 @@ test("a rotation of keys, a disabling, a deletion and the end of the server each
   left!.write(sound(0));
   changed!.write(sound(0));
   await turn();
-  assert.deepEqual([rotated, disabled, deleted, silent, left, changed].map((publication) => kindOf(publication!.signal.reason)), ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", "livePublisherSilent", undefined, undefined]);
+  assert.deepEqual(
+    [rotated, disabled, deleted, silent, left, changed].map((publication) => kindOf(publication!.signal.reason)),
+    ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", "livePublisherSilent", undefined, undefined],
+  );
   changed!.configure({ audio: AAC! });
   changed!.write(sound(1));
   assert.equal(hub.all()[0]!.input.preferLowLatency, true);
@@ -62,7 +67,8 @@ test("a rotation of keys, a disabling, a deletion and the end of the server each
 test("a rotation of keys ends what came by SRT too, whose stream id stays the same", async () => {
   const { hub, inputs } = openHub();
   const { uid } = inputs.add("one");
-  const publish = (passphrase: string) => hub.publish({ protocol: "srt", credential: `srt-${uid}`, passphrase, address: "127.0.0.1" });
+  const publish = (passphrase: string) =>
+    hub.publish({ protocol: "srt", credential: `srt-${uid}`, passphrase, address: "127.0.0.1" });
   const publication = await publish("one");
   inputs.change("one", { preferLowLatency: true });
   await turn();
@@ -83,10 +89,17 @@ test("what was changed while no events came is found when they come again, of al
   inputs.change("two", { enabled: false });
   inputs.remove("three");
   await turn();
-  assert.deepEqual(publications.map(({ signal }) => signal.aborted), [false, false, false, false]);
+  assert.deepEqual(
+    publications.map(({ signal }) => signal.aborted),
+    [false, false, false, false],
+  );
   back();
-  for (const { signal } of publications.slice(0, 3)) if (!signal.aborted) await once(signal, "abort", { signal: AbortSignal.timeout(10_000) });
-  assert.deepEqual(publications.map(({ signal }) => kindOf(signal.reason)), ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", undefined]);
+  for (const { signal } of publications.slice(0, 3))
+    if (!signal.aborted) await once(signal, "abort", { signal: AbortSignal.timeout(10_000) });
+  assert.deepEqual(
+    publications.map(({ signal }) => kindOf(signal.reason)),
+    ["liveKeyRevoked", "liveInputDisabled", "liveInputDeleted", undefined],
+  );
 });
 
 test("a rotation between the look at the key and the beginning ends it too", async () => {

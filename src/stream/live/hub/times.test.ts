@@ -10,71 +10,131 @@ const BOTH = { video: true, audio: true };
 /** In short: "|va" for the beginning of a run with these tracks, then "v40" or "a21". Left out: "-". */
 function placed(packets: readonly MediaPacket[], kinds = BOTH): string {
   const times = createTimes(kinds);
-  return packets.map((packet) => {
-    const at = times.place(packet);
-    if (at === undefined) return "-";
-    const begins = at.begins === undefined ? "" : `|${at.begins.video ? "v" : ""}${at.begins.audio ? "a" : ""} `;
-    return `${begins}${packet.kind === "video" ? "v" : "a"}${at.packet.dts / 1000}${at.packet.pts === at.packet.dts ? "" : `+${(at.packet.pts - at.packet.dts) / 1000}`}`;
-  }).join(" ");
+  return packets
+    .map((packet) => {
+      const at = times.place(packet);
+      if (at === undefined) return "-";
+      const begins = at.begins === undefined ? "" : `|${at.begins.video ? "v" : ""}${at.begins.audio ? "a" : ""} `;
+      return `${begins}${packet.kind === "video" ? "v" : "a"}${at.packet.dts / 1000}${at.packet.pts === at.packet.dts ? "" : `+${(at.packet.pts - at.packet.dts) / 1000}`}`;
+    })
+    .join(" ");
 }
 
 /** One track each `step` ms from `from` on. */
-const pictures = (from: number, to: number, step: number, keyEach = 2000) => Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => picture(from + i * step, { key: (i * step) % keyEach === 0 }));
-const sounds = (from: number, to: number, step: number) => Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => sound(from + i * step));
+const pictures = (from: number, to: number, step: number, keyEach = 2000) =>
+  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) =>
+    picture(from + i * step, { key: (i * step) % keyEach === 0 }),
+  );
+const sounds = (from: number, to: number, step: number) =>
+  Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => sound(from + i * step));
 const mixed = (...tracks: MediaPacket[][]) => tracks.flat().toSorted((a, b) => a.dts - b.dts);
 
 test("a run begins with a key frame, at zero; what was before it has no place", () => {
-  assert.equal(placed([sound(5000), picture(5010), picture(5050, { key: true, delay: 80 }), sound(5040), sound(5061), picture(5090, { delay: 40 })]), "- - |va v0+80 - a11 v40+40");
+  assert.equal(
+    placed([
+      sound(5000),
+      picture(5010),
+      picture(5050, { key: true, delay: 80 }),
+      sound(5040),
+      sound(5061),
+      picture(5090, { delay: 40 }),
+    ]),
+    "- - |va v0+80 - a11 v40+40",
+  );
   assert.equal(placed([sound(7000), sound(7021)], { video: false, audio: true }), "|a a0 a21");
 });
 
 test("a step back by more than two seconds, or forward by more than ten, begins another run with the next key frame", () => {
-  assert.equal(placed([picture(9000, { key: true }), sound(9010), picture(100), picture(140, { key: true }), sound(150)]), "|va v0 a10 - |va v0 a10");
-  assert.equal(placed([picture(0, { key: true }), sound(0), picture(10_001, { key: true }), sound(10_011)]), "|va v0 a0 |va v0 a10");
+  assert.equal(
+    placed([picture(9000, { key: true }), sound(9010), picture(100), picture(140, { key: true }), sound(150)]),
+    "|va v0 a10 - |va v0 a10",
+  );
+  assert.equal(
+    placed([picture(0, { key: true }), sound(0), picture(10_001, { key: true }), sound(10_011)]),
+    "|va v0 a0 |va v0 a10",
+  );
 });
 
 test("a gap of ten seconds is a gap, and a small step back is evened out", () => {
-  assert.equal(placed([picture(0, { key: true }), sound(0), picture(9_990, { key: true }), sound(9_995)]), "|va v0 a0 v9990 a9995");
+  assert.equal(
+    placed([picture(0, { key: true }), sound(0), picture(9_990, { key: true }), sound(9_995)]),
+    "|va v0 a0 v9990 a9995",
+  );
   assert.equal(placed([picture(0, { key: true }), picture(40), picture(20), picture(80)]), "|va v0 v40 v40 v80");
-  assert.equal(placed([picture(0, { key: true }), picture(5000), picture(3001, { key: true }), picture(5001)]), "|va v0 v5000 v5000 v5001");
-  assert.equal(placed([picture(0, { key: true }), picture(5000), picture(2999, { key: true }), picture(3039)]), "|va v0 v5000 |va v0 v40");
+  assert.equal(
+    placed([picture(0, { key: true }), picture(5000), picture(3001, { key: true }), picture(5001)]),
+    "|va v0 v5000 v5000 v5001",
+  );
+  assert.equal(
+    placed([picture(0, { key: true }), picture(5000), picture(2999, { key: true }), picture(3039)]),
+    "|va v0 v5000 |va v0 v40",
+  );
 });
 
 test("sound whose clock is another one is laid where the picture is", () => {
-  assert.equal(placed([picture(500_000, { key: true }), sound(3), sound(24), picture(500_040), sound(45)]), "|va v0 a0 a21 v40 a42");
+  assert.equal(
+    placed([picture(500_000, { key: true }), sound(3), sound(24), picture(500_040), sound(45)]),
+    "|va v0 a0 a21 v40 a42",
+  );
   // On the way, too; and if the picture jumps as well, all of it begins again.
-  assert.equal(placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), sound(50_021), picture(80)]), "|va v0 a0 v40 a40 a61 v80");
-  assert.equal(placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), picture(50_000, { key: true }), sound(50_021)]), "|va v0 a0 v40 a40 |va v0 a21");
+  assert.equal(
+    placed([picture(0, { key: true }), sound(0), picture(40), sound(50_000), sound(50_021), picture(80)]),
+    "|va v0 a0 v40 a40 a61 v80",
+  );
+  assert.equal(
+    placed([
+      picture(0, { key: true }),
+      sound(0),
+      picture(40),
+      sound(50_000),
+      picture(50_000, { key: true }),
+      sound(50_021),
+    ]),
+    "|va v0 a0 v40 a40 |va v0 a21",
+  );
 });
 
 test("a track that was announced and does not come is left out, and another run begins when it is back", () => {
   const silent = placed([...pictures(0, 8000, 500), ...mixed(pictures(8000, 12_000, 500), sounds(8001, 12_000, 500))]);
   // Five seconds without sound, then the key frame at six; sound at eight, then the key frame at ten.
   assert.match(silent, /v5500 \|v v0 v500 v1000 v1500 v2000 - v2500 - v3000 - v3500 - \|va v0 a1/);
-  const dark = placed([...sounds(0, 11_000, 500), ...mixed(pictures(11_000, 12_000, 500), sounds(11_001, 12_000, 500))]);
+  const dark = placed([
+    ...sounds(0, 11_000, 500),
+    ...mixed(pictures(11_000, 12_000, 500), sounds(11_001, 12_000, 500)),
+  ]);
   assert.match(dark, /^(- ){21}\|a a0 \|va v0 a1 v500 a501$/);
 });
 
 test("of any packets: whole runs, each from zero on, never a step back by track, pictures shown at or after their decoding", () => {
   const packet = fc.record({
-    kind: fc.constantFrom("video" as const, "audio" as const), key: fc.boolean(), pts: fc.oneof(fc.integer({ min: -20_000, max: 60_000 }), fc.constant(NaN)),
+    kind: fc.constantFrom("video" as const, "audio" as const),
+    key: fc.boolean(),
+    pts: fc.oneof(fc.integer({ min: -20_000, max: 60_000 }), fc.constant(NaN)),
     dts: fc.oneof(fc.integer({ min: -20_000, max: 60_000 }), fc.integer(), fc.constant(Infinity)),
   });
-  fc.assert(fc.property(fc.array(packet, { maxLength: 60 }), fc.boolean(), fc.boolean(), (packets, video, audio) => {
-    const times = createTimes({ video, audio });
-    let last: { video: number; audio: number } | undefined;
-    for (const { kind, key, dts, pts } of packets) {
-      if (kind === "video" ? !video : !audio) continue;
-      const at = times.place({ kind, key: key || kind === "audio", dts: dts * 1000, pts: pts * 1000, data: Buffer.alloc(1) });
-      if (at === undefined) continue;
-      if (at.begins !== undefined) {
-        assert.equal(at.packet.dts, 0);
-        assert.equal(at.packet.key, true);
-        assert.ok(at.begins[kind]);
-        last = { video: 0, audio: 0 };
+  fc.assert(
+    fc.property(fc.array(packet, { maxLength: 60 }), fc.boolean(), fc.boolean(), (packets, video, audio) => {
+      const times = createTimes({ video, audio });
+      let last: { video: number; audio: number } | undefined;
+      for (const { kind, key, dts, pts } of packets) {
+        if (kind === "video" ? !video : !audio) continue;
+        const at = times.place({
+          kind,
+          key: key || kind === "audio",
+          dts: dts * 1000,
+          pts: pts * 1000,
+          data: Buffer.alloc(1),
+        });
+        if (at === undefined) continue;
+        if (at.begins !== undefined) {
+          assert.equal(at.packet.dts, 0);
+          assert.equal(at.packet.key, true);
+          assert.ok(at.begins[kind]);
+          last = { video: 0, audio: 0 };
+        }
+        assert.ok(last !== undefined && at.packet.dts >= last[kind] && at.packet.pts >= at.packet.dts);
+        last[kind] = at.packet.dts;
       }
-      assert.ok(last !== undefined && at.packet.dts >= last[kind] && at.packet.pts >= at.packet.dts);
-      last[kind] = at.packet.dts;
-    }
-  }));
+    }),
+  );
 });

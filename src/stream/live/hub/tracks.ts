@@ -5,13 +5,22 @@ const SHORTEST = { h264: 7, hevc: 23, av1: 4, vp8: 0, vp9: 0, aac: 2, opus: 0, m
 const NAMES = { h264: "H.264", hevc: "HEVC", av1: "AV1", vp8: "VP8", vp9: "VP9", aac: "AAC", opus: "Opus", mp3: "MP3" };
 
 /** What is wrong with what a publisher announces; undefined: nothing. */
-export function refusedTracks({ video, audio }: LiveTracks): { kind: "video" | "audio"; codec: string; reason: string } | undefined {
-  if (video === undefined && audio === undefined) return { kind: "video", codec: "none", reason: "there is neither picture nor sound in it" };
-  for (const [kind, track] of [["video", video], ["audio", audio]] as const) {
+export function refusedTracks({
+  video,
+  audio,
+}: LiveTracks): { kind: "video" | "audio"; codec: string; reason: string } | undefined {
+  if (video === undefined && audio === undefined)
+    return { kind: "video", codec: "none", reason: "there is neither picture nor sound in it" };
+  for (const [kind, track] of [
+    ["video", video],
+    ["audio", audio],
+  ] as const) {
     if (track === undefined) continue;
     const codec: string | undefined = NAMES[track.codec];
-    if (codec === undefined) return { kind, codec: String(track.codec), reason: `its ${kind} is in a codec that is not known here` };
-    if (track.config.length < SHORTEST[track.codec]) return { kind, codec, reason: `its ${kind} (${codec}) comes without a decoder configuration` };
+    if (codec === undefined)
+      return { kind, codec: String(track.codec), reason: `its ${kind} is in a codec that is not known here` };
+    if (track.config.length < SHORTEST[track.codec])
+      return { kind, codec, reason: `its ${kind} (${codec}) comes without a decoder configuration` };
   }
   return undefined;
 }
@@ -20,7 +29,25 @@ export function refusedTracks({ video, audio }: LiveTracks): { kind: "video" | "
 export function sameTracks(a: LiveTracks, b: LiveTracks): boolean {
   const [video, audio] = [a.video, a.audio];
   const [otherVideo, otherAudio] = [b.video, b.audio];
-  if ((video === undefined) !== (otherVideo === undefined) || (audio === undefined) !== (otherAudio === undefined)) return false;
-  if (video !== undefined && otherVideo !== undefined && !(video.codec === otherVideo.codec && video.width === otherVideo.width && video.height === otherVideo.height && video.config.equals(otherVideo.config))) return false;
-  return audio === undefined || otherAudio === undefined || (audio.codec === otherAudio.codec && audio.sampleRate === otherAudio.sampleRate && audio.channels === otherAudio.channels && audio.config.equals(otherAudio.config));
+  if ((video === undefined) !== (otherVideo === undefined) || (audio === undefined) !== (otherAudio === undefined))
+    return false;
+  if (
+    video !== undefined &&
+    otherVideo !== undefined &&
+    !(
+      video.codec === otherVideo.codec &&
+      video.width === otherVideo.width &&
+      video.height === otherVideo.height &&
+      video.config.equals(otherVideo.config)
+    )
+  )
+    return false;
+  return (
+    audio === undefined ||
+    otherAudio === undefined ||
+    (audio.codec === otherAudio.codec &&
+      audio.sampleRate === otherAudio.sampleRate &&
+      audio.channels === otherAudio.channels &&
+      audio.config.equals(otherAudio.config))
+  );
 }

@@ -36,7 +36,8 @@ export function createStage(): Stage {
   const all = new Set<LiveSubscriber>();
 
   return {
-    published, sessions,
+    published,
+    sessions,
     lags: () => [...all].map((subscriber) => subscriber.lag?.() ?? 0),
     onSession(listener) {
       watching.add(listener);
@@ -50,11 +51,35 @@ export function createStage(): Stage {
       let group: MediaPacket[] = [];
       let tracks: LiveTracks = {};
       const run = { id: randomIds.hex(), started: 0 };
-      const record: Published = { claim, input: input.uid, tracks: [], packets: [], lost: 0, unsupported: [], abort: (reason) => told.abort(reason) };
+      const record: Published = {
+        claim,
+        input: input.uid,
+        tracks: [],
+        packets: [],
+        lost: 0,
+        unsupported: [],
+        abort: (reason) => told.abort(reason),
+      };
       published.push(record);
       const session: LiveSession = {
-        id: randomIds.hex(), input, protocol: claim.protocol, started: 0, tracks: () => tracks, signal: over.signal, wantKeyFrame: () => {},
-        health: () => ({ videoBitrate: 0, audioBitrate: 0, frameRate: 0, keyFrameInterval: 0, longestKeyFrameInterval: 0, dropped: 0, lost: 0, bFrames: false, problems: [] }),
+        id: randomIds.hex(),
+        input,
+        protocol: claim.protocol,
+        started: 0,
+        tracks: () => tracks,
+        signal: over.signal,
+        wantKeyFrame: () => {},
+        health: () => ({
+          videoBitrate: 0,
+          audioBitrate: 0,
+          frameRate: 0,
+          keyFrameInterval: 0,
+          longestKeyFrameInterval: 0,
+          dropped: 0,
+          lost: 0,
+          bFrames: false,
+          problems: [],
+        }),
         subscribe(subscriber) {
           subscribers.add(subscriber);
           all.add(subscriber);
@@ -67,7 +92,8 @@ export function createStage(): Stage {
         },
       };
       return {
-        input: input.uid, signal: told.signal,
+        input: input.uid,
+        signal: told.signal,
         configure(now) {
           if (record.ended !== undefined) return;
           tracks = now;
@@ -104,8 +130,23 @@ export function createStage(): Stage {
 }
 
 export const someInput = (): LiveInput => ({
-  uid: randomIds.hex(), account: "a", meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
-  recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false }, created: 0, modified: 0, keysRotatedAt: null,
+  uid: randomIds.hex(),
+  account: "a",
+  meta: {},
+  enabled: true,
+  preferLowLatency: false,
+  defaultCreator: null,
+  deleteRecordingAfterDays: null,
+  recording: {
+    mode: "off",
+    timeoutSeconds: 0,
+    requireSignedURLs: false,
+    allowedOrigins: [],
+    hideLiveViewerCount: false,
+  },
+  created: 0,
+  modified: 0,
+  keysRotatedAt: null,
 });
 
 /** Condition within a minute, or the test fails with these words. */

@@ -16,12 +16,24 @@ export interface LiveBroadcasts {
   now(input: string): Promise<LiveNow | undefined>;
 }
 
-const LIVE: ReadonlySet<LiveState | null> = new Set<LiveState>(["connected", "reconnected", "new_configuration_accepted"]);
+const LIVE: ReadonlySet<LiveState | null> = new Set<LiveState>([
+  "connected",
+  "reconnected",
+  "new_configuration_accepted",
+]);
 const FRESH_MS = 1000;
 const KEPT = 5000;
 
 /** As the rows have it: the same in every process, whichever of them takes the broadcast. */
-export function createBroadcasts({ table, catalog, clock }: { table: Pick<InputsTable, "find">; catalog: Pick<VideoCatalog, "list">; clock: Clock }): LiveBroadcasts {
+export function createBroadcasts({
+  table,
+  catalog,
+  clock,
+}: {
+  table: Pick<InputsTable, "find">;
+  catalog: Pick<VideoCatalog, "list">;
+  clock: Clock;
+}): LiveBroadcasts {
   async function read(uid: string): Promise<LiveNow | undefined> {
     const row = await table.find(uid);
     if (row === undefined) return undefined;

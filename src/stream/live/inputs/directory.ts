@@ -17,11 +17,19 @@ const FRESH_MS = 10_000;
 export const sealedFor = (uid: string): string => `stream/live/${uid}`;
 
 export const inputOf = (row: InputRow): LiveInput => ({
-  uid: row.uid, account: row.account_id, ...(JSON.parse(row.settings) as LiveSettings), created: row.created_at, modified: row.modified_at, keysRotatedAt: row.rotated_at,
+  uid: row.uid,
+  account: row.account_id,
+  ...(JSON.parse(row.settings) as LiveSettings),
+  created: row.created_at,
+  modified: row.modified_at,
+  keysRotatedAt: row.rotated_at,
 });
 
 export const ownedOf = (row: InputRow, secrets: Pick<Secrets, "open">): OwnedLiveInput => ({
-  input: inputOf(row), keys: JSON.parse(secrets.open(row.keys, sealedFor(row.uid))) as LiveKeys, status: row.status, statusAt: row.status_at,
+  input: inputOf(row),
+  keys: JSON.parse(secrets.open(row.keys, sealedFor(row.uid))) as LiveKeys,
+  status: row.status,
+  statusAt: row.status_at,
 });
 
 export interface DirectoryParts {
@@ -42,9 +50,18 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryPart
   const known = createRecent<Known>({
     async read(uid) {
       const row = await table.find(uid);
-      return row && { input: inputOf(row), keys: ownedOf(row, secrets).keys, publish: row.publish_hash, playback: row.playback_hash };
+      return (
+        row && {
+          input: inputOf(row),
+          keys: ownedOf(row, secrets).keys,
+          publish: row.publish_hash,
+          playback: row.playback_hash,
+        }
+      );
     },
-    clock, max: KEPT, freshMs: FRESH_MS,
+    clock,
+    max: KEPT,
+    freshMs: FRESH_MS,
   });
   const byHash = { publish: uids("publish"), playback: uids("playback") };
 
@@ -76,7 +93,11 @@ export function createDirectory({ table, secrets, events, clock }: DirectoryPart
       const asked = readSrtStreamId(streamId);
       const entry = asked && (await find(asked.uid));
       if (asked === undefined || entry === undefined) return undefined;
-      return { input: entry.input, direction: asked.direction, passphrase: asked.direction === "publish" ? entry.keys.publish : entry.keys.playback };
+      return {
+        input: entry.input,
+        direction: asked.direction,
+        passphrase: asked.direction === "publish" ? entry.keys.publish : entry.keys.playback,
+      };
     },
     onChange: (listener) => events.subscribe(LIVE_CHANGED, listener),
     changed(uid) {

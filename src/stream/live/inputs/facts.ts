@@ -28,7 +28,15 @@ export interface LiveFacts {
 }
 
 /** What pages ask that show a broadcast: whether it is on, which video it becomes, and how many watch. */
-export function createLiveFacts({ directory, videos, broadcasts, viewers, base = "", domain, log }: LiveFactsParts): LiveFacts {
+export function createLiveFacts({
+  directory,
+  videos,
+  broadcasts,
+  viewers,
+  base = "",
+  domain,
+  log,
+}: LiveFactsParts): LiveFacts {
   const ownHost = createOwnHosts(domain);
 
   /** The input or the video behind an id. Throws videoNotFound, also under the host of somebody else. */
@@ -49,7 +57,8 @@ export function createLiveFacts({ directory, videos, broadcasts, viewers, base =
 
   async function views(id: string, host: string | undefined): Promise<object> {
     const found = await find(id, host);
-    const watched = found.input ?? (found.video?.liveInput === undefined ? undefined : await directory.find(found.video.liveInput));
+    const watched =
+      found.input ?? (found.video?.liveInput === undefined ? undefined : await directory.find(found.video.liveInput));
     if (watched === undefined) return { liveViewers: 0 };
     if (watched.recording.hideLiveViewerCount) throw streamErrors.liveViewersHidden();
     // Of a broadcast that is over nobody is a live viewer, though the next one of its input may run.
@@ -57,7 +66,10 @@ export function createLiveFacts({ directory, videos, broadcasts, viewers, base =
     return { liveViewers: await viewers(watched.uid) };
   }
 
-  const answers = new Map([["lifecycle", lifecycle], ["views", views]]);
+  const answers = new Map([
+    ["lifecycle", lifecycle],
+    ["views", views],
+  ]);
 
   return {
     async handle(request, response) {
@@ -67,16 +79,39 @@ export function createLiveFacts({ directory, videos, broadcasts, viewers, base =
       response.setHeader("access-control-allow-origin", "*");
       response.setHeader("x-content-type-options", "nosniff");
       const head = request.method === "HEAD";
-      if (request.method === "OPTIONS") response.writeHead(204, { "access-control-allow-methods": "GET, HEAD, OPTIONS", "access-control-allow-headers": "*", "access-control-max-age": "86400" }).end();
-      else if (request.method !== "GET" && !head) refuse(response.setHeader("allow", "GET, HEAD, OPTIONS"), { page: false, head, status: 405, message: "This address is read with GET." });
+      if (request.method === "OPTIONS")
+        response
+          .writeHead(204, {
+            "access-control-allow-methods": "GET, HEAD, OPTIONS",
+            "access-control-allow-headers": "*",
+            "access-control-max-age": "86400",
+          })
+          .end();
+      else if (request.method !== "GET" && !head)
+        refuse(response.setHeader("allow", "GET, HEAD, OPTIONS"), {
+          page: false,
+          head,
+          status: 405,
+          message: "This address is read with GET.",
+        });
       else {
         try {
           const body = JSON.stringify(await answer(at.id, request.headers.host));
-          response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body), "cache-control": "no-store" }).end(head ? undefined : body);
+          response
+            .writeHead(200, {
+              "content-type": "application/json",
+              "content-length": Buffer.byteLength(body),
+              "cache-control": "no-store",
+            })
+            .end(head ? undefined : body);
         } catch (err) {
           const known = err instanceof UserError;
           if (!known) log.error({ err }, "nothing could be told of a broadcast");
-          refuse(response, { page: false, head, ...(known ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }) });
+          refuse(response, {
+            page: false,
+            head,
+            ...(known ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }),
+          });
         }
       }
       return true;

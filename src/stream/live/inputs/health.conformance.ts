@@ -7,15 +7,36 @@ import { createLiveHealthNotes } from "./health.ts";
 import { liveInputsMigrations } from "./live-table.ts";
 
 const [INPUT, OTHER] = ["1".repeat(32), "2".repeat(32)];
-const health = (frameRate: number): LiveHealth => ({ videoBitrate: 1, audioBitrate: 2, frameRate, keyFrameInterval: 2, longestKeyFrameInterval: 2, dropped: 0, lost: 0, bFrames: false, problems: [] });
+const health = (frameRate: number): LiveHealth => ({
+  videoBitrate: 1,
+  audioBitrate: 2,
+  frameRate,
+  keyFrameInterval: 2,
+  longestKeyFrameInterval: 2,
+  dropped: 0,
+  lost: 0,
+  bFrames: false,
+  problems: [],
+});
 
 export function liveHealthConformance(engine: TestEngine): void {
   test("how well a broadcast comes in is told in every process, and forgotten when it is over", async (t) => {
     const { db, another } = await engine.open(t, liveInputsMigrations);
     const clock = createManualClock(1_000_000);
-    const live = new Map<string, number>([[INPUT, 25], [OTHER, 50]]);
+    const live = new Map<string, number>([
+      [INPUT, 25],
+      [OTHER, 50],
+    ]);
     const session = (uid: string) => ({ input: { uid }, health: () => health(live.get(uid)!) }) as LiveSession;
-    const taking = createLiveHealthNotes({ db, clock, log: silentLog, sessions: { all: () => Array.from(live.keys(), session), of: (uid) => (live.has(uid) ? session(uid) : undefined) } });
+    const taking = createLiveHealthNotes({
+      db,
+      clock,
+      log: silentLog,
+      sessions: {
+        all: () => Array.from(live.keys(), session),
+        of: (uid) => (live.has(uid) ? session(uid) : undefined),
+      },
+    });
     const asking = createLiveHealthNotes({ db: await another(), clock, log: silentLog });
     assert.deepEqual([await taking.of(INPUT), await asking.of(INPUT)], [health(25), undefined]);
     await taking.tell();
@@ -23,13 +44,19 @@ export function liveHealthConformance(engine: TestEngine): void {
     live.set(INPUT, 24).delete(OTHER);
     clock.advance(10_000);
     await taking.tell();
-    assert.deepEqual([await asking.of(INPUT), await asking.of(OTHER), await taking.of(OTHER)], [health(24), health(50), health(50)]);
+    assert.deepEqual(
+      [await asking.of(INPUT), await asking.of(OTHER), await taking.of(OTHER)],
+      [health(24), health(50), health(50)],
+    );
     clock.advance(10_000);
     assert.deepEqual([await asking.of(INPUT), await asking.of(OTHER)], [health(24), undefined]);
     live.clear();
     clock.advance(60_000);
     await taking.tell();
-    assert.deepEqual(await db.tables<{ stream_live_health: object }>().selectFrom("stream_live_health").selectAll().execute(), []);
+    assert.deepEqual(
+      await db.tables<{ stream_live_health: object }>().selectFrom("stream_live_health").selectAll().execute(),
+      [],
+    );
     await taking.close();
     await asking.close();
   });

@@ -35,7 +35,11 @@ export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNo
 
   async function write(): Promise<void> {
     const now = clock.now();
-    const rows = (sessions?.all() ?? []).map((session) => ({ input_uid: session.input.uid, at: now, health: JSON.stringify(session.health()) }));
+    const rows = (sessions?.all() ?? []).map((session) => ({
+      input_uid: session.input.uid,
+      at: now,
+      health: JSON.stringify(session.health()),
+    }));
     if (rows.length === 0 && !told) return;
     try {
       for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));

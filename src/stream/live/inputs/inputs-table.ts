@@ -10,17 +10,36 @@ const FORGOTTEN_AT_ONCE = 100;
 
 export function createInputsTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
-  const byUid = prepared((arg) => tables.selectFrom("stream_live_inputs").selectAll().where("uid", "=", arg<string>("uid")));
-  const byPublish = prepared((arg) => tables.selectFrom("stream_live_inputs").select("uid").where("publish_hash", "=", arg<string>("hash")));
-  const byPlayback = prepared((arg) => tables.selectFrom("stream_live_inputs").select("uid").where("playback_hash", "=", arg<string>("hash")));
+  const byUid = prepared((arg) =>
+    tables.selectFrom("stream_live_inputs").selectAll().where("uid", "=", arg<string>("uid")),
+  );
+  const byPublish = prepared((arg) =>
+    tables.selectFrom("stream_live_inputs").select("uid").where("publish_hash", "=", arg<string>("hash")),
+  );
+  const byPlayback = prepared((arg) =>
+    tables.selectFrom("stream_live_inputs").select("uid").where("playback_hash", "=", arg<string>("hash")),
+  );
 
   return {
     find: async (uid: string): Promise<InputRow | undefined> => (await db.read(byUid({ uid })))[0],
-    uidByKey: async (kind: "publish" | "playback", hash: string): Promise<string | undefined> => (await db.read((kind === "publish" ? byPublish : byPlayback)({ hash })))[0]?.uid,
+    uidByKey: async (kind: "publish" | "playback", hash: string): Promise<string | undefined> =>
+      (await db.read((kind === "publish" ? byPublish : byPlayback)({ hash })))[0]?.uid,
 
     async list(account: string, page: PageRequest): Promise<Page<InputRow>> {
-      const { total } = await tables.selectFrom("stream_live_inputs").select(({ fn }) => fn.countAll<number>().as("total")).where("account_id", "=", account).executeTakeFirstOrThrow();
-      const items = await tables.selectFrom("stream_live_inputs").selectAll().where("account_id", "=", account).orderBy("created_at", "desc").orderBy("uid", "desc").limit(page.perPage).offset(offsetOf(page)).execute();
+      const { total } = await tables
+        .selectFrom("stream_live_inputs")
+        .select(({ fn }) => fn.countAll<number>().as("total"))
+        .where("account_id", "=", account)
+        .executeTakeFirstOrThrow();
+      const items = await tables
+        .selectFrom("stream_live_inputs")
+        .selectAll()
+        .where("account_id", "=", account)
+        .orderBy("created_at", "desc")
+        .orderBy("uid", "desc")
+        .limit(page.perPage)
+        .offset(offsetOf(page))
+        .execute();
       return { items, total: Number(total) };
     },
 
@@ -39,9 +58,18 @@ export function createInputsTable(db: Db) {
       }
     },
 
-    update: (account: string, uid: string, alter: (row: InputRow) => Partial<InputRow>): Promise<InputRow | undefined> =>
+    update: (
+      account: string,
+      uid: string,
+      alter: (row: InputRow) => Partial<InputRow>,
+    ): Promise<InputRow | undefined> =>
       db.transaction<LiveInputTables, InputRow | undefined>(async (tx) => {
-        const row = await tx.selectFrom("stream_live_inputs").selectAll().where("uid", "=", uid).where("account_id", "=", account).executeTakeFirst();
+        const row = await tx
+          .selectFrom("stream_live_inputs")
+          .selectAll()
+          .where("uid", "=", uid)
+          .where("account_id", "=", account)
+          .executeTakeFirst();
         if (row === undefined) return undefined;
         const change = alter(row);
         await tx.updateTable("stream_live_inputs").set(change).where("uid", "=", uid).execute();
@@ -51,7 +79,12 @@ export function createInputsTable(db: Db) {
     /** With everything that hangs on it, but for the memory of how it was made. */
     delete: (account: string, uid: string): Promise<boolean> =>
       db.transaction<LiveInputTables, boolean>(async (tx) => {
-        const gone = await tx.deleteFrom("stream_live_inputs").where("uid", "=", uid).where("account_id", "=", account).returning("uid").execute();
+        const gone = await tx
+          .deleteFrom("stream_live_inputs")
+          .where("uid", "=", uid)
+          .where("account_id", "=", account)
+          .returning("uid")
+          .execute();
         if (gone.length === 0) return false;
         await tx.deleteFrom("stream_live_outputs").where("input_uid", "=", uid).execute();
         await tx.deleteFrom("stream_live_history").where("input_uid", "=", uid).execute();
@@ -62,16 +95,44 @@ export function createInputsTable(db: Db) {
   function insertOnce(row: InputRow, keyHash: string): Promise<InputRow | "gone"> {
     const { account_id, uid: input_uid, created_at } = row;
     return db.transaction<LiveInputTables, InputRow | "gone">(async (tx) => {
-      const old = await tx.selectFrom("stream_live_idempotency").select(["account_id", "key_hash"]).where("created_at", "<=", created_at - IDEMPOTENT_MS).orderBy("created_at").limit(FORGOTTEN_AT_ONCE).execute();
-      for (const { account_id: account, key_hash } of old) await tx.deleteFrom("stream_live_idempotency").where("account_id", "=", account).where("key_hash", "=", key_hash).execute();
-      const own = tx.selectFrom("stream_live_idempotency").selectAll().where("account_id", "=", account_id).where("key_hash", "=", keyHash);
+      const old = await tx
+        .selectFrom("stream_live_idempotency")
+        .select(["account_id", "key_hash"])
+        .where("created_at", "<=", created_at - IDEMPOTENT_MS)
+        .orderBy("created_at")
+        .limit(FORGOTTEN_AT_ONCE)
+        .execute();
+      for (const { account_id: account, key_hash } of old)
+        await tx
+          .deleteFrom("stream_live_idempotency")
+          .where("account_id", "=", account)
+          .where("key_hash", "=", key_hash)
+          .execute();
+      const own = tx
+        .selectFrom("stream_live_idempotency")
+        .selectAll()
+        .where("account_id", "=", account_id)
+        .where("key_hash", "=", keyHash);
       const before = await own.executeTakeFirst();
       if (before !== undefined && before.created_at > created_at - IDEMPOTENT_MS) {
-        return (await tx.selectFrom("stream_live_inputs").selectAll().where("uid", "=", before.input_uid).executeTakeFirst()) ?? "gone";
+        return (
+          (await tx
+            .selectFrom("stream_live_inputs")
+            .selectAll()
+            .where("uid", "=", before.input_uid)
+            .executeTakeFirst()) ?? "gone"
+        );
       }
-      await tx.deleteFrom("stream_live_idempotency").where("account_id", "=", account_id).where("key_hash", "=", keyHash).execute();
+      await tx
+        .deleteFrom("stream_live_idempotency")
+        .where("account_id", "=", account_id)
+        .where("key_hash", "=", keyHash)
+        .execute();
       await tx.insertInto("stream_live_inputs").values(row).execute();
-      await tx.insertInto("stream_live_idempotency").values({ account_id, key_hash: keyHash, input_uid, created_at }).execute();
+      await tx
+        .insertInto("stream_live_idempotency")
+        .values({ account_id, key_hash: keyHash, input_uid, created_at })
+        .execute();
       return row;
     });
   }

@@ -19,16 +19,33 @@ export interface InputsParts {
   ids: Pick<Ids, "hex">;
   minDeletionDays: number;
   /** Applies the input's access rules to its live videos. */
-  guard(account: string, uid: string, rules: Partial<Pick<LiveRecording, "requireSignedURLs" | "allowedOrigins">>): Promise<void>;
+  guard(
+    account: string,
+    uid: string,
+    rules: Partial<Pick<LiveRecording, "requireSignedURLs" | "allowedOrigins">>,
+  ): Promise<void>;
 }
 
 /** What owners do with their inputs. */
-export function createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays, guard }: InputsParts): LiveInputs {
+export function createOwnedInputs({
+  table,
+  history,
+  directory,
+  secrets,
+  clock,
+  ids,
+  minDeletionDays,
+  guard,
+}: InputsParts): LiveInputs {
   const rules = { minDeletionDays };
 
   function keysOf(uid: string): Pick<InputRow, "publish_hash" | "playback_hash" | "keys"> {
     const keys = newKeys(ids);
-    return { publish_hash: keyHash(keys.publish), playback_hash: keyHash(keys.playback), keys: secrets.seal(JSON.stringify(keys), sealedFor(uid)) };
+    return {
+      publish_hash: keyHash(keys.publish),
+      playback_hash: keyHash(keys.playback),
+      keys: secrets.seal(JSON.stringify(keys), sealedFor(uid)),
+    };
   }
 
   async function find(account: string, uid: string): Promise<InputRow> {
@@ -38,7 +55,9 @@ export function createOwnedInputs({ table, history, directory, secrets, clock, i
   }
 
   async function alter(account: string, uid: string, change: (row: InputRow) => Partial<InputRow>) {
-    const row = isHexId(uid) ? await table.update(account, uid, (before) => ({ ...change(before), modified_at: clock.now() })) : undefined;
+    const row = isHexId(uid)
+      ? await table.update(account, uid, (before) => ({ ...change(before), modified_at: clock.now() }))
+      : undefined;
     if (row === undefined) throw streamErrors.liveInputNotFound({ uid });
     directory.changed(uid);
     return ownedOf(row, secrets);
@@ -49,7 +68,18 @@ export function createOwnedInputs({ table, history, directory, secrets, clock, i
       if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
       const [uid, now] = [ids.hex(), clock.now()];
       const settings = JSON.stringify(changed(DEFAULTS, said, rules));
-      const row: InputRow = { uid, account_id: account, settings, ...keysOf(uid), created_at: now, modified_at: now, rotated_at: null, status: null, status_at: null, noted: 0 };
+      const row: InputRow = {
+        uid,
+        account_id: account,
+        settings,
+        ...keysOf(uid),
+        created_at: now,
+        modified_at: now,
+        rotated_at: null,
+        status: null,
+        status_at: null,
+        noted: 0,
+      };
       const made = await table.insert(row, idempotencyKey === undefined ? undefined : keyHash(idempotencyKey));
       if (made === "gone") throw streamErrors.liveKeyOfDeleted();
       return ownedOf(made, secrets);
@@ -60,12 +90,17 @@ export function createOwnedInputs({ table, history, directory, secrets, clock, i
       return { items: items.map(inputOf), total };
     },
     async update(account, uid, change) {
-      const owned = await alter(account, uid, (row) => ({ settings: JSON.stringify(changed(JSON.parse(row.settings) as LiveSettings, change, rules)) }));
+      const owned = await alter(account, uid, (row) => ({
+        settings: JSON.stringify(changed(JSON.parse(row.settings) as LiveSettings, change, rules)),
+      }));
       const { requireSignedURLs, allowedOrigins } = change.recording ?? {};
       // Applies all rules in the request, not just changed ones, so that a retry completes a failed update.
       if (requireSignedURLs !== undefined || allowedOrigins !== undefined) {
         const { recording } = owned.input;
-        await guard(account, uid, { ...(requireSignedURLs !== undefined && { requireSignedURLs: recording.requireSignedURLs }), ...(allowedOrigins !== undefined && { allowedOrigins: recording.allowedOrigins }) });
+        await guard(account, uid, {
+          ...(requireSignedURLs !== undefined && { requireSignedURLs: recording.requireSignedURLs }),
+          ...(allowedOrigins !== undefined && { allowedOrigins: recording.allowedOrigins }),
+        });
       }
       return owned;
     },

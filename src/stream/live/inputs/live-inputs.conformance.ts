@@ -15,9 +15,23 @@ export function liveInputsConformance(engine: TestEngine): void {
     const { inputs, directory, clock, db } = await openLiveInputs(t, engine);
     const { input, keys, status } = await inputs.create(A, {});
     assert.deepEqual(input, {
-      uid: input.uid, account: A, meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
-      recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false },
-      created: clock.now(), modified: clock.now(), keysRotatedAt: null,
+      uid: input.uid,
+      account: A,
+      meta: {},
+      enabled: true,
+      preferLowLatency: false,
+      defaultCreator: null,
+      deleteRecordingAfterDays: null,
+      recording: {
+        mode: "off",
+        timeoutSeconds: 0,
+        requireSignedURLs: false,
+        allowedOrigins: [],
+        hideLiveViewerCount: false,
+      },
+      created: clock.now(),
+      modified: clock.now(),
+      keysRotatedAt: null,
     });
     assert.equal(status, null);
     for (const key of [keys.publish, keys.playback]) assert.match(key, /^[0-9a-f]{32}k[0-9a-f]{32}$/);
@@ -26,52 +40,140 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.deepEqual(await directory.byPlaybackKey(keys.playback), input);
     assert.equal(await directory.byPublishKey(keys.playback), undefined);
     assert.equal(await directory.byPlaybackKey(keys.publish), undefined);
-    assert.deepEqual(await directory.bySrtStreamId(input.uid), { input, passphrase: keys.publish, direction: "publish" });
-    assert.deepEqual(await directory.bySrtStreamId(`play${input.uid}`), { input, passphrase: keys.playback, direction: "play" });
-    for (const nothing of ["", "x", NOBODY, `k${NOBODY}`, `${NOBODY}k${NOBODY}`, "\0".repeat(65), `play${NOBODY}`, `pause${input.uid}`]) {
-      for (const find of [directory.find, directory.byPublishKey, directory.byPlaybackKey, directory.bySrtStreamId]) assert.equal(await find(nothing), undefined, nothing);
+    assert.deepEqual(await directory.bySrtStreamId(input.uid), {
+      input,
+      passphrase: keys.publish,
+      direction: "publish",
+    });
+    assert.deepEqual(await directory.bySrtStreamId(`play${input.uid}`), {
+      input,
+      passphrase: keys.playback,
+      direction: "play",
+    });
+    for (const nothing of [
+      "",
+      "x",
+      NOBODY,
+      `k${NOBODY}`,
+      `${NOBODY}k${NOBODY}`,
+      "\0".repeat(65),
+      `play${NOBODY}`,
+      `pause${input.uid}`,
+    ]) {
+      for (const find of [directory.find, directory.byPublishKey, directory.byPlaybackKey, directory.bySrtStreamId])
+        assert.equal(await find(nothing), undefined, nothing);
     }
-    const rows = JSON.stringify(await db.tables<{ stream_live_inputs: object }>().selectFrom("stream_live_inputs").selectAll().execute());
+    const rows = JSON.stringify(
+      await db.tables<{ stream_live_inputs: object }>().selectFrom("stream_live_inputs").selectAll().execute(),
+    );
     for (const key of [keys.publish, keys.playback]) assert.ok(!rows.includes(key), "keys are sealed");
   });
 
   test("what is said is kept, checked, and changed in parts", async (t) => {
     const { inputs, clock, directory } = await openLiveInputs(t, engine);
-    const said = { meta: { name: "ö\0" }, preferLowLatency: true, defaultCreator: "ann", deleteRecordingAfterDays: 30, recording: { mode: "automatic", timeoutSeconds: 60, requireSignedURLs: true, allowedOrigins: ["https://Example.com/"], hideLiveViewerCount: true } } as const;
-    const { input: { uid } } = await inputs.create(A, { ...said, recording: { ...said.recording, allowedOrigins: [...said.recording.allowedOrigins] } });
+    const said = {
+      meta: { name: "ö\0" },
+      preferLowLatency: true,
+      defaultCreator: "ann",
+      deleteRecordingAfterDays: 30,
+      recording: {
+        mode: "automatic",
+        timeoutSeconds: 60,
+        requireSignedURLs: true,
+        allowedOrigins: ["https://Example.com/"],
+        hideLiveViewerCount: true,
+      },
+    } as const;
+    const {
+      input: { uid },
+    } = await inputs.create(A, {
+      ...said,
+      recording: { ...said.recording, allowedOrigins: [...said.recording.allowedOrigins] },
+    });
     const kept = { ...said, enabled: true, recording: { ...said.recording, allowedOrigins: ["example.com"] } };
     assert.partialDeepStrictEqual((await inputs.get(A, uid)).input, kept);
     clock.advance(1000);
-    const { input } = await inputs.update(A, uid, { enabled: false, recording: { mode: "off" }, deleteRecordingAfterDays: null });
-    assert.partialDeepStrictEqual(input, { ...kept, enabled: false, deleteRecordingAfterDays: null, recording: { ...kept.recording, mode: "off" }, modified: clock.now(), created: clock.now() - 1000 });
+    const { input } = await inputs.update(A, uid, {
+      enabled: false,
+      recording: { mode: "off" },
+      deleteRecordingAfterDays: null,
+    });
+    assert.partialDeepStrictEqual(input, {
+      ...kept,
+      enabled: false,
+      deleteRecordingAfterDays: null,
+      recording: { ...kept.recording, mode: "off" },
+      modified: clock.now(),
+      created: clock.now() - 1000,
+    });
     assert.deepEqual(await directory.find(uid), input);
-    for (const wrong of [{ deleteRecordingAfterDays: 29 }, { deleteRecordingAfterDays: 30.5 }, { deleteRecordingAfterDays: 1097 }, { recording: { timeoutSeconds: -1 } }, { recording: { timeoutSeconds: 1e9 } }, { recording: { allowedOrigins: ["a b"] } }, { defaultCreator: "x".repeat(65) }, { meta: { name: "x".repeat(20_000) } }]) {
-      for (const work of [() => inputs.create(A, wrong), () => inputs.update(A, uid, wrong)]) assert.match(await refusal(work()), /^badParameter/, JSON.stringify(wrong).slice(0, 100));
+    for (const wrong of [
+      { deleteRecordingAfterDays: 29 },
+      { deleteRecordingAfterDays: 30.5 },
+      { deleteRecordingAfterDays: 1097 },
+      { recording: { timeoutSeconds: -1 } },
+      { recording: { timeoutSeconds: 1e9 } },
+      { recording: { allowedOrigins: ["a b"] } },
+      { defaultCreator: "x".repeat(65) },
+      { meta: { name: "x".repeat(20_000) } },
+    ]) {
+      for (const work of [() => inputs.create(A, wrong), () => inputs.update(A, uid, wrong)])
+        assert.match(await refusal(work()), /^badParameter/, JSON.stringify(wrong).slice(0, 100));
     }
     assert.deepEqual((await inputs.get(A, uid)).input, input, "what is refused changes nothing");
   });
 
   test("reports failed_to_reconnect for a refused publisher while its broadcast awaits a reconnect", async (t) => {
     const { inputs, status } = await openLiveInputs(t, engine);
-    const { input: { uid } } = await inputs.create(A, {});
-    for (const state of ["failed_to_connect", "connected", "reconnecting", "failed_to_connect", "reconnected", "client_disconnect", "failed_to_connect"] as const) await status.note(uid, state);
+    const {
+      input: { uid },
+    } = await inputs.create(A, {});
+    for (const state of [
+      "failed_to_connect",
+      "connected",
+      "reconnecting",
+      "failed_to_connect",
+      "reconnected",
+      "client_disconnect",
+      "failed_to_connect",
+    ] as const)
+      await status.note(uid, state);
     const { items } = await inputs.history(A, uid, PAGE);
-    assert.deepEqual(items.map(({ state }) => state).toReversed(), ["failed_to_connect", "connected", "reconnecting", "failed_to_reconnect", "reconnected", "client_disconnect", "failed_to_connect"]);
+    assert.deepEqual(items.map(({ state }) => state).toReversed(), [
+      "failed_to_connect",
+      "connected",
+      "reconnecting",
+      "failed_to_reconnect",
+      "reconnected",
+      "client_disconnect",
+      "failed_to_connect",
+    ]);
     assert.equal((await inputs.get(A, uid)).status, "failed_to_connect");
   });
 
   test("applies the access rules in an update to the live video, even if unchanged", async (t) => {
     const { inputs, guarded } = await openLiveInputs(t, engine);
-    const { input: { uid } } = await inputs.create(A, {});
+    const {
+      input: { uid },
+    } = await inputs.create(A, {});
     for (let n = 0; n < 2; n++) await inputs.update(A, uid, { recording: { requireSignedURLs: true } });
     await inputs.update(A, uid, { recording: { allowedOrigins: ["https://Example.com/"] } });
     await inputs.update(A, uid, { recording: { timeoutSeconds: 5 }, enabled: false });
-    assert.deepEqual(guarded, [{ requireSignedURLs: true }, { requireSignedURLs: true }, { allowedOrigins: ["example.com"] }].map((rules) => ({ input: uid, rules })));
+    assert.deepEqual(
+      guarded,
+      [{ requireSignedURLs: true }, { requireSignedURLs: true }, { allowedOrigins: ["example.com"] }].map((rules) => ({
+        input: uid,
+        rules,
+      })),
+    );
   });
 
   test("keys that were rotated out open nothing, here and elsewhere", async (t) => {
     const { inputs, directory, clock, elsewhere, turn } = await openLiveInputs(t, engine);
-    const { input: { uid }, keys: old } = await inputs.create(A, {});
+    const {
+      input: { uid },
+      keys: old,
+    } = await inputs.create(A, {});
     const other = await elsewhere();
     t.after(async () => other.close());
     assert.equal((await other.directory.byPublishKey(old.publish))?.uid, uid);
@@ -84,13 +186,23 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.deepEqual(heard, [uid]);
     for (const { byPublishKey, byPlaybackKey, bySrtStreamId } of [directory, other.directory]) {
       assert.deepEqual([await byPublishKey(old.publish), await byPlaybackKey(old.playback)], [undefined, undefined]);
-      assert.deepEqual([(await byPublishKey(keys.publish))?.uid, (await byPlaybackKey(keys.playback))?.uid, (await bySrtStreamId(uid))?.passphrase], [uid, uid, keys.publish]);
+      assert.deepEqual(
+        [
+          (await byPublishKey(keys.publish))?.uid,
+          (await byPlaybackKey(keys.playback))?.uid,
+          (await bySrtStreamId(uid))?.passphrase,
+        ],
+        [uid, uid, keys.publish],
+      );
     }
   });
 
   test("who changes an input sees the change at once, also while events are late", async (t) => {
     const { inputs, directory } = await openLiveInputs(t, engine, { publish: () => {} });
-    const { input: { uid }, keys: old } = await inputs.create(A, {});
+    const {
+      input: { uid },
+      keys: old,
+    } = await inputs.create(A, {});
     assert.equal((await directory.byPublishKey(old.publish))?.enabled, true);
     await inputs.update(A, uid, { enabled: false });
     assert.equal((await directory.byPublishKey(old.publish))?.enabled, false);
@@ -109,10 +221,27 @@ export function liveInputsConformance(engine: TestEngine): void {
     }
     await inputs.create(B, {});
     const uids = async (page: number) => (await inputs.list(A, { page, perPage: 2 })).items.map(({ uid }) => uid);
-    assert.deepEqual([await uids(1), await uids(2), await uids(3), (await inputs.list(A, PAGE)).total], [made.slice(0, 2), made.slice(2), [], 3]);
+    assert.deepEqual(
+      [await uids(1), await uids(2), await uids(3), (await inputs.list(A, PAGE)).total],
+      [made.slice(0, 2), made.slice(2), [], 3],
+    );
     const [uid] = made as [string];
-    for (const [account, id] of [[B, uid], [A, NOBODY], [A, "x\0"], [A, ""]] as const) {
-      for (const work of [() => inputs.get(account, id), () => inputs.update(account, id, {}), () => inputs.delete(account, id), () => inputs.rotateKeys(account, id), () => inputs.history(account, id, PAGE), () => outputs.of(account, id), () => outputs.create(account, id, TARGET), () => outputs.delete(account, id, uid)]) {
+    for (const [account, id] of [
+      [B, uid],
+      [A, NOBODY],
+      [A, "x\0"],
+      [A, ""],
+    ] as const) {
+      for (const work of [
+        () => inputs.get(account, id),
+        () => inputs.update(account, id, {}),
+        () => inputs.delete(account, id),
+        () => inputs.rotateKeys(account, id),
+        () => inputs.history(account, id, PAGE),
+        () => outputs.of(account, id),
+        () => outputs.create(account, id, TARGET),
+        () => outputs.delete(account, id, uid),
+      ]) {
         assert.match(await refusal(work()), /^liveInputNotFound: Not Found/);
       }
     }
@@ -130,9 +259,14 @@ export function liveInputsConformance(engine: TestEngine): void {
   test("an idempotency key makes one input for six hours, and none once that is deleted", async (t) => {
     const { inputs, clock, db } = await openLiveInputs(t, engine);
     const idempotencyKey = "x".repeat(255);
-    const twice = await Promise.all([inputs.create(A, { meta: { name: "one" } }, { idempotencyKey }), inputs.create(A, {}, { idempotencyKey })]);
+    const twice = await Promise.all([
+      inputs.create(A, { meta: { name: "one" } }, { idempotencyKey }),
+      inputs.create(A, {}, { idempotencyKey }),
+    ]);
     assert.deepEqual(twice[0], twice[1]);
-    const { input: { uid } } = twice[0];
+    const {
+      input: { uid },
+    } = twice[0];
     assert.notEqual((await inputs.create(B, {}, { idempotencyKey })).input.uid, uid);
     assert.notEqual((await inputs.create(A, {}, { idempotencyKey: "y" })).input.uid, uid);
     await inputs.update(A, uid, { enabled: false });
@@ -141,15 +275,36 @@ export function liveInputsConformance(engine: TestEngine): void {
     assert.match(await refusal(inputs.create(A, {}, { idempotencyKey })), /^liveKeyOfDeleted/);
     clock.advance(6 * HOUR);
     assert.notEqual((await inputs.create(A, {}, { idempotencyKey })).input.uid, uid);
-    assert.equal((await db.tables<{ stream_live_idempotency: object }>().selectFrom("stream_live_idempotency").selectAll().execute()).length, 1, "what is over is forgotten");
-    for (const bad of ["", "x".repeat(256)]) assert.match(await refusal(inputs.create(A, {}, { idempotencyKey: bad })), /^badParameter/);
+    assert.equal(
+      (
+        await db
+          .tables<{ stream_live_idempotency: object }>()
+          .selectFrom("stream_live_idempotency")
+          .selectAll()
+          .execute()
+      ).length,
+      1,
+      "what is over is forgotten",
+    );
+    for (const bad of ["", "x".repeat(256)])
+      assert.match(await refusal(inputs.create(A, {}, { idempotencyKey: bad })), /^badParameter/);
   });
 
   test("what becomes of an input is kept with its history, and told", async (t) => {
     const { inputs, status, told, clock } = await openLiveInputs(t, engine);
-    const { input: { uid } } = await inputs.create(A, {});
+    const {
+      input: { uid },
+    } = await inputs.create(A, {});
     const session = "5".repeat(32);
-    const steps = ["connected", "new_configuration_accepted", "reconnecting", "failed_to_reconnect", "reconnected", "client_disconnect", "failed_to_connect"] as const;
+    const steps = [
+      "connected",
+      "new_configuration_accepted",
+      "reconnecting",
+      "failed_to_reconnect",
+      "reconnected",
+      "client_disconnect",
+      "failed_to_connect",
+    ] as const;
     for (const state of steps) {
       clock.advance(1);
       await status.note(uid, state, { protocol: "rtmps", session, reason: "a\0b" });
@@ -159,20 +314,51 @@ export function liveInputsConformance(engine: TestEngine): void {
     await status.errored(uid, "ERR_UNSUPPORTED_VIDEO_CODEC", { message: "no", session: "6".repeat(32) });
     await status.note(NOBODY, "connected");
     await status.note("x\0", "connected");
-    assert.deepEqual([(await inputs.get(A, uid)).status, (await inputs.get(A, uid)).statusAt], ["failed_to_connect", clock.now()]);
+    assert.deepEqual(
+      [(await inputs.get(A, uid)).status, (await inputs.get(A, uid)).statusAt],
+      ["failed_to_connect", clock.now()],
+    );
     const { items, total } = await inputs.history(A, uid, PAGE);
     assert.equal(total, steps.length + 2);
-    assert.deepEqual(items.map(({ n, state }) => [n, state]), [[9, null], [8, null], ...steps.map((state, i) => [i + 1, state]).toReversed()]);
-    assert.deepEqual(items[1], { n: 8, at: clock.now(), state: null, error: { code: "ERR_UNSUPPORTED_VIDEO_CODEC", message: "no", videoCodec: "vp6", audioCodec: "" }, protocol: null, session, reason: null });
-    assert.deepEqual(items.at(-1), { n: 1, at: clock.now() - 6, state: "connected", error: null, protocol: "rtmps", session, reason: "ab" });
-    assert.deepEqual(told.map(({ type, account, input }) => [type, account, input]), ["connected", "disconnected", "connected", "disconnected", "errored", "errored"].map((word) => [`live_input.${word}`, A, uid]));
+    assert.deepEqual(
+      items.map(({ n, state }) => [n, state]),
+      [[9, null], [8, null], ...steps.map((state, i) => [i + 1, state]).toReversed()],
+    );
+    assert.deepEqual(items[1], {
+      n: 8,
+      at: clock.now(),
+      state: null,
+      error: { code: "ERR_UNSUPPORTED_VIDEO_CODEC", message: "no", videoCodec: "vp6", audioCodec: "" },
+      protocol: null,
+      session,
+      reason: null,
+    });
+    assert.deepEqual(items.at(-1), {
+      n: 1,
+      at: clock.now() - 6,
+      state: "connected",
+      error: null,
+      protocol: "rtmps",
+      session,
+      reason: "ab",
+    });
+    assert.deepEqual(
+      told.map(({ type, account, input }) => [type, account, input]),
+      ["connected", "disconnected", "connected", "disconnected", "errored", "errored"].map((word) => [
+        `live_input.${word}`,
+        A,
+        uid,
+      ]),
+    );
     assert.equal(new Set(told.map(({ id }) => id)).size, told.length);
     assert.equal(told.at(-1)!.error?.message, "no");
   });
 
   test("whether it is on, and what is recorded, is told as it was a second ago", async (t) => {
     const { inputs, status, broadcasts, recordings, clock } = await openLiveInputs(t, engine);
-    const { input: { uid } } = await inputs.create(A, {});
+    const {
+      input: { uid },
+    } = await inputs.create(A, {});
     assert.deepEqual(await broadcasts.now(uid), { live: false, video: null });
     assert.equal(await broadcasts.now(NOBODY), undefined);
     await status.note(uid, "connected");
@@ -187,18 +373,29 @@ export function liveInputsConformance(engine: TestEngine): void {
 
   test("of the history so much is kept, and no more", async (t) => {
     const { inputs, status, db } = await openLiveInputs(t, engine);
-    const { input: { uid } } = await inputs.create(A, {});
-    await db.write(db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 498 }));
+    const {
+      input: { uid },
+    } = await inputs.create(A, {});
+    await db.write(
+      db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 498 }),
+    );
     for (let i = 0; i < 4; i++) await status.note(uid, "reconnecting");
-    await db.write(db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 999 }));
+    await db.write(
+      db.tables<{ stream_live_inputs: { noted: number } }>().updateTable("stream_live_inputs").set({ noted: 999 }),
+    );
     await status.note(uid, "connected");
     const { items } = await inputs.history(A, uid, { page: 1, perPage: 1000 });
-    assert.deepEqual(items.map(({ n }) => n), [1000, 502, 501]);
+    assert.deepEqual(
+      items.map(({ n }) => n),
+      [1000, 502, 501],
+    );
   });
 
   test("who could not be told is told later, once", async (t) => {
     const { inputs, status, told, clock, state, recover } = await openLiveInputs(t, engine);
-    const { input: { uid } } = await inputs.create(A, {});
+    const {
+      input: { uid },
+    } = await inputs.create(A, {});
     state.deaf = true;
     await status.note(uid, "connected");
     await recover();
@@ -208,7 +405,10 @@ export function liveInputsConformance(engine: TestEngine): void {
     state.deaf = false;
     await recover();
     await recover();
-    assert.deepEqual(told.map(({ type, at }) => [type, at]), [["live_input.connected", clock.now() - 60_000]]);
+    assert.deepEqual(
+      told.map(({ type, at }) => [type, at]),
+      [["live_input.connected", clock.now() - 60_000]],
+    );
     await inputs.delete(A, uid);
     await recover();
     assert.equal(told.length, 1);

@@ -16,10 +16,24 @@ export async function openLiveInputs(t: TestContext, engine: TestEngine, late: P
   const told: LiveEvent[] = [];
   const state = { deaf: false };
   const recordings: Video[] = [];
-  const catalog = { list: async (account: string, { liveInput, states }: VideoFilter = {}) => recordings.filter((video) => video.account === account && video.liveInput === liveInput && states?.includes(video.state) === true) };
+  const catalog = {
+    list: async (account: string, { liveInput, states }: VideoFilter = {}) =>
+      recordings.filter(
+        (video) => video.account === account && video.liveInput === liveInput && states?.includes(video.state) === true,
+      ),
+  };
   const guarded: { input: string; rules: object }[] = [];
   const guard = async (_account: string, input: string, rules: object) => void guarded.push({ input, rules });
-  const parts = { guard, events: { ...events, ...late }, secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }), clock, ids: randomIds, log: silentLog, catalog, settings: { min_deletion_days: 30, allow_private: false } };
+  const parts = {
+    guard,
+    events: { ...events, ...late },
+    secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
+    clock,
+    ids: randomIds,
+    log: silentLog,
+    catalog,
+    settings: { min_deletion_days: 30, allow_private: false },
+  };
   const onEvent = async (event: LiveEvent) => {
     if (state.deaf) throw new Error("the line is dead");
     told.push(event);
@@ -30,5 +44,15 @@ export async function openLiveInputs(t: TestContext, engine: TestEngine, late: P
     await events.close();
   });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  return { ...room, db, clock, told, guarded, state, recordings, turn, elsewhere: async () => createLiveInputs({ db: await another(), ...parts }) };
+  return {
+    ...room,
+    db,
+    clock,
+    told,
+    guarded,
+    state,
+    recordings,
+    turn,
+    elsewhere: async () => createLiveInputs({ db: await another(), ...parts }),
+  };
 }

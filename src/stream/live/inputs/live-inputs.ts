@@ -40,16 +40,46 @@ export interface LiveInputsRoom {
 }
 
 /** Live inputs, their keys, outputs and history. */
-export function createLiveInputs({ db, events, secrets, clock, ids, log, catalog, guard, settings, onEvent }: LiveInputsParts): LiveInputsRoom {
+export function createLiveInputs({
+  db,
+  events,
+  secrets,
+  clock,
+  ids,
+  log,
+  catalog,
+  guard,
+  settings,
+  onEvent,
+}: LiveInputsParts): LiveInputsRoom {
   const table = createInputsTable(db);
   const history = createStatusTable(db);
   const directory = createDirectory({ table, secrets, events, clock });
   const { recover, ...status } = createStatusLog({ table: history, clock, log, ...(onEvent && { onEvent }) });
   return {
-    inputs: createOwnedInputs({ table, history, directory, secrets, clock, ids, minDeletionDays: settings.min_deletion_days, guard }),
-    outputs: createOutputs({ table: createOutputsTable(db), inputs: table, secrets, events, clock, ids, allowPrivate: settings.allow_private }),
+    inputs: createOwnedInputs({
+      table,
+      history,
+      directory,
+      secrets,
+      clock,
+      ids,
+      minDeletionDays: settings.min_deletion_days,
+      guard,
+    }),
+    outputs: createOutputs({
+      table: createOutputsTable(db),
+      inputs: table,
+      secrets,
+      events,
+      clock,
+      ids,
+      allowPrivate: settings.allow_private,
+    }),
     broadcasts: createBroadcasts({ table, catalog, clock }),
-    directory, status, recover,
+    directory,
+    status,
+    recover,
     close: directory.close,
   };
 }

@@ -64,7 +64,8 @@ export const liveInputsMigrations: Migration[] = [
     name: "live-inputs-001",
     async up(db, types) {
       const key = sql.raw(types.keyText);
-      await db.schema.createTable("stream_live_inputs")
+      await db.schema
+        .createTable("stream_live_inputs")
         .addColumn("uid", key, (column) => column.primaryKey())
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("settings", "text", (column) => column.notNull())
@@ -78,19 +79,35 @@ export const liveInputsMigrations: Migration[] = [
         .addColumn("status_at", "bigint")
         .addColumn("noted", "bigint", (column) => column.notNull())
         .execute();
-      await db.schema.createIndex("stream_live_inputs_account").on("stream_live_inputs").columns(["account_id", "created_at", "uid"]).execute();
-      for (const column of ["publish_hash", "playback_hash"]) await db.schema.createIndex(`stream_live_inputs_${column}`).on("stream_live_inputs").column(column).unique().execute();
+      await db.schema
+        .createIndex("stream_live_inputs_account")
+        .on("stream_live_inputs")
+        .columns(["account_id", "created_at", "uid"])
+        .execute();
+      for (const column of ["publish_hash", "playback_hash"])
+        await db.schema
+          .createIndex(`stream_live_inputs_${column}`)
+          .on("stream_live_inputs")
+          .column(column)
+          .unique()
+          .execute();
 
-      await db.schema.createTable("stream_live_idempotency")
+      await db.schema
+        .createTable("stream_live_idempotency")
         .addColumn("account_id", key, (column) => column.notNull())
         .addColumn("key_hash", key, (column) => column.notNull())
         .addColumn("input_uid", key, (column) => column.notNull())
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .addPrimaryKeyConstraint("stream_live_idempotency_key", ["account_id", "key_hash"])
         .execute();
-      await db.schema.createIndex("stream_live_idempotency_created").on("stream_live_idempotency").column("created_at").execute();
+      await db.schema
+        .createIndex("stream_live_idempotency_created")
+        .on("stream_live_idempotency")
+        .column("created_at")
+        .execute();
 
-      await db.schema.createTable("stream_live_history")
+      await db.schema
+        .createTable("stream_live_history")
         .addColumn("input_uid", key, (column) => column.notNull())
         .addColumn("n", "bigint", (column) => column.notNull())
         .addColumn("at", "bigint", (column) => column.notNull())
@@ -104,10 +121,13 @@ export const liveInputsMigrations: Migration[] = [
         .addColumn("told", "integer", (column) => column.notNull())
         .addPrimaryKeyConstraint("stream_live_history_key", ["input_uid", "n"])
         .execute();
-      await sql`create unique index stream_live_history_once on stream_live_history (input_uid, once) where once is not null`.execute(db);
+      await sql`create unique index stream_live_history_once on stream_live_history (input_uid, once) where once is not null`.execute(
+        db,
+      );
       await sql`create index stream_live_history_untold on stream_live_history (at) where told = 0`.execute(db);
 
-      await db.schema.createTable("stream_live_outputs")
+      await db.schema
+        .createTable("stream_live_outputs")
         .addColumn("uid", key, (column) => column.primaryKey())
         .addColumn("input_uid", key, (column) => column.notNull())
         .addColumn("target", "text", (column) => column.notNull())
@@ -115,13 +135,18 @@ export const liveInputsMigrations: Migration[] = [
         .addColumn("created_at", "bigint", (column) => column.notNull())
         .addColumn("status", "text")
         .execute();
-      await db.schema.createIndex("stream_live_outputs_input").on("stream_live_outputs").columns(["input_uid", "created_at", "uid"]).execute();
+      await db.schema
+        .createIndex("stream_live_outputs_input")
+        .on("stream_live_outputs")
+        .columns(["input_uid", "created_at", "uid"])
+        .execute();
     },
   },
   {
     name: "live-inputs-002",
     async up(db, types) {
-      await db.schema.createTable("stream_live_health")
+      await db.schema
+        .createTable("stream_live_health")
         .addColumn("input_uid", sql.raw(types.keyText), (column) => column.primaryKey())
         .addColumn("at", "bigint", (column) => column.notNull())
         .addColumn("health", "text", (column) => column.notNull())

@@ -14,23 +14,56 @@ const tried = (target: OutputTarget, allowPrivate: boolean): OutputTarget | stri
   }
 };
 
-const address = fc.tuple(fc.constantFrom("rtmp", "RTMPS", "srt", "http", "file", ""), fc.constantFrom("://", ":", "//"), fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6().map((ip) => `[${ip}]`), fc.string()), fc.constantFrom("", ":1935", ":0", ":99999", ":x"), fc.string())
+const address = fc
+  .tuple(
+    fc.constantFrom("rtmp", "RTMPS", "srt", "http", "file", ""),
+    fc.constantFrom("://", ":", "//"),
+    fc.oneof(
+      fc.domain(),
+      fc.ipV4(),
+      fc.ipV6().map((ip) => `[${ip}]`),
+      fc.string(),
+    ),
+    fc.constantFrom("", ":1935", ":0", ":99999", ":x"),
+    fc.string(),
+  )
   .map((parts) => parts.join(""));
 
 test("whatever is given as an output is taken as an address of RTMP or SRT without control characters, or refused in words that do not tell its key", () => {
-  fc.assert(fc.property(fc.oneof(address, fc.string(), fc.constantFrom("rtmp://example.com/app", "srt://example.com:9000?streamid=x")), fc.string(), fc.boolean(), (url, streamKey, allowPrivate) => {
-    const key = `sesame${streamKey}`;
-    const taken = tried({ url, streamKey: key }, allowPrivate);
-    if (typeof taken === "string") return assert.ok(!taken.includes("sesame"));
-    assert.ok(["rtmp:", "rtmps:", "srt:"].includes(new URL(taken.url).protocol));
-    // oxlint-disable-next-line no-control-regex
-    assert.doesNotMatch(taken.url + taken.streamKey, /[\u0000-\u001f\u007f]/);
-    assert.equal(taken.streamKey, key);
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(
+      fc.oneof(address, fc.string(), fc.constantFrom("rtmp://example.com/app", "srt://example.com:9000?streamid=x")),
+      fc.string(),
+      fc.boolean(),
+      (url, streamKey, allowPrivate) => {
+        const key = `sesame${streamKey}`;
+        const taken = tried({ url, streamKey: key }, allowPrivate);
+        if (typeof taken === "string") return assert.ok(!taken.includes("sesame"));
+        assert.ok(["rtmp:", "rtmps:", "srt:"].includes(new URL(taken.url).protocol));
+        // oxlint-disable-next-line no-control-regex
+        assert.doesNotMatch(taken.url + taken.streamKey, /[\u0000-\u001f\u007f]/);
+        assert.equal(taken.streamKey, key);
+      },
+    ),
+    { numRuns: 500 },
+  );
 });
 
 test("private addresses are no outputs, however they are written, unless they are allowed", () => {
-  for (const host of ["127.0.0.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:10.0.0.1]", "10.1.2.3", "169.254.169.254", "192.168.1.1", "localhost", "LOCALHOST.", "a.localhost", "0.0.0.0"]) {
+  for (const host of [
+    "127.0.0.1",
+    "0x7f.1",
+    "2130706433",
+    "[::1]",
+    "[::ffff:10.0.0.1]",
+    "10.1.2.3",
+    "169.254.169.254",
+    "192.168.1.1",
+    "localhost",
+    "LOCALHOST.",
+    "a.localhost",
+    "0.0.0.0",
+  ]) {
     for (const url of [`rtmp://${host}/x`, `rtmps://${host}:443/x`, `srt://${host}:9000`]) {
       const target = { url, streamKey: "sesame1234" };
       assert.match(String(tried(target, false)), /is no place on the internet/, url);
@@ -40,12 +73,19 @@ test("private addresses are no outputs, however they are written, unless they ar
 });
 
 test("only what is of the form is taken for a key or a stream id", () => {
-  fc.assert(fc.property(fc.string(), (text) => {
-    assert.equal(isKey(text), false);
-    assert.equal(readSrtStreamId(text), undefined);
-  }));
-  fc.assert(fc.property(fc.stringMatching(/^(play)?[0-9a-f]{32}$/), (id) => {
-    assert.deepEqual(readSrtStreamId(id), id.startsWith("play") ? { uid: id.slice(4), direction: "play" } : { uid: id, direction: "publish" });
-    assert.equal(readSrtStreamId(`${id}\n`), undefined);
-  }));
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      assert.equal(isKey(text), false);
+      assert.equal(readSrtStreamId(text), undefined);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.stringMatching(/^(play)?[0-9a-f]{32}$/), (id) => {
+      assert.deepEqual(
+        readSrtStreamId(id),
+        id.startsWith("play") ? { uid: id.slice(4), direction: "play" } : { uid: id, direction: "publish" },
+      );
+      assert.equal(readSrtStreamId(`${id}\n`), undefined);
+    }),
+  );
 });

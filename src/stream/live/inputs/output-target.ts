@@ -20,18 +20,25 @@ const CONTROLS = /[\u0000-\u001f\u007f]/;
 export function checkTarget({ url, streamKey }: OutputTarget, allowPrivate: boolean): OutputTarget {
   const given = url.trim();
   const bad = (reason: string) => streamErrors.badParameter({ reason });
-  if (given.length > LONGEST || streamKey.length > LONGEST) throw bad(`url and streamKey have at most ${LONGEST} characters each`);
+  if (given.length > LONGEST || streamKey.length > LONGEST)
+    throw bad(`url and streamKey have at most ${LONGEST} characters each`);
   if (CONTROLS.test(given) || CONTROLS.test(streamKey)) throw bad("url and streamKey have no control characters");
   const parsed = URL.parse(given);
-  if (parsed === null || !SCHEMES.includes(parsed.protocol) || parsed.hostname === "") throw bad("url is the address of an RTMP or SRT server, such as rtmps://live.example.com:443/app or srt://live.example.com:8890");
+  if (parsed === null || !SCHEMES.includes(parsed.protocol) || parsed.hostname === "")
+    throw bad(
+      "url is the address of an RTMP or SRT server, such as rtmps://live.example.com:443/app or srt://live.example.com:8890",
+    );
   if (parsed.protocol === "srt:") {
     if (parsed.port === "") throw bad("url of SRT has a port, such as srt://live.example.com:8890");
-    if (streamKey !== "" && (streamKey.length < 10 || streamKey.length > 79)) throw bad("streamKey of an SRT output is its passphrase, of 10 to 79 characters, or empty");
+    if (streamKey !== "" && (streamKey.length < 10 || streamKey.length > 79))
+      throw bad("streamKey of an SRT output is its passphrase, of 10 to 79 characters, or empty");
   } else if (streamKey === "") throw bad("streamKey is needed");
   // Of schemes that are not of the web a URL keeps the host as it was written: 0x7f.1 is an address all the same, to whoever connects.
   const host = URL.parse(`http://${parsed.hostname}`)?.hostname.replace(/^\[(.*)\]$/, "$1");
   if (host === undefined) throw bad("the host of url is none");
-  const closed = isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
-  if (closed && !allowPrivate) throw bad(`${host} is no place on the internet, and broadcasts are not sent to private addresses`);
+  const closed =
+    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
+  if (closed && !allowPrivate)
+    throw bad(`${host} is no place on the internet, and broadcasts are not sent to private addresses`);
   return { url: given, streamKey };
 }

@@ -7,23 +7,52 @@ export function createOutputsTable(db: Db) {
   const tables = db.tables<LiveInputTables>();
 
   return {
-    list: (input: string): Promise<OutputRow[]> => db.read(tables.selectFrom("stream_live_outputs").selectAll().where("input_uid", "=", input).orderBy("created_at").orderBy("uid")),
+    list: (input: string): Promise<OutputRow[]> =>
+      db.read(
+        tables
+          .selectFrom("stream_live_outputs")
+          .selectAll()
+          .where("input_uid", "=", input)
+          .orderBy("created_at")
+          .orderBy("uid"),
+      ),
 
     /** "full": there are `most` already; "gone": the input is. */
     insert: (row: OutputRow, most: number): Promise<"made" | "full" | "gone"> =>
       db.transaction<LiveInputTables, "made" | "full" | "gone">(async (tx) => {
-        if ((await tx.selectFrom("stream_live_inputs").select("uid").where("uid", "=", row.input_uid).executeTakeFirst()) === undefined) return "gone";
-        const there = await tx.selectFrom("stream_live_outputs").select("uid").where("input_uid", "=", row.input_uid).limit(most).execute();
+        if (
+          (await tx
+            .selectFrom("stream_live_inputs")
+            .select("uid")
+            .where("uid", "=", row.input_uid)
+            .executeTakeFirst()) === undefined
+        )
+          return "gone";
+        const there = await tx
+          .selectFrom("stream_live_outputs")
+          .select("uid")
+          .where("input_uid", "=", row.input_uid)
+          .limit(most)
+          .execute();
         if (there.length >= most) return "full";
         await tx.insertInto("stream_live_outputs").values(row).execute();
         return "made";
       }),
 
     async setEnabled(input: string, uid: string, enabled: 0 | 1): Promise<OutputRow | undefined> {
-      const { rows } = await db.write(tables.updateTable("stream_live_outputs").set({ enabled }).where("uid", "=", uid).where("input_uid", "=", input).returningAll());
+      const { rows } = await db.write(
+        tables
+          .updateTable("stream_live_outputs")
+          .set({ enabled })
+          .where("uid", "=", uid)
+          .where("input_uid", "=", input)
+          .returningAll(),
+      );
       return rows[0];
     },
-    delete: async (input: string, uid: string): Promise<boolean> => (await db.write(tables.deleteFrom("stream_live_outputs").where("uid", "=", uid).where("input_uid", "=", input))).affected > 0,
+    delete: async (input: string, uid: string): Promise<boolean> =>
+      (await db.write(tables.deleteFrom("stream_live_outputs").where("uid", "=", uid).where("input_uid", "=", input)))
+        .affected > 0,
     async note(uid: string, status: string): Promise<void> {
       await db.write(tables.updateTable("stream_live_outputs").set({ status }).where("uid", "=", uid));
     },

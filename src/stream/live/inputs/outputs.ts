@@ -26,9 +26,22 @@ const LONGEST_REASON = 500;
 const sealedFor = (uid: string): string => `stream/live-output/${uid}`;
 
 /** Where broadcasts are sent on to. */
-export function createOutputs({ table, inputs, secrets, events, clock, ids, allowPrivate }: OutputsParts): OwnedLiveOutputs {
+export function createOutputs({
+  table,
+  inputs,
+  secrets,
+  events,
+  clock,
+  ids,
+  allowPrivate,
+}: OutputsParts): OwnedLiveOutputs {
   const fromRow = ({ uid, input_uid: input, target, enabled, created_at: created, status }: OutputRow): LiveOutput => ({
-    uid, input, ...(JSON.parse(secrets.open(target, sealedFor(uid))) as OutputTarget), enabled: enabled === 1, created, status: status === null ? null : (JSON.parse(status) as LiveOutputStatus),
+    uid,
+    input,
+    ...(JSON.parse(secrets.open(target, sealedFor(uid))) as OutputTarget),
+    enabled: enabled === 1,
+    created,
+    status: status === null ? null : (JSON.parse(status) as LiveOutputStatus),
   });
   const list = async (input: string) => (await table.list(input)).map(fromRow);
 
@@ -43,7 +56,11 @@ export function createOutputs({ table, inputs, secrets, events, clock, ids, allo
   return {
     list,
     async note(output, { state, reason }) {
-      const kept: LiveOutputStatus = { state, ...(reason !== undefined && { reason: reason.slice(0, LONGEST_REASON) }), at: clock.now() };
+      const kept: LiveOutputStatus = {
+        state,
+        ...(reason !== undefined && { reason: reason.slice(0, LONGEST_REASON) }),
+        at: clock.now(),
+      };
       if (isHexId(output)) await table.note(output, JSON.stringify(kept));
     },
     onChange: (listener) => events.subscribe(OUTPUTS_CHANGED, listener),
@@ -54,7 +71,14 @@ export function createOutputs({ table, inputs, secrets, events, clock, ids, allo
     async create(account, input, { enabled, ...given }) {
       await checkOwner(account, input);
       const uid = ids.hex();
-      const row: OutputRow = { uid, input_uid: input, target: secrets.seal(JSON.stringify(checkTarget(given, allowPrivate)), sealedFor(uid)), enabled: enabled ? 1 : 0, created_at: clock.now(), status: null };
+      const row: OutputRow = {
+        uid,
+        input_uid: input,
+        target: secrets.seal(JSON.stringify(checkTarget(given, allowPrivate)), sealedFor(uid)),
+        enabled: enabled ? 1 : 0,
+        created_at: clock.now(),
+        status: null,
+      };
       const made = await table.insert(row, MOST);
       if (made === "gone") throw streamErrors.liveInputNotFound({ uid: input });
       if (made === "full") throw streamErrors.liveTooManyOutputs({ limit: MOST });

@@ -26,10 +26,22 @@ export interface LiveRecording {
 }
 
 /** The contract's words. Null before the first broadcast. */
-export type LiveState = "connected" | "reconnected" | "reconnecting" | "client_disconnect" | "ttl_exceeded" | "failed_to_connect" | "failed_to_reconnect" | "new_configuration_accepted";
+export type LiveState =
+  | "connected"
+  | "reconnected"
+  | "reconnecting"
+  | "client_disconnect"
+  | "ttl_exceeded"
+  | "failed_to_connect"
+  | "failed_to_reconnect"
+  | "new_configuration_accepted";
 
 /** Codes of the contract for what is wrong with a broadcast. */
-export type LiveErrorCode = "ERR_STORAGE_QUOTA_EXHAUSTED" | "ERR_GOP_OUT_OF_RANGE" | "ERR_UNSUPPORTED_VIDEO_CODEC" | "ERR_UNSUPPORTED_AUDIO_CODEC";
+export type LiveErrorCode =
+  | "ERR_STORAGE_QUOTA_EXHAUSTED"
+  | "ERR_GOP_OUT_OF_RANGE"
+  | "ERR_UNSUPPORTED_VIDEO_CODEC"
+  | "ERR_UNSUPPORTED_AUDIO_CODEC";
 
 /** What the rest of live video asks of inputs. Answered from memory as a rule; a change is heard in every process (event `stream.live` with the uid). */
 export interface LiveInputDirectory {
@@ -38,7 +50,9 @@ export interface LiveInputDirectory {
   byPublishKey(key: string): Promise<LiveInput | undefined>;
   byPlaybackKey(key: string): Promise<LiveInput | undefined>;
   /** What an SRT session with this stream id is encrypted with, and what it may do. */
-  bySrtStreamId(streamId: string): Promise<{ input: LiveInput; passphrase: string; direction: "publish" | "play" } | undefined>;
+  bySrtStreamId(
+    streamId: string,
+  ): Promise<{ input: LiveInput; passphrase: string; direction: "publish" | "play" } | undefined>;
   /** Told of every change of an input: of settings, keys, and its end (`find` gives undefined then). An empty uid: any of them may have changed. */
   onChange(listener: (uid: string) => void): () => void;
 }
@@ -47,7 +61,11 @@ export interface LiveInputDirectory {
 export interface LiveStatusLog {
   note(uid: string, state: LiveState, about?: { protocol?: string; session?: string; reason?: string }): Promise<void>;
   /** Once for each code and session. */
-  errored(uid: string, code: LiveErrorCode, about: { message: string; videoCodec?: string; audioCodec?: string; session?: string }): Promise<void>;
+  errored(
+    uid: string,
+    code: LiveErrorCode,
+    about: { message: string; videoCodec?: string; audioCodec?: string; session?: string },
+  ): Promise<void>;
 }
 
 /** Somewhere else that a broadcast of an input is sent on to. */

@@ -4,11 +4,24 @@ import type { LiveInput, LiveRecording } from "./port.ts";
 import type { LiveInputChange } from "./types.ts";
 
 /** What the owner of an input decides; the rest is the server's. */
-export type LiveSettings = Pick<LiveInput, "meta" | "enabled" | "preferLowLatency" | "defaultCreator" | "deleteRecordingAfterDays" | "recording">;
+export type LiveSettings = Pick<
+  LiveInput,
+  "meta" | "enabled" | "preferLowLatency" | "defaultCreator" | "deleteRecordingAfterDays" | "recording"
+>;
 
 export const DEFAULTS: LiveSettings = {
-  meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
-  recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false },
+  meta: {},
+  enabled: true,
+  preferLowLatency: false,
+  defaultCreator: null,
+  deleteRecordingAfterDays: null,
+  recording: {
+    mode: "off",
+    timeoutSeconds: 0,
+    requireSignedURLs: false,
+    allowedOrigins: [],
+    hideLiveViewerCount: false,
+  },
 };
 
 /** A publisher that is away for a day has ended its broadcast. */
@@ -18,18 +31,35 @@ const bad = (reason: string) => streamErrors.badParameter({ reason });
 const quoted = (value: unknown) => JSON.stringify(value)?.slice(0, 100) ?? String(value);
 
 /** The settings with the change, in the form that is kept. Throws badParameter, which names the rule and the value. */
-export function changed(before: LiveSettings, { recording, ...change }: LiveInputChange, { minDeletionDays }: { minDeletionDays: number }): LiveSettings {
+export function changed(
+  before: LiveSettings,
+  { recording, ...change }: LiveInputChange,
+  { minDeletionDays }: { minDeletionDays: number },
+): LiveSettings {
   const { meta, defaultCreator: creator, deleteRecordingAfterDays: days } = change;
-  const kept = checked({ ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) }, 0, { minDeletionDays, maxDurationSeconds: 0 });
+  const kept = checked({ ...(meta !== undefined && { meta }), ...(creator !== undefined && { creator }) }, 0, {
+    minDeletionDays,
+    maxDurationSeconds: 0,
+  });
   if (days != null && !(Number.isInteger(days) && days >= minDeletionDays && days <= MAX_DELETION_DAYS)) {
-    throw bad(`deleteRecordingAfterDays is a whole number from ${minDeletionDays} to ${MAX_DELETION_DAYS}, or null, and not ${quoted(days)}`);
+    throw bad(
+      `deleteRecordingAfterDays is a whole number from ${minDeletionDays} to ${MAX_DELETION_DAYS}, or null, and not ${quoted(days)}`,
+    );
   }
-  return { ...before, ...change, ...(kept.creator !== undefined && { defaultCreator: kept.creator }), recording: { ...before.recording, ...recordingOf(recording ?? {}) } };
+  return {
+    ...before,
+    ...change,
+    ...(kept.creator !== undefined && { defaultCreator: kept.creator }),
+    recording: { ...before.recording, ...recordingOf(recording ?? {}) },
+  };
 }
 
 function recordingOf(given: Partial<LiveRecording>): Partial<LiveRecording> {
   const { timeoutSeconds: seconds, allowedOrigins } = given;
-  if (seconds !== undefined && !(Number.isInteger(seconds) && seconds >= 0 && seconds <= MAX_TIMEOUT_SECONDS)) throw bad(`recording.timeoutSeconds is a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, and not ${quoted(seconds)}`);
+  if (seconds !== undefined && !(Number.isInteger(seconds) && seconds >= 0 && seconds <= MAX_TIMEOUT_SECONDS))
+    throw bad(
+      `recording.timeoutSeconds is a whole number from 0 to ${MAX_TIMEOUT_SECONDS}, and not ${quoted(seconds)}`,
+    );
   if (allowedOrigins === undefined) return given;
   const kept = checked({ allowedOrigins }, 0, { minDeletionDays: 0, maxDurationSeconds: 0 });
   return { ...given, allowedOrigins: kept.allowedOrigins! };
@@ -40,5 +70,6 @@ const MAX_KEY_BYTES = 255;
 /** Throws badParameter. */
 export function checkIdempotencyKey(key: string): void {
   const bytes = Buffer.byteLength(key, "latin1");
-  if (bytes < 1 || bytes > MAX_KEY_BYTES) throw bad(`Idempotency-Key has 1 to ${MAX_KEY_BYTES} bytes, and not ${bytes}`);
+  if (bytes < 1 || bytes > MAX_KEY_BYTES)
+    throw bad(`Idempotency-Key has 1 to ${MAX_KEY_BYTES} bytes, and not ${bytes}`);
 }

@@ -59,26 +59,57 @@ export interface ShownLiveInput extends ListedLiveInput {
 /** RFC 3339, UTC. */
 const iso = (time: number): string => new Date(time).toISOString();
 
-export const listLiveInput = ({ uid, created, modified, meta, enabled, deleteRecordingAfterDays: days }: LiveInput): ListedLiveInput => ({
-  uid, created: iso(created), modified: iso(modified), meta, enabled, ...(days !== null && { deleteRecordingAfterDays: days }),
+export const listLiveInput = ({
+  uid,
+  created,
+  modified,
+  meta,
+  enabled,
+  deleteRecordingAfterDays: days,
+}: LiveInput): ListedLiveInput => ({
+  uid,
+  created: iso(created),
+  modified: iso(modified),
+  meta,
+  enabled,
+  ...(days !== null && { deleteRecordingAfterDays: days }),
 });
 
 export function showLiveInput({ input, keys, status }: OwnedLiveInput, { urls, endpoints }: LiveUrls): ShownLiveInput {
   const { uid, recording, preferLowLatency, defaultCreator, keysRotatedAt } = input;
   const { host, rtmpPort, rtmpsPort, srtPort } = endpoints();
   const [origin, { hls, dash }] = [urls.origin(input.account), urls.of(input)];
-  const rtmp = (scheme: string, port: number, streamKey: string): ShownRtmp => ({ url: `${scheme}://${host}:${port}/live/`, streamKey });
-  const srt = (port: number, streamId: string, passphrase: string): ShownSrt => ({ url: `srt://${host}:${port}`, streamId, passphrase });
+  const rtmp = (scheme: string, port: number, streamKey: string): ShownRtmp => ({
+    url: `${scheme}://${host}:${port}/live/`,
+    streamKey,
+  });
+  const srt = (port: number, streamId: string, passphrase: string): ShownSrt => ({
+    url: `srt://${host}:${port}`,
+    streamId,
+    passphrase,
+  });
   return {
     ...listLiveInput(input),
-    ...(rtmpsPort !== undefined && { rtmps: rtmp("rtmps", rtmpsPort, keys.publish), rtmpsPlayback: rtmp("rtmps", rtmpsPort, keys.playback) }),
-    ...(rtmpPort !== undefined && { rtmp: rtmp("rtmp", rtmpPort, keys.publish), rtmpPlayback: rtmp("rtmp", rtmpPort, keys.playback) }),
-    ...(srtPort !== undefined && { srt: srt(srtPort, srtPublishId(uid), keys.publish), srtPlayback: srt(srtPort, srtPlaybackId(uid), keys.playback) }),
+    ...(rtmpsPort !== undefined && {
+      rtmps: rtmp("rtmps", rtmpsPort, keys.publish),
+      rtmpsPlayback: rtmp("rtmps", rtmpsPort, keys.playback),
+    }),
+    ...(rtmpPort !== undefined && {
+      rtmp: rtmp("rtmp", rtmpPort, keys.publish),
+      rtmpPlayback: rtmp("rtmp", rtmpPort, keys.playback),
+    }),
+    ...(srtPort !== undefined && {
+      srt: srt(srtPort, srtPublishId(uid), keys.publish),
+      srtPlayback: srt(srtPort, srtPlaybackId(uid), keys.playback),
+    }),
     webRTC: { url: `${origin}/${keys.publish}/webRTC/publish` },
     webRTCPlayback: { url: `${origin}/${uid}/webRTC/play` },
     playback: { hls, dash },
-    status, recording, preferLowLatency,
-    ...(defaultCreator !== null && { defaultCreator }), ...(keysRotatedAt !== null && { keysRotatedAt: iso(keysRotatedAt) }),
+    status,
+    recording,
+    preferLowLatency,
+    ...(defaultCreator !== null && { defaultCreator }),
+    ...(keysRotatedAt !== null && { keysRotatedAt: iso(keysRotatedAt) }),
   };
 }
 
@@ -92,7 +123,11 @@ export interface ShownLiveOutput {
 }
 
 export const showLiveOutput = ({ uid, url, streamKey, enabled, status }: LiveOutput): ShownLiveOutput => ({
-  uid, url, streamKey, enabled, status: status === null ? null : { ...status, at: iso(status.at) },
+  uid,
+  url,
+  streamKey,
+  enabled,
+  status: status === null ? null : { ...status, at: iso(status.at) },
 });
 
 export type ShownLiveHistory = Omit<LiveHistoryEntry, "at"> & { at: string };

@@ -16,7 +16,11 @@ export interface StatusLog extends LiveStatusLog {
   recover(): Promise<void>;
 }
 
-const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>(["connected", "reconnected", "new_configuration_accepted"]);
+const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>([
+  "connected",
+  "reconnected",
+  "new_configuration_accepted",
+]);
 const LONGEST = 500;
 /** Between noting and telling. */
 const BUSY_MS = 60_000;
@@ -29,20 +33,53 @@ export function createStatusLog({ table, clock, log, onEvent = async () => {} }:
       await onEvent(event);
       await table.told({ input: event.input, n: Number(event.id.split("-")[1]) });
     } catch (err) {
-      log.warn({ err, input: event.input, event: event.type }, "nobody could be told of a live input; it is tried again");
+      log.warn(
+        { err, input: event.input, event: event.type },
+        "nobody could be told of a live input; it is tried again",
+      );
     }
   }
 
   return {
     async note(uid, state, { protocol, session, reason } = {}) {
       if (!isHexId(uid)) return;
-      await tell(await table.add({ input: uid, at: clock.now(), state, error: null, protocol: short(protocol), session: short(session), reason: short(reason), once: null, resolve: (before) => resolved(before, state), event: (before) => eventOf(before, state) }));
+      await tell(
+        await table.add({
+          input: uid,
+          at: clock.now(),
+          state,
+          error: null,
+          protocol: short(protocol),
+          session: short(session),
+          reason: short(reason),
+          once: null,
+          resolve: (before) => resolved(before, state),
+          event: (before) => eventOf(before, state),
+        }),
+      );
     },
     async errored(uid, code, { message, videoCodec, audioCodec, session }) {
       if (!isHexId(uid)) return;
-      const error = JSON.stringify({ code, message: short(message), videoCodec: short(videoCodec) ?? "", audioCodec: short(audioCodec) ?? "" });
+      const error = JSON.stringify({
+        code,
+        message: short(message),
+        videoCodec: short(videoCodec) ?? "",
+        audioCodec: short(audioCodec) ?? "",
+      });
       const once = session === undefined ? null : `${short(session)} ${code}`;
-      await tell(await table.add({ input: uid, at: clock.now(), state: null, error, protocol: null, session: short(session), reason: null, once, event: () => "live_input.errored" }));
+      await tell(
+        await table.add({
+          input: uid,
+          at: clock.now(),
+          state: null,
+          error,
+          protocol: null,
+          session: short(session),
+          reason: null,
+          once,
+          event: () => "live_input.errored",
+        }),
+      );
     },
     async recover() {
       for (const event of await table.untold(clock.now() - BUSY_MS, BATCH)) await tell(event);
@@ -57,7 +94,9 @@ function eventOf(before: LiveState | null, state: LiveState): LiveEvent["type"] 
 }
 
 /** A publisher refused while its broadcast awaits a reconnect has failed to reconnect. */
-const resolved = (before: LiveState | null, state: LiveState): LiveState => (state === "failed_to_connect" && before === "reconnecting" ? "failed_to_reconnect" : state);
+const resolved = (before: LiveState | null, state: LiveState): LiveState =>
+  state === "failed_to_connect" && before === "reconnecting" ? "failed_to_reconnect" : state;
 
 /** What clients say of themselves goes in here; U+0000 is no text to PostgreSQL. */
-const short = (text: string | undefined): string | null => (text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, LONGEST));
+const short = (text: string | undefined): string | null =>
+  text === undefined ? null : text.replaceAll("\0", "").toWellFormed().slice(0, LONGEST);

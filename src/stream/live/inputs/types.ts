@@ -75,7 +75,11 @@ export interface LiveEvent {
 export interface OwnedLiveOutputs extends LiveOutputs {
   of(account: string, input: string): Promise<LiveOutput[]>;
   /** Throws badParameter, liveTooManyOutputs. */
-  create(account: string, input: string, output: { url: string; streamKey: string; enabled: boolean }): Promise<LiveOutput>;
+  create(
+    account: string,
+    input: string,
+    output: { url: string; streamKey: string; enabled: boolean },
+  ): Promise<LiveOutput>;
   setEnabled(account: string, input: string, output: string, enabled: boolean): Promise<LiveOutput>;
   delete(account: string, input: string, output: string): Promise<void>;
 }

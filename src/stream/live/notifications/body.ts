@@ -20,12 +20,28 @@ export interface LiveNotification {
 /** `name`: what the input is called. */
 export function notificationOf({ type, input, at, error }: LiveEvent, name: string): LiveNotification {
   const updated = new Date(at).toISOString();
-  const lines = ["Notification type: Stream Live Input", `Input ID: ${input}`, `Event type: ${type}`, `Updated at: ${updated}`, ...(error === null ? [] : [`Error: ${error.code}: ${error.message}`])];
+  const lines = [
+    "Notification type: Stream Live Input",
+    `Input ID: ${input}`,
+    `Event type: ${type}`,
+    `Updated at: ${updated}`,
+    ...(error === null ? [] : [`Error: ${error.code}: ${error.message}`]),
+  ];
   return {
-    name, text: lines.join("\n"),
+    name,
+    text: lines.join("\n"),
     data: {
-      notification_name: "Stream Live Input", input_id: input, event_type: type, updated_at: updated,
-      ...(error !== null && { live_input_errored: { error: { code: error.code, message: error.message }, video_codec: error.videoCodec, audio_codec: error.audioCodec } }),
+      notification_name: "Stream Live Input",
+      input_id: input,
+      event_type: type,
+      updated_at: updated,
+      ...(error !== null && {
+        live_input_errored: {
+          error: { code: error.code, message: error.message },
+          video_codec: error.videoCodec,
+          audio_codec: error.audioCodec,
+        },
+      }),
     },
     ts: Math.floor(at / 1000),
   };
@@ -33,4 +49,9 @@ export function notificationOf({ type, input, at, error }: LiveEvent, name: stri
 
 /** Of an input that never was: what a test of a webhook tells of. */
 export const liveNotificationExample = (now: number): string =>
-  JSON.stringify(notificationOf({ id: "test", type: "live_input.connected", account: "", input: "0".repeat(32), at: now, error: null }, "This is a test of the webhook"));
+  JSON.stringify(
+    notificationOf(
+      { id: "test", type: "live_input.connected", account: "", input: "0".repeat(32), at: now, error: null },
+      "This is a test of the webhook",
+    ),
+  );

@@ -9,11 +9,18 @@ export interface LiveNotificationsParts {
 }
 
 /** Tells the webhooks of an account what becomes of its live inputs. The same event may be told again: each webhook gets it once. */
-export const createLiveNotifications = ({ webhooks, inputs }: LiveNotificationsParts) =>
+export const createLiveNotifications =
+  ({ webhooks, inputs }: LiveNotificationsParts) =>
   async (event: LiveEvent): Promise<void> => {
     const input = await inputs.find(event.input);
     // Deleted meanwhile: whoever did that knows.
     if (input === undefined) return;
     const payload = JSON.stringify(notificationOf(event, input.meta["name"] || "Stream Live Input"));
-    await webhooks.liveEvent({ account: event.account, input: event.input, type: event.type, occasion: `live ${event.id}`, payload });
+    await webhooks.liveEvent({
+      account: event.account,
+      input: event.input,
+      type: event.type,
+      occasion: `live ${event.id}`,
+      payload,
+    });
   };

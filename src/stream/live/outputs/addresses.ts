@@ -16,17 +16,31 @@ export interface AddressRules {
 const MOST = 8;
 
 /** The addresses of a host that may be sent to. Checked for each connection, which is made to them and no others. Rejects OutputError. */
-export async function addressesOf(host: string, { allowPrivate, own = createOwnAddresses().has, lookup = systemLookup }: AddressRules): Promise<string[]> {
-  const found = isIP(host) !== 0 ? [host] : await lookup(host).catch((err: unknown) => {
-    throw new OutputError(`the name ${host} cannot be resolved`, { cause: err });
-  });
-  const usable = found.filter((address) => isIP(address) !== 0 && (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))));
-  if (usable.length === 0) throw new OutputError(`${host} leads to no public address, and broadcasts are sent to no other (stream.allow_private)`);
+export async function addressesOf(
+  host: string,
+  { allowPrivate, own = createOwnAddresses().has, lookup = systemLookup }: AddressRules,
+): Promise<string[]> {
+  const found =
+    isIP(host) !== 0
+      ? [host]
+      : await lookup(host).catch((err: unknown) => {
+          throw new OutputError(`the name ${host} cannot be resolved`, { cause: err });
+        });
+  const usable = found.filter(
+    (address) =>
+      isIP(address) !== 0 &&
+      (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))),
+  );
+  if (usable.length === 0)
+    throw new OutputError(
+      `${host} leads to no public address, and broadcasts are sent to no other (stream.allow_private)`,
+    );
   return usable.slice(0, MOST);
 }
 
 /** What `connect` asks in place of the resolver. */
 export function pinned(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_, { all }, done) => setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
+  return (_, { all }, done) =>
+    setImmediate(() => (all === true ? done(null, found) : done(null, found[0]!.address, found[0]!.family)));
 }

@@ -87,7 +87,10 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
         await reconcile(live);
         failures = 0;
       } catch (err) {
-        log.error({ err, input: live.session.input.uid }, "the outputs of a live input could not be read; it is tried again");
+        log.error(
+          { err, input: live.session.input.uid },
+          "the outputs of a live input could not be read; it is tried again",
+        );
         live.changed = true;
         await waited(live.session, closing.signal, ++failures);
       }
@@ -96,7 +99,11 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
   }
 
   async function reconcile(live: Live) {
-    const wanted = new Map((await outputs.list(live.session.input.uid)).filter(({ enabled }) => enabled).map((output) => [output.uid, output]));
+    const wanted = new Map(
+      (await outputs.list(live.session.input.uid))
+        .filter(({ enabled }) => enabled)
+        .map((output) => [output.uid, output]),
+    );
     for (const { output, control } of live.jobs.values()) {
       const now = wanted.get(output.uid);
       if (now === undefined || now.url !== output.url || now.streamKey !== output.streamKey) control.abort();
@@ -108,13 +115,15 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     const job: Job = { output, control: new AbortController(), done: Promise.resolve() };
     live.jobs.set(output.uid, job);
     running++;
-    job.done = run(live.session, job).catch((err: unknown) => log.error({ err, output: output.uid }, "an output failed")).finally(() => {
-      running--;
-      working.delete(job.done);
-      live.jobs.delete(output.uid);
-      // It may have been given another address meanwhile.
-      if (job.control.signal.aborted && lives.has(live)) look(live);
-    });
+    job.done = run(live.session, job)
+      .catch((err: unknown) => log.error({ err, output: output.uid }, "an output failed"))
+      .finally(() => {
+        running--;
+        working.delete(job.done);
+        live.jobs.delete(output.uid);
+        // It may have been given another address meanwhile.
+        if (job.control.signal.aborted && lives.has(live)) look(live);
+      });
     working.add(job.done);
   }
 
@@ -134,18 +143,31 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
       } catch (err) {
         failures = connectedAt !== undefined && clock.now() - connectedAt > WELL_MS ? 1 : failures + 1;
         if (!(err instanceof OutputError)) log.error({ err, output: output.uid }, "an output failed");
-        else log.info({ output: output.uid, input: output.input, reason: err.message, failures }, "a broadcast could not be sent on");
-        await note({ state: "error", reason: err instanceof OutputError ? err.message : "it failed here; the log of the server tells why" });
+        else
+          log.info(
+            { output: output.uid, input: output.input, reason: err.message, failures },
+            "a broadcast could not be sent on",
+          );
+        await note({
+          state: "error",
+          reason: err instanceof OutputError ? err.message : "it failed here; the log of the server tells why",
+        });
       }
       if (!(await waited(session, signal, failures))) return note({ state: "ended" });
     }
   }
 
-  async function push(session: LiveSession, output: LiveOutput, signal: AbortSignal, onConnected: () => void): Promise<void> {
+  async function push(
+    session: LiveSession,
+    output: LiveOutput,
+    signal: AbortSignal,
+    onConnected: () => void,
+  ): Promise<void> {
     checkTracks(session.tracks());
     const target = readTarget(output);
     const options = { session, signal, onConnected, addresses: await addressesOf(target.host, parts.addresses) };
-    if (target.kind === "srt") return pushSrt({ ...options, target, tools: parts.tools, folder: parts.folder ?? tmpdir() });
+    if (target.kind === "srt")
+      return pushSrt({ ...options, target, tools: parts.tools, folder: parts.folder ?? tmpdir() });
     return pushRtmp({ ...options, target, ...(parts.ca !== undefined && { ca: parts.ca }) });
   }
 
@@ -165,13 +187,20 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
       const words = JSON.stringify(status);
       if (words === last) return telling;
       last = words;
-      return (telling = telling.then(() => outputs.note(uid, status)).catch((err: unknown) => log.error({ err: messageOf(err), output: uid }, "the status of an output could not be written down")));
+      return (telling = telling
+        .then(() => outputs.note(uid, status))
+        .catch((err: unknown) =>
+          log.error({ err: messageOf(err), output: uid }, "the status of an output could not be written down"),
+        ));
     };
   }
 
-  const stops = [sessions.onSession(follow), outputs.onChange((input) => {
-    for (const live of lives) if (input === "" || live.session.input.uid === input) look(live);
-  })];
+  const stops = [
+    sessions.onSession(follow),
+    outputs.onChange((input) => {
+      for (const live of lives) if (input === "" || live.session.input.uid === input) look(live);
+    }),
+  ];
   sessions.all().forEach(follow);
 
   return {

@@ -31,8 +31,14 @@ async function targetServer(t: TestContext, port = 0) {
   const studio = createStudio();
   studio.add("there", "watch");
   const server = await startRtmpServer({
-    host: "127.0.0.1", port, secure: { port: 0, tls: { context: () => createSecureContext({ cert: pair.cert, key: pair.key }) } },
-    publishing: studio, sessions: studio, inputs: studio.inputs, connections: 10, log: silentLog,
+    host: "127.0.0.1",
+    port,
+    secure: { port: 0, tls: { context: () => createSecureContext({ cert: pair.cert, key: pair.key }) } },
+    publishing: studio,
+    sessions: studio,
+    inputs: studio.inputs,
+    connections: 10,
+    log: silentLog,
   });
   t.after(() => server.close());
   return { studio, server };
@@ -59,7 +65,10 @@ function createOutputs(input: string) {
       changed();
     },
     change(uid: string, change: Partial<LiveOutput>) {
-      Object.assign(rows.find((row) => row.uid === uid)!, change);
+      Object.assign(
+        rows.find((row) => row.uid === uid)!,
+        change,
+      );
       changed();
     },
     states: (uid: string) => (notes[uid] ?? []).map(({ state }) => state),
@@ -80,14 +89,34 @@ async function world(t: TestContext, parts: Partial<LiveOutputsRunnerParts> = {}
   const studio = createStudio();
   const { uid } = studio.add("key", "watch");
   const outputs = createOutputs(uid);
-  const runner = createLiveOutputsRunner({ outputs: outputs.port, sessions: studio, tools: openTools(t), clock: systemClock, log: silentLog, addresses: { allowPrivate: true }, ca: pair.cert, retryMs: 50, ...parts });
+  const runner = createLiveOutputsRunner({
+    outputs: outputs.port,
+    sessions: studio,
+    tools: openTools(t),
+    clock: systemClock,
+    log: silentLog,
+    addresses: { allowPrivate: true },
+    ca: pair.cert,
+    retryMs: 50,
+    ...parts,
+  });
   t.after(() => runner.close());
-  const file = await runFfmpeg(["-i", await clip({ seconds: 6, fps: "25", keyframeSeconds: 1 }), "-c", "copy", "-f", "flv", "-"]);
+  const file = await runFfmpeg([
+    "-i",
+    await clip({ seconds: 6, fps: "25", keyframeSeconds: 1 }),
+    "-c",
+    "copy",
+    "-f",
+    "flv",
+    "-",
+  ]);
   const tags = [...readTags(file.subarray(13))];
   const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
   const receiver = createFlvReceiver(publication);
   return {
-    studio, outputs, runner,
+    studio,
+    outputs,
+    runner,
     async publish(seconds) {
       while (tags.length > 0 && tags[0]!.time <= seconds * 1000) receiver.message({ ...tags.shift()!, stream: 1 });
     },
@@ -101,15 +130,25 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
   for (const secure of [false, true]) {
     test(`by ${secure ? "RTMPS" : "RTMP"}, from its last key frame on, until it ends`, async (t) => {
       const [{ studio, outputs, publish, end, runner }, target] = await Promise.all([world(t), targetServer(t)]);
-    outputs.add("one", secure ? `rtmps://localhost:${target.server.securePort}/app/` : `rtmp://127.0.0.1:${target.server.port}/app`, "there");
+      outputs.add(
+        "one",
+        secure ? `rtmps://localhost:${target.server.securePort}/app/` : `rtmp://127.0.0.1:${target.server.port}/app`,
+        "there",
+      );
       await publish(3.5);
       await until("it is connected", () => outputs.last("one")?.state === "connected");
       await publish(6);
       await until("all of it is there", () => pictures(target.studio).length === 75);
       const sent = pictures(studio).slice(75);
-      assert.deepEqual(pictures(target.studio).map(({ data, pts, dts, key }) => [data, pts - dts, key]), sent.map(({ data, pts, dts, key }) => [data, pts - dts, key]));
+      assert.deepEqual(
+        pictures(target.studio).map(({ data, pts, dts, key }) => [data, pts - dts, key]),
+        sent.map(({ data, pts, dts, key }) => [data, pts - dts, key]),
+      );
       assert.deepEqual(target.studio.published[0]!.tracks, [studio.published[0]!.tracks[0]]);
-      assert.deepEqual([target.studio.published[0]!.claim.credential, target.studio.published[0]!.claim.agent], ["there", "FMLE/3.0 (compatible; Reelpost)"]);
+      assert.deepEqual(
+        [target.studio.published[0]!.claim.credential, target.studio.published[0]!.claim.agent],
+        ["there", "FMLE/3.0 (compatible; Reelpost)"],
+      );
       end();
       await until("the other side is told", () => target.studio.published[0]!.ended === "clean");
       await until("nothing runs", () => runner.running === 0);
@@ -124,7 +163,25 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     const file = join(folder, "got.ts");
     const listen = async (to: string[]) => {
       const port = await freeUdpPort();
-      const listener = spawn("ffmpeg", ["-v", "error", "-analyzeduration", "300000", "-fpsprobesize", "0", "-i", `srt://127.0.0.1:${port}?mode=listener&passphrase=0123456789abc`, "-c", "copy", "-flush_packets", "1", ...to], { stdio: "ignore" });
+      const listener = spawn(
+        "ffmpeg",
+        [
+          "-v",
+          "error",
+          "-analyzeduration",
+          "300000",
+          "-fpsprobesize",
+          "0",
+          "-i",
+          `srt://127.0.0.1:${port}?mode=listener&passphrase=0123456789abc`,
+          "-c",
+          "copy",
+          "-flush_packets",
+          "1",
+          ...to,
+        ],
+        { stdio: "ignore" },
+      );
       const closed = new Promise((resolve) => listener.once("close", resolve));
       t.after(() => listener.kill("SIGKILL"));
       return { port, closed };
@@ -145,7 +202,10 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     const frames = await countFrames(file);
     assert.ok(frames >= 50 && frames <= 125, `${frames} frames`);
     // The listener may not have been up at the first try.
-    assert.deepEqual(outputs.states("right").filter((state) => state !== "error"), ["connecting", "connected", "ended"]);
+    assert.deepEqual(
+      outputs.states("right").filter((state) => state !== "error"),
+      ["connecting", "connected", "ended"],
+    );
   });
 
   test("again and again where it fails, and not any more where it is switched off or leads elsewhere", async (t) => {
@@ -158,9 +218,14 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     assert.match(outputs.last("one")!.reason!, /^127\.0\.0\.1 cannot be reached: .*ECONNREFUSED/);
     const target = await targetServer(t, port);
     await until("it is connected at last", () => outputs.last("one")?.state === "connected");
-    await until("the other one is refused", () => /BadName: The stream key is unknown/.test(outputs.last("refused")?.reason ?? ""));
+    await until("the other one is refused", () =>
+      /BadName: The stream key is unknown/.test(outputs.last("refused")?.reason ?? ""),
+    );
     target.studio.published[0]!.abort(new Error("gone") as never);
-    await until("it is connected again", () => outputs.states("one").filter((state) => state === "connected").length === 2);
+    await until(
+      "it is connected again",
+      () => outputs.states("one").filter((state) => state === "connected").length === 2,
+    );
     outputs.change("one", { url: `rtmp://127.0.0.1:${port}/elsewhere` });
     await until("it is sent there", () => target.studio.published.length === 3);
     outputs.change("one", { enabled: false });
@@ -175,9 +240,25 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     await publish(1);
     await until("it is refused", () => outputs.last("one")?.state === "error");
     assert.match(outputs.last("one")!.reason!, /leads to no public address/);
-    await assert.rejects(addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }), /no public address/);
-    await assert.rejects(addressesOf("here.example", { allowPrivate: false, own: (ip) => ip === "192.0.43.9", lookup: () => Promise.resolve(["192.0.43.9"]) }), /no public address/);
-    assert.deepEqual(await addressesOf("mixed.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "192.0.43.10"]) }), ["192.0.43.10"]);
+    await assert.rejects(
+      addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }),
+      /no public address/,
+    );
+    await assert.rejects(
+      addressesOf("here.example", {
+        allowPrivate: false,
+        own: (ip) => ip === "192.0.43.9",
+        lookup: () => Promise.resolve(["192.0.43.9"]),
+      }),
+      /no public address/,
+    );
+    assert.deepEqual(
+      await addressesOf("mixed.example", {
+        allowPrivate: false,
+        lookup: () => Promise.resolve(["10.0.0.1", "192.0.43.10"]),
+      }),
+      ["192.0.43.10"],
+    );
 
     const other = makeSelfSigned({ names: ["localhost"], clock: systemClock });
     const [wary, target] = await Promise.all([world(t, { ca: other.cert }), targetServer(t)]);
@@ -190,8 +271,19 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
   test("and what the other side says is told without the key", async (t) => {
     const { outputs, publish } = await world(t);
     const studio = createStudio();
-    const publishing = { publish: ({ credential }: { credential: string }) => Promise.reject(streamErrors.liveCodecUnsupported({ reason: `not ${credential}` })) };
-    const server = await startRtmpServer({ host: "127.0.0.1", port: 0, publishing, sessions: studio, inputs: studio.inputs, connections: 10, log: silentLog });
+    const publishing = {
+      publish: ({ credential }: { credential: string }) =>
+        Promise.reject(streamErrors.liveCodecUnsupported({ reason: `not ${credential}` })),
+    };
+    const server = await startRtmpServer({
+      host: "127.0.0.1",
+      port: 0,
+      publishing,
+      sessions: studio,
+      inputs: studio.inputs,
+      connections: 10,
+      log: silentLog,
+    });
     t.after(() => server.close());
     outputs.add("one", `rtmp://127.0.0.1:${server.port}/app`, "a secret key");
     await publish(1);
@@ -233,11 +325,21 @@ test("tracks that change are for another ffmpeg, and the first one writes the re
   outputs.add("one", "srt://127.0.0.1:9000?streamid=%23!::r=mine", "0123456789");
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outputs-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const runner = createLiveOutputsRunner({ outputs: outputs.port, sessions: studio, tools: { live }, clock: systemClock, log: silentLog, addresses: { allowPrivate: true }, folder });
+  const runner = createLiveOutputsRunner({
+    outputs: outputs.port,
+    sessions: studio,
+    tools: { live },
+    clock: systemClock,
+    log: silentLog,
+    addresses: { allowPrivate: true },
+    folder,
+  });
   t.after(() => runner.close());
   const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
-  const sound = (sampleRate: number) => publication.configure({ audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate, channels: 2 } });
-  const write = (word: string) => publication.write({ kind: "audio", dts: 0, pts: 0, key: true, data: Buffer.from(word) });
+  const sound = (sampleRate: number) =>
+    publication.configure({ audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate, channels: 2 } });
+  const write = (word: string) =>
+    publication.write({ kind: "audio", dts: 0, pts: 0, key: true, data: Buffer.from(word) });
   sound(48_000);
   await until("the first one runs", () => runs.length === 1);
   write("first");
@@ -245,8 +347,17 @@ test("tracks that change are for another ffmpeg, and the first one writes the re
   await until("the second one runs", () => runs.length === 2);
   write("second");
   const all = runs.map(({ written }) => Buffer.concat(written).toString("latin1"));
-  assert.deepEqual(all.map((text) => [text.includes("first"), text.includes("second"), text.slice(0, 3)]), [[true, false, "FLV"], [false, true, "FLV"]]);
-  assert.deepEqual(runs.map(({ ended }) => ended), [true, false]);
+  assert.deepEqual(
+    all.map((text) => [text.includes("first"), text.includes("second"), text.slice(0, 3)]),
+    [
+      [true, false, "FLV"],
+      [false, true, "FLV"],
+    ],
+  );
+  assert.deepEqual(
+    runs.map(({ ended }) => ended),
+    [true, false],
+  );
   // Arguments are read by everybody on the machine.
   const { args } = runs[1]!;
   assert.doesNotMatch(args.join(" "), /0123456789|mine/);
@@ -266,12 +377,31 @@ test("outputs that cannot be read are read again, less and less often, until the
   const clock = createManualClock();
   let asked = 0;
   let broken = true;
-  const list: LiveOutputs["list"] = (input) => (asked++, broken ? Promise.reject(new Error("no database")) : outputs.port.list(input));
-  const runner = createLiveOutputsRunner({ outputs: { ...outputs.port, list }, sessions: studio, tools: openTools(t), clock, log: silentLog, addresses: { allowPrivate: false }, retryMs: 1000 });
+  const list: LiveOutputs["list"] = (input) => (
+    asked++,
+    broken ? Promise.reject(new Error("no database")) : outputs.port.list(input)
+  );
+  const runner = createLiveOutputsRunner({
+    outputs: { ...outputs.port, list },
+    sessions: studio,
+    tools: openTools(t),
+    clock,
+    log: silentLog,
+    addresses: { allowPrivate: false },
+    retryMs: 1000,
+  });
   t.after(() => runner.close());
   const publication = await studio.publish({ protocol: "rtmp", credential: "key", address: "127.0.0.1" });
-  publication.configure({ audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } });
-  for (const [ms, times] of [[0, 1], [999, 1], [1, 2], [1999, 2], [1, 3]] as const) {
+  publication.configure({
+    audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 },
+  });
+  for (const [ms, times] of [
+    [0, 1],
+    [999, 1],
+    [1, 2],
+    [1999, 2],
+    [1, 3],
+  ] as const) {
     clock.advance(ms);
     for (let turns = 0; turns < 5; turns++) await turn();
     assert.equal(asked, times);
@@ -288,16 +418,20 @@ test("outputs that cannot be read are read again, less and less often, until the
 
 function freeUdpPort(): Promise<number> {
   const socket = createSocket("udp4");
-  return new Promise((resolve) => socket.bind(0, "127.0.0.1", () => {
-    const { port } = socket.address();
-    socket.close(() => resolve(port));
-  }));
+  return new Promise((resolve) =>
+    socket.bind(0, "127.0.0.1", () => {
+      const { port } = socket.address();
+      socket.close(() => resolve(port));
+    }),
+  );
 }
 
 function freeTcpPort(): Promise<number> {
   const server = createServer();
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => {
-    const { port } = server.address() as { port: number };
-    server.close(() => resolve(port));
-  }));
+  return new Promise((resolve) =>
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    }),
+  );
 }

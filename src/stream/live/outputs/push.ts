@@ -17,7 +17,13 @@ const NAMES: Record<string, string> = { vp8: "VP8", vp9: "VP9", opus: "Opus" };
 
 /** What can be sent on is sent as it comes. Throws OutputError for the rest. */
 export function checkTracks({ video, audio }: LiveTracks): void {
-  for (const [word, codec] of [["video", video?.codec], ["audio", audio?.codec]]) {
-    if (codec !== undefined && !SENT.has(codec)) throw new OutputError(`outputs take H.264 and AAC, and the ${word} of this broadcast is ${NAMES[codec] ?? codec}`);
+  for (const [word, codec] of [
+    ["video", video?.codec],
+    ["audio", audio?.codec],
+  ]) {
+    if (codec !== undefined && !SENT.has(codec))
+      throw new OutputError(
+        `outputs take H.264 and AAC, and the ${word} of this broadcast is ${NAMES[codec] ?? codec}`,
+      );
   }
 }

@@ -1,7 +1,17 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { messageOf } from "../../../kernel/index.ts";
-import { CHUNK_STREAM, createRtmpPeer, MESSAGE, readCommand, readStatus, type RtmpCommand, RtmpViolation, writeAmf0, writeCommand } from "../../../protocol/rtmp/index.ts";
+import {
+  CHUNK_STREAM,
+  createRtmpPeer,
+  MESSAGE,
+  readCommand,
+  readStatus,
+  type RtmpCommand,
+  RtmpViolation,
+  writeAmf0,
+  writeCommand,
+} from "../../../protocol/rtmp/index.ts";
 import { createFlvSender } from "../flv/send.ts";
 import { writePieces } from "../flv/write-pieces.ts";
 import { pinned } from "./addresses.ts";
@@ -35,14 +45,18 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = open(target, addresses, ca);
   const peer = createRtmpPeer({ role: "client", most: MOST, write: (pieces) => writePieces(socket, pieces) });
-  const deadline = setTimeout(() => fail(new OutputError(`${target.host} did not take it within ${CONNECT_MS / 1000} s`)), CONNECT_MS);
+  const deadline = setTimeout(
+    () => fail(new OutputError(`${target.host} did not take it within ${CONNECT_MS / 1000} s`)),
+    CONNECT_MS,
+  );
   let stream = 0;
   let unsubscribe = () => {};
   let asked = false;
   let published = false;
   let over = false;
 
-  const command = (...given: Parameters<typeof writeCommand>) => peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
+  const command = (...given: Parameters<typeof writeCommand>) =>
+    peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand(...given) });
 
   function cleanUp() {
     over = true;
@@ -55,7 +69,16 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     if (over) return;
     cleanUp();
     socket.destroy();
-    reject(err instanceof OutputError ? err : new OutputError(err instanceof RtmpViolation ? `${target.host} does not speak RTMP` : `${target.host} cannot be reached: ${messageOf(err)}`, { cause: err }));
+    reject(
+      err instanceof OutputError
+        ? err
+        : new OutputError(
+            err instanceof RtmpViolation
+              ? `${target.host} does not speak RTMP`
+              : `${target.host} cannot be reached: ${messageOf(err)}`,
+            { cause: err },
+          ),
+    );
   }
 
   /** With a word of farewell. */
@@ -75,7 +98,12 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
   /** What the other side says is told to the owner, who may have told it to them; but not the key. */
   function refused(given: RtmpCommand): OutputError {
     const { code, description } = readStatus(given);
-    const words = [code, description].filter((text) => text !== "").join(": ").replaceAll(target.key, "(key)").replace(/[^\P{C}]/gu, " ").slice(0, 300);
+    const words = [code, description]
+      .filter((text) => text !== "")
+      .join(": ")
+      .replaceAll(target.key, "(key)")
+      .replace(/[^\P{C}]/gu, " ")
+      .slice(0, 300);
     return new OutputError(`${target.host} refused it${words === "" ? "" : ` (${words})`}`);
   }
 
@@ -84,7 +112,10 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
       const { level, code } = readStatus(given);
       if (level === "error" || code === "NetStream.Publish.BadName") throw refused(given);
       if (code === "NetStream.Publish.Start") begin();
-    } else if (given.name === "_error" && (given.transaction === TRANSACTION.connect || given.transaction === TRANSACTION.create)) {
+    } else if (
+      given.name === "_error" &&
+      (given.transaction === TRANSACTION.connect || given.transaction === TRANSACTION.create)
+    ) {
       throw refused(given);
     } else if (given.name === "_result" && given.transaction === TRANSACTION.connect) {
       peer.setChunkSize(CHUNK_SIZE);
@@ -95,13 +126,23 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
       const [id] = given.args;
       if (typeof id !== "number" || id < 1) throw new RtmpViolation("a stream has no number");
       stream = id;
-      peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream, time: 0, data: writeCommand("publish", TRANSACTION.publish, null, target.key, "live") });
+      peer.send(CHUNK_STREAM.command, {
+        type: MESSAGE.command,
+        stream,
+        time: 0,
+        data: writeCommand("publish", TRANSACTION.publish, null, target.key, "live"),
+      });
     }
   }
 
   function ask() {
     asked = true;
-    command("connect", TRANSACTION.connect, { app: target.app, type: "nonprivate", flashVer: AGENT, tcUrl: target.tcUrl });
+    command("connect", TRANSACTION.connect, {
+      app: target.app,
+      type: "nonprivate",
+      flashVer: AGENT,
+      tcUrl: target.tcUrl,
+    });
   }
 
   function begin() {
@@ -111,8 +152,15 @@ export function pushRtmp(options: RtmpPushOptions): Promise<void> {
     socket.setTimeout(IDLE_MS);
     onConnected();
     const sender = createFlvSender({
-      metadata: (about) => peer.send(CHUNK_STREAM.audio, { type: MESSAGE.data, stream, time: 0, data: writeAmf0("@setDataFrame", "onMetaData", about) }),
-      send: ({ type, time, head, data }) => peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream, time, data }, head),
+      metadata: (about) =>
+        peer.send(CHUNK_STREAM.audio, {
+          type: MESSAGE.data,
+          stream,
+          time: 0,
+          data: writeAmf0("@setDataFrame", "onMetaData", about),
+        }),
+      send: ({ type, time, head, data }) =>
+        peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream, time, data }, head),
     });
     const subscription = session.subscribe({
       tracks(tracks, run) {
@@ -157,5 +205,10 @@ function open({ host, port, secure }: RtmpTarget, addresses: readonly string[], 
   const where = { host, port, lookup: pinned(addresses), autoSelectFamily: true, noDelay: true };
   if (!secure) return connect(where);
   // Servers that take invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED take none here.
-  return connectTls({ ...where, rejectUnauthorized: true, ...(isIP(host) === 0 && { servername: host }), ...(ca !== undefined && { ca }) });
+  return connectTls({
+    ...where,
+    rejectUnauthorized: true,
+    ...(isIP(host) === 0 && { servername: host }),
+    ...(ca !== undefined && { ca }),
+  });
 }

@@ -32,19 +32,30 @@ export async function pushSrt(options: SrtPushOptions): Promise<void> {
 }
 
 /** True: the tracks have changed, and what follows is for another ffmpeg, which reads them at its beginning only. */
-async function pushRun({ target, tools, addresses, session, onConnected, signal }: SrtPushOptions, { path }: SrtSecrets): Promise<boolean> {
+async function pushRun(
+  { target, tools, addresses, session, onConnected, signal }: SrtPushOptions,
+  { path }: SrtSecrets,
+): Promise<boolean> {
   const { video, audio } = session.tracks();
-  if (video !== undefined && video.codec !== "h264") throw new OutputError(`outputs by SRT take H.264, and the video of this broadcast is ${video.codec.toUpperCase()}`);
+  if (video !== undefined && video.codec !== "h264")
+    throw new OutputError(`outputs by SRT take H.264, and the video of this broadcast is ${video.codec.toUpperCase()}`);
   let connected = false;
   let begun = false;
   let again = false;
   // One address is tried, of both families the one that works in more places. It tells of its progress from when its output is open.
   const media = tools.live({
-    args: argsOf(target, addresses.find(isIPv4) ?? addresses[0]!, path), ...(path !== undefined && { reads: [path] }), network: true, idleMs: IDLE_MS, urgency: "urgent", signal,
-    outputs: [() => {
-      if (!connected) onConnected();
-      connected = true;
-    }],
+    args: argsOf(target, addresses.find(isIPv4) ?? addresses[0]!, path),
+    ...(path !== undefined && { reads: [path] }),
+    network: true,
+    idleMs: IDLE_MS,
+    urgency: "urgent",
+    signal,
+    outputs: [
+      () => {
+        if (!connected) onConnected();
+        connected = true;
+      },
+    ],
   });
   let failed: unknown;
   const fail = (err: unknown) => {
@@ -52,7 +63,10 @@ async function pushRun({ target, tools, addresses, session, onConnected, signal 
     media.kill();
   };
   const write = (tag: Parameters<typeof writeTag>[0]) => void media.stdin.write(writeTag(tag));
-  const sender = createFlvSender({ send: ({ head, data, ...tag }) => write({ ...tag, data: Buffer.concat([head, data]) }), metadata: (about) => write({ type: MESSAGE.data, time: 0, data: writeAmf0("onMetaData", about) }) });
+  const sender = createFlvSender({
+    send: ({ head, data, ...tag }) => write({ ...tag, data: Buffer.concat([head, data]) }),
+    metadata: (about) => write({ type: MESSAGE.data, time: 0, data: writeAmf0("onMetaData", about) }),
+  });
   let late: NodeJS.Timeout | undefined;
   function finish() {
     media.stdin.end();
@@ -95,15 +109,42 @@ function reasonOf(err: unknown, host: string, connected: boolean): string {
   if (!(err instanceof MediaRunError)) return err instanceof Error ? err.message : String(err);
   if (err.reason === "timeout") return `${host} took nothing for ${IDLE_MS / 1000} s`;
   if (err.reason !== "failed") return `ffmpeg could not send it (${err.reason})`;
-  return connected ? `the connection to ${host} broke` : `${host} did not answer, or refused the stream id or the passphrase`;
+  return connected
+    ? `the connection to ${host} broke`
+    : `${host} did not answer, or refused the stream id or the passphrase`;
 }
 
 function argsOf({ port, latencyMs }: SrtTarget, address: string, secrets: string | undefined): string[] {
   return [
-    "-progress", "pipe:3", "-stats_period", "1",
+    "-progress",
+    "pipe:3",
+    "-stats_period",
+    "1",
     // What it is to know stands in the first tags: waiting for more would only take time.
-    "-fpsprobesize", "0", "-analyzeduration", "500000", "-f", "flv", "-i", "pipe:0", "-map", "0:v?", "-map", "0:a?", "-c", "copy",
-    "-f", "mpegts", "-flush_packets", "1", "-mode", "caller", "-transtype", "live", "-connect_timeout", "5000",
+    "-fpsprobesize",
+    "0",
+    "-analyzeduration",
+    "500000",
+    "-f",
+    "flv",
+    "-i",
+    "pipe:0",
+    "-map",
+    "0:v?",
+    "-map",
+    "0:a?",
+    "-c",
+    "copy",
+    "-f",
+    "mpegts",
+    "-flush_packets",
+    "1",
+    "-mode",
+    "caller",
+    "-transtype",
+    "live",
+    "-connect_timeout",
+    "5000",
     ...(secrets === undefined ? [] : ["-fpre", secrets]),
     // Here in microseconds.
     ...(latencyMs === undefined ? [] : ["-latency", String(latencyMs * 1000)]),

@@ -11,9 +11,15 @@ export interface SrtSecrets {
 }
 
 /** `folder`: where the file may lie. The values have no line breaks and fewer than 1,000 octets: ffmpeg takes what follows for another option. */
-export async function writeSrtSecrets({ streamId, passphrase }: Pick<SrtTarget, "streamId" | "passphrase">, folder: string): Promise<SrtSecrets> {
+export async function writeSrtSecrets(
+  { streamId, passphrase }: Pick<SrtTarget, "streamId" | "passphrase">,
+  folder: string,
+): Promise<SrtSecrets> {
   // `streamid` alone is something else to ffmpeg.
-  const lines = [["srt_streamid", streamId], ["passphrase", passphrase]].flatMap(([name, value]) => (value === "" ? [] : [`${name}=${value}\n`]));
+  const lines = [
+    ["srt_streamid", streamId],
+    ["passphrase", passphrase],
+  ].flatMap(([name, value]) => (value === "" ? [] : [`${name}=${value}\n`]));
   if (lines.length === 0) return { path: undefined, remove: async () => {} };
   const { path: own, remove } = await createScratch(folder).make("output");
   const path = join(own, "srt");

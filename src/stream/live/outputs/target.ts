@@ -29,14 +29,18 @@ export function readTarget({ url, streamKey }: Pick<LiveOutput, "url" | "streamK
   if (parsed === null || parsed.hostname === "") throw new OutputError("its address is none");
   const host = parsed.hostname.replace(/^\[(.*)\]$/, "$1");
   if (parsed.protocol === "srt:") return srtTarget(parsed, host, streamKey);
-  if (parsed.protocol !== "rtmp:" && parsed.protocol !== "rtmps:") throw new OutputError("its address begins with neither rtmp:, rtmps: nor srt:");
+  if (parsed.protocol !== "rtmp:" && parsed.protocol !== "rtmps:")
+    throw new OutputError("its address begins with neither rtmp:, rtmps: nor srt:");
   const secure = parsed.protocol === "rtmps:";
   const path = `${parsed.pathname.replace(/^\/+|\/+$/g, "")}${parsed.search}`;
   // Without a key of its own it is the last word of the address.
   const cut = streamKey === "" ? path.lastIndexOf("/") : path.length;
   const app = path.slice(0, Math.max(0, cut));
   return {
-    kind: "rtmp", host, secure, app,
+    kind: "rtmp",
+    host,
+    secure,
+    app,
     port: parsed.port === "" ? (secure ? 443 : 1935) : Number(parsed.port),
     tcUrl: `${parsed.protocol}//${parsed.host}/${app}`,
     key: streamKey === "" ? path.slice(cut + 1) : streamKey,
@@ -51,14 +55,23 @@ function srtTarget(parsed: URL, host: string, streamKey: string): SrtTarget {
   if (parsed.port === "") throw new OutputError("its address has no port");
   const query = parsed.searchParams;
   const latency = Number(query.get("latency") ?? Number.NaN);
-  const [streamId, passphrase] = [query.get("streamid") ?? "", streamKey === "" ? (query.get("passphrase") ?? "") : streamKey];
+  const [streamId, passphrase] = [
+    query.get("streamid") ?? "",
+    streamKey === "" ? (query.get("passphrase") ?? "") : streamKey,
+  ];
   // Written with percent signs they come this far.
-  if (CONTROLS.test(streamId) || CONTROLS.test(passphrase)) throw new OutputError("its stream id and passphrase have no control characters");
-  if (Buffer.byteLength(streamId) > MOST_STREAM_ID) throw new OutputError(`its stream id has more than ${MOST_STREAM_ID} octets`);
-  if (passphrase !== "" && (Buffer.byteLength(passphrase) < 10 || Buffer.byteLength(passphrase) > 79)) throw new OutputError("its passphrase has fewer than 10 or more than 79 octets");
+  if (CONTROLS.test(streamId) || CONTROLS.test(passphrase))
+    throw new OutputError("its stream id and passphrase have no control characters");
+  if (Buffer.byteLength(streamId) > MOST_STREAM_ID)
+    throw new OutputError(`its stream id has more than ${MOST_STREAM_ID} octets`);
+  if (passphrase !== "" && (Buffer.byteLength(passphrase) < 10 || Buffer.byteLength(passphrase) > 79))
+    throw new OutputError("its passphrase has fewer than 10 or more than 79 octets");
   return {
-    kind: "srt", host, port: Number(parsed.port),
-    streamId, passphrase,
+    kind: "srt",
+    host,
+    port: Number(parsed.port),
+    streamId,
+    passphrase,
     latencyMs: Number.isFinite(latency) && latency >= 0 && latency <= 10_000 ? Math.round(latency) : undefined,
   };
 }

@@ -42,8 +42,20 @@ export interface BroadcastParts extends OpenPackage {
 /** Of the last runs: older ones are read from where they were kept. */
 const MOST_INITS = 100;
 
-export function createBroadcast({ video, timeline: before, onSegment, segmentSeconds, partSeconds, onEnd }: BroadcastParts): Broadcast {
-  const timeline: LiveTimeline = { video, runs: [...(before?.runs ?? [])], segments: [...(before?.segments ?? [])], ended: false };
+export function createBroadcast({
+  video,
+  timeline: before,
+  onSegment,
+  segmentSeconds,
+  partSeconds,
+  onEnd,
+}: BroadcastParts): Broadcast {
+  const timeline: LiveTimeline = {
+    video,
+    runs: [...(before?.runs ?? [])],
+    segments: [...(before?.segments ?? [])],
+    ended: false,
+  };
   const recent = createRecentSegments();
   const rates = createMeasuredRates();
   const inits = new Map<string, Buffer>();
@@ -62,7 +74,8 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
 
   function list(run: LiveRun, segment: LiveSegment): LiveSegment {
     // A run that came to nothing is in no timeline.
-    if (timeline.runs.at(-1)?.id !== run.id) timeline.runs.push({ id: run.id, started: run.started, renditions: [...run.renditions] });
+    if (timeline.runs.at(-1)?.id !== run.id)
+      timeline.runs.push({ id: run.id, started: run.started, renditions: [...run.renditions] });
     const listed = { ...segment, run: timeline.runs.length - 1 };
     timeline.segments.push(listed);
     recent.trim(timeline.segments.length);
@@ -73,7 +86,10 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
     running?.();
     current = run;
     const cutter = createCutter({
-      run, first: timeline.segments.length, segmentSeconds, partSeconds,
+      run,
+      first: timeline.segments.length,
+      segmentSeconds,
+      partSeconds,
       onChange(rendition, segment) {
         recent.put(rendition, segment);
         if (segment.whole) rates.add(rendition, segment);
@@ -105,7 +121,11 @@ export function createBroadcast({ video, timeline: before, onSegment, segmentSec
   }
 
   return {
-    video, run, recent, rates, partTargets,
+    video,
+    run,
+    recent,
+    rates,
+    partTargets,
     get current() {
       return current;
     },

@@ -48,7 +48,10 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
   let ended = false;
 
   for (const { name, kind } of run.renditions) {
-    tracks.set(name, createTrack({ run: started, kind, cuts, partSeconds, onSegment: (segment) => changed(name, segment) }));
+    tracks.set(
+      name,
+      createTrack({ run: started, kind, cuts, partSeconds, onSegment: (segment) => changed(name, segment) }),
+    );
     held.set(name, []);
   }
 
@@ -60,9 +63,20 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
       waiting.delete(complete++);
       const there = [...all].filter(([, { parts }]) => parts.length > 0);
       const { n, start } = segmentOf(all);
-      const listed: LiveSegment = { n, run: 0, start, durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])), starts: Object.fromEntries(there.map(([name, one]) => [name, one.begins!])) };
+      const listed: LiveSegment = {
+        n,
+        run: 0,
+        start,
+        durations: Object.fromEntries(there.map(([name, one]) => [name, one.duration])),
+        starts: Object.fromEntries(there.map(([name, one]) => [name, one.begins!])),
+      };
       // One that has nothing at all, after the last fragment of a run, is none.
-      if (there.length > 0) onSegment({ run: run.id, segment: listed, bytes: Object.fromEntries(there.map(([name, one]) => [name, one.parts.flatMap(({ bytes }) => bytes)])) });
+      if (there.length > 0)
+        onSegment({
+          run: run.id,
+          segment: listed,
+          bytes: Object.fromEntries(there.map(([name, one]) => [name, one.parts.flatMap(({ bytes }) => bytes)])),
+        });
     }
   }
 
@@ -100,7 +114,8 @@ export function createCutter({ run, first, segmentSeconds, partSeconds, onChange
 
   /** Fragments whose segment is known now, each rendition in its order. */
   function release(upTo: number): void {
-    for (const queue of held.values()) while (queue.length > 0 && queue[0]!.time + queue[0]!.duration / 2 < upTo - SAME) place(queue.shift()!);
+    for (const queue of held.values())
+      while (queue.length > 0 && queue[0]!.time + queue[0]!.duration / 2 < upTo - SAME) place(queue.shift()!);
   }
 
   function fragment(fragment: LiveFragment): void {

@@ -24,7 +24,10 @@ const DELAY = 3;
 const SET_IDS = { video: 0, audio: 1 };
 
 /** `/{id}/manifest/video.mpd`: a period for every run. Running, the end of it; ended, all. */
-export function liveDash(source: Pick<LiveSource, "timeline" | "renditions" | "targetDuration">, { now, suffix, bandwidthHint = null, text = [] }: LiveDashOptions): string {
+export function liveDash(
+  source: Pick<LiveSource, "timeline" | "renditions" | "targetDuration">,
+  { now, suffix, bandwidthHint = null, text = [] }: LiveDashOptions,
+): string {
   const { timeline, targetDuration } = source;
   const { segments, runs, ended } = timeline;
   const from = ended ? 0 : windowStart(segments, WINDOW_SECONDS, LEAST_SEGMENTS);
@@ -36,45 +39,93 @@ export function liveDash(source: Pick<LiveSource, "timeline" | "renditions" | "t
     // Of what has ended the periods follow one another, and the first is where it was while it ran.
     const offset = ended && place > 0 ? of[0]!.start : 0;
     const there = choose(source, run.renditions, bandwidthHint);
-    const media = (["video", "audio"] as const).flatMap((kind) => mediaSets(timeline, kind, there, of, { offset, run: run.id, suffix }));
+    const media = (["video", "audio"] as const).flatMap((kind) =>
+      mediaSets(timeline, kind, there, of, { offset, run: run.id, suffix }),
+    );
     if (media.length === 0) continue;
     // As long as the longest of its tracks: a player that finds the end of a period passed before its media is may stay there.
-    const seconds = Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE - offset + (ended && place === runs.length - 1 ? AFTER_THE_END : 0);
+    const seconds =
+      Math.max(...media.map(({ segments: places }) => places.at(-1)!.time + places.at(-1)!.duration)) / TIMESCALE -
+      offset +
+      (ended && place === runs.length - 1 ? AFTER_THE_END : 0);
     periods.push({
-      id: run.id, start: ended ? played : (run.started - zero) / 1000,
+      id: run.id,
+      start: ended ? played : (run.started - zero) / 1000,
       ...((ended || place < runs.length - 1) && { duration: seconds }),
       sets: [
         ...media,
-        ...(place === 0 ? text : []).map(({ language, label }) => ({ kind: "text", id: `text-${language}`, language, label, uri: `../captions/${language}.vtt` }) as const),
+        ...(place === 0 ? text : []).map(
+          ({ language, label }) =>
+            ({ kind: "text", id: `text-${language}`, language, label, uri: `../captions/${language}.vtt` }) as const,
+        ),
       ],
     });
     played += seconds;
   }
   return writeLiveMpd({
-    minBuffer: MIN_BUFFER, periods,
-    ...(ended ? { duration: played } : { growing: { availabilityStart: zero, now, updateEvery: targetDuration, depth: WINDOW_SECONDS, delay: DELAY * targetDuration } }),
+    minBuffer: MIN_BUFFER,
+    periods,
+    ...(ended
+      ? { duration: played }
+      : {
+          growing: {
+            availabilityStart: zero,
+            now,
+            updateEvery: targetDuration,
+            depth: WINDOW_SECONDS,
+            delay: DELAY * targetDuration,
+          },
+        }),
   });
 }
 
 /** Of a run while it goes on: all, as what the next one does not make any more is still played here. Of what has ended: what all of it has. */
-function choose({ timeline, renditions: offered }: Pick<LiveSource, "timeline" | "renditions">, all: readonly LiveRendition[], hint: string | null): LiveRendition[] {
+function choose(
+  { timeline, renditions: offered }: Pick<LiveSource, "timeline" | "renditions">,
+  all: readonly LiveRendition[],
+  hint: string | null,
+): LiveRendition[] {
   const byName = new Map(offered.map((one) => [one.name, one]));
   const there = timeline.ended ? all.filter(({ name }) => byName.has(name)) : all;
-  const pictures = nearest(there.filter(({ kind }) => kind === "video"), hint, ({ name, averageBandwidth }) => byName.get(name)?.averageBandwidth ?? averageBandwidth);
+  const pictures = nearest(
+    there.filter(({ kind }) => kind === "video"),
+    hint,
+    ({ name, averageBandwidth }) => byName.get(name)?.averageBandwidth ?? averageBandwidth,
+  );
   return [...pictures, ...there.filter(({ kind }) => kind === "audio")];
 }
 
 /** One for each codec: the renditions of a set are to be exchanged for one another at every segment. */
-function mediaSets({ segments }: LiveTimeline, kind: "video" | "audio", renditions: readonly LiveRendition[], of: readonly LiveSegment[], { offset, run, suffix }: { offset: number; run: string; suffix: string }): LiveMediaSet[] {
-  const byCodec = [...Map.groupBy(renditions.filter((one) => one.kind === kind), ({ codecs }) => codecs.replace(/\..*$/s, "")).values()];
+function mediaSets(
+  { segments }: LiveTimeline,
+  kind: "video" | "audio",
+  renditions: readonly LiveRendition[],
+  of: readonly LiveSegment[],
+  { offset, run, suffix }: { offset: number; run: string; suffix: string },
+): LiveMediaSet[] {
+  const byCodec = [
+    ...Map.groupBy(
+      renditions.filter((one) => one.kind === kind),
+      ({ codecs }) => codecs.replace(/\..*$/s, ""),
+    ).values(),
+  ];
   return byCodec.map((all, index) => ({
-    kind, id: SET_IDS[kind] + 2 * index, timescale: TIMESCALE, offset: Math.round(offset * TIMESCALE),
-    initialization: `../segments/$RepresentationID$/init-${run}.mp4${suffix}`, media: `../segments/$RepresentationID$/$Number$.m4s${suffix}`, firstNumber: of[0]!.n,
+    kind,
+    id: SET_IDS[kind] + 2 * index,
+    timescale: TIMESCALE,
+    offset: Math.round(offset * TIMESCALE),
+    initialization: `../segments/$RepresentationID$/init-${run}.mp4${suffix}`,
+    media: `../segments/$RepresentationID$/$Number$.m4s${suffix}`,
+    firstNumber: of[0]!.n,
     segments: placesOf(segments, all[0]!, of),
     representations: all.map(({ name, codecs, peakBandwidth, width, height, frameRate, channels }) => ({
-      id: name, codecs, bandwidth: peakBandwidth,
-      ...(width !== undefined && width > 0 && { width }), ...(height !== undefined && height > 0 && { height }),
-      ...(frameRate !== undefined && frameRate > 0 && { frameRate: fraction(frameRate) }), ...(channels !== undefined && { channels }),
+      id: name,
+      codecs,
+      bandwidth: peakBandwidth,
+      ...(width !== undefined && width > 0 && { width }),
+      ...(height !== undefined && height > 0 && { height }),
+      ...(frameRate !== undefined && frameRate > 0 && { frameRate: fraction(frameRate) }),
+      ...(channels !== undefined && { channels }),
     })),
   }));
 }
@@ -83,7 +134,11 @@ function mediaSets({ segments }: LiveTimeline, kind: "video" | "audio", renditio
  * Pictures are cut where it says. Sound is cut at the frame next to it: where its segments begin is the sum of those before, since the beginning of
  * the run, whatever part of it is listed. What a rendition has nothing for is named with the length of the others: numbers have no gaps.
  */
-function placesOf(segments: readonly LiveSegment[], { name, kind }: LiveRendition, of: readonly LiveSegment[]): LiveMediaSet["segments"] {
+function placesOf(
+  segments: readonly LiveSegment[],
+  { name, kind }: LiveRendition,
+  of: readonly LiveSegment[],
+): LiveMediaSet["segments"] {
   const [{ run }] = of as readonly [LiveSegment];
   let begin = of[0]!.n;
   if (kind === "audio") while (begin > 0 && segments[begin - 1]!.run === run) begin--;
@@ -108,5 +163,7 @@ const MOST_APART = 0.5;
 function fraction(rate: number): { num: number; den: number } {
   const whole = Math.round(rate);
   if (Math.abs(rate - whole) < 1e-3) return { num: whole, den: 1 };
-  return Math.abs((whole * 1000) / 1001 - rate) < 5e-3 ? { num: whole * 1000, den: 1001 } : { num: Math.round(rate * 1000), den: 1000 };
+  return Math.abs((whole * 1000) / 1001 - rate) < 5e-3
+    ? { num: whole * 1000, den: 1001 }
+    : { num: Math.round(rate * 1000), den: 1000 };
 }

@@ -32,7 +32,9 @@ export interface Source {
 
 export function listOf({ timeline, recent }: Source, rendition: string, from = 0, to = Infinity): RenditionList {
   const inMemory = new Map((recent?.of(rendition) ?? []).map((segment) => [segment.n, segment]));
-  const segments = timeline.segments.slice(from, to).map((segment) => listedOf(timeline, segment, rendition, inMemory.get(segment.n)?.parts));
+  const segments = timeline.segments
+    .slice(from, to)
+    .map((segment) => listedOf(timeline, segment, rendition, inMemory.get(segment.n)?.parts));
   for (let n = timeline.segments.length; n < to; n++) {
     const segment = inMemory.get(n);
     if (segment === undefined) break;
@@ -46,16 +48,30 @@ export function listOf({ timeline, recent }: Source, rendition: string, from = 0
   return { segments };
 }
 
-function listedOf(timeline: LiveTimeline, segment: LiveSegment, rendition: string, parts: readonly TrackPart[] | undefined): Listed {
+function listedOf(
+  timeline: LiveTimeline,
+  segment: LiveSegment,
+  rendition: string,
+  parts: readonly TrackPart[] | undefined,
+): Listed {
   const { n, run, start, durations, starts } = segment;
   const duration = durations[rendition];
   // A gap gets the date of the segment in the leading rendition, so that dates and durations are continuous.
   const dated = duration === undefined ? (timeline.runs[run]?.renditions[0]?.name ?? rendition) : rendition;
-  return { n, run: timeline.runs[run]!, place: run, start: starts?.[dated] ?? start, duration: duration ?? secondsOf(timeline, segment), gap: duration === undefined, ...(duration !== undefined && parts && { parts }) };
+  return {
+    n,
+    run: timeline.runs[run]!,
+    place: run,
+    start: starts?.[dated] ?? start,
+    duration: duration ?? secondsOf(timeline, segment),
+    gap: duration === undefined,
+    ...(duration !== undefined && parts && { parts }),
+  };
 }
 
 /** Seconds that a segment takes on the timeline of a player: those of the rendition that the others were cut by. */
-export const secondsOf = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number => durations[runs[run]?.renditions[0]?.name ?? ""] ?? longest(durations);
+export const secondsOf = ({ runs }: LiveTimeline, { run, durations }: LiveSegment): number =>
+  durations[runs[run]?.renditions[0]?.name ?? ""] ?? longest(durations);
 
 export const longest = (durations: Record<string, number>): number => Math.max(...Object.values(durations));
 
@@ -76,7 +92,11 @@ export function windowStart(segments: readonly LiveSegment[], seconds: number, l
 export const wholeSeconds = (duration: number): number => Math.round(Number(duration.toFixed(6)));
 
 /** Whole seconds: what segments last at most, rounded to the nearest. */
-export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): number => segments.reduce((most, { durations }) => Math.max(most, wholeSeconds(longest(durations))), Math.max(1, Math.round(least)));
+export const targetDurationOf = (segments: readonly LiveSegment[], least = 1): number =>
+  segments.reduce(
+    (most, { durations }) => Math.max(most, wholeSeconds(longest(durations))),
+    Math.max(1, Math.round(least)),
+  );
 
 /** Whether `list` goes as far as a player wants to wait for (rfc8216bis, 6.2.5.2): segment `msn`, or part `part` of it. */
 export function reached({ segments, open }: RenditionList, msn: number, part?: number): boolean {
@@ -89,4 +109,5 @@ export function reached({ segments, open }: RenditionList, msn: number, part?: n
 }
 
 /** Number of the segment that comes, or is being made. */
-export const nextOf = ({ segments, open }: RenditionList, from: number): number => open?.n ?? (segments.at(-1)?.n ?? from - 1) + 1;
+export const nextOf = ({ segments, open }: RenditionList, from: number): number =>
+  open?.n ?? (segments.at(-1)?.n ?? from - 1) + 1;

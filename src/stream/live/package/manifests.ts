@@ -32,19 +32,44 @@ const BEGIN_MS = 8000;
 /** A player that waits for more than two segments ahead has lost its way (6.2.5.2). */
 const MOST_AHEAD = 2;
 
-export type LiveManifests = Record<"multivariant" | "media" | "text" | "clip" | "dash", (viewing: Viewing, source: LiveSource) => Promise<void>>;
+export type LiveManifests = Record<
+  "multivariant" | "media" | "text" | "clip" | "dash",
+  (viewing: Viewing, source: LiveSource) => Promise<void>
+>;
 
 export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }: LiveManifestsParts): LiveManifests {
   /** What was written for one viewer of a low-latency broadcast is written for all who wait for the same. */
   const written = new WeakMap<object, { version: number; texts: Map<string, WrittenPlaylist> }>();
 
-  function write(source: LiveSource, rendition: string, extent: Extent, { query, suffix }: { query: string; suffix: string }): WrittenPlaylist {
+  function write(
+    source: LiveSource,
+    rendition: string,
+    extent: Extent,
+    { query, suffix }: { query: string; suffix: string },
+  ): WrittenPlaylist {
     const { broadcast, renditions } = source;
-    const playlist = () => mediaPlaylist(source, rendition, extent, { targetDuration: broadcast?.targetDuration ?? source.targetDuration, partTarget: broadcast?.partTargets.of(rendition) ?? 0, dvrSeconds }, { others: extent.lowLatency === true ? renditions.flatMap(({ name }) => (name === rendition ? [] : [name])) : [], query, suffix });
+    const playlist = () =>
+      mediaPlaylist(
+        source,
+        rendition,
+        extent,
+        {
+          targetDuration: broadcast?.targetDuration ?? source.targetDuration,
+          partTarget: broadcast?.partTargets.of(rendition) ?? 0,
+          dvrSeconds,
+        },
+        {
+          others:
+            extent.lowLatency === true ? renditions.flatMap(({ name }) => (name === rendition ? [] : [name])) : [],
+          query,
+          suffix,
+        },
+      );
     // Of parts there are as many as somebody cares to ask for.
     if (broadcast === undefined || typeof extent.what === "object") return playlist();
     let known = written.get(broadcast);
-    if (known?.version !== broadcast.version) written.set(broadcast, (known = { version: broadcast.version, texts: new Map() }));
+    if (known?.version !== broadcast.version)
+      written.set(broadcast, (known = { version: broadcast.version, texts: new Map() }));
     return known.texts.getOrInsertComputed(JSON.stringify([rendition, extent, query]), playlist);
   }
 
@@ -61,18 +86,34 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     }
     if (timeline.ended) return send(viewing, source, {}, (await captions?.of(video.uid)) ?? []);
     const asked = query.get("protocol");
-    const lowLatency = source.broadcast !== undefined && (asked === "llhls" || (asked === null && (await prefersLowLatency(video))));
-    return send(viewing, source, { protocol: lowLatency ? "llhls" : "hls", ...(query.get("dvrEnabled") === "true" && { dvrEnabled: "true" }) });
+    const lowLatency =
+      source.broadcast !== undefined && (asked === "llhls" || (asked === null && (await prefersLowLatency(video))));
+    return send(viewing, source, {
+      protocol: lowLatency ? "llhls" : "hls",
+      ...(query.get("dvrEnabled") === "true" && { dvrEnabled: "true" }),
+    });
   }
 
-  async function send(viewing: Viewing, source: LiveSource, query: Record<string, string>, text: Awaited<ReturnType<TextTracks["of"]>> = []): Promise<void> {
+  async function send(
+    viewing: Viewing,
+    source: LiveSource,
+    query: Record<string, string>,
+    text: Awaited<ReturnType<TextTracks["of"]>> = [],
+  ): Promise<void> {
     const said = new URLSearchParams({ ...query, ...broadcastMark(viewing) });
-    const playlist = liveMultivariant(source.renditions, { query: said.size === 0 ? "" : `?${said}`, bandwidthHint: viewing.query.get("clientBandwidthHint"), text });
+    const playlist = liveMultivariant(source.renditions, {
+      query: said.size === 0 ? "" : `?${said}`,
+      bandwidthHint: viewing.query.get("clientBandwidthHint"),
+      text,
+    });
     viewing.sendText(playlist, { type: HLS, cache: source.timeline.ended ? CACHE_ENDED : CACHE_RUNNING });
   }
 
   async function media(viewing: Viewing, source: LiveSource): Promise<void> {
-    const { query, params: { rendition = "" } } = viewing;
+    const {
+      query,
+      params: { rendition = "" },
+    } = viewing;
     checkMark(viewing);
     checkRendition(source, rendition);
     const extent = readExtent(query, source.timeline.ended);
@@ -84,32 +125,59 @@ export function createLiveManifests({ dvrSeconds, captions, prefersLowLatency }:
     const { broadcast } = source;
     let now = playlist();
     if (broadcast !== undefined && !broadcast.over && typeof extent.what === "string") {
-      if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MOST_AHEAD) throw streamErrors.badParameter({ reason: `segment ${directives.msn} is too far ahead` });
-      const ms = now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MOST_WAIT_MS);
-      await waitFor(broadcast, () => (now = playlist()).list.segments.length > 0 && met(now.list), { ms, signal: viewing.signal });
+      if (directives !== undefined && directives.msn > nextOf(now.list, 0) + MOST_AHEAD)
+        throw streamErrors.badParameter({ reason: `segment ${directives.msn} is too far ahead` });
+      const ms =
+        now.list.segments.length === 0 ? BEGIN_MS : Math.min(3 * broadcast.targetDuration * 1000, MOST_WAIT_MS);
+      await waitFor(broadcast, () => (now = playlist()).list.segments.length > 0 && met(now.list), {
+        ms,
+        signal: viewing.signal,
+      });
       now = playlist();
     }
     if (viewing.response.destroyed) return;
     if (now.list.segments.length === 0) throw notPlayableYet(viewing.video);
-    viewing.sendText(now.text, { type: HLS, ...cacheOf(source, extent, directives === undefined ? undefined : met(now.list)) });
+    viewing.sendText(now.text, {
+      type: HLS,
+      ...cacheOf(source, extent, directives === undefined ? undefined : met(now.list)),
+    });
   }
 
   async function dash(viewing: Viewing, source: LiveSource): Promise<void> {
     await begun(viewing, source);
-    const { timeline: { ended } } = source;
+    const {
+      timeline: { ended },
+    } = source;
     const text = ended ? ((await captions?.of(viewing.video.uid)) ?? []) : [];
-    viewing.sendText(liveDash(source, { now: Date.now(), suffix: suffixOf(broadcastMark(viewing)), bandwidthHint: viewing.query.get("clientBandwidthHint"), text }), { type: DASH, cache: ended ? CACHE_ENDED : 1 });
+    viewing.sendText(
+      liveDash(source, {
+        now: Date.now(),
+        suffix: suffixOf(broadcastMark(viewing)),
+        bandwidthHint: viewing.query.get("clientBandwidthHint"),
+        text,
+      }),
+      { type: DASH, cache: ended ? CACHE_ENDED : 1 },
+    );
   }
 
   async function text(viewing: Viewing, { timeline }: LiveSource): Promise<void> {
     const language = viewing.params["rendition"]!;
-    if (!timeline.ended || !((await captions?.of(viewing.video.uid)) ?? []).some((one) => one.language === language)) throw streamErrors.captionNotFound({ language });
-    viewing.sendText(writeMediaPlaylist({ segments: [{ uri: `../captions/${language}.vtt`, duration: positionOf(timeline, timeline.segments.length) }] }), { type: HLS, cache: CACHE_ENDED });
+    if (!timeline.ended || !((await captions?.of(viewing.video.uid)) ?? []).some((one) => one.language === language))
+      throw streamErrors.captionNotFound({ language });
+    viewing.sendText(
+      writeMediaPlaylist({
+        segments: [{ uri: `../captions/${language}.vtt`, duration: positionOf(timeline, timeline.segments.length) }],
+      }),
+      { type: HLS, cache: CACHE_ENDED },
+    );
   }
 
   async function clip(viewing: Viewing, source: LiveSource): Promise<void> {
     const { video, id } = viewing;
-    if (id === video.liveInput) throw streamErrors.badParameter({ reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input" });
+    if (id === video.liveInput)
+      throw streamErrors.badParameter({
+        reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input",
+      });
     const { time, duration } = readClip(viewing.query);
     const part = segmentsBetween(source.timeline, time, duration);
     if (part === undefined) throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
@@ -127,7 +195,11 @@ async function begun(viewing: Viewing, { timeline, broadcast }: LiveSource): Pro
 }
 
 function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
-  const query = new URLSearchParams({ ...(typeof what === "string" && what !== "whole" && { protocol: lowLatency === true ? "llhls" : "hls" }), ...(what === "dvr" && { dvrEnabled: "true" }), ...mark });
+  const query = new URLSearchParams({
+    ...(typeof what === "string" && what !== "whole" && { protocol: lowLatency === true ? "llhls" : "hls" }),
+    ...(what === "dvr" && { dvrEnabled: "true" }),
+    ...mark,
+  });
   return query.size === 0 ? "" : `?${query}`;
 }
 
@@ -135,7 +207,11 @@ function queryOf({ what, lowLatency }: Extent, mark: { of?: string }): string {
  * What was waited for is the same for everybody who asks for it, at its own address: a cache on the way asks once for all who wait, and keeps the answer
  * for those who come late (six target durations). An answer that did not become what was asked for is nobody else's.
  */
-function cacheOf({ timeline: { ended }, targetDuration, broadcast }: LiveSource, { what, lowLatency }: Extent, met: boolean | undefined): { cache?: number } {
+function cacheOf(
+  { timeline: { ended }, targetDuration, broadcast }: LiveSource,
+  { what, lowLatency }: Extent,
+  met: boolean | undefined,
+): { cache?: number } {
   if (typeof what === "object" || what === "whole") return { cache: CACHE_ENDED };
   if (ended) return { cache: CACHE_RUNNING };
   const target = broadcast?.targetDuration ?? targetDuration;

@@ -17,23 +17,62 @@ const TEXT_GROUP = "text";
 /** What a line that nobody knows yet begins with: lines of the picture. */
 const MODEST = 480;
 
-export function liveMultivariant(renditions: readonly LiveRendition[], { query, bandwidthHint = null, text = [] }: MultivariantOptions): string {
+export function liveMultivariant(
+  renditions: readonly LiveRendition[],
+  { query, bandwidthHint = null, text = [] }: MultivariantOptions,
+): string {
   const pictures = renditions.filter(({ kind }) => kind === "video");
   const sound = renditions.filter(({ kind }) => kind === "audio");
   const subtitles = text.length === 0 ? {} : { subtitles: TEXT_GROUP };
   const heard = { peak: most(sound, "peakBandwidth"), average: most(sound, "averageBandwidth") };
-  const variant = ({ name, codecs, peakBandwidth, averageBandwidth, width, height, frameRate }: LiveRendition): HlsVariant => ({
-    uri: playlistUri(name, query), bandwidth: peakBandwidth + heard.peak, averageBandwidth: averageBandwidth + heard.average, codecs: [codecs, ...new Set(sound.map((one) => one.codecs))],
-    ...(width !== undefined && height !== undefined && width > 0 && height > 0 && { resolution: { width, height } }), ...(frameRate !== undefined && frameRate > 0 && { frameRate }),
-    ...(sound.length > 0 && { audio: AUDIO_GROUP }), ...subtitles,
+  const variant = ({
+    name,
+    codecs,
+    peakBandwidth,
+    averageBandwidth,
+    width,
+    height,
+    frameRate,
+  }: LiveRendition): HlsVariant => ({
+    uri: playlistUri(name, query),
+    bandwidth: peakBandwidth + heard.peak,
+    averageBandwidth: averageBandwidth + heard.average,
+    codecs: [codecs, ...new Set(sound.map((one) => one.codecs))],
+    ...(width !== undefined && height !== undefined && width > 0 && height > 0 && { resolution: { width, height } }),
+    ...(frameRate !== undefined && frameRate > 0 && { frameRate }),
+    ...(sound.length > 0 && { audio: AUDIO_GROUP }),
+    ...subtitles,
   });
-  const soundAlone = ({ name, codecs, peakBandwidth, averageBandwidth }: LiveRendition): HlsVariant => ({ uri: playlistUri(name, query), bandwidth: peakBandwidth, averageBandwidth, codecs: [codecs], audio: AUDIO_GROUP, ...subtitles });
+  const soundAlone = ({ name, codecs, peakBandwidth, averageBandwidth }: LiveRendition): HlsVariant => ({
+    uri: playlistUri(name, query),
+    bandwidth: peakBandwidth,
+    averageBandwidth,
+    codecs: [codecs],
+    audio: AUDIO_GROUP,
+    ...subtitles,
+  });
   const variants = pictures.length === 0 ? sound.map(soundAlone) : modestFirst(pictures).map(variant);
   return writeMultivariant({
     variants: nearest(variants, bandwidthHint, ({ averageBandwidth, bandwidth }) => averageBandwidth ?? bandwidth),
     renditions: [
-      ...sound.map(({ name, channels }, index): HlsRendition => ({ type: "AUDIO", group: AUDIO_GROUP, name: index === 0 ? "Original" : name, uri: playlistUri(name, query), default: index === 0, autoselect: true, ...(channels !== undefined && { channels }) })),
-      ...text.map(({ language, label }): HlsRendition => ({ type: "SUBTITLES", group: TEXT_GROUP, name: label, language, uri: playlistUri(`text-${language}`, query), default: false, autoselect: true })),
+      ...sound.map(({ name, channels }, index): HlsRendition => ({
+        type: "AUDIO",
+        group: AUDIO_GROUP,
+        name: index === 0 ? "Original" : name,
+        uri: playlistUri(name, query),
+        default: index === 0,
+        autoselect: true,
+        ...(channels !== undefined && { channels }),
+      })),
+      ...text.map(({ language, label }): HlsRendition => ({
+        type: "SUBTITLES",
+        group: TEXT_GROUP,
+        name: label,
+        language,
+        uri: playlistUri(`text-${language}`, query),
+        default: false,
+        autoselect: true,
+      })),
     ],
   });
 }
@@ -46,4 +85,5 @@ function modestFirst(pictures: readonly LiveRendition[]): readonly LiveRendition
   return [first, ...pictures.filter((one) => one !== first)];
 }
 
-const most = (renditions: readonly LiveRendition[], of: "peakBandwidth" | "averageBandwidth") => Math.max(0, ...renditions.map((one) => one[of]));
+const most = (renditions: readonly LiveRendition[], of: "peakBandwidth" | "averageBandwidth") =>
+  Math.max(0, ...renditions.map((one) => one[of]));

@@ -1,18 +1,61 @@
 import assert from "node:assert/strict";
 import type { LiveFragment, LiveRendition, LiveRun } from "../fragments.ts";
 
-export const SOURCE: LiveRendition = { name: "source", kind: "video", codecs: "avc1.64000d", peakBandwidth: 900_000, averageBandwidth: 700_000, width: 320, height: 180, frameRate: 25 };
-export const SMALL: LiveRendition = { name: "90p", kind: "video", codecs: "avc1.64000b", peakBandwidth: 300_000, averageBandwidth: 200_000, width: 160, height: 90, frameRate: 25 };
-export const SOUND: LiveRendition = { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 70_000, averageBandwidth: 64_000, channels: 2 };
+export const SOURCE: LiveRendition = {
+  name: "source",
+  kind: "video",
+  codecs: "avc1.64000d",
+  peakBandwidth: 900_000,
+  averageBandwidth: 700_000,
+  width: 320,
+  height: 180,
+  frameRate: 25,
+};
+export const SMALL: LiveRendition = {
+  name: "90p",
+  kind: "video",
+  codecs: "avc1.64000b",
+  peakBandwidth: 300_000,
+  averageBandwidth: 200_000,
+  width: 160,
+  height: 90,
+  frameRate: 25,
+};
+export const SOUND: LiveRendition = {
+  name: "audio",
+  kind: "audio",
+  codecs: "mp4a.40.2",
+  peakBandwidth: 70_000,
+  averageBandwidth: 64_000,
+  channels: 2,
+};
 
-export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => ({ id: String(number).padStart(32, "0"), started: Date.UTC(2026, 10, 23) + number * 100_000, renditions: [SOURCE, SMALL, SOUND], keyFrames: "source", ...over });
+export const runOf = (number: number, over: Partial<LiveRun> = {}): LiveRun => ({
+  id: String(number).padStart(32, "0"),
+  started: Date.UTC(2026, 10, 23) + number * 100_000,
+  renditions: [SOURCE, SMALL, SOUND],
+  keyFrames: "source",
+  ...over,
+});
 
 /** Fragments of one rendition that follow one another, `key` where it says; every one has bytes of its own. */
-export function fragmentsOf(rendition: string, durations: readonly number[], isKey: (time: number, index: number) => boolean, { from = 0, label = "" } = {}): LiveFragment[] {
+export function fragmentsOf(
+  rendition: string,
+  durations: readonly number[],
+  isKey: (time: number, index: number) => boolean,
+  { from = 0, label = "" } = {},
+): LiveFragment[] {
   let time = from;
   return durations.map((duration, index) => {
     const end = Math.round((time + duration) * 1e6) / 1e6;
-    const fragment = { rendition, time, duration, key: isKey(time, index), bytes: Buffer.from(`${label}${rendition}:${index};`), ...(rendition !== "audio" && index + 1 < durations.length && isKey(end, index + 1) && { nextKey: end }) };
+    const fragment = {
+      rendition,
+      time,
+      duration,
+      key: isKey(time, index),
+      bytes: Buffer.from(`${label}${rendition}:${index};`),
+      ...(rendition !== "audio" && index + 1 < durations.length && isKey(end, index + 1) && { nextKey: end }),
+    };
     time = end;
     return fragment;
   });
@@ -55,13 +98,31 @@ export function readPlaylist(text: string): ReadPlaylist {
   const lines = text.split("\n");
   assert.equal(lines.shift(), "#EXTM3U");
   assert.equal(lines.pop(), "", "the last line ends");
-  const read: ReadPlaylist = { version: 1, target: 0, partTarget: undefined, sequence: 0, skipped: 0, ended: false, hint: undefined, reports: [], control: {}, segments: [], open: [] };
+  const read: ReadPlaylist = {
+    version: 1,
+    target: 0,
+    partTarget: undefined,
+    sequence: 0,
+    skipped: 0,
+    ended: false,
+    hint: undefined,
+    reports: [],
+    control: {},
+    segments: [],
+    open: [],
+  };
   let discontinuity = 0;
   let init: string | undefined;
   let next = fresh();
   for (const line of lines) {
     const [, tag = "", value = ""] = /^#(EXT[A-Z0-9-]*):?(.*)$/.exec(line) ?? [];
-    const attributes = () => Object.fromEntries([...value.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^",]+))/g)].map(([, name, quoted, plain]) => [name!, quoted ?? plain!]));
+    const attributes = () =>
+      Object.fromEntries(
+        [...value.matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^",]+))/g)].map(([, name, quoted, plain]) => [
+          name!,
+          quoted ?? plain!,
+        ]),
+      );
     if (tag === "EXT-X-VERSION") read.version = Number(value);
     else if (tag === "EXT-X-TARGETDURATION") read.target = Number(value);
     else if (tag === "EXT-X-MEDIA-SEQUENCE") read.sequence = Number(value);
@@ -73,7 +134,12 @@ export function readPlaylist(text: string): ReadPlaylist {
     else if (tag === "EXT-X-MAP") init = attributes()["URI"];
     else if (tag === "EXT-X-PROGRAM-DATE-TIME") next.at = value;
     else if (tag === "EXT-X-GAP") next.gap = true;
-    else if (tag === "EXT-X-PART") next.parts.push({ uri: attributes()["URI"]!, duration: Number(attributes()["DURATION"]), independent: attributes()["INDEPENDENT"] === "YES" });
+    else if (tag === "EXT-X-PART")
+      next.parts.push({
+        uri: attributes()["URI"]!,
+        duration: Number(attributes()["DURATION"]),
+        independent: attributes()["INDEPENDENT"] === "YES",
+      });
     else if (tag === "EXTINF") next.duration = Number(value.replace(",", ""));
     else if (tag === "EXT-X-PRELOAD-HINT") read.hint = attributes()["URI"];
     else if (tag === "EXT-X-RENDITION-REPORT") read.reports.push(attributes());
@@ -81,7 +147,13 @@ export function readPlaylist(text: string): ReadPlaylist {
     else if (["EXT-X-INDEPENDENT-SEGMENTS", "EXT-X-PLAYLIST-TYPE", "EXT-X-START"].includes(tag)) continue;
     else {
       assert.doesNotMatch(line, /^#|^$/, `an unknown line: ${line}`);
-      read.segments.push({ ...next, uri: line, n: read.sequence + read.skipped + read.segments.length, discontinuity, init });
+      read.segments.push({
+        ...next,
+        uri: line,
+        n: read.sequence + read.skipped + read.segments.length,
+        discontinuity,
+        init,
+      });
       next = fresh();
     }
   }
@@ -89,18 +161,30 @@ export function readPlaylist(text: string): ReadPlaylist {
   return read;
 }
 
-const fresh = () => ({ duration: Number.NaN, at: undefined as string | undefined, gap: false, parts: [] as ReadPart[] });
+const fresh = () => ({
+  duration: Number.NaN,
+  at: undefined as string | undefined,
+  gap: false,
+  parts: [] as ReadPart[],
+});
 
 /** What rfc8216bis asks of one playlist. */
 export function assertValid({ target, partTarget, segments, open, version, control, ended }: ReadPlaylist): void {
   for (const { uri, duration, gap, parts } of segments) {
     assert.ok(duration > 0 && Math.round(duration) <= target, `${uri} lasts ${duration} of ${target}`);
     if (gap) assert.ok(version >= 8, "EXT-X-GAP");
-    if (parts.length > 0) assert.ok(Math.abs(parts.reduce((sum, part) => sum + part.duration, 0) - duration) < 1e-4, `the parts of ${uri} are ${duration} long`);
+    if (parts.length > 0)
+      assert.ok(
+        Math.abs(parts.reduce((sum, part) => sum + part.duration, 0) - duration) < 1e-4,
+        `the parts of ${uri} are ${duration} long`,
+      );
   }
   const parts = [...segments.flatMap((segment) => segment.parts), ...open];
   if (parts.length === 0) return;
-  assert.ok(partTarget !== undefined && parts.every(({ duration }) => duration <= partTarget + 1e-6), "no part is longer than their target");
+  assert.ok(
+    partTarget !== undefined && parts.every(({ duration }) => duration <= partTarget + 1e-6),
+    "no part is longer than their target",
+  );
   assert.ok(ended || Number(control["PART-HOLD-BACK"]) >= 2 * partTarget - 1e-6);
 }
 
@@ -120,11 +204,13 @@ export function assertFollows(before: ReadPlaylist, after: ReadPlaylist): void {
     const { parts: partsBefore, at: atBefore, init: initBefore, ...restBefore } = old;
     assert.deepEqual(rest, restBefore);
     // What stands at segments that are skipped holds for those that follow, and is not said again.
-    if (before.skipped + after.skipped === 0 || (init !== undefined && initBefore !== undefined)) assert.equal(init, initBefore);
+    if (before.skipped + after.skipped === 0 || (init !== undefined && initBefore !== undefined))
+      assert.equal(init, initBefore);
     if (at !== undefined && atBefore !== undefined) assert.equal(at, atBefore);
     if (parts.length > 0 && partsBefore.length > 0) assert.deepEqual(parts, partsBefore);
   }
   if (before.open.length === 0) return;
-  const grown = last(after) === last(before) ? after.open : after.segments.find(({ n }) => n === last(before))?.parts ?? [];
+  const grown =
+    last(after) === last(before) ? after.open : (after.segments.find(({ n }) => n === last(before))?.parts ?? []);
   if (grown.length > 0) assert.deepEqual(grown.slice(0, before.open.length), before.open, "parts change");
 }

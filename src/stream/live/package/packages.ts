@@ -14,7 +14,9 @@ export interface LivePackagesRoom extends LivePackages {
 /** Viewers of a broadcast that is over ask once or twice more. */
 const LINGER_MS = 60_000;
 
-export function createLivePackages({ settings: { segment_seconds: segmentSeconds, part_ms: partMs } }: LivePackagesParts): LivePackagesRoom {
+export function createLivePackages({
+  settings: { segment_seconds: segmentSeconds, part_ms: partMs },
+}: LivePackagesParts): LivePackagesRoom {
   const open = new Map<string, Broadcast>();
   const lingering = new Set<NodeJS.Timeout>();
 
@@ -34,7 +36,13 @@ export function createLivePackages({ settings: { segment_seconds: segmentSeconds
     of: (video) => open.get(video),
     open(video, options = {}) {
       open.get(video)?.end();
-      const broadcast = createBroadcast({ video, ...options, segmentSeconds, partSeconds: partMs / 1000, onEnd: (how) => forget(broadcast, how) });
+      const broadcast = createBroadcast({
+        video,
+        ...options,
+        segmentSeconds,
+        partSeconds: partMs / 1000,
+        onEnd: (how) => forget(broadcast, how),
+      });
       open.set(video, broadcast);
       return broadcast;
     },

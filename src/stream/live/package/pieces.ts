@@ -24,14 +24,23 @@ const PART_MS = 5000;
 /** Segments, parts of them and initialisation segments: from memory while a broadcast runs, later from where they are kept. */
 export function createLivePieces({ packages, stored, hot }: LivePiecesParts): (viewing: Viewing) => Promise<void> {
   return async (viewing) => {
-    const { video: { uid }, params: { rendition = "", file = "" } } = viewing;
+    const {
+      video: { uid },
+      params: { rendition = "", file = "" },
+    } = viewing;
     checkMark(viewing);
     const broadcast = packages.of(uid);
     const wanted = RENDITION.test(rendition) ? pieceOf(file) : undefined;
-    const found = wanted && ((broadcast && (await fromMemory(broadcast, rendition, wanted, viewing))) ?? (await fromStore(uid, rendition, wanted)));
+    const found =
+      wanted &&
+      ((broadcast && (await fromMemory(broadcast, rendition, wanted, viewing))) ??
+        (await fromStore(uid, rendition, wanted)));
     if (viewing.response.destroyed) return;
     if (found === undefined) throw streamErrors.segmentNotFound({ segment: file, rendition });
-    await viewing.sendObject(found, { type: rendition.startsWith("audio") ? "audio/mp4" : "video/mp4", cache: "immutable" });
+    await viewing.sendObject(found, {
+      type: rendition.startsWith("audio") ? "audio/mp4" : "video/mp4",
+      cache: "immutable",
+    });
   };
 
   async function fromStore(uid: string, rendition: string, wanted: Wanted): Promise<Sendable | undefined> {
@@ -55,20 +64,31 @@ const RENDITION = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 /** `init-<run>.mp4`, `<n>.m4s`, `<n>.<part>.m4s`. */
 export function pieceOf(file: string): Wanted | undefined {
-  const [, run, n, part] = /^(?:init-([0-9a-f]{32})\.mp4|(0|[1-9]\d{0,8})(?:\.(0|[1-9]\d{0,5}))?\.m4s)$/.exec(file) ?? [];
+  const [, run, n, part] =
+    /^(?:init-([0-9a-f]{32})\.mp4|(0|[1-9]\d{0,8})(?:\.(0|[1-9]\d{0,5}))?\.m4s)$/.exec(file) ?? [];
   if (run !== undefined) return { run };
   return n === undefined ? undefined : { n: Number(n), ...(part !== undefined && { part: Number(part) }) };
 }
 
-async function fromMemory(broadcast: Broadcast, rendition: string, { run, n, part }: Wanted, viewing: Viewing): Promise<Sendable | undefined> {
+async function fromMemory(
+  broadcast: Broadcast,
+  rendition: string,
+  { run, n, part }: Wanted,
+  viewing: Viewing,
+): Promise<Sendable | undefined> {
   if (run !== undefined) {
     const init = broadcast.init(rendition, run);
     return init && inMemory([init]);
   }
   const segment = () => broadcast.recent.find(rendition, n!);
-  if (part === undefined) return segment()?.whole === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
+  if (part === undefined)
+    return segment()?.whole === true ? inMemory(segment()!.parts.flatMap(({ bytes }) => bytes)) : undefined;
   // Asked for before it is there: it is answered the moment it is (rfc8216bis 6.2.6). What was not announced is not waited for.
-  if (announced(broadcast, rendition, n!, part)) await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.whole === true, { ms: PART_MS, signal: viewing.signal });
+  if (announced(broadcast, rendition, n!, part))
+    await waitFor(broadcast, () => segment()?.parts[part] !== undefined || segment()?.whole === true, {
+      ms: PART_MS,
+      signal: viewing.signal,
+    });
   const bytes = segment()?.parts[part]?.bytes;
   return bytes && inMemory(bytes);
 }
@@ -82,5 +102,11 @@ function announced({ recent }: Broadcast, rendition: string, n: number, part: nu
 function inMemory(bytes: readonly Buffer[]): Sendable | undefined {
   if (bytes.length === 0) return undefined;
   const memory = bytes.length === 1 ? bytes[0]! : Buffer.concat(bytes);
-  return { size: memory.length, memory, read: () => { throw new Error("it is in memory"); } };
+  return {
+    size: memory.length,
+    memory,
+    read: () => {
+      throw new Error("it is in memory");
+    },
+  };
 }

@@ -14,7 +14,8 @@ import type { CutSegment } from "./port.ts";
 
 export const INPUT = "1".repeat(32);
 export const VIDEO = "2".repeat(32);
-export const liveVideo = (over: Partial<Video> = {}): Video => anyVideo({ uid: VIDEO, state: "live-inprogress", liveInput: INPUT, duration: -1, ...over });
+export const liveVideo = (over: Partial<Video> = {}): Video =>
+  anyVideo({ uid: VIDEO, state: "live-inprogress", liveInput: INPUT, duration: -1, ...over });
 
 export interface LiveWorldOptions {
   segmentSeconds?: number;
@@ -28,21 +29,67 @@ export interface LiveWorldOptions {
 }
 
 /** What ffmpeg makes of a generated picture and sound: initialisation segments, and fragments of a fifth of a second in the order in which they are there. */
-export async function realFragments({ seconds, keyframeSeconds = 1 }: { seconds: number; keyframeSeconds?: number }): Promise<{ renditions: LiveRendition[]; inits: Record<string, Buffer>; fragments: LiveFragment[] }> {
+export async function realFragments({
+  seconds,
+  keyframeSeconds = 1,
+}: {
+  seconds: number;
+  keyframeSeconds?: number;
+}): Promise<{ renditions: LiveRendition[]; inits: Record<string, Buffer>; fragments: LiveFragment[] }> {
   const source = await clip({ seconds, fps: "25", keyframeSeconds });
-  const outputs: Record<string, string[]> = { source: ["-an", "-c:v", "copy"], "90p": ["-an", "-vf", "scale=160:90", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-g", String(25 * keyframeSeconds), "-sc_threshold", "0"], audio: ["-vn", "-c:a", "copy"] };
+  const outputs: Record<string, string[]> = {
+    source: ["-an", "-c:v", "copy"],
+    "90p": [
+      "-an",
+      "-vf",
+      "scale=160:90",
+      "-c:v",
+      "libx264",
+      "-preset",
+      "ultrafast",
+      "-pix_fmt",
+      "yuv420p",
+      "-g",
+      String(25 * keyframeSeconds),
+      "-sc_threshold",
+      "0",
+    ],
+    audio: ["-vn", "-c:a", "copy"],
+  };
   const inits: Record<string, Buffer> = {};
   const fragments: LiveFragment[] = [];
   for (const [rendition, args] of Object.entries(outputs)) {
-    const bytes = await runFfmpeg(["-i", source, ...args, "-f", "mp4", "-movflags", "+cmaf+frag_keyframe+empty_moov+delay_moov+default_base_moof+skip_trailer", "-frag_duration", "200000", "-avoid_negative_ts", "make_zero", "pipe:1"]);
+    const bytes = await runFfmpeg([
+      "-i",
+      source,
+      ...args,
+      "-f",
+      "mp4",
+      "-movflags",
+      "+cmaf+frag_keyframe+empty_moov+delay_moov+default_base_moof+skip_trailer",
+      "-frag_duration",
+      "200000",
+      "-avoid_negative_ts",
+      "make_zero",
+      "pipe:1",
+    ]);
     const first = bytes.indexOf("moof") - 4;
     inits[rendition] = bytes.subarray(0, first);
     const { timescale } = await readInit(inits[rendition]);
-    const found = await readFragments(async (at, length) => bytes.subarray(first + at, first + at + length), bytes.length - first);
+    const found = await readFragments(
+      async (at, length) => bytes.subarray(first + at, first + at + length),
+      bytes.length - first,
+    );
     let from = first;
     for (const { time, durations, syncs, dataStart, dataSize } of found) {
       const to = first + dataStart + dataSize;
-      fragments.push({ rendition, time: time / timescale, duration: durations.reduce((sum, one) => sum + one, 0) / timescale, key: syncs[0] === 1, bytes: bytes.subarray(from, to) });
+      fragments.push({
+        rendition,
+        time: time / timescale,
+        duration: durations.reduce((sum, one) => sum + one, 0) / timescale,
+        key: syncs[0] === 1,
+        bytes: bytes.subarray(from, to),
+      });
       from = to;
     }
   }
@@ -50,12 +97,28 @@ export async function realFragments({ seconds, keyframeSeconds = 1 }: { seconds:
     const before = fragments.findLast((one) => one.rendition === rendition && one.time < time - 0.001);
     if (rendition !== "audio" && key && before !== undefined) before.nextKey = time + offset;
   }
-  const codecs = (rendition: string) => `avc1.${inits[rendition]!.subarray(inits[rendition]!.indexOf("avcC") + 5).toString("hex", 0, 3)}`;
-  return { renditions: [{ ...SOURCE, codecs: codecs("source") }, { ...SMALL, codecs: codecs("90p") }, SOUND], inits, fragments: fragments.toSorted((a, b) => a.time + a.duration - b.time - b.duration) };
+  const codecs = (rendition: string) =>
+    `avc1.${inits[rendition]!.subarray(inits[rendition]!.indexOf("avcC") + 5).toString("hex", 0, 3)}`;
+  return {
+    renditions: [{ ...SOURCE, codecs: codecs("source") }, { ...SMALL, codecs: codecs("90p") }, SOUND],
+    inits,
+    fragments: fragments.toSorted((a, b) => a.time + a.duration - b.time - b.duration),
+  };
 }
 
 /** A server that packages one broadcast, a recording beside it that is kept in memory, and another server that knows of the recording only. */
-export async function liveWorld(t: Scope, { segmentSeconds = 2, partMs = 333, dvrMinutes = 180, captions, prefersLowLatency = false, isRecorded = true, inputShows = liveVideo }: LiveWorldOptions = {}) {
+export async function liveWorld(
+  t: Scope,
+  {
+    segmentSeconds = 2,
+    partMs = 333,
+    dvrMinutes = 180,
+    captions,
+    prefersLowLatency = false,
+    isRecorded = true,
+    inputShows = liveVideo,
+  }: LiveWorldOptions = {},
+) {
   const packages = createLivePackages({ settings: { segment_seconds: segmentSeconds, part_ms: partMs } });
   t.after(async () => packages.close());
   const kept = new Map<string, Buffer>();
@@ -65,7 +128,8 @@ export async function liveWorld(t: Scope, { segmentSeconds = 2, partMs = 333, dv
   const room = { segments: Infinity };
 
   function keep({ segment, bytes }: CutSegment): void {
-    for (const [rendition, pieces] of Object.entries(bytes)) kept.set(`${VIDEO}/${rendition}/${segment.n}`, Buffer.concat(pieces));
+    for (const [rendition, pieces] of Object.entries(bytes))
+      kept.set(`${VIDEO}/${rendition}/${segment.n}`, Buffer.concat(pieces));
   }
   const parts = {
     timelineOf: async (uid: string): Promise<LiveTimeline | undefined> => {
@@ -76,20 +140,59 @@ export async function liveWorld(t: Scope, { segmentSeconds = 2, partMs = 333, dv
     async stored(video: string, rendition: string, what: number | { run: string }) {
       if (typeof what === "number" && what >= room.segments) return undefined;
       const bytes = kept.get(`${video}/${rendition}/${typeof what === "number" ? what : what.run}`);
-      return bytes && { size: bytes.length, bytes: async () => bytes, read: ({ start, end } = { start: 0, end: bytes.length - 1 }) => Readable.from([bytes.subarray(start, (end ?? bytes.length - 1) + 1)]) };
+      return (
+        bytes && {
+          size: bytes.length,
+          bytes: async () => bytes,
+          read: ({ start, end } = { start: 0, end: bytes.length - 1 }) =>
+            Readable.from([bytes.subarray(start, (end ?? bytes.length - 1) + 1)]),
+        }
+      );
     },
-    settings: { dvr_minutes: dvrMinutes }, ...(captions && { captions }), prefersLowLatency: async () => prefersLowLatency, isRecorded: async () => isRecorded,
+    settings: { dvr_minutes: dvrMinutes },
+    ...(captions && { captions }),
+    prefersLowLatency: async () => prefersLowLatency,
+    isRecorded: async () => isRecorded,
   };
-  const access = { check: (id: string) => (id === VIDEO ? Promise.resolve(liveVideo()) : id === INPUT ? Promise.resolve(inputShows()) : Promise.reject(streamErrors.videoNotFound({ uid: id }))) };
+  const access = {
+    check: (id: string) =>
+      id === VIDEO
+        ? Promise.resolve(liveVideo())
+        : id === INPUT
+          ? Promise.resolve(inputShows())
+          : Promise.reject(streamErrors.videoNotFound({ uid: id })),
+  };
   const playback = createLivePlayback({ packages, ...parts });
   const origin = await serveDelivery(t, { videos: [], access, routes: playback.before([]) });
-  const elsewhere = await serveDelivery(t, { videos: [], access, routes: createLivePlayback({ packages: { of: () => undefined }, ...parts }).before([]) });
+  const elsewhere = await serveDelivery(t, {
+    videos: [],
+    access,
+    routes: createLivePlayback({ packages: { of: () => undefined }, ...parts }).before([]),
+  });
 
-  const getFrom = (server: string) => async (path: string, id = VIDEO) => {
-    const response = await fetch(`${server}/${id}/${path}`, { signal: AbortSignal.timeout(60_000) });
-    const body = Buffer.from(await response.arrayBuffer());
-    return { status: response.status, body, text: body.toString(), headers: response.headers, cache: response.headers.get("cache-control") };
-  };
+  const getFrom =
+    (server: string) =>
+    async (path: string, id = VIDEO) => {
+      const response = await fetch(`${server}/${id}/${path}`, { signal: AbortSignal.timeout(60_000) });
+      const body = Buffer.from(await response.arrayBuffer());
+      return {
+        status: response.status,
+        body,
+        text: body.toString(),
+        headers: response.headers,
+        cache: response.headers.get("cache-control"),
+      };
+    };
   const taken = (by: typeof broadcast) => void (packager = by);
-  return { packages, broadcast, taken, room, playback, origin, elsewhere, get: getFrom(origin), getElsewhere: getFrom(elsewhere) };
+  return {
+    packages,
+    broadcast,
+    taken,
+    room,
+    playback,
+    origin,
+    elsewhere,
+    get: getFrom(origin),
+    getElsewhere: getFrom(elsewhere),
+  };
 }

@@ -43,7 +43,16 @@ const CLIP = "manifest/clip.m3u8";
 /** Before the first broadcast, requests for these under the input uid get an empty 204, as on the hosted service. */
 const MANIFESTS = new Set(["manifest/video.m3u8", "manifest/video.mpd"]);
 
-export function createLivePlayback({ packages, timelineOf, stored, settings, captions, prefersLowLatency = async () => false, isRecorded = async () => true, hotBytes = 32 * 1024 * 1024 }: LivePlaybackParts): LivePlayback {
+export function createLivePlayback({
+  packages,
+  timelineOf,
+  stored,
+  settings,
+  captions,
+  prefersLowLatency = async () => false,
+  isRecorded = async () => true,
+  hotBytes = 32 * 1024 * 1024,
+}: LivePlaybackParts): LivePlayback {
   const sources = createLiveSources({ packages, timelineOf });
   const manifests = createLiveManifests({ dvrSeconds: settings.dvr_minutes * 60, captions, prefersLowLatency });
   const pieces = createLivePieces({ packages, stored, hot: createHotSegments({ bytes: hotBytes }) });
@@ -55,18 +64,37 @@ export function createLivePlayback({ packages, timelineOf, stored, settings, cap
     return source;
   }
 
-  const handles = async (video: Video) => video.liveInput !== undefined && (packages.of(video.uid) !== undefined || (await sources.of(video)) !== undefined);
+  const handles = async (video: Video) =>
+    video.liveInput !== undefined && (packages.of(video.uid) !== undefined || (await sources.of(video)) !== undefined);
   const routes: DeliveryRoute[] = [
     { path: "segments/{rendition}/{file}", want: "play", handle: (viewing) => pieces(viewing) },
-    { path: "manifest/video.m3u8", want: "play", handle: async (viewing) => manifests.multivariant(viewing, await needed(viewing)) },
+    {
+      path: "manifest/video.m3u8",
+      want: "play",
+      handle: async (viewing) => manifests.multivariant(viewing, await needed(viewing)),
+    },
     { path: CLIP, want: "play", handle: async (viewing) => manifests.clip(viewing, await needed(viewing)) },
-    { path: "manifest/video.mpd", want: "play", handle: async (viewing) => manifests.dash(viewing, await needed(viewing)) },
-    { path: "manifest/text-{rendition}.m3u8", want: "play", handle: async (viewing) => manifests.text(viewing, await needed(viewing)) },
-    { path: "manifest/{rendition}.m3u8", want: "play", handle: async (viewing) => manifests.media(viewing, await needed(viewing)) },
+    {
+      path: "manifest/video.mpd",
+      want: "play",
+      handle: async (viewing) => manifests.dash(viewing, await needed(viewing)),
+    },
+    {
+      path: "manifest/text-{rendition}.m3u8",
+      want: "play",
+      handle: async (viewing) => manifests.text(viewing, await needed(viewing)),
+    },
+    {
+      path: "manifest/{rendition}.m3u8",
+      want: "play",
+      handle: async (viewing) => manifests.media(viewing, await needed(viewing)),
+    },
   ];
 
   return {
-    routes, handles, length: createLiveLength(sources),
+    routes,
+    handles,
+    length: createLiveLength(sources),
     before(others) {
       const paths = new Set(routes.map(({ path }) => path));
       const merged = routes.map((live): DeliveryRoute => {
@@ -78,7 +106,8 @@ export function createLivePlayback({ packages, timelineOf, stored, settings, cap
             const { uid, liveInput } = viewing.video;
             if (uid === liveInput) {
               if (!(await isRecorded(liveInput))) throw streamErrors.liveNotRecorded();
-              if (MANIFESTS.has(live.path)) return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
+              if (MANIFESTS.has(live.path))
+                return void viewing.response.writeHead(204, { "cache-control": "no-store" }).end();
             }
             if (other !== undefined) return other.handle(viewing);
             throw live.path === CLIP ? streamErrors.liveOnly() : notPlayableYet(viewing.video);

@@ -61,15 +61,27 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
   before(async () => {
     browser = await openBrowser(scope);
     media = await realFragments({ seconds: 24 });
-    const pages = Object.entries(PLAYERS).flatMap(([name, { script, page }]) => [
-      [`/${name}`, { type: "text/html", body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>${COMMON}${page}</script>` }],
-      [`/${name}.js`, { type: "text/javascript", file: clientFile(script) }],
-    ] as const);
+    const pages = Object.entries(PLAYERS).flatMap(
+      ([name, { script, page }]) =>
+        [
+          [
+            `/${name}`,
+            {
+              type: "text/html",
+              body: `<!doctype html><video muted></video><script src="/${name}.js"></script><script>${COMMON}${page}</script>`,
+            },
+          ],
+          [`/${name}.js`, { type: "text/javascript", file: clientFile(script) }],
+        ] as const,
+    );
     site = await openSite(scope, Object.fromEntries(pages));
   });
 
   /** Fragments leave when their last picture was taken, as from an encoder; `ahead` seconds of them at once. */
-  function feed(sink: RunSink, { ahead, until = Infinity }: { ahead: number; until?: number }): { done: Promise<void>; stop(): void } {
+  function feed(
+    sink: RunSink,
+    { ahead, until = Infinity }: { ahead: number; until?: number },
+  ): { done: Promise<void>; stop(): void } {
     for (const [rendition, bytes] of Object.entries(media.inits)) sink.init(rendition, bytes);
     const began = performance.now() - ahead * 1000;
     const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -91,48 +103,75 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
     return { done, stop };
   }
 
-  const begin = (page: Page, url: string) => page.evaluate((address) => (globalThis as unknown as { begin(url: string): Promise<void> }).begin(address), url);
-  const played = (page: Page, seconds: number) => page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 60_000, polling: 50 });
+  const begin = (page: Page, url: string) =>
+    page.evaluate((address) => (globalThis as unknown as { begin(url: string): Promise<void> }).begin(address), url);
+  const played = (page: Page, seconds: number) =>
+    page.waitForFunction(`video.currentTime > ${seconds}`, undefined, { timeout: 60_000, polling: 50 });
 
-  test("hls.js plays at low latency, over the return of a publisher, and to the end", { timeout: 90_000 }, async (t) => {
-    const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
-    const { page, problems } = await openPage(browser, `${site}/hls.js`);
-    t.after(() => page.context().close());
-    const started = Date.now() - 4000;
-    const first = feed(world.broadcast.run(runOf(1, { started, renditions: media.renditions })), { ahead: 4, until: 6.4 });
-    t.after(() => first.stop());
-    await begin(page, `${world.origin}/${VIDEO}/manifest/video.m3u8?protocol=llhls`);
-    await played(page, 4.8);
-    const seen = await page.evaluate(() => {
-      const { hls } = globalThis as unknown as { hls: { latency: number; playingDate: Date; levels: { details?: { canBlockReload: boolean; partHoldBack: number; partList?: unknown[] } }[]; currentLevel: number } };
-      const { details } = hls.levels[hls.currentLevel]!;
-      return { latency: hls.latency, holdBack: details!.partHoldBack, behind: Date.now() - Number(hls.playingDate), blocking: details!.canBlockReload, parts: details!.partList!.length };
-    });
-    t.diagnostic(JSON.stringify(seen));
-    assert.equal(seen.blocking, true);
-    assert.ok(seen.parts > 0);
-    assert.ok(Math.abs(seen.holdBack - 0.63) < 0.001, `the hold-back is ${seen.holdBack} s`);
-    // A second where nobody else is at work; without parts it would be more than three.
-    assert.ok(seen.behind < 6000, `${seen.behind} ms behind what is published`);
+  test(
+    "hls.js plays at low latency, over the return of a publisher, and to the end",
+    { timeout: 90_000 },
+    async (t) => {
+      const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
+      const { page, problems } = await openPage(browser, `${site}/hls.js`);
+      t.after(() => page.context().close());
+      const started = Date.now() - 4000;
+      const first = feed(world.broadcast.run(runOf(1, { started, renditions: media.renditions })), {
+        ahead: 4,
+        until: 6.4,
+      });
+      t.after(() => first.stop());
+      await begin(page, `${world.origin}/${VIDEO}/manifest/video.m3u8?protocol=llhls`);
+      await played(page, 4.8);
+      const seen = await page.evaluate(() => {
+        const { hls } = globalThis as unknown as {
+          hls: {
+            latency: number;
+            playingDate: Date;
+            levels: { details?: { canBlockReload: boolean; partHoldBack: number; partList?: unknown[] } }[];
+            currentLevel: number;
+          };
+        };
+        const { details } = hls.levels[hls.currentLevel]!;
+        return {
+          latency: hls.latency,
+          holdBack: details!.partHoldBack,
+          behind: Date.now() - Number(hls.playingDate),
+          blocking: details!.canBlockReload,
+          parts: details!.partList!.length,
+        };
+      });
+      t.diagnostic(JSON.stringify(seen));
+      assert.equal(seen.blocking, true);
+      assert.ok(seen.parts > 0);
+      assert.ok(Math.abs(seen.holdBack - 0.63) < 0.001, `the hold-back is ${seen.holdBack} s`);
+      // A second where nobody else is at work; without parts it would be more than three.
+      assert.ok(seen.behind < 6000, `${seen.behind} ms behind what is published`);
 
-    await first.done;
-    const second = feed(world.broadcast.run(runOf(2, { started: Date.now(), renditions: media.renditions })), { ahead: 0, until: 3.2 });
-    t.after(() => second.stop());
-    await second.done;
-    world.broadcast.end();
-    await page.waitForFunction("video.ended", undefined, { timeout: 60_000 });
-    const end = await page.evaluate<number>("video.currentTime");
-    assert.ok(Math.abs(end - 9.6) < 0.1, `it ended at ${end}`);
-    assert.deepEqual(await page.evaluate("problems"), []);
-    assert.deepEqual(problems, []);
-  });
+      await first.done;
+      const second = feed(world.broadcast.run(runOf(2, { started: Date.now(), renditions: media.renditions })), {
+        ahead: 0,
+        until: 3.2,
+      });
+      t.after(() => second.stop());
+      await second.done;
+      world.broadcast.end();
+      await page.waitForFunction("video.ended", undefined, { timeout: 60_000 });
+      const end = await page.evaluate<number>("video.currentTime");
+      assert.ok(Math.abs(end - 9.6) < 0.1, `it ended at ${end}`);
+      assert.deepEqual(await page.evaluate("problems"), []);
+      assert.deepEqual(problems, []);
+    },
+  );
 
   for (const name of ["shaka-player", "dash.js"] as const) {
     test(`${name} plays the same as DASH`, { timeout: 90_000 }, async (t) => {
       const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
       const { page, problems } = await openPage(browser, `${site}/${name}`);
       t.after(() => page.context().close());
-      const live = feed(world.broadcast.run(runOf(1, { started: Date.now() - 8000, renditions: media.renditions })), { ahead: 8 });
+      const live = feed(world.broadcast.run(runOf(1, { started: Date.now() - 8000, renditions: media.renditions })), {
+        ahead: 8,
+      });
       t.after(() => live.stop());
       await begin(page, `${world.origin}/${VIDEO}/manifest/video.mpd`);
       await played(page, (await page.evaluate<number>("video.currentTime")) + 1);
@@ -143,20 +182,29 @@ describe("players of a broadcast that runs", { skip: needsFfmpeg.skip || without
 
   test("all of them play the recording of two runs, over the seam and to its end", { timeout: 110_000 }, async (t) => {
     const world = await liveWorld(t, { segmentSeconds: 1, partMs: 200 });
-    for (const number of [1, 2]) await feed(world.broadcast.run(runOf(number, { renditions: media.renditions })), { ahead: 100, until: 6.4 }).done;
+    for (const number of [1, 2])
+      await feed(world.broadcast.run(runOf(number, { renditions: media.renditions })), { ahead: 100, until: 6.4 }).done;
     world.broadcast.end();
-    await Promise.all(([["hls.js", "video.m3u8"], ["shaka-player", "video.mpd"], ["dash.js", "video.mpd"]] as const).map(async ([name, manifest]) => {
-      const { page, problems } = await openPage(browser, `${site}/${name}`);
-      await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
-      await page.evaluate("void (video.currentTime = 6)");
-      await played(page, 6.8);
-      await page.evaluate("void (video.currentTime = 12)");
-      await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
-      const end = await page.evaluate<number>("video.currentTime");
-      assert.ok(Math.abs(end - 12.8) < 0.1, `${name} ended at ${end}`);
-      assert.deepEqual(await page.evaluate("problems"), [], name);
-      assert.deepEqual(problems, [], name);
-      await page.context().close();
-    }));
+    await Promise.all(
+      (
+        [
+          ["hls.js", "video.m3u8"],
+          ["shaka-player", "video.mpd"],
+          ["dash.js", "video.mpd"],
+        ] as const
+      ).map(async ([name, manifest]) => {
+        const { page, problems } = await openPage(browser, `${site}/${name}`);
+        await begin(page, `${world.origin}/${VIDEO}/manifest/${manifest}`);
+        await page.evaluate("void (video.currentTime = 6)");
+        await played(page, 6.8);
+        await page.evaluate("void (video.currentTime = 12)");
+        await page.waitForFunction("video.ended", undefined, { timeout: 60_000, polling: 50 });
+        const end = await page.evaluate<number>("video.currentTime");
+        assert.ok(Math.abs(end - 12.8) < 0.1, `${name} ended at ${end}`);
+        assert.deepEqual(await page.evaluate("problems"), [], name);
+        assert.deepEqual(problems, [], name);
+        await page.context().close();
+      }),
+    );
   });
 });

@@ -48,7 +48,13 @@ export interface WrittenPlaylist {
 }
 
 /** `others`: renditions beside this one whose progress is told, with the query of their playlists. */
-export function mediaPlaylist(source: Source, rendition: string, extent: Extent, settings: PlaylistSettings, { others = [], query = "", suffix = "" }: { others?: readonly string[]; query?: string; suffix?: Suffix } = {}): WrittenPlaylist {
+export function mediaPlaylist(
+  source: Source,
+  rendition: string,
+  extent: Extent,
+  settings: PlaylistSettings,
+  { others = [], query = "", suffix = "" }: { others?: readonly string[]; query?: string; suffix?: Suffix } = {},
+): WrittenPlaylist {
   const { targetDuration, partTarget } = settings;
   const { what } = extent;
   const from = firstOf(source, extent, settings);
@@ -78,40 +84,93 @@ export function mediaPlaylist(source: Source, rendition: string, extent: Extent,
     left -= duration;
     if (left >= SKIP_FACTOR * targetDuration) skipped++;
     const withParts = lowLatency && parts !== undefined && left < PARTS_FACTOR * targetDuration;
-    written.push({ uri: segmentUri(rendition, `${n}.m4s`, suffix), duration, gap, ...head(segment, gap), ...(withParts && { parts: partsOf(parts, n) }) });
+    written.push({
+      uri: segmentUri(rendition, `${n}.m4s`, suffix),
+      duration,
+      gap,
+      ...head(segment, gap),
+      ...(withParts && { parts: partsOf(parts, n) }),
+    });
   }
   function partsOf(parts: readonly TrackPart[], n: number): HlsPart[] {
-    return parts.map(({ duration, independent }, p) => ({ uri: segmentUri(rendition, `${n}.${p}.m4s`, suffix), duration, independent }));
+    return parts.map(({ duration, independent }, p) => ({
+      uri: segmentUri(rendition, `${n}.${p}.m4s`, suffix),
+      duration,
+      independent,
+    }));
   }
   const { open } = list;
   const text = writeLivePlaylist({
     version: lowLatency ? 9 : what === "dvr" ? 8 : 6,
-    targetDuration, mediaSequence: from, discontinuitySequence: segments[0]?.place ?? open?.place ?? 0, segments: written,
-    ...(ended && { ended: what === "window" || what === "dvr" ? "window" as const : "whole" as const }),
+    targetDuration,
+    mediaSequence: from,
+    discontinuitySequence: segments[0]?.place ?? open?.place ?? 0,
+    segments: written,
+    ...(ended && { ended: what === "window" || what === "dvr" ? ("window" as const) : ("whole" as const) }),
     ...(what === "dvr" && !ended && { canSkipUntil: SKIP_FACTOR * targetDuration }),
     ...(extent.skip === true && what === "dvr" && !ended && { skipped }),
     ...(extent.start !== undefined && { start: extent.start }),
-    ...(lowLatency && open !== undefined && open.parts!.length > 0 && { open: { ...head(open, false), parts: partsOf(open.parts!, open.n) } }),
-    ...(lowLatency && { lowLatency: lowLatencyOf(source, rendition, { list, from, partTarget, targetDuration, others, query, suffix }) }),
+    ...(lowLatency &&
+      open !== undefined &&
+      open.parts!.length > 0 && { open: { ...head(open, false), parts: partsOf(open.parts!, open.n) } }),
+    ...(lowLatency && {
+      lowLatency: lowLatencyOf(source, rendition, { list, from, partTarget, targetDuration, others, query, suffix }),
+    }),
   });
   return { text, list };
 }
 
-function lowLatencyOf(source: Source, rendition: string, { list, from, partTarget, targetDuration, others, query, suffix }: { list: RenditionList; from: number; partTarget: number; targetDuration: number; others: readonly string[]; query: string; suffix: Suffix }): LowLatency {
+function lowLatencyOf(
+  source: Source,
+  rendition: string,
+  {
+    list,
+    from,
+    partTarget,
+    targetDuration,
+    others,
+    query,
+    suffix,
+  }: {
+    list: RenditionList;
+    from: number;
+    partTarget: number;
+    targetDuration: number;
+    others: readonly string[];
+    query: string;
+    suffix: Suffix;
+  },
+): LowLatency {
   return {
-    partTarget, partHoldBack: HOLD_BACK_PARTS * partTarget, holdBack: HOLD_BACK * targetDuration,
+    partTarget,
+    partHoldBack: HOLD_BACK_PARTS * partTarget,
+    holdBack: HOLD_BACK * targetDuration,
     // The last part of a segment closes it, so the next part then belongs to the next segment.
-    ...(list.open !== undefined && isForeseen(list.open, list.segments.at(-1)) && { hint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix) }),
+    ...(list.open !== undefined &&
+      isForeseen(list.open, list.segments.at(-1)) && {
+        hint: segmentUri(rendition, `${list.open.n}.${list.open.parts!.length}.m4s`, suffix),
+      }),
     reports: others.flatMap((other) => {
       const its = listOf(source, other, from);
       const lastPart = its.open?.parts?.length ?? 0;
       const lastSequence = nextOf(its, from) - (lastPart > 0 ? 0 : 1);
-      return lastSequence < from ? [] : [{ uri: playlistUri(other, query), lastSequence, ...(lastPart > 0 ? { lastPart: lastPart - 1 } : { lastPart: Math.max(0, (its.segments.at(-1)?.parts?.length ?? 1) - 1) }) }];
+      return lastSequence < from
+        ? []
+        : [
+            {
+              uri: playlistUri(other, query),
+              lastSequence,
+              ...(lastPart > 0
+                ? { lastPart: lastPart - 1 }
+                : { lastPart: Math.max(0, (its.segments.at(-1)?.parts?.length ?? 1) - 1) }),
+            },
+          ];
     }),
   };
 }
 
 /** The first part of a run follows a discontinuity, which players must see before the hint. */
-const isForeseen = ({ parts, run }: Omit<Listed, "gap">, before: Listed | undefined): boolean => parts!.length > 0 || before?.run.id === run.id;
+const isForeseen = ({ parts, run }: Omit<Listed, "gap">, before: Listed | undefined): boolean =>
+  parts!.length > 0 || before?.run.id === run.id;
 
 const partsDuration = (parts: readonly TrackPart[] = []) => parts.reduce((sum, { duration }) => sum + duration, 0);

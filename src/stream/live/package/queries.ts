@@ -13,7 +13,11 @@ export function readExtent(query: URLSearchParams, ended: boolean): Extent {
   const skip = query.get("_HLS_skip") === "YES" || query.get("_HLS_skip") === "v2";
   const [from, to] = [whole(query, "from"), whole(query, "to")];
   const start = query.get("start");
-  if (from !== undefined && to !== undefined) return { what: { from, to }, ...(start !== null && /^\d{1,4}(\.\d{1,3})?$/.test(start) && { start: Number(start) }) };
+  if (from !== undefined && to !== undefined)
+    return {
+      what: { from, to },
+      ...(start !== null && /^\d{1,4}(\.\d{1,3})?$/.test(start) && { start: Number(start) }),
+    };
   if (query.get("dvrEnabled") === "true") return { what: "dvr", skip, lowLatency: query.get("protocol") === "llhls" };
   // Who asks without a word of the protocol is no player of the broadcast as it ran.
   return { what: ended && !query.has("protocol") ? "whole" : "window", lowLatency: query.get("protocol") === "llhls" };
@@ -22,7 +26,8 @@ export function readExtent(query: URLSearchParams, ended: boolean): Extent {
 /** rfc8216bis 6.2.5: what a player wants to wait for. Throws badParameter. */
 export function readDirectives(query: URLSearchParams): { msn: number; part?: number } | undefined {
   const [msn, part] = [whole(query, "_HLS_msn"), whole(query, "_HLS_part")];
-  if (msn === undefined && part !== undefined) throw streamErrors.badParameter({ reason: "_HLS_part goes with _HLS_msn" });
+  if (msn === undefined && part !== undefined)
+    throw streamErrors.badParameter({ reason: "_HLS_part goes with _HLS_msn" });
   return msn === undefined ? undefined : { msn, ...(part !== undefined && { part }) };
 }
 
@@ -34,15 +39,20 @@ function whole(query: URLSearchParams, name: string): number | undefined {
 }
 
 /** `duration` of a preview. Undefined: none is asked for. Throws badParameter. */
-export const readPreview = (query: URLSearchParams): number | undefined => (query.has("duration") ? seconds(query, "duration", LONGEST_PREVIEW) : undefined);
+export const readPreview = (query: URLSearchParams): number | undefined =>
+  query.has("duration") ? seconds(query, "duration", LONGEST_PREVIEW) : undefined;
 
 /** Throws badParameter. */
-export const readClip = (query: URLSearchParams): { time: number; duration: number } => ({ time: seconds(query, "time", Infinity, 0), duration: seconds(query, "duration", LONGEST_CLIP) });
+export const readClip = (query: URLSearchParams): { time: number; duration: number } => ({
+  time: seconds(query, "time", Infinity, 0),
+  duration: seconds(query, "duration", LONGEST_CLIP),
+});
 
 function seconds(query: URLSearchParams, name: string, most: number, least = 0.1): number {
   const value = readTime(query.get(name) ?? "");
   if (value === undefined) throw streamErrors.badParameter({ reason: `${name} must be like 30s, 5m2s or 1.5s` });
-  if (value < least || value > most) throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most} seconds` });
+  if (value < least || value > most)
+    throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most} seconds` });
   return value;
 }
 
@@ -50,7 +60,11 @@ function seconds(query: URLSearchParams, name: string, most: number, least = 0.1
 const SAME = 0.002;
 
 /** Segments in which the seconds from `time` on lie, both numbers included, and where in the first of them they begin. Seconds are those of the recording: gaps between runs are none. Undefined: there is nothing there. */
-export function segmentsBetween(timeline: LiveTimeline, time: number, duration: number): { from: number; to: number; start: number } | undefined {
+export function segmentsBetween(
+  timeline: LiveTimeline,
+  time: number,
+  duration: number,
+): { from: number; to: number; start: number } | undefined {
   let at = 0;
   let first: { n: number; start: number } | undefined;
   for (const segment of timeline.segments) {
@@ -64,4 +78,5 @@ export function segmentsBetween(timeline: LiveTimeline, time: number, duration: 
 }
 
 /** Second of the recording at which segment `n` begins. */
-export const positionOf = (timeline: LiveTimeline, n: number): number => timeline.segments.slice(0, n).reduce((sum, segment) => sum + secondsOf(timeline, segment), 0);
+export const positionOf = (timeline: LiveTimeline, n: number): number =>
+  timeline.segments.slice(0, n).reduce((sum, segment) => sum + secondsOf(timeline, segment), 0);

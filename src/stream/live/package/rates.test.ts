@@ -6,7 +6,14 @@ import { createMeasuredRates } from "./rates.ts";
 import type { TrackSegment } from "./track.ts";
 
 const run = { id: "1".repeat(32), started: 0 };
-const segment = (size: number, { duration = 2, frames = 0, of = run } = {}): TrackSegment => ({ n: 0, run: of, start: 0, duration, whole: true, parts: [{ duration, independent: true, size, frames, bytes: [] }] });
+const segment = (size: number, { duration = 2, frames = 0, of = run } = {}): TrackSegment => ({
+  n: 0,
+  run: of,
+  start: 0,
+  duration,
+  whole: true,
+  parts: [{ duration, independent: true, size, frames, bytes: [] }],
+});
 
 test("bandwidth follows measured segments above and below the estimate", () => {
   const rates = createMeasuredRates();
@@ -15,7 +22,11 @@ test("bandwidth follows measured segments above and below the estimate", () => {
   rates.add("source", segment(1_000_000));
   rates.add("audio", segment(2500));
   assert.deepEqual([rates.of(SOURCE).peakBandwidth, rates.of(SOURCE).averageBandwidth], [4_000_000, 3_000_000]);
-  assert.deepEqual([rates.of(SOUND).peakBandwidth, rates.of(SOUND).averageBandwidth], [10_000, 10_000], "below the estimate of 64 kbit/s");
+  assert.deepEqual(
+    [rates.of(SOUND).peakBandwidth, rates.of(SOUND).averageBandwidth],
+    [10_000, 10_000],
+    "below the estimate of 64 kbit/s",
+  );
 });
 
 test("bandwidth decreases after a minute at a lower bitrate, or with a new run", () => {
@@ -36,7 +47,14 @@ test("bandwidth ignores the short segment at the end of a run", () => {
   assert.equal(rates.of(SOURCE).peakBandwidth, 1_000_000);
 });
 
-for (const [frames, duration, expected] of [[60, 2.002, 30_000 / 1001], [60, 2, 30], [50, 2, 25], [49, 2.04, 24.02], [48, 2.002, 24_000 / 1001], [25, 2, 12.5]] as const) {
+for (const [frames, duration, expected] of [
+  [60, 2.002, 30_000 / 1001],
+  [60, 2, 30],
+  [50, 2, 25],
+  [49, 2.04, 24.02],
+  [48, 2.002, 24_000 / 1001],
+  [25, 2, 12.5],
+] as const) {
   test(`${frames} frames in ${duration} s give a frame rate of ${expected.toFixed(3)}`, () => {
     const rates = createMeasuredRates();
     rates.add("source", segment(1000, { duration, frames }));
@@ -48,7 +66,12 @@ for (const [frames, duration, expected] of [[60, 2.002, 30_000 / 1001], [60, 2, 
 test("the part target is the longest part plus timestamp jitter, and never decreases", () => {
   const targets = createPartTargets(0.2);
   assert.equal(targets.of("source"), 0.2);
-  for (const [seconds, expected] of [[4 / 24, 0.17], [0.168, 0.17], [0.2, 0.21], [4 / 24, 0.21]] as const) {
+  for (const [seconds, expected] of [
+    [4 / 24, 0.17],
+    [0.168, 0.17],
+    [0.2, 0.21],
+    [4 / 24, 0.21],
+  ] as const) {
     targets.add("source", seconds);
     assert.equal(targets.of("source"), expected);
   }

@@ -35,7 +35,11 @@ export function createMeasuredRates(): MeasuredRates {
       // A new run may use a different encoder.
       if (window?.run !== run.id) windows.set(rendition, (window = { run: run.id, segments: [] }));
       const { segments } = window;
-      segments.push({ bits: 8 * sum(parts, ({ size }) => size), seconds: duration, frames: sum(parts, ({ frames }) => frames) });
+      segments.push({
+        bits: 8 * sum(parts, ({ size }) => size),
+        seconds: duration,
+        frames: sum(parts, ({ frames }) => frames),
+      });
       while (sum(segments, ({ seconds }) => seconds) - segments[0]!.seconds >= WINDOW_SECONDS) segments.shift();
     },
     of(rendition) {
@@ -45,8 +49,13 @@ export function createMeasuredRates(): MeasuredRates {
       const frameRate = sum(segments, ({ frames }) => frames) / seconds;
       return {
         ...rendition,
-        peakBandwidth: roundUp(Math.max(...segments.map((one) => one.bits / one.seconds))), averageBandwidth: roundUp(sum(segments, ({ bits }) => bits) / seconds),
-        ...(frameRate > 0 && { frameRate: COMMON_RATES.find((common) => Math.abs(frameRate / common - 1) < NEAR) ?? Math.round(frameRate * 1000) / 1000 }),
+        peakBandwidth: roundUp(Math.max(...segments.map((one) => one.bits / one.seconds))),
+        averageBandwidth: roundUp(sum(segments, ({ bits }) => bits) / seconds),
+        ...(frameRate > 0 && {
+          frameRate:
+            COMMON_RATES.find((common) => Math.abs(frameRate / common - 1) < NEAR) ??
+            Math.round(frameRate * 1000) / 1000,
+        }),
       };
     },
   };

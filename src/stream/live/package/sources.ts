@@ -36,7 +36,11 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
     if (known !== undefined) return known;
     const timeline = await timelineOf(uid);
     if (timeline === undefined) return undefined;
-    const source = { timeline, targetDuration: targetDurationOf(timeline.segments), renditions: timeline.ended ? renditionsOf(timeline) : (timeline.runs.at(-1)?.renditions ?? []) };
+    const source = {
+      timeline,
+      targetDuration: targetDurationOf(timeline.segments),
+      renditions: timeline.ended ? renditionsOf(timeline) : (timeline.runs.at(-1)?.renditions ?? []),
+    };
     if (!timeline.ended) return source;
     recordings.set(uid, source);
     let segments = [...recordings.values()].reduce((sum, one) => sum + one.timeline.segments.length, 0);
@@ -57,19 +61,31 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
       if (timeline.ended) {
         // If the rest of the broadcast could not be stored, the recording ends earlier.
         const recording = await stored(uid);
-        if (recording?.timeline.ended === true && recording.timeline.segments.length !== timeline.segments.length) return recording;
+        if (recording?.timeline.ended === true && recording.timeline.segments.length !== timeline.segments.length)
+          return recording;
       }
       if (!broadcast.running && !timeline.ended) {
         // Nobody publishes here: somebody may elsewhere by now.
         const elsewhere = await stored(uid);
-        if (elsewhere !== undefined && (elsewhere.timeline.ended || elsewhere.timeline.segments.length > timeline.segments.length)) return elsewhere;
+        if (
+          elsewhere !== undefined &&
+          (elsewhere.timeline.ended || elsewhere.timeline.segments.length > timeline.segments.length)
+        )
+          return elsewhere;
       }
       const { recent, targetDuration } = broadcast;
       return {
-        timeline, recent, targetDuration, broadcast,
+        timeline,
+        recent,
+        targetDuration,
+        broadcast,
         // Asked for after the viewer has waited for a beginning.
         get renditions() {
-          return (timeline.ended ? renditionsOf(timeline) : (broadcast.current?.renditions ?? timeline.runs.at(-1)?.renditions ?? [])).map(broadcast.rates.of);
+          return (
+            timeline.ended
+              ? renditionsOf(timeline)
+              : (broadcast.current?.renditions ?? timeline.runs.at(-1)?.renditions ?? [])
+          ).map(broadcast.rates.of);
         },
       };
     },
@@ -79,12 +95,18 @@ export function createLiveSources({ packages, timelineOf }: LiveSourcesParts): L
 /** Those that every run has which has pictures or sound at all, or else whatever there is; with the most that any run needs. */
 export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
   return (["video", "audio"] as const).flatMap((kind) => {
-    const having = runs.map(({ renditions }) => renditions.filter((one) => one.kind === kind)).filter(({ length }) => length > 0);
+    const having = runs
+      .map(({ renditions }) => renditions.filter((one) => one.kind === kind))
+      .filter(({ length }) => length > 0);
     const byName = [...Map.groupBy(having.flat(), ({ name }) => name).values()];
     const common = byName.filter((all) => all.length === having.length);
     return (common.length > 0 ? common : byName).map((all) => {
       const last = all.at(-1)!;
-      return { ...last, peakBandwidth: Math.max(...all.map((one) => one.peakBandwidth)), averageBandwidth: Math.max(...all.map((one) => one.averageBandwidth)) };
+      return {
+        ...last,
+        peakBandwidth: Math.max(...all.map((one) => one.peakBandwidth)),
+        averageBandwidth: Math.max(...all.map((one) => one.averageBandwidth)),
+      };
     });
   });
 }
@@ -92,5 +114,6 @@ export function renditionsOf({ runs }: LiveTimeline): LiveRendition[] {
 /** Whether there can be a playlist of a rendition: whoever follows one that is not made any more goes on with its gaps. Throws segmentNotFound. */
 export function checkRendition({ renditions, timeline: { runs } }: LiveSource, name: string): void {
   const has = (all: readonly LiveRendition[]) => all.some((one) => one.name === name);
-  if (!has(renditions) && !runs.some((run) => has(run.renditions))) throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
+  if (!has(renditions) && !runs.some((run) => has(run.renditions)))
+    throw streamErrors.segmentNotFound({ segment: "list", rendition: name });
 }

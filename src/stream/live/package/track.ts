@@ -74,7 +74,13 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
 
   function closePart(): void {
     if (pending.length === 0 || open === undefined) return;
-    open.parts.push({ duration: pendingSeconds, independent: pendingKey, size: pending.reduce((sum, { length }) => sum + length, 0), frames: pendingFrames, bytes: pending });
+    open.parts.push({
+      duration: pendingSeconds,
+      independent: pendingKey,
+      size: pending.reduce((sum, { length }) => sum + length, 0),
+      frames: pendingFrames,
+      bytes: pending,
+    });
     pending = [];
     pendingSeconds = 0;
     pendingFrames = 0;
@@ -109,7 +115,10 @@ export function createTrack({ run, kind, cuts, partSeconds, onSegment }: TrackPa
     pendingKey ||= key;
     open!.duration += duration;
     const next = cuts[at + 1];
-    if (next !== undefined && (time + duration > timeOf(next) - SAME || (nextKey !== undefined && Math.abs(nextKey - next.shown) < SAME))) {
+    if (
+      next !== undefined &&
+      (time + duration > timeOf(next) - SAME || (nextKey !== undefined && Math.abs(nextKey - next.shown) < SAME))
+    ) {
       closeSegment();
       begin(at + 1);
     } else if (pendingSeconds + duration > partSeconds + SAME) closePart();

@@ -1,7 +1,11 @@
 import type { Broadcast } from "./broadcast.ts";
 
 /** Until it is so, which is looked at after every change. False: not within `ms`, or the viewer has gone, or nothing more will come. */
-export function waitFor(broadcast: Broadcast, met: () => boolean, { ms, signal }: { ms: number; signal: AbortSignal }): Promise<boolean> {
+export function waitFor(
+  broadcast: Broadcast,
+  met: () => boolean,
+  { ms, signal }: { ms: number; signal: AbortSignal },
+): Promise<boolean> {
   if (met()) return Promise.resolve(true);
   if (broadcast.over || signal.aborted) return Promise.resolve(false);
   return new Promise((resolve) => {

@@ -9,7 +9,10 @@ export function createLiveLength(sources: LiveSources): SegmentLength {
     if (source === undefined) return undefined;
     const { n, part } = pieceOf(file) ?? {};
     if (n === undefined) return 0;
-    const { timeline: { segments, runs }, broadcast } = source;
+    const {
+      timeline: { segments, runs },
+      broadcast,
+    } = source;
     const there = (segments[n] === undefined ? runs.at(-1) : runs[segments[n].run])?.renditions ?? [];
     const kind = there.some((one) => one.kind === "video") ? "video" : "audio";
     if (there.find(({ name }) => name === rendition)?.kind !== kind) return 0;

@@ -12,7 +12,8 @@ export interface Moment {
 }
 
 /** Seconds of all of it as it is played: gaps between runs are left out. */
-export const durationOf = ({ segments, runs }: LiveTimeline): number => segments.reduce((sum, segment) => sum + secondsOf(segment, runs[segment.run]!), 0);
+export const durationOf = ({ segments, runs }: LiveTimeline): number =>
+  segments.reduce((sum, segment) => sum + secondsOf(segment, runs[segment.run]!), 0);
 
 /**
  * `time` in seconds from the beginning of the broadcast; "latest": the beginning of the newest segment, which is a key frame. Undefined: there is no picture.
@@ -37,7 +38,11 @@ export function momentOf(timeline: LiveTimeline, time: number | "latest", height
 }
 
 /** The segment at the moment and its successors in the same run and rendition, until they cover `seconds` or end. */
-export function segmentsFrom({ segments }: LiveTimeline, { rendition, n, offset }: Moment, seconds: number): { segments: number[]; duration: number } {
+export function segmentsFrom(
+  { segments }: LiveTimeline,
+  { rendition, n, offset }: Moment,
+  seconds: number,
+): { segments: number[]; duration: number } {
   const first = segments.findIndex((segment) => segment.n === n);
   const found: number[] = [];
   let duration = 0;
@@ -51,7 +56,9 @@ export function segmentsFrom({ segments }: LiveTimeline, { rendition, n, offset 
 }
 
 function pictureIn(segment: LiveSegment, run: LiveTimelineRun, height: number): LiveRendition | undefined {
-  const pictures = run.renditions.filter(({ kind, name }) => kind === "video" && (segment.durations[name] ?? 0) > 0).sort((a, b) => (a.height ?? 0) - (b.height ?? 0));
+  const pictures = run.renditions
+    .filter(({ kind, name }) => kind === "video" && (segment.durations[name] ?? 0) > 0)
+    .sort((a, b) => (a.height ?? 0) - (b.height ?? 0));
   return pictures.find((rendition) => (rendition.height ?? 0) >= height) ?? pictures.at(-1);
 }
 

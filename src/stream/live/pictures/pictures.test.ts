@@ -18,33 +18,98 @@ import { createLivePictures } from "./pictures.ts";
 
 const COLOURS = ["red", "green", "blue"] as const;
 const RUN = "1".repeat(32);
-const VIDEO = testVideo({ uid: "a".repeat(32), liveInput: "b".repeat(32), state: "live-inprogress", readyToStream: true });
+const VIDEO = testVideo({
+  uid: "a".repeat(32),
+  liveInput: "b".repeat(32),
+  state: "live-inprogress",
+  readyToStream: true,
+});
 
 const timelineOf = (segments: number, ended = false): LiveTimeline => ({
-  video: VIDEO.uid, ended,
-  runs: [{ id: RUN, started: 0, renditions: [{ name: "source", kind: "video", codecs: "avc1.42c00d", peakBandwidth: 100_000, averageBandwidth: 100_000, width: 320, height: 180 }, { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 1, averageBandwidth: 1 }] }],
-  segments: Array.from({ length: segments }, (_, n) => ({ n, run: 0, start: 100 + n, durations: { source: 1, audio: 1.01 } })),
+  video: VIDEO.uid,
+  ended,
+  runs: [
+    {
+      id: RUN,
+      started: 0,
+      renditions: [
+        {
+          name: "source",
+          kind: "video",
+          codecs: "avc1.42c00d",
+          peakBandwidth: 100_000,
+          averageBandwidth: 100_000,
+          width: 320,
+          height: 180,
+        },
+        { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 1, averageBandwidth: 1 },
+      ],
+    },
+  ],
+  segments: Array.from({ length: segments }, (_, n) => ({
+    n,
+    run: 0,
+    start: 100 + n,
+    durations: { source: 1, audio: 1.01 },
+  })),
 });
 
 /** A broadcast of one second of each colour, whose times do not begin at zero. */
 async function open(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-pictures-"));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const source = await clip({ inputs: COLOURS.flatMap((colour) => ["-f", "lavfi", "-i", `color=${colour}:s=320x180:r=25:d=1`]).concat("-filter_complex", "[0][1][2]concat=n=3:v=1[out]", "-map", "[out]"), audio: false, keyframeSeconds: 1 });
-  await runFfmpeg(["-i", source, "-c", "copy", "-output_ts_offset", "100", "-f", "hls", "-hls_time", "0.5", "-hls_list_size", "0", "-hls_segment_type", "fmp4", "-hls_fmp4_init_filename", "init.mp4", "-hls_segment_filename", join(folder, "%d.m4s"), join(folder, "list.m3u8")]);
+  const source = await clip({
+    inputs: COLOURS.flatMap((colour) => ["-f", "lavfi", "-i", `color=${colour}:s=320x180:r=25:d=1`]).concat(
+      "-filter_complex",
+      "[0][1][2]concat=n=3:v=1[out]",
+      "-map",
+      "[out]",
+    ),
+    audio: false,
+    keyframeSeconds: 1,
+  });
+  await runFfmpeg([
+    "-i",
+    source,
+    "-c",
+    "copy",
+    "-output_ts_offset",
+    "100",
+    "-f",
+    "hls",
+    "-hls_time",
+    "0.5",
+    "-hls_list_size",
+    "0",
+    "-hls_segment_type",
+    "fmp4",
+    "-hls_fmp4_init_filename",
+    "init.mp4",
+    "-hls_segment_filename",
+    join(folder, "%d.m4s"),
+    join(folder, "list.m3u8"),
+  ]);
   const shown = { segments: 2, ended: false };
   const clock = createManualClock(1_000_000);
   const scratch = join(folder, "scratch");
   let drawn = 0;
   const pictures = createLivePictures({
-    tools: openTools(t), clock, folder: scratch,
+    tools: openTools(t),
+    clock,
+    folder: scratch,
     timelineOf: async (uid) => (uid === VIDEO.uid ? timelineOf(shown.segments, shown.ended) : undefined),
     async stored(_video, _rendition, what) {
       if (typeof what === "number") drawn++;
       return { bytes: async () => readFileSync(join(folder, typeof what === "number" ? `${what}.m4s` : "init.mp4")) };
     },
   });
-  const [still, moving] = pictures.over(["jpg", "gif"].map((extension) => ({ path: `thumbnails/thumbnail.${extension}`, want: "play", handle: () => Promise.reject(streamErrors.notReady({ state: "elsewhere" })) })));
+  const [still, moving] = pictures.over(
+    ["jpg", "gif"].map((extension) => ({
+      path: `thumbnails/thumbnail.${extension}`,
+      want: "play",
+      handle: () => Promise.reject(streamErrors.notReady({ state: "elsewhere" })),
+    })),
+  );
   const get = async (query = "", video = VIDEO) => {
     const answer = await ask(still!, query, video);
     return { ...answer, ...(await look(folder, answer.bytes)) };
@@ -53,13 +118,25 @@ async function open(t: TestContext) {
     const answer = await ask(moving!, query, video);
     const path = join(folder, "seen.gif");
     writeFileSync(path, answer.bytes);
-    const pixels = [...(await runFfmpeg(["-i", path, "-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]))];
+    const pixels = [
+      ...(await runFfmpeg(["-i", path, "-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"])),
+    ];
     const frames = Array.from({ length: pixels.length / 3 }, (_, n) => pixels.slice(3 * n, 3 * n + 3));
-    return { type: answer.type, cache: answer.cache, frames: frames.length, colours: [...new Set(frames.map((frame) => COLOURS[frame.indexOf(Math.max(...frame))]!))] };
+    return {
+      type: answer.type,
+      cache: answer.cache,
+      frames: frames.length,
+      colours: [...new Set(frames.map((frame) => COLOURS[frame.indexOf(Math.max(...frame))]!))],
+    };
   };
   async function ask(route: DeliveryRoute, query: string, video: Video) {
     const answer = { bytes: Buffer.alloc(0), cache: undefined as unknown, type: "" };
-    await route.handle({ video, query: new URLSearchParams(query), sendObject: async (object: Sendable, about: { type: string; cache?: unknown }) => void Object.assign(answer, { bytes: await buffer(object.read()), cache: about.cache, type: about.type }) } as unknown as Viewing);
+    await route.handle({
+      video,
+      query: new URLSearchParams(query),
+      sendObject: async (object: Sendable, about: { type: string; cache?: unknown }) =>
+        void Object.assign(answer, { bytes: await buffer(object.read()), cache: about.cache, type: about.type }),
+    } as unknown as Viewing);
     assert.deepEqual(readdirSync(scratch), []);
     return answer;
   }
@@ -69,71 +146,135 @@ async function open(t: TestContext) {
 async function look(folder: string, jpeg: Buffer): Promise<{ size: string; colour: string }> {
   const path = join(folder, "seen.jpg");
   writeFileSync(path, jpeg);
-  const size = (await runFfmpeg(["-show_entries", "stream=width,height", "-of", "csv=p=0:s=x", path], "ffprobe")).toString().trim();
-  const pixel = [...(await runFfmpeg(["-i", path, "-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"]))];
+  const size = (await runFfmpeg(["-show_entries", "stream=width,height", "-of", "csv=p=0:s=x", path], "ffprobe"))
+    .toString()
+    .trim();
+  const pixel = [
+    ...(await runFfmpeg(["-i", path, "-vf", "scale=1:1", "-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1"])),
+  ];
   return { size, colour: COLOURS[pixel.indexOf(Math.max(...pixel))]! };
 }
 
-test("a running broadcast shows what is on, a moment of it, and its recording the moment that was chosen", needsFfmpeg, async (t) => {
-  const { get, shown, clock, drawn } = await open(t);
-  const now = await get("height=90");
-  assert.deepEqual([now.colour, now.size, now.cache], ["green", "160x90", 5]);
-  shown.segments = 3;
-  assert.equal((await get("height=90")).colour, "green");
-  assert.equal(drawn(), 1, "it is the same for everybody for some seconds");
-  clock.advance(5000);
-  assert.equal((await get("height=90")).colour, "blue");
-  for (const [time, colour] of [["0s", "red"], ["0.96s", "red"], ["1.5s", "green"], ["2.5s", "blue"], ["1h", "blue"]] as const) assert.equal((await get(`time=${time}`)).colour, colour, time);
-  shown.ended = true;
-  assert.equal((await get("", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.5 })).colour, "green");
-});
+test(
+  "a running broadcast shows what is on, a moment of it, and its recording the moment that was chosen",
+  needsFfmpeg,
+  async (t) => {
+    const { get, shown, clock, drawn } = await open(t);
+    const now = await get("height=90");
+    assert.deepEqual([now.colour, now.size, now.cache], ["green", "160x90", 5]);
+    shown.segments = 3;
+    assert.equal((await get("height=90")).colour, "green");
+    assert.equal(drawn(), 1, "it is the same for everybody for some seconds");
+    clock.advance(5000);
+    assert.equal((await get("height=90")).colour, "blue");
+    for (const [time, colour] of [
+      ["0s", "red"],
+      ["0.96s", "red"],
+      ["1.5s", "green"],
+      ["2.5s", "blue"],
+      ["1h", "blue"],
+    ] as const)
+      assert.equal((await get(`time=${time}`)).colour, colour, time);
+    shown.ended = true;
+    assert.equal((await get("", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.5 })).colour, "green");
+  },
+);
 
 test("reports that recording is off rather than that nothing was broadcast", async () => {
   const input = { ...VIDEO, uid: VIDEO.liveInput!, state: "pendingupload" as const };
-  const parts = { tools: {} as never, stored: async () => undefined, timelineOf: async () => undefined, folder: tmpdir(), clock: createManualClock(0) };
-  for (const [isRecorded, kind] of [[false, "liveNotRecorded"], [true, "liveNotBegun"]] as const) {
-    const [route] = createLivePictures({ ...parts, isRecorded: async () => isRecorded }).over([{ path: "thumbnails/thumbnail.gif", want: "play", handle: () => Promise.reject(streamErrors.liveNotBegun()) }]);
-    await assert.rejects(route!.handle({ video: input, query: new URLSearchParams() } as unknown as Viewing), (err: unknown) => err instanceof UserError && err.kind === kind);
+  const parts = {
+    tools: {} as never,
+    stored: async () => undefined,
+    timelineOf: async () => undefined,
+    folder: tmpdir(),
+    clock: createManualClock(0),
+  };
+  for (const [isRecorded, kind] of [
+    [false, "liveNotRecorded"],
+    [true, "liveNotBegun"],
+  ] as const) {
+    const [route] = createLivePictures({ ...parts, isRecorded: async () => isRecorded }).over([
+      { path: "thumbnails/thumbnail.gif", want: "play", handle: () => Promise.reject(streamErrors.liveNotBegun()) },
+    ]);
+    await assert.rejects(
+      route!.handle({ video: input, query: new URLSearchParams() } as unknown as Viewing),
+      (err: unknown) => err instanceof UserError && err.kind === kind,
+    );
   }
 });
 
-test("serves a running broadcast as an animated GIF: its last seconds, or from a given time", needsFfmpeg, async (t) => {
-  const { getGif, shown } = await open(t);
-  shown.segments = 3;
-  assert.deepEqual(await getGif("duration=2s&fps=10"), { type: "image/gif", cache: 5, frames: 20, colours: ["green", "blue"] });
-  assert.deepEqual(await getGif("time=0s&duration=1.5s&fps=10"), { type: "image/gif", cache: 3600, frames: 15, colours: ["red", "green"] });
-  // Longer than the broadcast so far.
-  assert.deepEqual((await getGif("fps=4")).colours, ["red", "green", "blue"]);
-  shown.ended = true;
-  assert.deepEqual((await getGif("duration=1s&fps=5", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.4 })).colours, ["green", "blue"]);
-});
+test(
+  "serves a running broadcast as an animated GIF: its last seconds, or from a given time",
+  needsFfmpeg,
+  async (t) => {
+    const { getGif, shown } = await open(t);
+    shown.segments = 3;
+    assert.deepEqual(await getGif("duration=2s&fps=10"), {
+      type: "image/gif",
+      cache: 5,
+      frames: 20,
+      colours: ["green", "blue"],
+    });
+    assert.deepEqual(await getGif("time=0s&duration=1.5s&fps=10"), {
+      type: "image/gif",
+      cache: 3600,
+      frames: 15,
+      colours: ["red", "green"],
+    });
+    // Longer than the broadcast so far.
+    assert.deepEqual((await getGif("fps=4")).colours, ["red", "green", "blue"]);
+    shown.ended = true;
+    assert.deepEqual(
+      (await getGif("duration=1s&fps=5", { ...VIDEO, state: "ready", thumbnailTimestampPct: 0.4 })).colours,
+      ["green", "blue"],
+    );
+  },
+);
 
 test("segmentsFrom stops at the end of the run and at a gap in the rendition", () => {
   const timeline = timelineOf(5);
   timeline.runs.push({ ...timeline.runs[0]!, id: "2".repeat(32) });
   timeline.segments[4]!.run = 1;
-  const from = (n: number, offset: number, seconds: number) => segmentsFrom(timeline, { run: timeline.runs[0]!, rendition: timeline.runs[0]!.renditions[0]!, n, offset }, seconds).segments;
+  const from = (n: number, offset: number, seconds: number) =>
+    segmentsFrom(timeline, { run: timeline.runs[0]!, rendition: timeline.runs[0]!.renditions[0]!, n, offset }, seconds)
+      .segments;
   assert.deepEqual([from(0, 0, 1), from(0, 0.5, 1), from(1, 0, 10)], [[0], [0, 1], [1, 2, 3]]);
   timeline.segments[2]!.durations = { audio: 1 };
   assert.deepEqual(from(0, 0, 10), [0, 1]);
 });
 
-test("videos with a file, those of uploads, and broadcasts that have not begun are for others; nonsense is refused", needsFfmpeg, async (t) => {
-  const { get, shown } = await open(t);
-  const elsewhere = (err: unknown) => err instanceof UserError && err.kind === "notReady";
-  await assert.rejects(get("", { ...VIDEO, model: testModel() }), elsewhere);
-  await assert.rejects(get("", testVideo()), elsewhere);
-  await assert.rejects(get("", { ...VIDEO, uid: VIDEO.liveInput! }), elsewhere);
-  await assert.rejects(get("time=soon"), (err: unknown) => err instanceof UserError && err.kind === "badParameter");
-  shown.segments = 0;
-  await assert.rejects(get(), elsewhere);
-});
+test(
+  "videos with a file, those of uploads, and broadcasts that have not begun are for others; nonsense is refused",
+  needsFfmpeg,
+  async (t) => {
+    const { get, shown } = await open(t);
+    const elsewhere = (err: unknown) => err instanceof UserError && err.kind === "notReady";
+    await assert.rejects(get("", { ...VIDEO, model: testModel() }), elsewhere);
+    await assert.rejects(get("", testVideo()), elsewhere);
+    await assert.rejects(get("", { ...VIDEO, uid: VIDEO.liveInput! }), elsewhere);
+    await assert.rejects(get("time=soon"), (err: unknown) => err instanceof UserError && err.kind === "badParameter");
+    shown.segments = 0;
+    await assert.rejects(get(), elsewhere);
+  },
+);
 
 test("the smallest rendition that is large enough is read, and moments without a picture show the next one", () => {
-  const picture = (name: string, height: number) => ({ name, kind: "video" as const, codecs: "avc1.42c00d", peakBandwidth: 1, averageBandwidth: 1, width: height * 2, height });
+  const picture = (name: string, height: number) => ({
+    name,
+    kind: "video" as const,
+    codecs: "avc1.42c00d",
+    peakBandwidth: 1,
+    averageBandwidth: 1,
+    width: height * 2,
+    height,
+  });
   const timeline = timelineOf(0);
   timeline.runs = [{ id: RUN, started: 0, renditions: [picture("source", 1080), picture("360p", 360)] }];
-  const pieces: Record<string, number>[] = [{ "360p": 0, source: 0, audio: 2 }, { source: 2 }, { source: 2, "360p": 2 }];
+  const pieces: Record<string, number>[] = [
+    { "360p": 0, source: 0, audio: 2 },
+    { source: 2 },
+    { source: 2, "360p": 2 },
+  ];
   timeline.segments = pieces.map((durations, n) => ({ n, run: 0, start: 2 * n, durations }));
   const at = (time: number | "latest", height: number) => {
     const moment = momentOf(timeline, time, height);

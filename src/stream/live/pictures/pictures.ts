@@ -18,7 +18,11 @@ export interface LivePicturesParts {
   tools: MediaTools;
   timelineOf(video: string): Promise<LiveTimeline | undefined>;
   /** One segment, or the initialisation segment of a run. */
-  stored(video: string, rendition: string, what: number | { run: string }): Promise<{ bytes(): Promise<Buffer> } | undefined>;
+  stored(
+    video: string,
+    rendition: string,
+    what: number | { run: string },
+  ): Promise<{ bytes(): Promise<Buffer> } | undefined>;
   /** True if broadcasts of an input are recorded. Default: always true. */
   isRecorded?(input: string): Promise<boolean>;
   /** For files while a picture is made of them. */
@@ -43,7 +47,14 @@ const MOST_OCTETS = 32 * 1024 * 1024;
 /** What is longer is not read for a picture: a segment of the highest bitrate has a tenth of it. */
 const LARGEST_SEGMENT = 128 * 1024 * 1024;
 
-export function createLivePictures({ tools, timelineOf, stored, isRecorded = async () => true, folder, clock }: LivePicturesParts): LivePictures {
+export function createLivePictures({
+  tools,
+  timelineOf,
+  stored,
+  isRecorded = async () => true,
+  folder,
+  clock,
+}: LivePicturesParts): LivePictures {
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
   const turns = createImageTurns();
@@ -55,59 +66,109 @@ export function createLivePictures({ tools, timelineOf, stored, isRecorded = asy
     const pieces: Buffer[] = [];
     for (const what of [{ run: run.id }, ...segments]) {
       const bytes = await (await stored(timeline.video, rendition.name, what))?.bytes();
-      if (bytes === undefined || bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > LARGEST_SEGMENT) throw streamErrors.imageFailed({ reason: "this part is not stored" });
+      if (bytes === undefined || bytes.length + pieces.reduce((sum, { length }) => sum + length, 0) > LARGEST_SEGMENT)
+        throw streamErrors.imageFailed({ reason: "this part is not stored" });
       pieces.push(bytes);
     }
     const { path: work, remove } = await scratch.make("picture");
     const path = join(work, "segment.mp4");
     try {
       await writeFile(path, pieces, { mode: 0o600 });
-      return await stills.thumbnail(modelOf(path, rendition, Math.max(duration, offset + 0.04)), { ...wish, time: offset });
+      return await stills.thumbnail(modelOf(path, rendition, Math.max(duration, offset + 0.04)), {
+        ...wish,
+        time: offset,
+      });
     } finally {
       await remove();
     }
   }
 
-  async function thumbnail({ video, query, sendObject }: Viewing, timeline: LiveTimeline, moving: boolean): Promise<void> {
-    const largest = timeline.runs.flatMap(({ renditions }) => renditions).filter(({ kind }) => kind === "video").sort((a, b) => (b.height ?? 0) - (a.height ?? 0))[0];
+  async function thumbnail(
+    { video, query, sendObject }: Viewing,
+    timeline: LiveTimeline,
+    moving: boolean,
+  ): Promise<void> {
+    const largest = timeline.runs
+      .flatMap(({ renditions }) => renditions)
+      .filter(({ kind }) => kind === "video")
+      .sort((a, b) => (b.height ?? 0) - (a.height ?? 0))[0];
     if (largest === undefined) throw streamErrors.noPictures();
     const now = !timeline.ended && !query.has("time");
     const duration = durationOf(timeline);
     const size = { width: largest.width ?? 16, height: largest.height ?? 9 };
-    const wish = readWish(query, size, { duration, defaultTime: timeline.ended ? video.thumbnailTimestampPct * duration : duration, moving });
+    const wish = readWish(query, size, {
+      duration,
+      defaultTime: timeline.ended ? video.thumbnailTimestampPct * duration : duration,
+      moving,
+    });
     const { motion } = wish;
     const name = `${video.uid}/${now ? "now" : wish.time}/${wish.width}x${wish.height}-${wish.fit}${motion === undefined ? "" : `-${motion.duration}-${motion.fps}`}`;
     // A GIF of a running broadcast ends at the live edge.
     const when = !now ? wish.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
-    const bytes = await kept.get(name, clock.now() - (now ? FRESH_MS : CACHE_S * 1000), clock.now(), () => turns.take(video.uid, async () => {
-      const moment = momentOf(timeline, when, wish.height);
-      if (moment === undefined) throw streamErrors.noPictures();
-      return draw(timeline, moment, wish);
-    }));
-    await sendObject({ size: bytes.length, read: ({ start = 0, end = bytes.length - 1 } = { start: 0 }) => Readable.from([bytes.subarray(start, end + 1)]), memory: bytes }, { type: moving ? "image/gif" : "image/jpeg", cache: now ? FRESH_MS / 1000 : CACHE_S });
+    const bytes = await kept.get(name, clock.now() - (now ? FRESH_MS : CACHE_S * 1000), clock.now(), () =>
+      turns.take(video.uid, async () => {
+        const moment = momentOf(timeline, when, wish.height);
+        if (moment === undefined) throw streamErrors.noPictures();
+        return draw(timeline, moment, wish);
+      }),
+    );
+    await sendObject(
+      {
+        size: bytes.length,
+        read: ({ start = 0, end = bytes.length - 1 } = { start: 0 }) => Readable.from([bytes.subarray(start, end + 1)]),
+        memory: bytes,
+      },
+      { type: moving ? "image/gif" : "image/jpeg", cache: now ? FRESH_MS / 1000 : CACHE_S },
+    );
   }
 
   return {
-    over: (routes) => routes.map((route) => (!MADE_HERE.has(route.path) ? route : {
-      ...route,
-      async handle(viewing) {
-        const { uid, liveInput } = viewing.video;
-        if (uid === liveInput && !(await isRecorded(uid))) throw streamErrors.liveNotRecorded();
-        const timeline = mayBeLive(viewing.video) ? await timelineOf(viewing.video.uid) : undefined;
-        return timeline === undefined || timeline.segments.length === 0 ? route.handle(viewing) : thumbnail(viewing, timeline, route.path === GIF);
-      },
-    })),
+    over: (routes) =>
+      routes.map((route) =>
+        !MADE_HERE.has(route.path)
+          ? route
+          : {
+              ...route,
+              async handle(viewing) {
+                const { uid, liveInput } = viewing.video;
+                if (uid === liveInput && !(await isRecorded(uid))) throw streamErrors.liveNotRecorded();
+                const timeline = mayBeLive(viewing.video) ? await timelineOf(viewing.video.uid) : undefined;
+                return timeline === undefined || timeline.segments.length === 0
+                  ? route.handle(viewing)
+                  : thumbnail(viewing, timeline, route.path === GIF);
+              },
+            },
+      ),
   };
 }
 
 /** Once there is a file of the recording, pictures are made of that, as of every video. */
-const mayBeLive = ({ liveInput, model, uid }: Video): boolean => liveInput !== undefined && liveInput !== uid && model === null;
+const mayBeLive = ({ liveInput, model, uid }: Video): boolean =>
+  liveInput !== undefined && liveInput !== uid && model === null;
 
 /** Model of a video file made of segments and their initialisation segment. */
-const modelOf = (path: string, { width = 16, height = 9, peakBandwidth }: Moment["rendition"], duration: number): MediaModel => ({
-  version: 1, duration, source: { key: path, format: "mov", start: 0, size: 1 },
-  video: { stream: 0, codec: "h264", pixelFormat: "yuv420p", width, height, rotation: 0, interlaced: false, bitrate: peakBandwidth, keyframeInterval: 1, passthrough: false },
-  segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 25, count: 1 }, ladder: [],
+const modelOf = (
+  path: string,
+  { width = 16, height = 9, peakBandwidth }: Moment["rendition"],
+  duration: number,
+): MediaModel => ({
+  version: 1,
+  duration,
+  source: { key: path, format: "mov", start: 0, size: 1 },
+  video: {
+    stream: 0,
+    codec: "h264",
+    pixelFormat: "yuv420p",
+    width,
+    height,
+    rotation: 0,
+    interlaced: false,
+    bitrate: peakBandwidth,
+    keyframeInterval: 1,
+    passthrough: false,
+  },
+  segments: { fps: { num: 25, den: 1 }, framesPerSegment: 100, frames: 25, count: 1 },
+  ladder: [],
 });
 
 /** The last images, in memory; those that are asked for at the same time are made once. */

@@ -30,7 +30,16 @@ async function open(t: TestContext) {
   const tools = openTools(t);
   const probe = createProbe({ tools, objects, settings: streamSettings(), folder });
   // It is not made to wait for everything else on the machine, as it is in a server.
-  const assembly = createAssembly({ jobs, objects, videos: videos.live, recordings, probe, tools: { ffmpeg: (run) => tools.ffmpeg({ ...run, urgency: "soon" }) }, folder, log: silentLog });
+  const assembly = createAssembly({
+    jobs,
+    objects,
+    videos: videos.live,
+    recordings,
+    probe,
+    tools: { ffmpeg: (run) => tools.ffmpeg({ ...run, urgency: "soon" }) },
+    folder,
+    log: silentLog,
+  });
   t.after(async () => {
     await assembly.close();
     await rm(folder, { recursive: true, force: true });
@@ -60,8 +69,14 @@ async function open(t: TestContext) {
 }
 
 async function lengthsOf(path: string): Promise<Record<string, number>> {
-  const { streams } = JSON.parse((await runFfmpeg(["-show_entries", "stream=codec_type,start_time,duration", "-of", "json", path], "ffprobe")).toString()) as { streams: { codec_type: string; start_time: string; duration: string }[] };
-  return Object.fromEntries(streams.map(({ codec_type: type, start_time: start, duration }) => [type, Number(start) + Number(duration)]));
+  const { streams } = JSON.parse(
+    (
+      await runFfmpeg(["-show_entries", "stream=codec_type,start_time,duration", "-of", "json", path], "ffprobe")
+    ).toString(),
+  ) as { streams: { codec_type: string; start_time: string; duration: string }[] };
+  return Object.fromEntries(
+    streams.map(({ codec_type: type, start_time: start, duration }) => [type, Number(start) + Number(duration)]),
+  );
 }
 
 const decoded = (path: string) => runFfmpeg(["-xerror", "-i", path, "-f", "null", "-"]);
@@ -75,14 +90,23 @@ test("runs that are alike become one file as they are, without the time between 
   await decoded(path);
   assert.equal(await countFrames(path), 210);
   const lengths = await lengthsOf(path);
-  assert.ok(Math.abs(lengths["video"]! - 7) < 0.05 && Math.abs(lengths["audio"]! - lengths["video"]!) < 0.06, JSON.stringify(lengths));
-  assert.deepEqual([video.state, video.model!.video!.passthrough, video.model!.source.start, video.model!.video!.width], ["ready", true, 0, 320]);
+  assert.ok(
+    Math.abs(lengths["video"]! - 7) < 0.05 && Math.abs(lengths["audio"]! - lengths["video"]!) < 0.06,
+    JSON.stringify(lengths),
+  );
+  assert.deepEqual(
+    [video.state, video.model!.video!.passthrough, video.model!.source.start, video.model!.video!.width],
+    ["ready", true, 0, 320],
+  );
   assert.ok(Math.abs(video.duration - 7) < 0.05, String(video.duration));
 });
 
 test("runs of other sizes, and without sound, become one file that is encoded anew", needsFfmpeg, async (t) => {
   const { recording, finish, folder } = await open(t);
-  let next = await recordClip(recording, await clip({ seconds: 2, size: "160x120", fps: "25" }), { run: "1", size: [160, 120] });
+  let next = await recordClip(recording, await clip({ seconds: 2, size: "160x120", fps: "25" }), {
+    run: "1",
+    size: [160, 120],
+  });
   next = await recordClip(recording, await clip({}), { run: "2", first: next });
   await recordClip(recording, await clip({ seconds: 2, audio: false }), { run: "3", first: next, sound: false });
   const { video, path } = await finish();
@@ -90,14 +114,31 @@ test("runs of other sizes, and without sound, become one file that is encoded an
   assert.ok(Math.abs((await countFrames(path)) - 240) <= 3, "30 a second, as most have it");
   const lengths = await lengthsOf(path);
   assert.ok(Math.abs(lengths["video"]! - 8) < 0.15 && Math.abs(lengths["audio"]! - 8) < 0.15, JSON.stringify(lengths));
-  assert.deepEqual([video.model!.video!.width, video.model!.video!.height, video.model!.audio!.channels], [320, 180, 2]);
+  assert.deepEqual(
+    [video.model!.video!.width, video.model!.video!.height, video.model!.audio!.channels],
+    [320, 180, 2],
+  );
   assert.deepEqual(readdirSync(folder), []);
 });
 
 test("however many parts there are, some are combined at a time", needsFfmpeg, async (t) => {
   const { folder } = await open(t);
-  const files = await Promise.all([false, true, false].map(async (audio) => ({ path: await clip({ seconds: 1, ...(!audio && { audio: false }) }), video: true, audio, duration: 1, fps: 29.5 })));
-  const path = await combineFiles(files, { tools: openTools(t), folder, picture: { width: 160, height: 90 }, signal: new AbortController().signal, atOnce: 2 });
+  const files = await Promise.all(
+    [false, true, false].map(async (audio) => ({
+      path: await clip({ seconds: 1, ...(!audio && { audio: false }) }),
+      video: true,
+      audio,
+      duration: 1,
+      fps: 29.5,
+    })),
+  );
+  const path = await combineFiles(files, {
+    tools: openTools(t),
+    folder,
+    picture: { width: 160, height: 90 },
+    signal: new AbortController().signal,
+    atOnce: 2,
+  });
   await decoded(path);
   assert.ok(Math.abs((await countFrames(path)) - 90) <= 2);
   const lengths = await lengthsOf(path);
@@ -107,14 +148,23 @@ test("however many parts there are, some are combined at a time", needsFfmpeg, a
 test("some seconds of a broadcast are a file at once, while it runs", needsFfmpeg, async (t) => {
   const { recording, recordings, videos, folder } = await open(t);
   await recordClip(recording, await clip({ seconds: 6 }), { run: "1" });
-  const delivery = createDelivery({ routes: createClipFiles({ recordings }), access: { check: async () => (await videos.find(VIDEO))! }, address: () => "127.0.0.1", origin: () => "http://localhost", log: silentLog });
+  const delivery = createDelivery({
+    routes: createClipFiles({ recordings }),
+    access: { check: async () => (await videos.find(VIDEO))! },
+    address: () => "127.0.0.1",
+    origin: () => "http://localhost",
+    log: silentLog,
+  });
   const server = createServer((request, response) => void delivery.handle(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.after(() => new Promise((resolve) => server.close(resolve)));
   const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}/${VIDEO}/clip.mp4`;
 
   const answer = await fetch(`${at}?time=2.5s&duration=1s&filename=goal`);
-  assert.deepEqual([answer.status, answer.headers.get("content-type"), answer.headers.get("content-disposition")], [200, "video/mp4", 'attachment; filename="goal.mp4"']);
+  assert.deepEqual(
+    [answer.status, answer.headers.get("content-type"), answer.headers.get("content-disposition")],
+    [200, "video/mp4", 'attachment; filename="goal.mp4"'],
+  );
   const bytes = Buffer.from(await answer.arrayBuffer());
   assert.equal(bytes.length, Number(answer.headers.get("content-length")));
   const path = join(folder, "clip.mp4");
@@ -124,7 +174,13 @@ test("some seconds of a broadcast are a file at once, while it runs", needsFfmpe
   const part = await fetch(`${at}?time=2.5s&duration=1s`, { headers: { range: "bytes=100-5000" } });
   assert.equal(part.status, 206);
   assert.deepEqual(Buffer.from(await part.arrayBuffer()), bytes.subarray(100, 5001));
-  for (const [query, status] of [["time=0s&duration=61s", 400], ["time=7s&duration=1s", 400], ["duration=3s", 400], ["time=0s&duration=3s&filename=a/b", 400], ["time=0s&duration=30s", 200]] as const) {
+  for (const [query, status] of [
+    ["time=0s&duration=61s", 400],
+    ["time=7s&duration=1s", 400],
+    ["duration=3s", 400],
+    ["time=0s&duration=3s&filename=a/b", 400],
+    ["time=0s&duration=30s", 200],
+  ] as const) {
     const { status: got, body } = await fetch(`${at}?${query}`);
     await body?.cancel();
     assert.equal(got, status, query);

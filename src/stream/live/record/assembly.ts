@@ -44,7 +44,18 @@ export interface Assembly {
 const ASSEMBLE_JOB = "stream.live.assemble";
 const LEASE_MS = 30_000;
 
-export function createAssembly({ jobs, objects, videos, recordings, probe, tools, folder, log, onDone, backoff }: AssemblyParts): Assembly {
+export function createAssembly({
+  jobs,
+  objects,
+  videos,
+  recordings,
+  probe,
+  tools,
+  folder,
+  log,
+  onDone,
+  backoff,
+}: AssemblyParts): Assembly {
   let worker: JobWorker | undefined;
 
   async function assemble(uid: string, signal: AbortSignal): Promise<void> {
@@ -65,7 +76,8 @@ export function createAssembly({ jobs, objects, videos, recordings, probe, tools
     const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(uid, rendition, what);
     const groups = await alike(moviePartsOf(timeline), stored);
     if (groups.length === 0) throw new Mp4Error("nothing is kept of it");
-    if (groups.length === 1) return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored, signal })).body())).size;
+    if (groups.length === 1)
+      return (await objects.put(key, (await joinMovie({ parts: groups[0]!, stored, signal })).body())).size;
     const { path: work, remove } = await createScratch(folder).make("recording");
     try {
       const files: CombinedFile[] = [];
@@ -99,7 +111,11 @@ export function createAssembly({ jobs, objects, videos, recordings, probe, tools
   return {
     enqueue: async (video) => void (await jobs.enqueue(ASSEMBLE_JOB, { uid: video }, { key: video, priority: -1 })),
     start() {
-      worker ??= jobs.work(ASSEMBLE_JOB, { concurrency: 1, leaseMs: LEASE_MS, onePerKey: true, ...(backoff && { backoff }) }, run);
+      worker ??= jobs.work(
+        ASSEMBLE_JOB,
+        { concurrency: 1, leaseMs: LEASE_MS, onePerKey: true, ...(backoff && { backoff }) },
+        run,
+      );
     },
     close: async () => worker?.stop({ graceMs: 1000 }),
   };
@@ -121,6 +137,8 @@ async function alike(parts: readonly MoviePart[], stored: MovieParts["stored"]):
 function pictureOf({ runs }: LiveTimeline): { width: number; height: number } | undefined {
   const pictures = runs.flatMap(({ renditions }) => renditions.filter(({ kind }) => kind === "video").slice(0, 1));
   if (pictures.length === 0) return undefined;
-  const { width = 0, height = 0 } = pictures.reduce((most, one) => ((one.width ?? 0) * (one.height ?? 0) > (most.width ?? 0) * (most.height ?? 0) ? one : most));
+  const { width = 0, height = 0 } = pictures.reduce((most, one) =>
+    (one.width ?? 0) * (one.height ?? 0) > (most.width ?? 0) * (most.height ?? 0) ? one : most,
+  );
   return { width: Math.max(2, width & ~1), height: Math.max(2, height & ~1) };
 }

@@ -18,18 +18,29 @@ const SAME = 0.002;
  * `/{uid}/clip.mp4?time=600s&duration=30s&filename=…`: some seconds of a broadcast, or of its recording, as a file. Whole segments: it begins with the
  * one in which `time` lies, and ends, where the encoder of the publisher was configured anew, before that.
  */
-export function createClipFiles({ recordings }: { recordings: Pick<Recordings, "timeline" | "stored"> }): DeliveryRoute[] {
+export function createClipFiles({
+  recordings,
+}: {
+  recordings: Pick<Recordings, "timeline" | "stored">;
+}): DeliveryRoute[] {
   async function handle(viewing: Viewing): Promise<void> {
     const { video, id, query, signal } = viewing;
     if (video.liveInput === undefined) throw streamErrors.liveOnly();
-    if (id === video.liveInput) throw streamErrors.badParameter({ reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input" });
+    if (id === video.liveInput)
+      throw streamErrors.badParameter({
+        reason: "an instant clip is one of a video: its uid has to be in the address, not that of the live input",
+      });
     const time = seconds(query, "time", 0, Infinity);
     const duration = seconds(query, "duration", 0.1, LONGEST);
     const filename = query.get("filename");
-    if (filename !== null && !FILENAME.test(filename)) throw streamErrors.badParameter({ reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(filename.slice(0, 130))}` });
+    if (filename !== null && !FILENAME.test(filename))
+      throw streamErrors.badParameter({
+        reason: `filename is up to 120 of A-Z a-z 0-9 _ -, and not ${JSON.stringify(filename.slice(0, 130))}`,
+      });
     const timeline = await recordings.timeline(video.uid);
     const range = timeline && rangeOf(timeline, time, duration);
-    if (timeline === undefined || range === undefined) throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
+    if (timeline === undefined || range === undefined)
+      throw streamErrors.badParameter({ reason: `there is nothing at second ${time} (yet)` });
     const stored: MovieParts["stored"] = (rendition, what) => recordings.stored(video.uid, rendition, what);
     const all = moviePartsOf(timeline, range.from, range.to);
     if (all.length === 0) throw streamErrors.badParameter({ reason: `there is nothing at second ${time}` });
@@ -37,8 +48,12 @@ export function createClipFiles({ recordings }: { recordings: Pick<Recordings, "
     const until = headers.findIndex((one) => one !== headers[0]);
     const movie = await joinMovie({ parts: until === -1 ? all : all.slice(0, until), stored, signal });
     // A part of it is read from its beginning: it is a minute at most.
-    const read = ({ start = 0, end = movie.size - 1 }: { start?: number; end?: number } = {}) => Readable.from(between(movie.body(), start, end + 1), { objectMode: false });
-    await viewing.sendObject({ size: movie.size, read }, { type: "video/mp4", filename: `${filename ?? video.uid}.mp4`, ...(timeline.ended && { cache: 3600 }) });
+    const read = ({ start = 0, end = movie.size - 1 }: { start?: number; end?: number } = {}) =>
+      Readable.from(between(movie.body(), start, end + 1), { objectMode: false });
+    await viewing.sendObject(
+      { size: movie.size, read },
+      { type: "video/mp4", filename: `${filename ?? video.uid}.mp4`, ...(timeline.ended && { cache: 3600 }) },
+    );
   }
 
   return [{ path: "clip.mp4", want: "play", handle }];
@@ -47,12 +62,17 @@ export function createClipFiles({ recordings }: { recordings: Pick<Recordings, "
 function seconds(query: URLSearchParams, name: string, least: number, most: number): number {
   const value = readTime(query.get(name) ?? "");
   if (value === undefined) throw streamErrors.badParameter({ reason: `${name} must be like 30s, 5m2s or 1.5s` });
-  if (value < least || value > most) throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most} seconds` });
+  if (value < least || value > most)
+    throw streamErrors.badParameter({ reason: `${name} must be from ${least} to ${most} seconds` });
   return value;
 }
 
 /** Segments in which the seconds from `time` on lie; gaps between runs are none. */
-function rangeOf({ runs, segments }: LiveTimeline, time: number, duration: number): { from: number; to: number } | undefined {
+function rangeOf(
+  { runs, segments }: LiveTimeline,
+  time: number,
+  duration: number,
+): { from: number; to: number } | undefined {
   let at = 0;
   let from: number | undefined;
   for (const segment of segments) {

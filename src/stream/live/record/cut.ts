@@ -10,13 +10,18 @@ export interface CutFragments {
  * Segments of what was left open: at key frames of the first video rendition that are at least `seconds` apart, and all others at the same times.
  * Without pictures at any fragment. What begins within a fragment of the cut belongs to the side on which most of it lies.
  */
-export function cutFragments(renditions: readonly LiveRendition[], fragments: readonly LiveFragment[], seconds: number): CutFragments[] {
+export function cutFragments(
+  renditions: readonly LiveRendition[],
+  fragments: readonly LiveFragment[],
+  seconds: number,
+): CutFragments[] {
   const of = Map.groupBy(fragments, ({ rendition }) => rendition);
   const leader = renditions.find(({ name }) => of.has(name));
   if (leader === undefined) return [];
   const leading = of.get(leader.name)!;
   const starts: number[] = [];
-  for (const { key, time } of leading) if (starts.length === 0 || (key && time - starts.at(-1)! >= seconds - SLACK)) starts.push(time);
+  for (const { key, time } of leading)
+    if (starts.length === 0 || (key && time - starts.at(-1)! >= seconds - SLACK)) starts.push(time);
   const segments = starts.map((start): CutFragments => ({ start, fragments: new Map() }));
   for (const { name } of renditions) {
     for (const fragment of of.get(name) ?? []) {

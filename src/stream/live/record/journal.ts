@@ -48,7 +48,12 @@ interface Head {
 
 /** Length of the head in four octets, the head as JSON, and then the octets of all fragments. */
 export function encodePage({ run, fragments }: JournalPage): Buffer {
-  const head = Buffer.from(JSON.stringify({ run, fragments: fragments.map(({ bytes, ...about }) => ({ ...about, size: bytes.length })) } satisfies Head));
+  const head = Buffer.from(
+    JSON.stringify({
+      run,
+      fragments: fragments.map(({ bytes, ...about }) => ({ ...about, size: bytes.length })),
+    } satisfies Head),
+  );
   const length = Buffer.alloc(4);
   length.writeUInt32BE(head.length);
   return Buffer.concat([length, head, ...fragments.map(({ bytes }) => bytes)]);
@@ -61,7 +66,10 @@ export function decodePage(bytes: Buffer): JournalPage | undefined {
   if (at > bytes.length) return undefined;
   try {
     const { run, fragments } = JSON.parse(bytes.toString("utf8", 4, at)) as Head;
-    return { run, fragments: fragments.map(({ size, ...about }) => ({ ...about, bytes: bytes.subarray(at, (at += size)) })) };
+    return {
+      run,
+      fragments: fragments.map(({ size, ...about }) => ({ ...about, bytes: bytes.subarray(at, (at += size)) })),
+    };
   } catch {
     return undefined;
   }

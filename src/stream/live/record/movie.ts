@@ -1,5 +1,16 @@
 import { buffer } from "node:stream/consumers";
-import { createSampleLog, Mp4Error, readAac, readAvc, readFragments, readInit, writeMovie, type Chunk, type TrackHeader, type WrittenTrack } from "../../../protocol/mp4/index.ts";
+import {
+  createSampleLog,
+  Mp4Error,
+  readAac,
+  readAvc,
+  readFragments,
+  readInit,
+  writeMovie,
+  type Chunk,
+  type TrackHeader,
+  type WrittenTrack,
+} from "../../../protocol/mp4/index.ts";
 import type { StoredPiece } from "./port.ts";
 
 /** Segments of one run that are to be in a file, in order. */
@@ -59,20 +70,30 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
   const openPiece = async (rendition: string, what: number | { run: string }) => {
     signal.throwIfAborted();
     const piece = await stored(rendition, what);
-    if (piece === undefined) throw new Mp4Error(`segment ${typeof what === "number" ? what : "init"} of ${rendition} is not there`);
+    if (piece === undefined)
+      throw new Mp4Error(`segment ${typeof what === "number" ? what : "init"} of ${rendition} is not there`);
     return piece;
   };
 
   for (const part of parts) {
     const offset = endOf(tracks.values());
-    for (const { kind } of part.tracks) if (!tracks.has(kind)) tracks.set(kind, await openTrack(part, kind, tracks.size + 1));
+    for (const { kind } of part.tracks)
+      if (!tracks.has(kind)) tracks.set(kind, await openTrack(part, kind, tracks.size + 1));
     /** Second of the run that lies at `offset`: where its first track begins. */
-    const base = Math.min(...(await Promise.all(part.tracks.map(async ({ kind, rendition, segments: [first] }) => {
-      const [fragment] = await fragmentsOf(await openPiece(rendition, first!));
-      return fragment === undefined ? Infinity : fragment.time / tracks.get(kind)!.header.timescale;
-    }))));
+    const base = Math.min(
+      ...(await Promise.all(
+        part.tracks.map(async ({ kind, rendition, segments: [first] }) => {
+          const [fragment] = await fragmentsOf(await openPiece(rendition, first!));
+          return fragment === undefined ? Infinity : fragment.time / tracks.get(kind)!.header.timescale;
+        }),
+      )),
+    );
     for (const { rendition, n, kind } of inOrder(part)) {
-      const { header: { timescale }, samples, chunks } = tracks.get(kind)!;
+      const {
+        header: { timescale },
+        samples,
+        chunks,
+      } = tracks.get(kind)!;
       const piece = await openPiece(rendition, n);
       const fragments = await fragmentsOf(piece);
       let count = 0;
@@ -86,13 +107,28 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
       }
       if (count > 0) chunks.push({ offset: mediaBytes, count });
       mediaBytes += octets;
-      taken.push({ rendition, n, size: piece.size, ranges: fragments.map(({ dataStart, dataSize }) => ({ start: dataStart, end: dataStart + dataSize })).filter(({ start, end }) => end > start) });
+      taken.push({
+        rendition,
+        n,
+        size: piece.size,
+        ranges: fragments
+          .map(({ dataStart, dataSize }) => ({ start: dataStart, end: dataStart + dataSize }))
+          .filter(({ start, end }) => end > start),
+      });
     }
   }
 
-  async function openTrack({ run, tracks: given }: MoviePart, kind: MovieTrack["kind"], id: number): Promise<OpenTrack> {
+  async function openTrack(
+    { run, tracks: given }: MoviePart,
+    kind: MovieTrack["kind"],
+    id: number,
+  ): Promise<OpenTrack> {
     const { rendition } = given.find((track) => track.kind === kind)!;
-    return { header: { id, ...(await readInit(await (await openPiece(rendition, { run })).bytes())) }, samples: createSampleLog(), chunks: [] };
+    return {
+      header: { id, ...(await readInit(await (await openPiece(rendition, { run })).bytes())) },
+      samples: createSampleLog(),
+      chunks: [],
+    };
   }
 
   const written = [...tracks.values()].filter(({ samples }) => samples.count > 0);
@@ -102,17 +138,28 @@ export async function joinMovie({ parts, stored, signal }: MovieParts): Promise<
     yield* head;
     for (const { rendition, n, size, ranges } of taken) {
       const piece = await openPiece(rendition, n);
-      if (piece.size !== size) throw new Mp4Error(`segment ${n} of ${rendition} changed while it was written into a file`);
+      if (piece.size !== size)
+        throw new Mp4Error(`segment ${n} of ${rendition} changed while it was written into a file`);
       for (const { start, end } of ranges) yield* piece.read({ start, end: end - 1 }) as AsyncIterable<Buffer>;
     }
   }
 
-  return { size: head.reduce((sum, { length }) => sum + length, mediaBytes), duration: endOf(written), fps: rateOf(tracks.get("video")), body };
+  return {
+    size: head.reduce((sum, { length }) => sum + length, mediaBytes),
+    duration: endOf(written),
+    fps: rateOf(tracks.get("video")),
+    body,
+  };
 }
 
-const fragmentsOf = (piece: StoredPiece) => readFragments(async (start, length) => buffer(piece.read({ start, end: Math.min(start + length, piece.size) - 1 })), piece.size);
+const fragmentsOf = (piece: StoredPiece) =>
+  readFragments(
+    async (start, length) => buffer(piece.read({ start, end: Math.min(start + length, piece.size) - 1 })),
+    piece.size,
+  );
 
-const endOf = (tracks: Iterable<WrittenTrack>) => Math.max(0, ...[...tracks].map(({ header, samples }) => samples.end / header.timescale));
+const endOf = (tracks: Iterable<WrittenTrack>) =>
+  Math.max(0, ...[...tracks].map(({ header, samples }) => samples.end / header.timescale));
 
 /** By the length that most pictures have: publishers count in milliseconds, and leave some out. */
 function rateOf(track: WrittenTrack | undefined): number {
@@ -120,23 +167,30 @@ function rateOf(track: WrittenTrack | undefined): number {
   const pairs = track.samples.durations();
   const counts = new Map<number, number>();
   for (let i = 0; i < pairs.length; i += 2) counts.set(pairs[i + 1]!, (counts.get(pairs[i + 1]!) ?? 0) + pairs[i]!);
-  const [usual = 0] = [...counts].reduce((most, one) => (one[1] > (most[1] ?? 0) ? one : most), [0, 0] as [number, number]);
+  const [usual = 0] = [...counts].reduce((most, one) => (one[1] > (most[1] ?? 0) ? one : most), [0, 0] as [
+    number,
+    number,
+  ]);
   return usual === 0 ? 0 : track.header.timescale / usual;
 }
 
 /** Those of one number side by side: they are of the same seconds. */
 function inOrder({ tracks }: MoviePart): { kind: MovieTrack["kind"]; rendition: string; n: number }[] {
-  return tracks.flatMap(({ kind, rendition, segments }) => segments.map((n) => ({ kind, rendition, n }))).toSorted((a, b) => a.n - b.n);
+  return tracks
+    .flatMap(({ kind, rendition, segments }) => segments.map((n) => ({ kind, rendition, n })))
+    .toSorted((a, b) => a.n - b.n);
 }
 
 /** What says how the samples of a rendition are decoded: parts with the same can be in one file. */
 export async function headersOf({ run, tracks }: MoviePart, stored: MovieParts["stored"]): Promise<string> {
-  const headers = await Promise.all(tracks.map(async ({ kind, rendition }) => {
-    const piece = await stored(rendition, { run });
-    if (piece === undefined) throw new Mp4Error(`the initialisation segment of ${rendition} is not there`);
-    const { timescale, description, width, height } = await readInit(await piece.bytes());
-    return [kind, timescale, configOf(description), width, height];
-  }));
+  const headers = await Promise.all(
+    tracks.map(async ({ kind, rendition }) => {
+      const piece = await stored(rendition, { run });
+      if (piece === undefined) throw new Mp4Error(`the initialisation segment of ${rendition} is not there`);
+      const { timescale, description, width, height } = await readInit(await piece.bytes());
+      return [kind, timescale, configOf(description), width, height];
+    }),
+  );
   return JSON.stringify(headers);
 }
 

@@ -3,7 +3,13 @@ import { test } from "node:test";
 import type { LiveFragment } from "../fragments.ts";
 import { createPending } from "./pending.ts";
 
-const fragment = (rendition: string, time: number): LiveFragment => ({ rendition, time, duration: 1, key: true, bytes: Buffer.alloc(10, time) });
+const fragment = (rendition: string, time: number): LiveFragment => ({
+  rendition,
+  time,
+  duration: 1,
+  key: true,
+  bytes: Buffer.alloc(10, time),
+});
 
 test("reports a page as emptied once, when its last fragment is in a segment", () => {
   const pending = createPending();

@@ -49,7 +49,8 @@ export function createPending(): PendingFragments {
     pages() {
       const open = [...rows.values()].flat().filter(({ page }) => page === undefined);
       return [...Map.groupBy(open, ({ run }) => run)].map(([run, list]) => ({
-        run, fragments: list.map(({ fragment }) => fragment),
+        run,
+        fragments: list.map(({ fragment }) => fragment),
         written(page) {
           // Some may have come into a segment meanwhile.
           const here = list.filter((one) => rows.get(`${run}/${one.fragment.rendition}`)?.includes(one) === true);
@@ -67,7 +68,8 @@ export function createPending(): PendingFragments {
       const lastBytes = bytes.at(-1);
       const same = row.findLastIndex(({ fragment }) => fragment.bytes === lastBytes);
       // Octets that were copied on their way are found by their time.
-      const index = same === -1 ? row.findLastIndex(({ fragment: { time, duration } }) => time + duration / 2 < end) : same;
+      const index =
+        same === -1 ? row.findLastIndex(({ fragment: { time, duration } }) => time + duration / 2 < end) : same;
       const taken = row.splice(0, index + 1);
       for (const one of taken) leave(one);
       if (row.length === 0) rows.delete(name);

@@ -34,38 +34,44 @@ export interface RecordTables {
 export type RunRow = RecordTables["stream_live_runs"];
 export type SegmentRow = RecordTables["stream_live_segments"];
 
-export const recordMigrations: Migration[] = [{
-  name: "live-record-001",
-  async up(db, types) {
-    const key = sql.raw(types.keyText);
-    await db.schema.createTable("stream_live_recordings")
-      .addColumn("video_uid", key, (column) => column.primaryKey())
-      .addColumn("ended_at", "bigint")
-      .execute();
-    await db.schema.createTable("stream_live_runs")
-      .addColumn("video_uid", key, (column) => column.notNull())
-      .addColumn("run_id", key, (column) => column.notNull())
-      .addColumn("started_at", "bigint", (column) => column.notNull())
-      .addColumn("renditions", "text", (column) => column.notNull())
-      .addPrimaryKeyConstraint("stream_live_runs_key", ["video_uid", "run_id"])
-      .execute();
-    await db.schema.createTable("stream_live_segments")
-      .addColumn("video_uid", key, (column) => column.notNull())
-      .addColumn("n", "integer", (column) => column.notNull())
-      .addColumn("run_id", key, (column) => column.notNull())
-      .addColumn("start_s", "double precision", (column) => column.notNull())
-      .addColumn("durations", "text", (column) => column.notNull())
-      .addColumn("ends", "text", (column) => column.notNull())
-      .addColumn("size", "bigint", (column) => column.notNull())
-      .addPrimaryKeyConstraint("stream_live_segments_key", ["video_uid", "n"])
-      .execute();
+export const recordMigrations: Migration[] = [
+  {
+    name: "live-record-001",
+    async up(db, types) {
+      const key = sql.raw(types.keyText);
+      await db.schema
+        .createTable("stream_live_recordings")
+        .addColumn("video_uid", key, (column) => column.primaryKey())
+        .addColumn("ended_at", "bigint")
+        .execute();
+      await db.schema
+        .createTable("stream_live_runs")
+        .addColumn("video_uid", key, (column) => column.notNull())
+        .addColumn("run_id", key, (column) => column.notNull())
+        .addColumn("started_at", "bigint", (column) => column.notNull())
+        .addColumn("renditions", "text", (column) => column.notNull())
+        .addPrimaryKeyConstraint("stream_live_runs_key", ["video_uid", "run_id"])
+        .execute();
+      await db.schema
+        .createTable("stream_live_segments")
+        .addColumn("video_uid", key, (column) => column.notNull())
+        .addColumn("n", "integer", (column) => column.notNull())
+        .addColumn("run_id", key, (column) => column.notNull())
+        .addColumn("start_s", "double precision", (column) => column.notNull())
+        .addColumn("durations", "text", (column) => column.notNull())
+        .addColumn("ends", "text", (column) => column.notNull())
+        .addColumn("size", "bigint", (column) => column.notNull())
+        .addPrimaryKeyConstraint("stream_live_segments_key", ["video_uid", "n"])
+        .execute();
+    },
   },
-}, {
-  name: "live-record-002-segment-starts",
-  async up(db) {
-    await db.schema.alterTable("stream_live_segments").addColumn("starts", "text").execute();
+  {
+    name: "live-record-002-segment-starts",
+    async up(db) {
+      await db.schema.alterTable("stream_live_segments").addColumn("starts", "text").execute();
+    },
   },
-}];
+];
 
 export interface KeptRun {
   id: string;
@@ -95,30 +101,69 @@ export interface RecordTable {
 
 export function createRecordTable(db: Db): RecordTable {
   const tables: Kysely<RecordTables> = db.tables<RecordTables>();
-  const segments = (video: string) => tables.selectFrom("stream_live_segments").selectAll().where("video_uid", "=", video);
+  const segments = (video: string) =>
+    tables.selectFrom("stream_live_segments").selectAll().where("video_uid", "=", video);
 
   return {
     async find(video) {
-      const [row] = await db.read(tables.selectFrom("stream_live_recordings").select("ended_at").where("video_uid", "=", video));
+      const [row] = await db.read(
+        tables.selectFrom("stream_live_recordings").select("ended_at").where("video_uid", "=", video),
+      );
       return row && { ended: row.ended_at !== null };
     },
     async begin(video) {
-      await db.write(tables.insertInto("stream_live_recordings").values({ video_uid: video, ended_at: null }).onConflict((conflict) => conflict.column("video_uid").doNothing()));
+      await db.write(
+        tables
+          .insertInto("stream_live_recordings")
+          .values({ video_uid: video, ended_at: null })
+          .onConflict((conflict) => conflict.column("video_uid").doNothing()),
+      );
     },
     async end(video, now) {
-      await db.write(tables.insertInto("stream_live_recordings").values({ video_uid: video, ended_at: now }).onConflict((conflict) => conflict.column("video_uid").doUpdateSet({ ended_at: now })));
+      await db.write(
+        tables
+          .insertInto("stream_live_recordings")
+          .values({ video_uid: video, ended_at: now })
+          .onConflict((conflict) => conflict.column("video_uid").doUpdateSet({ ended_at: now })),
+      );
     },
     async insertRun(video, { id, started, renditions }) {
-      await db.write(tables.insertInto("stream_live_runs").values({ video_uid: video, run_id: id, started_at: Math.round(started), renditions: JSON.stringify(renditions) })
-        .onConflict((conflict) => conflict.columns(["video_uid", "run_id"]).doNothing()));
+      await db.write(
+        tables
+          .insertInto("stream_live_runs")
+          .values({
+            video_uid: video,
+            run_id: id,
+            started_at: Math.round(started),
+            renditions: JSON.stringify(renditions),
+          })
+          .onConflict((conflict) => conflict.columns(["video_uid", "run_id"]).doNothing()),
+      );
     },
     async insertSegment(video, { n, run, start, durations, starts, ends, size }) {
-      await db.write(tables.insertInto("stream_live_segments").values({ video_uid: video, n, run_id: run, start_s: start, durations: JSON.stringify(durations), ends: JSON.stringify(ends), starts: starts === undefined ? null : JSON.stringify(starts), size })
-        .onConflict((conflict) => conflict.columns(["video_uid", "n"]).doNothing()));
+      await db.write(
+        tables
+          .insertInto("stream_live_segments")
+          .values({
+            video_uid: video,
+            n,
+            run_id: run,
+            start_s: start,
+            durations: JSON.stringify(durations),
+            ends: JSON.stringify(ends),
+            starts: starts === undefined ? null : JSON.stringify(starts),
+            size,
+          })
+          .onConflict((conflict) => conflict.columns(["video_uid", "n"]).doNothing()),
+      );
     },
     async runs(video) {
       const rows = await db.read(tables.selectFrom("stream_live_runs").selectAll().where("video_uid", "=", video));
-      return rows.map(({ run_id: id, started_at: started, renditions }) => ({ id, started, renditions: JSON.parse(renditions) as LiveRendition[] }));
+      return rows.map(({ run_id: id, started_at: started, renditions }) => ({
+        id,
+        started,
+        renditions: JSON.parse(renditions) as LiveRendition[],
+      }));
     },
     segments: async (video, from) => (await db.read(segments(video).where("n", ">=", from).orderBy("n"))).map(fromRow),
     async last(video) {
@@ -126,15 +171,29 @@ export function createRecordTable(db: Db): RecordTable {
       return row && fromRow(row);
     },
     async size(video) {
-      const [row] = await db.read(tables.selectFrom("stream_live_segments").select(({ fn }) => fn.sum<number | null>("size").as("size")).where("video_uid", "=", video));
+      const [row] = await db.read(
+        tables
+          .selectFrom("stream_live_segments")
+          .select(({ fn }) => fn.sum<number | null>("size").as("size"))
+          .where("video_uid", "=", video),
+      );
       return Number(row?.size ?? 0);
     },
     async delete(video) {
-      for (const table of ["stream_live_segments", "stream_live_runs", "stream_live_recordings"] as const) await db.write(tables.deleteFrom(table).where("video_uid", "=", video));
+      for (const table of ["stream_live_segments", "stream_live_runs", "stream_live_recordings"] as const)
+        await db.write(tables.deleteFrom(table).where("video_uid", "=", video));
     },
   };
 }
 
 function fromRow({ n, run_id: run, start_s: start, durations, ends, starts, size }: SegmentRow): KeptSegment {
-  return { n, run, start, durations: JSON.parse(durations) as Record<string, number>, ...(starts !== null && { starts: JSON.parse(starts) as Record<string, number> }), ends: JSON.parse(ends) as Record<string, number>, size };
+  return {
+    n,
+    run,
+    start,
+    durations: JSON.parse(durations) as Record<string, number>,
+    ...(starts !== null && { starts: JSON.parse(starts) as Record<string, number> }),
+    ends: JSON.parse(ends) as Record<string, number>,
+    size,
+  };
 }

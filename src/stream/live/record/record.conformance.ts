@@ -18,7 +18,10 @@ export function recordConformance(engine: TestEngine): void {
     assert.deepEqual(recording.timeline, { video: VIDEO, runs: [], segments: [], ended: false });
     const [first, second] = [testRun("1"), testRun("2", { started: 9000 })];
     const fed = [testSegment(first, 0), testSegment(first, 1), testSegment(second, 2, { place: 1, start: 0 })];
-    for (const [run, segments] of [[first, fed.slice(0, 2)], [second, fed.slice(2)]] as const) {
+    for (const [run, segments] of [
+      [first, fed.slice(0, 2)],
+      [second, fed.slice(2)],
+    ] as const) {
       const sink = recording.run(run);
       for (const { name } of TEST_RENDITIONS) sink.init(name, Buffer.from(`init of ${name}`));
       for (const { fragments, cut } of segments) {
@@ -30,19 +33,45 @@ export function recordConformance(engine: TestEngine): void {
     }
     await recording.settled();
     const expected = {
-      video: VIDEO, ended: false, runs: [first, second].map(({ id, started, renditions }) => ({ id, started, renditions })),
-      segments: [{ n: 0, run: 0, start: 0 }, { n: 1, run: 0, start: 2 }, { n: 2, run: 1, start: 0 }].map((one) => ({ ...one, durations: { source: 2, audio: 2 }, starts: { source: one.start, audio: one.start + 0.01 } })),
+      video: VIDEO,
+      ended: false,
+      runs: [first, second].map(({ id, started, renditions }) => ({ id, started, renditions })),
+      segments: [
+        { n: 0, run: 0, start: 0 },
+        { n: 1, run: 0, start: 2 },
+        { n: 2, run: 1, start: 0 },
+      ].map((one) => ({
+        ...one,
+        durations: { source: 2, audio: 2 },
+        starts: { source: one.start, audio: one.start + 0.01 },
+      })),
     };
     assert.deepEqual(await recordings.timeline(VIDEO), expected);
     assert.deepEqual(await elsewhere.timeline(VIDEO), expected);
-    assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, "source", 1)))!.bytes(), joined(fed[1]!.fragments, "source"));
-    assert.equal((await (await elsewhere.stored(VIDEO, "audio", { run: second.id }))!.bytes()).toString(), "init of audio");
+    assert.deepEqual(
+      await (await objects.open(liveSegmentKey(VIDEO, "source", 1)))!.bytes(),
+      joined(fed[1]!.fragments, "source"),
+    );
+    assert.equal(
+      (await (await elsewhere.stored(VIDEO, "audio", { run: second.id }))!.bytes()).toString(),
+      "init of audio",
+    );
     assert.equal((await elsewhere.stored(VIDEO, "audio", 2))!.size, 400);
     assert.equal(await elsewhere.stored(VIDEO, "audio", 3), undefined);
-    assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), [], "pages go when what is on them is in segments");
+    assert.deepEqual(
+      await keysOf(objects, `stream/${VIDEO}/live/open/`),
+      [],
+      "pages go when what is on them is in segments",
+    );
 
     await recording.close();
-    assert.deepEqual(await recordings.finish(VIDEO), { segments: 3, duration: 6, size: 3 * 4400, width: 320, height: 180 });
+    assert.deepEqual(await recordings.finish(VIDEO), {
+      segments: 3,
+      duration: 6,
+      size: 3 * 4400,
+      width: 320,
+      height: 180,
+    });
     assert.deepEqual(await elsewhere.timeline(VIDEO), { ...expected, ended: true });
     await recordings.clean(VIDEO);
     assert.equal(await recordings.timeline(VIDEO), undefined);
@@ -72,12 +101,26 @@ export function recordConformance(engine: TestEngine): void {
     // Nobody closes it: another process finds what is there.
     const elsewhere = (await openRecordings(t, { db: await another(), objects })).recordings;
     const next = await elsewhere.open(VIDEO);
-    assert.deepEqual(next.timeline.segments.slice(0, 3), [0, 1, 2].map((n) => ({ n, run: 0, start: n * 2, durations: { source: 2, audio: 2 }, ...(n < 2 && { starts: { source: n * 2, audio: n * 2 + 0.01 } }) })));
+    assert.deepEqual(
+      next.timeline.segments.slice(0, 3),
+      [0, 1, 2].map((n) => ({
+        n,
+        run: 0,
+        start: n * 2,
+        durations: { source: 2, audio: 2 },
+        ...(n < 2 && { starts: { source: n * 2, audio: n * 2 + 0.01 } }),
+      })),
+    );
     assert.equal(next.timeline.segments.length, 4);
-    const lost = 28 - 24 - 2 * next.timeline.segments[3]!.durations["source"]! / 0.5;
+    const lost = 28 - 24 - (2 * next.timeline.segments[3]!.durations["source"]!) / 0.5;
     assert.ok(lost >= 0 && lost <= 2, `${lost} of the fragments are lost`);
     for (const n of [0, 1, 2]) {
-      for (const name of ["source", "audio"]) assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, name, n)))!.bytes(), joined(fed[n]!.fragments, name), `${name} ${n}`);
+      for (const name of ["source", "audio"])
+        assert.deepEqual(
+          await (await objects.open(liveSegmentKey(VIDEO, name, n)))!.bytes(),
+          joined(fed[n]!.fragments, name),
+          `${name} ${n}`,
+        );
     }
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
     assert.ok(await objects.open(liveInitKey(VIDEO, "source", run.id)));
@@ -91,7 +134,10 @@ export function recordConformance(engine: TestEngine): void {
     const { segments, duration } = await elsewhere.finish(VIDEO);
     assert.equal(segments, 5);
     assert.equal(duration, 8 + next.timeline.segments[3]!.durations["source"]!);
-    assert.deepEqual((await elsewhere.timeline(VIDEO))!.segments.map(({ run }) => run), [0, 0, 0, 0, 1]);
+    assert.deepEqual(
+      (await elsewhere.timeline(VIDEO))!.segments.map(({ run }) => run),
+      [0, 0, 0, 0, 1],
+    );
   });
 
   test("retries failed writes and loses nothing of the broadcast", async (t) => {
@@ -99,7 +145,14 @@ export function recordConformance(engine: TestEngine): void {
     const tries = { failed: 0 };
     const faults: unknown[] = [];
     const { recordings, clock, objects } = await openRecordings(t, {
-      db, around: (store) => ({ ...store, put: (...args) => (args[0] === liveSegmentKey(VIDEO, "audio", 1) && ++tries.failed <= 7 ? Promise.reject(new Error("503 Slow Down")) : store.put(...args)) }),
+      db,
+      around: (store) => ({
+        ...store,
+        put: (...args) =>
+          args[0] === liveSegmentKey(VIDEO, "audio", 1) && ++tries.failed <= 7
+            ? Promise.reject(new Error("503 Slow Down"))
+            : store.put(...args),
+      }),
     });
     const recording = await recordings.open(VIDEO, { onFault: (err) => void faults.push((err as Error).message) });
     const run = testRun("1");
@@ -118,7 +171,11 @@ export function recordConformance(engine: TestEngine): void {
     await recording.close();
     assert.deepEqual(faults, []);
     assert.equal((await recordings.finish(VIDEO)).duration, 10);
-    for (const [n, { fragments }] of fed.entries()) assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(), joined(fragments, "source"));
+    for (const [n, { fragments }] of fed.entries())
+      assert.deepEqual(
+        await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(),
+        joined(fragments, "source"),
+      );
     assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
   });
 
@@ -129,7 +186,14 @@ export function recordConformance(engine: TestEngine): void {
       const refused = Promise.withResolvers<void>();
       const faults: unknown[] = [];
       const { recordings, clock } = await openRecordings(t, {
-        db, around: (objects) => ({ ...objects, put: (...args) => (full ? (refused.resolve(), Promise.reject(storeErrors.diskFull({ what: "the disk" }))) : objects.put(...args)) }),
+        db,
+        around: (objects) => ({
+          ...objects,
+          put: (...args) =>
+            full
+              ? (refused.resolve(), Promise.reject(storeErrors.diskFull({ what: "the disk" })))
+              : objects.put(...args),
+        }),
       });
       const recording = await recordings.open(VIDEO, { onFault: (err) => void faults.push((err as UserError).kind) });
       const run = testRun("1");
@@ -164,16 +228,21 @@ export function recordConformance(engine: TestEngine): void {
     const released = Promise.withResolvers<void>();
     const { recordings, clock, objects } = await openRecordings(t, {
       // The journal has no page that could restore the segment.
-      db, pageMs: 1e9, around: (store) => ({ ...store, async put(...args) {
-        if (full.rendition === "") return store.put(...args);
-        if (args[0].includes(`/${full.rendition}/`)) {
-          refused.resolve();
-          throw storeErrors.diskFull({ what: "the disk" });
-        }
-        // This write is slower than the failing one and finishes after it.
-        await released.promise;
-        return store.put(...args);
-      } }),
+      db,
+      pageMs: 1e9,
+      around: (store) => ({
+        ...store,
+        async put(...args) {
+          if (full.rendition === "") return store.put(...args);
+          if (args[0].includes(`/${full.rendition}/`)) {
+            refused.resolve();
+            throw storeErrors.diskFull({ what: "the disk" });
+          }
+          // This write is slower than the failing one and finishes after it.
+          await released.promise;
+          return store.put(...args);
+        },
+      }),
     });
     const recording = await recordings.open(VIDEO);
     const run = testRun("1");
@@ -205,11 +274,18 @@ export function recordConformance(engine: TestEngine): void {
     full.rendition = "";
     const { segments, duration, size } = await recordings.finish(VIDEO);
     const timeline = (await recordings.timeline(VIDEO))!;
-    const listed = timeline.segments.flatMap(({ n, durations }) => Object.keys(durations).map((name) => `${name}/${n}.m4s`));
+    const listed = timeline.segments.flatMap(({ n, durations }) =>
+      Object.keys(durations).map((name) => `${name}/${n}.m4s`),
+    );
     const inits = timeline.runs.flatMap(({ id }) => ["source", "audio"].map((name) => `${name}/init-${id}.mp4`));
     assert.deepEqual((await keysOf(objects, `stream/${VIDEO}/live/`)).toSorted(), [...listed, ...inits].toSorted());
-    assert.equal(timeline.segments.reduce((sum, { durations }) => sum + durations["source"]!, 0), duration);
-    const sizes = await Promise.all(listed.map(async (key) => (await objects.open(`stream/${VIDEO}/live/${key}`))!.size));
+    assert.equal(
+      timeline.segments.reduce((sum, { durations }) => sum + durations["source"]!, 0),
+      duration,
+    );
+    const sizes = await Promise.all(
+      listed.map(async (key) => (await objects.open(`stream/${VIDEO}/live/${key}`))!.size),
+    );
     assert.deepEqual([segments, duration, sizes.reduce((sum, one) => sum + one, 0)], [2, 4, size]);
   });
 }

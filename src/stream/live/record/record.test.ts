@@ -13,39 +13,59 @@ import { joined, keysOf, openRecordings, TEST_RENDITIONS, testRun, testSegment, 
 onEveryDatabase(recordConformance);
 
 test("a page is read as it was written, and what is none is none", () => {
-  const fragment = fc.record({ rendition: fc.constantFrom("source", "audio"), time: fc.double({ min: 0, max: 1e6, noNaN: true }), duration: fc.double({ min: 0, max: 10, noNaN: true }), key: fc.boolean(), bytes: fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)) });
-  fc.assert(fc.property(fc.array(fragment, { maxLength: 6 }), (fragments) => {
-    const plain = fragments.map((one) => ({ ...one, time: one.time + 0, duration: one.duration + 0 }));
-    assert.deepEqual(decodePage(encodePage({ run: "1", fragments: plain })), { run: "1", fragments: plain });
-  }));
+  const fragment = fc.record({
+    rendition: fc.constantFrom("source", "audio"),
+    time: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    duration: fc.double({ min: 0, max: 10, noNaN: true }),
+    key: fc.boolean(),
+    bytes: fc.uint8Array({ maxLength: 50 }).map((bytes) => Buffer.from(bytes)),
+  });
+  fc.assert(
+    fc.property(fc.array(fragment, { maxLength: 6 }), (fragments) => {
+      const plain = fragments.map((one) => ({ ...one, time: one.time + 0, duration: one.duration + 0 }));
+      assert.deepEqual(decodePage(encodePage({ run: "1", fragments: plain })), { run: "1", fragments: plain });
+    }),
+  );
   fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => void decodePage(Buffer.from(bytes))));
 });
 
 test("segments of what was open begin at key frames, have all of it once, and are as long as they are to be", () => {
   const gops = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 });
-  fc.assert(fc.property(gops, fc.double({ min: 1, max: 6, noNaN: true }), (lengths, seconds) => {
-    const fragments: LiveFragment[] = [];
-    let time = 5;
-    for (const length of lengths) {
-      for (let i = 0; i < length; i++, time += 0.5) {
-        fragments.push({ rendition: "source", time, duration: 0.5, key: i === 0, bytes: Buffer.of() }, { rendition: "audio", time: time + 0.02, duration: 0.5, key: true, bytes: Buffer.of() });
+  fc.assert(
+    fc.property(gops, fc.double({ min: 1, max: 6, noNaN: true }), (lengths, seconds) => {
+      const fragments: LiveFragment[] = [];
+      let time = 5;
+      for (const length of lengths) {
+        for (let i = 0; i < length; i++, time += 0.5) {
+          fragments.push(
+            { rendition: "source", time, duration: 0.5, key: i === 0, bytes: Buffer.of() },
+            { rendition: "audio", time: time + 0.02, duration: 0.5, key: true, bytes: Buffer.of() },
+          );
+        }
       }
-    }
-    const segments = cutFragments(TEST_RENDITIONS, fragments, seconds);
-    for (const name of ["source", "audio"]) assert.deepEqual(segments.flatMap((segment) => segment.fragments.get(name) ?? []), fragments.filter(({ rendition }) => rendition === name));
-    for (const [i, { start, fragments: of }] of segments.entries()) {
-      const [first] = of.get("source")!;
-      assert.ok(first!.key && first!.time === start);
-      if (i > 0) assert.ok(start - segments[i - 1]!.start >= seconds - 0.05);
-      assert.equal(of.get("source")!.length, of.get("audio")!.length);
-    }
-  }));
+      const segments = cutFragments(TEST_RENDITIONS, fragments, seconds);
+      for (const name of ["source", "audio"])
+        assert.deepEqual(
+          segments.flatMap((segment) => segment.fragments.get(name) ?? []),
+          fragments.filter(({ rendition }) => rendition === name),
+        );
+      for (const [i, { start, fragments: of }] of segments.entries()) {
+        const [first] = of.get("source")!;
+        assert.ok(first!.key && first!.time === start);
+        if (i > 0) assert.ok(start - segments[i - 1]!.start >= seconds - 0.05);
+        assert.equal(of.get("source")!.length, of.get("audio")!.length);
+      }
+    }),
+  );
 });
 
 test("a slow disk is waited for up to a bound, and then nothing more is kept", async (t) => {
   const writing = Promise.withResolvers<void>();
   let faults = 0;
-  const { recordings } = await openRecordings(t, { mostWaiting: 10_000, around: (objects) => ({ ...objects, put: async (...args) => (await writing.promise, objects.put(...args)) }) });
+  const { recordings } = await openRecordings(t, {
+    mostWaiting: 10_000,
+    around: (objects) => ({ ...objects, put: async (...args) => (await writing.promise, objects.put(...args)) }),
+  });
   const recording = await recordings.open(VIDEO, { onFault: () => faults++ });
   const run = testRun("1");
   const sink = recording.run(run);
@@ -65,13 +85,18 @@ test("nothing is lost when it dies between two segments that were cut at once: w
   const writing = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
   const second = liveSegmentKey(VIDEO, "source", 1);
-  const { recordings, objects, clock, db } = await openRecordings(t, { around: (store) => ({ ...store, put: async (key, bytes) => {
-    if (key === second) {
-      reached.resolve();
-      await writing.promise;
-    }
-    return store.put(key, bytes);
-  } }) });
+  const { recordings, objects, clock, db } = await openRecordings(t, {
+    around: (store) => ({
+      ...store,
+      put: async (key, bytes) => {
+        if (key === second) {
+          reached.resolve();
+          await writing.promise;
+        }
+        return store.put(key, bytes);
+      },
+    }),
+  });
   const recording = await recordings.open(VIDEO);
   const run = testRun("1");
   const sink = recording.run(run);
@@ -85,17 +110,29 @@ test("nothing is lost when it dies between two segments that were cut at once: w
   await reached.promise;
   const elsewhere = (await openRecordings(t, { db, objects })).recordings;
   assert.equal((await elsewhere.finish(VIDEO)).duration, 4);
-  for (const n of [0, 1]) assert.deepEqual(await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(), joined(fed[n]!.fragments, "source"));
+  for (const n of [0, 1])
+    assert.deepEqual(
+      await (await objects.open(liveSegmentKey(VIDEO, "source", n)))!.bytes(),
+      joined(fed[n]!.fragments, "source"),
+    );
   writing.resolve();
   await recording.close();
 });
 
 test("journal pages are deleted only when the row of their segment is stored", async (t) => {
   const deletions: { rows: number }[] = [];
-  const { recordings, clock, db } = await openRecordings(t, { around: (store) => ({ ...store, delete: async (keys) => {
-    if (keys.some((key) => key.includes("/live/open/"))) deletions.push({ rows: (await db.tables<RecordTables>().selectFrom("stream_live_segments").select("n").execute()).length });
-    return store.delete(keys);
-  } }) });
+  const { recordings, clock, db } = await openRecordings(t, {
+    around: (store) => ({
+      ...store,
+      delete: async (keys) => {
+        if (keys.some((key) => key.includes("/live/open/")))
+          deletions.push({
+            rows: (await db.tables<RecordTables>().selectFrom("stream_live_segments").select("n").execute()).length,
+          });
+        return store.delete(keys);
+      },
+    }),
+  });
   const recording = await recordings.open(VIDEO);
   const run = testRun("1");
   const sink = recording.run(run);
@@ -124,7 +161,14 @@ test("octets that the packager has copied, and fragments that it has left out, l
     for (const fragment of fragments) sink.fragment(fragment);
     clock.advance(700);
     await recording.settled();
-    recording.keep(n === 1 ? { ...cut, bytes: Object.fromEntries(Object.entries(cut.bytes).map(([name, bytes]) => [name, [Buffer.concat(bytes)]])) } : cut);
+    recording.keep(
+      n === 1
+        ? {
+            ...cut,
+            bytes: Object.fromEntries(Object.entries(cut.bytes).map(([name, bytes]) => [name, [Buffer.concat(bytes)]])),
+          }
+        : cut,
+    );
   }
   await recording.settled();
   assert.deepEqual(await keysOf(objects, `stream/${VIDEO}/live/open/`), []);
@@ -134,16 +178,27 @@ test("octets that the packager has copied, and fragments that it has left out, l
 
 test("of the end of what was open so much becomes a segment as players can play", async (t) => {
   const small = { ...TEST_RENDITIONS[0]!, name: "90p" };
-  for (const [seconds, kept] of [[{ source: 0, "90p": 0, audio: 0.5 }, 1], [{ source: 1, "90p": 0, audio: 1 }, 1], [{ source: 1.5, "90p": 0, audio: 1 }, 2], [{ source: 0.5, "90p": 0.5, audio: 0.5 }, 2]] as const) {
+  for (const [seconds, kept] of [
+    [{ source: 0, "90p": 0, audio: 0.5 }, 1],
+    [{ source: 1, "90p": 0, audio: 1 }, 1],
+    [{ source: 1.5, "90p": 0, audio: 1 }, 2],
+    [{ source: 0.5, "90p": 0.5, audio: 0.5 }, 2],
+  ] as const) {
     const { recordings, clock } = await openRecordings(t);
     const recording = await recordings.open(VIDEO);
     const run = testRun("1", { renditions: [TEST_RENDITIONS[0]!, small, TEST_RENDITIONS[1]!] });
     const sink = recording.run(run);
     const bytes = Object.fromEntries(run.renditions.map(({ name }) => [name, [Buffer.from(name)]]));
-    for (const { name } of run.renditions) sink.fragment({ rendition: name, time: 0, duration: 2, key: true, bytes: bytes[name]![0]! });
-    recording.keep({ run: run.id, segment: { n: 0, run: 0, start: 0, durations: { source: 2, "90p": 2, audio: 2 } }, bytes });
+    for (const { name } of run.renditions)
+      sink.fragment({ rendition: name, time: 0, duration: 2, key: true, bytes: bytes[name]![0]! });
+    recording.keep({
+      run: run.id,
+      segment: { n: 0, run: 0, start: 0, durations: { source: 2, "90p": 2, audio: 2 } },
+      bytes,
+    });
     for (const [rendition, end] of Object.entries(seconds)) {
-      for (let time = 0; time < end; time += 0.5) sink.fragment({ rendition, time: 2 + time, duration: 0.5, key: time === 0, bytes: Buffer.from("open") });
+      for (let time = 0; time < end; time += 0.5)
+        sink.fragment({ rendition, time: 2 + time, duration: 0.5, key: time === 0, bytes: Buffer.from("open") });
     }
     await recording.settled();
     clock.advance(1000);

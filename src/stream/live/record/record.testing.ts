@@ -13,14 +13,36 @@ import { createRecordings, type RecordingsParts } from "./recordings.ts";
 
 export const VIDEO = "c".repeat(32);
 export const TEST_RENDITIONS: LiveRendition[] = [
-  { name: "source", kind: "video", codecs: "avc1.64001f", peakBandwidth: 1_000_000, averageBandwidth: 900_000, width: 320, height: 180, frameRate: 25 },
+  {
+    name: "source",
+    kind: "video",
+    codecs: "avc1.64001f",
+    peakBandwidth: 1_000_000,
+    averageBandwidth: 900_000,
+    width: 320,
+    height: 180,
+    frameRate: 25,
+  },
   { name: "audio", kind: "audio", codecs: "mp4a.40.2", peakBandwidth: 128_000, averageBandwidth: 128_000, channels: 2 },
 ];
 
-export const testRun = (letter: string, more: Partial<LiveRun> = {}): LiveRun => ({ id: letter.repeat(32), started: 1000, renditions: TEST_RENDITIONS, keyFrames: "source", ...more });
+export const testRun = (letter: string, more: Partial<LiveRun> = {}): LiveRun => ({
+  id: letter.repeat(32),
+  started: 1000,
+  renditions: TEST_RENDITIONS,
+  keyFrames: "source",
+  ...more,
+});
 
 /** Recordings over a real database (default: SQLite of their own) and real objects. */
-export async function openRecordings(t: Pick<TestContext, "after">, { db, around = (objects) => objects, ...more }: Partial<Omit<RecordingsParts, "db">> & { db?: Db; around?: (objects: ObjectStore) => ObjectStore } = {}) {
+export async function openRecordings(
+  t: Pick<TestContext, "after">,
+  {
+    db,
+    around = (objects) => objects,
+    ...more
+  }: Partial<Omit<RecordingsParts, "db">> & { db?: Db; around?: (objects: ObjectStore) => ObjectStore } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-record-"));
   const own = db ?? openSqlite({ path: join(folder, "test.db") });
   if (db === undefined) await migrate(own, recordMigrations);
@@ -40,18 +62,35 @@ export interface FedSegment {
 }
 
 /** Two seconds of a run: four fragments of pictures, the first with a key frame, and of sound, a little late as sound is. */
-export function testSegment(run: LiveRun, n: number, { place = 0, start = n * 2, size = 1000 }: { place?: number; start?: number; size?: number } = {}): FedSegment {
+export function testSegment(
+  run: LiveRun,
+  n: number,
+  { place = 0, start = n * 2, size = 1000 }: { place?: number; start?: number; size?: number } = {},
+): FedSegment {
   const fragments: LiveFragment[] = [];
   for (let i = 0; i < 4; i++) {
     fragments.push({ rendition: "source", time: start + i / 2, duration: 0.5, key: i === 0, bytes: randomBytes(size) });
-    fragments.push({ rendition: "audio", time: start + i / 2 + 0.01, duration: 0.5, key: true, bytes: randomBytes(size / 10) });
+    fragments.push({
+      rendition: "audio",
+      time: start + i / 2 + 0.01,
+      duration: 0.5,
+      key: true,
+      bytes: randomBytes(size / 10),
+    });
   }
-  const segment: LiveSegment = { n, run: place, start, durations: { source: 2, audio: 2 }, starts: { source: start, audio: start + 0.01 } };
+  const segment: LiveSegment = {
+    n,
+    run: place,
+    start,
+    durations: { source: 2, audio: 2 },
+    starts: { source: start, audio: start + 0.01 },
+  };
   const of = (name: string) => fragments.filter(({ rendition }) => rendition === name).map(({ bytes }) => bytes);
   return { fragments, cut: { run: run.id, segment, bytes: { source: of("source"), audio: of("audio") } } };
 }
 
-export const joined = (fragments: readonly LiveFragment[], name: string): Buffer => Buffer.concat(fragments.filter(({ rendition }) => rendition === name).map(({ bytes }) => bytes));
+export const joined = (fragments: readonly LiveFragment[], name: string): Buffer =>
+  Buffer.concat(fragments.filter(({ rendition }) => rendition === name).map(({ bytes }) => bytes));
 
 export async function keysOf(objects: ObjectStore, prefix: string): Promise<string[]> {
   const keys: string[] = [];

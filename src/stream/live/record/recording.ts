@@ -50,9 +50,11 @@ export function createRecording(parts: RecordingParts): Recording {
     if (stopped.aborted || closed) return;
     waiting += size;
     if (waiting > mostWaiting) return giveUp(tooSlow(waiting));
-    queue = queue.then(() => untilWritten(work)).finally(() => {
-      waiting -= size;
-    });
+    queue = queue
+      .then(() => untilWritten(work))
+      .finally(() => {
+        waiting -= size;
+      });
   }
 
   async function untilWritten(work: () => Promise<void>) {
@@ -108,13 +110,25 @@ export function createRecording(parts: RecordingParts): Recording {
   async function write({ run, segment, bytes }: CutSegment, ends: Record<string, number>, emptied: readonly number[]) {
     const pieces = Object.entries(bytes);
     // Wait for all writes before failing, so that none finishes after a later write.
-    const written = await Promise.allSettled(pieces.map(([rendition, parts]) => objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts))));
+    const written = await Promise.allSettled(
+      pieces.map(([rendition, parts]) =>
+        objects.put(liveSegmentKey(video, rendition, segment.n), Buffer.concat(parts)),
+      ),
+    );
     const sizes = written.map((one) => {
       if (one.status === "rejected") throw one.reason;
       return one.value.size;
     });
     const { n, start, durations, starts } = segment;
-    await table.insertSegment(video, { n, run, start, durations, ...(starts && { starts }), ends, size: sizes.reduce((sum, size) => sum + size, 0) });
+    await table.insertSegment(video, {
+      n,
+      run,
+      start,
+      durations,
+      ...(starts && { starts }),
+      ends,
+      size: sizes.reduce((sum, size) => sum + size, 0),
+    });
     await journal.delete(video, emptied);
   }
 
@@ -123,7 +137,8 @@ export function createRecording(parts: RecordingParts): Recording {
     run({ id, started, renditions }: LiveRun): RunSink {
       enqueue(0, () => table.insertRun(video, { id, started, renditions: [...renditions] }));
       return {
-        init: (rendition, bytes) => enqueue(bytes.length, async () => void (await objects.put(liveInitKey(video, rendition, id), bytes))),
+        init: (rendition, bytes) =>
+          enqueue(bytes.length, async () => void (await objects.put(liveInitKey(video, rendition, id), bytes))),
         fragment: (fragment) => take(id, fragment),
         end() {},
       };

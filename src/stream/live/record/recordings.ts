@@ -26,7 +26,16 @@ export interface RecordingsParts {
 /** Half a minute of what is allowed at most, in all its renditions. */
 const MOST_WAITING = 128 * 1024 * 1024;
 
-export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, pageMs = 500, mostWaiting = MOST_WAITING, remembered = 100 }: RecordingsParts): Recordings {
+export function createRecordings({
+  db,
+  objects,
+  clock,
+  log,
+  segmentSeconds = 2,
+  pageMs = 500,
+  mostWaiting = MOST_WAITING,
+  remembered = 100,
+}: RecordingsParts): Recordings {
   const table = createRecordTable(db);
   const journal = createJournal(objects);
   /** By video, the one asked for last at the end: what is in a timeline stays as it is, and more is added. */
@@ -40,7 +49,12 @@ export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, 
     const row = await table.find(video);
     if (row === undefined) return undefined;
     const kept = await table.segments(video, before?.segments.length ?? 0);
-    const now: LiveTimeline = { video, runs: [...(before?.runs ?? [])], segments: [...(before?.segments ?? [])], ended: row.ended };
+    const now: LiveTimeline = {
+      video,
+      runs: [...(before?.runs ?? [])],
+      segments: [...(before?.segments ?? [])],
+      ended: row.ended,
+    };
     if (kept.length > 0) {
       const runs = await table.runs(video);
       // A run that came to nothing is in no timeline.
@@ -61,7 +75,10 @@ export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, 
     const next = (segments.at(-1)?.n ?? -1) + 1;
     const names = new Set(runs.flatMap(({ renditions }) => renditions.map(({ name }) => name)));
     const empty = runs.filter(({ id }) => !listed.some((run) => run.id === id));
-    await objects.delete([...[...names].map((name) => liveSegmentKey(video, name, next)), ...empty.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id)))]);
+    await objects.delete([
+      ...[...names].map((name) => liveSegmentKey(video, name, next)),
+      ...empty.flatMap(({ id, renditions }) => renditions.map(({ name }) => liveInitKey(video, name, id))),
+    ]);
   }
 
   return {
@@ -71,16 +88,31 @@ export function createRecordings({ db, objects, clock, log, segmentSeconds = 2, 
       await recover(video);
       await table.begin(video);
       const before = (await timeline(video))!;
-      return createRecording({ video, timeline: before, table, journal, objects, clock, log, pageMs, mostWaiting, onFault });
+      return createRecording({
+        video,
+        timeline: before,
+        table,
+        journal,
+        objects,
+        clock,
+        log,
+        pageMs,
+        mostWaiting,
+        onFault,
+      });
     },
     async stored(video, rendition, what) {
-      return objects.open(typeof what === "number" ? liveSegmentKey(video, rendition, what) : liveInitKey(video, rendition, what.run));
+      return objects.open(
+        typeof what === "number" ? liveSegmentKey(video, rendition, what) : liveInitKey(video, rendition, what.run),
+      );
     },
     async finish(video) {
       await recover(video);
       await table.end(video, clock.now());
       const whole = (await timeline(video))!;
-      await removeUnlisted(video, whole).catch((err: unknown) => log.warn({ err, video }, "live: failed to remove orphaned recording files"));
+      await removeUnlisted(video, whole).catch((err: unknown) =>
+        log.warn({ err, video }, "live: failed to remove orphaned recording files"),
+      );
       return summaryOf(whole, await table.size(video));
     },
     async clean(video) {

@@ -34,18 +34,27 @@ const LOOKED_AT = 20;
 const EXACT = 0.002;
 
 /** What a process that was killed had in no segment yet becomes segments. Safe to be done twice, and to be broken off anywhere. */
-export async function recoverOpen(video: string, { table, journal, objects, segmentSeconds, log }: RecoveryParts): Promise<void> {
+export async function recoverOpen(
+  video: string,
+  { table, journal, objects, segmentSeconds, log }: RecoveryParts,
+): Promise<void> {
   const pages = await journal.read(video);
   if (pages.length === 0) return;
   const runs = new Map((await table.runs(video)).map((run) => [run.id, run]));
   const last = await table.last(video);
   const kept = last === undefined ? [] : await table.segments(video, Math.max(0, last.n - LOOKED_AT));
-  const endOf = (run: string, rendition: string) => Math.max(-Infinity, ...kept.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity));
+  const endOf = (run: string, rendition: string) =>
+    Math.max(
+      -Infinity,
+      ...kept.filter((segment) => segment.run === run).map(({ ends }) => ends[rendition] ?? -Infinity),
+    );
   let n = (last?.n ?? -1) + 1;
   for (const [id, ofRun] of Map.groupBy(pages, ({ page }) => page.run)) {
     const run = runs.get(id);
     if (run === undefined) continue;
-    const open = ofRun.flatMap(({ page }) => page.fragments).filter(({ rendition, time }) => time >= endOf(id, rendition) - EXACT);
+    const open = ofRun
+      .flatMap(({ page }) => page.fragments)
+      .filter(({ rendition, time }) => time >= endOf(id, rendition) - EXACT);
     for (const { start, fragments } of playable(cutFragments(run.renditions, open, segmentSeconds), run.renditions)) {
       const durations: Record<string, number> = {};
       const ends: Record<string, number> = {};
@@ -62,6 +71,9 @@ export async function recoverOpen(video: string, { table, journal, objects, segm
       n++;
     }
   }
-  await journal.delete(video, pages.map(({ number }) => number));
+  await journal.delete(
+    video,
+    pages.map(({ number }) => number),
+  );
   log.info({ video, segments: n - (last?.n ?? -1) - 1 }, "what was open of a broadcast is kept");
 }

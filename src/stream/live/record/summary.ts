@@ -11,7 +11,13 @@ export function lengthOf(runs: LiveTimeline["runs"], { run, durations }: LiveSeg
 export function summaryOf({ runs, segments }: Pick<LiveTimeline, "runs" | "segments">, size: number): RecordingSummary {
   const duration = segments.reduce((sum, segment) => sum + lengthOf(runs, segment), 0);
   const used = new Set(segments.map(({ run }) => run));
-  const pictures = runs.filter((_, index) => used.has(index)).flatMap(({ renditions }) => renditions).map(({ width = 0, height = 0 }) => ({ width, height }));
-  const largest = pictures.reduce((most, one) => (one.width * one.height > most.width * most.height ? one : most), { width: 0, height: 0 });
+  const pictures = runs
+    .filter((_, index) => used.has(index))
+    .flatMap(({ renditions }) => renditions)
+    .map(({ width = 0, height = 0 }) => ({ width, height }));
+  const largest = pictures.reduce((most, one) => (one.width * one.height > most.width * most.height ? one : most), {
+    width: 0,
+    height: 0,
+  });
   return { segments: segments.length, duration: Math.round(duration * 1000) / 1000, size, ...largest };
 }

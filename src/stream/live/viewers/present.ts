@@ -54,7 +54,10 @@ export function createPresent({ now, most = 200_000 }: { now(): number; most?: n
       };
     },
     of(input) {
-      const { seen, stay } = audiences.get(input) ?? { seen: new Map<number, number>(), stay: new Map<number, number>() };
+      const { seen, stay } = audiences.get(input) ?? {
+        seen: new Map<number, number>(),
+        stay: new Map<number, number>(),
+      };
       return new Set([...seen.keys(), ...stay.keys()]);
     },
     count(input) {

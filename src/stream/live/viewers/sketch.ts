@@ -8,7 +8,8 @@ export const SKETCH = 512;
 const BITS = 48;
 const OCTETS = BITS / 8;
 
-export const lowest = (viewers: Iterable<number>): number[] => [...new Set(viewers)].sort((a, b) => a - b).slice(0, SKETCH);
+export const lowest = (viewers: Iterable<number>): number[] =>
+  [...new Set(viewers)].sort((a, b) => a - b).slice(0, SKETCH);
 
 /** How many different viewers stand behind these sketches. */
 export function distinct(sketches: readonly (readonly number[])[]): number {
@@ -24,5 +25,7 @@ export function writeSketch(sketch: readonly number[]): string {
 
 export function readSketch(text: string): number[] {
   const bytes = Buffer.from(text, "base64");
-  return Array.from({ length: Math.floor(bytes.length / OCTETS) }, (_, index) => bytes.readUIntBE(index * OCTETS, OCTETS));
+  return Array.from({ length: Math.floor(bytes.length / OCTETS) }, (_, index) =>
+    bytes.readUIntBE(index * OCTETS, OCTETS),
+  );
 }

@@ -17,7 +17,8 @@ export const liveViewersMigrations: Migration[] = [
   {
     name: "live-viewers-001",
     async up(db, types) {
-      await db.schema.createTable("stream_live_viewers")
+      await db.schema
+        .createTable("stream_live_viewers")
         .addColumn("input_uid", sql.raw(types.keyText), (column) => column.notNull())
         .addColumn("process_id", sql.raw(types.keyText), (column) => column.notNull())
         .addColumn("viewers", "text", (column) => column.notNull())
@@ -33,21 +34,38 @@ export function createViewersTable(db: Db) {
   const tables = db.tables<ViewersTables>();
   const commits = createCommits(db);
   const put = prepared((arg) =>
-    tables.insertInto("stream_live_viewers").values({ input_uid: arg("input"), process_id: arg("process"), viewers: arg("viewers"), noted_at: arg("at") })
-      .onConflict((conflict) => conflict.columns(["input_uid", "process_id"]).doUpdateSet((eb) => ({ viewers: eb.ref("excluded.viewers"), noted_at: eb.ref("excluded.noted_at") }))));
+    tables
+      .insertInto("stream_live_viewers")
+      .values({ input_uid: arg("input"), process_id: arg("process"), viewers: arg("viewers"), noted_at: arg("at") })
+      .onConflict((conflict) =>
+        conflict
+          .columns(["input_uid", "process_id"])
+          .doUpdateSet((eb) => ({ viewers: eb.ref("excluded.viewers"), noted_at: eb.ref("excluded.noted_at") })),
+      ),
+  );
 
   return {
-    note: (all: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> => commits.all(all.map((one) => put({ ...one }))),
+    note: (all: readonly { input: string; process: string; viewers: string; at: number }[]): Promise<void> =>
+      commits.all(all.map((one) => put({ ...one }))),
 
     /** Of all processes but this one. */
     async ofOthers(input: string, process: string, since: number): Promise<string[]> {
-      const rows = await tables.selectFrom("stream_live_viewers").select("viewers").where("input_uid", "=", input).where("process_id", "!=", process).where("noted_at", ">=", since).limit(100).execute();
+      const rows = await tables
+        .selectFrom("stream_live_viewers")
+        .select("viewers")
+        .where("input_uid", "=", input)
+        .where("process_id", "!=", process)
+        .where("noted_at", ">=", since)
+        .limit(100)
+        .execute();
       return rows.map(({ viewers }) => viewers);
     },
 
     async forget({ before, process }: { before: number; process?: string }): Promise<void> {
       const old = tables.deleteFrom("stream_live_viewers");
-      await db.write(process === undefined ? old.where("noted_at", "<", before) : old.where("process_id", "=", process));
+      await db.write(
+        process === undefined ? old.where("noted_at", "<", before) : old.where("process_id", "=", process),
+      );
     },
   };
 }

@@ -23,8 +23,23 @@ async function open(t: TestContext, engine: TestEngine) {
 }
 
 /** One request for something of a broadcast. */
-function ask(viewers: ReturnType<typeof createLiveViewers>, ip: string, { video = LIVE, status = 200, headers = {}, url = "/", path = "segments/{rendition}/{file}" }: { video?: Video; status?: number; headers?: Record<string, string>; url?: string; path?: string } = {}) {
-  const viewing = { video, viewer: { ip }, request: { method: "GET", headers, url }, response: { statusCode: status } } as unknown as Viewing;
+function ask(
+  viewers: ReturnType<typeof createLiveViewers>,
+  ip: string,
+  {
+    video = LIVE,
+    status = 200,
+    headers = {},
+    url = "/",
+    path = "segments/{rendition}/{file}",
+  }: { video?: Video; status?: number; headers?: Record<string, string>; url?: string; path?: string } = {},
+) {
+  const viewing = {
+    video,
+    viewer: { ip },
+    request: { method: "GET", headers, url },
+    response: { statusCode: status },
+  } as unknown as Viewing;
   return viewers.watch({ path, want: "play", handle: async () => {} }).handle(viewing);
 }
 
@@ -32,7 +47,8 @@ export function viewersConformance(engine: TestEngine): void {
   test("who asked in the last thirty seconds is a viewer, once, as is who keeps a connection", async (t) => {
     const { viewers, clock } = await open(t, engine);
     assert.equal(await viewers.count(INPUT), 0);
-    for (const path of ["segments/{rendition}/{file}", "manifest/video.m3u8"]) await ask(viewers, "192.0.2.1", { path });
+    for (const path of ["segments/{rendition}/{file}", "manifest/video.m3u8"])
+      await ask(viewers, "192.0.2.1", { path });
     await ask(viewers, "192.0.2.2");
     assert.equal(await viewers.count(INPUT), 2);
     const leave = viewers.join(INPUT, "a peer");
@@ -53,9 +69,11 @@ export function viewersConformance(engine: TestEngine): void {
 
   test("behind one address browsers and the sessions that players tell of are told apart", async (t) => {
     const { viewers } = await open(t, engine);
-    for (const agent of ["Firefox", "Chromium", "Firefox"]) await ask(viewers, "192.0.2.1", { headers: { "user-agent": agent } });
+    for (const agent of ["Firefox", "Chromium", "Firefox"])
+      await ask(viewers, "192.0.2.1", { headers: { "user-agent": agent } });
     assert.equal(await viewers.count(INPUT), 2);
-    for (const sid of ["one", "two", "one"]) await ask(viewers, "192.0.2.1", { headers: { "user-agent": "Firefox", "cmcd-session": `cid="x",sid="${sid}"` } });
+    for (const sid of ["one", "two", "one"])
+      await ask(viewers, "192.0.2.1", { headers: { "user-agent": "Firefox", "cmcd-session": `cid="x",sid="${sid}"` } });
     assert.equal(await viewers.count(INPUT), 4);
     await ask(viewers, "192.0.2.1", { url: `/x/manifest/video.m3u8?CMCD=${encodeURIComponent('bl=100,sid="three"')}` });
     assert.equal(await viewers.count(INPUT), 5);

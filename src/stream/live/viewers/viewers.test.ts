@@ -10,10 +10,12 @@ onEveryDatabase(viewersConformance);
 
 test("small crowds are counted exactly, in however many processes each viewer is", () => {
   const viewer = fc.integer({ min: 0, max: 2 ** 48 - 1 });
-  fc.assert(fc.property(fc.array(fc.array(viewer, { maxLength: 60 }), { maxLength: 8 }), (processes) => {
-    const sketches = processes.map((one) => readSketch(writeSketch(lowest(one))));
-    assert.equal(distinct(sketches), new Set(processes.flat()).size);
-  }));
+  fc.assert(
+    fc.property(fc.array(fc.array(viewer, { maxLength: 60 }), { maxLength: 8 }), (processes) => {
+      const sketches = processes.map((one) => readSketch(writeSketch(lowest(one))));
+      assert.equal(distinct(sketches), new Set(processes.flat()).size);
+    }),
+  );
   assert.equal(writeSketch(lowest(Array.from({ length: 2 * SKETCH }, (_, n) => n))).length, SKETCH * 8);
 });
 

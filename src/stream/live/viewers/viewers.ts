@@ -48,7 +48,10 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
     const inputs = present.inputs();
     if (inputs.length === 0 && !told) return;
     try {
-      if (inputs.length > 0) await table.note(inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })));
+      if (inputs.length > 0)
+        await table.note(
+          inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })),
+        );
       await table.forget({ before: now - 2 * TOLD_MS });
       told = inputs.length > 0;
     } catch (err) {
@@ -71,15 +74,24 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
 
   return {
     tell,
-    watch: (route) => (!/^(manifest|segments)\//.test(route.path) ? route : {
-      ...route,
-      async handle(viewing) {
-        await route.handle(viewing);
-        const { video, viewer, request, response } = viewing;
-        if (video.liveInput === undefined || video.state !== "live-inprogress" || request.method !== "GET" || response.statusCode >= 400) return;
-        present.seen(video.liveInput, nameOf(viewer.ip, request));
-      },
-    }),
+    watch: (route) =>
+      !/^(manifest|segments)\//.test(route.path)
+        ? route
+        : {
+            ...route,
+            async handle(viewing) {
+              await route.handle(viewing);
+              const { video, viewer, request, response } = viewing;
+              if (
+                video.liveInput === undefined ||
+                video.state !== "live-inprogress" ||
+                request.method !== "GET" ||
+                response.statusCode >= 400
+              )
+                return;
+              present.seen(video.liveInput, nameOf(viewer.ip, request));
+            },
+          },
     join: (input, session) => present.stays(input, session),
     async count(input) {
       present.forget(clock.now() - WATCHING_MS);
@@ -87,19 +99,26 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
         log.warn({ err }, "how many are watching in other processes could not be read");
         return [];
       });
-      return sketches.every((sketch) => sketch.length === 0) ? present.count(input) : distinct([lowest(present.of(input)), ...sketches]);
+      return sketches.every((sketch) => sketch.length === 0)
+        ? present.count(input)
+        : distinct([lowest(present.of(input)), ...sketches]);
     },
     async close() {
       clearInterval(timer);
       await telling;
-      if (told) await table.forget({ before: 0, process }).catch((err: unknown) => log.warn({ err }, "viewers that are gone could not be taken from the count"));
+      if (told)
+        await table
+          .forget({ before: 0, process })
+          .catch((err: unknown) => log.warn({ err }, "viewers that are gone could not be taken from the count"));
     },
   };
 }
 
 /** Players that say who they are (CTA-5004, `sid`) are told apart behind one address; the others by what browser they are. */
 function nameOf(ip: string, { headers, url = "" }: IncomingMessage): string {
-  const said = headers["cmcd-session"] ?? (url.includes("CMCD=") ? new URL(url, "http://localhost").searchParams.get("CMCD") : undefined);
+  const said =
+    headers["cmcd-session"] ??
+    (url.includes("CMCD=") ? new URL(url, "http://localhost").searchParams.get("CMCD") : undefined);
   const session = /(?:^|,)\s*sid="([^"]{1,64})"/.exec(String(said ?? ""))?.[1];
   return `${ip}\n${session ?? headers["user-agent"] ?? ""}`;
 }

@@ -40,33 +40,78 @@ const LOOKAHEAD = 312;
 const TICKS_TO_US = 1_000_000 / 90_000;
 
 /** Each an ffmpeg, for as long as somebody watches. `most`: of those that encode pictures; default: as many as there are processors. */
-export function createBridges({ tools, log, most = availableParallelism() }: { tools: Pick<MediaTools, "live">; log: Log; most?: number }): Bridges {
+export function createBridges({
+  tools,
+  log,
+  most = availableParallelism(),
+}: {
+  tools: Pick<MediaTools, "live">;
+  log: Log;
+  most?: number;
+}): Bridges {
   let encoding = 0;
   return {
     open(tracks, wanted, out) {
       if (wanted.video && encoding >= most) throw streamErrors.webrtcEncoderBusy({ limit: most });
       const inputs: { kind: MediaPacket["kind"]; track: MatroskaTrack }[] = [];
       const { video, audio } = tracks;
-      if (wanted.video && video !== undefined) inputs.push({ kind: "video", track: { kind: "video", codec: VIDEO[video.codec], config: video.config, ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE) } });
-      if (wanted.audio && audio !== undefined) inputs.push({ kind: "audio", track: { kind: "audio", codec: AUDIO[audio.codec], config: audio.config, sampleRate: audio.sampleRate, channels: audio.channels } });
+      if (wanted.video && video !== undefined)
+        inputs.push({
+          kind: "video",
+          track: {
+            kind: "video",
+            codec: VIDEO[video.codec],
+            config: video.config,
+            ...(video.width > 0 && video.height > 0 ? { width: video.width, height: video.height } : SOME_SIZE),
+          },
+        });
+      if (wanted.audio && audio !== undefined)
+        inputs.push({
+          kind: "audio",
+          track: {
+            kind: "audio",
+            codec: AUDIO[audio.codec],
+            config: audio.config,
+            sampleRate: audio.sampleRate,
+            channels: audio.channels,
+          },
+        });
       const writer = createMatroskaWriter(inputs.map(({ track }) => track));
       let base: number | undefined;
       const time = (us: number) => us + (base ?? 0);
       const readers = inputs.map(({ kind }) => (kind === "video" ? pictures(out, time) : sound(out.packet, time)));
       let open = true;
       const media = tools.live({
-        args: ["-analyzeduration", "0", "-probesize", "32", "-fpsprobesize", "0", "-copyts", "-f", "matroska", "-i", "pipe:0", ...inputs.flatMap(({ kind }, i) => output(kind, i))],
-        outputs: readers, urgency: "urgent", inputBytes: MOST_WAITING, threads: 1,
+        args: [
+          "-analyzeduration",
+          "0",
+          "-probesize",
+          "32",
+          "-fpsprobesize",
+          "0",
+          "-copyts",
+          "-f",
+          "matroska",
+          "-i",
+          "pipe:0",
+          ...inputs.flatMap(({ kind }, i) => output(kind, i)),
+        ],
+        outputs: readers,
+        urgency: "urgent",
+        inputBytes: MOST_WAITING,
+        threads: 1,
       });
       if (wanted.video) encoding++;
       media.stdin.write(writer.header());
-      media.done.catch((err: unknown) => err).then((err) => {
-        if (wanted.video) encoding--;
-        if (!open) return;
-        open = false;
-        log.warn({ err, kinds: inputs.map(({ kind }) => kind) }, "what WebRTC viewers watch could not be encoded");
-        out.failed(err);
-      });
+      media.done
+        .catch((err: unknown) => err)
+        .then((err) => {
+          if (wanted.video) encoding--;
+          if (!open) return;
+          open = false;
+          log.warn({ err, kinds: inputs.map(({ kind }) => kind) }, "what WebRTC viewers watch could not be encoded");
+          out.failed(err);
+        });
       return {
         write({ kind, pts, key, data }) {
           const track = inputs.findIndex((input) => input.kind === kind);
@@ -87,15 +132,70 @@ export function createBridges({ tools, log, most = availableParallelism() }: { t
 }
 
 function output(kind: MediaPacket["kind"], index: number): string[] {
-  const own = kind === "video"
-    ? [
-        "-vf", "scale=-2:'min(720,trunc(ih/2)*2)',setsar=1,format=yuv420p", "-c:v", "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-profile:v", "baseline", "-threads", "1",
-        "-crf", "24", "-maxrate", "3M", "-bufsize", "3M", "-x264-params", "keyint=infinite:scenecut=0:force-cfr=0", "-force_key_frames", "expr:gte(t,n_forced*2)", "-fps_mode", "passthrough", "-enc_time_base", "1/90000",
-      ]
-    // Gaps become silence, so that times can be counted. Without a resampler from the beginning (flags) one is put in when drift is noticed, which forgets what time it is.
-    : ["-af", `aresample=${OPUS_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res`, "-c:a", "libopus", "-b:a", "96k", "-ac", "2", "-frame_duration", "20"];
+  const own =
+    kind === "video"
+      ? [
+          "-vf",
+          "scale=-2:'min(720,trunc(ih/2)*2)',setsar=1,format=yuv420p",
+          "-c:v",
+          "libx264",
+          "-preset",
+          "veryfast",
+          "-tune",
+          "zerolatency",
+          "-profile:v",
+          "baseline",
+          "-threads",
+          "1",
+          "-crf",
+          "24",
+          "-maxrate",
+          "3M",
+          "-bufsize",
+          "3M",
+          "-x264-params",
+          "keyint=infinite:scenecut=0:force-cfr=0",
+          "-force_key_frames",
+          "expr:gte(t,n_forced*2)",
+          "-fps_mode",
+          "passthrough",
+          "-enc_time_base",
+          "1/90000",
+        ]
+      : // Gaps become silence, so that times can be counted. Without a resampler from the beginning (flags) one is put in when drift is noticed, which forgets what time it is.
+        [
+          "-af",
+          `aresample=${OPUS_RATE},aresample=async=1000:min_comp=0.01:min_hard_comp=0.1:first_pts=0:flags=res`,
+          "-c:a",
+          "libopus",
+          "-b:a",
+          "96k",
+          "-ac",
+          "2",
+          "-frame_duration",
+          "20",
+        ];
   // Each packet as soon as it is there: with its length in front nobody waits for the next one.
-  return ["-map", `0:${index}`, ...own, "-muxdelay", "0", "-muxpreload", "0", "-avoid_negative_ts", "disabled", "-flush_packets", "1", "-omit_video_pes_length", "0", "-pes_payload_size", "0", "-f", "mpegts", `pipe:${3 + index}`];
+  return [
+    "-map",
+    `0:${index}`,
+    ...own,
+    "-muxdelay",
+    "0",
+    "-muxpreload",
+    "0",
+    "-avoid_negative_ts",
+    "disabled",
+    "-flush_packets",
+    "1",
+    "-omit_video_pes_length",
+    "0",
+    "-pes_payload_size",
+    "0",
+    "-f",
+    "mpegts",
+    `pipe:${3 + index}`,
+  ];
 }
 
 function demuxed(unit: (unit: TsUnit) => void): (chunk: Buffer) => void {

@@ -11,7 +11,10 @@ export interface FeedCodecs {
 const HIGH = 100;
 
 /** What browsers are given of these tracks: their own codecs, or those that are made of others. */
-export const codecsOf = ({ video, audio }: LiveTracks): FeedCodecs => ({ ...(video !== undefined && { video: video.codec === "vp8" ? "vp8" : "h264" }), ...(audio !== undefined && { audio: "opus" }) });
+export const codecsOf = ({ video, audio }: LiveTracks): FeedCodecs => ({
+  ...(video !== undefined && { video: video.codec === "vp8" ? "vp8" : "h264" }),
+  ...(audio !== undefined && { audio: "opus" }),
+});
 
 /** Browsers show pictures in the order in which they come, and know few codecs. */
 export function mustEncode({ codec, config }: NonNullable<LiveTracks["video"]>, bFrames: boolean): boolean {

@@ -6,8 +6,17 @@ import { newCertificate } from "./peers.ts";
 import { createSmallHub, sendNonsense, startWebrtc, until } from "./webrtc.testing.ts";
 
 /** An offer as a client makes it. */
-async function someOffer(t: TestContext, kinds: readonly ("video" | "audio")[] = ["video", "audio"]): Promise<{ pc: RTCPeerConnection; sdp: string }> {
-  const pc = new RTCPeerConnection({ certificates: [newCertificate()], iceLite: true, iceUseIpv4: false, iceUseIpv6: false, iceAdditionalHostAddresses: ["127.0.0.1"] });
+async function someOffer(
+  t: TestContext,
+  kinds: readonly ("video" | "audio")[] = ["video", "audio"],
+): Promise<{ pc: RTCPeerConnection; sdp: string }> {
+  const pc = new RTCPeerConnection({
+    certificates: [newCertificate()],
+    iceLite: true,
+    iceUseIpv4: false,
+    iceUseIpv6: false,
+    iceAdditionalHostAddresses: ["127.0.0.1"],
+  });
   t.after(() => pc.close());
   for (const kind of kinds) pc.addTransceiver(kind, { direction: "sendonly" });
   await pc.setLocalDescription(await pc.createOffer());
@@ -19,8 +28,18 @@ describe("WHIP and WHEP by HTTP", () => {
     const hub = createSmallHub();
     const server = await startWebrtc(hub, more);
     t.after(server.close);
-    const send = (method: string, path: string, body?: string, headers: Record<string, string> = { "content-type": "application/sdp" }) => fetch(server.origin + path, { method, headers, ...(body !== undefined && { body }) });
-    return { hub, server, send, publish: (body: string, secret = hub.secret) => send("POST", `/${secret}/webRTC/publish`, body) };
+    const send = (
+      method: string,
+      path: string,
+      body?: string,
+      headers: Record<string, string> = { "content-type": "application/sdp" },
+    ) => fetch(server.origin + path, { method, headers, ...(body !== undefined && { body }) });
+    return {
+      hub,
+      server,
+      send,
+      publish: (body: string, secret = hub.secret) => send("POST", `/${secret}/webRTC/publish`, body),
+    };
   }
 
   test("an offer is answered with 201, an address of its own and its tag; a DELETE ends it once", async (t) => {
@@ -66,12 +85,24 @@ describe("WHIP and WHEP by HTTP", () => {
     const second = await publish(sdp);
     assert.equal(second.status, 409);
     assert.match(await second.text(), /already|else/i);
-    for (const body of ["", "hello", "v=0\r\n", sdp.replaceAll("H264", "H266").replaceAll("VP8", "VP7"), sdp.replace("m=audio", "m=application"), sdp.replace(/m=audio/, "m=video"), sdp.replace(/a=group:BUNDLE.*\r\n/, ""), "v=0".padEnd(70_000)]) {
+    for (const body of [
+      "",
+      "hello",
+      "v=0\r\n",
+      sdp.replaceAll("H264", "H266").replaceAll("VP8", "VP7"),
+      sdp.replace("m=audio", "m=application"),
+      sdp.replace(/m=audio/, "m=video"),
+      sdp.replace(/a=group:BUNDLE.*\r\n/, ""),
+      "v=0".padEnd(70_000),
+    ]) {
       const response = await publish(body);
       assert.equal(response.status, 400, body.slice(0, 20));
       assert.match(await response.text(), /cannot be answered/);
     }
-    assert.equal((await send("POST", `/${hub.secret}/webRTC/publish`, sdp, { "content-type": "text/plain" })).status, 415);
+    assert.equal(
+      (await send("POST", `/${hub.secret}/webRTC/publish`, sdp, { "content-type": "text/plain" })).status,
+      415,
+    );
     assert.equal(server.webrtc.connections(), 1);
   });
 
@@ -80,8 +111,13 @@ describe("WHIP and WHEP by HTTP", () => {
     const response = await publish((await someOffer(t)).sdp);
     const location = response.headers.get("location")!;
     const etag = response.headers.get("etag")!;
-    const patch = (path: string, body: string, headers: Record<string, string> = {}) => send("PATCH", path, body, { "content-type": "application/trickle-ice-sdpfrag", ...headers });
-    const candidate = "a=ice-ufrag:abcd\r\na=mid:0\r\na=candidate:1 1 udp 2122260223 192.0.2.1 61764 typ host\r\n".replace("a=ice-ufrag:abcd\r\n", "");
+    const patch = (path: string, body: string, headers: Record<string, string> = {}) =>
+      send("PATCH", path, body, { "content-type": "application/trickle-ice-sdpfrag", ...headers });
+    const candidate =
+      "a=ice-ufrag:abcd\r\na=mid:0\r\na=candidate:1 1 udp 2122260223 192.0.2.1 61764 typ host\r\n".replace(
+        "a=ice-ufrag:abcd\r\n",
+        "",
+      );
     assert.equal((await patch(location, candidate, { "if-match": etag })).status, 204);
     assert.equal((await patch(location, candidate, { "if-match": '"other"' })).status, 412);
     assert.equal((await patch(location, "nonsense")).status, 400);
@@ -98,7 +134,10 @@ describe("WHIP and WHEP by HTTP", () => {
     const response = await publish((await someOffer(t)).sdp);
     const before = await response.text();
     const location = response.headers.get("location")!;
-    const again = await send("PATCH", location, "a=ice-ufrag:otherufrag\r\na=ice-pwd:0123456789abcdefghijklmn\r\n", { "content-type": "application/trickle-ice-sdpfrag", "if-match": "*" });
+    const again = await send("PATCH", location, "a=ice-ufrag:otherufrag\r\na=ice-pwd:0123456789abcdefghijklmn\r\n", {
+      "content-type": "application/trickle-ice-sdpfrag",
+      "if-match": "*",
+    });
     assert.equal(again.status, 200);
     const fragment = await again.text();
     const ufrag = /a=ice-ufrag:(\S+)/.exec(fragment)![1]!;
@@ -110,11 +149,13 @@ describe("WHIP and WHEP by HTTP", () => {
 
   test("nobody watches what is not published, or what they may not", async (t) => {
     const hosts = new Set<string | undefined>();
-    const { hub, send } = await open(t, { access: async (id, _, host) => {
-      hosts.add(host);
-      if (id !== "c".repeat(32)) throw streamErrors.signedUrlNeeded();
-      return id;
-    } });
+    const { hub, send } = await open(t, {
+      access: async (id, _, host) => {
+        hosts.add(host);
+        if (id !== "c".repeat(32)) throw streamErrors.signedUrlNeeded();
+        return id;
+      },
+    });
     const { sdp } = await someOffer(t);
     assert.equal((await send("POST", "/somebody/webRTC/play", sdp)).status, 401);
     const early = await send("POST", `/${hub.input.uid}/webRTC/play`, sdp);
@@ -124,14 +165,18 @@ describe("WHIP and WHEP by HTTP", () => {
   });
 
   test("connections are counted, and there are no more than may be", async (t) => {
-    const { hub, publish } = await open(t, { settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections: 0 } });
+    const { hub, publish } = await open(t, {
+      settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections: 0 },
+    });
     const response = await publish((await someOffer(t)).sdp);
     assert.equal(response.status, 503);
     assert.deepEqual(hub.ends, [false]);
   });
 
   test("the addresses that were set are told, and the ports kept to", async (t) => {
-    const { publish } = await open(t, { settings: { host: "0.0.0.0", webrtc_addresses: ["203.0.113.7"], webrtc_ports: [41_000, 41_100], connections: 5 } });
+    const { publish } = await open(t, {
+      settings: { host: "0.0.0.0", webrtc_addresses: ["203.0.113.7"], webrtc_ports: [41_000, 41_100], connections: 5 },
+    });
     const answer = await (await publish((await someOffer(t)).sdp)).text();
     const candidates = answer.split("\r\n").filter((line) => line.startsWith("a=candidate:"));
     assert.ok(candidates.length > 0);

@@ -8,7 +8,12 @@ export const FRAGMENT = "application/trickle-ice-sdpfrag";
 const MOST_OCTETS = 64 * 1024;
 const PATIENCE_MS = 10_000;
 /** Any page may publish and play: who may is decided by the secret, and by tokens and origins. */
-const OPEN_TO_ALL = { "access-control-allow-origin": "*", "access-control-expose-headers": "Location, ETag, Link, Accept-Patch, Protocol-Version", "cache-control": "no-store", "x-content-type-options": "nosniff" };
+const OPEN_TO_ALL = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "Location, ETag, Link, Accept-Patch, Protocol-Version",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+};
 const METHODS = { endpoint: "POST, OPTIONS", session: "PATCH, DELETE, OPTIONS" };
 export type Place = keyof typeof METHODS;
 
@@ -18,15 +23,21 @@ export function setCommonHeaders(response: ServerResponse, version: string): voi
 }
 
 export function answerOptions(response: ServerResponse, place: Place): void {
-  response.writeHead(204, {
-    "access-control-allow-methods": METHODS[place], "access-control-allow-headers": "*, Authorization, Content-Type, If-Match", "access-control-max-age": "86400",
-    allow: METHODS[place], ...(place === "endpoint" ? { "accept-post": SDP } : { "accept-patch": `${FRAGMENT}, ${SDP}` }),
-  }).end();
+  response
+    .writeHead(204, {
+      "access-control-allow-methods": METHODS[place],
+      "access-control-allow-headers": "*, Authorization, Content-Type, If-Match",
+      "access-control-max-age": "86400",
+      allow: METHODS[place],
+      ...(place === "endpoint" ? { "accept-post": SDP } : { "accept-patch": `${FRAGMENT}, ${SDP}` }),
+    })
+    .end();
 }
 
 export const allowed = (place: Place): string => METHODS[place];
 
-export const typeOf = (request: IncomingMessage): string => (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
+export const typeOf = (request: IncomingMessage): string =>
+  (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
 
 /** The whole body as text. Throws webrtcBadOffer for one that is too large or does not come. */
 export async function readText(request: IncomingMessage): Promise<string> {

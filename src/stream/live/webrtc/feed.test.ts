@@ -12,18 +12,34 @@ import { createSmallHub } from "./webrtc.testing.ts";
 const SPS = Buffer.from("6742c01eda0502ec0440000003004000000c23c58ba8", "hex");
 const PPS = Buffer.from("68ce3c80", "hex");
 const h264: LiveTracks = { video: { codec: "h264", config: writeAvcConfig([SPS], [PPS]), width: 320, height: 180 } };
-const picture = (pts: number, key: boolean): MediaPacket => ({ kind: "video", dts: pts, pts, key, data: joinLengths([Buffer.from([key ? 0x65 : 0x41, pts & 255, 1])]) });
+const picture = (pts: number, key: boolean): MediaPacket => ({
+  kind: "video",
+  dts: pts,
+  pts,
+  key,
+  data: joinLengths([Buffer.from([key ? 0x65 : 0x41, pts & 255, 1])]),
+});
 
 async function publish(tracks: LiveTracks, bridges?: Bridges) {
   const hub = createSmallHub();
   const publication = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
   publication.configure(tracks);
-  return { hub, publication, feeds: createFeeds({ sessions: hub, stayMs: 60_000, ...(bridges !== undefined && { bridges }) }) };
+  return {
+    hub,
+    publication,
+    feeds: createFeeds({ sessions: hub, stayMs: 60_000, ...(bridges !== undefined && { bridges }) }),
+  };
 }
 
 /** One that keeps what it is given. */
 function someBridges() {
-  const opened: { tracks: LiveTracks; wanted: { video: boolean; audio: boolean }; out: BridgeOutput; given: MediaPacket[]; closed: boolean }[] = [];
+  const opened: {
+    tracks: LiveTracks;
+    wanted: { video: boolean; audio: boolean };
+    out: BridgeOutput;
+    given: MediaPacket[];
+    closed: boolean;
+  }[] = [];
   const bridges: Bridges = {
     open(tracks, wanted, out): Bridge {
       const one = { tracks, wanted, out, given: [] as MediaPacket[], closed: false };
@@ -42,7 +58,14 @@ test("who comes in has everything from the last key frame on, with its parameter
   for (const [i, key] of [true, false, true, false, false].entries()) publication.write(picture(i * 40_000, key));
   assert.equal(units.length, 5);
   const { backlog, end } = feed.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, over: () => {} });
-  assert.deepEqual(backlog().map(({ pts, key }) => [pts, key]), [[80_000, true], [120_000, false], [160_000, false]]);
+  assert.deepEqual(
+    backlog().map(({ pts, key }) => [pts, key]),
+    [
+      [80_000, true],
+      [120_000, false],
+      [160_000, false],
+    ],
+  );
   assert.deepEqual(unpackH264(backlog()[0]!.payloads).nals.slice(0, 2), [SPS, PPS]);
   first.end();
   assert.equal(feeds.of(hub.input.uid), feed);
@@ -62,29 +85,51 @@ test("viewers stay for the next publisher, unless it sends another codec", async
   again.configure(h264);
   assert.deepEqual([runs, over], [1, 0]);
   again.end(false);
-  (await hub.publish({ protocol: "webrtc", credential: hub.secret, address: "127.0.0.1" })).configure({ video: { codec: "vp8", config: Buffer.alloc(0), width: 0, height: 0 } });
+  (await hub.publish({ protocol: "webrtc", credential: hub.secret, address: "127.0.0.1" })).configure({
+    video: { codec: "vp8", config: Buffer.alloc(0), width: 0, height: 0 },
+  });
   assert.equal(over, 1);
   feeds.close();
 });
 
 test("pictures that turn out to be out of order are encoded from then on; sound always is, where it is no Opus", async () => {
   const { bridges, opened } = someBridges();
-  const { hub, publication, feeds } = await publish({ ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } }, bridges);
+  const { hub, publication, feeds } = await publish(
+    { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },
+    bridges,
+  );
   const units: Unit[] = [];
-  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
-  assert.deepEqual(opened.map(({ wanted }) => wanted), [{ video: false, audio: true }]);
+  feeds
+    .of(hub.input.uid)!
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+  assert.deepEqual(
+    opened.map(({ wanted }) => wanted),
+    [{ video: false, audio: true }],
+  );
   publication.write(picture(0, true));
   publication.write({ ...picture(40_000, false), pts: 120_000 });
   assert.equal(units.length, 2);
   publication.write({ ...picture(80_000, false), pts: 80_000 });
-  assert.deepEqual(opened.map(({ wanted, closed }) => [wanted, closed]), [[{ video: false, audio: true }, true], [{ video: true, audio: true }, false]]);
-  assert.deepEqual(opened[1]!.given.map(({ pts }) => pts), [80_000]);
+  assert.deepEqual(
+    opened.map(({ wanted, closed }) => [wanted, closed]),
+    [
+      [{ video: false, audio: true }, true],
+      [{ video: true, audio: true }, false],
+    ],
+  );
+  assert.deepEqual(
+    opened[1]!.given.map(({ pts }) => pts),
+    [80_000],
+  );
   feeds.close();
   assert.equal(opened[1]!.closed, true);
 });
 
 test("an encoder that ends is begun again some times; then there are pictures without sound, or nothing", async () => {
-  for (const [tracks, ends] of [[{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0], [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1]] as const) {
+  for (const [tracks, ends] of [
+    [{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0],
+    [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1],
+  ] as const) {
     const { bridges, opened } = someBridges();
     const { hub, feeds } = await publish(tracks, bridges);
     let over = 0;
@@ -96,27 +141,44 @@ test("an encoder that ends is begun again some times; then there are pictures wi
 });
 
 test("what cannot be shown is told to who asks for it", async () => {
-  const busy: Bridges = { open: () => { throw streamErrors.webrtcEncoderBusy({ limit: 1 }); } };
-  const { hub, publication, feeds } = await publish({ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, busy);
+  const busy: Bridges = {
+    open: () => {
+      throw streamErrors.webrtcEncoderBusy({ limit: 1 });
+    },
+  };
+  const { hub, publication, feeds } = await publish(
+    { video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } },
+    busy,
+  );
   assert.throws(() => feeds.of(hub.input.uid), /encoded for WebRTC already/);
   publication.end(true);
   assert.equal(feeds.of(hub.input.uid), undefined);
   feeds.close();
 });
 
-const aac: LiveTracks = { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } };
+const aac: LiveTracks = {
+  ...h264,
+  audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 },
+};
 const frame = (pts: number): MediaPacket => ({ kind: "audio", dts: pts, pts, key: true, data: Buffer.from([1]) });
 
 test("skips encoded audio from before a viewer joined, but only once", async () => {
   const { bridges, opened } = someBridges();
   const { hub, publication, feeds } = await publish(aac, bridges);
-  for (let at = 0; at < 2_400_000; at += 20_000) for (const packet of at % 40_000 === 0 ? [picture(at, at === 0), frame(at)] : [frame(at)]) publication.write(packet);
+  for (let at = 0; at < 2_400_000; at += 20_000)
+    for (const packet of at % 40_000 === 0 ? [picture(at, at === 0), frame(at)] : [frame(at)])
+      publication.write(packet);
   const units: Unit[] = [];
-  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+  feeds
+    .of(hub.input.uid)!
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
   const [{ out }] = opened as [(typeof opened)[number]];
   publication.write(frame(2_400_000));
   for (let at = 0; at <= 2_400_000; at += 20_000) out.packet(frame(at));
-  assert.deepEqual(units.map(({ pts }) => pts), [2_280_000, 2_300_000, 2_320_000, 2_340_000, 2_360_000, 2_380_000, 2_400_000]);
+  assert.deepEqual(
+    units.map(({ pts }) => pts),
+    [2_280_000, 2_300_000, 2_320_000, 2_340_000, 2_360_000, 2_380_000, 2_400_000],
+  );
   // From here on no packet is skipped, however late it arrives.
   for (let at = 2_420_000; at < 3_600_000; at += 20_000) publication.write(frame(at));
   out.packet(frame(2_420_000));
@@ -127,7 +189,9 @@ test("sends audio after two seconds if the encoder stays behind", async () => {
   const { bridges, opened } = someBridges();
   const { hub, publication, feeds } = await publish(aac, bridges);
   const units: Unit[] = [];
-  feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
+  feeds
+    .of(hub.input.uid)!
+    .watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => {}, over: () => {} });
   publication.write(picture(0, true));
   for (let at = 0; at <= 3_000_000; at += 20_000) {
     publication.write(frame(at));
@@ -144,13 +208,21 @@ test("sends encoded video from its key frame only after the encoder has caught u
   for (let at = 0; at < 1_000_000; at += 40_000) publication.write(picture(at, at === 0));
   const units: Unit[] = [];
   const caughtUp: number[] = [];
-  const watched = feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: (unit) => units.push(unit), caughtUp: () => caughtUp.push(watched.backlog().length), over: () => {} });
+  const watched = feeds.of(hub.input.uid)!.watch({
+    run: () => {},
+    unit: (unit) => units.push(unit),
+    caughtUp: () => caughtUp.push(watched.backlog().length),
+    over: () => {},
+  });
   const [{ out }] = opened as [(typeof opened)[number]];
   out.tracks(h264);
   for (let at = 0; at < 640_000; at += 40_000) out.packet(picture(at, at === 0));
   assert.deepEqual([units.length, watched.backlog().length, caughtUp], [0, 0, []]);
   for (let at = 640_000; at < 1_000_000; at += 40_000) out.packet(picture(at, false));
   assert.deepEqual(caughtUp, [18], "at 680 ms, 280 before the newest");
-  assert.deepEqual(units.map(({ pts }) => pts), [720_000, 760_000, 800_000, 840_000, 880_000, 920_000, 960_000]);
+  assert.deepEqual(
+    units.map(({ pts }) => pts),
+    [720_000, 760_000, 800_000, 840_000, 880_000, 920_000, 960_000],
+  );
   assert.equal(watched.backlog().length, 25);
 });

@@ -56,7 +56,15 @@ const MAX_CATCH_UP_US = 2_000_000;
 /** So long a feed that was asked for waits for its first viewer. */
 const UNUSED_MS = 60_000;
 
-export function createFeeds({ sessions, bridges, stayMs = STAY_MS }: { sessions: LiveSessions; bridges?: Bridges; stayMs?: number }): Feeds {
+export function createFeeds({
+  sessions,
+  bridges,
+  stayMs = STAY_MS,
+}: {
+  sessions: LiveSessions;
+  bridges?: Bridges;
+  stayMs?: number;
+}): Feeds {
   const feeds = new Map<string, OpenFeed>();
   const stop = sessions.onSession((session) => feeds.get(session.input.uid)?.attach(session));
   return {
@@ -65,7 +73,12 @@ export function createFeeds({ sessions, bridges, stayMs = STAY_MS }: { sessions:
       if (before !== undefined) return before;
       const session = sessions.of(input);
       if (session === undefined) return undefined;
-      const feed = openFeed({ session, stayMs, ...(bridges !== undefined && { bridges }), onEnd: () => feeds.delete(input) });
+      const feed = openFeed({
+        session,
+        stayMs,
+        ...(bridges !== undefined && { bridges }),
+        onEnd: () => feeds.delete(input),
+      });
       const failure = feed.failure();
       if (failure !== undefined) throw failure;
       // It ended this very moment.
@@ -94,7 +107,17 @@ interface OpenFeed extends Feed {
   close(): void;
 }
 
-function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSession; bridges?: Bridges; stayMs: number; onEnd(): void }): OpenFeed {
+function openFeed({
+  session: first,
+  bridges,
+  stayMs,
+  onEnd,
+}: {
+  session: LiveSession;
+  bridges?: Bridges;
+  stayMs: number;
+  onEnd(): void;
+}): OpenFeed {
   const watchers = new Set<Watcher>();
   const codecs = codecsOf(first.tracks());
   let session: LiveSession | undefined;
@@ -136,7 +159,11 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
   function encoded(packet: MediaPacket): void {
     const lag = behind[packet.kind];
     pack(packet);
-    if (lag === undefined || (lag.newest - packet.pts > CAUGHT_UP_US[packet.kind] && lag.newest - (lag.first ?? Infinity) < MAX_CATCH_UP_US)) return;
+    if (
+      lag === undefined ||
+      (lag.newest - packet.pts > CAUGHT_UP_US[packet.kind] && lag.newest - (lag.first ?? Infinity) < MAX_CATCH_UP_US)
+    )
+      return;
     delete behind[packet.kind];
     if (packet.kind === "video") for (const watcher of watchers) watcher.caughtUp();
   }
@@ -151,12 +178,14 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
     backlog.push(unit);
     octets += unit.payloads.reduce((sum, { length }) => sum + length, 0);
     // Without its key frame none of it is of use.
-    if (octets > BACKLOG.octets || backlog.length > BACKLOG.units || unit.pts - backlog[0]!.pts > BACKLOG.us) backlog = [];
+    if (octets > BACKLOG.octets || backlog.length > BACKLOG.units || unit.pts - backlog[0]!.pts > BACKLOG.us)
+      backlog = [];
   }
 
   function pack({ kind, key, pts, data }: MediaPacket): void {
     if (kind === "audio") return give({ kind, key, pts, payloads: [data] });
-    if (tracks.video?.codec === "vp8") return give({ kind, key, pts, payloads: packVp8(data, MOST_PAYLOAD, pictures++ & 0x7fff) });
+    if (tracks.video?.codec === "vp8")
+      return give({ kind, key, pts, payloads: packVp8(data, MOST_PAYLOAD, pictures++ & 0x7fff) });
     const nals = splitLengths(data).filter((nal) => nalType(nal) !== NAL.delimiter);
     const own = nals.some((nal) => nalType(nal) === NAL.sps);
     give({ kind, key, pts, payloads: packH264(key && !own ? [...parameterSets, ...nals] : nals, MOST_PAYLOAD) });
@@ -169,7 +198,10 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
     source = given;
     backlog = [];
     shown = -Infinity;
-    connectBridge({ video: given.video !== undefined && mustEncode(given.video, session!.health().bFrames), audio: given.audio !== undefined && given.audio.codec !== "opus" });
+    connectBridge({
+      video: given.video !== undefined && mustEncode(given.video, session!.health().bFrames),
+      audio: given.audio !== undefined && given.audio.codec !== "opus",
+    });
     for (const watcher of watchers) watcher.run();
   }
 
@@ -177,11 +209,18 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
     bridge?.close();
     bridge = undefined;
     bridged = wanted;
-    behind = { ...(wanted.video && { video: { newest: -Infinity } }), ...(wanted.audio && { audio: { newest: -Infinity } }) };
+    behind = {
+      ...(wanted.video && { video: { newest: -Infinity } }),
+      ...(wanted.audio && { audio: { newest: -Infinity } }),
+    };
     if (wanted.video) backlog = [];
     else named(source);
     if (!wanted.video && !wanted.audio) return;
-    const opened = bridges?.open(source, wanted, { tracks: guarded(named), packet: guarded(encoded), failed: () => opened === bridge && recover(wanted) });
+    const opened = bridges?.open(source, wanted, {
+      tracks: guarded(named),
+      packet: guarded(encoded),
+      failed: () => opened === bridge && recover(wanted),
+    });
     bridge = opened;
   }
 
@@ -263,7 +302,8 @@ function openFeed({ session: first, bridges, stayMs, onEnd }: { session: LiveSes
     codecs: () => codecs,
     failure: () => failure,
     isClosed: () => closed,
-    attach, close,
+    attach,
+    close,
     watch(watcher) {
       if (closed) queueMicrotask(() => watcher.over());
       else watchers.add(watcher);

@@ -28,7 +28,10 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
     return result;
   }
 
-  async function agree(offer: string, change?: (connection: RTCPeerConnection) => void | Promise<void>): Promise<string> {
+  async function agree(
+    offer: string,
+    change?: (connection: RTCPeerConnection) => void | Promise<void>,
+  ): Promise<string> {
     try {
       await connection.setRemoteDescription({ type: "offer", sdp: offer });
       await change?.(connection);
@@ -48,35 +51,44 @@ export function createNegotiation(connection: RTCPeerConnection, id: string): Ne
   }
 
   /** Credentials of ICE that are others than those before. */
-  const isOther = (ufrag: string | undefined) => ufrag !== undefined && !remote.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
+  const isOther = (ufrag: string | undefined) =>
+    ufrag !== undefined && !remote.split(/\r?\n/).includes(`a=ice-ufrag:${ufrag}`);
 
   return {
     answer: (offer, change) => inTurn(() => agree(offer, change)),
-    offer: () => inTurn(async () => {
-      await connection.setLocalDescription(await connection.createOffer());
-      return described();
-    }),
-    takeAnswer: (answer) => inTurn(async () => {
-      if (connection.signalingState !== "have-local-offer") throw streamErrors.webrtcBadPatch({ reason: "no answer is awaited" });
-      try {
-        await connection.setRemoteDescription({ type: "answer", sdp: answer });
-      } catch (cause) {
-        throw streamErrors.webrtcBadPatch({ reason: "the answer does not fit the offer" }, { cause });
-      }
-      remote = answer;
-    }),
-    patch: (text) => inTurn(async () => {
-      const fragment = readSdpFragment(text);
-      if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is no SDP fragment" });
-      const { ufrag, pwd } = fragment;
-      // Where it can be reached is of no interest: it sends first, and its packets tell.
-      if (remote === "" || !isOther(ufrag)) return undefined;
-      if (!offers) throw streamErrors.webrtcBadPatch({ reason: "ICE begins again with an offer of the client, and here the server made it" });
-      if (ufrag === undefined || pwd === undefined || !/^[\w+/]{4,256}$/.test(ufrag) || !/^[\w+/]{22,256}$/.test(pwd)) throw streamErrors.webrtcBadPatch({ reason: "it names no ICE credentials to go on with" });
-      const answer = await agree(offerAfterRestart(remote, { ufrag, pwd, candidates: [] }));
-      generation++;
-      return fragmentOfAnswer(answer);
-    }),
+    offer: () =>
+      inTurn(async () => {
+        await connection.setLocalDescription(await connection.createOffer());
+        return described();
+      }),
+    takeAnswer: (answer) =>
+      inTurn(async () => {
+        if (connection.signalingState !== "have-local-offer")
+          throw streamErrors.webrtcBadPatch({ reason: "no answer is awaited" });
+        try {
+          await connection.setRemoteDescription({ type: "answer", sdp: answer });
+        } catch (cause) {
+          throw streamErrors.webrtcBadPatch({ reason: "the answer does not fit the offer" }, { cause });
+        }
+        remote = answer;
+      }),
+    patch: (text) =>
+      inTurn(async () => {
+        const fragment = readSdpFragment(text);
+        if (fragment === undefined) throw streamErrors.webrtcBadPatch({ reason: "the body is no SDP fragment" });
+        const { ufrag, pwd } = fragment;
+        // Where it can be reached is of no interest: it sends first, and its packets tell.
+        if (remote === "" || !isOther(ufrag)) return undefined;
+        if (!offers)
+          throw streamErrors.webrtcBadPatch({
+            reason: "ICE begins again with an offer of the client, and here the server made it",
+          });
+        if (ufrag === undefined || pwd === undefined || !/^[\w+/]{4,256}$/.test(ufrag) || !/^[\w+/]{22,256}$/.test(pwd))
+          throw streamErrors.webrtcBadPatch({ reason: "it names no ICE credentials to go on with" });
+        const answer = await agree(offerAfterRestart(remote, { ufrag, pwd, candidates: [] }));
+        generation++;
+        return fragmentOfAnswer(answer);
+      }),
     tag: () => `"${id}-${generation}"`,
   };
 }

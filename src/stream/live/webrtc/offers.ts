@@ -20,7 +20,11 @@ export interface Offer {
 export type OfferReading = { ok: true; offer: Offer } | { ok: false; why: string };
 
 const LONGEST = 64 * 1024;
-const KEPT_EXTENSIONS = ["urn:ietf:params:rtp-hdrext:sdes:mid", "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01", "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"];
+const KEPT_EXTENSIONS = [
+  "urn:ietf:params:rtp-hdrext:sdes:mid",
+  "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01",
+  "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time",
+];
 /** Profiles of H.264 (the first octets of profile-level-id), what every decoder understands first. */
 const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
 
@@ -28,20 +32,30 @@ const PROFILES = ["42e0", "4200", "42c0", "4d00", "4d40", "64000", "640c"];
  * Reads an offer and leaves in it what is wanted, the first codec of `video` that it has before the others. `again`: with a stream of its own for what is
  * sent again. Without it, what a browser sends to find out what the network carries has numbers among the pictures, and is never sent again.
  */
-export function readOffer(sdp: string, { video: wanted, again = false }: { video: readonly WebrtcCodec[]; again?: boolean }): OfferReading {
+export function readOffer(
+  sdp: string,
+  { video: wanted, again = false }: { video: readonly WebrtcCodec[]; again?: boolean },
+): OfferReading {
   if (sdp.length > LONGEST || !sdp.startsWith("v=0")) return { ok: false, why: "the body is no SDP" };
   const [session = [], ...media] = sections(sdp);
   const kinds = media.map(([line = ""]) => /^m=(\w+) /.exec(line)?.[1]);
-  if (media.length === 0 || kinds.some((kind) => kind !== "video" && kind !== "audio")) return { ok: false, why: "it offers something that is neither video nor audio" };
+  if (media.length === 0 || kinds.some((kind) => kind !== "video" && kind !== "audio"))
+    return { ok: false, why: "it offers something that is neither video nor audio" };
   if (new Set(kinds).size !== kinds.length) return { ok: false, why: "it offers several tracks of one kind" };
-  if (media.length > 1 && !session.some((line) => line.startsWith("a=group:BUNDLE "))) return { ok: false, why: "its media do not share one transport (BUNDLE)" };
-  if (!sdp.includes("a=fingerprint:") || !sdp.includes("a=ice-ufrag:") || !sdp.includes("a=ice-pwd:")) return { ok: false, why: "it has no fingerprint, or no ICE credentials" };
+  if (media.length > 1 && !session.some((line) => line.startsWith("a=group:BUNDLE ")))
+    return { ok: false, why: "its media do not share one transport (BUNDLE)" };
+  if (!sdp.includes("a=fingerprint:") || !sdp.includes("a=ice-ufrag:") || !sdp.includes("a=ice-pwd:"))
+    return { ok: false, why: "it has no fingerprint, or no ICE credentials" };
   const offer: Offer = { sdp: "" };
   const out = [session.filter((line) => !line.startsWith("a=extmap-allow-mixed"))];
   for (const [index, section] of media.entries()) {
     const kind = kinds[index] as "video" | "audio";
     const chosen = choose(section, kind === "video" ? wanted : ["opus"]);
-    if (chosen === undefined) return { ok: false, why: `of its ${kind} codecs none is of use here (${kind === "video" ? wanted.join(", ") : "opus"})` };
+    if (chosen === undefined)
+      return {
+        ok: false,
+        why: `of its ${kind} codecs none is of use here (${kind === "video" ? wanted.join(", ") : "opus"})`,
+      };
     const repeats = again && kind === "video" ? repeatsOf(section, chosen.payloadType) : undefined;
     offer[kind] = { ...chosen, ...(repeats !== undefined && { again: repeats }) };
     out.push(trim(section, [chosen.payloadType, ...(repeats === undefined ? [] : [repeats])]));
@@ -64,11 +78,21 @@ function choose(section: readonly string[], wanted: readonly WebrtcCodec[]): Off
     const [, type, name, , channels] = /^a=rtpmap:(\d+) ([\w-]+)\/(\d+)(?:\/(\d+))?$/.exec(line) ?? [];
     if (type === undefined) return [];
     const format = section.find((other) => other.startsWith(`a=fmtp:${type} `)) ?? "";
-    return [{ codec: name!.toLowerCase(), payloadType: Number(type), format, ...(channels !== undefined && { channels: Number(channels) }) }];
+    return [
+      {
+        codec: name!.toLowerCase(),
+        payloadType: Number(type),
+        format,
+        ...(channels !== undefined && { channels: Number(channels) }),
+      },
+    ];
   });
   for (const codec of wanted) {
-    const [best] = offered.filter((one) => one.codec === codec && isUsable(codec, one.format)).sort((a, b) => rank(a.format) - rank(b.format));
-    if (best !== undefined) return { codec, payloadType: best.payloadType, ...(best.channels !== undefined && { channels: best.channels }) };
+    const [best] = offered
+      .filter((one) => one.codec === codec && isUsable(codec, one.format))
+      .sort((a, b) => rank(a.format) - rank(b.format));
+    if (best !== undefined)
+      return { codec, payloadType: best.payloadType, ...(best.channels !== undefined && { channels: best.channels }) };
   }
   return undefined;
 }
@@ -85,19 +109,23 @@ function rank(format: string): number {
 /** What belongs to it of those that are for sending again. */
 function repeatsOf(section: readonly string[], payloadType: number): number | undefined {
   const types = section.flatMap((line) => /^a=rtpmap:(\d+) rtx\/90000$/i.exec(line)?.[1] ?? []);
-  const type = types.find((one) => section.some((line) => new RegExp(`^a=fmtp:${one} (?:.*;)?apt=${payloadType}(?:;|$)`).test(line)));
+  const type = types.find((one) =>
+    section.some((line) => new RegExp(`^a=fmtp:${one} (?:.*;)?apt=${payloadType}(?:;|$)`).test(line)),
+  );
   return type === undefined ? undefined : Number(type);
 }
 
 function trim(section: readonly string[], payloadTypes: readonly number[]): string[] {
   // The second number of a pair is that of a stream for what is sent again.
-  const unused = payloadTypes.length > 1 ? [] : section.flatMap((line) => /^a=ssrc-group:FID \d+ (\d+)/.exec(line)?.[1] ?? []);
+  const unused =
+    payloadTypes.length > 1 ? [] : section.flatMap((line) => /^a=ssrc-group:FID \d+ (\d+)/.exec(line)?.[1] ?? []);
   return section.flatMap((line, index) => {
     if (index === 0) return [line.replace(/^(m=\w+ \d+ [\w/]+) .*$/, `$1 ${payloadTypes.join(" ")}`)];
     const [, name = "", value = ""] = /^a=([\w-]+):?(.*)$/.exec(line) ?? [];
     if (["candidate", "end-of-candidates", "simulcast", "rid", "extmap-allow-mixed"].includes(name)) return [];
     if (name === "ssrc-group" && payloadTypes.length < 2) return [];
-    if (["rtpmap", "fmtp", "rtcp-fb"].includes(name) && !payloadTypes.some((type) => value.startsWith(`${type} `))) return [];
+    if (["rtpmap", "fmtp", "rtcp-fb"].includes(name) && !payloadTypes.some((type) => value.startsWith(`${type} `)))
+      return [];
     if (name === "ssrc" && unused.some((number) => value.startsWith(`${number} `))) return [];
     if (name === "extmap" && !KEPT_EXTENSIONS.some((uri) => value.includes(uri))) return [];
     return [line];
@@ -112,5 +140,8 @@ export function withStartBitrate(answer: string, payloadType: number, kilobits: 
   const word = `x-google-start-bitrate=${kilobits}`;
   const format = new RegExp(`^(a=fmtp:${payloadType} [^\\r\\n]*)`, "m");
   if (format.test(answer)) return answer.replace(format, `$1;${word}`);
-  return answer.replace(new RegExp(`^(a=rtpmap:${payloadType} [^\\r\\n]*)`, "m"), `$1\r\na=fmtp:${payloadType} ${word}`);
+  return answer.replace(
+    new RegExp(`^(a=rtpmap:${payloadType} [^\\r\\n]*)`, "m"),
+    `$1\r\na=fmtp:${payloadType} ${word}`,
+  );
 }

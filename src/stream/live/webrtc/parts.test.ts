@@ -11,30 +11,98 @@ import { createRepeats } from "./repeats.ts";
 import { offerAfterRestart, readSdpFragment } from "./sdp-fragment.ts";
 import { createTracksGate } from "./tracks-gate.ts";
 
-const OFFER = ["v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0 1", "a=extmap-allow-mixed",
-  "m=audio 9 UDP/TLS/RTP/SAVPF 111 63 9", "c=IN IP4 0.0.0.0", "a=ice-ufrag:abcd", "a=ice-pwd:0123456789abcdefghijkl", "a=fingerprint:sha-256 AA:BB", "a=setup:actpass", "a=mid:0", "a=sendonly",
-  "a=extmap:1 urn:ietf:params:rtp-hdrext:ssrc-audio-level", "a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid", "a=rtpmap:111 opus/48000/2", "a=fmtp:111 minptime=10;useinbandfec=1", "a=rtpmap:63 red/48000/2", "a=rtpmap:9 G722/8000", "a=candidate:1 1 udp 1 192.0.2.1 5 typ host",
-  "m=video 9 UDP/TLS/RTP/SAVPF 96 97 98 99 100", "c=IN IP4 0.0.0.0", "a=ice-ufrag:abcd", "a=ice-pwd:0123456789abcdefghijkl", "a=fingerprint:sha-256 AA:BB", "a=setup:actpass", "a=mid:1", "a=sendonly",
-  "a=rtpmap:96 VP8/90000", "a=rtcp-fb:96 nack pli", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96", "a=rtpmap:98 H264/90000", "a=fmtp:98 packetization-mode=0;profile-level-id=42e01f", "a=rtpmap:99 H264/90000", "a=fmtp:99 packetization-mode=1;profile-level-id=640c1f",
-  "a=rtpmap:100 H264/90000", "a=fmtp:100 packetization-mode=1;profile-level-id=42e01f", "a=ssrc-group:FID 11 12", "a=ssrc:11 cname:x", "a=ssrc:12 cname:x", "a=rid:hi send", "a=simulcast:send hi", ""].join("\r\n");
+const OFFER = [
+  "v=0",
+  "o=- 1 2 IN IP4 127.0.0.1",
+  "s=-",
+  "t=0 0",
+  "a=group:BUNDLE 0 1",
+  "a=extmap-allow-mixed",
+  "m=audio 9 UDP/TLS/RTP/SAVPF 111 63 9",
+  "c=IN IP4 0.0.0.0",
+  "a=ice-ufrag:abcd",
+  "a=ice-pwd:0123456789abcdefghijkl",
+  "a=fingerprint:sha-256 AA:BB",
+  "a=setup:actpass",
+  "a=mid:0",
+  "a=sendonly",
+  "a=extmap:1 urn:ietf:params:rtp-hdrext:ssrc-audio-level",
+  "a=extmap:4 urn:ietf:params:rtp-hdrext:sdes:mid",
+  "a=rtpmap:111 opus/48000/2",
+  "a=fmtp:111 minptime=10;useinbandfec=1",
+  "a=rtpmap:63 red/48000/2",
+  "a=rtpmap:9 G722/8000",
+  "a=candidate:1 1 udp 1 192.0.2.1 5 typ host",
+  "m=video 9 UDP/TLS/RTP/SAVPF 96 97 98 99 100",
+  "c=IN IP4 0.0.0.0",
+  "a=ice-ufrag:abcd",
+  "a=ice-pwd:0123456789abcdefghijkl",
+  "a=fingerprint:sha-256 AA:BB",
+  "a=setup:actpass",
+  "a=mid:1",
+  "a=sendonly",
+  "a=rtpmap:96 VP8/90000",
+  "a=rtcp-fb:96 nack pli",
+  "a=rtpmap:97 rtx/90000",
+  "a=fmtp:97 apt=96",
+  "a=rtpmap:98 H264/90000",
+  "a=fmtp:98 packetization-mode=0;profile-level-id=42e01f",
+  "a=rtpmap:99 H264/90000",
+  "a=fmtp:99 packetization-mode=1;profile-level-id=640c1f",
+  "a=rtpmap:100 H264/90000",
+  "a=fmtp:100 packetization-mode=1;profile-level-id=42e01f",
+  "a=ssrc-group:FID 11 12",
+  "a=ssrc:11 cname:x",
+  "a=ssrc:12 cname:x",
+  "a=rid:hi send",
+  "a=simulcast:send hi",
+  "",
+].join("\r\n");
 
 describe("an offer", () => {
   test("is left with one codec for each medium, and with nothing that is not answered", () => {
     const reading = readOffer(OFFER, { video: ["h264", "vp8"] });
     assert.ok(reading.ok);
     const { sdp, video, audio } = reading.offer;
-    assert.deepEqual([video, audio], [{ codec: "h264", payloadType: 100 }, { codec: "opus", payloadType: 111, channels: 2 }]);
+    assert.deepEqual(
+      [video, audio],
+      [
+        { codec: "h264", payloadType: 100 },
+        { codec: "opus", payloadType: 111, channels: 2 },
+      ],
+    );
     assert.match(sdp, /m=audio 9 UDP\/TLS\/RTP\/SAVPF 111\r\n/);
     assert.match(sdp, /m=video 9 UDP\/TLS\/RTP\/SAVPF 100\r\n/);
-    for (const gone of ["candidate", "rtx", "VP8", "G722", "ssrc:12", "FID", "simulcast", "rid:", "audio-level", "640c1f", "extmap-allow-mixed"]) assert.ok(!sdp.includes(gone), gone);
-    for (const kept of ["a=mid:0", "a=ssrc:11 cname:x", "sdes:mid", "useinbandfec=1", "a=setup:actpass"]) assert.ok(sdp.includes(kept), kept);
+    for (const gone of [
+      "candidate",
+      "rtx",
+      "VP8",
+      "G722",
+      "ssrc:12",
+      "FID",
+      "simulcast",
+      "rid:",
+      "audio-level",
+      "640c1f",
+      "extmap-allow-mixed",
+    ])
+      assert.ok(!sdp.includes(gone), gone);
+    for (const kept of ["a=mid:0", "a=ssrc:11 cname:x", "sdes:mid", "useinbandfec=1", "a=setup:actpass"])
+      assert.ok(sdp.includes(kept), kept);
   });
 
   test("of a publisher keeps the stream for what is sent again", () => {
     const reading = readOffer(OFFER, { video: ["vp8"], again: true });
     assert.ok(reading.ok);
     assert.deepEqual(reading.offer.video, { codec: "vp8", payloadType: 96, again: 97 });
-    for (const kept of ["SAVPF 96 97\r\n", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96", "a=ssrc-group:FID 11 12", "a=ssrc:12 cname:x"]) assert.ok(reading.offer.sdp.includes(kept), kept);
+    for (const kept of [
+      "SAVPF 96 97\r\n",
+      "a=rtpmap:97 rtx/90000",
+      "a=fmtp:97 apt=96",
+      "a=ssrc-group:FID 11 12",
+      "a=ssrc:12 cname:x",
+    ])
+      assert.ok(reading.offer.sdp.includes(kept), kept);
     const without = readOffer(OFFER, { video: ["h264"], again: true });
     assert.ok(without.ok && without.offer.video?.again === undefined && !without.offer.sdp.includes("ssrc:12"));
   });
@@ -48,22 +116,41 @@ describe("an offer", () => {
   });
 
   test("that is changed anywhere is read or refused, and nothing else happens", () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(OFFER.length), fc.nat(60), fc.string({ maxLength: 12 })), { maxLength: 5 }), (edits) => {
-      const sdp = edits.reduce((text, [at, length, more]) => text.slice(0, at) + more + text.slice(at + length), OFFER);
-      const reading = readOffer(sdp, { video: ["h264", "vp8"] });
-      assert.equal(typeof (reading.ok ? reading.offer.sdp : reading.why), "string");
-    }));
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(OFFER.length), fc.nat(60), fc.string({ maxLength: 12 })), { maxLength: 5 }),
+        (edits) => {
+          const sdp = edits.reduce(
+            (text, [at, length, more]) => text.slice(0, at) + more + text.slice(at + length),
+            OFFER,
+          );
+          const reading = readOffer(sdp, { video: ["h264", "vp8"] });
+          assert.equal(typeof (reading.ok ? reading.offer.sdp : reading.why), "string");
+        },
+      ),
+    );
   });
 
   test("is answered with a word on the bitrate to begin with", () => {
-    assert.match(withStartBitrate(OFFER, 100, 2000), /a=fmtp:100 packetization-mode=1;profile-level-id=42e01f;x-google-start-bitrate=2000\r\n/);
-    assert.match(withStartBitrate(OFFER, 96, 2000), /a=rtpmap:96 VP8\/90000\r\na=fmtp:96 x-google-start-bitrate=2000\r\n/);
+    assert.match(
+      withStartBitrate(OFFER, 100, 2000),
+      /a=fmtp:100 packetization-mode=1;profile-level-id=42e01f;x-google-start-bitrate=2000\r\n/,
+    );
+    assert.match(
+      withStartBitrate(OFFER, 96, 2000),
+      /a=rtpmap:96 VP8\/90000\r\na=fmtp:96 x-google-start-bitrate=2000\r\n/,
+    );
   });
 });
 
 describe("an SDP fragment", () => {
   test("brings candidates, or other credentials", () => {
-    assert.deepEqual(readSdpFragment("a=ice-ufrag:u\r\na=ice-pwd:p\r\nm=video 9 RTP/AVP 0\r\na=mid:1\r\na=candidate:1 1 udp 1 192.0.2.1 5 typ host\r\na=end-of-candidates\r\n"), { ufrag: "u", pwd: "p", candidates: [{ candidate: "candidate:1 1 udp 1 192.0.2.1 5 typ host", mid: "1" }] });
+    assert.deepEqual(
+      readSdpFragment(
+        "a=ice-ufrag:u\r\na=ice-pwd:p\r\nm=video 9 RTP/AVP 0\r\na=mid:1\r\na=candidate:1 1 udp 1 192.0.2.1 5 typ host\r\na=end-of-candidates\r\n",
+      ),
+      { ufrag: "u", pwd: "p", candidates: [{ candidate: "candidate:1 1 udp 1 192.0.2.1 5 typ host", mid: "1" }] },
+    );
     for (const none of ["", "hello", "{}", `a=x:${"y".repeat(2000)}`]) assert.equal(readSdpFragment(none), undefined);
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void readSdpFragment(text)));
   });
@@ -78,42 +165,66 @@ describe("an SDP fragment", () => {
 
 describe("clocks of a publisher", () => {
   test("sound is moved to the pictures that it belongs to, never back, and stays there", () => {
-    fc.assert(fc.property(fc.integer({ min: -400, max: 400 }), fc.nat(2 ** 32 - 1), fc.nat(2 ** 32 - 1), (late, videoFirst, audioFirst) => {
-      const clocks = createPublisherClocks();
-      const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
-      // Both were taken at the same time; sound arrives so many milliseconds later than it should.
-      let heard: number[] = [];
-      let seen = 0;
-      for (let ms = 0; ms < 30_000; ms += 20) {
-        if (ms === 2000) video.report(1_700_000_000_000 + 2000, videoFirst + 2000 * 90);
-        if (ms === 3000) audio.report(1_700_000_000_000 + 3000, audioFirst + 3000 * 48);
-        seen = video.time(videoFirst + ms * 90, 1000 + ms);
-        heard.push(audio.time(audioFirst + ms * 48, 1000 + ms + late));
-      }
-      assert.ok(heard.every((time, i) => i === 0 || time >= heard[i - 1]!));
-      assert.ok(Math.abs(heard.at(-1)! - seen) < 1000, `${heard.at(-1)} and ${seen}`);
-    }), { numRuns: 30 });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: -400, max: 400 }),
+        fc.nat(2 ** 32 - 1),
+        fc.nat(2 ** 32 - 1),
+        (late, videoFirst, audioFirst) => {
+          const clocks = createPublisherClocks();
+          const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
+          // Both were taken at the same time; sound arrives so many milliseconds later than it should.
+          let heard: number[] = [];
+          let seen = 0;
+          for (let ms = 0; ms < 30_000; ms += 20) {
+            if (ms === 2000) video.report(1_700_000_000_000 + 2000, videoFirst + 2000 * 90);
+            if (ms === 3000) audio.report(1_700_000_000_000 + 3000, audioFirst + 3000 * 48);
+            seen = video.time(videoFirst + ms * 90, 1000 + ms);
+            heard.push(audio.time(audioFirst + ms * 48, 1000 + ms + late));
+          }
+          assert.ok(heard.every((time, i) => i === 0 || time >= heard[i - 1]!));
+          assert.ok(Math.abs(heard.at(-1)! - seen) < 1000, `${heard.at(-1)} and ${seen}`);
+        },
+      ),
+      { numRuns: 30 },
+    );
   });
 
   test("timestamps that begin anew further back go on when they arrive, and sound finds its pictures again", () => {
-    fc.assert(fc.property(fc.integer({ min: 2100, max: 3_600_000 }), fc.constantFrom("video", "audio", "both"), fc.integer({ min: -400, max: 400 }), (back, which, late) => {
-      const clocks = createPublisherClocks();
-      const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
-      const times: { video: number[]; audio: number[] } = { video: [], audio: [] };
-      for (let ms = 0; ms < 30_000; ms += 20) {
-        const at = (kind: string) => (ms >= 10_000 && (which === kind || which === "both") ? ms - back : ms);
-        const [seen, heard] = [at("video") * 90, at("audio") * 48];
-        if (ms % 5000 === 2000) {
-          video.report(1_700_000_000_000 + ms, seen);
-          audio.report(1_700_000_000_000 + ms, heard);
-        }
-        times.video.push(video.time(seen, 1000 + ms));
-        times.audio.push(audio.time(heard, 1000 + ms + late));
-      }
-      for (const track of [times.video, times.audio]) for (const [i, time] of track.entries()) assert.ok(i === 0 || (time >= track[i - 1]! && time - track[i - 1]! <= 900_000), `${time} after ${track[i - 1]}`);
-      assert.ok(Math.abs(times.video.at(-1)! - 29_980_000) < 500_000, `${times.video.at(-1)}`);
-      assert.ok(Math.abs(times.audio.at(-1)! - times.video.at(-1)!) < 1000, `${times.audio.at(-1)} and ${times.video.at(-1)}`);
-    }), { numRuns: 30 });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2100, max: 3_600_000 }),
+        fc.constantFrom("video", "audio", "both"),
+        fc.integer({ min: -400, max: 400 }),
+        (back, which, late) => {
+          const clocks = createPublisherClocks();
+          const [video, audio] = [clocks.video(90_000), clocks.audio(48_000)];
+          const times: { video: number[]; audio: number[] } = { video: [], audio: [] };
+          for (let ms = 0; ms < 30_000; ms += 20) {
+            const at = (kind: string) => (ms >= 10_000 && (which === kind || which === "both") ? ms - back : ms);
+            const [seen, heard] = [at("video") * 90, at("audio") * 48];
+            if (ms % 5000 === 2000) {
+              video.report(1_700_000_000_000 + ms, seen);
+              audio.report(1_700_000_000_000 + ms, heard);
+            }
+            times.video.push(video.time(seen, 1000 + ms));
+            times.audio.push(audio.time(heard, 1000 + ms + late));
+          }
+          for (const track of [times.video, times.audio])
+            for (const [i, time] of track.entries())
+              assert.ok(
+                i === 0 || (time >= track[i - 1]! && time - track[i - 1]! <= 900_000),
+                `${time} after ${track[i - 1]}`,
+              );
+          assert.ok(Math.abs(times.video.at(-1)! - 29_980_000) < 500_000, `${times.video.at(-1)}`);
+          assert.ok(
+            Math.abs(times.audio.at(-1)! - times.video.at(-1)!) < 1000,
+            `${times.audio.at(-1)} and ${times.video.at(-1)}`,
+          );
+        },
+      ),
+      { numRuns: 30 },
+    );
   });
 });
 
@@ -127,7 +238,12 @@ describe("pictures", () => {
     const tracks: LiveVideoTrack[] = [];
     let missed = 0;
     let wanted = 0;
-    const pictures = createPictures("vp8", { track: (track) => tracks.push(track), picture: (picture) => got.push(picture), lost: (packets) => (missed += packets), keyFrameNeeded: () => wanted++ });
+    const pictures = createPictures("vp8", {
+      track: (track) => tracks.push(track),
+      picture: (picture) => got.push(picture),
+      lost: (packets) => (missed += packets),
+      keyFrameNeeded: () => wanted++,
+    });
     const asking = createRepeats();
     const sent = new Map<number, RtpPart>();
     const events: { at: number; part: RtpPart }[] = [];
@@ -144,7 +260,8 @@ describe("pictures", () => {
     for (let event = events.shift(); event !== undefined; event = events.shift()) {
       const { at, part } = event;
       pictures.push(part, at);
-      for (const number of repeats ? asking.due(pictures.missing(), at) : []) events.push({ at: at + wayMs, part: sent.get(number)! });
+      for (const number of repeats ? asking.due(pictures.missing(), at) : [])
+        events.push({ at: at + wayMs, part: sent.get(number)! });
       events.sort((a, b) => a.at - b.at);
     }
     return { got, tracks, missed: () => missed, wanted: () => wanted };
@@ -162,7 +279,10 @@ describe("pictures", () => {
     assert.deepEqual(numbers, [0, 1, ...Array.from({ length: 90 }, (_, i) => 10 + i)]);
     assert.equal(missed(), 1);
     assert.ok(wanted() > 0);
-    assert.deepEqual(tracks.map(({ width, height }) => [width, height]), [[320, 180]]);
+    assert.deepEqual(
+      tracks.map(({ width, height }) => [width, height]),
+      [[320, 180]],
+    );
   });
 
   test("before the first key frame there are none", () => {
@@ -174,13 +294,26 @@ describe("pictures", () => {
 describe("tracks of a publisher", () => {
   const video: LiveVideoTrack = { codec: "vp8", config: Buffer.alloc(0), width: 320, height: 180 };
   const audio: LiveAudioTrack = { codec: "opus", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 };
-  const packet = (kind: "video" | "audio", dts: number): MediaPacket => ({ kind, dts, pts: dts, key: true, data: Buffer.alloc(1) });
+  const packet = (kind: "video" | "audio", dts: number): MediaPacket => ({
+    kind,
+    dts,
+    pts: dts,
+    key: true,
+    data: Buffer.alloc(1),
+  });
 
   function gateOf(offered: { video: boolean; audio: boolean }) {
     const calls: (LiveTracks | number)[] = [];
     let now = 0;
-    const publication = { configure: (tracks: LiveTracks) => calls.push(tracks), write: ({ dts }: MediaPacket) => calls.push(dts) } as unknown as Publication;
-    return { gate: createTracksGate({ ...offered, publication, now: () => now }), calls, at: (ms: number) => void (now = ms) };
+    const publication = {
+      configure: (tracks: LiveTracks) => calls.push(tracks),
+      write: ({ dts }: MediaPacket) => calls.push(dts),
+    } as unknown as Publication;
+    return {
+      gate: createTracksGate({ ...offered, publication, now: () => now }),
+      calls,
+      at: (ms: number) => void (now = ms),
+    };
   }
 
   test("both are named before the first packet, and sound from before the first picture is left out", () => {

@@ -6,7 +6,9 @@ import { createPeers } from "./peers.ts";
 const CODECS = { audio: { codec: "opus", payloadType: 111 } } as const;
 
 function open(t: TestContext, connections: number) {
-  const peers = createPeers({ settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections } });
+  const peers = createPeers({
+    settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections },
+  });
   t.after(() => peers.close());
   return { peers, open: (kind: "publish" | "play") => peers.open(CODECS, { kind, near: true }) };
 }
@@ -15,7 +17,11 @@ test("viewers take no place of publishers, nor publishers one of viewers", (t) =
   const { peers, open: add } = open(t, 1);
   const viewer = add("play");
   add("publish");
-  for (const kind of ["publish", "play"] as const) assert.throws(() => add(kind), (err) => err instanceof UserError && err.kind === "webrtcTooMany");
+  for (const kind of ["publish", "play"] as const)
+    assert.throws(
+      () => add(kind),
+      (err) => err instanceof UserError && err.kind === "webrtcTooMany",
+    );
   viewer.close();
   add("play");
   assert.equal(peers.count(), 2);

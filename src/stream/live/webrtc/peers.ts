@@ -1,6 +1,18 @@
 import { isIP, isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
-import { HashAlgorithm, RTCCertificate, RTCPeerConnection, RTCRtpCodecParameters, useAbsSendTime, SignatureAlgorithm, useNACK, usePLI, useSdesMid, useTransportWideCC, useTWCC } from "werift";
+import {
+  HashAlgorithm,
+  RTCCertificate,
+  RTCPeerConnection,
+  RTCRtpCodecParameters,
+  useAbsSendTime,
+  SignatureAlgorithm,
+  useNACK,
+  usePLI,
+  useSdesMid,
+  useTransportWideCC,
+  useTWCC,
+} from "werift";
 import { makeSelfSigned } from "../../../certificates/index.ts";
 import { systemClock } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
@@ -51,7 +63,10 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
   function addresses(near: boolean): string[] {
     if (settings.webrtc_addresses.length > 0) return settings.webrtc_addresses;
     if (bound !== undefined) return [bound];
-    const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []).filter(({ internal, scopeid }) => !internal && !scopeid).map(({ address }) => address);
+    const own = Object.values(networkInterfaces())
+      .flatMap((list) => list ?? [])
+      .filter(({ internal, scopeid }) => !internal && !scopeid)
+      .map(({ address }) => address);
     // Who asks from this machine gets there by the shortest way, also where there is no other.
     return [...new Set([...(near || own.length === 0 ? ["127.0.0.1"] : []), ...own])].slice(0, MOST_ADDRESSES);
   }
@@ -64,10 +79,18 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
       const hear = () => void (since = now());
       const connection = new RTCPeerConnection({
         codecs: { video: list(codecs.video), audio: list(codecs.audio) },
-        headerExtensions: { video: [useSdesMid(), useAbsSendTime(), useTransportWideCC()], audio: [useSdesMid(), useAbsSendTime(), useTransportWideCC()] },
-        certificates: [certificate], iceLite: true, iceServers: [], bundlePolicy: "max-bundle",
+        headerExtensions: {
+          video: [useSdesMid(), useAbsSendTime(), useTransportWideCC()],
+          audio: [useSdesMid(), useAbsSendTime(), useTransportWideCC()],
+        },
+        certificates: [certificate],
+        iceLite: true,
+        iceServers: [],
+        bundlePolicy: "max-bundle",
         // Not those it would find by itself: only these.
-        iceUseIpv4: false, iceUseIpv6: false, iceAdditionalHostAddresses: addresses(near),
+        iceUseIpv4: false,
+        iceUseIpv6: false,
+        iceAdditionalHostAddresses: addresses(near),
         ...(bound !== undefined && { iceInterfaceAddresses: isIPv4(bound) ? { udp4: bound } : { udp6: bound } }),
         ...(last > 0 && { icePortRange: [first, last] as [number, number] }),
         iceFilterStunResponse: () => {
@@ -80,12 +103,16 @@ export function createPeers({ settings, now = () => performance.now() }: PeersPa
         connection,
         heard: hear,
         silentFor: () => now() - since,
-        onClose: (listener) => (peers.has(peer) ? void listeners.push(listener) : queueMicrotask(() => listener(false))),
+        onClose: (listener) =>
+          peers.has(peer) ? void listeners.push(listener) : queueMicrotask(() => listener(false)),
         close(clean = false) {
           if (!peers.delete(peer)) return;
           counts[kind]--;
           waiting.delete(peer);
-          const work = connection.close().catch(() => {}).finally(() => closing.delete(work));
+          const work = connection
+            .close()
+            .catch(() => {})
+            .finally(() => closing.delete(work));
           closing.add(work);
           for (const listener of listeners) listener(clean);
         },
@@ -122,9 +149,20 @@ function list(codec: OfferedCodec | undefined): RTCRtpCodecParameters[] {
   if (codec === undefined) return [];
   const video = codec.codec !== "opus";
   const media = new RTCRtpCodecParameters({
-    mimeType: NAMES[codec.codec], clockRate: video ? 90_000 : 48_000, payloadType: codec.payloadType,
-    ...(!video && { channels: 2 }), rtcpFeedback: video ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
+    mimeType: NAMES[codec.codec],
+    clockRate: video ? 90_000 : 48_000,
+    payloadType: codec.payloadType,
+    ...(!video && { channels: 2 }),
+    rtcpFeedback: video ? [useNACK(), usePLI(), useTWCC()] : [useTWCC()],
   });
   if (codec.again === undefined) return [media];
-  return [media, new RTCRtpCodecParameters({ mimeType: "video/rtx", clockRate: 90_000, payloadType: codec.again, parameters: `apt=${codec.payloadType}` })];
+  return [
+    media,
+    new RTCRtpCodecParameters({
+      mimeType: "video/rtx",
+      clockRate: 90_000,
+      payloadType: codec.again,
+      parameters: `apt=${codec.payloadType}`,
+    }),
+  ];
 }

@@ -1,5 +1,13 @@
 import { H264Error, joinLengths, NAL, nalType, readSps, writeAvcConfig } from "../../../protocol/h264/index.ts";
-import { createFraming, createOrdering, readVp8Key, type RtpFrame, type RtpPart, unpackH264, unpackVp8 } from "../../../protocol/rtp/index.ts";
+import {
+  createFraming,
+  createOrdering,
+  readVp8Key,
+  type RtpFrame,
+  type RtpPart,
+  unpackH264,
+  unpackVp8,
+} from "../../../protocol/rtp/index.ts";
 import type { LiveVideoTrack } from "../packets.ts";
 
 export interface Picture {
@@ -68,7 +76,8 @@ export function createPictures(codec: "h264" | "vp8", listener: PicturesListener
   };
 }
 
-const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) => b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
+const isSame = (a: LiveVideoTrack, b: LiveVideoTrack | undefined) =>
+  b !== undefined && a.width === b.width && a.height === b.height && a.config.equals(b.config);
 
 /** Left out of packets: parameter sets stand in the configuration, the others mean nothing there. */
 const LEFT_OUT: readonly number[] = [NAL.sps, NAL.pps, NAL.delimiter, NAL.filler];
@@ -102,7 +111,11 @@ function vp8(): Codec {
       const { frame, whole } = unpackVp8(payloads);
       if (!whole) return undefined;
       const size = readVp8Key(frame);
-      return { data: frame, key: size !== undefined, ...(size !== undefined && { track: { codec: "vp8", config: Buffer.alloc(0), ...size } }) };
+      return {
+        data: frame,
+        key: size !== undefined,
+        ...(size !== undefined && { track: { codec: "vp8", config: Buffer.alloc(0), ...size } }),
+      };
     },
   };
 }

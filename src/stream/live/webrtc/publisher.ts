@@ -1,5 +1,19 @@
-import { GenericNack, PictureLossIndication, type RtcpPacket, RtcpPayloadSpecificFeedback, RtcpSrPacket, RtcpTransportLayerFeedback, type RtpPacket } from "werift";
-import { createOrdering, createUnwrapping, type Ordering, type RtpPart, writeOpusHead } from "../../../protocol/rtp/index.ts";
+import {
+  GenericNack,
+  PictureLossIndication,
+  type RtcpPacket,
+  RtcpPayloadSpecificFeedback,
+  RtcpSrPacket,
+  RtcpTransportLayerFeedback,
+  type RtpPacket,
+} from "werift";
+import {
+  createOrdering,
+  createUnwrapping,
+  type Ordering,
+  type RtpPart,
+  writeOpusHead,
+} from "../../../protocol/rtp/index.ts";
 import { createTracksGate, type TracksGate } from "./tracks-gate.ts";
 import type { Publication } from "../publish.ts";
 import { createPublisherClocks } from "./clocks.ts";
@@ -30,9 +44,20 @@ export interface PublisherParts {
 }
 
 /** Everything that comes from one publisher goes into its publication, until one of them ends. */
-export function receivePublisher({ peer, offer, publication, onError, now = () => performance.now() }: PublisherParts): void {
+export function receivePublisher({
+  peer,
+  offer,
+  publication,
+  onError,
+  now = () => performance.now(),
+}: PublisherParts): void {
   const clocks = createPublisherClocks();
-  const gate = createTracksGate({ video: offer.video !== undefined, audio: offer.audio !== undefined, publication, now });
+  const gate = createTracksGate({
+    video: offer.video !== undefined,
+    audio: offer.audio !== undefined,
+    publication,
+    now,
+  });
   const transport = peer.connection.dtlsTransports[0]!;
   const senderSsrc = peer.connection.getReceivers()[0]?.rtcpSsrc ?? 1;
   quiet(peer);
@@ -48,12 +73,15 @@ export function receivePublisher({ peer, offer, publication, onError, now = () =
   function askForKeyFrame(): void {
     if (videoSsrc === undefined || now() - askedAt < ASK_AGAIN_MS) return;
     askedAt = now();
-    send(new RtcpPayloadSpecificFeedback({ feedback: new PictureLossIndication({ senderSsrc, mediaSsrc: videoSsrc }) }));
+    send(
+      new RtcpPayloadSpecificFeedback({ feedback: new PictureLossIndication({ senderSsrc, mediaSsrc: videoSsrc }) }),
+    );
   }
 
   const tracks = new Map<number, Track>();
   if (offer.video !== undefined) tracks.set(offer.video.payloadType, videoTrack(offer.video));
-  if (offer.audio !== undefined) tracks.set(offer.audio.payloadType, soundTrack(offer.audio, gate, clocks.audio(48_000), publication));
+  if (offer.audio !== undefined)
+    tracks.set(offer.audio.payloadType, soundTrack(offer.audio, gate, clocks.audio(48_000), publication));
 
   function videoTrack({ codec }: OfferedCodec): Track {
     const clock = clocks.video(90_000);
@@ -70,12 +98,18 @@ export function receivePublisher({ peer, offer, publication, onError, now = () =
       keyFrameNeeded: askForKeyFrame,
     });
     return {
-      unwrap, clock,
+      unwrap,
+      clock,
       push(part, ssrc) {
         videoSsrc = ssrc;
         pictures.push(part, now());
         const due = repeats.due(pictures.missing(), now());
-        if (due.length > 0) send(new RtcpTransportLayerFeedback({ feedback: new GenericNack({ senderSsrc, mediaSourceSsrc: ssrc, lost: due }) }));
+        if (due.length > 0)
+          send(
+            new RtcpTransportLayerFeedback({
+              feedback: new GenericNack({ senderSsrc, mediaSourceSsrc: ssrc, lost: due }),
+            }),
+          );
       },
     };
   }
@@ -95,7 +129,9 @@ export function receivePublisher({ peer, offer, publication, onError, now = () =
   /** Its own number stands before what was sent before (RFC 4588, 4). */
   function takeAgain({ header: { timestamp, marker }, payload }: RtpPacket): void {
     if (videoSsrc === undefined || payload.length <= 2) return;
-    tracks.get(offer.video!.payloadType)?.push({ sequence: payload.readUInt16BE(0), timestamp, marker, payload: payload.subarray(2) }, videoSsrc);
+    tracks
+      .get(offer.video!.payloadType)
+      ?.push({ sequence: payload.readUInt16BE(0), timestamp, marker, payload: payload.subarray(2) }, videoSsrc);
   }
 
   function report(packet: RtcpPacket): void {
@@ -106,14 +142,16 @@ export function receivePublisher({ peer, offer, publication, onError, now = () =
   }
 
   /** What comes from outside must not take the server with it. */
-  const guarded = <T>(work: (given: T) => void) => (given: T) => {
-    try {
-      work(given);
-    } catch (err) {
-      onError(err);
-      end(false);
-    }
-  };
+  const guarded =
+    <T>(work: (given: T) => void) =>
+    (given: T) => {
+      try {
+        work(given);
+      } catch (err) {
+        onError(err);
+        end(false);
+      }
+    };
 
   let ended = false;
   function end(clean: boolean): void {
@@ -131,11 +169,14 @@ export function receivePublisher({ peer, offer, publication, onError, now = () =
   publication.onKeyFrameWanted(askForKeyFrame);
   publication.signal.addEventListener("abort", onAbort, { once: true });
   peer.onClose(end);
-  const tick = setInterval(guarded(() => {
-    if (peer.silentFor() > SILENCE_MS) return end(false);
-    gate.tick();
-    if (now() - keyAt >= KEY_FRAME_MS) askForKeyFrame();
-  }), TICK_MS);
+  const tick = setInterval(
+    guarded(() => {
+      if (peer.silentFor() > SILENCE_MS) return end(false);
+      gate.tick();
+      if (now() - keyAt >= KEY_FRAME_MS) askForKeyFrame();
+    }),
+    TICK_MS,
+  );
   tick.unref();
   if (publication.signal.aborted) end(false);
 }
@@ -146,12 +187,18 @@ interface Track {
   clock: { time(timestamp: number, now: number): number; report(ntpMs: number, timestamp: number): void };
 }
 
-function soundTrack({ channels = 2 }: OfferedCodec, gate: TracksGate, clock: Track["clock"], publication: Publication): Track {
+function soundTrack(
+  { channels = 2 }: OfferedCodec,
+  gate: TracksGate,
+  clock: Track["clock"],
+  publication: Publication,
+): Track {
   const ordering: Ordering = createOrdering({ waitMs: SOUND_WAIT_MS, most: 64 });
   const unwrap = createUnwrapping(32);
   const config = writeOpusHead({ channels, preSkip: PRE_SKIP });
   return {
-    unwrap, clock,
+    unwrap,
+    clock,
     push(part) {
       const at = performance.now();
       for (const { payload, timestamp, missing } of ordering.push(part, at)) {

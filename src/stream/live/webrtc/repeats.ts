@@ -21,7 +21,8 @@ export function createRepeats(): Repeats {
         const before = asked.get(number);
         const again = before === undefined || (now - before.at >= AGAIN_MS && before.times < MOST_TIMES);
         if (again && due.length < MOST) due.push(number);
-        if (before !== undefined || again) next.set(number, again ? { at: now, times: (before?.times ?? 0) + 1 } : before!);
+        if (before !== undefined || again)
+          next.set(number, again ? { at: now, times: (before?.times ?? 0) + 1 } : before!);
       }
       asked = next;
       return due;

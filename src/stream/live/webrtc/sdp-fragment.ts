@@ -12,7 +12,12 @@ const LONGEST_LINE = 1000;
 /** Undefined for what is none. */
 export function readSdpFragment(text: string): SdpFragment | undefined {
   const lines = text.split(/\r?\n/).filter((line) => line !== "");
-  if (lines.length === 0 || lines.length > MOST_LINES || lines.some((line) => !/^[a-z]=/.test(line) || line.length > LONGEST_LINE)) return undefined;
+  if (
+    lines.length === 0 ||
+    lines.length > MOST_LINES ||
+    lines.some((line) => !/^[a-z]=/.test(line) || line.length > LONGEST_LINE)
+  )
+    return undefined;
   const fragment: SdpFragment = { candidates: [] };
   // All media travel together (BUNDLE): candidates of a medium that is not named are those of the first.
   let mid = "0";
@@ -32,7 +37,8 @@ export function fragmentOfAnswer(sdp: string): string {
   const first = lines.findIndex((line) => line.startsWith("m="));
   const next = lines.findIndex((line, i) => i > first && line.startsWith("m="));
   const media = lines.slice(first, next === -1 ? undefined : next);
-  const pick = (...names: string[]) => names.flatMap((name) => [...lines.slice(0, first), ...media].filter((line) => line.startsWith(`a=${name}`)));
+  const pick = (...names: string[]) =>
+    names.flatMap((name) => [...lines.slice(0, first), ...media].filter((line) => line.startsWith(`a=${name}`)));
   return `${[...pick("ice-lite", "ice-options").slice(0, 1), ...pick("ice-ufrag:").slice(0, 1), ...pick("ice-pwd:").slice(0, 1), media[0]!, ...pick("mid:").slice(0, 1), ...pick("candidate:"), "a=end-of-candidates"].join("\r\n")}\r\n`;
 }
 
@@ -44,7 +50,8 @@ export function offerAfterRestart(offer: string, { ufrag, pwd, candidates }: Req
     if (line.startsWith("a=ice-ufrag:")) out.push(`a=ice-ufrag:${ufrag}`);
     else if (line.startsWith("a=ice-pwd:")) out.push(`a=ice-pwd:${pwd}`);
     else out.push(line);
-    if (line.startsWith("a=mid:")) out.push(...candidates.filter(({ mid }) => line === `a=mid:${mid}`).map(({ candidate }) => `a=${candidate}`));
+    if (line.startsWith("a=mid:"))
+      out.push(...candidates.filter(({ mid }) => line === `a=mid:${mid}`).map(({ candidate }) => `a=${candidate}`));
   }
   return `${out.join("\r\n")}\r\n`;
 }

@@ -34,7 +34,8 @@ export function createTracksGate({ video, audio, publication, now }: TracksGateP
   function open(): void {
     publication.configure({ ...tracks });
     // Of sound that came before the first picture nobody has a use.
-    const first = waiting!.find(({ kind }) => kind === "video")?.dts ?? (tracks.video === undefined ? -Infinity : Infinity);
+    const first =
+      waiting!.find(({ kind }) => kind === "video")?.dts ?? (tracks.video === undefined ? -Infinity : Infinity);
     for (const packet of waiting!) if (packet.dts >= first) publication.write(packet);
     waiting = undefined;
   }

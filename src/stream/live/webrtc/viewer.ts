@@ -1,4 +1,17 @@
-import { type GenericNack, MediaStream, RtcpRrPacket, RtcpSenderInfo, RtcpSourceDescriptionPacket, RtcpSrPacket, RtpHeader, RtpPacket, type RTCPeerConnection, type RTCRtpSender, SourceDescriptionChunk, SourceDescriptionItem } from "werift";
+import {
+  type GenericNack,
+  MediaStream,
+  RtcpRrPacket,
+  RtcpSenderInfo,
+  RtcpSourceDescriptionPacket,
+  RtcpSrPacket,
+  RtpHeader,
+  RtpPacket,
+  type RTCPeerConnection,
+  type RTCRtpSender,
+  SourceDescriptionChunk,
+  SourceDescriptionItem,
+} from "werift";
 import { OPUS_RATE, opusSamples } from "../../../protocol/rtp/index.ts";
 import type { FeedCodecs } from "./codecs.ts";
 import type { Feed, Unit } from "./feed.ts";
@@ -50,7 +63,9 @@ export function giveTracks(connection: RTCPeerConnection, { video, audio }: Feed
 /** Sends what is published to one viewer, until one of them is gone. Begins when the connection is there. */
 export function showTo({ peer, feed, now = () => performance.now() }: ViewerParts): void {
   const transport = peer.connection.dtlsTransports[0]!;
-  const tracks = new Map(peer.connection.getSenders().map((sender) => [sender.kind, createOutgoing(sender, peer.connection.cname)]));
+  const tracks = new Map(
+    peer.connection.getSenders().map((sender) => [sender.kind, createOutgoing(sender, peer.connection.cname)]),
+  );
   const began = now() * 1000 - FIRST_US;
   let offset: number | undefined;
   let last = 0;
@@ -85,7 +100,8 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerPart
       feed.wantKeyFrame();
       return;
     }
-    for (const [i, payload] of payloads.entries()) waiting.push({ kind, payload, us, marker: kind === "video" && i === payloads.length - 1 });
+    for (const [i, payload] of payloads.entries())
+      waiting.push({ kind, payload, us, marker: kind === "video" && i === payloads.length - 1 });
     if (timer === undefined) pump();
   }
 
@@ -112,7 +128,8 @@ export function showTo({ peer, feed, now = () => performance.now() }: ViewerPart
     const sent = last;
     last = Math.max(elapsed(), sent + backlog.length);
     offset = last - newest.pts;
-    for (const [i, unit] of backlog.entries()) enqueue(unit, Math.max(sent + 1 + i, last - (backlog.length - 1 - i) * CATCH_UP_US));
+    for (const [i, unit] of backlog.entries())
+      enqueue(unit, Math.max(sent + 1 + i, last - (backlog.length - 1 - i) * CATCH_UP_US));
   }
 
   let ended = false;
@@ -179,7 +196,17 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
   return {
     send(payload, us, marker) {
       sequence = (sequence + 1) & 0xffff;
-      const packet = new RtpPacket(new RtpHeader({ version: 2, marker, sequenceNumber: sequence, timestamp: timestampOf(payload, us), payloadType: sender.codec?.payloadType ?? 0, ssrc: sender.ssrc }), payload);
+      const packet = new RtpPacket(
+        new RtpHeader({
+          version: 2,
+          marker,
+          sequenceNumber: sequence,
+          timestamp: timestampOf(payload, us),
+          payloadType: sender.codec?.payloadType ?? 0,
+          ssrc: sender.ssrc,
+        }),
+        payload,
+      );
       kept[sequence % KEPT] = packet;
       count++;
       octets += payload.length;
@@ -195,10 +222,24 @@ function createOutgoing(sender: RTCRtpSender, cname: string): Outgoing {
     report(wall) {
       if (last === undefined || sender.dtlsTransport.state !== "connected") return;
       const ms = wall(last.us);
-      const ntpTimestamp = (BigInt(Math.floor(ms / 1000) + NTP_EPOCH) << 32n) | BigInt(Math.floor(((ms % 1000) / 1000) * 2 ** 32));
-      const info = new RtcpSenderInfo({ ntpTimestamp, rtpTimestamp: last.timestamp % 2 ** 32, packetCount: count >>> 0, octetCount: octets >>> 0 });
-      const name = new SourceDescriptionChunk({ source: sender.ssrc, items: [new SourceDescriptionItem({ type: 1, text: cname })] });
-      sender.dtlsTransport.sendRtcp([new RtcpSrPacket({ ssrc: sender.ssrc, senderInfo: info, reports: [] }), new RtcpSourceDescriptionPacket({ chunks: [name] })]).catch(() => {});
+      const ntpTimestamp =
+        (BigInt(Math.floor(ms / 1000) + NTP_EPOCH) << 32n) | BigInt(Math.floor(((ms % 1000) / 1000) * 2 ** 32));
+      const info = new RtcpSenderInfo({
+        ntpTimestamp,
+        rtpTimestamp: last.timestamp % 2 ** 32,
+        packetCount: count >>> 0,
+        octetCount: octets >>> 0,
+      });
+      const name = new SourceDescriptionChunk({
+        source: sender.ssrc,
+        items: [new SourceDescriptionItem({ type: 1, text: cname })],
+      });
+      sender.dtlsTransport
+        .sendRtcp([
+          new RtcpSrPacket({ ssrc: sender.ssrc, senderInfo: info, reports: [] }),
+          new RtcpSourceDescriptionPacket({ chunks: [name] }),
+        ])
+        .catch(() => {});
     },
   };
 }

@@ -11,9 +11,24 @@ import { createMediaTools } from "../../media/tools.ts";
 import { createBridges } from "./bridges.ts";
 import { PAGE_SCRIPT } from "./page.testing.ts";
 import type { LiveWebrtc, LiveWebrtcParts } from "./webrtc.ts";
-import { createSmallHub, publishAtPace, readFlv, sendNonsense, type SmallHub, startLossyWay, startWebrtc, until } from "./webrtc.testing.ts";
+import {
+  createSmallHub,
+  publishAtPace,
+  readFlv,
+  sendNonsense,
+  type SmallHub,
+  startLossyWay,
+  startWebrtc,
+  until,
+} from "./webrtc.testing.ts";
 
-interface Answer { status: number; location: string; etag: string; version: string; sdp: string }
+interface Answer {
+  status: number;
+  location: string;
+  etag: string;
+  version: string;
+  sdp: string;
+}
 
 describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
   let browser: Browser;
@@ -25,7 +40,11 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     for (const end of ends) await end();
   });
 
-  async function open(t: { after(end: () => Promise<void>): void }, hub: SmallHub, parts: Partial<LiveWebrtcParts> = {}): Promise<{ page: Page; origin: string; webrtc: LiveWebrtc }> {
+  async function open(
+    t: { after(end: () => Promise<void>): void },
+    hub: SmallHub,
+    parts: Partial<LiveWebrtcParts> = {},
+  ): Promise<{ page: Page; origin: string; webrtc: LiveWebrtc }> {
     const server = await startWebrtc(hub, parts);
     t.after(server.close);
     const { page } = await openPage(browser, server.origin);
@@ -34,11 +53,15 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     return { page, origin: server.origin, webrtc: server.webrtc };
   }
 
-  const publish = (page: Page, hub: SmallHub, options: object = {}) => page.evaluate(`publish("/${hub.secret}/webRTC/publish", ${JSON.stringify(options)})`) as Promise<Answer>;
-  const play = (page: Page, id: string, options: object = {}) => page.evaluate(`play("/${id}/webRTC/play", ${JSON.stringify(options)})`) as Promise<Answer>;
+  const publish = (page: Page, hub: SmallHub, options: object = {}) =>
+    page.evaluate(`publish("/${hub.secret}/webRTC/publish", ${JSON.stringify(options)})`) as Promise<Answer>;
+  const play = (page: Page, id: string, options: object = {}) =>
+    page.evaluate(`play("/${id}/webRTC/play", ${JSON.stringify(options)})`) as Promise<Answer>;
   const portOf = ({ sdp }: Answer) => Number(/a=candidate:\S+ 1 udp \d+ 127\.0\.0\.1 (\d+)/.exec(sdp)![1]);
-  const take = (page: Page, who: "publisher" | "viewer", { sdp }: Answer, port: number) => page.evaluate(`${who}.setRemoteDescription({ type: "answer", sdp: through(${JSON.stringify(sdp)}, ${port}) })`);
-  const framesOf = async (page: Page) => ((await page.evaluate("received()")) as Record<string, { frames: number }>)["video"]?.frames ?? 0;
+  const take = (page: Page, who: "publisher" | "viewer", { sdp }: Answer, port: number) =>
+    page.evaluate(`${who}.setRemoteDescription({ type: "answer", sdp: through(${JSON.stringify(sdp)}, ${port}) })`);
+  const framesOf = async (page: Page) =>
+    ((await page.evaluate("received()")) as Record<string, { frames: number }>)["video"]?.frames ?? 0;
 
   test("publishes H.264 and Opus: packets that begin with a key frame, in order, sound and pictures of one clock", async (t) => {
     const hub = createSmallHub();
@@ -52,7 +75,10 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     t.diagnostic(`first packet ${(performance.now() - began).toFixed(0)} ms after getUserMedia`);
     await until("a second key frame", () => hub.packets.filter(({ kind, key }) => kind === "video" && key).length > 1);
     const [{ video, audio }] = hub.tracks as [(typeof hub.tracks)[number]];
-    assert.deepEqual([video?.codec, video?.width, video?.height, audio?.codec, audio?.channels], ["h264", 320, 180, "opus", 2]);
+    assert.deepEqual(
+      [video?.codec, video?.width, video?.height, audio?.codec, audio?.channels],
+      ["h264", 320, 180, "opus", 2],
+    );
     assert.equal(readSps(readAvcConfig(video!.config).sps[0]!).width, 320);
     t.diagnostic(`configurations: ${hub.tracks.length}, lost: ${hub.lost()}`);
     const pictures = hub.packets.filter(({ kind }) => kind === "video");
@@ -61,10 +87,15 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.ok(keys[1]! - keys[0]! > 1_000_000, "a key frame is asked for every two seconds");
     for (const kind of ["video", "audio"]) {
       const times = hub.packets.filter((packet) => packet.kind === kind).map(({ dts }) => dts);
-      assert.ok(times.every((time, i) => i === 0 || time >= times[i - 1]!), `${kind} goes on`);
+      assert.ok(
+        times.every((time, i) => i === 0 || time >= times[i - 1]!),
+        `${kind} goes on`,
+      );
     }
     const sound = hub.packets.filter(({ kind }) => kind === "audio");
-    t.diagnostic(`${pictures.length} pictures, ${sound.length} packets of sound, keys at ${keys.map((us) => (us / 1e6).toFixed(2)).join(" ")}`);
+    t.diagnostic(
+      `${pictures.length} pictures, ${sound.length} packets of sound, keys at ${keys.map((us) => (us / 1e6).toFixed(2)).join(" ")}`,
+    );
     assert.equal(await page.evaluate(`fetch(answer.location, { method: "DELETE" }).then(({ status }) => status)`), 200);
     await until("the publication ends", () => hub.ends.length > 0);
   });
@@ -79,7 +110,10 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("pictures are shown", () => page.evaluate("window.firstFrame !== undefined"));
     t.diagnostic(`first picture after ${Math.round((await page.evaluate("firstFrame")) as number)} ms`);
     await until("sound and pictures come", async () => {
-      const { video, audio } = (await page.evaluate("received()")) as Record<string, { frames: number; samples: number }>;
+      const { video, audio } = (await page.evaluate("received()")) as Record<
+        string,
+        { frames: number; samples: number }
+      >;
       return (video?.frames ?? 0) > 30 && (audio?.samples ?? 0) > 48_000;
     });
     t.diagnostic(JSON.stringify(await page.evaluate("received()")));
@@ -120,7 +154,8 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     let changed = () => {};
     const { page, webrtc } = await open(t, hub, {
       // Only the input change can trigger the check.
-      rightsMs: 2 ** 31 - 1, onInputChange: (listener) => ((changed = listener), () => {}),
+      rightsMs: 2 ** 31 - 1,
+      onInputChange: (listener) => ((changed = listener), () => {}),
       async access(id) {
         if (access.refused) throw streamErrors.signedUrlNeeded();
         return id;
@@ -154,7 +189,12 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.deepEqual([played.status, webrtc.connections(), viewers.size], [201, 2, 0]);
     await take(page, "viewer", played, portOf(played));
     await until("it is counted", () => viewers.size === 1);
-    assert.equal(await page.evaluate(`fetch(${JSON.stringify(played.location)}, { method: "DELETE" }).then(({ status }) => status)`), 200);
+    assert.equal(
+      await page.evaluate(
+        `fetch(${JSON.stringify(played.location)}, { method: "DELETE" }).then(({ status }) => status)`,
+      ),
+      200,
+    );
     assert.deepEqual([seen.length, viewers.size], [1, 0]);
   });
 
@@ -165,7 +205,11 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     await until("the first packet", () => hub.packets.length > 0);
     assert.deepEqual(Object.keys(hub.tracks[0]!), ["audio"]);
     assert.equal((await play(page, hub.input.uid)).status, 201);
-    await until("sound comes", async () => (((await page.evaluate("received()")) as Record<string, { samples: number }>)["audio"]?.samples ?? 0) > 24_000);
+    await until(
+      "sound comes",
+      async () =>
+        (((await page.evaluate("received()")) as Record<string, { samples: number }>)["audio"]?.samples ?? 0) > 24_000,
+    );
   });
 
   test("plays what was drawn a moment ago", async (t) => {
@@ -206,7 +250,9 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
       before = { sent: await sent(), came: pictures().length };
       return false;
     });
-    t.diagnostic(`${way.lost()} packets were dropped on the way here and ${hub.lost()} never came; of ${pictures().length} pictures ${pictures().filter(({ key }) => key).length} are key frames`);
+    t.diagnostic(
+      `${way.lost()} packets were dropped on the way here and ${hub.lost()} never came; of ${pictures().length} pictures ${pictures().filter(({ key }) => key).length} are key frames`,
+    );
     t.diagnostic(`${back.lost()} on the way to the viewer: ${JSON.stringify(await page.evaluate("received()"))}`);
     assert.ok(way.lost() > 5);
   });
@@ -228,7 +274,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const { page } = await open(t, hub);
     const { etag } = await publish(page, hub);
     await until("the first packet", () => hub.packets.length > 0);
-    const status = await page.evaluate(`(async () => {
+    const status = (await page.evaluate(`(async () => {
       const offer = await publisher.createOffer({ iceRestart: true });
       await publisher.setLocalDescription(offer);
       const pick = (name, sdp) => sdp.match(new RegExp("a=" + name + ":([^ \\r\\n]+)"))[1];
@@ -240,7 +286,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
         .replaceAll(/a=candidate:.*\\r\\n/g, "").replace(/(a=mid:0\\r\\n)/, "$1" + lines.map((line) => line + "\\r\\n").join(""));
       await publisher.setRemoteDescription({ type: "answer", sdp });
       return [response.status, response.headers.get("etag")];
-    })()`) as [number, string];
+    })()`)) as [number, string];
     assert.equal(status[0], 200);
     assert.notEqual(status[1], etag);
     const count = hub.packets.length;
@@ -278,11 +324,19 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     assert.equal(await page.evaluate("viewer.connectionState"), "connected");
   });
 
-  for (const [what, options] of [["H.264 and AAC as OBS sends it by RTMP", ["-bf", "0"]], ["B-frames", ["-preset", "veryfast", "-bf", "2"]]] as const) {
+  for (const [what, options] of [
+    ["H.264 and AAC as OBS sends it by RTMP", ["-bf", "0"]],
+    ["B-frames", ["-preset", "veryfast", "-bf", "2"]],
+  ] as const) {
     test(`plays ${what}`, needsFfmpeg, async (t) => {
-      const file = await readFile(await clip({ seconds: 20, fps: "25", extension: "flv", video: [...X264, "-profile:v", "main", ...options] }));
+      const file = await readFile(
+        await clip({ seconds: 20, fps: "25", extension: "flv", video: [...X264, "-profile:v", "main", ...options] }),
+      );
       const log = createLog({ level: "silent" });
-      const tools = createMediaTools({ settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 0, urgent_encoders: 0 }, log });
+      const tools = createMediaTools({
+        settings: { ffmpeg: "", ffprobe: "", sandbox: "auto", user_id: 70_000, encoders: 0, urgent_encoders: 0 },
+        log,
+      });
       const hub = createSmallHub();
       const { page } = await open(t, hub, { bridges: createBridges({ tools, log }) });
       const control = new AbortController();
@@ -295,7 +349,10 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
       await until("pictures are shown", () => page.evaluate("window.firstFrame !== undefined"));
       t.diagnostic(`first picture after ${Math.round((await page.evaluate("firstFrame")) as number)} ms`);
       await until("sound and pictures come", async () => {
-        const { video, audio } = (await page.evaluate("received()")) as Record<string, { frames: number; samples: number }>;
+        const { video, audio } = (await page.evaluate("received()")) as Record<
+          string,
+          { frames: number; samples: number }
+        >;
         return (video?.frames ?? 0) > 40 && (audio?.samples ?? 0) > 48_000;
       });
       t.diagnostic(JSON.stringify(await page.evaluate("received()")));

@@ -14,8 +14,24 @@ import type { LiveHealth, LiveSession, LiveSessions, LiveSubscriber } from "../s
 import { createLiveWebrtc, type LiveWebrtc, type LiveWebrtcParts } from "./webrtc.ts";
 
 const someInput = (change: Partial<LiveInput> = {}): LiveInput => ({
-  uid: "c".repeat(32), account: "a".repeat(32), meta: {}, enabled: true, preferLowLatency: false, defaultCreator: null, deleteRecordingAfterDays: null,
-  recording: { mode: "off", timeoutSeconds: 0, requireSignedURLs: false, allowedOrigins: [], hideLiveViewerCount: false }, created: 0, modified: 0, keysRotatedAt: null, ...change,
+  uid: "c".repeat(32),
+  account: "a".repeat(32),
+  meta: {},
+  enabled: true,
+  preferLowLatency: false,
+  defaultCreator: null,
+  deleteRecordingAfterDays: null,
+  recording: {
+    mode: "off",
+    timeoutSeconds: 0,
+    requireSignedURLs: false,
+    allowedOrigins: [],
+    hideLiveViewerCount: false,
+  },
+  created: 0,
+  modified: 0,
+  keysRotatedAt: null,
+  ...change,
 });
 
 /** One input with one secret, in memory: what is published on it is kept, and given to whoever subscribes. */
@@ -35,10 +51,17 @@ export interface SmallHub extends Publishing, LiveSessions {
 
 export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}): SmallHub {
   const input = someInput();
-  const hub = { claims: [] as PublishClaim[], tracks: [] as LiveTracks[], packets: [] as MediaPacket[], ends: [] as boolean[] };
+  const hub = {
+    claims: [] as PublishClaim[],
+    tracks: [] as LiveTracks[],
+    packets: [] as MediaPacket[],
+    ends: [] as boolean[],
+  };
   const secret = `${randomBytes(16).toString("hex")}k${randomBytes(16).toString("hex")}`;
   const listeners = new Set<(session: LiveSession) => void>();
-  let current: { session: LiveSession; publication: Publication; control: AbortController; wantKey(): void } | undefined;
+  let current:
+    | { session: LiveSession; publication: Publication; control: AbortController; wantKey(): void }
+    | undefined;
   let lost = 0;
 
   function publication(): Publication {
@@ -50,8 +73,13 @@ export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}):
     let tracks: LiveTracks | undefined;
     const run = { id: "0".repeat(32), started: Date.now() };
     const session: LiveSession = {
-      id: randomBytes(16).toString("hex"), input, protocol: "webrtc", started: run.started, signal: gone.signal,
-      tracks: () => tracks ?? {}, health: () => ({ bFrames, problems: [] }) as unknown as LiveHealth,
+      id: randomBytes(16).toString("hex"),
+      input,
+      protocol: "webrtc",
+      started: run.started,
+      signal: gone.signal,
+      tracks: () => tracks ?? {},
+      health: () => ({ bFrames, problems: [] }) as unknown as LiveHealth,
       subscribe(subscriber) {
         subscribers.add(subscriber);
         subscriber.tracks(tracks!, run);
@@ -61,7 +89,8 @@ export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}):
       wantKeyFrame: () => wanted.forEach((want) => want()),
     };
     const made: Publication = {
-      input: input.uid, signal: control.signal,
+      input: input.uid,
+      signal: control.signal,
       unsupported: (_, codec) => streamErrors.liveCodecUnsupported({ reason: codec }),
       configure(given) {
         hub.tracks.push(given);
@@ -92,9 +121,12 @@ export function createSmallHub({ bFrames = false }: { bFrames?: boolean } = {}):
     return made;
   }
 
-  const live = () => (current !== undefined && Object.keys(current.session.tracks()).length > 0 ? current.session : undefined);
+  const live = () =>
+    current !== undefined && Object.keys(current.session.tracks()).length > 0 ? current.session : undefined;
   return {
-    ...hub, input, secret,
+    ...hub,
+    input,
+    secret,
     lost: () => lost,
     async publish(claim) {
       hub.claims.push(claim);
@@ -120,10 +152,20 @@ export function readFlv(file: Buffer): { tracks: LiveTracks; packets: MediaPacke
   for (const { type, time, data } of readTags(file.subarray(13))) {
     const video = type === 9 ? readVideo(data) : undefined;
     const audio = type === 8 ? readAudio(data) : undefined;
-    if (video?.kind === "config") tracks.video = { codec: "h264", config: Buffer.from(video.config), ...sizeOf(video.config) };
-    if (video?.kind === "picture") packets.push({ kind: "video", dts: time * 1000, pts: (time + video.composition) * 1000, key: video.key, data: Buffer.from(video.data) });
-    if (audio?.kind === "config") tracks.audio = { codec: "aac", config: Buffer.from(audio.config), sampleRate: 48_000, channels: 2 };
-    if (audio?.kind === "frame") packets.push({ kind: "audio", dts: time * 1000, pts: time * 1000, key: true, data: Buffer.from(audio.data) });
+    if (video?.kind === "config")
+      tracks.video = { codec: "h264", config: Buffer.from(video.config), ...sizeOf(video.config) };
+    if (video?.kind === "picture")
+      packets.push({
+        kind: "video",
+        dts: time * 1000,
+        pts: (time + video.composition) * 1000,
+        key: video.key,
+        data: Buffer.from(video.data),
+      });
+    if (audio?.kind === "config")
+      tracks.audio = { codec: "aac", config: Buffer.from(audio.config), sampleRate: 48_000, channels: 2 };
+    if (audio?.kind === "frame")
+      packets.push({ kind: "audio", dts: time * 1000, pts: time * 1000, key: true, data: Buffer.from(audio.data) });
   }
   return { tracks, packets };
 }
@@ -134,7 +176,11 @@ function sizeOf(config: Buffer): { width: number; height: number } {
 }
 
 /** Publishes at the pace at which it was made. Resolves at its end, or when it is not wanted any more. */
-export async function publishAtPace(hub: SmallHub, { tracks, packets }: ReturnType<typeof readFlv>, signal: AbortSignal): Promise<void> {
+export async function publishAtPace(
+  hub: SmallHub,
+  { tracks, packets }: ReturnType<typeof readFlv>,
+  signal: AbortSignal,
+): Promise<void> {
   const publication = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
   publication.configure(tracks);
   const began = performance.now();
@@ -147,7 +193,11 @@ export async function publishAtPace(hub: SmallHub, { tracks, packets }: ReturnTy
 }
 
 /** A way to a UDP port of this machine on which media packets are lost, one of so many, both ways. What sets up the connection goes through. */
-export async function startLossyWay(scope: { after(end: () => Promise<void>): void }, to: number, oneOf: number): Promise<{ port: number; lost(): number }> {
+export async function startLossyWay(
+  scope: { after(end: () => Promise<void>): void },
+  to: number,
+  oneOf: number,
+): Promise<{ port: number; lost(): number }> {
   const [outside, inside] = [createSocket("udp4"), createSocket("udp4")];
   let client: { address: string; port: number } | undefined;
   let packets = 0;
@@ -192,10 +242,19 @@ export async function sendNonsense(port: number, count: number): Promise<void> {
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><video autoplay muted playsinline></video>`;
 
 /** A server with WebRTC, and an empty page of the same origin. */
-export async function startWebrtc(hub: SmallHub, more: Partial<LiveWebrtcParts> = {}): Promise<{ origin: string; webrtc: LiveWebrtc; close(): Promise<void> }> {
+export async function startWebrtc(
+  hub: SmallHub,
+  more: Partial<LiveWebrtcParts> = {},
+): Promise<{ origin: string; webrtc: LiveWebrtc; close(): Promise<void> }> {
   const webrtc = createLiveWebrtc({
-    publishing: hub, sessions: hub, log: process.env["DEBUG_WEBRTC"] ? createLog() : silentLog, address: ({ socket }) => socket.remoteAddress ?? "", origin: (request) => `http://${request.headers.host}`,
-    access: async (id) => id, settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections: 20 }, ...more,
+    publishing: hub,
+    sessions: hub,
+    log: process.env["DEBUG_WEBRTC"] ? createLog() : silentLog,
+    address: ({ socket }) => socket.remoteAddress ?? "",
+    origin: (request) => `http://${request.headers.host}`,
+    access: async (id) => id,
+    settings: { host: "127.0.0.1", webrtc_addresses: [], webrtc_ports: [0, 0], connections: 20 },
+    ...more,
   });
   const server = createServer(async (request, response) => {
     if (await webrtc.handle(request, response)) return;
@@ -203,7 +262,8 @@ export async function startWebrtc(hub: SmallHub, more: Partial<LiveWebrtcParts> 
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, webrtc,
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    webrtc,
     async close() {
       await webrtc.close();
       server.closeAllConnections();

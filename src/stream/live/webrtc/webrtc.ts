@@ -73,7 +73,21 @@ interface Asked {
 }
 
 export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
-  const { publishing, sessions, access, bridges, settings, base = "", address, origin, onViewer, log, now, rightsMs, onInputChange } = parts;
+  const {
+    publishing,
+    sessions,
+    access,
+    bridges,
+    settings,
+    base = "",
+    address,
+    origin,
+    onViewer,
+    log,
+    now,
+    rightsMs,
+    onInputChange,
+  } = parts;
   const feeds = createFeeds({ sessions, ...(bridges !== undefined && { bridges }) });
   const rights = createRights({ log, ...(rightsMs !== undefined && { everyMs: rightsMs }) });
   const stopListening = onInputChange?.(() => rights.checkAll());
@@ -81,10 +95,11 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
   let loading: Promise<Engine> | undefined;
   let peers: Peers | undefined;
 
-  const engine = () => (loading ??= import("./engine.ts").then((loaded) => {
-    peers = loaded.createPeers({ settings, ...(now !== undefined && { now }) });
-    return { ...loaded, peers };
-  }));
+  const engine = () =>
+    (loading ??= import("./engine.ts").then((loaded) => {
+      peers = loaded.createPeers({ settings, ...(now !== undefined && { now }) });
+      return { ...loaded, peers };
+    }));
 
   function remember({ id, kind }: Asked, peer: Peer): { name: string; negotiation: Negotiation } {
     const name = randomBytes(16).toString("hex");
@@ -94,10 +109,20 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     return { name, negotiation };
   }
 
-  function created({ id, kind, response }: Asked, sdp: string, { name, negotiation }: ReturnType<typeof remember>): void {
-    response.writeHead(201, {
-      "content-type": SDP, "content-length": Buffer.byteLength(sdp), location: `${base}/${id}/webRTC/${kind}/${name}`, etag: negotiation.tag(), "accept-patch": FRAGMENT,
-    }).end(sdp);
+  function created(
+    { id, kind, response }: Asked,
+    sdp: string,
+    { name, negotiation }: ReturnType<typeof remember>,
+  ): void {
+    response
+      .writeHead(201, {
+        "content-type": SDP,
+        "content-length": Buffer.byteLength(sdp),
+        location: `${base}/${id}/webRTC/${kind}/${name}`,
+        etag: negotiation.tag(),
+        "accept-patch": FRAGMENT,
+      })
+      .end(sdp);
   }
 
   const isNear = (request: IncomingMessage) => /^(127\.|::1$|::ffff:127\.)/.test(address(request));
@@ -109,14 +134,25 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     const { offer } = reading;
     const { peers, receivePublisher } = await engine();
     const agent = request.headers["user-agent"];
-    const publication = await publishing.publish({ protocol: "webrtc", credential: id, address: address(request), ...(agent !== undefined && { agent }) });
+    const publication = await publishing.publish({
+      protocol: "webrtc",
+      credential: id,
+      address: address(request),
+      ...(agent !== undefined && { agent }),
+    });
     let peer: Peer | undefined;
     try {
       peer = peers.open(offer, { kind: "publish", near: isNear(request) });
       const made = remember(asked, peer);
-      const answer = await made.negotiation.answer(offer.sdp, (connection) => connection.getTransceivers().forEach((transceiver) => transceiver.setDirection("recvonly")));
+      const answer = await made.negotiation.answer(offer.sdp, (connection) =>
+        connection.getTransceivers().forEach((transceiver) => transceiver.setDirection("recvonly")),
+      );
       receivePublisher({ peer, offer, publication, onError: (err) => failed(err, { input: publication.input }) });
-      created(asked, offer.video === undefined ? answer : withStartBitrate(answer, offer.video.payloadType, START_BITRATE), made);
+      created(
+        asked,
+        offer.video === undefined ? answer : withStartBitrate(answer, offer.video.payloadType, START_BITRATE),
+        made,
+      );
     } catch (err) {
       peer?.close();
       publication.end(false);
@@ -138,7 +174,10 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     try {
       const made = remember(asked, peer);
       if (reading === undefined) giveTracks(peer.connection, feed.codecs());
-      const description = reading === undefined ? await made.negotiation.offer() : await made.negotiation.answer(reading.offer.sdp, sendOnly);
+      const description =
+        reading === undefined
+          ? await made.negotiation.offer()
+          : await made.negotiation.answer(reading.offer.sdp, sendOnly);
       showTo({ peer, feed });
       whenConnected(peer, () => {
         const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
@@ -154,7 +193,8 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
 
   async function change({ id, kind, session: name = "", request, response }: Asked): Promise<void> {
     const session = open.get(name);
-    if (session === undefined || session.kind !== kind || !timingSafeEqual(session.owner, digest(id))) throw streamErrors.webrtcSessionNotFound();
+    if (session === undefined || session.kind !== kind || !timingSafeEqual(session.owner, digest(id)))
+      throw streamErrors.webrtcSessionNotFound();
     if (request.method === "DELETE") {
       session.peer.close(true);
       response.writeHead(200, { "content-length": "0" }).end();
@@ -167,12 +207,26 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
       response.writeHead(204).end();
       return;
     }
-    if (type !== FRAGMENT) return refuse(response, { status: 415, message: `A session is changed by ${FRAGMENT}.`, page: false, head: false });
+    if (type !== FRAGMENT)
+      return refuse(response, {
+        status: 415,
+        message: `A session is changed by ${FRAGMENT}.`,
+        page: false,
+        head: false,
+      });
     const match = request.headers["if-match"];
-    if (match !== undefined && match !== "*" && match !== session.negotiation.tag()) throw streamErrors.webrtcSessionChanged();
+    if (match !== undefined && match !== "*" && match !== session.negotiation.tag())
+      throw streamErrors.webrtcSessionChanged();
     const fragment = await session.negotiation.patch(body);
     if (fragment === undefined) response.writeHead(204).end();
-    else response.writeHead(200, { "content-type": FRAGMENT, "content-length": Buffer.byteLength(fragment), etag: session.negotiation.tag() }).end(fragment);
+    else
+      response
+        .writeHead(200, {
+          "content-type": FRAGMENT,
+          "content-length": Buffer.byteLength(fragment),
+          etag: session.negotiation.tag(),
+        })
+        .end(fragment);
   }
 
   async function answer(asked: Asked): Promise<void> {
@@ -182,17 +236,27 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     if (method === "OPTIONS") return answerOptions(response, place);
     if (!allowed(place).split(", ").includes(method)) {
       response.setHeader("allow", allowed(place));
-      return refuse(response, { status: 405, message: `This address is spoken to by ${kind === "publish" ? "WHIP" : "WHEP"}.`, page: false, head: method === "HEAD" });
+      return refuse(response, {
+        status: 405,
+        message: `This address is spoken to by ${kind === "publish" ? "WHIP" : "WHEP"}.`,
+        page: false,
+        head: method === "HEAD",
+      });
     }
     if (session !== undefined) return change(asked);
     const sdp = await readText(request);
-    if (sdp !== "" && typeOf(request) !== SDP) return refuse(response, { status: 415, message: `An offer is ${SDP}.`, page: false, head: false });
+    if (sdp !== "" && typeOf(request) !== SDP)
+      return refuse(response, { status: 415, message: `An offer is ${SDP}.`, page: false, head: false });
     return kind === "publish" ? publish(asked, sdp) : play(asked, sdp);
   }
 
   function failed(err: unknown, about: object): void {
     if (!(err instanceof UserError)) log.error({ err, ...about }, "a WebRTC session failed");
-    else log.info({ reason: err.message, ...(err.cause !== undefined && { cause: messageOf(err.cause) }), ...about }, "a WebRTC session was refused");
+    else
+      log.info(
+        { reason: err.message, ...(err.cause !== undefined && { cause: messageOf(err.cause) }), ...about },
+        "a WebRTC session was refused",
+      );
   }
 
   return {
@@ -207,7 +271,13 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
       } catch (err) {
         failed(err, { kind });
         if (response.headersSent || response.destroyed) return true;
-        refuse(response, { page: false, head: false, ...(err instanceof UserError ? refusalOf(err) : { status: 500, message: "The server failed. Its log tells why." }) });
+        refuse(response, {
+          page: false,
+          head: false,
+          ...(err instanceof UserError
+            ? refusalOf(err)
+            : { status: 500, message: "The server failed. Its log tells why." }),
+        });
       }
       return true;
     },
@@ -236,5 +306,8 @@ const digest = (text: string) => createHash("sha256").update(text).digest();
 /** Codecs that we name ourselves, where a viewer asks for our offer. */
 const ownOffer = (feed: Feed) => {
   const { video, audio } = feed.codecs();
-  return { ...(video !== undefined && { video: { codec: video, payloadType: 96 } }), ...(audio !== undefined && { audio: { codec: audio, payloadType: 111 } }) };
+  return {
+    ...(video !== undefined && { video: { codec: video, payloadType: 96 } }),
+    ...(audio !== undefined && { audio: { codec: audio, payloadType: 111 } }),
+  };
 };

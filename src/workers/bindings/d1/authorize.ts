@@ -1,29 +1,87 @@
 import { constants } from "node:sqlite";
 
 const {
-  SQLITE_OK, SQLITE_DENY, SQLITE_ATTACH, SQLITE_DETACH, SQLITE_PRAGMA, SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_FUNCTION, SQLITE_CREATE_VTABLE,
-  SQLITE_CREATE_TEMP_INDEX, SQLITE_CREATE_TEMP_TABLE, SQLITE_CREATE_TEMP_TRIGGER, SQLITE_CREATE_TEMP_VIEW, SQLITE_CREATE_INDEX, SQLITE_CREATE_TABLE,
-  SQLITE_CREATE_TRIGGER, SQLITE_CREATE_VIEW, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_INSERT, SQLITE_READ, SQLITE_UPDATE, SQLITE_ALTER_TABLE, SQLITE_ANALYZE,
+  SQLITE_OK,
+  SQLITE_DENY,
+  SQLITE_ATTACH,
+  SQLITE_DETACH,
+  SQLITE_PRAGMA,
+  SQLITE_TRANSACTION,
+  SQLITE_SAVEPOINT,
+  SQLITE_FUNCTION,
+  SQLITE_CREATE_VTABLE,
+  SQLITE_CREATE_TEMP_INDEX,
+  SQLITE_CREATE_TEMP_TABLE,
+  SQLITE_CREATE_TEMP_TRIGGER,
+  SQLITE_CREATE_TEMP_VIEW,
+  SQLITE_CREATE_INDEX,
+  SQLITE_CREATE_TABLE,
+  SQLITE_CREATE_TRIGGER,
+  SQLITE_CREATE_VIEW,
+  SQLITE_DELETE,
+  SQLITE_DROP_TABLE,
+  SQLITE_INSERT,
+  SQLITE_READ,
+  SQLITE_UPDATE,
+  SQLITE_ALTER_TABLE,
+  SQLITE_ANALYZE,
 } = constants;
 
 // The pragmas D1 knows. Everything that could leave the file, change its durability or its limits is not among them.
-const PRAGMAS_ABOUT = new Set(["table_info", "table_xinfo", "index_list", "index_info", "index_xinfo", "foreign_key_list"]);
+const PRAGMAS_ABOUT = new Set([
+  "table_info",
+  "table_xinfo",
+  "index_list",
+  "index_info",
+  "index_xinfo",
+  "foreign_key_list",
+]);
 const PRAGMAS_ASKED = new Set(["data_version", "page_size"]);
 const PRAGMAS_EITHER = new Set(["table_list", "quick_check", "foreign_key_check", "optimize"]);
 const PRAGMAS_SET = new Set([
-  "foreign_keys", "defer_foreign_keys", "ignore_check_constraints", "legacy_alter_table", "recursive_triggers", "reverse_unordered_selects", "case_sensitive_like",
+  "foreign_keys",
+  "defer_foreign_keys",
+  "ignore_check_constraints",
+  "legacy_alter_table",
+  "recursive_triggers",
+  "reverse_unordered_selects",
+  "case_sensitive_like",
 ]);
 
 const FUNCTIONS_REFUSED = new Set([
-  "load_extension", "fts3_tokenizer", "fts5", "sqlite_log", "sqlite_version", "sqlite_source_id", "sqlite_compileoption_get", "sqlite_compileoption_used",
+  "load_extension",
+  "fts3_tokenizer",
+  "fts5",
+  "sqlite_log",
+  "sqlite_version",
+  "sqlite_source_id",
+  "sqlite_compileoption_get",
+  "sqlite_compileoption_used",
 ]);
 
 const MODULES = new Set(["fts5", "fts5vocab", "rtree", "rtree_i32"]);
 
-const REFUSED_ACTIONS = new Set([SQLITE_ATTACH, SQLITE_DETACH, SQLITE_CREATE_TEMP_INDEX, SQLITE_CREATE_TEMP_TABLE, SQLITE_CREATE_TEMP_TRIGGER, SQLITE_CREATE_TEMP_VIEW]);
+const REFUSED_ACTIONS = new Set([
+  SQLITE_ATTACH,
+  SQLITE_DETACH,
+  SQLITE_CREATE_TEMP_INDEX,
+  SQLITE_CREATE_TEMP_TABLE,
+  SQLITE_CREATE_TEMP_TRIGGER,
+  SQLITE_CREATE_TEMP_VIEW,
+]);
 
 // Actions that name a table, or what is to become one, in their first argument and their second.
-const NAMES_IN_FIRST = new Set([SQLITE_CREATE_TABLE, SQLITE_CREATE_VIEW, SQLITE_CREATE_VTABLE, SQLITE_DELETE, SQLITE_DROP_TABLE, SQLITE_INSERT, SQLITE_READ, SQLITE_UPDATE, SQLITE_ANALYZE]);
+const NAMES_IN_FIRST = new Set([
+  SQLITE_CREATE_TABLE,
+  SQLITE_CREATE_VIEW,
+  SQLITE_CREATE_VTABLE,
+  SQLITE_DELETE,
+  SQLITE_DROP_TABLE,
+  SQLITE_INSERT,
+  SQLITE_READ,
+  SQLITE_UPDATE,
+  SQLITE_ANALYZE,
+]);
 const NAMES_IN_SECOND = new Set([SQLITE_CREATE_INDEX, SQLITE_CREATE_TRIGGER, SQLITE_ALTER_TABLE]);
 
 /** Asked by SQLite for everything a statement would do, while it is compiled (https://sqlite.org/c3ref/set_authorizer.html). */
@@ -70,7 +128,9 @@ export function createAuthorizer(): Authorizer {
       case SQLITE_CREATE_VTABLE:
         return MODULES.has(second!.toLowerCase()) && !isReserved(first);
       default:
-        return !(NAMES_IN_FIRST.has(action) && isReserved(first)) && !(NAMES_IN_SECOND.has(action) && isReserved(second));
+        return (
+          !(NAMES_IN_FIRST.has(action) && isReserved(first)) && !(NAMES_IN_SECOND.has(action) && isReserved(second))
+        );
     }
   }
 

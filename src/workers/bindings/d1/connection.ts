@@ -35,13 +35,27 @@ export function connect(path: string, limits: D1Limits): Connection {
   });
   try {
     // page_size counts only until the file has its first page; WAL with FULL makes COMMIT wait for the disk.
-    db.exec(`pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = 16777216`);
+    db.exec(
+      `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma journal_size_limit = 16777216`,
+    );
     db.exec(`pragma max_page_count = ${Math.floor(limits.databaseBytes / PAGE_BYTES)}`);
-    const mode = db.prepare("select (select * from pragma_journal_mode) as journal, (select * from pragma_synchronous) as synchronous").get()!;
-    if (mode.journal !== "wal" || mode.synchronous !== 2) throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
+    const mode = db
+      .prepare(
+        "select (select * from pragma_journal_mode) as journal, (select * from pragma_synchronous) as synchronous",
+      )
+      .get()!;
+    if (mode.journal !== "wal" || mode.synchronous !== 2)
+      throw new Error(`${path} cannot be kept durable: journal_mode ${mode.journal}, synchronous ${mode.synchronous}`);
     const authorizer = createAuthorizer();
     db.setAuthorizer(authorizer.ask);
-    return { db, path, limits, authorizer, counters: countersOf(db, authorizer), exec: (sql) => authorizer.trust(() => db.exec(sql)) };
+    return {
+      db,
+      path,
+      limits,
+      authorizer,
+      counters: countersOf(db, authorizer),
+      exec: (sql) => authorizer.trust(() => db.exec(sql)),
+    };
   } catch (thrown) {
     db.close();
     throw thrown;

@@ -74,7 +74,10 @@ describe("D1 through workerd", () => {
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), "d1-workerd-"));
     service = createD1Service({ directory: folder, processes: 1 });
-    const caller = { script: { name: "test" } as WorkerScript, binding: { type: "d1", name: "DB", id: "database" } } as const;
+    const caller = {
+      script: { name: "test" } as WorkerScript,
+      binding: { type: "d1", name: "DB", id: "database" },
+    } as const;
     workerd = await startWorkerd({
       modules: { "main.js": WORKER },
       bindings: `(name = "DB", wrapped = (moduleName = "cloudflare-internal:d1-api", innerBindings = [(name = "fetcher", service = "d1")]))`,
@@ -87,7 +90,12 @@ describe("D1 through workerd", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const ask = async (step: string) => (await (await workerd.fetch("/", { method: "POST", body: step })).json()) as { value?: unknown; error?: string; cause?: string };
+  const ask = async (step: string) =>
+    (await (await workerd.fetch("/", { method: "POST", body: step })).json()) as {
+      value?: unknown;
+      error?: string;
+      cause?: string;
+    };
   const value = async (step: string) => {
     const answer = await ask(step);
     assert.equal(answer.error, undefined, workerd.output());
@@ -99,16 +107,36 @@ describe("D1 through workerd", () => {
   test("prepared statements: run, all, first, raw", async () => {
     assert.equal((await value("reset")).count, 2);
     const inserted = await value("run");
-    assert.deepEqual([inserted.success, inserted.results, inserted.meta.changes, inserted.meta.last_row_id, inserted.meta.changed_db, inserted.meta.served_by], [true, [], 1, 1, true, "reelpost"]);
+    assert.deepEqual(
+      [
+        inserted.success,
+        inserted.results,
+        inserted.meta.changes,
+        inserted.meta.last_row_id,
+        inserted.meta.changed_db,
+        inserted.meta.served_by,
+      ],
+      [true, [], 1, 1, true, "reelpost"],
+    );
     assert.deepEqual((await value("runReturning")).results, [{ id: 2, name: "b" }]);
-    assert.deepEqual((await value("all")).results, [{ id: 1, name: "a", data: [1, 2, 255] }, { id: 2, name: "b", data: null }]);
+    assert.deepEqual((await value("all")).results, [
+      { id: 1, name: "a", data: [1, 2, 255] },
+      { id: 2, name: "b", data: null },
+    ]);
     assert.deepEqual((await value("allNone")).results, []);
     assert.deepEqual(await value("first"), { id: 1, name: "a", data: [1, 2, 255] });
     assert.equal(await value("firstNone"), null);
     assert.equal(await value("firstColumn"), "a");
     assert.equal(await error("firstNoColumn"), "D1_COLUMN_NOTFOUND: Column not found (nope)");
-    assert.deepEqual(await value("raw"), [["a", "a"], ["b", "b"]]);
-    assert.deepEqual(await value("rawNames"), [["name", "name"], ["a", 1], ["b", 2]]);
+    assert.deepEqual(await value("raw"), [
+      ["a", "a"],
+      ["b", "b"],
+    ]);
+    assert.deepEqual(await value("rawNames"), [
+      ["name", "name"],
+      ["a", 1],
+      ["b", 2],
+    ]);
   });
 
   test("bound values", async () => {
@@ -132,16 +160,31 @@ describe("D1 through workerd", () => {
     const { count, duration } = await value("exec");
     assert.equal(count, 3);
     assert.ok(duration > 0);
-    assert.equal(await error("execFails"), 'D1_EXEC_ERROR: Error in line 2: selec 2;: near "selec": syntax error at offset 0: SQLITE_ERROR');
-    assert.equal(await error("execPieces"), "D1_EXEC_ERROR: Error in line 1: create table u (: incomplete input: SQLITE_ERROR");
+    assert.equal(
+      await error("execFails"),
+      'D1_EXEC_ERROR: Error in line 2: selec 2;: near "selec": syntax error at offset 0: SQLITE_ERROR',
+    );
+    assert.equal(
+      await error("execPieces"),
+      "D1_EXEC_ERROR: Error in line 1: create table u (: incomplete input: SQLITE_ERROR",
+    );
   });
 
   test("errors have D1's words and their cause", async () => {
     await value("reset");
     await value("run");
-    assert.deepEqual(await ask("noTable"), { error: "D1_ERROR: no such table: nope: SQLITE_ERROR", cause: "no such table: nope: SQLITE_ERROR" });
-    assert.equal(await error("unique"), "D1_ERROR: UNIQUE constraint failed: t.id: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)");
-    assert.match((await error("begin"))!, /^D1_ERROR: To execute a transaction, please use the state\.storage\.transaction\(\)/);
+    assert.deepEqual(await ask("noTable"), {
+      error: "D1_ERROR: no such table: nope: SQLITE_ERROR",
+      cause: "no such table: nope: SQLITE_ERROR",
+    });
+    assert.equal(
+      await error("unique"),
+      "D1_ERROR: UNIQUE constraint failed: t.id: SQLITE_CONSTRAINT (extended: SQLITE_CONSTRAINT_PRIMARYKEY)",
+    );
+    assert.match(
+      (await error("begin"))!,
+      /^D1_ERROR: To execute a transaction, please use the state\.storage\.transaction\(\)/,
+    );
     assert.equal(await error("twoStatements"), "D1_ERROR: A prepared SQL statement must contain only one statement.");
     assert.equal(await error("dump"), "D1_DUMP_ERROR: Status + 400");
   });
@@ -153,6 +196,9 @@ describe("D1 through workerd", () => {
   });
 
   test("concurrent requests each get their own answer", async () => {
-    assert.deepEqual(await value("parallel"), Array.from({ length: 20 }, (_, i) => i));
+    assert.deepEqual(
+      await value("parallel"),
+      Array.from({ length: 20 }, (_, i) => i),
+    );
   });
 });

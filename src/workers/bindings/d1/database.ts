@@ -44,20 +44,34 @@ export function openDatabase(path: string, limits: D1Limits): OpenDatabase {
     const values = binds ? valuesOf(params).length : 0;
     if (statements.length > 1 && (!script || values > 0)) throw new Refused(ONE_STATEMENT_TEXT);
     if (statements.length === 0 && !script) throw new Refused(NO_STATEMENT_TEXT);
-    if (binds && statements.some(({ parameters: { length } }) => length !== values && length <= limits.parameters)) throw new Refused(PARAMETERS_TEXT);
+    if (binds && statements.some(({ parameters: { length } }) => length !== values && length <= limits.parameters))
+      throw new Refused(PARAMETERS_TEXT);
     return statements;
   }
 
-  function execute(statement: SqlStatement, params: unknown, { format, budget }: { format: ResultsFormat; budget: number }): string {
+  function execute(
+    statement: SqlStatement,
+    params: unknown,
+    { format, budget }: { format: ResultsFormat; budget: number },
+  ): string {
     try {
-      if (Buffer.byteLength(statement.sql) > limits.statementBytes) throw new Refused("statement too long: SQLITE_TOOBIG");
+      if (Buffer.byteLength(statement.sql) > limits.statementBytes)
+        throw new Refused("statement too long: SQLITE_TOOBIG");
       const compiled = prepared.prepare(statement);
       const started = performance.now();
       const before = connection.counters();
       compiled.resetStats();
       const values = bindings(statement.parameters, valuesOf(params));
-      const result = resultsToJson(compiled.iterate(...(values as SQLInputValue[])), () => compiled.columns().map((column) => column.name), format, budget);
-      if (!result) throw new Refused(`The answer is larger than ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`);
+      const result = resultsToJson(
+        compiled.iterate(...(values as SQLInputValue[])),
+        () => compiled.columns().map((column) => column.name),
+        format,
+        budget,
+      );
+      if (!result)
+        throw new Refused(
+          `The answer is larger than ${limits.resultBytes} bytes. Read it in pages, with LIMIT and a sort key.`,
+        );
       const duration = Math.round((performance.now() - started) * 1e4) / 1e4;
       const after = connection.counters();
       const changes = after.changes - before.changes;
@@ -167,6 +181,7 @@ function toSqlite(value: unknown): SQLInputValue {
   if (value === null || value === undefined) return null;
   if (typeof value === "number" || typeof value === "string") return value;
   if (typeof value === "boolean") return value ? 1 : 0;
-  if (Array.isArray(value) && value.every((byte) => typeof byte === "number")) return Uint8Array.from(value as number[]);
+  if (Array.isArray(value) && value.every((byte) => typeof byte === "number"))
+    return Uint8Array.from(value as number[]);
   throw new Refused(`Type '${typeof value}' not supported for value '${String(value)}'`);
 }

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
@@ -9,7 +19,10 @@ import { createManualClock, type UserError } from "../../../kernel/index.ts";
 import { createD1Databases, type D1Databases, type D1DatabasesOptions } from "./databases.ts";
 import { databaseFileName } from "./file-name.ts";
 
-function open(t: TestContext, options: Partial<D1DatabasesOptions> = {}): { databases: D1Databases; directory: string } {
+function open(
+  t: TestContext,
+  options: Partial<D1DatabasesOptions> = {},
+): { databases: D1Databases; directory: string } {
   const directory = mkdtempSync(join(tmpdir(), "d1-databases-"));
   const databases = createD1Databases({ directory, processes: 2, ...options });
   t.after(async () => {
@@ -20,7 +33,13 @@ function open(t: TestContext, options: Partial<D1DatabasesOptions> = {}): { data
 }
 
 const ENDLESS = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c";
-const run = async (databases: D1Databases, id: string, ...sql: string[]) => (await databases.query(id, sql.map((text) => ({ sql: text })))).at(-1)!.results.rows;
+const run = async (databases: D1Databases, id: string, ...sql: string[]) =>
+  (
+    await databases.query(
+      id,
+      sql.map((text) => ({ sql: text })),
+    )
+  ).at(-1)!.results.rows;
 const text = (message: string) => (error: UserError) => (assert.equal(error.message, message), true);
 
 const DAY = 86_400_000;
@@ -39,10 +58,15 @@ async function passing(t: TestContext, ms: number, end: Promise<unknown>): Promi
 /** Resolves when a child process uses CPU time, so its query has started. */
 async function untilBusy(): Promise<void> {
   if (process.platform !== "linux") return;
-  const ticks = () => readFileSync(`/proc/self/task/${process.pid}/children`, "utf8").trim().split(" ").filter(Boolean).reduce((sum, pid) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
-    return sum + Number(fields[11]);
-  }, 0);
+  const ticks = () =>
+    readFileSync(`/proc/self/task/${process.pid}/children`, "utf8")
+      .trim()
+      .split(" ")
+      .filter(Boolean)
+      .reduce((sum, pid) => {
+        const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+        return sum + Number(fields[11]);
+      }, 0);
   const before = ticks();
   while (ticks() < before + 5) await new Promise((resolve) => void setImmediate(resolve));
 }
@@ -66,16 +90,32 @@ describe("D1 databases", () => {
     const { databases } = open(t);
     await run(databases, "x", "create table t(n integer primary key autoincrement, a)");
     await Promise.all(Array.from({ length: 40 }, (_, i) => run(databases, "x", `insert into t(a) values (${i})`)));
-    assert.deepEqual(await run(databases, "x", "select a from t order by n"), Array.from({ length: 40 }, (_, i) => [i]));
+    assert.deepEqual(
+      await run(databases, "x", "select a from t order by n"),
+      Array.from({ length: 40 }, (_, i) => [i]),
+    );
   });
 
   test("SQL errors carry D1's text; a script has one result for each statement", async (t) => {
     const { databases } = open(t);
     await assert.rejects(run(databases, "x", "select nope"), text("no such column: nope at offset 7: SQLITE_ERROR"));
-    await assert.rejects(databases.query("x", [{ sql: "select ?", params: [] }]), text("Wrong number of parameter bindings for SQL query."));
-    const results = await databases.query("x", [{ sql: "create table t(a); insert into t values (1);" }, { sql: "select * from t" }], { script: true });
-    assert.deepEqual(results.map(({ results }) => results.rows), [[], [], [[1]]]);
-    await assert.rejects(databases.query("x", [{ sql: "insert into t values (2); select nope" }], { script: true }), /no such column/);
+    await assert.rejects(
+      databases.query("x", [{ sql: "select ?", params: [] }]),
+      text("Wrong number of parameter bindings for SQL query."),
+    );
+    const results = await databases.query(
+      "x",
+      [{ sql: "create table t(a); insert into t values (1);" }, { sql: "select * from t" }],
+      { script: true },
+    );
+    assert.deepEqual(
+      results.map(({ results }) => results.rows),
+      [[], [], [[1]]],
+    );
+    await assert.rejects(
+      databases.query("x", [{ sql: "insert into t values (2); select nope" }], { script: true }),
+      /no such column/,
+    );
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[1]]);
   });
 
@@ -83,7 +123,10 @@ describe("D1 databases", () => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "x", "create table t(a)", "insert into t values (1)");
-    const endless = assert.rejects(run(databases, "x", "insert into t values (2)", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
+    const endless = assert.rejects(
+      run(databases, "x", "insert into t values (2)", ENDLESS),
+      text("D1 DB exceeded its CPU time limit and was reset."),
+    );
     await untilBusy();
     await passing(t, DAY, endless);
     assert.deepEqual(await run(databases, "x", "select * from t"), [[1]]);
@@ -94,10 +137,15 @@ describe("D1 databases", () => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { databases } = open(t, { limits: { requestMs: DAY } });
     await run(databases, "slow", "create table t(a)");
-    const slow = run(databases, "slow", ENDLESS).then(() => "finished", () => "killed");
+    const slow = run(databases, "slow", ENDLESS).then(
+      () => "finished",
+      () => "killed",
+    );
     const behind = run(databases, "slow", "select 1").then(() => "after the slow one");
     // These databases were open in the stuck process, or would be opened there first.
-    const others = Promise.all(["a", "b", "c"].map((id) => run(databases, id, "create table if not exists t(a)", "select 1")));
+    const others = Promise.all(
+      ["a", "b", "c"].map((id) => run(databases, id, "create table if not exists t(a)", "select 1")),
+    );
     // They wait briefly for the stuck process, then switch to another one, long before the slow query ends.
     await passing(t, 200, others);
     assert.deepEqual(await run(databases, "a", "select count(*) from t"), [[0]]);
@@ -112,7 +160,9 @@ describe("D1 databases", () => {
     const { databases } = open(t, { clock, limits: { requestMs: DAY, waitMs: 200, waiting: 2 } });
     await run(databases, "x", "create table t(a)");
     const slow = assert.rejects(run(databases, "x", ENDLESS), text("D1 DB exceeded its CPU time limit and was reset."));
-    const waiting = ["select 1", "select 2"].map((sql) => assert.rejects(run(databases, "x", sql), text("D1 DB is overloaded. Requests queued for too long.")));
+    const waiting = ["select 1", "select 2"].map((sql) =>
+      assert.rejects(run(databases, "x", sql), text("D1 DB is overloaded. Requests queued for too long.")),
+    );
     await assert.rejects(run(databases, "x", "select 3"), text("D1 DB is overloaded. Too many requests queued."));
     clock.advance(201);
     await passing(t, DAY, slow);
@@ -134,7 +184,10 @@ describe("D1 databases", () => {
 
   test("a request that is too large is refused whole", async (t) => {
     const { databases } = open(t, { limits: { requestBytes: 1000 } });
-    await assert.rejects(databases.query("x", [{ sql: "select ?", params: ["x".repeat(1000)] }]), text("The request is larger than 1000 bytes."));
+    await assert.rejects(
+      databases.query("x", [{ sql: "select ?", params: ["x".repeat(1000)] }]),
+      text("The request is larger than 1000 bytes."),
+    );
   });
 
   test("size and delete", async (t) => {
@@ -142,7 +195,11 @@ describe("D1 databases", () => {
     assert.equal(await databases.size("x"), 0);
     await run(databases, "x", "create table t(a)");
     assert.ok((await databases.size("x")) >= 8192);
-    const after = [run(databases, "x", "select count(*) from t"), databases.delete("x"), run(databases, "x", "create table other(a)")];
+    const after = [
+      run(databases, "x", "select count(*) from t"),
+      databases.delete("x"),
+      run(databases, "x", "create table other(a)"),
+    ];
     assert.deepEqual(await after[0], [[0]]);
     await Promise.all(after);
     assert.deepEqual(await run(databases, "x", "select name from sqlite_master"), [["other"]]);
@@ -155,34 +212,62 @@ describe("D1 databases", () => {
     await run(databases, "x", "create table t(a)");
     assert.ok(existsSync(join(directory, "x.sqlite-wal")));
     // SQLite removes the log when the last connection closes.
-    for (const until = Date.now() + 5_000; existsSync(join(directory, "x.sqlite-wal")); await new Promise((resolve) => setTimeout(resolve, 10))) assert.ok(Date.now() < until, "not closed");
+    for (
+      const until = Date.now() + 5_000;
+      existsSync(join(directory, "x.sqlite-wal"));
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    )
+      assert.ok(Date.now() < until, "not closed");
     assert.deepEqual(await run(databases, "x", "select count(*) from t"), [[0]]);
   });
 
-  test("no process outlives a server that was killed, not even one in an endless query", { skip: process.platform !== "linux" && "reads /proc" }, async (t) => {
-    const directory = mkdtempSync(join(tmpdir(), "d1-killed-"));
-    t.after(() => rmSync(directory, { recursive: true, force: true }));
-    const server = spawn(process.execPath, ["--input-type=module", "-e", `
+  test(
+    "no process outlives a server that was killed, not even one in an endless query",
+    { skip: process.platform !== "linux" && "reads /proc" },
+    async (t) => {
+      const directory = mkdtempSync(join(tmpdir(), "d1-killed-"));
+      t.after(() => rmSync(directory, { recursive: true, force: true }));
+      const server = spawn(
+        process.execPath,
+        [
+          "--input-type=module",
+          "-e",
+          `
       const { createD1Databases } = await import(${JSON.stringify(new URL("./databases.ts", import.meta.url).href)});
       const databases = createD1Databases({ directory: ${JSON.stringify(directory)}, processes: 2 });
       await Promise.all(["x", "y"].map((id) => databases.query(id, [{ sql: "create table t(a)" }])));
       databases.query("x", [{ sql: ${JSON.stringify(ENDLESS)} }]);
       console.log("running");
-    `], { stdio: ["ignore", "pipe", "inherit"] });
-    t.after(() => void server.kill("SIGKILL"));
-    await once(server.stdout, "data");
-    const hosts = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8").trim().split(" ");
-    assert.ok(hosts.length > 0 && hosts[0] !== "");
-    const gone = once(server, "exit");
-    server.kill("SIGKILL");
-    await gone;
-    for (const until = Date.now() + 10_000; hosts.some((pid) => existsSync(`/proc/${pid}`)); await new Promise((resolve) => setTimeout(resolve, 50))) assert.ok(Date.now() < until, "still there");
-  });
+    `,
+        ],
+        { stdio: ["ignore", "pipe", "inherit"] },
+      );
+      t.after(() => void server.kill("SIGKILL"));
+      await once(server.stdout, "data");
+      const hosts = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8").trim().split(" ");
+      assert.ok(hosts.length > 0 && hosts[0] !== "");
+      const gone = once(server, "exit");
+      server.kill("SIGKILL");
+      await gone;
+      for (
+        const until = Date.now() + 10_000;
+        hosts.some((pid) => existsSync(`/proc/${pid}`));
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      )
+        assert.ok(Date.now() < until, "still there");
+    },
+  );
 
   test("a file that is no database is a fault of ours, told as D1 tells it, and only of this database", async (t) => {
     const { databases, directory } = open(t);
-    writeFileSync(join(directory, "bad.sqlite"), "this is not a database, and long enough to be sure of it".repeat(100));
-    await assert.rejects(run(databases, "bad", "select 1"), text("Internal error in D1 DB storage caused object to be reset."));
+    writeFileSync(
+      join(directory, "bad.sqlite"),
+      "this is not a database, and long enough to be sure of it".repeat(100),
+    );
+    await assert.rejects(
+      run(databases, "bad", "select 1"),
+      text("Internal error in D1 DB storage caused object to be reset."),
+    );
     assert.deepEqual(await run(databases, "good", "select 1"), [[1]]);
   });
 
@@ -195,7 +280,10 @@ describe("D1 databases", () => {
     closeSync(file);
     const again = createD1Databases({ directory, processes: 1 });
     t.after(() => again.close());
-    await assert.rejects(run(again, "bad", "select * from t"), text("Internal error in D1 DB storage caused object to be reset."));
+    await assert.rejects(
+      run(again, "bad", "select * from t"),
+      text("Internal error in D1 DB storage caused object to be reset."),
+    );
     assert.deepEqual(await run(again, "good", "select 1"), [[1]]);
   });
 });

@@ -18,16 +18,28 @@ export interface D1Databases {
    * Runs all statements as one transaction and resolves when it is on the disk. With `script`, a statement's SQL may hold several,
    * and then has a result for each. Rejects with `d1Errors.sql` for what SQLite refuses.
    */
-  query(id: string, statements: D1Statement[], options?: { script?: boolean; signal?: AbortSignal }): Promise<D1QueryResult[]>;
+  query(
+    id: string,
+    statements: D1Statement[],
+    options?: { script?: boolean; signal?: AbortSignal },
+  ): Promise<D1QueryResult[]>;
   /** A script for the API: a text that is one statement may bind values. Resolves with the array of results as JSON, which may be large. Rejects as query() does. */
-  script(id: string, statements: StatementInput[], options: { format: RunOptions["format"]; signal?: AbortSignal }): Promise<Buffer>;
+  script(
+    id: string,
+    statements: StatementInput[],
+    options: { format: RunOptions["format"]; signal?: AbortSignal },
+  ): Promise<Buffer>;
   /** The same with request and answer as the bytes of JSON that the D1 client of workerd exchanges. SQL errors are part of the answer. */
   exchange(id: string, options: RunOptions, body: Uint8Array, signal?: AbortSignal): Promise<Buffer>;
   /**
    * Runs a file of SQL as one transaction, while queries wait and, when it takes longer, are told so. `ready` is asked when its turn has come and nothing
    * else uses the database: false ends it with databaseNotFound. Rejects with `d1Errors.sql` for what SQLite refuses; nothing of the file is in the database then.
    */
-  import(id: string, sql: { open(): Readable; size: number; mark: number }, options?: { ready?(): Promise<boolean>; signal?: AbortSignal }): Promise<Imported>;
+  import(
+    id: string,
+    sql: { open(): Readable; size: number; mark: number },
+    options?: { ready?(): Promise<boolean>; signal?: AbortSignal },
+  ): Promise<Imported>;
   /** The database as SQL, of one moment, while it goes on being used. The stream fails with `d1Errors.sql` for what cannot be exported. */
   export(id: string, options: ExportOptions, signal?: AbortSignal): Readable;
   /** Bytes on the disk, 0 for a database nobody has used. */
@@ -91,26 +103,53 @@ export function createD1Databases(options: D1DatabasesOptions): D1Databases {
     limits,
     exchange,
     async query(id, statements: StatementInput[], { script = false, signal } = {}) {
-      const answer = await exchange(id, { format: "ROWS_AND_COLUMNS", script }, Buffer.from(JSON.stringify(statements)), signal);
+      const answer = await exchange(
+        id,
+        { format: "ROWS_AND_COLUMNS", script },
+        Buffer.from(JSON.stringify(statements)),
+        signal,
+      );
       return parseAnswer(answer);
     },
     async script(id, statements, { format, signal }) {
-      const answer = await exchange(id, { format, script: true, binds: true }, Buffer.from(JSON.stringify(statements)), signal);
+      const answer = await exchange(
+        id,
+        { format, script: true, binds: true },
+        Buffer.from(JSON.stringify(statements)),
+        signal,
+      );
       // Every result ends with its `meta`, a failure with its text: what succeeded is not parsed.
       if (answer.toString("latin1", answer.length - 3) !== "}}]") parseAnswer(answer);
       return answer;
     },
     import: (id, { open, size, mark }, { ready, signal } = {}) =>
-      hosts.without(fileOf(id), async () => {
-        if (ready && !(await ready())) throw d1Errors.databaseNotFound({ id });
-        return runImport(open(), { file: fileOf(id), size, mark }, { directory, limits, signal: stopping(signal) });
-      }, { afterMs: limits.importPatienceMs, error: () => d1Errors.importing() }),
+      hosts.without(
+        fileOf(id),
+        async () => {
+          if (ready && !(await ready())) throw d1Errors.databaseNotFound({ id });
+          return runImport(open(), { file: fileOf(id), size, mark }, { directory, limits, signal: stopping(signal) });
+        },
+        { afterMs: limits.importPatienceMs, error: () => d1Errors.importing() },
+      ),
     export: (id, run, signal) => runExport(fileOf(id), run, { directory, limits, signal: stopping(signal) }),
     async size(id) {
-      const sizes = await Promise.all(filesOf(id).slice(0, 2).map((file) => stat(file).then(({ size }) => size, () => 0)));
+      const sizes = await Promise.all(
+        filesOf(id)
+          .slice(0, 2)
+          .map((file) =>
+            stat(file).then(
+              ({ size }) => size,
+              () => 0,
+            ),
+          ),
+      );
       return sizes.reduce((sum, size) => sum + size, 0);
     },
-    delete: (id) => hosts.without(fileOf(id), async () => void (await Promise.all(filesOf(id).map((file) => rm(file, { force: true }))))),
+    delete: (id) =>
+      hosts.without(
+        fileOf(id),
+        async () => void (await Promise.all(filesOf(id).map((file) => rm(file, { force: true })))),
+      ),
     close() {
       closing.abort(d1Errors.closed());
       return hosts.close();

@@ -1,8 +1,13 @@
 import { Worker } from "node:worker_threads";
 
-const GUARD = "const { workerData } = require('node:worker_threads'); setInterval(() => process.ppid === workerData || process.kill(process.pid, 'SIGKILL'), 1000)";
+const GUARD =
+  "const { workerData } = require('node:worker_threads'); setInterval(() => process.ppid === workerData || process.kill(process.pid, 'SIGKILL'), 1000)";
 
 /** A server that was killed cannot kill a query of ours that never ends. This thread can: it runs while the main one is inside SQLite. */
 export function dieWithParent(): void {
-  new Worker(GUARD, { eval: true, workerData: process.ppid, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 } }).unref();
+  new Worker(GUARD, {
+    eval: true,
+    workerData: process.ppid,
+    resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
+  }).unref();
 }

@@ -2,12 +2,51 @@ import { sqlTokens } from "./sql-tokens.ts";
 
 // https://sqlite.org/rescode.html: the primary result codes by number.
 const PRIMARY = [
-  "OK", "ERROR", "INTERNAL", "PERM", "ABORT", "BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "CORRUPT", "NOTFOUND", "FULL",
-  "CANTOPEN", "PROTOCOL", "EMPTY", "SCHEMA", "TOOBIG", "CONSTRAINT", "MISMATCH", "MISUSE", "NOLFS", "AUTH", "FORMAT", "RANGE", "NOTADB",
+  "OK",
+  "ERROR",
+  "INTERNAL",
+  "PERM",
+  "ABORT",
+  "BUSY",
+  "LOCKED",
+  "NOMEM",
+  "READONLY",
+  "INTERRUPT",
+  "IOERR",
+  "CORRUPT",
+  "NOTFOUND",
+  "FULL",
+  "CANTOPEN",
+  "PROTOCOL",
+  "EMPTY",
+  "SCHEMA",
+  "TOOBIG",
+  "CONSTRAINT",
+  "MISMATCH",
+  "MISUSE",
+  "NOLFS",
+  "AUTH",
+  "FORMAT",
+  "RANGE",
+  "NOTADB",
 ];
 
 // The extended codes of SQLITE_CONSTRAINT by their high byte.
-const CONSTRAINT = ["", "CHECK", "COMMITHOOK", "FOREIGNKEY", "FUNCTION", "NOTNULL", "PRIMARYKEY", "TRIGGER", "UNIQUE", "VTAB", "ROWID", "PINNED", "DATATYPE"];
+const CONSTRAINT = [
+  "",
+  "CHECK",
+  "COMMITHOOK",
+  "FOREIGNKEY",
+  "FUNCTION",
+  "NOTNULL",
+  "PRIMARYKEY",
+  "TRIGGER",
+  "UNIQUE",
+  "VTAB",
+  "ROWID",
+  "PINNED",
+  "DATATYPE",
+];
 
 const CONSTRAINT_CODE = 19;
 const FULL_CODE = 13;
@@ -56,17 +95,29 @@ function errorOffset(message: string, { sql, prepares, maxParameters }: FailedSq
   const near = /^near "(.+)": syntax error$/s.exec(message)?.[1];
   if (near !== undefined) {
     const places = tokens.filter(({ text }) => text === near).slice(0, 32);
-    return bytesBefore(sql, places.length < 2 ? places[0] : places.find(({ start }) => prepares(sql.slice(0, start + near.length)) === message));
+    return bytesBefore(
+      sql,
+      places.length < 2
+        ? places[0]
+        : places.find(({ start }) => prepares(sql.slice(0, start + near.length)) === message),
+    );
   }
-  if (message === "too many SQL variables") return bytesBefore(sql, tokens.filter(({ kind }) => kind === "parameter")[maxParameters]);
+  if (message === "too many SQL variables")
+    return bytesBefore(sql, tokens.filter(({ kind }) => kind === "parameter")[maxParameters]);
   const blamed = LOCATED.map((pattern) => pattern.exec(message)?.[1]).find((found) => found !== undefined);
   if (blamed === undefined) return undefined;
   const head = bare(blamed.split(".")[0]!);
   // A text with doubled quotes is several tokens.
   const isQuote = blamed.startsWith("'");
-  return bytesBefore(sql, tokens.find(({ text, start }) => text === blamed || bare(text) === head || (isQuote && sql.startsWith(blamed, start))));
+  return bytesBefore(
+    sql,
+    tokens.find(
+      ({ text, start }) => text === blamed || bare(text) === head || (isQuote && sql.startsWith(blamed, start)),
+    ),
+  );
 }
 
-const bytesBefore = (sql: string, token: { start: number } | undefined) => token && Buffer.byteLength(sql.slice(0, token.start));
+const bytesBefore = (sql: string, token: { start: number } | undefined) =>
+  token && Buffer.byteLength(sql.slice(0, token.start));
 
 const bare = (name: string) => name.replace(/^["`[](.*)["`\]]$/s, "$1").toLowerCase();

@@ -40,7 +40,10 @@ export function createFrameReader(onFrame: (frame: Frame) => void): (chunk: Buff
         need = end;
         return;
       }
-      onFrame({ header: JSON.parse(all.toString("utf8", LENGTHS, LENGTHS + headLength)), body: all.subarray(LENGTHS + headLength, end) });
+      onFrame({
+        header: JSON.parse(all.toString("utf8", LENGTHS, LENGTHS + headLength)),
+        body: all.subarray(LENGTHS + headLength, end),
+      });
       chunks = [all.subarray(end)];
       have = all.length - end;
       need = LENGTHS;

@@ -23,7 +23,15 @@ const ERROR_TAIL = 4_096;
 // Compiled for publishing, the same module has the other extension.
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./host.ts" : "./host.js", import.meta.url));
 
-export function startHostProcess({ directory, limits, onLost }: { directory: string; limits: D1Limits; onLost(reason: string): void }): HostProcess {
+export function startHostProcess({
+  directory,
+  limits,
+  onLost,
+}: {
+  directory: string;
+  limits: D1Limits;
+  onLost(reason: string): void;
+}): HostProcess {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(limits)], {
     stdio: ["ignore", "ignore", "pipe", "pipe"],
     // Nothing of the server's environment, and large sorts spill beside the databases instead of into a small /tmp.
@@ -39,11 +47,14 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
   let over: string | undefined;
 
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
-  channel?.on("data", createFrameReader((frame) => {
-    const { resolve } = waiting!;
-    waiting = undefined;
-    resolve(frame);
-  }));
+  channel?.on(
+    "data",
+    createFrameReader((frame) => {
+      const { resolve } = waiting!;
+      waiting = undefined;
+      resolve(frame);
+    }),
+  );
   channel?.on("error", () => {}); // the exit tells
   const ended = new Promise<void>((resolve) => {
     const finish = (reason: string) => {
@@ -68,7 +79,8 @@ export function startHostProcess({ directory, limits, onLost }: { directory: str
     kill,
     ask: (header, body) =>
       new Promise((resolve, reject) => {
-        if (over !== undefined || channel === undefined) return reject(new Error(over ?? "the database process could not be started"));
+        if (over !== undefined || channel === undefined)
+          return reject(new Error(over ?? "the database process could not be started"));
         waiting = { resolve, reject };
         writeFrame(channel, header, body);
       }),

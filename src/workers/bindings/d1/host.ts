@@ -24,10 +24,13 @@ channel.on("end", () => {
 });
 channel.on("error", () => process.exit(1));
 channel.on("close", () => process.exit(0));
-channel.on("data", createFrameReader(({ header, body }) => {
-  const answer = header.op === "close" ? close(String(header.file)) : run(header, body);
-  writeFrame(channel, answer.header, answer.body);
-}));
+channel.on(
+  "data",
+  createFrameReader(({ header, body }) => {
+    const answer = header.op === "close" ? close(String(header.file)) : run(header, body);
+    writeFrame(channel, answer.header, answer.body);
+  }),
+);
 
 function run(header: Frame["header"], body: Buffer): { header: Record<string, unknown>; body: Buffer } {
   let input: StatementInput[];
@@ -76,7 +79,8 @@ function parseStatements(body: Buffer): StatementInput[] {
   }
   const list = Array.isArray(parsed) ? parsed : [parsed];
   for (const entry of list) {
-    if (typeof entry !== "object" || entry === null || typeof (entry as StatementInput).sql !== "string") throw new Error("Every statement needs its SQL as a string.");
+    if (typeof entry !== "object" || entry === null || typeof (entry as StatementInput).sql !== "string")
+      throw new Error("Every statement needs its SQL as a string.");
   }
   return list as StatementInput[];
 }

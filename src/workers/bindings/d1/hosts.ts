@@ -85,8 +85,19 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
 
   function start(): Host {
     const host: Host = {
-      process: startHostProcess({ directory, limits, onLost: (reason) => log.error({ reason }, "d1: a database process was lost") }),
-      line: [], serving: false, turns: 0, rescue: undefined, files: new Set(), closing: new Map(), dead: false, idleSince: clock.now(),
+      process: startHostProcess({
+        directory,
+        limits,
+        onLost: (reason) => log.error({ reason }, "d1: a database process was lost"),
+      }),
+      line: [],
+      serving: false,
+      turns: 0,
+      rescue: undefined,
+      files: new Set(),
+      closing: new Map(),
+      dead: false,
+      idleSince: clock.now(),
     };
     hosts.add(host);
     void host.process.ended.then(() => bury(host));
@@ -196,7 +207,9 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       job.reject(d1Errors.reset({}, { cause: header.fault }));
     } catch (cause) {
       host.dead = true;
-      job.reject(late ? d1Errors.ranTooLong(limits as unknown as Record<string, unknown>) : d1Errors.reset({}, { cause }));
+      job.reject(
+        late ? d1Errors.ranTooLong(limits as unknown as Record<string, unknown>) : d1Errors.reset({}, { cause }),
+      );
     } finally {
       clearTimeout(timer);
     }
@@ -204,7 +217,20 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
 
   function laneOf(file: string): Lane {
     let lane = lanes.get(file);
-    if (!lane) lanes.set(file, (lane = { file, jobs: [], host: undefined, placed: false, paused: 0, alone: Promise.resolve(), busy: undefined, lastUsed: clock.now() }));
+    if (!lane)
+      lanes.set(
+        file,
+        (lane = {
+          file,
+          jobs: [],
+          host: undefined,
+          placed: false,
+          paused: 0,
+          alone: Promise.resolve(),
+          busy: undefined,
+          lastUsed: clock.now(),
+        }),
+      );
     return lane;
   }
 
@@ -246,7 +272,8 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
         if (closed) return reject(d1Errors.closed());
         const lane = laneOf(file);
         if (lane.busy) return reject(lane.busy());
-        if (lane.jobs.length >= limits.waiting || waitingBytes > 4 * limits.requestBytes) return reject(d1Errors.tooManyWaiting());
+        if (lane.jobs.length >= limits.waiting || waitingBytes > 4 * limits.requestBytes)
+          return reject(d1Errors.tooManyWaiting());
         lane.jobs.push({ options, body, since: clock.now(), signal, resolve, reject });
         waitingBytes += body.length;
         lane.lastUsed = clock.now();

@@ -24,7 +24,8 @@ export const databaseListMigration: Migration = {
   name: "workers-d1-001-databases",
   async up(db, types) {
     const text = sql.raw(types.keyText);
-    await db.schema.createTable("d1_databases")
+    await db.schema
+      .createTable("d1_databases")
       .addColumn("id", text, (column) => column.primaryKey())
       .addColumn("account_id", text, (column) => column.notNull())
       .addColumn("name", text, (column) => column.notNull())
@@ -35,9 +36,21 @@ export const databaseListMigration: Migration = {
       .addColumn("removed_at", "bigint")
       .execute();
     const removed = sql.ref("removed_at");
-    await db.schema.createIndex("d1_databases_name").on("d1_databases").columns(["account_id", "name"]).unique().where(removed, "is", null).execute();
-    await db.schema.createIndex("d1_databases_removed").on("d1_databases").columns(["removed_at", "id"]).where(removed, "is not", null).execute();
-    await db.schema.createTable("d1_database_counts")
+    await db.schema
+      .createIndex("d1_databases_name")
+      .on("d1_databases")
+      .columns(["account_id", "name"])
+      .unique()
+      .where(removed, "is", null)
+      .execute();
+    await db.schema
+      .createIndex("d1_databases_removed")
+      .on("d1_databases")
+      .columns(["removed_at", "id"])
+      .where(removed, "is not", null)
+      .execute();
+    await db.schema
+      .createTable("d1_database_counts")
       .addColumn("account_id", text, (column) => column.primaryKey())
       .addColumn("count", "bigint", (column) => column.notNull())
       .execute();
@@ -57,28 +70,75 @@ export interface DatabaseRow {
 
 export type Created = "created" | "name taken" | "too many";
 
-const COLUMNS = ["id", "account_id", "name", "created_at", "read_replication", "jurisdiction", "location_hint"] as const;
+const COLUMNS = [
+  "id",
+  "account_id",
+  "name",
+  "created_at",
+  "read_replication",
+  "jurisdiction",
+  "location_hint",
+] as const;
 
 export function createDatabaseListTable(db: Db) {
   const tables = db.tables<DatabaseListTables>();
   const there = () => tables.selectFrom("d1_databases").select(COLUMNS).where("removed_at", "is", null);
   const find = prepared((arg) => there().where("id", "=", arg<string>("id")));
-  const findByName = prepared((arg) => there().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")));
-  const count = prepared((arg) => tables.selectFrom("d1_database_counts").select("count").where("account_id", "=", arg<string>("account")));
-  const page = prepared((arg) => there().where("account_id", "=", arg<string>("account")).orderBy("name").limit(arg<number>("limit")).offset(arg<number>("offset")));
+  const findByName = prepared((arg) =>
+    there().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
+  );
+  const count = prepared((arg) =>
+    tables.selectFrom("d1_database_counts").select("count").where("account_id", "=", arg<string>("account")),
+  );
+  const page = prepared((arg) =>
+    there()
+      .where("account_id", "=", arg<string>("account"))
+      .orderBy("name")
+      .limit(arg<number>("limit"))
+      .offset(arg<number>("offset")),
+  );
 
   return {
-    async create({ id, account, name, createdAt, readReplication, jurisdiction, locationHint }: DatabaseRow, most: number): Promise<Created> {
+    async create(
+      { id, account, name, createdAt, readReplication, jurisdiction, locationHint }: DatabaseRow,
+      most: number,
+    ): Promise<Created> {
       try {
         return await db.transaction<DatabaseListTables, Created>(async (tx) => {
-          const taken = await tx.selectFrom("d1_databases").select("id").where("account_id", "=", account).where("name", "=", name).where("removed_at", "is", null).executeTakeFirst();
+          const taken = await tx
+            .selectFrom("d1_databases")
+            .select("id")
+            .where("account_id", "=", account)
+            .where("name", "=", name)
+            .where("removed_at", "is", null)
+            .executeTakeFirst();
           if (taken) return "name taken";
-          const counted = await tx.selectFrom("d1_database_counts").select("count").where("account_id", "=", account).executeTakeFirst();
+          const counted = await tx
+            .selectFrom("d1_database_counts")
+            .select("count")
+            .where("account_id", "=", account)
+            .executeTakeFirst();
           if ((counted?.count ?? 0) >= most) return "too many";
-          await tx.insertInto("d1_databases")
-            .values({ id, account_id: account, name, created_at: createdAt, read_replication: readReplication, jurisdiction, location_hint: locationHint, removed_at: null }).execute();
-          await tx.insertInto("d1_database_counts").values({ account_id: account, count: 1 })
-            .onConflict((conflict) => conflict.column("account_id").doUpdateSet({ count: sql<number>`d1_database_counts.count + 1` })).execute();
+          await tx
+            .insertInto("d1_databases")
+            .values({
+              id,
+              account_id: account,
+              name,
+              created_at: createdAt,
+              read_replication: readReplication,
+              jurisdiction,
+              location_hint: locationHint,
+              removed_at: null,
+            })
+            .execute();
+          await tx
+            .insertInto("d1_database_counts")
+            .values({ account_id: account, count: 1 })
+            .onConflict((conflict) =>
+              conflict.column("account_id").doUpdateSet({ count: sql<number>`d1_database_counts.count + 1` }),
+            )
+            .execute();
           return "created";
         });
       } catch (err) {
@@ -101,33 +161,67 @@ export function createDatabaseListTable(db: Db) {
     async page(account: string, request: PageRequest, part?: string): Promise<{ rows: DatabaseRow[]; total: number }> {
       const range = { limit: request.perPage, offset: offsetOf(request) };
       if (part === undefined) {
-        const [{ rows }, counted] = await Promise.all([tables.executeQuery(page({ account, ...range }).compile()), tables.executeQuery(count({ account }).compile())]);
+        const [{ rows }, counted] = await Promise.all([
+          tables.executeQuery(page({ account, ...range }).compile()),
+          tables.executeQuery(count({ account }).compile()),
+        ]);
         return { rows: rows.map(fromRow), total: counted.rows[0]?.count ?? 0 };
       }
       const pattern = `%${part.toLowerCase().replace(/[%_\\]/g, "\\$&")}%`;
-      const matching = tables.selectFrom("d1_databases").where("account_id", "=", account).where("removed_at", "is", null).where(sql<boolean>`lower(name) like ${pattern} escape '\\'`);
+      const matching = tables
+        .selectFrom("d1_databases")
+        .where("account_id", "=", account)
+        .where("removed_at", "is", null)
+        .where(sql<boolean>`lower(name) like ${pattern} escape '\\'`);
       const rows = await matching.select(COLUMNS).orderBy("name").limit(range.limit).offset(range.offset).execute();
       const { total } = await matching.select((eb) => eb.fn.countAll<number>().as("total")).executeTakeFirstOrThrow();
       return { rows: rows.map(fromRow), total: Number(total) };
     },
 
     async changeReadReplication(account: string, id: string, mode: DatabaseRow["readReplication"]): Promise<void> {
-      await db.write(tables.updateTable("d1_databases").set({ read_replication: mode }).where("id", "=", id).where("account_id", "=", account).where("removed_at", "is", null));
+      await db.write(
+        tables
+          .updateTable("d1_databases")
+          .set({ read_replication: mode })
+          .where("id", "=", id)
+          .where("account_id", "=", account)
+          .where("removed_at", "is", null),
+      );
     },
 
     /** From here on it is gone for everybody. False: there was none. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<DatabaseListTables, boolean>(async (tx) => {
-        const marked = await tx.updateTable("d1_databases").set({ removed_at: at }).where("id", "=", id).where("account_id", "=", account).where("removed_at", "is", null).returning("id").execute();
+        const marked = await tx
+          .updateTable("d1_databases")
+          .set({ removed_at: at })
+          .where("id", "=", id)
+          .where("account_id", "=", account)
+          .where("removed_at", "is", null)
+          .returning("id")
+          .execute();
         if (marked.length === 0) return false;
-        await tx.updateTable("d1_database_counts").set({ count: sql<number>`count - 1` }).where("account_id", "=", account).execute();
+        await tx
+          .updateTable("d1_database_counts")
+          .set({ count: sql<number>`count - 1` })
+          .where("account_id", "=", account)
+          .execute();
         return true;
       }),
 
     /** The longest removed first, those after `after`. */
     async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
-      let query = tables.selectFrom("d1_databases").select(["id", "removed_at"]).where("removed_at", "is not", null).orderBy("removed_at").orderBy("id").limit(limit);
-      if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("removed_at", "id"), ">", tuple(after.at, after.id)));
+      let query = tables
+        .selectFrom("d1_databases")
+        .select(["id", "removed_at"])
+        .where("removed_at", "is not", null)
+        .orderBy("removed_at")
+        .orderBy("id")
+        .limit(limit);
+      if (after)
+        query = query.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple("removed_at", "id"), ">", tuple(after.at, after.id)),
+        );
       return (await query.execute()).map(({ id, removed_at }) => ({ id, at: removed_at! }));
     },
 

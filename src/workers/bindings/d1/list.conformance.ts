@@ -35,7 +35,8 @@ export function databaseListConformance(engine: TestEngine): void {
       for (const end of ends.reverse()) await end();
     });
 
-    const it = (what: string, run: () => Promise<void>) => test(what, () => ((account = (++accounts).toString(16).padStart(32, "0")), run()));
+    const it = (what: string, run: () => Promise<void>) =>
+      test(what, () => ((account = (++accounts).toString(16).padStart(32, "0")), run()));
     const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind), true);
     const stranger = "f".repeat(32);
     const names = async (page: number, perPage: number, part?: string) => {
@@ -46,12 +47,27 @@ export function databaseListConformance(engine: TestEngine): void {
     it("is found by its id and by its name, by its account", async () => {
       const made = await list.create(account, { name: "shop-DB_1", jurisdiction: "eu", locationHint: "weur" });
       assert.match(made.id, /^[0-9a-f-]{36}$/);
-      assert.deepEqual({ ...made, id: "" }, { id: "", name: "shop-DB_1", createdAt: new Date(clock.now()), readReplication: "disabled", jurisdiction: "eu", locationHint: "weur" });
+      assert.deepEqual(
+        { ...made, id: "" },
+        {
+          id: "",
+          name: "shop-DB_1",
+          createdAt: new Date(clock.now()),
+          readReplication: "disabled",
+          jurisdiction: "eu",
+          locationHint: "weur",
+        },
+      );
       assert.deepEqual(await list.get(account, made.id), made);
       assert.deepEqual(await list.get(account, "shop-DB_1"), made);
-      for (const nothing of ["shop-db_1", "0b8ac2f5-6e51-4b0a-8a6e-8b53ee7e4c7a", "", "a\0b", "\ud800", "%"]) await assert.rejects(list.get(account, nothing), refused("databaseNotFound"), JSON.stringify(nothing));
-      for (const idOrName of [made.id, made.name]) await assert.rejects(list.get(stranger, idOrName), refused("databaseNotFound"));
-      assert.deepEqual([await list.exists(account, made.id), await list.exists(stranger, made.id), await list.exists(account, "a\0b")], [true, false, false]);
+      for (const nothing of ["shop-db_1", "0b8ac2f5-6e51-4b0a-8a6e-8b53ee7e4c7a", "", "a\0b", "\ud800", "%"])
+        await assert.rejects(list.get(account, nothing), refused("databaseNotFound"), JSON.stringify(nothing));
+      for (const idOrName of [made.id, made.name])
+        await assert.rejects(list.get(stranger, idOrName), refused("databaseNotFound"));
+      assert.deepEqual(
+        [await list.exists(account, made.id), await list.exists(stranger, made.id), await list.exists(account, "a\0b")],
+        [true, false, false],
+      );
     });
 
     it("a name is an account's own: it is given once, and again after a deletion", async () => {
@@ -60,16 +76,43 @@ export function databaseListConformance(engine: TestEngine): void {
       await list.create(stranger, { name: "one" });
       await list.delete(account, id);
       assert.notEqual((await list.create(account, { name: "one" })).id, id);
-      for (const name of ["", "-a", "_a", "a b", "é", "a\0", "a/b", "x".repeat(129)]) await assert.rejects(list.create(account, { name }), refused("badName"), JSON.stringify(name));
-      const results = await Promise.allSettled(Array.from({ length: 8 }, () => list.create(account, { name: "wanted" })));
+      for (const name of ["", "-a", "_a", "a b", "é", "a\0", "a/b", "x".repeat(129)])
+        await assert.rejects(list.create(account, { name }), refused("badName"), JSON.stringify(name));
+      const results = await Promise.allSettled(
+        Array.from({ length: 8 }, () => list.create(account, { name: "wanted" })),
+      );
       assert.deepEqual(results.map(({ status }) => status).sort(), ["fulfilled", ...Array(7).fill("rejected")]);
-      for (const result of results) if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "nameTaken");
+      for (const result of results)
+        if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "nameTaken");
     });
 
     it("lists by name, all or those that contain a word, and ends empty, up to the limit of an account", async () => {
       for (const name of ["b", "a_b", "Ab", "c", "a-100"]) await list.create(account, { name });
-      assert.deepEqual([await names(1, 2), await names(2, 2), await names(3, 2), await names(4, 2)], [[["Ab", "a-100"], 5], [["a_b", "b"], 5], [["c"], 5], [[], 5]]);
-      assert.deepEqual([await names(1, 2, "B"), await names(2, 2, "B"), await names(1, 9, "a_"), await names(1, 9, "%"), await names(1, 9, "\0")], [[["Ab", "a_b"], 3], [["b"], 3], [["a_b"], 1], [[], 0], [[], 0]]);
+      assert.deepEqual(
+        [await names(1, 2), await names(2, 2), await names(3, 2), await names(4, 2)],
+        [
+          [["Ab", "a-100"], 5],
+          [["a_b", "b"], 5],
+          [["c"], 5],
+          [[], 5],
+        ],
+      );
+      assert.deepEqual(
+        [
+          await names(1, 2, "B"),
+          await names(2, 2, "B"),
+          await names(1, 9, "a_"),
+          await names(1, 9, "%"),
+          await names(1, 9, "\0"),
+        ],
+        [
+          [["Ab", "a_b"], 3],
+          [["b"], 3],
+          [["a_b"], 1],
+          [[], 0],
+          [[], 0],
+        ],
+      );
       for (let more = 0; more < 25; more++) await list.create(account, { name: `more${more}` });
       await assert.rejects(list.create(account, { name: "one-too-many" }), refused("tooManyDatabases"));
       await list.delete(account, (await list.get(account, "c")).id);
@@ -89,8 +132,12 @@ export function databaseListConformance(engine: TestEngine): void {
       const { id } = await list.create(account, { name: "gone" });
       const { id: left } = await list.create(account, { name: "left" });
       const { id: kept } = await list.create(account, { name: "kept" });
-      const use = (...which: string[]) => Promise.all(which.map((database) => databases.query(database, [{ sql: "create table if not exists t(a)" }])));
-      const files = () => readdirSync(directory).filter((name) => [id, left, kept].some((known) => name === `${known}.sqlite`)).sort();
+      const use = (...which: string[]) =>
+        Promise.all(which.map((database) => databases.query(database, [{ sql: "create table if not exists t(a)" }])));
+      const files = () =>
+        readdirSync(directory)
+          .filter((name) => [id, left, kept].some((known) => name === `${known}.sqlite`))
+          .sort();
       await use(id, left, kept);
       await assert.rejects(list.delete(stranger, id), refused("databaseNotFound"));
       await list.delete(account, id);
@@ -102,7 +149,15 @@ export function databaseListConformance(engine: TestEngine): void {
       await use(id);
       await list.sweep();
       assert.deepEqual(files(), [`${kept}.sqlite`]);
-      const remembered = async () => (await db.tables<DatabaseListTables>().selectFrom("d1_databases").select("id").where("removed_at", "is not", null).execute()).length;
+      const remembered = async () =>
+        (
+          await db
+            .tables<DatabaseListTables>()
+            .selectFrom("d1_databases")
+            .select("id")
+            .where("removed_at", "is not", null)
+            .execute()
+        ).length;
       assert.ok((await remembered()) >= 2);
       clock.advance(2 * 3600_000);
       await list.sweep();
@@ -112,7 +167,10 @@ export function databaseListConformance(engine: TestEngine): void {
     it("a deletion is known here at once, elsewhere soon", async () => {
       const elsewhere = createD1DatabaseList({ db, clock });
       const { id } = await list.create(account, { name: "bound" });
-      assert.deepEqual([await list.isLive(account, id), await elsewhere.isLive(account, id), await list.isLive(stranger, id)], [true, true, false]);
+      assert.deepEqual(
+        [await list.isLive(account, id), await elsewhere.isLive(account, id), await list.isLive(stranger, id)],
+        [true, true, false],
+      );
       assert.equal(list.isLive(account, id), true, "not asked again");
       await list.delete(account, id);
       assert.equal(await list.isLive(account, id), false);

@@ -1,4 +1,14 @@
-import { messageOf, randomIds, silentLog, systemClock, type Clock, type Ids, type Log, type Page, type PageRequest } from "../../../kernel/index.ts";
+import {
+  messageOf,
+  randomIds,
+  silentLog,
+  systemClock,
+  type Clock,
+  type Ids,
+  type Log,
+  type Page,
+  type PageRequest,
+} from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import { createRecentlySeen } from "../recently-seen.ts";
 import type { D1Databases } from "./databases.ts";
@@ -63,7 +73,14 @@ const LONGEST_NAME = 128;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export function createD1DatabaseList({ db, databases, clock = systemClock, ids = randomIds, log = silentLog, maxDatabases = 50_000 }: D1DatabaseListOptions): D1DatabaseList {
+export function createD1DatabaseList({
+  db,
+  databases,
+  clock = systemClock,
+  ids = randomIds,
+  log = silentLog,
+  maxDatabases = 50_000,
+}: D1DatabaseListOptions): D1DatabaseList {
   const table = createDatabaseListTable(db);
   const live = createRecentlySeen<string>(clock);
 
@@ -73,7 +90,8 @@ export function createD1DatabaseList({ db, databases, clock = systemClock, ids =
   }
 
   async function get(account: string, idOrName: string): Promise<D1Database> {
-    const row = (await find(account, idOrName)) ?? (NAME.test(idOrName) ? await table.findByName(account, idOrName) : undefined);
+    const row =
+      (await find(account, idOrName)) ?? (NAME.test(idOrName) ? await table.findByName(account, idOrName) : undefined);
     if (!row) throw d1Errors.databaseNotFound({ id: idOrName });
     return show(row);
   }
@@ -86,8 +104,17 @@ export function createD1DatabaseList({ db, databases, clock = systemClock, ids =
 
   return {
     async create(account, { name, readReplication = "disabled", jurisdiction = null, locationHint = null }) {
-      if (name.length > LONGEST_NAME || !NAME.test(name)) throw d1Errors.badName({ name: JSON.stringify(name.slice(0, LONGEST_NAME)), longest: LONGEST_NAME });
-      const row: DatabaseRow = { id: ids.uuid(), account, name, createdAt: clock.now(), readReplication, jurisdiction, locationHint };
+      if (name.length > LONGEST_NAME || !NAME.test(name))
+        throw d1Errors.badName({ name: JSON.stringify(name.slice(0, LONGEST_NAME)), longest: LONGEST_NAME });
+      const row: DatabaseRow = {
+        id: ids.uuid(),
+        account,
+        name,
+        createdAt: clock.now(),
+        readReplication,
+        jurisdiction,
+        locationHint,
+      };
       const outcome = await table.create(row, maxDatabases);
       if (outcome === "name taken") throw d1Errors.nameTaken({ name });
       if (outcome === "too many") throw d1Errors.tooManyDatabases({ limit: maxDatabases });
@@ -114,7 +141,11 @@ export function createD1DatabaseList({ db, databases, clock = systemClock, ids =
       if (!(await table.markRemoved(account, id, clock.now()))) throw d1Errors.databaseNotFound({ id });
       live.delete(id);
       if (!databases) return;
-      const removed = databases.delete(id).catch((err: unknown) => log.warn({ database: id, reason: messageOf(err) }, "d1: the file of a deleted database is left to the sweep"));
+      const removed = databases
+        .delete(id)
+        .catch((err: unknown) =>
+          log.warn({ database: id, reason: messageOf(err) }, "d1: the file of a deleted database is left to the sweep"),
+        );
       await Promise.race([removed, clock.sleep(REMOVAL_MS)]);
     },
 
@@ -123,7 +154,7 @@ export function createD1DatabaseList({ db, databases, clock = systemClock, ids =
 
     async sweep() {
       if (!databases) return;
-      for (let after: { at: number; id: string } | undefined; ; ) {
+      for (let after: { at: number; id: string } | undefined; ;) {
         const batch = await table.removed(after, BATCH);
         for (const { id, at } of batch) {
           await databases.delete(id);
@@ -136,4 +167,11 @@ export function createD1DatabaseList({ db, databases, clock = systemClock, ids =
   };
 }
 
-const show = ({ id, name, createdAt, readReplication, jurisdiction, locationHint }: DatabaseRow): D1Database => ({ id, name, createdAt: new Date(createdAt), readReplication, jurisdiction, locationHint });
+const show = ({ id, name, createdAt, readReplication, jurisdiction, locationHint }: DatabaseRow): D1Database => ({
+  id,
+  name,
+  createdAt: new Date(createdAt),
+  readReplication,
+  jurisdiction,
+  locationHint,
+});

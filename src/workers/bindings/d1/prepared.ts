@@ -20,7 +20,13 @@ export interface PreparedStatements {
 const MAX_STATEMENTS = 200;
 const MAX_CHARACTERS = 1_000_000;
 
-export function createPreparedStatements({ db, authorizer }: { db: DatabaseSync; authorizer: Authorizer }): PreparedStatements {
+export function createPreparedStatements({
+  db,
+  authorizer,
+}: {
+  db: DatabaseSync;
+  authorizer: Authorizer;
+}): PreparedStatements {
   // A Map keeps insertion order: what is taken out and put back is the most recently used.
   const entries = new Map<string, Prepared>();
   let characters = 0;

@@ -7,7 +7,12 @@ type Cell = null | number | bigint | string | Uint8Array;
  * undefined then. ROWS_AND_COLUMNS keeps columns of one name apart; in objects the last one wins.
  * NONE is answered like ARRAY_OF_OBJECTS, as D1 does for run().
  */
-export function resultsToJson(rows: Iterable<unknown>, columnNames: () => string[], format: ResultsFormat, budget: number): { json: string; rows: number } | undefined {
+export function resultsToJson(
+  rows: Iterable<unknown>,
+  columnNames: () => string[],
+  format: ResultsFormat,
+  budget: number,
+): { json: string; rows: number } | undefined {
   const texts: string[] = [];
   let names: string[] | undefined;
   let length = 0;
@@ -25,7 +30,10 @@ export function resultsToJson(rows: Iterable<unknown>, columnNames: () => string
     texts.push(text);
   }
   const list = `[${texts.join(",")}]`;
-  return { json: format === "ROWS_AND_COLUMNS" ? `{"columns":${JSON.stringify(names ?? columnNames())},"rows":${list}}` : list, rows: texts.length };
+  return {
+    json: format === "ROWS_AND_COLUMNS" ? `{"columns":${JSON.stringify(names ?? columnNames())},"rows":${list}}` : list,
+    rows: texts.length,
+  };
 }
 
 /** Integers beyond 2^53 lose precision, as everywhere in D1; bytes become an array of numbers. */

@@ -14,12 +14,22 @@ test("a worker of an account reaches the databases of its account, one without a
   const directory = mkdtempSync(join(tmpdir(), "d1-service-"));
   const databases = createD1Databases({ directory, processes: 1 });
   const listed = new Set(["a/mine"]);
-  const service = createD1Service({ directory, databases, list: { isLive: async (account, id) => listed.has(`${account}/${id}`) } });
+  const service = createD1Service({
+    directory,
+    databases,
+    list: { isLive: async (account, id) => listed.has(`${account}/${id}`) },
+  });
   const ask = async (account: string | undefined, id: string) => {
     const script = { name: "w", ...(account !== undefined && { account }) } as WorkerScript;
-    const server = createServer((request, response) => void service.handle(request, response, { script, binding: { type: "d1", name: "DB", id } })).listen(0, "127.0.0.1");
+    const server = createServer(
+      (request, response) =>
+        void service.handle(request, response, { script, binding: { type: "d1", name: "DB", id } }),
+    ).listen(0, "127.0.0.1");
     await once(server, "listening");
-    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/query`, { method: "POST", body: JSON.stringify({ sql: "select 1 as a" }) });
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/query`, {
+      method: "POST",
+      body: JSON.stringify({ sql: "select 1 as a" }),
+    });
     const answer = (await response.json()) as { error?: string } | { results: unknown[] }[];
     server.close();
     return Array.isArray(answer) ? answer[0]!.results : answer.error;

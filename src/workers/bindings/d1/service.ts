@@ -31,17 +31,27 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
   const { clock = systemClock, log = silentLog, databases = createD1Databases(options) } = options;
   const bookmarkOf = createBookmarks(clock);
 
-  async function answer(request: IncomingMessage, id: string, signal: AbortSignal): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
+  async function answer(
+    request: IncomingMessage,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<{ status: number; json: string | Buffer; bookmark?: string }> {
     const { pathname, searchParams } = new URL(request.url!, "http://d1");
     // The client shows the status of a failed dump() and nothing else; 400 is what D1 sends since only its alpha could do this.
     if (pathname === "/dump") return { status: 400, json: failure("dump() is not supported.") };
-    if (request.method !== "POST" || (pathname !== "/query" && pathname !== "/execute")) return { status: 404, json: failure(`No such endpoint: ${request.method} ${pathname}`) };
+    if (request.method !== "POST" || (pathname !== "/query" && pathname !== "/execute"))
+      return { status: 404, json: failure(`No such endpoint: ${request.method} ${pathname}`) };
     const { requestBytes } = databases.limits;
     const body = await readBody(request, requestBytes);
     if (!body) throw d1Errors.requestTooLarge({ requestBytes });
     // Of the two that send arrays, batch() asks for /query and exec() for /execute.
     const script = pathname === "/execute" && body[0] === OPEN_BRACKET;
-    const json = await databases.exchange(id, { format: formatOf(searchParams.get("resultsFormat")), script }, body, signal);
+    const json = await databases.exchange(
+      id,
+      { format: formatOf(searchParams.get("resultsFormat")), script },
+      body,
+      signal,
+    );
     return { status: 200, json, bookmark: bookmarkOf(id) };
   }
 
@@ -52,11 +62,13 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
       response.once("close", () => gone.abort(new Error("the client has gone")));
       let result: Awaited<ReturnType<typeof answer>>;
       try {
-        if (list && script.account !== undefined && !(await list.isLive(script.account, binding.id))) throw d1Errors.databaseNotFound({ id: binding.id });
+        if (list && script.account !== undefined && !(await list.isLive(script.account, binding.id)))
+          throw d1Errors.databaseNotFound({ id: binding.id });
         result = await answer(request, binding.id, gone.signal);
       } catch (error) {
         if (gone.signal.aborted) return;
-        if (!(error instanceof UserError)) log.error({ err: error, script: script.name, binding: binding.name }, "d1: a request failed");
+        if (!(error instanceof UserError))
+          log.error({ err: error, script: script.name, binding: binding.name }, "d1: a request failed");
         // The client takes every status alike and reads `error`.
         result = { status: 200, json: failure((error instanceof UserError ? error : d1Errors.reset()).message) };
       }
@@ -66,12 +78,19 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
   };
 }
 
-function end(response: ServerResponse, { status, json, bookmark }: { status: number; json: string | Buffer; bookmark?: string }) {
-  const headers: Record<string, string | number> = { "content-type": "application/json", "content-length": Buffer.byteLength(json) };
+function end(
+  response: ServerResponse,
+  { status, json, bookmark }: { status: number; json: string | Buffer; bookmark?: string },
+) {
+  const headers: Record<string, string | number> = {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(json),
+  };
   if (bookmark !== undefined) headers[BOOKMARK_HEADER] = bookmark;
   response.writeHead(status, headers).end(json);
 }
 
-const formatOf = (text: string | null): ResultsFormat => (text === "ROWS_AND_COLUMNS" || text === "NONE" ? text : "ARRAY_OF_OBJECTS");
+const formatOf = (text: string | null): ResultsFormat =>
+  text === "ROWS_AND_COLUMNS" || text === "NONE" ? text : "ARRAY_OF_OBJECTS";
 
 const failure = (error: string) => JSON.stringify({ success: false, error });

@@ -11,27 +11,68 @@ describe("splitting SQL", () => {
     ["cuts at semicolons", "select 1; select 2", ["select 1", "select 2"]],
     ["leaves out what is only comments and white space", " -- a\n;; /* b */ ;\n", []],
     ["keeps comments within a statement", "select /* ; */ 1 -- ; \n + 2;", ["select /* ; */ 1 -- ; \n + 2"]],
-    ["sees quotes of every kind", `select ';', ";", \`;\`, [;], 'it''s;'; select 2`, [`select ';', ";", \`;\`, [;], 'it''s;'`, "select 2"]],
-    ["keeps the body of a trigger together", "create trigger x after insert on t begin select 1; select case when 1 then 2 end; end; select 3", ["create trigger x after insert on t begin select 1; select case when 1 then 2 end; end", "select 3"]],
-    ["knows temporary and explained triggers", "explain query plan create temp trigger x after insert on t begin select 1; end; select 3", ["explain query plan create temp trigger x after insert on t begin select 1; end", "select 3"]],
-    ["cuts a table named trigger", "create table trigger_log(a); select 1", ["create table trigger_log(a)", "select 1"]],
+    [
+      "sees quotes of every kind",
+      `select ';', ";", \`;\`, [;], 'it''s;'; select 2`,
+      [`select ';', ";", \`;\`, [;], 'it''s;'`, "select 2"],
+    ],
+    [
+      "keeps the body of a trigger together",
+      "create trigger x after insert on t begin select 1; select case when 1 then 2 end; end; select 3",
+      ["create trigger x after insert on t begin select 1; select case when 1 then 2 end; end", "select 3"],
+    ],
+    [
+      "knows temporary and explained triggers",
+      "explain query plan create temp trigger x after insert on t begin select 1; end; select 3",
+      ["explain query plan create temp trigger x after insert on t begin select 1; end", "select 3"],
+    ],
+    [
+      "cuts a table named trigger",
+      "create table trigger_log(a); select 1",
+      ["create table trigger_log(a)", "select 1"],
+    ],
     ["gives what never ends to SQLite", "select 'a; select 2", ["select 'a; select 2"]],
     ["gives a comment that never ends to nobody", "select 1; /* select 2;", ["select 1"]],
   ];
   for (const [what, sql, statements] of cases) test(what, () => assert.deepEqual(split(sql), statements));
 
   test("any text: statements are parts of it, in order, and no semicolon outside quotes is left in one", () => {
-    const piece = constantFrom("select", " ", ";", "'", '"', "`", "[", "]", "--", "/*", "*/", "\n", "1", "?", "x", "end", "begin", "create", "trigger", "é", "\u{1f600}");
-    check(property(array(piece, { maxLength: 30 }), (pieces) => {
-      const sql = pieces.join("");
-      let from = 0;
-      for (const statement of split(sql)) {
-        const at = sql.indexOf(statement, from);
-        assert.ok(at >= 0);
-        from = at + statement.length;
-        if (!/^\s*(explain|create)/i.test(statement)) assert.ok(![...sqlTokens(statement)].some(({ text }) => text === ";"));
-      }
-    }));
+    const piece = constantFrom(
+      "select",
+      " ",
+      ";",
+      "'",
+      '"',
+      "`",
+      "[",
+      "]",
+      "--",
+      "/*",
+      "*/",
+      "\n",
+      "1",
+      "?",
+      "x",
+      "end",
+      "begin",
+      "create",
+      "trigger",
+      "é",
+      "\u{1f600}",
+    );
+    check(
+      property(array(piece, { maxLength: 30 }), (pieces) => {
+        const sql = pieces.join("");
+        let from = 0;
+        for (const statement of split(sql)) {
+          const at = sql.indexOf(statement, from);
+          assert.ok(at >= 0);
+          from = at + statement.length;
+          if (!/^\s*(explain|create)/i.test(statement))
+            assert.ok(![...sqlTokens(statement)].some(({ text }) => text === ";"));
+        }
+      }),
+    );
     check(property(string({ unit: "binary" }), (sql) => void split(sql)));
   });
 });
@@ -49,13 +90,18 @@ describe("counting parameters", () => {
 
   test("agrees with SQLite", () => {
     const sqlite = new DatabaseSync(":memory:");
-    check(property(array(constantFrom("?", "?1", "?2", "?7", "'?'", "1", "/* ? */ 2"), { minLength: 1, maxLength: 8 }), (columns) => {
-      const sql = `select ${columns.join(", ")}`;
-      const parameters = count(sql).length;
-      const values = Array.from({ length: parameters }, () => 1);
-      sqlite.prepare(sql).all(...values);
-      assert.throws(() => sqlite.prepare(sql).all(...values, 1), /column index out of range/);
-    }));
+    check(
+      property(
+        array(constantFrom("?", "?1", "?2", "?7", "'?'", "1", "/* ? */ 2"), { minLength: 1, maxLength: 8 }),
+        (columns) => {
+          const sql = `select ${columns.join(", ")}`;
+          const parameters = count(sql).length;
+          const values = Array.from({ length: parameters }, () => 1);
+          sqlite.prepare(sql).all(...values);
+          assert.throws(() => sqlite.prepare(sql).all(...values, 1), /column index out of range/);
+        },
+      ),
+    );
     sqlite.close();
   });
 });

@@ -28,7 +28,8 @@ const TOKEN = new RegExp(
   "gy",
 );
 
-const kindOf = (groups: Record<string, string | undefined>) => (["string", "name", "word", "number", "parameter", "other"] as const).find((name) => groups[name] !== undefined);
+const kindOf = (groups: Record<string, string | undefined>) =>
+  (["string", "name", "word", "number", "parameter", "other"] as const).find((name) => groups[name] !== undefined);
 
 /** Without white space and comments. */
 export function* sqlTokens(sql: string): Generator<SqlToken> {
@@ -104,7 +105,8 @@ function createParameterList() {
     add(text: string) {
       if (text === "?") list.push(null);
       // SQLite refuses numbers above its limit; the list must not grow with them before it can.
-      else if (text.startsWith("?")) for (const wanted = Math.min(Number(text.slice(1)), 100_000); list.length < wanted; ) list.push(null);
+      else if (text.startsWith("?"))
+        for (const wanted = Math.min(Number(text.slice(1)), 100_000); list.length < wanted;) list.push(null);
       else if (!list.includes(text)) list.push(text);
     },
   };

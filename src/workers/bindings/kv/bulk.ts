@@ -52,26 +52,56 @@ export function createKvBulk({ store, clock, log }: { store: KvStore; clock: Clo
       const now = clock.now();
       const last = [...new Map(pairs.map((pair, index) => [pair.key, checked(pair, index, now)])).values()];
       const write = ({ key, value, options }: Pair) => store.put(namespace, key, value, options);
-      const small = await each(last.filter(({ value }) => value.length <= INLINE_BYTES), TOGETHER, write);
-      const large = await each(last.filter(({ value }) => value.length > INLINE_BYTES), LARGE_TOGETHER, write);
-      return done(pairs.map(({ key }) => key), new Map([...small, ...large]), log);
+      const small = await each(
+        last.filter(({ value }) => value.length <= INLINE_BYTES),
+        TOGETHER,
+        write,
+      );
+      const large = await each(
+        last.filter(({ value }) => value.length > INLINE_BYTES),
+        LARGE_TOGETHER,
+        write,
+      );
+      return done(
+        pairs.map(({ key }) => key),
+        new Map([...small, ...large]),
+        log,
+      );
     },
     async delete(namespace, keys) {
       if (keys.length > kvLimits.bulkPairs) throw kvErrors.tooManyPairs({ limit: kvLimits.bulkPairs });
       keys.forEach((key, index) => refusedAt(index, key, () => keyBytes(key)));
-      return done(keys, await each([...new Set(keys)].map((key) => ({ key })), TOGETHER, ({ key }) => store.delete(namespace, key)), log);
+      return done(
+        keys,
+        await each(
+          [...new Set(keys)].map((key) => ({ key })),
+          TOGETHER,
+          ({ key }) => store.delete(namespace, key),
+        ),
+        log,
+      );
     },
   };
 }
 
-function checked({ key, value, base64 = false, metadata, expiration, expiration_ttl: ttl }: BulkPair, index: number, now: number): Pair {
+function checked(
+  { key, value, base64 = false, metadata, expiration, expiration_ttl: ttl }: BulkPair,
+  index: number,
+  now: number,
+): Pair {
   return refusedAt(index, key, () => {
     keyBytes(key);
     const bytes = Buffer.from(value, base64 ? "base64" : "utf8");
-    if (base64 && !isBase64(value)) throw kvErrors.badBulkPair({ index, key: JSON.stringify(key), reason: "its value is not base64" });
-    if (bytes.length > kvLimits.valueBytes) throw kvErrors.valueTooLong({ length: bytes.length, limit: kvLimits.valueBytes });
+    if (base64 && !isBase64(value))
+      throw kvErrors.badBulkPair({ index, key: JSON.stringify(key), reason: "its value is not base64" });
+    if (bytes.length > kvLimits.valueBytes)
+      throw kvErrors.valueTooLong({ length: bytes.length, limit: kvLimits.valueBytes });
     const expiresAt = expiryOf({ expiration: expiration?.toString(), ttl: ttl?.toString() }, now);
-    return { key, value: bytes, options: { expiresAt, ...(metadata != null && { metadata: checkMetadata(JSON.stringify(metadata)) }) } };
+    return {
+      key,
+      value: bytes,
+      options: { expiresAt, ...(metadata != null && { metadata: checkMetadata(JSON.stringify(metadata)) }) },
+    };
   });
 }
 
@@ -88,7 +118,11 @@ function refusedAt<Result>(index: number, key: string, check: () => Result): Res
 }
 
 /** The keys for which `work` failed. */
-async function each<Item extends { key: string }>(items: Item[], together: number, work: (item: Item) => Promise<void>): Promise<Map<string, unknown>> {
+async function each<Item extends { key: string }>(
+  items: Item[],
+  together: number,
+  work: (item: Item) => Promise<void>,
+): Promise<Map<string, unknown>> {
   const failed = new Map<string, unknown>();
   for (let start = 0; start < items.length; start += together) {
     const round = items.slice(start, start + together);
@@ -104,6 +138,7 @@ function done(keys: string[], failed: Map<string, unknown>, log: Log): BulkDone 
   const [reason] = failed.values();
   // The client learns more from "no space left" than from a list of all it sent.
   if (unsuccessful.length === keys.length && keys.length > 0) throw reason;
-  if (reason !== undefined) log.error({ err: reason, keys: failed.size }, `kv: a part of a bulk request failed: ${messageOf(reason)}`);
+  if (reason !== undefined)
+    log.error({ err: reason, keys: failed.size }, `kv: a part of a bulk request failed: ${messageOf(reason)}`);
   return { successful: keys.length - unsuccessful.length, unsuccessful: [...new Set(unsuccessful)] };
 }

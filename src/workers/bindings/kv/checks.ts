@@ -15,7 +15,10 @@ export function boundedBytes(key: string): Buffer {
 }
 
 /** `expiration` (epoch seconds) and `expiration_ttl` (seconds) as they were sent; the second one wins. In milliseconds, null for never. */
-export function expiryOf({ expiration, ttl }: { expiration?: string | null; ttl?: string | null }, nowMs: number): number | null {
+export function expiryOf(
+  { expiration, ttl }: { expiration?: string | null; ttl?: string | null },
+  nowMs: number,
+): number | null {
   const now = Math.floor(nowMs / 1000);
   const limit = kvLimits.minTtl;
   if (ttl != null) {
@@ -44,7 +47,8 @@ export function checkMetadata(json: string): string {
 }
 
 export function checkCacheTtl(value: string | number | null | undefined): void {
-  if (value != null && !(Number.parseInt(String(value), 10) >= kvLimits.minCacheTtl)) throw kvErrors.shortCacheTtl({ value, limit: kvLimits.minCacheTtl });
+  if (value != null && !(Number.parseInt(String(value), 10) >= kvLimits.minCacheTtl))
+    throw kvErrors.shortCacheTtl({ value, limit: kvLimits.minCacheTtl });
 }
 
 export function checkLimit(value: string | number | null | undefined): number {

@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import { buffer } from "node:stream/consumers";
-import { assert as check, asyncProperty, array, constantFrom, integer, option, record, oneof, constant, type Arbitrary } from "fast-check";
+import {
+  assert as check,
+  asyncProperty,
+  array,
+  constantFrom,
+  integer,
+  option,
+  record,
+  oneof,
+  constant,
+  type Arbitrary,
+} from "fast-check";
 import type { Clock } from "../../../kernel/index.ts";
 import type { KvStore } from "./kv-store.ts";
 
@@ -18,30 +29,67 @@ type Model = Map<string, { value: string; expiresAt: number; metadata: string | 
 const key = constantFrom("a", "a\u0000", "ab", "abc", "b", "b/", "b/x", "\uff5e", "\u{1f600}");
 
 const step: Arbitrary<Step> = oneof(
-  { weight: 5, arbitrary: record({ do: constant("put" as const), key, value: constantFrom("", "one", "two"), ttl: option(integer({ min: 1, max: 4 }), { nil: null }), metadata: option(constantFrom("1", '{"a":"b"}'), { nil: null }) }) },
+  {
+    weight: 5,
+    arbitrary: record({
+      do: constant("put" as const),
+      key,
+      value: constantFrom("", "one", "two"),
+      ttl: option(integer({ min: 1, max: 4 }), { nil: null }),
+      metadata: option(constantFrom("1", '{"a":"b"}'), { nil: null }),
+    }),
+  },
   { weight: 2, arbitrary: record({ do: constant("get" as const), key }) },
   { weight: 2, arbitrary: record({ do: constant("delete" as const), key }) },
   { weight: 2, arbitrary: record({ do: constant("wait" as const), seconds: integer({ min: 1, max: 3 }) }) },
   { weight: 1, arbitrary: constant({ do: "sweep" as const }) },
-  { weight: 3, arbitrary: record({ do: constant("list" as const), prefix: constantFrom("", "a", "ab", "b", "b/", "zz", "\u{1f600}"), limit: integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 3,
+    arbitrary: record({
+      do: constant("list" as const),
+      prefix: constantFrom("", "a", "ab", "b", "b/", "zz", "\u{1f600}"),
+      limit: integer({ min: 1, max: 4 }),
+    }),
+  },
 );
 
 /** Any sequence of steps gives what a Map with a clock gives; a list is read by its cursors to the end. */
-export async function checkKvModel({ create, runs }: { create(): { kv: KvStore; clock: Clock & { advance(ms: number): void }; namespace: string }; runs: number }): Promise<void> {
-  await check(asyncProperty(array(step, { maxLength: 40 }), async (steps) => {
-    const { kv, clock, namespace } = create();
-    const model: Model = new Map();
-    for (const step of steps) await take(step, { kv, clock, namespace, model });
-  }), { numRuns: runs });
+export async function checkKvModel({
+  create,
+  runs,
+}: {
+  create(): { kv: KvStore; clock: Clock & { advance(ms: number): void }; namespace: string };
+  runs: number;
+}): Promise<void> {
+  await check(
+    asyncProperty(array(step, { maxLength: 40 }), async (steps) => {
+      const { kv, clock, namespace } = create();
+      const model: Model = new Map();
+      for (const step of steps) await take(step, { kv, clock, namespace, model });
+    }),
+    { numRuns: runs },
+  );
 }
 
-async function take(step: Step, { kv, clock, namespace, model }: { kv: KvStore; clock: Clock & { advance(ms: number): void }; namespace: string; model: Model }) {
+async function take(
+  step: Step,
+  {
+    kv,
+    clock,
+    namespace,
+    model,
+  }: { kv: KvStore; clock: Clock & { advance(ms: number): void }; namespace: string; model: Model },
+) {
   const alive = (entry: { expiresAt: number } | undefined) => entry !== undefined && entry.expiresAt > clock.now();
   switch (step.do) {
     case "put": {
       const expiresAt = step.ttl === null ? null : clock.now() + step.ttl * 1000;
       await kv.put(namespace, step.key, Buffer.from(step.value), { expiresAt, metadata: step.metadata ?? undefined });
-      return void model.set(step.key, { value: step.value, expiresAt: expiresAt ?? Infinity, metadata: step.metadata ?? undefined });
+      return void model.set(step.key, {
+        value: step.value,
+        expiresAt: expiresAt ?? Infinity,
+        metadata: step.metadata ?? undefined,
+      });
     }
     case "get": {
       const entry = await kv.get(namespace, step.key);
@@ -58,7 +106,10 @@ async function take(step: Step, { kv, clock, namespace, model }: { kv: KvStore; 
     case "sweep":
       return void (await kv.sweep());
     case "list": {
-      const expected = [...model].filter(([name, entry]) => name.startsWith(step.prefix) && alive(entry)).map(([name]) => name).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      const expected = [...model]
+        .filter(([name, entry]) => name.startsWith(step.prefix) && alive(entry))
+        .map(([name]) => name)
+        .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       const listed: string[] = [];
       for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
         const page = await kv.list(namespace, { prefix: step.prefix, limit: step.limit, cursor });

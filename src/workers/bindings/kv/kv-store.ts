@@ -14,7 +14,12 @@ export interface KvStore {
   /** Whole values of up to 100 keys, at most 25 MiB together. Absent keys are left out. */
   getMany(namespace: string, keys: string[]): Promise<Map<string, KvWhole>>;
   /** Resolves when it is on the disk. */
-  put(namespace: string, key: string, value: Uint8Array | AsyncIterable<Uint8Array>, options?: KvPutOptions): Promise<void>;
+  put(
+    namespace: string,
+    key: string,
+    value: Uint8Array | AsyncIterable<Uint8Array>,
+    options?: KvPutOptions,
+  ): Promise<void>;
   /** Resolves when it is on the disk. An absent key is fine. */
   delete(namespace: string, key: string): Promise<void>;
   /** Keys in the order of their UTF-8 bytes. */
@@ -70,7 +75,13 @@ export interface KvStoreOptions {
 /** Rereads of a row whose object went away in between: each one means that somebody wrote the key once more. */
 const MAX_REREADS = 5;
 
-export function createKvStore({ db, objects, clock = systemClock, ids = randomIds, log = silentLog }: KvStoreOptions): KvStore {
+export function createKvStore({
+  db,
+  objects,
+  clock = systemClock,
+  ids = randomIds,
+  log = silentLog,
+}: KvStoreOptions): KvStore {
   const table = createKvTable(db);
   const large = createLargeValues({ objects, ids, log });
   const sweep = createSweep({ table, objects, large, clock });
@@ -80,20 +91,29 @@ export function createKvStore({ db, objects, clock = systemClock, ids = randomId
       const row = await table.get(namespace, key, clock.now());
       if (!row) return undefined;
       const value = await valueOf(row);
-      if (value) return { value, size: row.size, metadata: row.metadata ?? undefined, expiration: toSeconds(row.expiresAt) };
+      if (value)
+        return { value, size: row.size, metadata: row.metadata ?? undefined, expiration: toSeconds(row.expiresAt) };
     }
     throw new Fault(`a value of KV namespace ${namespace} is not in the object store`);
   }
 
   const valueOf = async (row: KvRow) => (row.objectKey === null ? row.value! : large.read(row.objectKey));
 
-  async function put(namespace: string, keyText: string, value: Uint8Array | AsyncIterable<Uint8Array>, { metadata, expiresAt = null }: KvPutOptions = {}) {
+  async function put(
+    namespace: string,
+    keyText: string,
+    value: Uint8Array | AsyncIterable<Uint8Array>,
+    { metadata, expiresAt = null }: KvPutOptions = {},
+  ) {
     const key = keyBytes(keyText);
     const row = { namespace, key, expiresAt, metadata: metadata === undefined ? null : checkMetadata(metadata) };
-    if (value instanceof Uint8Array && value.length > kvLimits.valueBytes) throw kvErrors.valueTooLong({ length: value.length, limit: kvLimits.valueBytes });
+    if (value instanceof Uint8Array && value.length > kvLimits.valueBytes)
+      throw kvErrors.valueTooLong({ length: value.length, limit: kvLimits.valueBytes });
     const small = value instanceof Uint8Array && value.length <= INLINE_BYTES ? value : undefined;
     // A write that fails from here on may have happened all the same (a connection lost during COMMIT): its object is left to the sweep, which asks the rows.
-    const stored = small ? { objectKey: null, size: small.length } : await large.write(namespace, value instanceof Uint8Array ? once(value) : value);
+    const stored = small
+      ? { objectKey: null, size: small.length }
+      : await large.write(namespace, value instanceof Uint8Array ? once(value) : value);
     const replaced = await table.put({ ...row, ...stored, value: small ?? null });
     if (replaced !== undefined) large.remove([replaced]);
   }
@@ -105,8 +125,16 @@ export function createKvStore({ db, objects, clock = systemClock, ids = randomId
     if (total > kvLimits.bulkBytes) throw kvErrors.bulkTooLarge({ megabytes: kvLimits.bulkBytes / 1024 / 1024 });
     const found = new Map<string, KvWhole>();
     for (const row of rows) {
-      const entry = row.objectKey === null ? { value: row.value!, metadata: row.metadata ?? undefined, expiration: toSeconds(row.expiresAt) } : await load(namespace, row.key);
-      if (entry) found.set(row.key.toString(), { value: await wholeOf(entry.value), metadata: entry.metadata, expiration: entry.expiration });
+      const entry =
+        row.objectKey === null
+          ? { value: row.value!, metadata: row.metadata ?? undefined, expiration: toSeconds(row.expiresAt) }
+          : await load(namespace, row.key);
+      if (entry)
+        found.set(row.key.toString(), {
+          value: await wholeOf(entry.value),
+          metadata: entry.metadata,
+          expiration: entry.expiration,
+        });
     }
     return found;
   }
@@ -114,7 +142,8 @@ export function createKvStore({ db, objects, clock = systemClock, ids = randomId
   async function list(namespace: string, { prefix = "", limit, cursor }: KvListOptions = {}): Promise<KvPage> {
     const wanted = checkLimit(limit);
     const start = boundedBytes(prefix);
-    const from = cursor === undefined ? start : Buffer.concat([start, decodeCursor(cursor)].sort(Buffer.compare).slice(-1));
+    const from =
+      cursor === undefined ? start : Buffer.concat([start, decodeCursor(cursor)].sort(Buffer.compare).slice(-1));
     const keys = await table.list(namespace, { from, to: endOf(start) }, wanted + 1, clock.now());
     const page = keys.slice(0, wanted);
     return { keys: page.map(toListed), cursor: keys.length > wanted ? encodeCursor(page.at(-1)!.key) : undefined };
@@ -141,7 +170,11 @@ export function createKvStore({ db, objects, clock = systemClock, ids = randomId
 
 const toSeconds = (ms: number | null) => (ms === null ? undefined : ms / 1000);
 
-const toListed = ({ key, expiresAt, metadata }: KvKey) => ({ name: key.toString(), expiration: toSeconds(expiresAt), metadata: metadata ?? undefined });
+const toListed = ({ key, expiresAt, metadata }: KvKey) => ({
+  name: key.toString(),
+  expiration: toSeconds(expiresAt),
+  metadata: metadata ?? undefined,
+});
 
 /** Where keys that begin with these bytes end. UTF-8 has no byte 0xff, so the last one can always be raised. */
 function endOf(prefix: Buffer): Buffer | undefined {
@@ -156,7 +189,8 @@ const encodeCursor = (last: Buffer) => Buffer.concat([last, Buffer.of(0)]).toStr
 
 function decodeCursor(cursor: string): Buffer {
   const bytes = Buffer.from(cursor, "base64url");
-  if (bytes.length === 0 || bytes.length > kvLimits.keyBytes + 1 || bytes.toString("base64url") !== cursor) throw kvErrors.badCursor();
+  if (bytes.length === 0 || bytes.length > kvLimits.keyBytes + 1 || bytes.toString("base64url") !== cursor)
+    throw kvErrors.badCursor();
   return bytes;
 }
 

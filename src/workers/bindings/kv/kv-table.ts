@@ -28,7 +28,8 @@ export const kvMigrations: Migration[] = [
     name: "workers-kv-001",
     async up(db, types) {
       const bytes = sql.raw(types.bytes);
-      const table = db.schema.createTable("kv_entries")
+      const table = db.schema
+        .createTable("kv_entries")
         .addColumn("namespace_id", sql.raw(types.keyText), (column) => column.notNull())
         .addColumn("key", bytes, (column) => column.notNull())
         .addColumn("expires_at", "bigint")
@@ -41,8 +42,18 @@ export const kvMigrations: Migration[] = [
         .addPrimaryKeyConstraint("kv_entries_key", ["namespace_id", "key"]);
       // One tree to write instead of two. PostgreSQL has no such thing.
       await (types.bytes === "blob" ? table.modifyEnd(sql`without rowid`) : table).execute();
-      await db.schema.createIndex("kv_entries_expiry").on("kv_entries").columns(["expires_at", "namespace_id", "key"]).where(sql.ref("expires_at"), "is not", null).execute();
-      await db.schema.createIndex("kv_entries_object").on("kv_entries").column("object_key").where(sql.ref("object_key"), "is not", null).execute();
+      await db.schema
+        .createIndex("kv_entries_expiry")
+        .on("kv_entries")
+        .columns(["expires_at", "namespace_id", "key"])
+        .where(sql.ref("expires_at"), "is not", null)
+        .execute();
+      await db.schema
+        .createIndex("kv_entries_object")
+        .on("kv_entries")
+        .column("object_key")
+        .where(sql.ref("object_key"), "is not", null)
+        .execute();
     },
   },
   namespaceMigration,
@@ -69,7 +80,12 @@ export interface KvTable {
   get(namespace: string, key: Buffer, now: number): Promise<KvRow | undefined>;
   getMany(namespace: string, keys: Buffer[], now: number): Promise<KvRow[]>;
   /** At most `limit` keys from `from` (inclusive) up to `to` (exclusive), in byte order. */
-  list(namespace: string, range: { from: Buffer; to: Buffer | undefined }, limit: number, now: number): Promise<KvKey[]>;
+  list(
+    namespace: string,
+    range: { from: Buffer; to: Buffer | undefined },
+    limit: number,
+    now: number,
+  ): Promise<KvKey[]>;
   /** Removes up to `limit` expired rows: how many, and their objects. */
   deleteExpired(now: number, limit: number): Promise<{ count: number; objects: string[] }>;
   /** Removes up to `limit` rows of a namespace, expired ones too: how many, and their objects. */
@@ -81,22 +97,40 @@ export interface KvTable {
 export function createKvTable(db: Db): KvTable {
   const tables = db.tables<KvTables>();
   const put = prepared((arg) =>
-    tables.insertInto("kv_entries")
+    tables
+      .insertInto("kv_entries")
       .values({
-        namespace_id: arg("namespace"), key: arg("key"), expires_at: arg("expiresAt"), metadata: arg("metadata"),
-        size: arg("size"), object_key: arg("objectKey"), replaced_object: null, value: arg("value"),
+        namespace_id: arg("namespace"),
+        key: arg("key"),
+        expires_at: arg("expiresAt"),
+        metadata: arg("metadata"),
+        size: arg("size"),
+        object_key: arg("objectKey"),
+        replaced_object: null,
+        value: arg("value"),
       })
-      .onConflict((conflict) => conflict.columns(["namespace_id", "key"]).doUpdateSet((row) => ({
-        expires_at: row.ref("excluded.expires_at"),
-        metadata: row.ref("excluded.metadata"),
-        size: row.ref("excluded.size"),
-        replaced_object: row.ref("kv_entries.object_key"),
-        object_key: row.ref("excluded.object_key"),
-        value: row.ref("excluded.value"),
-      })))
-      .returning("replaced_object"));
-  const remove = prepared((arg) => tables.deleteFrom("kv_entries").where("namespace_id", "=", arg<string>("namespace")).where("key", "=", arg<Buffer>("key")).returning("object_key"));
-  const get = prepared((arg) => live(tables, arg("namespace"), arg("now")).where("key", "=", arg<Buffer>("key")).selectAll());
+      .onConflict((conflict) =>
+        conflict.columns(["namespace_id", "key"]).doUpdateSet((row) => ({
+          expires_at: row.ref("excluded.expires_at"),
+          metadata: row.ref("excluded.metadata"),
+          size: row.ref("excluded.size"),
+          replaced_object: row.ref("kv_entries.object_key"),
+          object_key: row.ref("excluded.object_key"),
+          value: row.ref("excluded.value"),
+        })),
+      )
+      .returning("replaced_object"),
+  );
+  const remove = prepared((arg) =>
+    tables
+      .deleteFrom("kv_entries")
+      .where("namespace_id", "=", arg<string>("namespace"))
+      .where("key", "=", arg<Buffer>("key"))
+      .returning("object_key"),
+  );
+  const get = prepared((arg) =>
+    live(tables, arg("namespace"), arg("now")).where("key", "=", arg<Buffer>("key")).selectAll(),
+  );
 
   return {
     async put(row) {
@@ -116,14 +150,34 @@ export function createKvTable(db: Db): KvTable {
       return (await live(tables, namespace, now).where("key", "in", keys).selectAll().execute()).map(fromRow);
     },
     async list(namespace, { from, to }, limit, now) {
-      let query = live(tables, namespace, now).where("key", ">=", from).select(["key", "expires_at", "metadata"]).orderBy("key").limit(limit);
+      let query = live(tables, namespace, now)
+        .where("key", ">=", from)
+        .select(["key", "expires_at", "metadata"])
+        .orderBy("key")
+        .limit(limit);
       if (to) query = query.where("key", "<", to);
-      return (await query.execute()).map(({ key, expires_at, metadata }) => ({ key: toBuffer(key), expiresAt: expires_at, metadata }));
+      return (await query.execute()).map(({ key, expires_at, metadata }) => ({
+        key: toBuffer(key),
+        expiresAt: expires_at,
+        metadata,
+      }));
     },
     async deleteExpired(now, limit) {
       const { rows } = await db.write(
-        tables.deleteFrom("kv_entries")
-          .where(({ eb, refTuple, selectFrom }) => eb(refTuple("namespace_id", "key"), "in", selectFrom("kv_entries").select(["namespace_id", "key"]).where("expires_at", "<=", now).orderBy("expires_at").limit(limit).$asTuple("namespace_id", "key")))
+        tables
+          .deleteFrom("kv_entries")
+          .where(({ eb, refTuple, selectFrom }) =>
+            eb(
+              refTuple("namespace_id", "key"),
+              "in",
+              selectFrom("kv_entries")
+                .select(["namespace_id", "key"])
+                .where("expires_at", "<=", now)
+                .orderBy("expires_at")
+                .limit(limit)
+                .$asTuple("namespace_id", "key"),
+            ),
+          )
           // Once more: on PostgreSQL the row may have been written anew since the inner question was answered.
           .where("expires_at", "<=", now)
           .returning("object_key"),
@@ -132,22 +186,38 @@ export function createKvTable(db: Db): KvTable {
     },
     async deleteSome(namespace, limit) {
       const { rows } = await db.write(
-        tables.deleteFrom("kv_entries").where("namespace_id", "=", namespace)
-          .where("key", "in", (query) => query.selectFrom("kv_entries").select("key").where("namespace_id", "=", namespace).orderBy("key").limit(limit))
+        tables
+          .deleteFrom("kv_entries")
+          .where("namespace_id", "=", namespace)
+          .where("key", "in", (query) =>
+            query
+              .selectFrom("kv_entries")
+              .select("key")
+              .where("namespace_id", "=", namespace)
+              .orderBy("key")
+              .limit(limit),
+          )
           .returning("object_key"),
       );
       return { count: rows.length, objects: rows.flatMap(({ object_key }) => object_key ?? []) };
     },
     async referenced(objectKeys) {
       if (objectKeys.length === 0) return new Set();
-      const rows = await tables.selectFrom("kv_entries").select("object_key").where("object_key", "in", objectKeys).execute();
+      const rows = await tables
+        .selectFrom("kv_entries")
+        .select("object_key")
+        .where("object_key", "in", objectKeys)
+        .execute();
       return new Set(rows.map(({ object_key }) => object_key!));
     },
   };
 }
 
 const live = (tables: Kysely<KvTables>, namespace: string, now: number) =>
-  tables.selectFrom("kv_entries").where("namespace_id", "=", namespace).where(({ eb, or }) => or([eb("expires_at", "is", null), eb("expires_at", ">", now)]));
+  tables
+    .selectFrom("kv_entries")
+    .where("namespace_id", "=", namespace)
+    .where(({ eb, or }) => or([eb("expires_at", "is", null), eb("expires_at", ">", now)]));
 
 const toBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 

@@ -39,14 +39,17 @@ export function kvConformance(engine: TestEngine): void {
       for (const end of ends.reverse()) await end();
     });
 
-    const it = (what: string, run: () => Promise<void>) => test(what, () => ((namespace = `namespace-${++namespaces}`), run()));
-    const put = (key: string, value: string | Uint8Array, options?: Parameters<KvStore["put"]>[3]) => kv.put(namespace, key, Buffer.from(value), options);
+    const it = (what: string, run: () => Promise<void>) =>
+      test(what, () => ((namespace = `namespace-${++namespaces}`), run()));
+    const put = (key: string, value: string | Uint8Array, options?: Parameters<KvStore["put"]>[3]) =>
+      kv.put(namespace, key, Buffer.from(value), options);
     const get = async (key: string, from = kv) => {
       const entry = await from.get(namespace, key);
       return entry && (entry.value instanceof Uint8Array ? Buffer.from(entry.value) : await buffer(entry.value));
     };
     const text = async (key: string) => (await get(key))?.toString();
-    const names = async (options?: Parameters<KvStore["list"]>[1]) => (await kv.list(namespace, options)).keys.map(({ name }) => name);
+    const names = async (options?: Parameters<KvStore["list"]>[1]) =>
+      (await kv.list(namespace, options)).keys.map(({ name }) => name);
     const stored = async () => {
       await kv.close();
       const keys: string[] = [];
@@ -83,19 +86,45 @@ export function kvConformance(engine: TestEngine): void {
     });
 
     it("takes any key of up to 512 bytes", async () => {
-      const keys = ["a/b", "a b%2F?#", "...", "\u0000", "é", "\u{10ffff}", "'; drop table kv_entries; --", "x".repeat(512), "é".repeat(256), "__proto__"];
+      const keys = [
+        "a/b",
+        "a b%2F?#",
+        "...",
+        "\u0000",
+        "é",
+        "\u{10ffff}",
+        "'; drop table kv_entries; --",
+        "x".repeat(512),
+        "é".repeat(256),
+        "__proto__",
+      ];
       for (const key of keys) await put(key, key);
       for (const key of keys) assert.equal(await text(key), key);
-      assert.deepEqual(await names(), keys.map((key) => Buffer.from(key)).sort(Buffer.compare).map(String));
-      await assert.rejects(put("x".repeat(513), ""), refused("UTF-8 encoded length of 513 exceeds key length limit of 512."));
-      await assert.rejects(put("é".repeat(257), ""), refused("UTF-8 encoded length of 514 exceeds key length limit of 512."));
+      assert.deepEqual(
+        await names(),
+        keys
+          .map((key) => Buffer.from(key))
+          .sort(Buffer.compare)
+          .map(String),
+      );
+      await assert.rejects(
+        put("x".repeat(513), ""),
+        refused("UTF-8 encoded length of 513 exceeds key length limit of 512."),
+      );
+      await assert.rejects(
+        put("é".repeat(257), ""),
+        refused("UTF-8 encoded length of 514 exceeds key length limit of 512."),
+      );
       await assert.rejects(put("", ""), refused("Key names must not be empty"));
       await assert.rejects(put("..", ""), refused('Illegal key name "..". Please use a different name.'));
     });
 
     it("refuses metadata that is too long or no JSON", async () => {
       await put("k", "v", { metadata: JSON.stringify("x".repeat(1022)) });
-      await assert.rejects(put("k", "v", { metadata: JSON.stringify("x".repeat(1023)) }), refused("Metadata length of 1025 exceeds limit of 1024."));
+      await assert.rejects(
+        put("k", "v", { metadata: JSON.stringify("x".repeat(1023)) }),
+        refused("Metadata length of 1025 exceeds limit of 1024."),
+      );
       await assert.rejects(put("k", "v", { metadata: "{" }), refused("Metadata must be valid JSON"));
     });
 
@@ -122,15 +151,27 @@ export function kvConformance(engine: TestEngine): void {
       assert.deepEqual(await names({ prefix: "nothing" }), []);
 
       const first = await kv.list(namespace, { prefix: "a", limit: 2 });
-      assert.deepEqual(first.keys, [{ name: "a", metadata: '"a"', expiration: undefined }, { name: "a/", metadata: '"a/"', expiration: undefined }]);
+      assert.deepEqual(first.keys, [
+        { name: "a", metadata: '"a"', expiration: undefined },
+        { name: "a/", metadata: '"a/"', expiration: undefined },
+      ]);
       const second = await kv.list(namespace, { prefix: "a", limit: 3, cursor: first.cursor! });
       assert.deepEqual([second.keys.map(({ name }) => name), second.cursor], [["a/1", "a/2", "a0"], undefined]);
       // The key a cursor stands at may be deleted in the meantime.
       await kv.delete(namespace, "a/");
-      assert.deepEqual((await kv.list(namespace, { prefix: "a", limit: 1, cursor: first.cursor! })).keys.map(({ name }) => name), ["a/1"]);
+      assert.deepEqual(
+        (await kv.list(namespace, { prefix: "a", limit: 1, cursor: first.cursor! })).keys.map(({ name }) => name),
+        ["a/1"],
+      );
 
-      await assert.rejects(names({ limit: 0 }), refused("Invalid key_count_limit of 0. Please specify an integer greater than 0."));
-      await assert.rejects(names({ limit: 1001 }), refused("Invalid key_count_limit of 1001. Please specify an integer less than 1000."));
+      await assert.rejects(
+        names({ limit: 0 }),
+        refused("Invalid key_count_limit of 0. Please specify an integer greater than 0."),
+      );
+      await assert.rejects(
+        names({ limit: 1001 }),
+        refused("Invalid key_count_limit of 1001. Please specify an integer less than 1000."),
+      );
       await assert.rejects(names({ cursor: "not one!" }), /Invalid cursor/);
     });
 
@@ -140,8 +181,17 @@ export function kvConformance(engine: TestEngine): void {
       await put("large", large);
       const found = await kv.getMany(namespace, ["large", "absent", "a", "a"]);
       assert.deepEqual([...found.keys()].sort(), ["a", "large"]);
-      assert.deepEqual([found.get("a"), found.get("large")], [{ value: Buffer.from("1"), metadata: "[1]", expiration: undefined }, { value: large, metadata: undefined, expiration: undefined }]);
-      await assert.rejects(kv.getMany(namespace, Array(101).fill("a")), refused("You can request a maximum of 100 keys"));
+      assert.deepEqual(
+        [found.get("a"), found.get("large")],
+        [
+          { value: Buffer.from("1"), metadata: "[1]", expiration: undefined },
+          { value: large, metadata: undefined, expiration: undefined },
+        ],
+      );
+      await assert.rejects(
+        kv.getMany(namespace, Array(101).fill("a")),
+        refused("You can request a maximum of 100 keys"),
+      );
     });
 
     it("keeps large values as objects, one for each put, and removes what was replaced or deleted", async () => {
@@ -169,8 +219,14 @@ export function kvConformance(engine: TestEngine): void {
       }
       await kv.put(namespace, "streamed", stream(3));
       assert.equal((await get("streamed"))!.length, 3 * 1024 * 1024);
-      await assert.rejects(kv.put(namespace, "k", stream(27)), refused(`Value length of ${27 * 1024 * 1024} exceeds limit of ${kvLimits.valueBytes}.`));
-      await assert.rejects(put("k", Buffer.alloc(kvLimits.valueBytes + 1)), refused(`Value length of ${kvLimits.valueBytes + 1} exceeds limit of ${kvLimits.valueBytes}.`));
+      await assert.rejects(
+        kv.put(namespace, "k", stream(27)),
+        refused(`Value length of ${27 * 1024 * 1024} exceeds limit of ${kvLimits.valueBytes}.`),
+      );
+      await assert.rejects(
+        put("k", Buffer.alloc(kvLimits.valueBytes + 1)),
+        refused(`Value length of ${kvLimits.valueBytes + 1} exceeds limit of ${kvLimits.valueBytes}.`),
+      );
       assert.equal(await text("k"), undefined);
       assert.equal((await stored()).length, 1);
     });
@@ -179,14 +235,18 @@ export function kvConformance(engine: TestEngine): void {
       const values = Array.from({ length: 12 }, (_, i) => Buffer.alloc(INLINE_BYTES + 1 + i, i));
       await Promise.all(values.map((value) => put("k", value)));
       const value = (await get("k"))!;
-      assert.deepEqual(value, values.find(({ length }) => length === value.length));
+      assert.deepEqual(
+        value,
+        values.find(({ length }) => length === value.length),
+      );
       assert.equal((await stored()).length, 1);
     });
 
     it("a reader meets a whole value while the key is rewritten", async () => {
       const values = [1, 2].map((byte) => Buffer.alloc(INLINE_BYTES * 2, byte));
       await put("k", values[0]!);
-      const write = async (times: number): Promise<void> => (times === 0 ? undefined : put("k", values[times % 2]!).then(() => write(times - 1)));
+      const write = async (times: number): Promise<void> =>
+        times === 0 ? undefined : put("k", values[times % 2]!).then(() => write(times - 1));
       const written = write(8).then(() => "written");
       do {
         const value = (await get("k"))!;
@@ -245,6 +305,10 @@ export function kvConformance(engine: TestEngine): void {
       await assert.rejects(get("k"), /is not in the object store/);
     });
 
-    it("behaves like a map that forgets", () => checkKvModel({ create: () => ({ kv, clock, namespace: `namespace-${++namespaces}` }), runs: engine.name === "sqlite" ? 40 : 15 }));
+    it("behaves like a map that forgets", () =>
+      checkKvModel({
+        create: () => ({ kv, clock, namespace: `namespace-${++namespaces}` }),
+        runs: engine.name === "sqlite" ? 40 : 15,
+      }));
   });
 }

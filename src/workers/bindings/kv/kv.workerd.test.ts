@@ -135,7 +135,13 @@ describe("KV through workerd", () => {
     workerd = await startWorkerd({
       modules: { "main.js": WORKER },
       bindings: `(name = "KV", kvNamespace = "kv")`,
-      services: { kv: (request, response) => void service.handle(request, response, { script: { name: "test", account } as WorkerScript, binding: { type: "kv_namespace", name: "KV", namespace_id: namespace } }) },
+      services: {
+        kv: (request, response) =>
+          void service.handle(request, response, {
+            script: { name: "test", account } as WorkerScript,
+            binding: { type: "kv_namespace", name: "KV", namespace_id: namespace },
+          }),
+      },
     });
   });
   after(async () => {
@@ -145,7 +151,8 @@ describe("KV through workerd", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const ask = async (step: string) => (await (await workerd.fetch("/", { method: "POST", body: step })).json()) as { value?: unknown; error?: string };
+  const ask = async (step: string) =>
+    (await (await workerd.fetch("/", { method: "POST", body: step })).json()) as { value?: unknown; error?: string };
   const value = async (step: string) => {
     namespace = step;
     const answer = await ask(step);
@@ -165,7 +172,11 @@ describe("KV through workerd", () => {
       { value: "v", metadata: "text", cacheStatus: null },
       { value: "v", metadata: null, cacheStatus: null },
       { value: null, metadata: null, cacheStatus: null },
-      { keys: [{ name: "string", metadata: "text" }, { name: "with", metadata: some }, { name: "without" }], list_complete: true, cacheStatus: null },
+      {
+        keys: [{ name: "string", metadata: "text" }, { name: "with", metadata: some }, { name: "without" }],
+        list_complete: true,
+        cacheStatus: null,
+      },
     ]);
   });
 
@@ -175,27 +186,50 @@ describe("KV through workerd", () => {
   });
 
   test("keys of every kind; delete", async () => {
-    assert.deepEqual(await value("keys"), [Array(7).fill(true), null, ["...", "a b%2F?#&=+", "bulk/get", "x".repeat(512), "é", "\u{1f600}"]]);
+    assert.deepEqual(await value("keys"), [
+      Array(7).fill(true),
+      null,
+      ["...", "a b%2F?#&=+", "bulk/get", "x".repeat(512), "é", "\u{1f600}"],
+    ]);
   });
 
   test("expiration, told by list and kept", async () => {
     await service.store.put("expiration", "now", Buffer.from(String(clock.now())));
     const [now, keys] = (await value("expiration")) as [number, unknown];
-    assert.deepEqual(keys, [{ name: "absolute", expiration: now + 100 }, { name: "now" }, { name: "relative", expiration: now + 60 }]);
+    assert.deepEqual(keys, [
+      { name: "absolute", expiration: now + 100 },
+      { name: "now" },
+      { name: "relative", expiration: now + 60 },
+    ]);
     clock.advance(60_000);
     assert.equal(await service.store.get("expiration", "relative"), undefined);
     assert.ok(await service.store.get("expiration", "absolute"));
   });
 
   test("pages", async () => {
-    assert.deepEqual(await value("pages"), [[["p00", "p11"], false], [["p22", "p33"], false], [["p44"], true]]);
+    assert.deepEqual(await value("pages"), [
+      [["p00", "p11"], false],
+      [["p22", "p33"], false],
+      [["p44"], true],
+    ]);
   });
 
   test("many keys at once", async () => {
     assert.deepEqual(await value("bulk"), [
-      [["a", '{"n":1}'], ["b", "2"], ["absent", null]],
-      [["a", { n: 1 }], ["b", 2]],
-      [["a", { value: { n: 1 }, metadata: [1] }], ["b", { value: 2, metadata: null }], ["absent", null]],
+      [
+        ["a", '{"n":1}'],
+        ["b", "2"],
+        ["absent", null],
+      ],
+      [
+        ["a", { n: 1 }],
+        ["b", 2],
+      ],
+      [
+        ["a", { value: { n: 1 }, metadata: [1] }],
+        ["b", { value: 2, metadata: null }],
+        ["absent", null],
+      ],
     ]);
   });
 
@@ -207,24 +241,51 @@ describe("KV through workerd", () => {
   test("refusals reach the worker in the real service's words", async () => {
     assert.equal(await error("emptyKey"), "Key name cannot be empty.");
     assert.equal(await error("dotKey"), '"." is not allowed as a key name.');
-    assert.equal(await error("longKey"), "KV PUT failed: 414 UTF-8 encoded length of 513 exceeds key length limit of 512.");
+    assert.equal(
+      await error("longKey"),
+      "KV PUT failed: 414 UTF-8 encoded length of 513 exceeds key length limit of 512.",
+    );
     assert.equal(await error("longMetadata"), "KV PUT failed: 413 Metadata length of 2002 exceeds limit of 1024.");
     assert.equal(await error("hugeMetadata"), "KV PUT failed: 413 Metadata length of 100002 exceeds limit of 1024.");
-    assert.equal(await error("shortTtl"), "KV PUT failed: 400 Invalid expiration_ttl of 59. Expiration TTL must be at least 60.");
-    assert.equal(await error("zeroTtl"), "KV PUT failed: 400 Invalid expiration_ttl of 0. Please specify integer greater than 0.");
-    assert.equal(await error("past"), "KV PUT failed: 400 Invalid expiration of 1. Please specify integer greater than the current number of seconds since the UNIX epoch.");
-    assert.equal(await error("badCacheTtl"), "KV GET failed: 400 Invalid cache_ttl of 5. Cache TTL must be at least 30.");
-    assert.equal(await error("largeLimit"), "KV GET failed: 400 Invalid key_count_limit of 2000. Please specify an integer less than 1000.");
+    assert.equal(
+      await error("shortTtl"),
+      "KV PUT failed: 400 Invalid expiration_ttl of 59. Expiration TTL must be at least 60.",
+    );
+    assert.equal(
+      await error("zeroTtl"),
+      "KV PUT failed: 400 Invalid expiration_ttl of 0. Please specify integer greater than 0.",
+    );
+    assert.equal(
+      await error("past"),
+      "KV PUT failed: 400 Invalid expiration of 1. Please specify integer greater than the current number of seconds since the UNIX epoch.",
+    );
+    assert.equal(
+      await error("badCacheTtl"),
+      "KV GET failed: 400 Invalid cache_ttl of 5. Cache TTL must be at least 30.",
+    );
+    assert.equal(
+      await error("largeLimit"),
+      "KV GET failed: 400 Invalid key_count_limit of 2000. Please specify an integer less than 1000.",
+    );
     assert.equal(await error("manyKeys"), "KV GET_BULK failed: 400 You can request a maximum of 100 keys");
     assert.equal(await error("noKeys"), "KV GET_BULK failed: 400 You must request a minimum of 1 key");
-    assert.equal(await error("notJson"), "KV GET_BULK failed: 400 At least one of the requested keys corresponds to a non-json value");
-    assert.equal(await error("badType"), 'KV GET_BULK failed: 400 "arrayBuffer" is not a valid type. Use "json" or "text"');
+    assert.equal(
+      await error("notJson"),
+      "KV GET_BULK failed: 400 At least one of the requested keys corresponds to a non-json value",
+    );
+    assert.equal(
+      await error("badType"),
+      'KV GET_BULK failed: 400 "arrayBuffer" is not a valid type. Use "json" or "text"',
+    );
   });
 
   test("a value that is too large is refused, with its length, and nothing of it stays", async () => {
     await service.store.delete("errors", "k");
     assert.equal(await error("tooLarge"), "KV PUT failed: 413 Value length of 26214401 exceeds limit of 26214400.");
-    assert.equal(await error("tooLargeStream"), "KV PUT failed: 413 Value length of 27262976 exceeds limit of 26214400.");
+    assert.equal(
+      await error("tooLargeStream"),
+      "KV PUT failed: 413 Value length of 27262976 exceeds limit of 26214400.",
+    );
     assert.deepEqual((await ask("afterwards")).value, [null, 0]);
   });
 

@@ -32,7 +32,8 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
         const { size } = await objects.put(objectKey, counted.bytes, { maxBytes: kvLimits.valueBytes });
         return { objectKey, size };
       } catch (error) {
-        if (isStoreError(error, "tooLarge")) throw kvErrors.valueTooLong({ length: await counted.length(), limit: kvLimits.valueBytes });
+        if (isStoreError(error, "tooLarge"))
+          throw kvErrors.valueTooLong({ length: await counted.length(), limit: kvLimits.valueBytes });
         throw error;
       }
     },
@@ -42,7 +43,9 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
       if (!handle) return undefined;
       const stream = handle.read();
       try {
-        await new Promise((resolve, reject) => void stream.once("readable", resolve).once("end", resolve).once("error", reject));
+        await new Promise(
+          (resolve, reject) => void stream.once("readable", resolve).once("end", resolve).once("error", reject),
+        );
         return stream;
       } catch (error) {
         if (isStoreError(error, "objectChanged")) return undefined;
@@ -52,7 +55,14 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
 
     remove(objectKeys) {
       if (objectKeys.length === 0 || removing.size >= MAX_REMOVING) return;
-      const removal = objects.delete(objectKeys).catch((err: unknown) => log.warn({ err, count: objectKeys.length }, "kv: replaced values could not be deleted; the sweep will try again"));
+      const removal = objects
+        .delete(objectKeys)
+        .catch((err: unknown) =>
+          log.warn(
+            { err, count: objectKeys.length },
+            "kv: replaced values could not be deleted; the sweep will try again",
+          ),
+        );
       removing.add(removal);
       void removal.then(() => removing.delete(removal));
     },
@@ -62,7 +72,8 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
 }
 
 /** A namespace's id is what a configuration says; a folder's name is made of what every object store takes. */
-const folderOf = (namespace: string) => (/^[A-Za-z0-9_-]{1,64}$/.test(namespace) ? namespace : createHash("sha256").update(namespace).digest("hex"));
+const folderOf = (namespace: string) =>
+  /^[A-Za-z0-9_-]{1,64}$/.test(namespace) ? namespace : createHash("sha256").update(namespace).digest("hex");
 
 /** The refusal of a value that is too long names its length: reads on to the end, up to a point. */
 function counting(value: AsyncIterable<Uint8Array>) {

@@ -4,7 +4,17 @@ import { kvLimits } from "./limits.ts";
 
 test("KV enforces the limits documented by the hosted service", () => {
   const { keyBytes, valueBytes, metadataBytes, minTtl, minCacheTtl, listKeys, bulkKeys, bulkPairs } = kvLimits;
-  assert.deepEqual({ keyBytes, valueBytes, metadataBytes, minTtl, minCacheTtl, listKeys, bulkKeys, bulkPairs }, {
-    keyBytes: 512, valueBytes: 26_214_400, metadataBytes: 1024, minTtl: 60, minCacheTtl: 30, listKeys: 1000, bulkKeys: 100, bulkPairs: 10_000,
-  });
+  assert.deepEqual(
+    { keyBytes, valueBytes, metadataBytes, minTtl, minCacheTtl, listKeys, bulkKeys, bulkPairs },
+    {
+      keyBytes: 512,
+      valueBytes: 26_214_400,
+      metadataBytes: 1024,
+      minTtl: 60,
+      minCacheTtl: 30,
+      listKeys: 1000,
+      bulkKeys: 100,
+      bulkPairs: 10_000,
+    },
+  );
 });

@@ -49,29 +49,36 @@ async function deleteAndDie(folder: string, id: string): Promise<never> {
 
 // The same file is the process that is killed.
 if (process.argv[2] === "delete") await deleteAndDie(process.argv[3]!, process.argv[4]!);
-else test("killed in the middle of deleting a namespace: it stays deleted, and the next start removes the rest", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "kv-"));
-  try {
-    const before = await open(folder);
-    const namespaces = createKvNamespaces({ db: before.db, store: before.store });
-    const { id } = await namespaces.create(ACCOUNT, "many");
-    const { id: other } = await namespaces.create(ACCOUNT, "other");
-    await Promise.all(Array.from({ length: ENTRIES }, (_, index) => before.store.put(index === 0 ? other : id, `key ${index}`, Buffer.from("value"))));
-    await before.db.close();
+else
+  test("killed in the middle of deleting a namespace: it stays deleted, and the next start removes the rest", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "kv-"));
+    try {
+      const before = await open(folder);
+      const namespaces = createKvNamespaces({ db: before.db, store: before.store });
+      const { id } = await namespaces.create(ACCOUNT, "many");
+      const { id: other } = await namespaces.create(ACCOUNT, "other");
+      await Promise.all(
+        Array.from({ length: ENTRIES }, (_, index) =>
+          before.store.put(index === 0 ? other : id, `key ${index}`, Buffer.from("value")),
+        ),
+      );
+      await before.db.close();
 
-    const child = spawn(process.execPath, [import.meta.filename, "delete", folder, id], { stdio: ["ignore", "pipe", "inherit"] });
-    const [, signal] = (await once(child, "exit")) as [number | null, string | null];
-    assert.equal(signal, "SIGKILL");
+      const child = spawn(process.execPath, [import.meta.filename, "delete", folder, id], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      const [, signal] = (await once(child, "exit")) as [number | null, string | null];
+      assert.equal(signal, "SIGKILL");
 
-    const { db, store } = await open(folder);
-    const later = createKvNamespaces({ db, store });
-    assert.equal(await later.exists(ACCOUNT, id), false);
-    const left = await count(store, id);
-    assert.ok(left > 0 && left < ENTRIES - 1, `${left} entries are left`);
-    await later.sweep();
-    assert.deepEqual([await count(store, id), await count(store, other)], [0, 1]);
-    await db.close();
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+      const { db, store } = await open(folder);
+      const later = createKvNamespaces({ db, store });
+      assert.equal(await later.exists(ACCOUNT, id), false);
+      const left = await count(store, id);
+      assert.ok(left > 0 && left < ENTRIES - 1, `${left} entries are left`);
+      await later.sweep();
+      assert.deepEqual([await count(store, id), await count(store, other)], [0, 1]);
+      await db.close();
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });

@@ -21,7 +21,8 @@ export const namespaceMigration: Migration = {
   name: "workers-kv-002-namespaces",
   async up(db, types) {
     const text = sql.raw(types.keyText);
-    await db.schema.createTable("kv_namespaces")
+    await db.schema
+      .createTable("kv_namespaces")
       .addColumn("id", text, (column) => column.primaryKey())
       .addColumn("account_id", text, (column) => column.notNull())
       .addColumn("title", text, (column) => column.notNull())
@@ -29,10 +30,27 @@ export const namespaceMigration: Migration = {
       .addColumn("removed_at", "bigint")
       .execute();
     const there = sql.ref("removed_at");
-    await db.schema.createIndex("kv_namespaces_title").on("kv_namespaces").columns(["account_id", "title"]).unique().where(there, "is", null).execute();
-    await db.schema.createIndex("kv_namespaces_account").on("kv_namespaces").columns(["account_id", "id"]).where(there, "is", null).execute();
-    await db.schema.createIndex("kv_namespaces_removed").on("kv_namespaces").columns(["removed_at", "id"]).where(there, "is not", null).execute();
-    await db.schema.createTable("kv_namespace_counts")
+    await db.schema
+      .createIndex("kv_namespaces_title")
+      .on("kv_namespaces")
+      .columns(["account_id", "title"])
+      .unique()
+      .where(there, "is", null)
+      .execute();
+    await db.schema
+      .createIndex("kv_namespaces_account")
+      .on("kv_namespaces")
+      .columns(["account_id", "id"])
+      .where(there, "is", null)
+      .execute();
+    await db.schema
+      .createIndex("kv_namespaces_removed")
+      .on("kv_namespaces")
+      .columns(["removed_at", "id"])
+      .where(there, "is not", null)
+      .execute();
+    await db.schema
+      .createTable("kv_namespace_counts")
       .addColumn("account_id", text, (column) => column.primaryKey())
       .addColumn("count", "bigint", (column) => column.notNull())
       .execute();
@@ -57,25 +75,63 @@ export type Created = "created" | "title taken" | "too many";
 export function createNamespaceTable(db: Db) {
   const tables = db.tables<NamespaceTables>();
   const columns = ["id", "account_id", "title", "created_at"] as const;
-  const find = prepared((arg) => tables.selectFrom("kv_namespaces").select(columns).where("id", "=", arg<string>("id")).where("removed_at", "is", null));
-  const count = prepared((arg) => tables.selectFrom("kv_namespace_counts").select("count").where("account_id", "=", arg<string>("account")));
-  const pages = Object.fromEntries((["id", "title"] as const).flatMap((by) => (["asc", "desc"] as const).map((direction) => [
-    `${by} ${direction}`,
-    prepared((arg) => tables.selectFrom("kv_namespaces").select(columns).where("account_id", "=", arg<string>("account")).where("removed_at", "is", null)
-      .orderBy(by, direction).limit(arg<number>("limit")).offset(arg<number>("offset"))),
-  ])));
+  const find = prepared((arg) =>
+    tables
+      .selectFrom("kv_namespaces")
+      .select(columns)
+      .where("id", "=", arg<string>("id"))
+      .where("removed_at", "is", null),
+  );
+  const count = prepared((arg) =>
+    tables.selectFrom("kv_namespace_counts").select("count").where("account_id", "=", arg<string>("account")),
+  );
+  const pages = Object.fromEntries(
+    (["id", "title"] as const).flatMap((by) =>
+      (["asc", "desc"] as const).map((direction) => [
+        `${by} ${direction}`,
+        prepared((arg) =>
+          tables
+            .selectFrom("kv_namespaces")
+            .select(columns)
+            .where("account_id", "=", arg<string>("account"))
+            .where("removed_at", "is", null)
+            .orderBy(by, direction)
+            .limit(arg<number>("limit"))
+            .offset(arg<number>("offset")),
+        ),
+      ]),
+    ),
+  );
 
   return {
     async create({ id, account, title, createdAt }: NamespaceRow, most: number): Promise<Created> {
       try {
         return await db.transaction<NamespaceTables, Created>(async (tx) => {
-          const taken = await tx.selectFrom("kv_namespaces").select("id").where("account_id", "=", account).where("title", "=", title).where("removed_at", "is", null).executeTakeFirst();
+          const taken = await tx
+            .selectFrom("kv_namespaces")
+            .select("id")
+            .where("account_id", "=", account)
+            .where("title", "=", title)
+            .where("removed_at", "is", null)
+            .executeTakeFirst();
           if (taken) return "title taken";
-          const counted = await tx.selectFrom("kv_namespace_counts").select("count").where("account_id", "=", account).executeTakeFirst();
+          const counted = await tx
+            .selectFrom("kv_namespace_counts")
+            .select("count")
+            .where("account_id", "=", account)
+            .executeTakeFirst();
           if ((counted?.count ?? 0) >= most) return "too many";
-          await tx.insertInto("kv_namespaces").values({ id, account_id: account, title, created_at: createdAt, removed_at: null }).execute();
-          await tx.insertInto("kv_namespace_counts").values({ account_id: account, count: 1 })
-            .onConflict((conflict) => conflict.column("account_id").doUpdateSet({ count: sql<number>`kv_namespace_counts.count + 1` })).execute();
+          await tx
+            .insertInto("kv_namespaces")
+            .values({ id, account_id: account, title, created_at: createdAt, removed_at: null })
+            .execute();
+          await tx
+            .insertInto("kv_namespace_counts")
+            .values({ account_id: account, count: 1 })
+            .onConflict((conflict) =>
+              conflict.column("account_id").doUpdateSet({ count: sql<number>`kv_namespace_counts.count + 1` }),
+            )
+            .execute();
           return "created";
         });
       } catch (err) {
@@ -95,14 +151,23 @@ export function createNamespaceTable(db: Db) {
     },
 
     async page(account: string, { by, direction }: NamespaceOrder, page: PageRequest): Promise<NamespaceRow[]> {
-      const { rows } = await tables.executeQuery(pages[`${by} ${direction}`]!({ account, limit: page.perPage, offset: offsetOf(page) }).compile());
+      const { rows } = await tables.executeQuery(
+        pages[`${by} ${direction}`]!({ account, limit: page.perPage, offset: offsetOf(page) }).compile(),
+      );
       return rows.map(fromRow);
     },
 
     /** "title taken", or whether it was there. */
     async rename(account: string, id: string, title: string): Promise<boolean | "title taken"> {
       try {
-        const { affected } = await db.write(tables.updateTable("kv_namespaces").set({ title }).where("id", "=", id).where("account_id", "=", account).where("removed_at", "is", null));
+        const { affected } = await db.write(
+          tables
+            .updateTable("kv_namespaces")
+            .set({ title })
+            .where("id", "=", id)
+            .where("account_id", "=", account)
+            .where("removed_at", "is", null),
+        );
         return affected === 1;
       } catch (err) {
         if (isUniqueViolation(err)) return "title taken";
@@ -113,16 +178,36 @@ export function createNamespaceTable(db: Db) {
     /** From here on it is gone for everybody. False: there was none. */
     markRemoved: (account: string, id: string, at: number): Promise<boolean> =>
       db.transaction<NamespaceTables, boolean>(async (tx) => {
-        const marked = await tx.updateTable("kv_namespaces").set({ removed_at: at }).where("id", "=", id).where("account_id", "=", account).where("removed_at", "is", null).returning("id").execute();
+        const marked = await tx
+          .updateTable("kv_namespaces")
+          .set({ removed_at: at })
+          .where("id", "=", id)
+          .where("account_id", "=", account)
+          .where("removed_at", "is", null)
+          .returning("id")
+          .execute();
         if (marked.length === 0) return false;
-        await tx.updateTable("kv_namespace_counts").set({ count: sql<number>`count - 1` }).where("account_id", "=", account).execute();
+        await tx
+          .updateTable("kv_namespace_counts")
+          .set({ count: sql<number>`count - 1` })
+          .where("account_id", "=", account)
+          .execute();
         return true;
       }),
 
     /** The longest removed first, those after `after`. */
     async removed(after: { at: number; id: string } | undefined, limit: number): Promise<{ id: string; at: number }[]> {
-      let query = tables.selectFrom("kv_namespaces").select(["id", "removed_at"]).where("removed_at", "is not", null).orderBy("removed_at").orderBy("id").limit(limit);
-      if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("removed_at", "id"), ">", tuple(after.at, after.id)));
+      let query = tables
+        .selectFrom("kv_namespaces")
+        .select(["id", "removed_at"])
+        .where("removed_at", "is not", null)
+        .orderBy("removed_at")
+        .orderBy("id")
+        .limit(limit);
+      if (after)
+        query = query.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple("removed_at", "id"), ">", tuple(after.at, after.id)),
+        );
       return (await query.execute()).map(({ id, removed_at }) => ({ id, at: removed_at! }));
     },
 
@@ -134,4 +219,9 @@ export function createNamespaceTable(db: Db) {
 
 export type NamespaceTable = ReturnType<typeof createNamespaceTable>;
 
-const fromRow = (row: Omit<NamespaceTables["kv_namespaces"], "removed_at">): NamespaceRow => ({ id: row.id, account: row.account_id, title: row.title, createdAt: row.created_at });
+const fromRow = (row: Omit<NamespaceTables["kv_namespaces"], "removed_at">): NamespaceRow => ({
+  id: row.id,
+  account: row.account_id,
+  title: row.title,
+  createdAt: row.created_at,
+});

@@ -32,35 +32,56 @@ export function namespacesConformance(engine: TestEngine): void {
       clock = createManualClock(Date.now());
       store = createKvStore({ db, objects, clock });
       namespaces = createKvNamespaces({ db, store, clock, maxNamespaces: 30 });
-      ends.push(() => store.close(), () => namespaces.close());
+      ends.push(
+        () => store.close(),
+        () => namespaces.close(),
+      );
     });
     after(async () => {
       for (const end of ends.reverse()) await end();
     });
 
-    const it = (what: string, run: () => Promise<void>) => test(what, () => ((account = (++accounts).toString(16).padStart(32, "0")), run()));
+    const it = (what: string, run: () => Promise<void>) =>
+      test(what, () => ((account = (++accounts).toString(16).padStart(32, "0")), run()));
     const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind), true);
     const keys = async (id: string) => (await store.list(id)).keys.length;
-    const remembered = async () => (await db.tables<{ kv_namespaces: { id: string; removed_at: number | null } }>().selectFrom("kv_namespaces").select("id").where("removed_at", "is not", null).execute()).map(({ id }) => id);
+    const remembered = async () =>
+      (
+        await db
+          .tables<{ kv_namespaces: { id: string; removed_at: number | null } }>()
+          .selectFrom("kv_namespaces")
+          .select("id")
+          .where("removed_at", "is not", null)
+          .execute()
+      ).map(({ id }) => id);
 
     it("a title is an account's own: it is given once, and again after a deletion", async () => {
       const one = await namespaces.create(account, "Sessions é");
       assert.match(one.id, /^[0-9a-f]{32}$/);
       await assert.rejects(namespaces.create(account, "Sessions é"), refused("titleTaken"));
       const other = await namespaces.create("f".repeat(32), "Sessions é");
-      assert.deepEqual([await namespaces.exists(account, one.id), await namespaces.exists(account, other.id), await namespaces.exists(account, "nothing")], [true, false, false]);
+      assert.deepEqual(
+        [
+          await namespaces.exists(account, one.id),
+          await namespaces.exists(account, other.id),
+          await namespaces.exists(account, "nothing"),
+        ],
+        [true, false, false],
+      );
       assert.deepEqual(await namespaces.get(account, one.id), one);
       assert.equal(await namespaces.get(account, other.id), undefined);
       await namespaces.delete(account, one.id);
       assert.equal(await namespaces.get(account, one.id), undefined);
       assert.notEqual((await namespaces.create(account, "Sessions é")).id, one.id);
-      for (const title of ["", "  ", "a\u0000", "a\n", "\ud800", "x".repeat(513)]) await assert.rejects(namespaces.create(account, title), refused("badTitle"), JSON.stringify(title));
+      for (const title of ["", "  ", "a\u0000", "a\n", "\ud800", "x".repeat(513)])
+        await assert.rejects(namespaces.create(account, title), refused("badTitle"), JSON.stringify(title));
     });
 
     it("of many that want one title at once, one gets it", async () => {
       const results = await Promise.allSettled(Array.from({ length: 8 }, () => namespaces.create(account, "wanted")));
       assert.deepEqual(results.map(({ status }) => status).sort(), ["fulfilled", ...Array(7).fill("rejected")]);
-      for (const result of results) if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "titleTaken");
+      for (const result of results)
+        if (result.status === "rejected") assert.equal((result.reason as UserError).kind, "titleTaken");
       assert.equal((await namespaces.list(account, { page: 1, perPage: 10 })).total, 1);
     });
 
@@ -72,7 +93,10 @@ export function namespacesConformance(engine: TestEngine): void {
         assert.equal(total, 5);
         return items.map((item) => item[by]);
       };
-      assert.deepEqual([await list(1), await list(2), await list(3), await list(4)], [["B", "a"], ["b", "c"], ["é"], []]);
+      assert.deepEqual(
+        [await list(1), await list(2), await list(3), await list(4)],
+        [["B", "a"], ["b", "c"], ["é"], []],
+      );
       assert.deepEqual(await list(1, "title", "desc"), ["é", "c"]);
       const ids = [...(await list(1, "id")), ...(await list(2, "id")), ...(await list(3, "id"))];
       assert.deepEqual(ids, [...ids].sort());
@@ -97,7 +121,11 @@ export function namespacesConformance(engine: TestEngine): void {
     it("is gone with all its entries, and no other's", async () => {
       const gone = await namespaces.create(account, "gone");
       const kept = await namespaces.create(account, "kept");
-      await Promise.all(Array.from({ length: 1203 }, (_, index) => store.put(gone.id, `key ${index}`, Buffer.from("v"), { expiresAt: index % 2 ? clock.now() + 60_000 : null })));
+      await Promise.all(
+        Array.from({ length: 1203 }, (_, index) =>
+          store.put(gone.id, `key ${index}`, Buffer.from("v"), { expiresAt: index % 2 ? clock.now() + 60_000 : null }),
+        ),
+      );
       await store.put(gone.id, "large", randomBytes(INLINE_BYTES + 1));
       await store.put(kept.id, "key", Buffer.from("v"));
       await namespaces.delete(account, gone.id);

@@ -1,4 +1,14 @@
-import { messageOf, randomIds, silentLog, systemClock, type Clock, type Ids, type Log, type Page, type PageRequest } from "../../../kernel/index.ts";
+import {
+  messageOf,
+  randomIds,
+  silentLog,
+  systemClock,
+  type Clock,
+  type Ids,
+  type Log,
+  type Page,
+  type PageRequest,
+} from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import { kvErrors } from "./errors.ts";
 import type { KvStore } from "./kv-store.ts";
@@ -50,7 +60,14 @@ const BATCH = 100;
 /** A deleted namespace is looked at again for this long: another machine's worker may have been writing to it. */
 const REMEMBERED_MS = 3600_000;
 
-export function createKvNamespaces({ db, store, clock = systemClock, ids = randomIds, log = silentLog, maxNamespaces = kvLimits.namespaces }: KvNamespacesOptions): KvNamespaces {
+export function createKvNamespaces({
+  db,
+  store,
+  clock = systemClock,
+  ids = randomIds,
+  log = silentLog,
+  maxNamespaces = kvLimits.namespaces,
+}: KvNamespacesOptions): KvNamespaces {
   const table = createNamespaceTable(db);
   const live = createRecentlySeen<string>(clock);
   let removing: Promise<void> | undefined;
@@ -106,7 +123,10 @@ export function createKvNamespaces({ db, store, clock = systemClock, ids = rando
 
     async list(account, page, order = { by: "title", direction: "asc" }) {
       const rows = await table.page(account, order, page);
-      return { items: rows.map(({ id, title, createdAt }) => ({ id, title, createdAt: new Date(createdAt) })), total: await table.count(account) };
+      return {
+        items: rows.map(({ id, title, createdAt }) => ({ id, title, createdAt: new Date(createdAt) })),
+        total: await table.count(account),
+      };
     },
 
     get,
@@ -123,7 +143,9 @@ export function createKvNamespaces({ db, store, clock = systemClock, ids = rando
     async delete(account, id) {
       if (!(await table.markRemoved(account, id, clock.now()))) throw kvErrors.namespaceNotFound();
       live.delete(id);
-      sweep().catch((err: unknown) => log.warn({ namespace: id, reason: messageOf(err) }, "kv: entries of a deleted namespace are left to the sweep"));
+      sweep().catch((err: unknown) =>
+        log.warn({ namespace: id, reason: messageOf(err) }, "kv: entries of a deleted namespace are left to the sweep"),
+      );
     },
 
     exists: async (account, id) => (await get(account, id)) !== undefined,
@@ -138,6 +160,12 @@ export function createKvNamespaces({ db, store, clock = systemClock, ids = rando
 
 /** U+0000 is refused because PostgreSQL cannot hold it, half a surrogate pair because UTF-8 cannot. */
 function checkTitle(title: string): void {
-  // oxlint-disable-next-line no-control-regex
-  if (title.trim() === "" || [...title].length > kvLimits.titleLength || /[\0-\u001f\u007f]/.test(title) || !title.isWellFormed()) throw kvErrors.badTitle({ limit: kvLimits.titleLength });
+  if (
+    title.trim() === "" ||
+    [...title].length > kvLimits.titleLength ||
+    // oxlint-disable-next-line no-control-regex
+    /[\0-\u001f\u007f]/.test(title) ||
+    !title.isWellFormed()
+  )
+    throw kvErrors.badTitle({ limit: kvLimits.titleLength });
 }

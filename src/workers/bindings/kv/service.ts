@@ -61,7 +61,13 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
     });
   }
 
-  async function put(request: IncomingMessage, response: ServerResponse, namespace: string, key: string | undefined, query: URLSearchParams) {
+  async function put(
+    request: IncomingMessage,
+    response: ServerResponse,
+    namespace: string,
+    key: string | undefined,
+    query: URLSearchParams,
+  ) {
     keyBytes(key ?? "");
     const metadata = fromHeader(request.headers["cf-kv-metadata"]);
     if (metadata !== undefined) checkMetadata(metadata);
@@ -75,7 +81,11 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
 
   async function list(response: ServerResponse, namespace: string, query: URLSearchParams) {
     const limit = checkLimit(query.get("key_count_limit"));
-    const { keys, cursor } = await store.list(namespace, { limit, prefix: query.get("prefix") ?? undefined, cursor: query.get("cursor") ?? undefined });
+    const { keys, cursor } = await store.list(namespace, {
+      limit,
+      prefix: query.get("prefix") ?? undefined,
+      cursor: query.get("cursor") ?? undefined,
+    });
     // workerd takes metadata as a string of JSON here and parses it once more.
     sendJson(response, JSON.stringify({ keys, list_complete: cursor === undefined, cursor, cacheStatus: null }));
   }
@@ -102,7 +112,8 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
     bulk: createKvBulk({ store, clock, log }),
     async handle(request, response, { script, binding }) {
       try {
-        if (script.account !== undefined && !(await namespaces.isLive(script.account, binding.namespace_id))) throw kvErrors.namespaceGone();
+        if (script.account !== undefined && !(await namespaces.isLive(script.account, binding.namespace_id)))
+          throw kvErrors.namespaceGone();
         await answer(request, response, binding.namespace_id);
       } catch (error) {
         if (response.headersSent) return void response.destroy();
@@ -131,7 +142,8 @@ function parseTarget(target: string): { key: string | undefined; query: URLSearc
   const query = rest === "" || rest === "urlencoded=true" ? NO_QUERY : new URLSearchParams(rest);
   if (path === "/" || path === "") return { key: undefined, query };
   const encoded = path.slice(1);
-  if (query !== NO_QUERY ? query.get("urlencoded")?.toLowerCase() !== "true" : rest === "") return { key: encoded, query };
+  if (query !== NO_QUERY ? query.get("urlencoded")?.toLowerCase() !== "true" : rest === "")
+    return { key: encoded, query };
   try {
     return { key: decodeURIComponent(encoded), query };
   } catch {
@@ -152,7 +164,8 @@ async function startOf(request: IncomingMessage): Promise<Uint8Array | AsyncIter
   }
   return {
     [Symbol.asyncIterator]: () => ({
-      next: async (): Promise<IteratorResult<Uint8Array>> => (start.length > 0 ? { done: false, value: start.shift()! } : iterator.next()),
+      next: async (): Promise<IteratorResult<Uint8Array>> =>
+        start.length > 0 ? { done: false, value: start.shift()! } : iterator.next(),
     }),
   };
 }
@@ -184,8 +197,10 @@ function asJson(text: string): string {
 }
 
 // Node reads and writes headers as Latin-1; workerd's are UTF-8. JSON leaves DEL bare, which Node refuses, and ends of lines between its values, where a blank says the same.
-const fromHeader = (value: string | string[] | undefined) => (value === undefined ? undefined : Buffer.from(String(value), "latin1").toString("utf8"));
-const toHeader = (json: string) => Buffer.from(json.replaceAll("\u007f", "\\u007f").replaceAll(/[\r\n]/g, " ")).toString("latin1");
+const fromHeader = (value: string | string[] | undefined) =>
+  value === undefined ? undefined : Buffer.from(String(value), "latin1").toString("utf8");
+const toHeader = (json: string) =>
+  Buffer.from(json.replaceAll("\u007f", "\\u007f").replaceAll(/[\r\n]/g, " ")).toString("latin1");
 
 function sendJson(response: ServerResponse, json: string) {
   response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(json) }).end(json);

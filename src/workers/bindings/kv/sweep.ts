@@ -22,7 +22,17 @@ export interface Swept {
 const BATCH = 500;
 
 /** Rows are the truth: an object without one is waste, a row is never touched for want of its object. */
-export function createSweep({ table, objects, large, clock }: { table: KvTable; objects: ObjectStore; large: LargeValues; clock: Clock }) {
+export function createSweep({
+  table,
+  objects,
+  large,
+  clock,
+}: {
+  table: KvTable;
+  objects: ObjectStore;
+  large: LargeValues;
+  clock: Clock;
+}) {
   let after: string | undefined;
 
   async function removeExpired(limit: number): Promise<{ expired: number; finished: boolean }> {

@@ -34,15 +34,29 @@ export function bucketListConformance(engine: TestEngine): void {
       for (const end of ends.reverse()) await end();
     });
 
-    const it = (what: string, run: () => Promise<void>) => test(what, () => ((account = (++accounts).toString(16).padStart(32, "0")), run()));
+    const it = (what: string, run: () => Promise<void>) =>
+      test(what, () => ((account = (++accounts).toString(16).padStart(32, "0")), run()));
     const refused = (kind: string) => (error: UserError) => (assert.equal(error.kind, kind), true);
     const other = "f".repeat(32);
     const setState = (id: string, state: string, since: number) =>
-      db.write(db.tables<{ r2_buckets: { id: string; state: string; state_since: number } }>().updateTable("r2_buckets").set({ state, state_since: since }).where("id", "=", id));
+      db.write(
+        db
+          .tables<{ r2_buckets: { id: string; state: string; state_since: number } }>()
+          .updateTable("r2_buckets")
+          .set({ state, state_since: since })
+          .where("id", "=", id),
+      );
 
     it("a name is an account's own, and what lies in one bucket is not in its namesake", async () => {
-      const mine = await list.create(account, "photos", { location: "weur", storageClass: "InfrequentAccess", jurisdiction: "eu" });
-      assert.deepEqual([mine.name, mine.location, mine.storageClass, mine.jurisdiction, mine.createdAt.getTime()], ["photos", "weur", "InfrequentAccess", "eu", clock.now()]);
+      const mine = await list.create(account, "photos", {
+        location: "weur",
+        storageClass: "InfrequentAccess",
+        jurisdiction: "eu",
+      });
+      assert.deepEqual(
+        [mine.name, mine.location, mine.storageClass, mine.jurisdiction, mine.createdAt.getTime()],
+        ["photos", "weur", "InfrequentAccess", "eu", clock.now()],
+      );
       await assert.rejects(list.create(account, "photos"), refused("bucketExists"));
       const theirs = await list.create(other, "photos");
       assert.notEqual(mine.id, theirs.id);
@@ -50,7 +64,8 @@ export function bucketListConformance(engine: TestEngine): void {
       assert.equal(theirs.location, undefined);
       await r2.put(mine.id, "key", Buffer.from("mine"));
       assert.equal(await r2.head(theirs.id, "key"), undefined);
-      for (const name of ["ab", "x".repeat(64), "Photos", "a_b", "-ab", "ab-", "a.b", ""]) await assert.rejects(list.create(account, name), refused("invalidBucketName"), name);
+      for (const name of ["ab", "x".repeat(64), "Photos", "a_b", "-ab", "ab-", "a.b", ""])
+        await assert.rejects(list.create(account, name), refused("invalidBucketName"), name);
     });
 
     it("lists in the order of names, by cursor, from a name on, and by a part of the name", async () => {
@@ -67,13 +82,26 @@ export function bucketListConformance(engine: TestEngine): void {
       };
       assert.deepEqual(await all({}), [names]);
       assert.deepEqual(await all({ limit: 4 }), [names.slice(0, 4), names.slice(4)]);
-      assert.deepEqual(await all({ limit: 4, direction: "desc" }), [names.toReversed().slice(0, 4), names.toReversed().slice(4)]);
+      assert.deepEqual(await all({ limit: 4, direction: "desc" }), [
+        names.toReversed().slice(0, 4),
+        names.toReversed().slice(4),
+      ]);
       assert.deepEqual(await all({ limit: 3 }), [names.slice(0, 3), names.slice(3)]);
-      assert.deepEqual(await all({ contains: "B-", limit: 2 }), [["b-1", "b-2"], ["b-3", "c-b-d"]]);
+      assert.deepEqual(await all({ contains: "B-", limit: 2 }), [
+        ["b-1", "b-2"],
+        ["b-3", "c-b-d"],
+      ]);
       assert.deepEqual(await all({ contains: "%" }), [[]]);
       assert.deepEqual(await all({ contains: "_" }), [[]]);
       assert.deepEqual(await all({ startAfter: "b-2", limit: 1 }), [["b-3"], ["c-b-d"], ["zzz"]]);
-      for (const options of [{ cursor: "no cursor!" }, { cursor: "" }, { limit: 0 }, { limit: 1001 }, { startAfter: "\0" }]) await assert.rejects(list.list(account, options), refused("invalidArgument"));
+      for (const options of [
+        { cursor: "no cursor!" },
+        { cursor: "" },
+        { limit: 0 },
+        { limit: 1001 },
+        { startAfter: "\0" },
+      ])
+        await assert.rejects(list.list(account, options), refused("invalidArgument"));
     });
 
     it("is deleted when it is empty, and its name is free again", async () => {
@@ -92,7 +120,10 @@ export function bucketListConformance(engine: TestEngine): void {
     it("changes the storage class of what is written from then on", async () => {
       await list.create(account, "bucket");
       assert.equal((await list.resolve(account, "bucket")).storageClass, "Standard");
-      assert.equal((await list.changeStorageClass(account, "bucket", "InfrequentAccess")).storageClass, "InfrequentAccess");
+      assert.equal(
+        (await list.changeStorageClass(account, "bucket", "InfrequentAccess")).storageClass,
+        "InfrequentAccess",
+      );
       assert.equal((await list.resolve(account, "bucket")).storageClass, "InfrequentAccess");
       await assert.rejects(list.changeStorageClass(account, "absent", "Standard"), refused("noSuchBucket"));
     });
@@ -108,13 +139,18 @@ export function bucketListConformance(engine: TestEngine): void {
         };
         const [deleted, ...written] = await Promise.allSettled([list.delete(account, name), write("a"), write("b")]);
         const kept = written.filter(({ status }) => status === "fulfilled");
-        if (deleted!.status === "fulfilled") assert.deepEqual(kept, [], "a write was acknowledged, and the bucket deleted");
+        if (deleted!.status === "fulfilled")
+          assert.deepEqual(kept, [], "a write was acknowledged, and the bucket deleted");
         else assert.equal(await list.exists(account, name), true);
       }
     });
 
     it("a deletion that a crash interrupted is ended by the sweep", async () => {
-      const [empty, full, fresh] = [await list.create(account, "empty"), await list.create(account, "full"), await list.create(account, "fresh")];
+      const [empty, full, fresh] = [
+        await list.create(account, "empty"),
+        await list.create(account, "full"),
+        await list.create(account, "fresh"),
+      ];
       await r2.put(full.id, "key", Buffer.from("v"));
       for (const { id } of [empty, full]) await setState(id, "removing", clock.now() - 120_000);
       await setState(fresh.id, "removing", clock.now());
@@ -139,14 +175,25 @@ export function bucketListConformance(engine: TestEngine): void {
       clock.advance(9 * 24 * 3600_000);
       await list.sweep();
       await assert.rejects(list.confirm(id), refused("noSuchBucket"));
-      assert.deepEqual(await db.tables<{ r2_buckets: { id: string } }>().selectFrom("r2_buckets").select("id").where("id", "=", id).execute(), []);
+      assert.deepEqual(
+        await db
+          .tables<{ r2_buckets: { id: string } }>()
+          .selectFrom("r2_buckets")
+          .select("id")
+          .where("id", "=", id)
+          .execute(),
+        [],
+      );
     });
 
     it("a worker's question is answered from memory for some seconds", async () => {
       const elsewhere = createR2BucketList({ db, buckets: r2, clock });
       const { id } = await list.create(account, "bound");
       await assert.rejects(list.resolve(account, "absent"), refused("noSuchBucket"));
-      assert.deepEqual([(await list.resolve(account, "bound")).id, (await elsewhere.resolve(account, "bound")).id], [id, id]);
+      assert.deepEqual(
+        [(await list.resolve(account, "bound")).id, (await elsewhere.resolve(account, "bound")).id],
+        [id, id],
+      );
       await list.delete(account, "bound");
       await assert.rejects(list.resolve(account, "bound"), refused("noSuchBucket"));
       clock.advance(10_000);

@@ -76,7 +76,12 @@ const INTERRUPTED_MS = 60_000;
 /** Longer than an upload in parts may stay open. */
 const REMEMBERED_MS = 8 * 24 * 3600_000;
 
-export function createR2BucketList({ db, buckets, clock = systemClock, ids = randomIds }: R2BucketListOptions): R2BucketList {
+export function createR2BucketList({
+  db,
+  buckets,
+  clock = systemClock,
+  ids = randomIds,
+}: R2BucketListOptions): R2BucketList {
   const table = createBucketTable(db);
   const seen = createRecentlySeen<Pick<R2Bucket, "id" | "storageClass">>(clock);
   let sweeping: Promise<void> | undefined;
@@ -98,7 +103,11 @@ export function createR2BucketList({ db, buckets, clock = systemClock, ids = ran
    */
   async function removeIfEmpty(id: string, since: number): Promise<boolean> {
     const empty = await table.isEmpty(id);
-    const changed = await table.change(id, { state: "removing", since }, { state: empty ? "removed" : "live", since: clock.now() });
+    const changed = await table.change(
+      id,
+      { state: "removing", since },
+      { state: empty ? "removed" : "live", since: clock.now() },
+    );
     // Somebody else who wanted it gone has decided.
     return changed ? empty : (await table.stateOf(id)) === "removed";
   }
@@ -122,14 +131,27 @@ export function createR2BucketList({ db, buckets, clock = systemClock, ids = ran
     for (;;) {
       const { objects } = await buckets.list(id);
       if (objects.length === 0) return;
-      await buckets.delete(id, objects.map(({ key }) => key));
+      await buckets.delete(
+        id,
+        objects.map(({ key }) => key),
+      );
     }
   }
 
   return {
     async create(account, name, { storageClass = "Standard", location, jurisdiction = "default" } = {}) {
       checkBucket(name);
-      const row: BucketRow = { id: ids.hex(), account, name, storageClass, location: location ?? null, jurisdiction, createdAt: clock.now(), state: "live", stateSince: clock.now() };
+      const row: BucketRow = {
+        id: ids.hex(),
+        account,
+        name,
+        storageClass,
+        location: location ?? null,
+        jurisdiction,
+        createdAt: clock.now(),
+        state: "live",
+        stateSince: clock.now(),
+      };
       if (!(await table.create(row))) throw r2Errors.bucketExists();
       return bucketOf(row);
     },
@@ -137,9 +159,13 @@ export function createR2BucketList({ db, buckets, clock = systemClock, ids = ran
     get,
 
     async list(account, { contains = "", startAfter, cursor, direction = "asc", limit = 20 } = {}) {
-      if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw r2Errors.invalidArgument({ problem: "The size of a page is 1 to 1000." });
-      if (`${contains}${startAfter ?? ""}`.includes("\0")) throw r2Errors.invalidArgument({ problem: "A name holds no U+0000." });
-      const starts = [startAfter, cursor === undefined ? undefined : decodeCursor(cursor)].filter((start) => start !== undefined).sort();
+      if (!Number.isInteger(limit) || limit < 1 || limit > 1000)
+        throw r2Errors.invalidArgument({ problem: "The size of a page is 1 to 1000." });
+      if (`${contains}${startAfter ?? ""}`.includes("\0"))
+        throw r2Errors.invalidArgument({ problem: "A name holds no U+0000." });
+      const starts = [startAfter, cursor === undefined ? undefined : decodeCursor(cursor)]
+        .filter((start) => start !== undefined)
+        .sort();
       const after = direction === "asc" ? starts.at(-1) : starts.at(0);
       const rows = await table.page(account, { contains: contains.toLowerCase(), after, direction, limit: limit + 1 });
       const page = rows.slice(0, limit);
@@ -161,7 +187,8 @@ export function createR2BucketList({ db, buckets, clock = systemClock, ids = ran
       // The usual refusal, without a moment in which writers are turned away.
       if (!(await table.isEmpty(id))) throw refused();
       const since = row.state === "removing" ? row.stateSince : clock.now();
-      if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since }))) throw r2Errors.unavailable();
+      if (row.state === "live" && !(await table.change(id, { state: "live" }, { state: "removing", since })))
+        throw r2Errors.unavailable();
       seen.delete(`${account}/${name}`);
       if (!(await removeIfEmpty(id, since))) throw refused();
     },
@@ -188,7 +215,11 @@ export function createR2BucketList({ db, buckets, clock = systemClock, ids = ran
 }
 
 const bucketOf = (row: BucketRow): R2Bucket => ({
-  id: row.id, name: row.name, createdAt: new Date(row.createdAt), storageClass: row.storageClass as StorageClass, jurisdiction: row.jurisdiction as Jurisdiction,
+  id: row.id,
+  name: row.name,
+  createdAt: new Date(row.createdAt),
+  storageClass: row.storageClass as StorageClass,
+  jurisdiction: row.jurisdiction as Jurisdiction,
   ...(row.location !== null && { location: row.location as Location }),
 });
 
@@ -196,6 +227,7 @@ const encodeCursor = (name: string) => Buffer.from(name).toString("base64url");
 
 function decodeCursor(cursor: string): string {
   const name = Buffer.from(cursor, "base64url").toString();
-  if (cursor === "" || Buffer.from(name).toString("base64url") !== cursor || name.includes("\0")) throw r2Errors.invalidArgument({ problem: "The cursor is not one that a list returned." });
+  if (cursor === "" || Buffer.from(name).toString("base64url") !== cursor || name.includes("\0"))
+    throw r2Errors.invalidArgument({ problem: "The cursor is not one that a list returned." });
   return name;
 }

@@ -29,7 +29,8 @@ export const bucketMigration: Migration = {
   name: "workers-r2-002-buckets",
   async up(db, types) {
     const text = sql.raw(types.keyText);
-    await db.schema.createTable("r2_buckets")
+    await db.schema
+      .createTable("r2_buckets")
       .addColumn("id", text, (column) => column.primaryKey())
       .addColumn("account_id", text, (column) => column.notNull())
       .addColumn("name", text, (column) => column.notNull())
@@ -40,8 +41,19 @@ export const bucketMigration: Migration = {
       .addColumn("state", "text", (column) => column.notNull())
       .addColumn("state_since", "bigint", (column) => column.notNull())
       .execute();
-    await db.schema.createIndex("r2_buckets_name").on("r2_buckets").columns(["account_id", "name"]).unique().where(sql.ref("state"), "!=", sql.lit("removed")).execute();
-    await db.schema.createIndex("r2_buckets_state").on("r2_buckets").columns(["state_since", "id"]).where(sql.ref("state"), "!=", sql.lit("live")).execute();
+    await db.schema
+      .createIndex("r2_buckets_name")
+      .on("r2_buckets")
+      .columns(["account_id", "name"])
+      .unique()
+      .where(sql.ref("state"), "!=", sql.lit("removed"))
+      .execute();
+    await db.schema
+      .createIndex("r2_buckets_state")
+      .on("r2_buckets")
+      .columns(["state_since", "id"])
+      .where(sql.ref("state"), "!=", sql.lit("live"))
+      .execute();
   },
 };
 
@@ -69,14 +81,24 @@ export interface BucketPage {
 export function createBucketTable(db: Db) {
   const tables = db.tables<BucketTables & Pick<R2Tables, "r2_objects">>();
   const there = () => tables.selectFrom("r2_buckets").selectAll().where("state", "!=", sql.lit("removed"));
-  const find = prepared((arg) => there().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")));
+  const find = prepared((arg) =>
+    there().where("account_id", "=", arg<string>("account")).where("name", "=", arg<string>("name")),
+  );
   const state = prepared((arg) => tables.selectFrom("r2_buckets").select("state").where("id", "=", arg<string>("id")));
 
   return {
     /** False: the name is taken. */
     async create({ account, createdAt, storageClass, stateSince, ...row }: BucketRow): Promise<boolean> {
       try {
-        await db.write(tables.insertInto("r2_buckets").values({ ...row, account_id: account, created_at: createdAt, storage_class: storageClass, state_since: stateSince }));
+        await db.write(
+          tables.insertInto("r2_buckets").values({
+            ...row,
+            account_id: account,
+            created_at: createdAt,
+            storage_class: storageClass,
+            state_since: stateSince,
+          }),
+        );
         return true;
       } catch (err) {
         if (isUniqueViolation(err)) return false;
@@ -99,7 +121,8 @@ export function createBucketTable(db: Db) {
       let query = there().where("account_id", "=", account).orderBy("name", direction).limit(limit);
       if (after !== undefined) query = query.where("name", direction === "asc" ? ">" : "<", after);
       // Names have no capital letters: whether LIKE minds them does not matter.
-      if (contains !== "") query = query.where(sql<boolean>`name like ${`%${contains.replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`);
+      if (contains !== "")
+        query = query.where(sql<boolean>`name like ${`%${contains.replace(/[\\%_]/g, "\\$&")}%`} escape '\\'`);
       return (await query.execute()).map(fromRow);
     },
 
@@ -108,20 +131,47 @@ export function createBucketTable(db: Db) {
     },
 
     /** False when it was in another state, or has been in it since another moment. */
-    async change(id: string, from: { state: BucketState; since?: number }, to: { state: BucketState; since: number }): Promise<boolean> {
-      let query = tables.updateTable("r2_buckets").set({ state: to.state, state_since: to.since }).where("id", "=", id).where("state", "=", from.state);
+    async change(
+      id: string,
+      from: { state: BucketState; since?: number },
+      to: { state: BucketState; since: number },
+    ): Promise<boolean> {
+      let query = tables
+        .updateTable("r2_buckets")
+        .set({ state: to.state, state_since: to.since })
+        .where("id", "=", id)
+        .where("state", "=", from.state);
       if (from.since !== undefined) query = query.where("state_since", "=", from.since);
       return (await db.write(query)).affected === 1;
     },
 
     async isEmpty(id: string): Promise<boolean> {
-      return (await tables.selectFrom("r2_objects").select("bucket").where("bucket", "=", id).limit(1).executeTakeFirst()) === undefined;
+      return (
+        (await tables
+          .selectFrom("r2_objects")
+          .select("bucket")
+          .where("bucket", "=", id)
+          .limit(1)
+          .executeTakeFirst()) === undefined
+      );
     },
 
     /** What is on its way out or gone, the longest first, those after `after`. */
-    async leaving(after: { since: number; id: string } | undefined, limit: number): Promise<{ id: string; state: BucketState; since: number }[]> {
-      let query = tables.selectFrom("r2_buckets").select(["id", "state", "state_since"]).where("state", "!=", sql.lit("live")).orderBy("state_since").orderBy("id").limit(limit);
-      if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("state_since", "id"), ">", tuple(after.since, after.id)));
+    async leaving(
+      after: { since: number; id: string } | undefined,
+      limit: number,
+    ): Promise<{ id: string; state: BucketState; since: number }[]> {
+      let query = tables
+        .selectFrom("r2_buckets")
+        .select(["id", "state", "state_since"])
+        .where("state", "!=", sql.lit("live"))
+        .orderBy("state_since")
+        .orderBy("id")
+        .limit(limit);
+      if (after)
+        query = query.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple("state_since", "id"), ">", tuple(after.since, after.id)),
+        );
       return (await query.execute()).map((row) => ({ id: row.id, state: row.state, since: row.state_since }));
     },
 
@@ -132,6 +182,13 @@ export function createBucketTable(db: Db) {
 }
 
 const fromRow = (row: BucketTables["r2_buckets"]): BucketRow => ({
-  id: row.id, account: row.account_id, name: row.name, location: row.location, jurisdiction: row.jurisdiction,
-  storageClass: row.storage_class, createdAt: row.created_at, state: row.state, stateSince: row.state_since,
+  id: row.id,
+  account: row.account_id,
+  name: row.name,
+  location: row.location,
+  jurisdiction: row.jurisdiction,
+  storageClass: row.storage_class,
+  createdAt: row.created_at,
+  state: row.state,
+  stateSince: row.state_since,
 });

@@ -4,7 +4,18 @@ import type { ObjectStore } from "../../../store/index.ts";
 import { createContents } from "./contents.ts";
 import { checkBucket, defaultLimits, type R2Limits } from "./limits.ts";
 import { listObjects } from "./list.ts";
-import type { Body, FoundObject, GetOptions, ListOptions, Metadata, Page, PutOptions, R2Object, UploadedPart, UploadRef } from "./object.ts";
+import type {
+  Body,
+  FoundObject,
+  GetOptions,
+  ListOptions,
+  Metadata,
+  Page,
+  PutOptions,
+  R2Object,
+  UploadedPart,
+  UploadRef,
+} from "./object.ts";
 import { createMultipart } from "./multipart.ts";
 import { createObjects } from "./objects.ts";
 import { createObjectTable } from "./r2-table.ts";
@@ -29,7 +40,13 @@ export interface R2Buckets {
 
   createUpload(bucket: string, key: string, options?: Metadata): Promise<UploadRef>;
   /** The etag is the part's MD5. A part of the same number replaces the former. Throws noSuchUpload. */
-  uploadPart(bucket: string, upload: UploadRef, partNumber: number, body: Body, options?: { size?: number }): Promise<UploadedPart>;
+  uploadPart(
+    bucket: string,
+    upload: UploadRef,
+    partNumber: number,
+    body: Body,
+    options?: { size?: number },
+  ): Promise<UploadedPart>;
   /** In the order of the part numbers, whatever the order of the list. Throws noSuchUpload, invalidPart, entityTooSmall, unequalParts. */
   completeUpload(bucket: string, upload: UploadRef, parts: UploadedPart[]): Promise<R2Object>;
   /** Doing it twice, or after completion, is fine. Throws noSuchUpload for one that never was or is forgotten. */
@@ -55,7 +72,15 @@ export interface R2Options {
   removeAtOnce?: boolean;
 }
 
-export function createR2Buckets({ db, objects: store, clock = systemClock, ids = randomIds, log = silentLog, limits: changed, removeAtOnce = true }: R2Options): R2Buckets {
+export function createR2Buckets({
+  db,
+  objects: store,
+  clock = systemClock,
+  ids = randomIds,
+  log = silentLog,
+  limits: changed,
+  removeAtOnce = true,
+}: R2Options): R2Buckets {
   const limits = { ...defaultLimits, ...changed };
   const table = createObjectTable(db);
   const uploads = createUploadTable(db);
@@ -67,7 +92,8 @@ export function createR2Buckets({ db, objects: store, clock = systemClock, ids =
   const sweep = createSweep({ store, uploads, removed, removal, clock, limits });
 
   /** Every call names a bucket, which becomes part of keys in the object store. */
-  const within = <Args extends unknown[], Result>(work: (bucket: string, ...args: Args) => Promise<Result>) =>
+  const within =
+    <Args extends unknown[], Result>(work: (bucket: string, ...args: Args) => Promise<Result>) =>
     async (bucket: string, ...args: Args): Promise<Result> => {
       checkBucket(bucket);
       return work(bucket, ...args);

@@ -36,7 +36,16 @@ const cases: [conditions: Conditions, whenThere: boolean, whenAbsent: boolean][]
   [{ etagDoesNotMatch: strong("other"), uploadedAfter: at(1000) }, true, false],
   [{ etagDoesNotMatch: strong("other"), uploadedBefore: at(-1000) }, false, true],
   [{ etagMatches: strong("e1"), etagDoesNotMatch: strong("e1") }, false, false],
-  [{ etagMatches: strong("e1"), uploadedBefore: at(-1000), etagDoesNotMatch: strong("other"), uploadedAfter: at(1000) }, true, false],
+  [
+    {
+      etagMatches: strong("e1"),
+      uploadedBefore: at(-1000),
+      etagDoesNotMatch: strong("other"),
+      uploadedAfter: at(1000),
+    },
+    true,
+    false,
+  ],
 ];
 
 test("conditions hold as RFC 9110 combines them", () => {

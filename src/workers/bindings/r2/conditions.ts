@@ -20,5 +20,6 @@ export function holds(conditions: Conditions, current: { etag: string; uploaded:
 }
 
 // RFC 9110 8.8.3.2: If-Match compares strongly, If-None-Match weakly. Stored etags are all strong.
-const isStrongly = (etag: Etag, stored: string) => etag.type === "wildcard" || (etag.type === "strong" && etag.value === stored);
+const isStrongly = (etag: Etag, stored: string) =>
+  etag.type === "wildcard" || (etag.type === "strong" && etag.value === stored);
 const isWeakly = (etag: Etag, stored: string) => etag.type === "wildcard" || etag.value === stored;

@@ -19,7 +19,15 @@ const AT_ONCE = 64 * 1024;
 const READ_AHEAD = 1024 * 1024;
 
 /** Opens bytes for reading and keeps them from being deleted until the stream is at its end or destroyed. */
-export function createContents({ objects, uploads, removal }: { objects: ObjectStore; uploads: UploadTable; removal: Removal }) {
+export function createContents({
+  objects,
+  uploads,
+  removal,
+}: {
+  objects: ObjectStore;
+  uploads: UploadTable;
+  removal: Removal;
+}) {
   /** Undefined when the bytes are gone: the row was read before the object was overwritten or deleted. */
   async function open(row: ObjectRow, range: ByteRange): Promise<Readable | undefined> {
     if (range.length === 0) return Readable.from([]);

@@ -63,8 +63,12 @@ export function r2Tests(engine: TestEngine) {
 }
 
 const createDesk = (r2: R2Buckets, bucket: string, clock: Desk["clock"], stores: Desk["stores"]): Desk => ({
-  r2, bucket, clock, stores,
-  put: (key, body = "value", options) => r2.put(bucket, key, typeof body === "string" ? Buffer.from(body) : body, options),
+  r2,
+  bucket,
+  clock,
+  stores,
+  put: (key, body = "value", options) =>
+    r2.put(bucket, key, typeof body === "string" ? Buffer.from(body) : body, options),
   get: async (key, options) => textOf(await r2.get(bucket, key, options)),
   keys: async () => (await r2.list(bucket)).objects.map(({ key }) => key),
   async blobs() {
@@ -76,7 +80,8 @@ const createDesk = (r2: R2Buckets, bucket: string, clock: Desk["clock"], stores:
   async upload(key, parts, numbers = parts.map((_, index) => index + 1)) {
     const ref = await r2.createUpload(bucket, key);
     const uploaded = [];
-    for (const [index, part] of parts.entries()) uploaded.push(await r2.uploadPart(bucket, ref, numbers[index]!, Buffer.from(part)));
+    for (const [index, part] of parts.entries())
+      uploaded.push(await r2.uploadPart(bucket, ref, numbers[index]!, Buffer.from(part)));
     return { ref, uploaded };
   },
   orphan: (blob) => stores.objects.put(`r2/${bucket}/${blob}`, Buffer.from("left behind")),

@@ -1,4 +1,15 @@
-export { createR2BucketList, jurisdictions, locations, type BucketListOptions, type Jurisdiction, type Location, type NewBucket, type R2Bucket, type R2BucketList, type R2BucketListOptions } from "./bucket-list.ts";
+export {
+  createR2BucketList,
+  jurisdictions,
+  locations,
+  type BucketListOptions,
+  type Jurisdiction,
+  type Location,
+  type NewBucket,
+  type R2Bucket,
+  type R2BucketList,
+  type R2BucketListOptions,
+} from "./bucket-list.ts";
 export { createR2Buckets, type R2Buckets, type R2Options } from "./buckets.ts";
 export { r2Errors } from "./errors.ts";
 export type { R2Limits } from "./limits.ts";

@@ -34,18 +34,29 @@ export function checkBucket(name: string): void {
 
 /** U+0000 is refused because PostgreSQL cannot hold it in text, half a surrogate pair because UTF-8 cannot. */
 export function checkKey(key: string, limits: R2Limits): void {
-  if (Buffer.byteLength(key) > limits.keyBytes || key.includes("\0") || !key.isWellFormed()) throw r2Errors.invalidObjectName();
+  if (Buffer.byteLength(key) > limits.keyBytes || key.includes("\0") || !key.isWellFormed())
+    throw r2Errors.invalidObjectName();
 }
 
-export function checkMetadata({ httpMetadata = {}, customMetadata = {}, storageClass = "Standard" }: Metadata, limits: R2Limits): void {
-  const custom = Object.entries(customMetadata).reduce((sum, [name, value]) => sum + metadataLength(name) + metadataLength(value), 0);
-  if (custom > limits.customMetadataBytes || httpMetadataLength(httpMetadata) > limits.httpMetadataBytes) throw r2Errors.metadataTooLarge();
+export function checkMetadata(
+  { httpMetadata = {}, customMetadata = {}, storageClass = "Standard" }: Metadata,
+  limits: R2Limits,
+): void {
+  const custom = Object.entries(customMetadata).reduce(
+    (sum, [name, value]) => sum + metadataLength(name) + metadataLength(value),
+    0,
+  );
+  if (custom > limits.customMetadataBytes || httpMetadataLength(httpMetadata) > limits.httpMetadataBytes)
+    throw r2Errors.metadataTooLarge();
   if (storageClass !== "Standard" && storageClass !== "InfrequentAccess")
-    throw r2Errors.invalidArgument({ problem: `The storage class ${String(storageClass)} is not valid: use Standard or InfrequentAccess.` });
+    throw r2Errors.invalidArgument({
+      problem: `The storage class ${String(storageClass)} is not valid: use Standard or InfrequentAccess.`,
+    });
 }
 
 /** As the service counts: a text within Latin-1 takes one byte a character, any other two for each UTF-16 unit. */
 // oxlint-disable-next-line no-control-regex
 const metadataLength = (text: string) => (/^[\0-\u00ff]*$/.test(text) ? text.length : text.length * 2);
 
-const httpMetadataLength = (metadata: HttpMetadata) => Object.values(metadata).reduce((sum, value) => sum + (typeof value === "string" ? Buffer.byteLength(value) : 0), 0);
+const httpMetadataLength = (metadata: HttpMetadata) =>
+  Object.values(metadata).reduce((sum, value) => sum + (typeof value === "string" ? Buffer.byteLength(value) : 0), 0);

@@ -6,12 +6,19 @@ import { successor } from "./list.ts";
 const before = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
 test("the successor of a prefix parts the keys that have it from those behind", () => {
-  const text = fc.string({ unit: fc.constantFrom("\0", "/", "a", "b", "\ud7ff", "\ue000", "\uffff", "\u{10000}", "\u{10ffff}"), maxLength: 6 });
-  fc.assert(fc.property(text, text, (prefix, rest) => {
-    const next = successor(prefix);
-    if (next === undefined) return assert.match(prefix, /^\u{10ffff}*$/u);
-    assert.ok(next.isWellFormed());
-    assert.ok(before(prefix + rest, next), "what has the prefix comes before");
-    if (!rest.startsWith(prefix) && before(prefix, rest)) assert.ok(!before(rest, next), "what comes after the prefix without having it is not before the successor");
-  }), { numRuns: 1000 });
+  const text = fc.string({
+    unit: fc.constantFrom("\0", "/", "a", "b", "\ud7ff", "\ue000", "\uffff", "\u{10000}", "\u{10ffff}"),
+    maxLength: 6,
+  });
+  fc.assert(
+    fc.property(text, text, (prefix, rest) => {
+      const next = successor(prefix);
+      if (next === undefined) return assert.match(prefix, /^\u{10ffff}*$/u);
+      assert.ok(next.isWellFormed());
+      assert.ok(before(prefix + rest, next), "what has the prefix comes before");
+      if (!rest.startsWith(prefix) && before(prefix, rest))
+        assert.ok(!before(rest, next), "what comes after the prefix without having it is not before the successor");
+    }),
+    { numRuns: 1000 },
+  );
 });

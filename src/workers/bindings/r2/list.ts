@@ -7,7 +7,12 @@ import { listedObject } from "./rows.ts";
 /** Rows asked for at once; grows and shrinks with how many of them became entries. */
 const FEWEST_ROWS = 16;
 
-export async function listObjects(table: ObjectTable, limits: R2Limits, bucket: string, options: ListOptions): Promise<Page> {
+export async function listObjects(
+  table: ObjectTable,
+  limits: R2Limits,
+  bucket: string,
+  options: ListOptions,
+): Promise<Page> {
   const { prefix = "", delimiter = "", limit = limits.listKeys, include = [] } = options;
   if (!Number.isInteger(limit) || limit < 1 || limit > limits.listKeys) throw r2Errors.invalidMaxKeys();
   const columns = { http: include.includes("httpMetadata"), custom: include.includes("customMetadata") };
@@ -25,7 +30,8 @@ export async function listObjects(table: ObjectTable, limits: R2Limits, bucket: 
       const previous = entries.at(-1);
       if (entry.folded && previous?.folded && previous.name === entry.name) continue;
       bytes += sizeOf(entry);
-      if (entries.length > 0 && (entries.length === limit || bytes > limits.pageBytes)) return page(entries, cursorAfter(entries.at(-1)!));
+      if (entries.length > 0 && (entries.length === limit || bytes > limits.pageBytes))
+        return page(entries, cursorAfter(entries.at(-1)!));
       entries.push(entry);
     }
     if (rows.length < rowsAtOnce) break;
@@ -45,7 +51,10 @@ function entryOf(row: PageRow, prefix: string, delimiter: string): Entry {
 }
 
 /** No less than what the entry takes in a page's JSON, where custom metadata are records of their own. */
-const sizeOf = (entry: Entry) => Buffer.byteLength(JSON.stringify(entry)) + 64 + (entry.folded ? 0 : 16 * Object.keys(entry.object.customMetadata ?? {}).length);
+const sizeOf = (entry: Entry) =>
+  Buffer.byteLength(JSON.stringify(entry)) +
+  64 +
+  (entry.folded ? 0 : 16 * Object.keys(entry.object.customMetadata ?? {}).length);
 
 function page(entries: Entry[], cursor?: string): Page {
   return {
@@ -86,7 +95,12 @@ const cursorAfter = ({ folded, name }: Entry) => Buffer.from(`${folded ? "p" : "
 function decodeCursor(cursor: string, limits: R2Limits) {
   const text = Buffer.from(cursor, "base64url").toString();
   const name = text.slice(1);
-  if (!/^[kp]/.test(text) || name.includes("\0") || Buffer.byteLength(name) > limits.keyBytes || Buffer.from(text).toString("base64url") !== cursor)
+  if (
+    !/^[kp]/.test(text) ||
+    name.includes("\0") ||
+    Buffer.byteLength(name) > limits.keyBytes ||
+    Buffer.from(text).toString("base64url") !== cursor
+  )
     throw r2Errors.invalidArgument({ problem: "The cursor is not one that a list returned." });
   return { folded: text.startsWith("p"), name };
 }

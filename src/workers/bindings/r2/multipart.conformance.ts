@@ -14,32 +14,68 @@ export function multipartConformance(engine: TestEngine): void {
       const parts = ["a".repeat(PART), "b".repeat(PART), "c"];
 
       it("become one object made of the parts", async ({ r2, bucket, clock, get, keys }) => {
-        const options = { httpMetadata: { contentType: "text/plain" }, customMetadata: { k: "v" }, storageClass: "InfrequentAccess" as const };
+        const options = {
+          httpMetadata: { contentType: "text/plain" },
+          customMetadata: { k: "v" },
+          storageClass: "InfrequentAccess" as const,
+        };
         const ref = await r2.createUpload(bucket, "key", options);
         const uploaded = [];
-        for (const [index, part] of parts.entries()) uploaded.push(await r2.uploadPart(bucket, ref, index + 1, stream([Buffer.from(part)]), { size: part.length }));
-        assert.deepEqual(uploaded, parts.map((part, index) => ({ partNumber: index + 1, etag: md5(part) })));
+        for (const [index, part] of parts.entries())
+          uploaded.push(
+            await r2.uploadPart(bucket, ref, index + 1, stream([Buffer.from(part)]), { size: part.length }),
+          );
+        assert.deepEqual(
+          uploaded,
+          parts.map((part, index) => ({ partNumber: index + 1, etag: md5(part) })),
+        );
         assert.equal(await r2.head(bucket, "key"), undefined);
         assert.deepEqual(await keys(), []);
 
         const object = await r2.completeUpload(bucket, ref, uploaded);
-        const etag = `${createHash("md5").update(Buffer.concat(parts.map((part) => createHash("md5").update(part).digest()))).digest("hex")}-3`;
-        assert.deepEqual(object, { key: "key", version: object.version, size: 2 * PART + 1, etag, uploaded: new Date(clock.now()), checksums: {}, ...options });
+        const etag = `${createHash("md5")
+          .update(Buffer.concat(parts.map((part) => createHash("md5").update(part).digest())))
+          .digest("hex")}-3`;
+        assert.deepEqual(object, {
+          key: "key",
+          version: object.version,
+          size: 2 * PART + 1,
+          etag,
+          uploaded: new Date(clock.now()),
+          checksums: {},
+          ...options,
+        });
         assert.deepEqual(await r2.head(bucket, "key"), object);
         assert.deepEqual((await r2.list(bucket, { include: ["httpMetadata", "customMetadata"] })).objects, [object]);
         assert.equal(await get("key"), parts.join(""));
-        for (const [offset, length] of [[0, 1], [10, PART], [PART - 1, 2], [PART, PART], [2 * PART, 1], [2 * PART - 1, 2], [5, 2 * PART - 5]] as const)
+        for (const [offset, length] of [
+          [0, 1],
+          [10, PART],
+          [PART - 1, 2],
+          [PART, PART],
+          [2 * PART, 1],
+          [2 * PART - 1, 2],
+          [5, 2 * PART - 5],
+        ] as const)
           assert.equal(await get("key", { range: { offset, length } }), parts.join("").slice(offset, offset + length));
       });
 
-      it("sort their parts by number, and take numbers with gaps, one part, or none", async ({ r2, bucket, get, upload }) => {
+      it("sort their parts by number, and take numbers with gaps, one part, or none", async ({
+        r2,
+        bucket,
+        get,
+        upload,
+      }) => {
         const gaps = await upload("gaps", ["22".repeat(PART), "9", "55".repeat(PART)], [2, 9, 5]);
         assert.equal((await r2.completeUpload(bucket, gaps.ref, gaps.uploaded)).size, 4 * PART + 1);
         assert.equal(await get("gaps", { range: { offset: 3 * PART } }), `${"5".repeat(PART)}9`);
         const single = await upload("single", ["x"]);
         assert.match((await r2.completeUpload(bucket, single.ref, single.uploaded)).etag, /-1$/);
         const none = await upload("none", []);
-        assert.deepEqual(await r2.completeUpload(bucket, none.ref, []).then(({ size, etag }) => [size, etag]), [0, "d41d8cd98f00b204e9800998ecf8427e-0"]);
+        assert.deepEqual(await r2.completeUpload(bucket, none.ref, []).then(({ size, etag }) => [size, etag]), [
+          0,
+          "d41d8cd98f00b204e9800998ecf8427e-0",
+        ]);
         assert.equal(await get("none"), "");
       });
 
@@ -54,8 +90,14 @@ export function multipartConformance(engine: TestEngine): void {
 
       it("are refused with the reason when the parts do not fit", async ({ r2, bucket, upload }) => {
         const { ref, uploaded } = await upload("key", [...parts, "e".repeat(PART + 1)]);
-        const [one, two, short, long] = uploaded as [typeof uploaded[0], typeof uploaded[0], typeof uploaded[0], typeof uploaded[0]];
-        const refused = (list: object[], kind: Kind) => assert.rejects(r2.completeUpload(bucket, ref, list as never), refusal(kind), JSON.stringify(list));
+        const [one, two, short, long] = uploaded as [
+          (typeof uploaded)[0],
+          (typeof uploaded)[0],
+          (typeof uploaded)[0],
+          (typeof uploaded)[0],
+        ];
+        const refused = (list: object[], kind: Kind) =>
+          assert.rejects(r2.completeUpload(bucket, ref, list as never), refusal(kind), JSON.stringify(list));
         await refused([one, short, long], "entityTooSmall");
         await refused([one, long], "unequalParts");
         await refused([one, two, long], "unequalParts");
@@ -75,12 +117,16 @@ export function multipartConformance(engine: TestEngine): void {
 
       it("exist for their own key only, until they are finished", async ({ r2, bucket, get, blobs, upload }) => {
         const { ref, uploaded } = await upload("key", ["x"]);
-        for (const wrong of [{ key: "other", uploadId: ref.uploadId }, { key: "key", uploadId: "bad" }]) {
+        for (const wrong of [
+          { key: "other", uploadId: ref.uploadId },
+          { key: "key", uploadId: "bad" },
+        ]) {
           await assert.rejects(r2.uploadPart(bucket, wrong, 1, Buffer.from("x")), refusal("noSuchUpload"));
           await assert.rejects(r2.completeUpload(bucket, wrong, uploaded), refusal("noSuchUpload"));
           await assert.rejects(r2.abortUpload(bucket, wrong), refusal("noSuchUpload"));
         }
-        for (const number of [0, 10_001, 1.5]) await assert.rejects(r2.uploadPart(bucket, ref, number, Buffer.from("x")), refusal("invalidArgument"));
+        for (const number of [0, 10_001, 1.5])
+          await assert.rejects(r2.uploadPart(bucket, ref, number, Buffer.from("x")), refusal("invalidArgument"));
         await r2.completeUpload(bucket, ref, uploaded);
         await assert.rejects(r2.completeUpload(bucket, ref, uploaded), refusal("noSuchUpload"));
         await assert.rejects(r2.uploadPart(bucket, ref, 2, Buffer.from("x")), refusal("noSuchUpload"));
@@ -89,7 +135,14 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("that are aborted leave nothing, and can be aborted again", async ({ r2, bucket, put, get, blobs, upload }) => {
+      it("that are aborted leave nothing, and can be aborted again", async ({
+        r2,
+        bucket,
+        put,
+        get,
+        blobs,
+        upload,
+      }) => {
         await put("key", "before");
         const { ref, uploaded } = await upload("key", parts);
         await r2.abortUpload(bucket, ref);
@@ -100,7 +153,13 @@ export function multipartConformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("are not disturbed by puts and deletes of their key, which remove them once completed", async ({ r2, bucket, put, blobs, upload }) => {
+      it("are not disturbed by puts and deletes of their key, which remove them once completed", async ({
+        r2,
+        bucket,
+        put,
+        blobs,
+        upload,
+      }) => {
         const first = await upload("key", parts);
         await put("key");
         await r2.delete(bucket, ["key"]);
@@ -119,7 +178,10 @@ export function multipartConformance(engine: TestEngine): void {
       it("are read to the end by who opened them before they went", async ({ r2, bucket, blobs, upload }) => {
         const { ref, uploaded } = await upload("key", parts);
         await r2.completeUpload(bucket, ref, uploaded);
-        const [whole, tail] = [(await r2.get(bucket, "key"))!, (await r2.get(bucket, "key", { range: { offset: PART } }))!];
+        const [whole, tail] = [
+          (await r2.get(bucket, "key"))!,
+          (await r2.get(bucket, "key", { range: { offset: PART } }))!,
+        ];
         await r2.delete(bucket, ["key"]);
         assert.equal((await blobs()).length, 3);
         assert.equal(await textOf(tail), parts.slice(1).join(""));
@@ -127,9 +189,19 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("complete once when completed twice at the same time, and never while a part replaces another", async ({ r2, bucket, get, blobs, upload }) => {
+      it("complete once when completed twice at the same time, and never while a part replaces another", async ({
+        r2,
+        bucket,
+        get,
+        blobs,
+        upload,
+      }) => {
         const { ref, uploaded } = await upload("key", ["x"]);
-        const both = await Promise.allSettled([r2.completeUpload(bucket, ref, uploaded), r2.completeUpload(bucket, ref, uploaded), r2.uploadPart(bucket, ref, 1, Buffer.from("y"))]);
+        const both = await Promise.allSettled([
+          r2.completeUpload(bucket, ref, uploaded),
+          r2.completeUpload(bucket, ref, uploaded),
+          r2.uploadPart(bucket, ref, 1, Buffer.from("y")),
+        ]);
         assert.equal(both.slice(0, 2).filter(({ status }) => status === "fulfilled").length <= 1, true);
         if (await r2.head(bucket, "key")) assert.equal(await get("key"), "x");
         assert.equal((await blobs()).length, 1);
@@ -137,7 +209,15 @@ export function multipartConformance(engine: TestEngine): void {
     });
 
     describe("the sweep", () => {
-      it("deletes bytes that never got a row, but not while a put could still be writing it", async ({ r2, clock, put, get, blobs, upload, orphan }) => {
+      it("deletes bytes that never got a row, but not while a put could still be writing it", async ({
+        r2,
+        clock,
+        put,
+        get,
+        blobs,
+        upload,
+        orphan,
+      }) => {
         const object = await put("key");
         const { uploaded } = await upload("open", ["x"]);
         assert.equal(uploaded.length, 1);
@@ -176,10 +256,27 @@ export function multipartConformance(engine: TestEngine): void {
         clock.advance(HOUR);
         assert.ok((await shared.sweep()).deleted >= 1);
         assert.equal((await blobs()).length, 1);
-        assert.equal((await stores.db.tables<{ r2_removed: { bucket: string } }>().selectFrom("r2_removed").selectAll().where("bucket", "=", bucket).execute()).length, 0);
+        assert.equal(
+          (
+            await stores.db
+              .tables<{ r2_removed: { bucket: string } }>()
+              .selectFrom("r2_removed")
+              .selectAll()
+              .where("bucket", "=", bucket)
+              .execute()
+          ).length,
+          0,
+        );
       });
 
-      it("does not take the bytes from under a reader of this process", async ({ r2, bucket, clock, put, blobs, upload }) => {
+      it("does not take the bytes from under a reader of this process", async ({
+        r2,
+        bucket,
+        clock,
+        put,
+        blobs,
+        upload,
+      }) => {
         const { ref, uploaded } = await upload("parts", ["a".repeat(PART), "b"]);
         await r2.completeUpload(bucket, ref, uploaded);
         await put("plain", "p".repeat(3_000_000));
@@ -192,7 +289,13 @@ export function multipartConformance(engine: TestEngine): void {
         assert.deepEqual(await blobs(), []);
       });
 
-      it("aborts uploads nobody finished within a week, and then forgets them", async ({ r2, bucket, clock, blobs, upload }) => {
+      it("aborts uploads nobody finished within a week, and then forgets them", async ({
+        r2,
+        bucket,
+        clock,
+        blobs,
+        upload,
+      }) => {
         const { ref } = await upload("key", ["x"]);
         clock.advance(6 * 24 * HOUR);
         await r2.sweep();

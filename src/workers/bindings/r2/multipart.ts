@@ -29,22 +29,46 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
     checkKey(key, limits);
     checkMetadata(options, limits);
     const uploadId = ids.token();
-    await uploads.create({ upload_id: uploadId, bucket, key, state: "open", since: clock.now(), ...storedMetadata(options) });
+    await uploads.create({
+      upload_id: uploadId,
+      bucket,
+      key,
+      state: "open",
+      since: clock.now(),
+      ...storedMetadata(options),
+    });
     return { key, uploadId };
   }
 
-  async function putPart(bucket: string, { key, uploadId }: UploadRef, partNumber: number, body: Body, { size }: { size?: number } = {}): Promise<UploadedPart> {
+  async function putPart(
+    bucket: string,
+    { key, uploadId }: UploadRef,
+    partNumber: number,
+    body: Body,
+    { size }: { size?: number } = {},
+  ): Promise<UploadedPart> {
     checkKey(key, limits);
     if (!Number.isInteger(partNumber) || partNumber < 1 || partNumber > limits.parts)
-      throw r2Errors.invalidArgument({ problem: `Part number must be between 1 and ${limits.parts} (inclusive). Actual value was: ${partNumber}` });
+      throw r2Errors.invalidArgument({
+        problem: `Part number must be between 1 and ${limits.parts} (inclusive). Actual value was: ${partNumber}`,
+      });
     const upload = { bucket, key, uploadId };
     mustBeOpen(await uploads.find(upload));
 
     const blob = ids.hex();
-    const stored = await store.put(blobKey(bucket, blob), measured(body, { size, most: limits.uploadBytes }), { digests: ["md5"] });
+    const stored = await store.put(blobKey(bucket, blob), measured(body, { size, most: limits.uploadBytes }), {
+      digests: ["md5"],
+    });
     const etag = stored.digests.md5!;
     try {
-      removal.begin(await uploads.putPart(upload, { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag }, mustBeOpen, clock.now()));
+      removal.begin(
+        await uploads.putPart(
+          upload,
+          { upload_id: uploadId, part_number: partNumber, blob, size: stored.size, md5: etag },
+          mustBeOpen,
+          clock.now(),
+        ),
+      );
       return { partNumber, etag };
     } catch (err) {
       // As for put(): the bytes go only when it is certain that no row names them.
@@ -57,18 +81,31 @@ export function createMultipart({ store, uploads, removal, clock, ids, limits }:
     checkKey(key, limits);
     const version = ids.hex();
     const now = clock.now();
-    const { object, removed } = await uploads.complete({ bucket, key, uploadId }, (upload, uploaded) => {
-      const { storage_class, http_metadata, custom_metadata } = mustBeOpen(upload);
-      const parts = selectParts(uploaded, wanted, limits);
-      return {
-        object: {
-          bucket, key, version, storage_class, http_metadata, custom_metadata,
-          size: parts.reduce((sum, { size }) => sum + size, 0),
-          etag: etagOf(parts), checksums: "{}", uploaded: now, upload_id: uploadId, part_size: parts[0]?.size ?? 0,
-        },
-        partNumbers: parts.map(({ part_number }) => part_number),
-      };
-    }, now);
+    const { object, removed } = await uploads.complete(
+      { bucket, key, uploadId },
+      (upload, uploaded) => {
+        const { storage_class, http_metadata, custom_metadata } = mustBeOpen(upload);
+        const parts = selectParts(uploaded, wanted, limits);
+        return {
+          object: {
+            bucket,
+            key,
+            version,
+            storage_class,
+            http_metadata,
+            custom_metadata,
+            size: parts.reduce((sum, { size }) => sum + size, 0),
+            etag: etagOf(parts),
+            checksums: "{}",
+            uploaded: now,
+            upload_id: uploadId,
+            part_size: parts[0]?.size ?? 0,
+          },
+          partNumbers: parts.map(({ part_number }) => part_number),
+        };
+      },
+      now,
+    );
     removal.begin(removed);
     return r2Object(object);
   }
@@ -91,12 +128,14 @@ function mustBeOpen(upload: UploadRow | undefined): UploadRow {
 /** The parts a completion names, by number. */
 export function selectParts(uploaded: PartRow[], wanted: UploadedPart[], limits: R2Limits): PartRow[] {
   const byNumber = new Map(uploaded.map((part) => [part.part_number, part]));
-  const parts = wanted.map(({ partNumber, etag }) => {
-    const part = byNumber.get(partNumber);
-    byNumber.delete(partNumber); // named twice, it is not found the second time
-    if (part?.md5 !== etag) throw r2Errors.invalidPart();
-    return part;
-  }).sort((a, b) => a.part_number - b.part_number);
+  const parts = wanted
+    .map(({ partNumber, etag }) => {
+      const part = byNumber.get(partNumber);
+      byNumber.delete(partNumber); // named twice, it is not found the second time
+      if (part?.md5 !== etag) throw r2Errors.invalidPart();
+      return part;
+    })
+    .sort((a, b) => a.part_number - b.part_number);
 
   const first = parts[0]?.size ?? 0;
   for (const [index, { size }] of parts.entries()) {

@@ -90,7 +90,8 @@ export interface ListOptions {
   include?: ("httpMetadata" | "customMetadata")[];
 }
 
-export type ListedObject = Omit<R2Object, "httpMetadata" | "customMetadata"> & Partial<Pick<R2Object, "httpMetadata" | "customMetadata">>;
+export type ListedObject = Omit<R2Object, "httpMetadata" | "customMetadata"> &
+  Partial<Pick<R2Object, "httpMetadata" | "customMetadata">>;
 
 export interface Page {
   /** In the byte order of their keys. May be fewer than `limit` on a page that is not the last: go by `cursor`. */

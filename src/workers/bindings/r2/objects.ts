@@ -33,7 +33,11 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     return row && r2Object(row);
   }
 
-  async function get(bucket: string, key: string, { onlyIf, range: wanted }: GetOptions = {}): Promise<FoundObject | undefined> {
+  async function get(
+    bucket: string,
+    key: string,
+    { onlyIf, range: wanted }: GetOptions = {},
+  ): Promise<FoundObject | undefined> {
     checkKey(key, limits);
     let missing: string | undefined;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -43,7 +47,8 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
       const range = resolveRange(wanted, row.size);
       const body = await contents.open(row, range);
       if (body) return { object: r2Object(row), range, body };
-      if (row.version === missing) throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missing}, are missing`);
+      if (row.version === missing)
+        throw new Fault(`the bytes of r2 object ${bucket}/${key}, version ${missing}, are missing`);
       missing = row.version;
     }
     throw r2Errors.unavailable();
@@ -56,15 +61,34 @@ export function createObjects({ store, table, contents, removal, clock, ids, lim
     allow(options, current);
 
     const version = ids.hex();
-    const given = (Object.keys(options.checksums ?? {}) as ChecksumAlgorithm[]).filter((algorithm) => options.checksums![algorithm] !== undefined);
-    const stored = await store.put(blobKey(bucket, version), measured(body, { size: options.size, most: limits.uploadBytes }), {
-      digests: ["md5", ...given.filter((algorithm) => algorithm !== "md5" && algorithm !== "sha256")] as ("md5" | "sha1" | "sha384" | "sha512")[],
-    });
+    const given = (Object.keys(options.checksums ?? {}) as ChecksumAlgorithm[]).filter(
+      (algorithm) => options.checksums![algorithm] !== undefined,
+    );
+    const stored = await store.put(
+      blobKey(bucket, version),
+      measured(body, { size: options.size, most: limits.uploadBytes }),
+      {
+        digests: ["md5", ...given.filter((algorithm) => algorithm !== "md5" && algorithm !== "sha256")] as (
+          | "md5"
+          | "sha1"
+          | "sha384"
+          | "sha512"
+        )[],
+      },
+    );
     try {
       const checksums = verified(stored, options.checksums ?? {}, given);
       const row: ObjectRow = {
-        bucket, key, version, checksums: JSON.stringify(checksums), ...storedMetadata(options),
-        size: stored.size, etag: checksums.md5!, uploaded: clock.now(), upload_id: null, part_size: null,
+        bucket,
+        key,
+        version,
+        checksums: JSON.stringify(checksums),
+        ...storedMetadata(options),
+        size: stored.size,
+        etag: checksums.md5!,
+        uploaded: clock.now(),
+        upload_id: null,
+        part_size: null,
       };
       if (!(await writeAlone(row, current))) removal.begin(await table.replace(row, (now) => allow(options, now)));
       return r2Object(row);
@@ -106,14 +130,21 @@ function allow({ onlyIf }: PutOptions, current: ObjectRow | undefined) {
   if (onlyIf && !holds(onlyIf, current)) throw r2Errors.preconditionFailed();
 }
 
-const names: Record<ChecksumAlgorithm, string> = { md5: "MD5", sha1: "SHA-1", sha256: "SHA-256", sha384: "SHA-384", sha512: "SHA-512" };
+const names: Record<ChecksumAlgorithm, string> = {
+  md5: "MD5",
+  sha1: "SHA-1",
+  sha256: "SHA-256",
+  sha384: "SHA-384",
+  sha512: "SHA-512",
+};
 
 /** The MD5 and whatever was given, as computed on the way to the store. Throws badDigest. */
 function verified(stored: Stored, wanted: Checksums, given: ChecksumAlgorithm[]): Checksums {
   const computed: Checksums = { md5: stored.digests.md5!, sha256: stored.sha256, ...stored.digests };
   for (const algorithm of given) {
     const actual = computed[algorithm]!;
-    if (wanted[algorithm]!.toLowerCase() !== actual) throw r2Errors.badDigest({ algorithm: names[algorithm], given: wanted[algorithm], actual });
+    if (wanted[algorithm]!.toLowerCase() !== actual)
+      throw r2Errors.badDigest({ algorithm: names[algorithm], given: wanted[algorithm], actual });
   }
   return Object.fromEntries(["md5" as const, ...given].map((algorithm) => [algorithm, computed[algorithm]]));
 }

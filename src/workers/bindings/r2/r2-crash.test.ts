@@ -25,7 +25,9 @@ type Last = { done?: { round: number; length: number | null }; begun?: { round: 
 
 /** What was said last of each key. A later run writes its keys from round 0 again. */
 async function killAfter(lines: number, folder: string): Promise<Map<string, Last>> {
-  const child = spawn(process.execPath, [import.meta.filename, "write", folder], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [import.meta.filename, "write", folder], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   const last = new Map<string, Last>();
   let seen = 0;
@@ -45,7 +47,11 @@ async function killAfter(lines: number, folder: string): Promise<Map<string, Las
 
 async function writeForever(folder: string): Promise<never> {
   const objects = await openFsObjects({ folder: join(folder, "objects") });
-  const r2 = createR2Buckets({ db: openSqlite({ path: join(folder, "test.db") }), objects, limits: { minimumPartBytes: 1 } });
+  const r2 = createR2Buckets({
+    db: openSqlite({ path: join(folder, "test.db") }),
+    objects,
+    limits: { minimumPartBytes: 1 },
+  });
   const tell = (line: Line) => writeSync(1, `${JSON.stringify(line)}\n`);
 
   /** One key each, so that what a key must hold is known: what was acknowledged last, or what was begun after it. */
@@ -63,7 +69,10 @@ async function writeForever(folder: string): Promise<never> {
   async function writeInParts(key: string, value: string) {
     const half = Math.ceil(value.length / 2);
     const upload = await r2.createUpload("bucket", key);
-    const parts = [await r2.uploadPart("bucket", upload, 1, Buffer.from(value.slice(0, half))), await r2.uploadPart("bucket", upload, 2, Buffer.from(value.slice(half)))];
+    const parts = [
+      await r2.uploadPart("bucket", upload, 1, Buffer.from(value.slice(0, half))),
+      await r2.uploadPart("bucket", upload, 2, Buffer.from(value.slice(half))),
+    ];
     await r2.completeUpload("bucket", upload, parts);
   }
 
@@ -74,39 +83,56 @@ const valueOf = (key: string, round: number, length: number) => `${key} ${round}
 
 // The same file is the process that is killed: it writes as fast as it can, and says so.
 if (process.argv[2] === "write") await writeForever(process.argv[3]!);
-else test("killed in the middle of writing: what was acknowledged is there, every row has its bytes, and the sweep takes the rest", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "r2-"));
-  const where = { path: join(folder, "test.db") };
-  const schema = openSqlite(where);
-  await migrate(schema, r2Migrations);
-  await schema.close();
-  try {
-    for (const lines of [150, 331]) {
-      const last = await killAfter(lines, folder);
-      const db = openSqlite(where);
-      const objects = await openFsObjects({ folder: join(folder, "objects") });
-      const clock = createManualClock(Date.now() + 48 * 3600_000);
-      const r2 = createR2Buckets({ db, objects, clock });
-      try {
-        for (const [key, { done, begun }] of last) {
-          const found = await r2.get("bucket", key);
-          const value = found ? await text(found.body!) : null;
-          if (!done || !begun) continue;
-          const allowed = [done, begun].map(({ round, length }) => (length === null ? null : valueOf(key, round, length)));
-          assert.ok(allowed.includes(value), `${key}: ${value?.slice(0, 40)} is neither acknowledged nor begun`);
+else
+  test("killed in the middle of writing: what was acknowledged is there, every row has its bytes, and the sweep takes the rest", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "r2-"));
+    const where = { path: join(folder, "test.db") };
+    const schema = openSqlite(where);
+    await migrate(schema, r2Migrations);
+    await schema.close();
+    try {
+      for (const lines of [150, 331]) {
+        const last = await killAfter(lines, folder);
+        const db = openSqlite(where);
+        const objects = await openFsObjects({ folder: join(folder, "objects") });
+        const clock = createManualClock(Date.now() + 48 * 3600_000);
+        const r2 = createR2Buckets({ db, objects, clock });
+        try {
+          for (const [key, { done, begun }] of last) {
+            const found = await r2.get("bucket", key);
+            const value = found ? await text(found.body!) : null;
+            if (!done || !begun) continue;
+            const allowed = [done, begun].map(({ round, length }) =>
+              length === null ? null : valueOf(key, round, length),
+            );
+            assert.ok(allowed.includes(value), `${key}: ${value?.slice(0, 40)} is neither acknowledged nor begun`);
+          }
+          await r2.sweep();
+          await r2.close();
+          const stored: string[] = [];
+          for await (const { key } of objects.list("r2/")) stored.push(key);
+          const rows = await db
+            .tables<{ r2_objects: { version: string; upload_id: string | null }; r2_parts: { blob: string } }>()
+            .selectFrom("r2_objects")
+            .select("version")
+            .where("upload_id", "is", null)
+            .execute();
+          const parts = await db
+            .tables<{ r2_parts: { blob: string } }>()
+            .selectFrom("r2_parts")
+            .select("blob")
+            .execute();
+          assert.deepEqual(
+            stored,
+            [...rows.map(({ version }) => version), ...parts.map(({ blob }) => blob)]
+              .map((blob) => `r2/bucket/${blob}`)
+              .sort(),
+          );
+        } finally {
+          await db.close();
         }
-        await r2.sweep();
-        await r2.close();
-        const stored: string[] = [];
-        for await (const { key } of objects.list("r2/")) stored.push(key);
-        const rows = await db.tables<{ r2_objects: { version: string; upload_id: string | null }; r2_parts: { blob: string } }>().selectFrom("r2_objects").select("version").where("upload_id", "is", null).execute();
-        const parts = await db.tables<{ r2_parts: { blob: string } }>().selectFrom("r2_parts").select("blob").execute();
-        assert.deepEqual(stored, [...rows.map(({ version }) => version), ...parts.map(({ blob }) => blob)].map((blob) => `r2/bucket/${blob}`).sort());
-      } finally {
-        await db.close();
       }
+    } finally {
+      await rm(folder, { recursive: true, force: true });
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+  });

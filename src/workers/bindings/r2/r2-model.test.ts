@@ -37,21 +37,44 @@ type Op =
 const key = fc.constantFrom(...KEYS);
 const value = fc.string({ unit: fc.constantFrom("x", "y", "ü"), maxLength: 8 });
 const upload = fc.constantFrom(0, 0, 0, 1);
-const part = fc.oneof({ weight: 4, arbitrary: fc.constantFrom("ppp", "qqq") }, { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom("p", "q"), minLength: 1, maxLength: 4 }) });
+const part = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom("ppp", "qqq") },
+  { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom("p", "q"), minLength: 1, maxLength: 4 }) },
+);
 /** Likely enough that uploads come to completion. */
 const often = <Value>(arbitrary: fc.Arbitrary<Value>) => ({ weight: 3, arbitrary });
 const operation: fc.Arbitrary<Op> = fc.oneof(
-  fc.record({ op: fc.constant("put" as const), key, value, onlyIf: fc.constantFrom("nothing" as const, "nothing" as const, "absent" as const, "same" as const, "wrong" as const) }),
+  fc.record({
+    op: fc.constant("put" as const),
+    key,
+    value,
+    onlyIf: fc.constantFrom(
+      "nothing" as const,
+      "nothing" as const,
+      "absent" as const,
+      "same" as const,
+      "wrong" as const,
+    ),
+  }),
   fc.record({ op: fc.constant("get" as const), key, offset: fc.nat(12), length: fc.integer({ min: 1, max: 12 }) }),
-  fc.record({ op: fc.constant("list" as const), prefix: fc.constantFrom("", "a", "a/", "z"), delimiter: fc.constantFrom("", "/", "b"), limit: fc.integer({ min: 1, max: 5 }), startAfter: fc.option(key, { nil: undefined }) }),
+  fc.record({
+    op: fc.constant("list" as const),
+    prefix: fc.constantFrom("", "a", "a/", "z"),
+    delimiter: fc.constantFrom("", "/", "b"),
+    limit: fc.integer({ min: 1, max: 5 }),
+    startAfter: fc.option(key, { nil: undefined }),
+  }),
   fc.record({ op: fc.constant("delete" as const), keys: fc.array(key, { minLength: 1, maxLength: 3 }) }),
   fc.record({ op: fc.constant("create" as const), key }),
   often(fc.record({ op: fc.constant("part" as const), upload, number: fc.integer({ min: 1, max: 4 }), value: part })),
-  often(fc.record({
-    op: fc.constant("complete" as const), upload,
-    numbers: fc.oneof(fc.constant("all" as const), fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { maxLength: 4 })),
-    spoil: fc.constantFrom(false, false, false, true),
-  })),
+  often(
+    fc.record({
+      op: fc.constant("complete" as const),
+      upload,
+      numbers: fc.oneof(fc.constant("all" as const), fc.uniqueArray(fc.integer({ min: 1, max: 4 }), { maxLength: 4 })),
+      spoil: fc.constantFrom(false, false, false, true),
+    }),
+  ),
   fc.record({ op: fc.constant("abort" as const), upload }),
   fc.record({ op: fc.constant("sweep" as const) }),
 );
@@ -60,15 +83,18 @@ onEveryDatabase((engine) => {
   test("R2 answers like the model, whatever is asked in whatever order", async (t) => {
     const { r2, blobsOf } = await openR2(engine, t);
     let buckets = 0;
-    await fc.assert(fc.asyncProperty(fc.array(operation, { minLength: 30, maxLength: 80, size: "max" }), async (operations) => {
-      const bucket = `bucket-${++buckets}`;
-      const model: Model = { objects: new Map(), uploads: [] };
-      for (const operation of operations) await perform(r2, bucket, model, operation);
-      for (const name of KEYS) await compare(r2, bucket, model, name);
-      const parts = model.uploads.reduce((sum, { state, parts: { size } }) => sum + (state === "open" ? size : 0), 0);
-      const objects = [...model.objects.values()].reduce((sum, { blobs }) => sum + blobs, 0);
-      assert.equal(await blobsOf(bucket), objects + parts, "nothing is left in the store but what is wanted");
-    }), { numRuns: engine.name === "sqlite" ? 25 : 5 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { minLength: 30, maxLength: 80, size: "max" }), async (operations) => {
+        const bucket = `bucket-${++buckets}`;
+        const model: Model = { objects: new Map(), uploads: [] };
+        for (const operation of operations) await perform(r2, bucket, model, operation);
+        for (const name of KEYS) await compare(r2, bucket, model, name);
+        const parts = model.uploads.reduce((sum, { state, parts: { size } }) => sum + (state === "open" ? size : 0), 0);
+        const objects = [...model.objects.values()].reduce((sum, { blobs }) => sum + blobs, 0);
+        assert.equal(await blobsOf(bucket), objects + parts, "nothing is left in the store but what is wanted");
+      }),
+      { numRuns: engine.name === "sqlite" ? 25 : 5 },
+    );
   });
 });
 
@@ -112,10 +138,11 @@ async function perform(r2: R2Buckets, bucket: string, model: Model, operation: O
       const bytes = model.objects.has(key) ? Buffer.from(model.objects.get(key)!.value) : undefined;
       const get = r2.get(bucket, key, { range: { offset, length } });
       if (!bytes) return assert.equal(await get, undefined);
-      if (offset > 0 && offset >= bytes.length || bytes.length === 0 && offset > 0) return refused(get, 10039);
+      if ((offset > 0 && offset >= bytes.length) || (bytes.length === 0 && offset > 0)) return refused(get, 10039);
       return assert.equal(await text((await get)!.body!), bytes.subarray(offset, offset + length).toString());
     }
-    case "list": return assert.deepEqual(await listAll(r2, bucket, operation), expectedList(model, operation));
+    case "list":
+      return assert.deepEqual(await listAll(r2, bucket, operation), expectedList(model, operation));
     case "delete": {
       await r2.delete(bucket, operation.keys);
       for (const key of operation.keys) model.objects.delete(key);
@@ -128,7 +155,12 @@ async function perform(r2: R2Buckets, bucket: string, model: Model, operation: O
     case "part": {
       const upload = model.uploads[operation.upload];
       if (!upload) return;
-      const put = r2.uploadPart(bucket, { key: upload.key, uploadId: upload.id }, operation.number, Buffer.from(operation.value));
+      const put = r2.uploadPart(
+        bucket,
+        { key: upload.key, uploadId: upload.id },
+        operation.number,
+        Buffer.from(operation.value),
+      );
       if (upload.state !== "open") return refused(put, 10024);
       assert.equal((await put).etag, md5(operation.value));
       return void upload.parts.set(operation.number, operation.value);
@@ -137,13 +169,20 @@ async function perform(r2: R2Buckets, bucket: string, model: Model, operation: O
       const upload = model.uploads[operation.upload];
       if (!upload) return;
       const numbers = operation.numbers === "all" ? [...upload.parts.keys()] : operation.numbers;
-      const wanted = numbers.map((partNumber) => ({ partNumber, etag: operation.spoil ? "spoilt" : md5(upload.parts.get(partNumber) ?? "") }));
+      const wanted = numbers.map((partNumber) => ({
+        partNumber,
+        etag: operation.spoil ? "spoilt" : md5(upload.parts.get(partNumber) ?? ""),
+      }));
       const complete = r2.completeUpload(bucket, { key: upload.key, uploadId: upload.id }, wanted);
       if (upload.state !== "open") return refused(complete, 10024);
       if (numbers.some((number) => operation.spoil || !upload.parts.has(number))) return refused(complete, 10025);
       const parts = numbers.toSorted((a, b) => a - b).map((number) => upload.parts.get(number)!);
       const size = parts[0]?.length ?? 0;
-      if (parts.slice(0, -1).some((part) => part.length !== size || part.length < PART) || (parts.at(-1)?.length ?? 0) > size) return refused(complete, 10011, 10048);
+      if (
+        parts.slice(0, -1).some((part) => part.length !== size || part.length < PART) ||
+        (parts.at(-1)?.length ?? 0) > size
+      )
+        return refused(complete, 10011, 10048);
       const { etag } = await complete;
       assert.match(etag, new RegExp(`^[0-9a-f]{32}-${parts.length}$`));
       upload.state = "completed";
@@ -156,7 +195,8 @@ async function perform(r2: R2Buckets, bucket: string, model: Model, operation: O
       if (upload.state === "open") upload.state = "aborted";
       return;
     }
-    case "sweep": return void (await r2.sweep());
+    case "sweep":
+      return void (await r2.sweep());
   }
 }
 
@@ -186,14 +226,28 @@ async function listAll(r2: R2Buckets, bucket: string, { prefix, delimiter, limit
 }
 
 function expectedList(model: Model, { prefix, delimiter, startAfter }: ListOp) {
-  const keys = [...model.objects.keys()].filter((key) => key.startsWith(prefix) && (startAfter === undefined || byBytes(key, startAfter) > 0)).sort(byBytes);
-  const fold = (key: string) => (delimiter !== "" && key.indexOf(delimiter, prefix.length) !== -1 ? key.slice(0, key.indexOf(delimiter, prefix.length) + delimiter.length) : undefined);
-  return { keys: keys.filter((key) => fold(key) === undefined), prefixes: [...new Set(keys.flatMap((key) => fold(key) ?? []))] };
+  const keys = [...model.objects.keys()]
+    .filter((key) => key.startsWith(prefix) && (startAfter === undefined || byBytes(key, startAfter) > 0))
+    .sort(byBytes);
+  const fold = (key: string) =>
+    delimiter !== "" && key.indexOf(delimiter, prefix.length) !== -1
+      ? key.slice(0, key.indexOf(delimiter, prefix.length) + delimiter.length)
+      : undefined;
+  return {
+    keys: keys.filter((key) => fold(key) === undefined),
+    prefixes: [...new Set(keys.flatMap((key) => fold(key) ?? []))],
+  };
 }
 
 async function refused(promise: Promise<unknown>, ...codes: number[]): Promise<void> {
-  const result = await promise.then(() => "accepted", (err: unknown) => err);
-  assert.ok(result instanceof UserError && codes.includes(Number(result.code)), `expected ${codes.join(" or ")}, got ${String(result)}`);
+  const result = await promise.then(
+    () => "accepted",
+    (err: unknown) => err,
+  );
+  assert.ok(
+    result instanceof UserError && codes.includes(Number(result.code)),
+    `expected ${codes.join(" or ")}, got ${String(result)}`,
+  );
 }
 
 const md5 = (value: string) => createHash("md5").update(value).digest("hex");

@@ -9,7 +9,8 @@ export const r2Migrations: Migration[] = [
     name: "workers-r2-001",
     async up(db, types) {
       const text = sql.raw(types.keyText);
-      await db.schema.createTable("r2_objects")
+      await db.schema
+        .createTable("r2_objects")
         .addColumn("bucket", text, (column) => column.notNull())
         .addColumn("key", text, (column) => column.notNull())
         .addColumn("version", text, (column) => column.notNull())
@@ -27,7 +28,8 @@ export const r2Migrations: Migration[] = [
       // The sweep asks which of many blobs are still wanted.
       await db.schema.createIndex("r2_objects_version").on("r2_objects").column("version").unique().execute();
 
-      await db.schema.createTable("r2_uploads")
+      await db.schema
+        .createTable("r2_uploads")
         .addColumn("upload_id", text, (column) => column.primaryKey())
         .addColumn("bucket", text, (column) => column.notNull())
         .addColumn("key", text, (column) => column.notNull())
@@ -39,7 +41,8 @@ export const r2Migrations: Migration[] = [
         .execute();
       await db.schema.createIndex("r2_uploads_since").on("r2_uploads").columns(["since", "upload_id"]).execute();
 
-      await db.schema.createTable("r2_parts")
+      await db.schema
+        .createTable("r2_parts")
         .addColumn("upload_id", text, (column) => column.notNull())
         .addColumn("part_number", "integer", (column) => column.notNull())
         .addColumn("blob", text, (column) => column.notNull().unique())
@@ -48,7 +51,8 @@ export const r2Migrations: Migration[] = [
         .addPrimaryKeyConstraint("r2_parts_key", ["upload_id", "part_number"])
         .execute();
 
-      await db.schema.createTable("r2_removed")
+      await db.schema
+        .createTable("r2_removed")
         .addColumn("blob", text, (column) => column.primaryKey())
         .addColumn("bucket", text, (column) => column.notNull())
         .addColumn("owner", text, (column) => column.notNull())
@@ -69,18 +73,29 @@ export interface KeyRange {
   before: string | undefined;
 }
 
-export type PageRow = Omit<ObjectRow, "http_metadata" | "custom_metadata" | "part_size" | "upload_id"> & Partial<Pick<ObjectRow, "http_metadata" | "custom_metadata">>;
+export type PageRow = Omit<ObjectRow, "http_metadata" | "custom_metadata" | "part_size" | "upload_id"> &
+  Partial<Pick<ObjectRow, "http_metadata" | "custom_metadata">>;
 
 export function createObjectTable(db: Db) {
   const tables = () => db.tables<R2Tables>();
 
   return {
     find: (bucket: string, key: string): Promise<ObjectRow | undefined> =>
-      tables().selectFrom("r2_objects").selectAll().where("bucket", "=", bucket).where("key", "=", key).executeTakeFirst(),
+      tables()
+        .selectFrom("r2_objects")
+        .selectAll()
+        .where("bucket", "=", bucket)
+        .where("key", "=", key)
+        .executeTakeFirst(),
 
     /** False, and nothing written, when the key is taken. */
     async insert(row: ObjectRow): Promise<boolean> {
-      const written = await db.write(tables().insertInto("r2_objects").values(row).onConflict((conflict) => conflict.columns(["bucket", "key"]).doNothing()));
+      const written = await db.write(
+        tables()
+          .insertInto("r2_objects")
+          .values(row)
+          .onConflict((conflict) => conflict.columns(["bucket", "key"]).doNothing()),
+      );
       return written.affected === 1;
     },
 
@@ -90,13 +105,26 @@ export function createObjectTable(db: Db) {
      */
     async swap(row: ObjectRow, version: string): Promise<boolean> {
       const { bucket, key, ...changes } = row;
-      const written = await db.write(tables().updateTable("r2_objects").set(changes).where("bucket", "=", bucket).where("key", "=", key).where("version", "=", version));
+      const written = await db.write(
+        tables()
+          .updateTable("r2_objects")
+          .set(changes)
+          .where("bucket", "=", bucket)
+          .where("key", "=", key)
+          .where("version", "=", version),
+      );
       return written.affected === 1;
     },
 
     /** As swap(): deletes that version if it is still the one there. */
     async drop({ bucket, key, version }: ObjectRow): Promise<boolean> {
-      const written = await db.write(tables().deleteFrom("r2_objects").where("bucket", "=", bucket).where("key", "=", key).where("version", "=", version));
+      const written = await db.write(
+        tables()
+          .deleteFrom("r2_objects")
+          .where("bucket", "=", bucket)
+          .where("key", "=", key)
+          .where("version", "=", version),
+      );
       return written.affected === 1;
     },
 
@@ -109,22 +137,35 @@ export function createObjectTable(db: Db) {
       db.transaction<R2Tables, Removed[]>(async (tx) => {
         const gone: Removed[] = [];
         for (const batch of inBatches(keys)) {
-          const rows = await tx.deleteFrom("r2_objects").where("bucket", "=", bucket).where("key", "in", batch).returning(["version", "upload_id"]).execute();
-          gone.push(...await tombstone(tx, bucket, rows, at));
+          const rows = await tx
+            .deleteFrom("r2_objects")
+            .where("bucket", "=", bucket)
+            .where("key", "in", batch)
+            .returning(["version", "upload_id"])
+            .execute();
+          gone.push(...(await tombstone(tx, bucket, rows, at)));
         }
         return gone;
       }),
 
     /** Rows in the byte order of their keys. */
-    page(bucket: string, { from, including, before }: KeyRange, limit: number, include: { http: boolean; custom: boolean }): Promise<PageRow[]> {
-      return tables().selectFrom("r2_objects")
+    page(
+      bucket: string,
+      { from, including, before }: KeyRange,
+      limit: number,
+      include: { http: boolean; custom: boolean },
+    ): Promise<PageRow[]> {
+      return tables()
+        .selectFrom("r2_objects")
         .select(["bucket", "key", "version", "size", "etag", "uploaded", "storage_class", "checksums"])
         .$if(include.http, (query) => query.select("http_metadata"))
         .$if(include.custom, (query) => query.select("custom_metadata"))
         .where("bucket", "=", bucket)
         .where("key", including ? ">=" : ">", from)
         .$if(before !== undefined, (query) => query.where("key", "<", before!))
-        .orderBy("key").limit(limit).execute();
+        .orderBy("key")
+        .limit(limit)
+        .execute();
     },
   };
 }
@@ -132,10 +173,23 @@ export function createObjectTable(db: Db) {
 export type ObjectTable = ReturnType<typeof createObjectTable>;
 
 /** Part of a transaction: also what completing a multipart upload ends with. */
-export async function replaceObject(tx: Kysely<R2Tables>, row: ObjectRow, allow: (current: ObjectRow | undefined) => void = () => {}): Promise<Removed[]> {
-  const current = await tx.selectFrom("r2_objects").selectAll().where("bucket", "=", row.bucket).where("key", "=", row.key).executeTakeFirst();
+export async function replaceObject(
+  tx: Kysely<R2Tables>,
+  row: ObjectRow,
+  allow: (current: ObjectRow | undefined) => void = () => {},
+): Promise<Removed[]> {
+  const current = await tx
+    .selectFrom("r2_objects")
+    .selectAll()
+    .where("bucket", "=", row.bucket)
+    .where("key", "=", row.key)
+    .executeTakeFirst();
   allow(current);
   const { bucket: _bucket, key: _key, ...changes } = row;
-  await tx.insertInto("r2_objects").values(row).onConflict((conflict) => conflict.columns(["bucket", "key"]).doUpdateSet(changes)).execute();
+  await tx
+    .insertInto("r2_objects")
+    .values(row)
+    .onConflict((conflict) => conflict.columns(["bucket", "key"]).doUpdateSet(changes))
+    .execute();
   return current ? tombstone(tx, row.bucket, [current], row.uploaded) : [];
 }

@@ -222,8 +222,16 @@ describe("R2 as a worker sees it", () => {
     workerd = await startWorkerd({
       modules: { "worker.js": worker },
       bindings: buckets.map((name) => `(name = "${name}", r2Bucket = "${name}")`).join(", "),
-      services: Object.fromEntries(buckets.map((name) => [name, (request, response) =>
-        void service.handle(request, response, { script, binding: { type: "r2_bucket", name, bucket_name: `bucket-${name}` } })])),
+      services: Object.fromEntries(
+        buckets.map((name) => [
+          name,
+          (request, response) =>
+            void service.handle(request, response, {
+              script,
+              binding: { type: "r2_bucket", name, bucket_name: `bucket-${name}` },
+            }),
+        ]),
+      ),
     });
   });
   after(async () => {
@@ -244,36 +252,80 @@ describe("R2 as a worker sees it", () => {
   test("put, get and head with all metadata", async () => {
     const { put, head, got, text, headers, absent } = await converse("basics", "one");
     const metadata = {
-      httpMetadata: { contentType: "text/plain; charset=utf-8", contentLanguage: "en", contentDisposition: "inline", contentEncoding: "br", cacheControl: "no-store", cacheExpiry: new Date(1900000000000).toISOString() },
+      httpMetadata: {
+        contentType: "text/plain; charset=utf-8",
+        contentLanguage: "en",
+        contentDisposition: "inline",
+        contentEncoding: "br",
+        cacheControl: "no-store",
+        cacheExpiry: new Date(1900000000000).toISOString(),
+      },
       customMetadata: { plain: "x", ключ: "значение 🙂" },
     };
     const md5 = createHash("md5").update("värde").digest("hex");
     const object = {
-      type: "HeadResult", key: "dir/é 🙂", version: put.version, size: 6, etag: md5, httpEtag: `"${md5}"`, uploaded: put.uploaded, ...metadata,
-      checksums: { md5 }, storageClass: "InfrequentAccess", hasBody: false,
+      type: "HeadResult",
+      key: "dir/é 🙂",
+      version: put.version,
+      size: 6,
+      etag: md5,
+      httpEtag: `"${md5}"`,
+      uploaded: put.uploaded,
+      ...metadata,
+      checksums: { md5 },
+      storageClass: "InfrequentAccess",
+      hasBody: false,
     };
     assert.deepEqual(put, object);
     assert.ok(Math.abs(put.uploaded - Date.now()) < 60_000);
     assert.deepEqual(head, { ...object, range: { offset: 0, length: 6 } });
     assert.deepEqual(got, { ...head, type: "GetResult", hasBody: true });
     assert.equal(text, "värde");
-    assert.deepEqual(headers, { "content-type": "text/plain; charset=utf-8", "content-language": "en", "content-disposition": "inline", "content-encoding": "br", "cache-control": "no-store", expires: "Sun, 17 Mar 2030 17:46:40 GMT" });
+    assert.deepEqual(headers, {
+      "content-type": "text/plain; charset=utf-8",
+      "content-language": "en",
+      "content-disposition": "inline",
+      "content-encoding": "br",
+      "cache-control": "no-store",
+      expires: "Sun, 17 Mar 2030 17:46:40 GMT",
+    });
     assert.deepEqual(absent, [null, null]);
   });
 
   test("every kind of value, and every way to read one", async () => {
     assert.deepEqual(await converse("kinds", "two"), {
-      text: "text", nothing: "", view: "bytes", buffer: "bytes", blob: "blob", stream: "stream", empty: "", json: { a: [1] }, bytes: [...Buffer.from("bytes")], arrayBuffer: 5,
-      blobType: "a/b", expires: "2026-01-01T00:00:00.000Z", emptyKey: ["the empty key", "", null],
+      text: "text",
+      nothing: "",
+      view: "bytes",
+      buffer: "bytes",
+      blob: "blob",
+      stream: "stream",
+      empty: "",
+      json: { a: [1] },
+      bytes: [...Buffer.from("bytes")],
+      arrayBuffer: 5,
+      blobType: "a/b",
+      expires: "2026-01-01T00:00:00.000Z",
+      emptyKey: ["the empty key", "", null],
     });
   });
 
   test("ranges", async () => {
     assert.deepEqual(await converse("ranges", "two"), {
-      offset: ["789", { offset: 7, length: 3 }], length: ["01", { offset: 0, length: 2 }], both: ["234", { offset: 2, length: 3 }], beyond: ["89", { offset: 8, length: 2 }],
-      suffix: ["789", { offset: 7, length: 3 }], zero: ["0123456789", { offset: 0, length: 10 }], header: ["45", { offset: 4, length: 2 }],
-      several: ["0123456789", { offset: 0, length: 10 }], none: ["0123456789", { offset: 0, length: 10 }],
-      failures: ["Error: get: The requested range is not satisfiable (10039)", "Error: get: The requested range is not satisfiable (10039)", "RangeError: Invalid range. Starting offset (-1) must be greater than or equal to 0."],
+      offset: ["789", { offset: 7, length: 3 }],
+      length: ["01", { offset: 0, length: 2 }],
+      both: ["234", { offset: 2, length: 3 }],
+      beyond: ["89", { offset: 8, length: 2 }],
+      suffix: ["789", { offset: 7, length: 3 }],
+      zero: ["0123456789", { offset: 0, length: 10 }],
+      header: ["45", { offset: 4, length: 2 }],
+      several: ["0123456789", { offset: 0, length: 10 }],
+      none: ["0123456789", { offset: 0, length: 10 }],
+      failures: [
+        "Error: get: The requested range is not satisfiable (10039)",
+        "Error: get: The requested range is not satisfiable (10039)",
+        "RangeError: Invalid range. Starting offset (-1) must be greater than or equal to 0.",
+      ],
     });
   });
 
@@ -294,11 +346,17 @@ describe("R2 as a worker sees it", () => {
     const md5 = sum("md5");
     const all = { sha1: sum("sha1"), sha256: sum("sha256"), sha384: sum("sha384"), sha512: sum("sha512"), md5 };
     const { kept, failures, other } = await converse("checksums", "three");
-    assert.deepEqual(kept, Object.fromEntries(Object.entries(all).map(([name, value]) => [name, { md5, [name]: value }])));
-    assert.deepEqual(failures, Object.entries(all).map(([name, value]) => {
-      const text = name.toUpperCase().replace("SHA", "SHA-");
-      return `Error: put: The ${text} checksum you specified did not match what we received.\nYou provided a ${text} checksum with value: ${"0".repeat(value.length)}\nActual ${text} was: ${value} (10037)`;
-    }));
+    assert.deepEqual(
+      kept,
+      Object.fromEntries(Object.entries(all).map(([name, value]) => [name, { md5, [name]: value }])),
+    );
+    assert.deepEqual(
+      failures,
+      Object.entries(all).map(([name, value]) => {
+        const text = name.toUpperCase().replace("SHA", "SHA-");
+        return `Error: put: The ${text} checksum you specified did not match what we received.\nYou provided a ${text} checksum with value: ${"0".repeat(value.length)}\nActual ${text} was: ${value} (10037)`;
+      }),
+    );
     assert.equal(other, null);
   });
 
@@ -320,13 +378,20 @@ describe("R2 as a worker sees it", () => {
       folded: [["B", "b", "c", "é", "🙂"], false, ["a/"]],
       prefix: [["a/1", "a/2"], false, []],
       startAfter: [["a/2", "b"], true, []],
-      plain: [null, null], none: [null, null], http: [{ contentType: "t/c" }, null], both: [{ contentType: "t/c" }, { key: "c" }],
+      plain: [null, null],
+      none: [null, null],
+      http: [{ contentType: "t/c" }, null],
+      both: [{ contentType: "t/c" }, { key: "c" }],
       failures: [
-        "Error: list: MaxKeys params must be positive integer <= 1000. (10022)", "Error: list: MaxKeys params must be positive integer <= 1000. (10022)",
+        "Error: list: MaxKeys params must be positive integer <= 1000. (10022)",
+        "Error: list: MaxKeys params must be positive integer <= 1000. (10022)",
         "Error: list: The cursor is not one that a list returned. (10029)",
       ],
     });
-    assert.deepEqual([shown.key, shown.size, shown.type, shown.storageClass, shown.range], ["b", 1, "HeadResult", "Standard", undefined]);
+    assert.deepEqual(
+      [shown.key, shown.size, shown.type, shown.storageClass, shown.range],
+      ["b", 1, "HeadResult", "Standard", undefined],
+    );
   });
 
   test("a list too large for one answer comes in more pages", async () => {
@@ -336,18 +401,33 @@ describe("R2 as a worker sees it", () => {
   });
 
   test("multipart: create, resume, upload, complete, abort, and what is refused", async () => {
-    const { parts, before, object, head, around, aroundRange, suffix, whole, failures, small } = await converse("multipart", "seven");
-    const sums = [Buffer.alloc(5 * MiB, 1), Buffer.alloc(5 * MiB, 2), Buffer.from("tail")].map((part) => createHash("md5").update(part).digest());
-    assert.deepEqual(parts, sums.map((sum, index) => ({ partNumber: index + 1, etag: sum.toString("hex") })));
+    const { parts, before, object, head, around, aroundRange, suffix, whole, failures, small } = await converse(
+      "multipart",
+      "seven",
+    );
+    const sums = [Buffer.alloc(5 * MiB, 1), Buffer.alloc(5 * MiB, 2), Buffer.from("tail")].map((part) =>
+      createHash("md5").update(part).digest(),
+    );
+    assert.deepEqual(
+      parts,
+      sums.map((sum, index) => ({ partNumber: index + 1, etag: sum.toString("hex") })),
+    );
     assert.equal(before, null);
     assert.equal(object.etag, `${createHash("md5").update(Buffer.concat(sums)).digest("hex")}-3`);
-    assert.deepEqual([object.size, object.checksums, object.storageClass, object.customMetadata.plain], [10 * MiB + 4, {}, "InfrequentAccess", "x"]);
+    assert.deepEqual(
+      [object.size, object.checksums, object.storageClass, object.customMetadata.plain],
+      [10 * MiB + 4, {}, "InfrequentAccess", "x"],
+    );
     assert.deepEqual(head, { ...object, range: { offset: 0, length: 10 * MiB + 4 } });
-    assert.deepEqual([around, aroundRange, suffix, whole], [[1, 1, 2, 2], { offset: 5 * MiB - 2, length: 4 }, "\u0002\u0002tail", 10 * MiB + 4]);
+    assert.deepEqual(
+      [around, aroundRange, suffix, whole],
+      [[1, 1, 2, 2], { offset: 5 * MiB - 2, length: 4 }, "\u0002\u0002tail", 10 * MiB + 4],
+    );
     assert.deepEqual(failures, {
       wrongEtag: "Error: completeMultipartUpload: One or more of the specified parts could not be found. (10025)",
       again: "Error: completeMultipartUpload: The specified multipart upload does not exist. (10024)",
-      small: "Error: completeMultipartUpload: Your proposed upload is smaller than the minimum allowed object size. (10011)",
+      small:
+        "Error: completeMultipartUpload: Your proposed upload is smaller than the minimum allowed object size. (10011)",
       unequal: "Error: completeMultipartUpload: All non-trailing parts must have the same length. (10048)",
       number: "TypeError: Part number must be between 1 and 10000 (inclusive). Actual value was: 0",
       unknown: "Error: uploadPart: The specified multipart upload does not exist. (10024)",
@@ -359,7 +439,9 @@ describe("R2 as a worker sees it", () => {
 
   test("limits, also for a body that is still on its way", async () => {
     assert.deepEqual(await converse("limits", "eight"), [
-      ...["put", "get", "head", "createMultipartUpload"].map((method) => `Error: ${method}: The specified object name is not valid. (10020)`),
+      ...["put", "get", "head", "createMultipartUpload"].map(
+        (method) => `Error: ${method}: The specified object name is not valid. (10020)`,
+      ),
       "Error: put: Your metadata headers exceed the maximum allowed metadata size. (10012)",
       "Error: put: Your metadata headers exceed the maximum allowed metadata size. (10012)",
       "Error: put: The storage class Cold is not valid: use Standard or InfrequentAccess. (10029)",
@@ -372,7 +454,8 @@ describe("R2 as a worker sees it", () => {
     const bytes = randomBytes(50 * MiB);
     const put = await converse("streamIn", "nine", { method: "PUT", body: bytes });
     assert.deepEqual([put.size, put.etag], [50 * MiB, createHash("md5").update(bytes).digest("hex")]);
-    const read = async (offset: number) => Buffer.from(await (await workerd.fetch(`/streamOut/nine?offset=${offset}`)).arrayBuffer());
+    const read = async (offset: number) =>
+      Buffer.from(await (await workerd.fetch(`/streamOut/nine?offset=${offset}`)).arrayBuffer());
     assert.ok((await read(0)).equals(bytes));
     assert.ok((await read(49 * MiB + 3)).equals(bytes.subarray(49 * MiB + 3)));
     assert.deepEqual((await converse("copy", "nine")).etag, put.etag);

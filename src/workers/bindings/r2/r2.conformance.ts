@@ -13,12 +13,26 @@ export function r2Conformance(engine: TestEngine): void {
 
     describe("put, get, head", () => {
       it("gives back what was put", async ({ r2, bucket, clock, put }) => {
-        const httpMetadata = { contentType: "text/plain", contentLanguage: "en", contentDisposition: "inline", contentEncoding: "gzip", cacheControl: "max-age=1", cacheExpiry: new Date("2030-01-01") };
-        const customMetadata = { a: "1", "ü": "🙂\0", ["__proto__"]: "own" };
+        const httpMetadata = {
+          contentType: "text/plain",
+          contentLanguage: "en",
+          contentDisposition: "inline",
+          contentEncoding: "gzip",
+          cacheControl: "max-age=1",
+          cacheExpiry: new Date("2030-01-01"),
+        };
+        const customMetadata = { a: "1", ü: "🙂\0", ["__proto__"]: "own" };
         const object = await put("key", "value", { httpMetadata, customMetadata, storageClass: "InfrequentAccess" });
         assert.deepEqual(object, {
-          key: "key", version: object.version, size: 5, etag: md5("value"), uploaded: new Date(clock.now()), httpMetadata, customMetadata,
-          storageClass: "InfrequentAccess", checksums: { md5: md5("value") },
+          key: "key",
+          version: object.version,
+          size: 5,
+          etag: md5("value"),
+          uploaded: new Date(clock.now()),
+          httpMetadata,
+          customMetadata,
+          storageClass: "InfrequentAccess",
+          checksums: { md5: md5("value") },
         });
         assert.match(object.version, /^[0-9a-f]{32}$/);
         assert.deepEqual(await r2.head(bucket, "key"), object);
@@ -35,7 +49,24 @@ export function r2Conformance(engine: TestEngine): void {
       });
 
       it("keeps empty objects, the empty key and keys of every kind apart", async ({ put, get, keys }) => {
-        const strange = ["", " ", "a/../b", "a", "A", "a ", "é", "e\u0301", "🙂", "%", "_", "'", '"', "\\", "\n", "x".repeat(1024)];
+        const strange = [
+          "",
+          " ",
+          "a/../b",
+          "a",
+          "A",
+          "a ",
+          "é",
+          "e\u0301",
+          "🙂",
+          "%",
+          "_",
+          "'",
+          '"',
+          "\\",
+          "\n",
+          "x".repeat(1024),
+        ];
         for (const key of strange) await put(key, key === "a" ? "" : `of ${key}`);
         for (const key of strange) assert.equal(await get(key), key === "a" ? "" : `of ${key}`);
         assert.deepEqual(await keys(), strange.toSorted(byBytes));
@@ -57,16 +88,30 @@ export function r2Conformance(engine: TestEngine): void {
         const hashes = { md5: createHash("md5"), sha512: createHash("sha512") };
         for (let i = 0; i < 24; i++) for (const hash of Object.values(hashes)) hash.update(block);
         const sums = { md5: hashes.md5.digest("hex"), sha512: hashes.sha512.digest("hex") };
-        const object = await put("large", stream(Array.from({ length: 24 }, () => block)), { size: 24 * block.length, checksums: { sha512: sums.sha512.toUpperCase() } });
+        const object = await put("large", stream(Array.from({ length: 24 }, () => block)), {
+          size: 24 * block.length,
+          checksums: { sha512: sums.sha512.toUpperCase() },
+        });
         assert.deepEqual([object.size, object.etag, object.checksums], [24 * block.length, sums.md5, sums]);
-        const found = await r2.get(bucket, "large", { range: { offset: 5 * block.length + 7, length: 2 * block.length } });
+        const found = await r2.get(bucket, "large", {
+          range: { offset: 5 * block.length + 7, length: 2 * block.length },
+        });
         assert.ok((await bytesOf(found))!.equals(Buffer.concat([block.subarray(7), block, block.subarray(0, 7)])));
       });
 
       it("checks each checksum that is given, and stores nothing when one differs", async ({ put, blobs }) => {
-        for (const [algorithm, name] of [["md5", "MD5"], ["sha1", "SHA-1"], ["sha256", "SHA-256"], ["sha384", "SHA-384"], ["sha512", "SHA-512"]] as const) {
+        for (const [algorithm, name] of [
+          ["md5", "MD5"],
+          ["sha1", "SHA-1"],
+          ["sha256", "SHA-256"],
+          ["sha384", "SHA-384"],
+          ["sha512", "SHA-512"],
+        ] as const) {
           const right = createHash(algorithm).update("value").digest("hex");
-          assert.deepEqual((await put("key", "value", { checksums: { [algorithm]: right } })).checksums, { md5: md5("value"), [algorithm]: right });
+          assert.deepEqual((await put("key", "value", { checksums: { [algorithm]: right } })).checksums, {
+            md5: md5("value"),
+            [algorithm]: right,
+          });
           const wrong = right.replace(/./, (digit) => (digit === "0" ? "1" : "0"));
           await assert.rejects(put("key", "value", { checksums: { [algorithm]: wrong } }), {
             code: 10037,
@@ -76,7 +121,13 @@ export function r2Conformance(engine: TestEngine): void {
         assert.equal((await blobs()).length, 1);
       });
 
-      it("refuses a body of another size than announced, and stores nothing of it", async ({ bucket, stores, put, get, blobs }) => {
+      it("refuses a body of another size than announced, and stores nothing of it", async ({
+        bucket,
+        stores,
+        put,
+        get,
+        blobs,
+      }) => {
         await put("key", "before");
         for (const body of [Buffer.from("12345"), stream(["123", "45"].map(Buffer.from))])
           for (const size of [4, 6]) await assert.rejects(put("key", body, { size }), refusal("incompleteBody"));
@@ -97,11 +148,20 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual([await r2.head(bucket, "key"), await blobs()], [undefined, []]);
       });
 
-      it("keeps the bytes when nobody knows whether the commit went through, and the sweep decides", async ({ r2, bucket, clock, stores, put, get, blobs }) => {
+      it("keeps the bytes when nobody knows whether the commit went through, and the sweep decides", async ({
+        r2,
+        bucket,
+        clock,
+        stores,
+        put,
+        get,
+        blobs,
+      }) => {
         const lost = () => Promise.reject(new Error("the database went away"));
         const broken = createR2Buckets({ ...stores, db: { ...stores.db, write: lost, transaction: lost } });
         await put("there", "before");
-        for (const key of ["there", "new"]) await assert.rejects(broken.put(bucket, key, Buffer.from("x")), { message: "the database went away" });
+        for (const key of ["there", "new"])
+          await assert.rejects(broken.put(bucket, key, Buffer.from("x")), { message: "the database went away" });
         assert.equal((await blobs()).length, 3);
         assert.deepEqual([await get("there"), await get("new")], ["before", undefined]);
         clock.advance(25 * HOUR);
@@ -113,7 +173,10 @@ export function r2Conformance(engine: TestEngine): void {
         await assert.rejects(put("x".repeat(1025)), refusal("invalidObjectName"));
         await assert.rejects(put("a\0"), refusal("invalidObjectName"));
         await assert.rejects(r2.head("No Bucket", "key"), refusal("invalidBucketName"));
-        await assert.rejects(put("key", "", { customMetadata: { key: "x".repeat(8190) } }), refusal("metadataTooLarge"));
+        await assert.rejects(
+          put("key", "", { customMetadata: { key: "x".repeat(8190) } }),
+          refusal("metadataTooLarge"),
+        );
         assert.deepEqual(await blobs(), []);
       });
     });
@@ -121,25 +184,42 @@ export function r2Conformance(engine: TestEngine): void {
     describe("conditions", () => {
       it("get gives the object without its body when they do not hold", async ({ r2, bucket, clock, put, get }) => {
         const object = await put("key");
-        const { body, ...rest } = (await r2.get(bucket, "key", { onlyIf: { etagDoesNotMatch: [{ type: "strong", value: object.etag }] } }))!;
+        const { body, ...rest } = (await r2.get(bucket, "key", {
+          onlyIf: { etagDoesNotMatch: [{ type: "strong", value: object.etag }] },
+        }))!;
         assert.deepEqual([rest, body], [{ object, range: { offset: 0, length: 5 } }, undefined]);
-        assert.equal(await get("key", { onlyIf: { etagMatches: [{ type: "strong", value: object.etag }], uploadedAfter: new Date(clock.now() - 1) } }), "value");
+        assert.equal(
+          await get("key", {
+            onlyIf: { etagMatches: [{ type: "strong", value: object.etag }], uploadedAfter: new Date(clock.now() - 1) },
+          }),
+          "value",
+        );
       });
 
       it("put stores only when they hold", async ({ put, get, blobs }) => {
         const absent = { onlyIf: { etagDoesNotMatch: [{ type: "wildcard" as const }] } };
         const { etag } = await put("key", "1", absent);
         await assert.rejects(put("key", "2", absent), refusal("preconditionFailed"));
-        await assert.rejects(put("other", "2", { onlyIf: { etagMatches: [{ type: "strong", value: etag }] } }), refusal("preconditionFailed"));
+        await assert.rejects(
+          put("other", "2", { onlyIf: { etagMatches: [{ type: "strong", value: etag }] } }),
+          refusal("preconditionFailed"),
+        );
         assert.equal(await get("key"), "1");
         await put("key", "2", { onlyIf: { etagMatches: [{ type: "strong", value: etag }] } });
         assert.equal(await get("key"), "2");
         assert.equal((await blobs()).length, 1);
       });
 
-      it("of many that may only create, one does; of many that may only replace one version, one does", async ({ r2, bucket, put, blobs }) => {
+      it("of many that may only create, one does; of many that may only replace one version, one does", async ({
+        r2,
+        bucket,
+        put,
+        blobs,
+      }) => {
         const race = async (round: string, options: PutOptions) => {
-          const results = await Promise.allSettled(Array.from({ length: 12 }, (_, i) => put("key", `${round} ${i}`, options)));
+          const results = await Promise.allSettled(
+            Array.from({ length: 12 }, (_, i) => put("key", `${round} ${i}`, options)),
+          );
           const lost = results.filter((result) => result.status === "rejected");
           for (const { reason } of lost) refusal("preconditionFailed")(reason);
           assert.equal(lost.length, 11);
@@ -178,7 +258,10 @@ export function r2Conformance(engine: TestEngine): void {
       it("a reader finishes the version it opened", async ({ r2, bucket, put, get, blobs }) => {
         const old = randomBytes(3 * 1024 * 1024);
         await put("key", old);
-        const [one, two] = [(await r2.get(bucket, "key"))!, (await r2.get(bucket, "key", { range: { offset: 1024 * 1024 } }))!];
+        const [one, two] = [
+          (await r2.get(bucket, "key"))!,
+          (await r2.get(bucket, "key", { range: { offset: 1024 * 1024 } }))!,
+        ];
         await put("key", "new");
         assert.equal(await get("key"), "new");
         assert.equal((await blobs()).length, 2);
@@ -232,7 +315,11 @@ export function r2Conformance(engine: TestEngine): void {
         assert.deepEqual(await keys(), some.toSorted(byBytes));
       });
 
-      it("comes in pages that neither repeat nor skip, also when keys are written meanwhile", async ({ r2, bucket, put }) => {
+      it("comes in pages that neither repeat nor skip, also when keys are written meanwhile", async ({
+        r2,
+        bucket,
+        put,
+      }) => {
         for (const key of ["key1", "key3", "key5", "other"]) await put(key);
         const first = await r2.list(bucket, { prefix: "key", limit: 2 });
         assert.deepEqual([first.objects.map(({ key }) => key), typeof first.cursor], [["key1", "key3"], "string"]);
@@ -245,24 +332,46 @@ export function r2Conformance(engine: TestEngine): void {
       it("begins after startAfter, or after the cursor where that is later", async ({ r2, bucket, put }) => {
         for (const key of ["a", "b", "c", "d"]) await put(key);
         const page = await r2.list(bucket, { startAfter: "a", limit: 1 });
-        assert.deepEqual(page.objects.map(({ key }) => key), ["b"]);
-        assert.deepEqual((await r2.list(bucket, { startAfter: "a", cursor: page.cursor })).objects.map(({ key }) => key), ["c", "d"]);
-        assert.deepEqual((await r2.list(bucket, { startAfter: "c", cursor: page.cursor })).objects.map(({ key }) => key), ["d"]);
+        assert.deepEqual(
+          page.objects.map(({ key }) => key),
+          ["b"],
+        );
+        assert.deepEqual(
+          (await r2.list(bucket, { startAfter: "a", cursor: page.cursor })).objects.map(({ key }) => key),
+          ["c", "d"],
+        );
+        assert.deepEqual(
+          (await r2.list(bucket, { startAfter: "c", cursor: page.cursor })).objects.map(({ key }) => key),
+          ["d"],
+        );
         assert.deepEqual((await r2.list(bucket, { startAfter: "zz" })).objects, []);
       });
 
       it("folds keys at the delimiter after the prefix", async ({ r2, bucket, put }) => {
-        for (const key of ["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f", "top", "top2"]) await put(key);
+        for (const key of ["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f", "top", "top2"])
+          await put(key);
         const list = async (options: object) => {
           const { objects, delimitedPrefixes, cursor } = await r2.list(bucket, options);
           return [objects.map(({ key }) => key), delimitedPrefixes, cursor !== undefined];
         };
         assert.deepEqual(await list({ delimiter: "/" }), [["top", "top2"], ["dir0/", "dir1/"], false]);
-        assert.deepEqual(await list({ delimiter: "/", prefix: "dir0/" }), [["dir0/a", "dir0/b"], ["dir0/sub0/", "dir0/sub1/"], false]);
+        assert.deepEqual(await list({ delimiter: "/", prefix: "dir0/" }), [
+          ["dir0/a", "dir0/b"],
+          ["dir0/sub0/", "dir0/sub1/"],
+          false,
+        ]);
         assert.deepEqual(await list({ delimiter: "/", prefix: "dir0" }), [[], ["dir0/"], false]);
-        assert.deepEqual(await list({ delimiter: "top" }), [["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f"], ["top"], false]);
+        assert.deepEqual(await list({ delimiter: "top" }), [
+          ["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f"],
+          ["top"],
+          false,
+        ]);
         assert.deepEqual(await list({ delimiter: "/", startAfter: "dir0/z" }), [["top", "top2"], ["dir1/"], false]);
-        assert.deepEqual(await list({ delimiter: "" , limit: 8 }), [["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f", "top", "top2"], [], false]);
+        assert.deepEqual(await list({ delimiter: "", limit: 8 }), [
+          ["dir0/a", "dir0/b", "dir0/sub0/c", "dir0/sub1/d", "dir0/sub1/e", "dir1/f", "top", "top2"],
+          [],
+          false,
+        ]);
         const first = await r2.list(bucket, { delimiter: "/", limit: 1 });
         assert.deepEqual([first.delimitedPrefixes, first.objects], [["dir0/"], []]);
         await put("dir0/late");
@@ -274,7 +383,9 @@ export function r2Conformance(engine: TestEngine): void {
         const { httpMetadata, customMetadata, ...rest } = object;
         assert.deepEqual((await r2.list(bucket)).objects, [rest]);
         assert.deepEqual((await r2.list(bucket, { include: ["httpMetadata"] })).objects, [{ ...rest, httpMetadata }]);
-        assert.deepEqual((await r2.list(bucket, { include: ["customMetadata"] })).objects, [{ ...rest, customMetadata }]);
+        assert.deepEqual((await r2.list(bucket, { include: ["customMetadata"] })).objects, [
+          { ...rest, customMetadata },
+        ]);
         assert.deepEqual((await r2.list(bucket, { include: ["customMetadata", "httpMetadata"] })).objects, [object]);
       });
 
@@ -294,8 +405,10 @@ export function r2Conformance(engine: TestEngine): void {
       });
 
       it("refuses limits outside 1 to 1000 and cursors it did not give", async ({ r2, bucket }) => {
-        for (const limit of [0, 1001, -1, 1.5, Number.NaN]) await assert.rejects(r2.list(bucket, { limit }), refusal("invalidMaxKeys"));
-        for (const cursor of ["", "bad", "a2tleQ==", "eGtleQ"]) await assert.rejects(r2.list(bucket, { cursor }), refusal("invalidArgument"), cursor);
+        for (const limit of [0, 1001, -1, 1.5, Number.NaN])
+          await assert.rejects(r2.list(bucket, { limit }), refusal("invalidMaxKeys"));
+        for (const cursor of ["", "bad", "a2tleQ==", "eGtleQ"])
+          await assert.rejects(r2.list(bucket, { cursor }), refusal("invalidArgument"), cursor);
       });
     });
   });

@@ -11,8 +11,19 @@ test("ranges of ten bytes", () => {
   assert.deepEqual(resolveRange({ offset: 8, length: 99 }, 10), { offset: 8, length: 2 });
   assert.deepEqual(resolveRange({ suffix: 4 }, 10), { offset: 6, length: 4 });
   assert.deepEqual(resolveRange({ suffix: 99 }, 10), { offset: 0, length: 10 });
-  for (const wanted of [{ offset: 10 }, { offset: 11, length: 1 }, { length: 0 }, { suffix: 0 }, { header: "bytes=10-" }, { header: "bytes=-0" }])
-    assert.throws(() => resolveRange(wanted, 10), { code: 10039, message: "The requested range is not satisfiable" }, JSON.stringify(wanted));
+  for (const wanted of [
+    { offset: 10 },
+    { offset: 11, length: 1 },
+    { length: 0 },
+    { suffix: 0 },
+    { header: "bytes=10-" },
+    { header: "bytes=-0" },
+  ])
+    assert.throws(
+      () => resolveRange(wanted, 10),
+      { code: 10039, message: "The requested range is not satisfiable" },
+      JSON.stringify(wanted),
+    );
 });
 
 test("an empty object has its whole, and no range beyond", () => {
@@ -26,7 +37,16 @@ test("Range headers; what is not one range of bytes asks for the whole", () => {
   assert.deepEqual(resolveRange({ header: "bytes=10-" }, 26), { offset: 10, length: 16 });
   assert.deepEqual(resolveRange({ header: "Bytes = -5" }, 26), { offset: 21, length: 5 });
   assert.deepEqual(resolveRange({ header: "bytes=20-99" }, 26), { offset: 20, length: 6 });
-  for (const header of ["bytes=5-6,10-11", "bytes=6-5", "bytes=-", "bytes=", "items=0-1", "bytes=a-b", "", "bytes=0-1 x"])
+  for (const header of [
+    "bytes=5-6,10-11",
+    "bytes=6-5",
+    "bytes=-",
+    "bytes=",
+    "items=0-1",
+    "bytes=a-b",
+    "",
+    "bytes=0-1 x",
+  ])
     assert.deepEqual(resolveRange({ header }, 26), { offset: 0, length: 26 }, header);
 });
 
@@ -35,15 +55,22 @@ test("a resolved range lies within the object, whatever was asked", () => {
   const wanted = fc.oneof(
     fc.record({ offset: number, length: number }, { requiredKeys: [] }),
     fc.record({ suffix: number }),
-    fc.record({ header: fc.oneof(fc.string(), fc.tuple(number, number).map(([a, b]) => `bytes=${a}-${b}`)) }),
+    fc.record({
+      header: fc.oneof(
+        fc.string(),
+        fc.tuple(number, number).map(([a, b]) => `bytes=${a}-${b}`),
+      ),
+    }),
   );
-  fc.assert(fc.property(wanted, fc.nat(30), (range, size) => {
-    try {
-      const { offset, length } = resolveRange(range, size);
-      assert.ok(offset >= 0 && length >= 0 && offset + length <= size);
-    } catch (err) {
-      assert.equal((err as { code?: unknown }).code, 10039);
-    }
-  }));
+  fc.assert(
+    fc.property(wanted, fc.nat(30), (range, size) => {
+      try {
+        const { offset, length } = resolveRange(range, size);
+        assert.ok(offset >= 0 && length >= 0 && offset + length <= size);
+      } catch (err) {
+        assert.equal((err as { code?: unknown }).code, 10039);
+      }
+    }),
+  );
   fc.assert(fc.property(fc.string(), (text) => void parseRangeHeader(`bytes=${text}`)));
 });

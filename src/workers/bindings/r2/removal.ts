@@ -28,7 +28,17 @@ const MAX_WAITING = 10_000;
 /** Blobs of a multipart object deleted at once. */
 const BATCH = 500;
 
-export function createRemoval({ objects, table, log, atOnce }: { objects: ObjectStore; table: RemovedTable; log: Log; atOnce: boolean }): Removal {
+export function createRemoval({
+  objects,
+  table,
+  log,
+  atOnce,
+}: {
+  objects: ObjectStore;
+  table: RemovedTable;
+  log: Log;
+  atOnce: boolean;
+}): Removal {
   const readers = new Map<string, { count: number; afterwards?: Removed }>();
   const waiting = new Map<string, Removed>();
   let running: Promise<void> | undefined;
@@ -54,10 +64,15 @@ export function createRemoval({ objects, table, log, atOnce }: { objects: Object
     while (waiting.size > 0) {
       const round = [...waiting.values()].slice(0, BATCH);
       try {
-        await objects.delete(round.filter(({ multipart }) => !multipart).map(({ bucket, owner }) => blobKey(bucket, owner)));
+        await objects.delete(
+          round.filter(({ multipart }) => !multipart).map(({ bucket, owner }) => blobKey(bucket, owner)),
+        );
         for (const removed of round) if (removed.multipart) await deleteParts(removed);
       } catch (err) {
-        log.warn({ err, versions: round.length }, "r2: bytes of removed objects could not be deleted; the sweep will try again");
+        log.warn(
+          { err, versions: round.length },
+          "r2: bytes of removed objects could not be deleted; the sweep will try again",
+        );
       }
       for (const { owner } of round) waiting.delete(owner);
     }
@@ -99,7 +114,11 @@ export function createRemoval({ objects, table, log, atOnce }: { objects: Object
       }
     },
     async discard(bucket, blob) {
-      await objects.delete([blobKey(bucket, blob)]).catch((err: unknown) => log.warn({ bucket, blob, reason: messageOf(err) }, "r2: bytes of a refused upload are left to the sweep"));
+      await objects
+        .delete([blobKey(bucket, blob)])
+        .catch((err: unknown) =>
+          log.warn({ bucket, blob, reason: messageOf(err) }, "r2: bytes of a refused upload are left to the sweep"),
+        );
     },
     settled: async () => running,
   };

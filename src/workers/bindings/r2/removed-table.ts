@@ -18,21 +18,42 @@ export function* inBatches<Item>(items: Item[], size = BATCH): Generator<Item[]>
 }
 
 /** Part of the transaction that took these rows out of r2_objects: their bytes are to go. */
-export async function tombstone(tx: Kysely<R2Tables>, bucket: string, rows: { version: string; upload_id: string | null }[], since: number): Promise<Removed[]> {
+export async function tombstone(
+  tx: Kysely<R2Tables>,
+  bucket: string,
+  rows: { version: string; upload_id: string | null }[],
+  since: number,
+): Promise<Removed[]> {
   const uploads = rows.flatMap(({ upload_id }) => upload_id ?? []);
-  const blobs = rows.filter(({ upload_id }) => upload_id === null).map(({ version }) => ({ blob: version, bucket, owner: version, since }));
+  const blobs = rows
+    .filter(({ upload_id }) => upload_id === null)
+    .map(({ version }) => ({ blob: version, bucket, owner: version, since }));
   if (blobs.length > 0) await tx.insertInto("r2_removed").values(blobs).execute();
   if (uploads.length > 0) await tombstoneParts(tx, bucket, uploads, since);
   return rows.map((row) => ({ bucket, owner: ownerOf(row), multipart: row.upload_id !== null }));
 }
 
 /** All parts of these uploads, without bringing them (10,000 each) into this process. */
-export async function tombstoneParts(tx: Kysely<R2Tables>, bucket: string, uploads: string[], since: number): Promise<void> {
-  await tx.insertInto("r2_removed").columns(["blob", "bucket", "owner", "since"])
+export async function tombstoneParts(
+  tx: Kysely<R2Tables>,
+  bucket: string,
+  uploads: string[],
+  since: number,
+): Promise<void> {
+  await tx
+    .insertInto("r2_removed")
+    .columns(["blob", "bucket", "owner", "since"])
     .expression((builder) =>
-      builder.selectFrom("r2_parts")
-        .select(({ val, cast }) => ["blob", cast<string>(val(bucket), "text").as("bucket"), "upload_id as owner", cast<number>(val(since), "bigint").as("since")])
-        .where("upload_id", "in", uploads))
+      builder
+        .selectFrom("r2_parts")
+        .select(({ val, cast }) => [
+          "blob",
+          cast<string>(val(bucket), "text").as("bucket"),
+          "upload_id as owner",
+          cast<number>(val(since), "bigint").as("since"),
+        ])
+        .where("upload_id", "in", uploads),
+    )
     .execute();
   await tx.deleteFrom("r2_parts").where("upload_id", "in", uploads).execute();
 }
@@ -42,14 +63,31 @@ export function createRemovedTable(db: Db) {
 
   return {
     blobsOf: async (owner: string, after: string, limit: number): Promise<string[]> =>
-      (await tables().selectFrom("r2_removed").select("blob").where("owner", "=", owner).where("blob", ">", after).orderBy("blob").limit(limit).execute()).map(({ blob }) => blob),
+      (
+        await tables()
+          .selectFrom("r2_removed")
+          .select("blob")
+          .where("owner", "=", owner)
+          .where("blob", ">", after)
+          .orderBy("blob")
+          .limit(limit)
+          .execute()
+      ).map(({ blob }) => blob),
 
     /** The oldest first. */
     before: (since: number, limit: number) =>
-      tables().selectFrom("r2_removed").select(["blob", "bucket", "owner"]).where("since", "<", since).orderBy("since").orderBy("blob").limit(limit).execute(),
+      tables()
+        .selectFrom("r2_removed")
+        .select(["blob", "bucket", "owner"])
+        .where("since", "<", since)
+        .orderBy("since")
+        .orderBy("blob")
+        .limit(limit)
+        .execute(),
 
     async forget(blobs: string[]): Promise<void> {
-      for (const batch of inBatches(blobs)) await db.write(tables().deleteFrom("r2_removed").where("blob", "in", batch));
+      for (const batch of inBatches(blobs))
+        await db.write(tables().deleteFrom("r2_removed").where("blob", "in", batch));
     },
 
     /** Those of `blobs` that an object or a part consists of, or whose removal is already noted. */
@@ -58,7 +96,11 @@ export function createRemovedTable(db: Db) {
      * One after the other: a blob moves from the first two tables to the third, so none can slip through between the questions.
      */
     async known(blobs: string[]): Promise<Set<string>> {
-      const inObjects = await tables().selectFrom("r2_objects").select("version as blob").where("version", "in", blobs).execute();
+      const inObjects = await tables()
+        .selectFrom("r2_objects")
+        .select("version as blob")
+        .where("version", "in", blobs)
+        .execute();
       const inParts = await tables().selectFrom("r2_parts").select("blob").where("blob", "in", blobs).execute();
       const removed = await tables().selectFrom("r2_removed").select("blob").where("blob", "in", blobs).execute();
       return new Set([...inObjects, ...inParts, ...removed].map(({ blob }) => blob));

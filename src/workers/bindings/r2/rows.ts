@@ -9,7 +9,11 @@ export const storedMetadata = ({ httpMetadata = {}, customMetadata = {}, storage
   storage_class: storageClass,
 });
 
-export const r2Object = (row: ObjectRow): R2Object => ({ ...listedObject(row), httpMetadata: httpMetadata(row.http_metadata), customMetadata: customMetadata(row.custom_metadata) });
+export const r2Object = (row: ObjectRow): R2Object => ({
+  ...listedObject(row),
+  httpMetadata: httpMetadata(row.http_metadata),
+  customMetadata: customMetadata(row.custom_metadata),
+});
 
 export const listedObject = (row: PageRow): ListedObject => ({
   key: row.key,

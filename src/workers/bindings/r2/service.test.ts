@@ -37,10 +37,18 @@ describe("the R2 binding's protocol", () => {
     db = openSqlite({ path: join(folder, "test.db") });
     await migrate(db, r2Migrations);
     const objects = await openFsObjects({ folder: join(folder, "objects") });
-    const log = createLog({ destination: { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream });
+    const log = createLog({
+      destination: { write: (line: string) => logged.push(line) } as unknown as NodeJS.WritableStream,
+    });
     service = createR2Service({ db, objects: breakable(objects, () => failing), log });
-    server = createServer({ maxHeaderSize: 64 * 1024 }, (request, response) =>
-      void service.handle(request, response, { script, binding: { type: "r2_bucket", name: "B", bucket_name: "bucket" } })).listen(0, "127.0.0.1");
+    server = createServer(
+      { maxHeaderSize: 64 * 1024 },
+      (request, response) =>
+        void service.handle(request, response, {
+          script,
+          binding: { type: "r2_bucket", name: "B", bucket_name: "bucket" },
+        }),
+    ).listen(0, "127.0.0.1");
     await once(server, "listening");
   });
   after(async () => {
@@ -51,30 +59,59 @@ describe("the R2 binding's protocol", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function send(method: string, headers: Record<string, string>, body: Buffer = Buffer.alloc(0)): Promise<Answer> {
+  async function send(
+    method: string,
+    headers: Record<string, string>,
+    body: Buffer = Buffer.alloc(0),
+  ): Promise<Answer> {
     const sent = request({ agent, method, port: (server.address() as AddressInfo).port, host: "127.0.0.1", headers });
     sent.end(body);
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     const all = Buffer.concat(await response.toArray());
     const size = Number(response.headers["cf-r2-metadata-size"] ?? 0);
     const error = response.headers["cf-r2-error"];
-    return { status: response.statusCode, error: typeof error === "string" ? JSON.parse(error) : undefined, metadata: all.subarray(0, size).toString(), bytes: all.subarray(size).toString() };
+    return {
+      status: response.statusCode,
+      error: typeof error === "string" ? JSON.parse(error) : undefined,
+      metadata: all.subarray(0, size).toString(),
+      bytes: all.subarray(size).toString(),
+    };
   }
-  const get = (wanted: unknown) => send("GET", { "cf-r2-request": typeof wanted === "string" ? wanted : Buffer.from(JSON.stringify(wanted)).toString("latin1") });
+  const get = (wanted: unknown) =>
+    send("GET", {
+      "cf-r2-request": typeof wanted === "string" ? wanted : Buffer.from(JSON.stringify(wanted)).toString("latin1"),
+    });
   const put = (wanted: unknown, bytes = "", headers: Record<string, string> = {}) => {
     const head = Buffer.from(typeof wanted === "string" ? wanted : JSON.stringify(wanted));
-    return send("PUT", { "cf-r2-metadata-size": String(head.length), ...headers }, Buffer.concat([head, Buffer.from(bytes)]));
+    return send(
+      "PUT",
+      { "cf-r2-metadata-size": String(head.length), ...headers },
+      Buffer.concat([head, Buffer.from(bytes)]),
+    );
   };
 
   test("an object goes in after its metadata and comes out after its metadata", async () => {
-    const stored = await put({ version: 1, method: "put", object: "ключ", httpFields: { contentType: "a/b", cacheExpiry: "18446744073709551000" } }, "värde");
+    const stored = await put(
+      {
+        version: 1,
+        method: "put",
+        object: "ключ",
+        httpFields: { contentType: "a/b", cacheExpiry: "18446744073709551000" },
+      },
+      "värde",
+    );
     assert.equal(stored.status, 200);
     const { version, uploaded, ...rest } = JSON.parse(stored.metadata) as Record<string, unknown>;
     assert.match(`${String(version)} ${String(uploaded)}`, /^[0-9a-f]{32} \d{13}$/);
     const md5 = createHash("md5").update("värde").digest("hex");
     // 64-bit integers are strings; a time before 1970 goes back as it came.
     assert.deepEqual(rest, {
-      name: "ключ", size: "6", etag: md5, storageClass: "Standard", httpFields: { contentType: "a/b", cacheExpiry: "18446744073709551000" }, customFields: [],
+      name: "ключ",
+      size: "6",
+      etag: md5,
+      storageClass: "Standard",
+      httpFields: { contentType: "a/b", cacheExpiry: "18446744073709551000" },
+      customFields: [],
       checksums: { 0: md5 },
     });
     const found = await get({ method: "get", object: "ключ", range: { offset: "1", length: "2" } });
@@ -85,10 +122,17 @@ describe("the R2 binding's protocol", () => {
   test("an absent object is 404 with code 10007, a failed condition 412 with the metadata", async () => {
     for (const method of ["head", "get"]) {
       const { status, error } = await get({ method, object: "absent" });
-      assert.deepEqual([status, error], [404, { version: 1, v4code: 10007, message: "The specified key does not exist." }]);
+      assert.deepEqual(
+        [status, error],
+        [404, { version: 1, v4code: 10007, message: "The specified key does not exist." }],
+      );
     }
     await put({ method: "put", object: "key" }, "value");
-    const { status, error, metadata, bytes } = await get({ method: "get", object: "key", onlyIf: { etagDoesNotMatch: [{ type: "wildcard" }] } });
+    const { status, error, metadata, bytes } = await get({
+      method: "get",
+      object: "key",
+      onlyIf: { etagDoesNotMatch: [{ type: "wildcard" }] },
+    });
     assert.deepEqual([status, error?.v4code, JSON.parse(metadata).name, bytes], [412, 10031, "key", ""]);
   });
 
@@ -100,8 +144,15 @@ describe("the R2 binding's protocol", () => {
       assert.deepEqual([absent.status, absent.error?.v4code], [404, 10006]);
       assert.equal((await get({ method: "list" })).error?.v4code, 10006);
       const { id } = await service.bucketList.create(account, "bucket", { storageClass: "InfrequentAccess" });
-      assert.equal(JSON.parse((await put({ method: "put", object: "key" }, "value")).metadata).storageClass, "InfrequentAccess");
-      assert.equal(JSON.parse((await put({ method: "put", object: "other", storageClass: "Standard" }, "value")).metadata).storageClass, "Standard");
+      assert.equal(
+        JSON.parse((await put({ method: "put", object: "key" }, "value")).metadata).storageClass,
+        "InfrequentAccess",
+      );
+      assert.equal(
+        JSON.parse((await put({ method: "put", object: "other", storageClass: "Standard" }, "value")).metadata)
+          .storageClass,
+        "Standard",
+      );
       assert.equal((await service.buckets.list(id)).objects.length, 2);
       assert.equal((await get({ method: "get", object: "key" })).bytes, "value");
       script = { account: "b".repeat(32) } as WorkerScript;
@@ -113,11 +164,29 @@ describe("the R2 binding's protocol", () => {
 
   test("nonsense is refused by name", async () => {
     const codes = async (answer: Promise<Answer>) => answer.then(({ status, error }) => [status, error?.v4code]);
-    for (const wanted of ["", "{", "[]", "null", "{}", '{"method":"format"}', '{"method":"get","object":5}', '{"method":"get","range":{"offset":"-1"}}', '{"method":"put","object":"x"}', '{"method":"list","include":[2]}'])
+    for (const wanted of [
+      "",
+      "{",
+      "[]",
+      "null",
+      "{}",
+      '{"method":"format"}',
+      '{"method":"get","object":5}',
+      '{"method":"get","range":{"offset":"-1"}}',
+      '{"method":"put","object":"x"}',
+      '{"method":"list","include":[2]}',
+    ])
       assert.deepEqual(await codes(get(wanted)), [400, 10029], wanted);
     assert.deepEqual(await codes(send("GET", {})), [400, 10029]);
-    for (const wanted of ["{", '{"method":"head","object":"x"}', '{"method":"put","md5":"not base64"}', '{"method":"put","sha1":"xyz"}']) assert.deepEqual(await codes(put(wanted, "bytes")), [400, 10029], wanted);
-    for (const size of ["", "0", "-1", "x", "99999999"]) assert.deepEqual(await codes(put("{}", "bytes", { "cf-r2-metadata-size": size })), [400, 10029], size);
+    for (const wanted of [
+      "{",
+      '{"method":"head","object":"x"}',
+      '{"method":"put","md5":"not base64"}',
+      '{"method":"put","sha1":"xyz"}',
+    ])
+      assert.deepEqual(await codes(put(wanted, "bytes")), [400, 10029], wanted);
+    for (const size of ["", "0", "-1", "x", "99999999"])
+      assert.deepEqual(await codes(put("{}", "bytes", { "cf-r2-metadata-size": size })), [400, 10029], size);
     assert.deepEqual(await codes(put("{}", "", { "cf-r2-metadata-size": "50" })), [411, 10033]);
     assert.deepEqual(await codes(put("{}", "", { "transfer-encoding": "chunked" })), [411, 10033]);
     assert.deepEqual(await codes(send("DELETE", {})), [400, 10029]);
@@ -129,7 +198,10 @@ describe("the R2 binding's protocol", () => {
     const connections = new Set<unknown>();
     server.on("connection", (socket) => connections.add(socket));
     for (let i = 0; i < 5; i++) {
-      assert.equal((await put({ method: "put", object: "x".repeat(1025) }, "b".repeat(3_000_000))).error?.v4code, 10020);
+      assert.equal(
+        (await put({ method: "put", object: "x".repeat(1025) }, "b".repeat(3_000_000))).error?.v4code,
+        10020,
+      );
       assert.equal((await put({ method: "put", object: "fine" }, "b")).status, 200);
     }
     assert.equal(connections.size, 0, "all of it went over the connection that was there");
@@ -145,7 +217,10 @@ describe("the R2 binding's protocol", () => {
     failing = true;
     try {
       const { status, error } = await put({ method: "put", object: "key" }, "value");
-      assert.deepEqual([status, error], [500, { version: 1, v4code: 10001, message: "We encountered an internal error. Please try again." }]);
+      assert.deepEqual(
+        [status, error],
+        [500, { version: 1, v4code: 10001, message: "We encountered an internal error. Please try again." }],
+      );
       await assert.rejects(get({ method: "get", object: "large" }), { code: "ECONNRESET" });
     } finally {
       failing = false;
@@ -157,13 +232,59 @@ describe("the R2 binding's protocol", () => {
 
   test("no request brings it down", async () => {
     const scalar = fc.oneof(fc.string(), fc.nat(), fc.constantFrom("0", "5", "-1", "99999999999999999999", true, null));
-    const fields = fc.constantFrom("object", "objects", "range", "rangeHeader", "onlyIf", "limit", "prefix", "cursor", "delimiter", "startAfter", "include", "uploadId", "partNumber", "parts", "md5", "customFields", "httpFields", "storageClass");
-    const methods = fc.constantFrom("head", "get", "put", "list", "delete", "createMultipartUpload", "uploadPart", "completeMultipartUpload", "abortMultipartUpload", "other");
-    const wanted = fc.tuple(methods, fc.dictionary(fields, fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }), fc.dictionary(fc.constantFrom("offset", "length", "suffix", "etag", "part", "k", "v", "etagMatches", "uploadedAfter"), scalar))));
-    await fc.assert(fc.asyncProperty(wanted, fc.boolean(), async ([method, rest], asGet) => {
-      const { status, error } = await (asGet ? get : put)({ method, ...rest });
-      assert.ok(status === 200 || (status! >= 400 && error!.v4code > 10001), `${status} ${JSON.stringify(error)}`);
-    }), { numRuns: 400 });
+    const fields = fc.constantFrom(
+      "object",
+      "objects",
+      "range",
+      "rangeHeader",
+      "onlyIf",
+      "limit",
+      "prefix",
+      "cursor",
+      "delimiter",
+      "startAfter",
+      "include",
+      "uploadId",
+      "partNumber",
+      "parts",
+      "md5",
+      "customFields",
+      "httpFields",
+      "storageClass",
+    );
+    const methods = fc.constantFrom(
+      "head",
+      "get",
+      "put",
+      "list",
+      "delete",
+      "createMultipartUpload",
+      "uploadPart",
+      "completeMultipartUpload",
+      "abortMultipartUpload",
+      "other",
+    );
+    const wanted = fc.tuple(
+      methods,
+      fc.dictionary(
+        fields,
+        fc.oneof(
+          scalar,
+          fc.array(scalar, { maxLength: 3 }),
+          fc.dictionary(
+            fc.constantFrom("offset", "length", "suffix", "etag", "part", "k", "v", "etagMatches", "uploadedAfter"),
+            scalar,
+          ),
+        ),
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(wanted, fc.boolean(), async ([method, rest], asGet) => {
+        const { status, error } = await (asGet ? get : put)({ method, ...rest });
+        assert.ok(status === 200 || (status! >= 400 && error!.v4code > 10001), `${status} ${JSON.stringify(error)}`);
+      }),
+      { numRuns: 400 },
+    );
     assert.deepEqual(logged, []);
   });
 });

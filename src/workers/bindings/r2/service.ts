@@ -63,7 +63,12 @@ interface Place {
   confirm?(): Promise<void>;
 }
 
-async function read(buckets: R2Buckets, bucket: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function read(
+  buckets: R2Buckets,
+  bucket: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   // Node reads headers as Latin-1; workerd writes this one in UTF-8.
   const wanted = parseRequest(Buffer.from(String(request.headers["cf-r2-request"] ?? ""), "latin1").toString("utf8"));
   switch (wanted.method) {
@@ -72,17 +77,30 @@ async function read(buckets: R2Buckets, bucket: string, request: IncomingMessage
       if (!object) throw r2Errors.noSuchKey();
       return answer(response, 200, encodeObject(object, { offset: 0, length: object.size }));
     }
-    case "get": return get(buckets, bucket, wanted, response);
+    case "get":
+      return get(buckets, bucket, wanted, response);
     case "list": {
       const { limit, prefix, delimiter, cursor, startAfter } = wanted;
-      const include = wanted.include?.map((field) => (field === 0 ? "httpMetadata" as const : "customMetadata" as const));
-      return answer(response, 200, encodePage(await buckets.list(bucket, { limit, prefix, delimiter, cursor, startAfter, include })));
+      const include = wanted.include?.map((field) =>
+        field === 0 ? ("httpMetadata" as const) : ("customMetadata" as const),
+      );
+      return answer(
+        response,
+        200,
+        encodePage(await buckets.list(bucket, { limit, prefix, delimiter, cursor, startAfter, include })),
+      );
     }
-    default: throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a GET request.` });
+    default:
+      throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a GET request.` });
   }
 }
 
-async function get(buckets: R2Buckets, bucket: string, wanted: RequestOf<"get">, response: ServerResponse): Promise<void> {
+async function get(
+  buckets: R2Buckets,
+  bucket: string,
+  wanted: RequestOf<"get">,
+  response: ServerResponse,
+): Promise<void> {
   const found = await buckets.get(bucket, wanted.object, { onlyIf: wanted.onlyIf, range: rangeOf(wanted) });
   if (!found) throw r2Errors.noSuchKey();
   const metadata = encodeObject(found.object, found.range);
@@ -99,12 +117,18 @@ async function get(buckets: R2Buckets, bucket: string, wanted: RequestOf<"get">,
   await pipeline(found.body, response);
 }
 
-async function write(buckets: R2Buckets, placeOf: () => Promise<Place>, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function write(
+  buckets: R2Buckets,
+  placeOf: () => Promise<Place>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const body = createRequestBody(request);
   try {
     const headSize = Number(request.headers["cf-r2-metadata-size"]);
     const size = Number(request.headers["content-length"] ?? Number.NaN) - headSize;
-    if (!(headSize > 0 && headSize <= MAX_METADATA_BYTES)) throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
+    if (!(headSize > 0 && headSize <= MAX_METADATA_BYTES))
+      throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" });
     if (!(size >= 0)) throw r2Errors.missingContentLength();
     const place = await placeOf();
     const done = await change(buckets, place, parseRequest(await body.head(headSize)), body, size);
@@ -124,34 +148,71 @@ async function drain(request: IncomingMessage, body: RequestBody): Promise<void>
 }
 
 /** Does what a PUT asks for and returns what workerd wants to hear. */
-async function change(buckets: R2Buckets, { bucket, storageClass }: Place, wanted: R2Request, body: RequestBody, size: number): Promise<object> {
+async function change(
+  buckets: R2Buckets,
+  { bucket, storageClass }: Place,
+  wanted: R2Request,
+  body: RequestBody,
+  size: number,
+): Promise<object> {
   switch (wanted.method) {
     case "put": {
       const { md5, sha1, sha256, sha384, sha512 } = wanted;
-      const options = { storageClass, ...metadataOf(wanted), onlyIf: wanted.onlyIf, checksums: { md5, sha1, sha256, sha384, sha512 }, size };
+      const options = {
+        storageClass,
+        ...metadataOf(wanted),
+        onlyIf: wanted.onlyIf,
+        checksums: { md5, sha1, sha256, sha384, sha512 },
+        size,
+      };
       return encodeObject(await buckets.put(bucket, wanted.object, body.rest(), options));
     }
     case "delete":
       await buckets.delete(bucket, wanted.objects ?? [wanted.object ?? ""]);
       return {};
     case "createMultipartUpload":
-      return { uploadId: (await buckets.createUpload(bucket, wanted.object, { storageClass, ...metadataOf(wanted) })).uploadId };
+      return {
+        uploadId: (await buckets.createUpload(bucket, wanted.object, { storageClass, ...metadataOf(wanted) })).uploadId,
+      };
     case "uploadPart":
-      return { etag: (await buckets.uploadPart(bucket, { key: wanted.object, uploadId: wanted.uploadId }, wanted.partNumber, body.rest(), { size })).etag };
+      return {
+        etag: (
+          await buckets.uploadPart(
+            bucket,
+            { key: wanted.object, uploadId: wanted.uploadId },
+            wanted.partNumber,
+            body.rest(),
+            { size },
+          )
+        ).etag,
+      };
     case "completeMultipartUpload": {
       const parts = wanted.parts.map(({ part, etag }) => ({ partNumber: part, etag }));
-      return encodeObject(await buckets.completeUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId }, parts));
+      return encodeObject(
+        await buckets.completeUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId }, parts),
+      );
     }
     case "abortMultipartUpload":
       await buckets.abortUpload(bucket, { key: wanted.object, uploadId: wanted.uploadId });
       return {};
-    default: throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a PUT request.` });
+    default:
+      throw r2Errors.invalidArgument({ problem: `${wanted.method} is not a PUT request.` });
   }
 }
 
-function answer(response: ServerResponse, status: number, metadata: object, headers: Record<string, string> = {}): void {
+function answer(
+  response: ServerResponse,
+  status: number,
+  metadata: object,
+  headers: Record<string, string> = {},
+): void {
   const json = Buffer.from(JSON.stringify(metadata));
-  response.writeHead(status, { "content-type": "application/json", "cf-r2-metadata-size": json.length, "content-length": json.length, ...headers });
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "cf-r2-metadata-size": json.length,
+    "content-length": json.length,
+    ...headers,
+  });
   response.end(json);
 }
 
@@ -164,7 +225,10 @@ function refuse(response: ServerResponse, error: UserError): void {
 
 const errorHeader = (error: UserError) => ({
   // A header holds ASCII; JSON can say the rest in it.
-  "cf-r2-error": JSON.stringify({ version: 1, v4code: error.code, message: error.message }).replace(/[\u007f-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  "cf-r2-error": JSON.stringify({ version: 1, v4code: error.code, message: error.message }).replace(
+    /[\u007f-\uffff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  ),
 });
 
 /** Refusals keep their text; of what is our fault the worker learns only that it happened. */
@@ -176,4 +240,5 @@ function translate(err: unknown, log: Log, bucket: string): UserError {
 }
 
 /** The worker hung up, or the stream it sends failed: nobody is listening any more. */
-const isGone = (err: unknown, request: IncomingMessage) => err === request.errored || (err instanceof Error && "code" in err && err.code === "ERR_STREAM_PREMATURE_CLOSE");
+const isGone = (err: unknown, request: IncomingMessage) =>
+  err === request.errored || (err instanceof Error && "code" in err && err.code === "ERR_STREAM_PREMATURE_CLOSE");

@@ -40,7 +40,11 @@ interface SweepParts {
 export function createSweep({ store, uploads, removed, removal, clock, limits }: SweepParts) {
   let after: string | undefined;
 
-  async function sweep({ limit = 10_000, orphanGraceMs = 24 * 3600_000, removedGraceMs = 3600_000 }: SweepOptions = {}): Promise<Swept> {
+  async function sweep({
+    limit = 10_000,
+    orphanGraceMs = 24 * 3600_000,
+    removedGraceMs = 3600_000,
+  }: SweepOptions = {}): Promise<Swept> {
     const aborted = await endUploads(Math.min(limit, BATCH));
     const deleted = await deleteRemoved(clock.now() - removedGraceMs, limit);
     const orphans = await deleteOrphans(clock.now() - orphanGraceMs, limit);
@@ -83,10 +87,10 @@ export function createSweep({ store, uploads, removed, removal, clock, limits }:
         deleted += await deleteUnknown(batch);
         batch = [];
       }
-      if (examined === limit) return { examined, deleted: deleted + await deleteUnknown(batch), finished: false };
+      if (examined === limit) return { examined, deleted: deleted + (await deleteUnknown(batch)), finished: false };
     }
     after = undefined;
-    return { examined, deleted: deleted + await deleteUnknown(batch), finished: true };
+    return { examined, deleted: deleted + (await deleteUnknown(batch)), finished: true };
   }
 
   async function deleteUnknown(keys: string[]): Promise<number> {

@@ -22,23 +22,42 @@ export function createUploadTable(db: Db) {
     find: (upload: UploadKey): Promise<UploadRow | undefined> => findUpload(tables(), upload),
 
     /** Returns the part of that number that was there before. */
-    putPart: (upload: UploadKey, part: PartRow, allow: (upload: UploadRow | undefined) => void, at: number): Promise<Removed[]> =>
+    putPart: (
+      upload: UploadKey,
+      part: PartRow,
+      allow: (upload: UploadRow | undefined) => void,
+      at: number,
+    ): Promise<Removed[]> =>
       db.transaction<R2Tables, Removed[]>(async (tx) => {
         allow(await findUpload(tx, upload));
-        const old = await tx.selectFrom("r2_parts").selectAll().where("upload_id", "=", part.upload_id).where("part_number", "=", part.part_number).execute();
+        const old = await tx
+          .selectFrom("r2_parts")
+          .selectAll()
+          .where("upload_id", "=", part.upload_id)
+          .where("part_number", "=", part.part_number)
+          .execute();
         const removed = await dropParts(tx, upload.bucket, old, at);
         await tx.insertInto("r2_parts").values(part).execute();
         return removed;
       }),
 
     /** `assemble` sees the upload and its parts by number, and returns the object with the numbers it consists of, or throws. */
-    complete: (upload: UploadKey, assemble: (row: UploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] }, at: number) =>
+    complete: (
+      upload: UploadKey,
+      assemble: (row: UploadRow | undefined, parts: PartRow[]) => { object: ObjectRow; partNumbers: number[] },
+      at: number,
+    ) =>
       db.transaction<R2Tables, { object: ObjectRow; removed: Removed[] }>(async (tx) => {
         const row = await findUpload(tx, upload);
         const parts = row ? await partsOf(tx, upload.uploadId) : [];
         const { object, partNumbers } = assemble(row, parts);
         const used = new Set(partNumbers);
-        const unused = await dropParts(tx, upload.bucket, parts.filter(({ part_number }) => !used.has(part_number)), at);
+        const unused = await dropParts(
+          tx,
+          upload.bucket,
+          parts.filter(({ part_number }) => !used.has(part_number)),
+          at,
+        );
         await finish(tx, upload.uploadId, "completed", at);
         const replaced = await replaceObject(tx, object);
         return { object, removed: [...replaced, ...unused] };
@@ -57,11 +76,25 @@ export function createUploadTable(db: Db) {
 
     /** `count` parts of a multipart object in order, from the `first`th (0 is the first). */
     parts: (uploadId: string, first: number, count: number): Promise<PartRow[]> =>
-      tables().selectFrom("r2_parts").selectAll().where("upload_id", "=", uploadId).orderBy("part_number").limit(count).offset(first).execute(),
+      tables()
+        .selectFrom("r2_parts")
+        .selectAll()
+        .where("upload_id", "=", uploadId)
+        .orderBy("part_number")
+        .limit(count)
+        .offset(first)
+        .execute(),
 
     /** Uploads that have been in their state since before then, the longest first. */
     since: (before: number, limit: number): Promise<UploadRow[]> =>
-      tables().selectFrom("r2_uploads").selectAll().where("since", "<", before).orderBy("since").orderBy("upload_id").limit(limit).execute(),
+      tables()
+        .selectFrom("r2_uploads")
+        .selectAll()
+        .where("since", "<", before)
+        .orderBy("since")
+        .orderBy("upload_id")
+        .limit(limit)
+        .execute(),
 
     async forget(uploadIds: string[]): Promise<void> {
       if (uploadIds.length > 0) await db.write(tables().deleteFrom("r2_uploads").where("upload_id", "in", uploadIds));
@@ -73,14 +106,30 @@ export type UploadTable = ReturnType<typeof createUploadTable>;
 
 async function dropParts(tx: Kysely<R2Tables>, bucket: string, parts: PartRow[], since: number): Promise<Removed[]> {
   for (const batch of inBatches(parts)) {
-    await tx.insertInto("r2_removed").values(batch.map(({ blob }) => ({ blob, bucket, owner: blob, since }))).execute();
-    await tx.deleteFrom("r2_parts").where("blob", "in", batch.map(({ blob }) => blob)).execute();
+    await tx
+      .insertInto("r2_removed")
+      .values(batch.map(({ blob }) => ({ blob, bucket, owner: blob, since })))
+      .execute();
+    await tx
+      .deleteFrom("r2_parts")
+      .where(
+        "blob",
+        "in",
+        batch.map(({ blob }) => blob),
+      )
+      .execute();
   }
   return parts.map(({ blob }) => ({ bucket, owner: blob, multipart: false }));
 }
 
 const findUpload = (db: Kysely<R2Tables>, { bucket, key, uploadId }: UploadKey): Promise<UploadRow | undefined> =>
-  db.selectFrom("r2_uploads").selectAll().where("upload_id", "=", uploadId).where("bucket", "=", bucket).where("key", "=", key).executeTakeFirst();
+  db
+    .selectFrom("r2_uploads")
+    .selectAll()
+    .where("upload_id", "=", uploadId)
+    .where("bucket", "=", bucket)
+    .where("key", "=", key)
+    .executeTakeFirst();
 
 const partsOf = (db: Kysely<R2Tables>, uploadId: string): Promise<PartRow[]> =>
   db.selectFrom("r2_parts").selectAll().where("upload_id", "=", uploadId).orderBy("part_number").execute();

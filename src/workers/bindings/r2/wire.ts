@@ -8,13 +8,23 @@ import type { ByteRange, HttpMetadata, ListedObject, Metadata, Page, WantedRange
  */
 const uint64 = z.union([z.number().nonnegative(), z.string().regex(/^\d{1,20}$/)]).transform(Number);
 /** Milliseconds since the epoch; a time before 1970 arrives wrapped around. */
-const time = z.union([z.number().int().nonnegative(), z.string().regex(/^\d{1,20}$/)]).transform((value) => new Date(Number(BigInt.asIntN(64, BigInt(value)))));
+const time = z
+  .union([z.number().int().nonnegative(), z.string().regex(/^\d{1,20}$/)])
+  .transform((value) => new Date(Number(BigInt.asIntN(64, BigInt(value)))));
 const object = z.string();
 const uploadId = z.string();
-const hex = z.string().regex(/^(?:[0-9a-f]{2})+$/i).transform((value) => value.toLowerCase());
+const hex = z
+  .string()
+  .regex(/^(?:[0-9a-f]{2})+$/i)
+  .transform((value) => value.toLowerCase());
 const base64 = z.base64().transform((value) => Buffer.from(value, "base64").toString("hex"));
 
-const etags = z.array(z.union([z.object({ type: z.enum(["strong", "weak"]), value: z.string() }), z.object({ type: z.literal("wildcard") })]));
+const etags = z.array(
+  z.union([
+    z.object({ type: z.enum(["strong", "weak"]), value: z.string() }),
+    z.object({ type: z.literal("wildcard") }),
+  ]),
+);
 const conditions = z.object({
   etagMatches: etags.optional(),
   etagDoesNotMatch: etags.optional(),
@@ -24,14 +34,16 @@ const conditions = z.object({
 });
 
 const metadata = {
-  httpFields: z.object({
-    contentType: z.string().optional(),
-    contentLanguage: z.string().optional(),
-    contentDisposition: z.string().optional(),
-    contentEncoding: z.string().optional(),
-    cacheControl: z.string().optional(),
-    cacheExpiry: time.optional(),
-  }).optional(),
+  httpFields: z
+    .object({
+      contentType: z.string().optional(),
+      contentLanguage: z.string().optional(),
+      contentDisposition: z.string().optional(),
+      contentEncoding: z.string().optional(),
+      cacheControl: z.string().optional(),
+      cacheExpiry: time.optional(),
+    })
+    .optional(),
   customFields: z.array(z.object({ k: z.string(), v: z.string() })).optional(),
   storageClass: z.string().optional(),
   /** A key the worker brings to encrypt its object with. */
@@ -41,14 +53,17 @@ const metadata = {
 const request = z.discriminatedUnion("method", [
   z.object({ method: z.literal("head"), object }),
   z.object({
-    method: z.literal("get"), object,
+    method: z.literal("get"),
+    object,
     range: z.object({ offset: uint64.optional(), length: uint64.optional(), suffix: uint64.optional() }).optional(),
     rangeHeader: z.string().optional(),
     onlyIf: conditions.optional(),
     ssec: metadata.ssec,
   }),
   z.object({
-    method: z.literal("put"), object, ...metadata,
+    method: z.literal("put"),
+    object,
+    ...metadata,
     onlyIf: conditions.optional(),
     // Base64 here, hex there: so says the schema.
     md5: base64.optional(),
@@ -69,7 +84,12 @@ const request = z.discriminatedUnion("method", [
   z.object({ method: z.literal("delete"), object: z.string().optional(), objects: z.array(z.string()).optional() }),
   z.object({ method: z.literal("createMultipartUpload"), object, ...metadata }),
   z.object({ method: z.literal("uploadPart"), object, uploadId, partNumber: z.number(), ssec: metadata.ssec }),
-  z.object({ method: z.literal("completeMultipartUpload"), object, uploadId, parts: z.array(z.object({ etag: z.string(), part: z.number() })) }),
+  z.object({
+    method: z.literal("completeMultipartUpload"),
+    object,
+    uploadId,
+    parts: z.array(z.object({ etag: z.string(), part: z.number() })),
+  }),
   z.object({ method: z.literal("abortMultipartUpload"), object, uploadId }),
 ]);
 
@@ -78,10 +98,13 @@ export type RequestOf<Method extends R2Request["method"]> = Extract<R2Request, {
 
 export function parseRequest(json: string): R2Request {
   const parsed = request.safeParse(parseJson(json));
-  if (!parsed.success) throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" }, { cause: parsed.error });
+  if (!parsed.success)
+    throw r2Errors.invalidArgument({ problem: "Metadata missing or invalid" }, { cause: parsed.error });
   if ("ssec" in parsed.data && parsed.data.ssec !== undefined)
     // Storing it unencrypted would break the promise the worker relies on.
-    throw r2Errors.invalidArgument({ problem: "Encryption with a key of the worker's own (ssecKey) is not supported." });
+    throw r2Errors.invalidArgument({
+      problem: "Encryption with a key of the worker's own (ssecKey) is not supported.",
+    });
   return parsed.data;
 }
 
@@ -124,10 +147,19 @@ export const encodeObject = (object: ListedObject, range?: ByteRange) => ({
   customFields: object.customMetadata && Object.entries(object.customMetadata).map(([k, v]) => ({ k, v })),
   range: range && { offset: String(range.offset), length: String(range.length) },
   // R2Checksums names its fields by number.
-  checksums: { 0: object.checksums.md5, 1: object.checksums.sha1, 2: object.checksums.sha256, 3: object.checksums.sha384, 4: object.checksums.sha512 },
+  checksums: {
+    0: object.checksums.md5,
+    1: object.checksums.sha1,
+    2: object.checksums.sha256,
+    3: object.checksums.sha384,
+    4: object.checksums.sha512,
+  },
 });
 
-const encodeHttpFields = ({ cacheExpiry, ...texts }: HttpMetadata) => ({ ...texts, cacheExpiry: cacheExpiry && String(BigInt.asUintN(64, BigInt(cacheExpiry.getTime()))) });
+const encodeHttpFields = ({ cacheExpiry, ...texts }: HttpMetadata) => ({
+  ...texts,
+  cacheExpiry: cacheExpiry && String(BigInt.asUintN(64, BigInt(cacheExpiry.getTime()))),
+});
 
 /** As R2ListResponse. */
 export const encodePage = ({ objects, delimitedPrefixes, cursor }: Page) => ({

@@ -15,7 +15,11 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
       try {
         const result =
           pathname === "/raw"
-            ? await port.sendRaw(caller, { from: searchParams.get("from") ?? "", to: searchParams.get("to"), raw: request })
+            ? await port.sendRaw(caller, {
+                from: searchParams.get("from") ?? "",
+                to: searchParams.get("to"),
+                raw: request,
+              })
             : await port.sendBuilt(caller, (await readJson(request, BUILT_LIMIT)) as BuiltMail);
         sendJson(response, 200, result);
       } catch (err) {

@@ -17,7 +17,11 @@ const errors = defineErrors("test", {
 
 const id = "v".repeat(32);
 const SAID: [string, string, unknown[]][] = [
-  [`stream.upload("https://example.com/a.mp4", { meta: { name: "é" } })`, "upload", ["https://example.com/a.mp4", { meta: { name: "é" } }]],
+  [
+    `stream.upload("https://example.com/a.mp4", { meta: { name: "é" } })`,
+    "upload",
+    ["https://example.com/a.mp4", { meta: { name: "é" } }],
+  ],
   [`stream.createDirectUpload({ maxDurationSeconds: 60 })`, "createDirectUpload", [{ maxDurationSeconds: 60 }]],
   [`stream.videos.list({ limit: 3 })`, "videos/list", [{ limit: 3 }]],
   [`stream.video("${id}").details()`, "video/details", [id]],
@@ -30,12 +34,21 @@ const SAID: [string, string, unknown[]][] = [
   [`stream.video("${id}").captions.generate("en")`, "captions/generate", [id, "en"]],
   [`stream.video("${id}").captions.list()`, "captions/list", [id, null]],
   [`stream.video("${id}").captions.delete("de")`, "captions/delete", [id, "de"]],
-  [`stream.watermarks.generate("https://example.com/logo.png", { name: "logo" })`, "watermarks/generate", ["https://example.com/logo.png", { name: "logo" }]],
+  [
+    `stream.watermarks.generate("https://example.com/logo.png", { name: "logo" })`,
+    "watermarks/generate",
+    ["https://example.com/logo.png", { name: "logo" }],
+  ],
   [`stream.watermarks.list()`, "watermarks/list", []],
   [`stream.watermarks.get("w")`, "watermarks/get", ["w"]],
   [`stream.watermarks.delete("w")`, "watermarks/delete", ["w"]],
 ];
-const KINDS = [`new Uint8Array(300000)`, `new Uint8Array(300000).buffer`, `new Blob([new Uint8Array(300000)])`, `new Response(new Uint8Array(300000)).body`];
+const KINDS = [
+  `new Uint8Array(300000)`,
+  `new Uint8Array(300000).buffer`,
+  `new Blob([new Uint8Array(300000)])`,
+  `new Response(new Uint8Array(300000)).body`,
+];
 const upload = (kind: string) => `stream.upload(${kind}, { meta: { name: "été" } })`;
 const CAPTIONS = `stream.video("x").captions.upload("en", new Response("WEBVTT").body)`;
 const WATERMARK = `stream.watermarks.generate(new Response("PNG").body, { name: "logo" })`;
@@ -60,7 +73,12 @@ describe("the stream binding inside a worker", () => {
   let next: () => unknown = () => "done";
   const port: StreamPort = {
     async call({ account }, operation, args, bytes) {
-      calls.push({ operation, args, ...(bytes && { bytes: (await buffer(bytes)).length }), ...(account !== undefined && { account }) });
+      calls.push({
+        operation,
+        args,
+        ...(bytes && { bytes: (await buffer(bytes)).length }),
+        ...(account !== undefined && { account }),
+      });
       return next();
     },
   };
@@ -83,7 +101,10 @@ describe("the stream binding inside a worker", () => {
   async function run(code: string, answer: () => unknown = () => "done") {
     next = answer;
     calls.length = 0;
-    return (await (await fetch(base, { method: "POST", body: code })).json()) as { returned?: unknown; threw?: unknown };
+    return (await (await fetch(base, { method: "POST", body: code })).json()) as {
+      returned?: unknown;
+      threw?: unknown;
+    };
   }
 
   test("every method is one operation with its arguments", async () => {
@@ -97,23 +118,62 @@ describe("the stream binding inside a worker", () => {
   test("bytes are streamed, of whatever kind they are", async () => {
     for (const kind of KINDS) {
       assert.deepEqual(await run(upload(kind)), { returned: "done" });
-      assert.deepEqual(calls, [{ operation: "uploadBytes", args: [{ meta: { name: "été" } }], bytes: 300_000, account: "a".repeat(32) }], kind);
+      assert.deepEqual(
+        calls,
+        [{ operation: "uploadBytes", args: [{ meta: { name: "été" } }], bytes: 300_000, account: "a".repeat(32) }],
+        kind,
+      );
     }
     await run(CAPTIONS);
     assert.deepEqual([calls[0]!.operation, calls[0]!.args, calls[0]!.bytes], ["captions/upload", ["x", "en"], 6]);
     await run(WATERMARK);
-    assert.deepEqual([calls[0]!.operation, calls[0]!.args, calls[0]!.bytes], ["watermarks/generateFromBytes", [{ name: "logo" }], 3]);
+    assert.deepEqual(
+      [calls[0]!.operation, calls[0]!.args, calls[0]!.bytes],
+      ["watermarks/generateFromBytes", [{ name: "logo" }], 3],
+    );
   });
 
   test("a refusal is an error with the name, code and status of the hosted binding; our own fault tells nothing", async () => {
     const thrown = async (err: unknown) =>
-      (await run(DETAILS, () => {
-        throw err;
-      })).threw;
-    assert.deepEqual(await thrown(errors.gone()), { error: true, name: "NotFoundError", message: "Not Found", code: 10003, statusCode: 404 });
-    assert.deepEqual(await thrown(errors.full()), { error: true, name: "QuotaReachedError", message: "Storage capacity exceeded", code: 10011, statusCode: 413 });
-    assert.deepEqual(await thrown(errors.tooLarge()), { error: true, name: "MaxFileSizeError", message: "too large", code: 10901, statusCode: 413 });
-    assert.deepEqual(await thrown(errors.busy()), { error: true, name: "StreamError", message: "busy", code: 10911, statusCode: 503 });
-    assert.deepEqual(await thrown(new Error("password is 123")), { error: true, name: "InternalError", message: "An internal error occurred", code: 10001, statusCode: 500 });
+      (
+        await run(DETAILS, () => {
+          throw err;
+        })
+      ).threw;
+    assert.deepEqual(await thrown(errors.gone()), {
+      error: true,
+      name: "NotFoundError",
+      message: "Not Found",
+      code: 10003,
+      statusCode: 404,
+    });
+    assert.deepEqual(await thrown(errors.full()), {
+      error: true,
+      name: "QuotaReachedError",
+      message: "Storage capacity exceeded",
+      code: 10011,
+      statusCode: 413,
+    });
+    assert.deepEqual(await thrown(errors.tooLarge()), {
+      error: true,
+      name: "MaxFileSizeError",
+      message: "too large",
+      code: 10901,
+      statusCode: 413,
+    });
+    assert.deepEqual(await thrown(errors.busy()), {
+      error: true,
+      name: "StreamError",
+      message: "busy",
+      code: 10911,
+      statusCode: 503,
+    });
+    assert.deepEqual(await thrown(new Error("password is 123")), {
+      error: true,
+      name: "InternalError",
+      message: "An internal error occurred",
+      code: 10001,
+      statusCode: 500,
+    });
   });
 });

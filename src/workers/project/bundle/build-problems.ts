@@ -12,13 +12,20 @@ export function toProblems(messages: readonly Message[], severity: Problem["seve
 
 function toProblem({ text, location, detail }: Message, severity: Problem["severity"], root: string): Problem {
   const fix = fixOf(text, detail);
-  const withFix = fix === undefined ? { severity, message: lowerFirst(text) } : { severity, message: lowerFirst(text), fix };
+  const withFix =
+    fix === undefined ? { severity, message: lowerFirst(text) } : { severity, message: lowerFirst(text), fix };
   if (location === null || location === undefined) return withFix;
   // esbuild counts columns and lengths in bytes from 0.
   const bytes = Buffer.from(location.lineText);
   const before = bytes.subarray(0, location.column).toString().length;
   const length = bytes.subarray(location.column, location.column + location.length).toString().length;
-  return { ...withFix, file: resolve(root, location.file), line: location.line, column: before + 1, frame: codeFrame(location.lineText, location.line, before + 1, length) };
+  return {
+    ...withFix,
+    file: resolve(root, location.file),
+    line: location.line,
+    column: before + 1,
+    frame: codeFrame(location.lineText, location.line, before + 1, length),
+  };
 }
 
 function fixOf(text: string, detail: unknown): string | undefined {
@@ -32,4 +39,5 @@ function fixOf(text: string, detail: unknown): string | undefined {
 const packageOf = (specifier: string) => specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
 const lowerFirst = (text: string) => (/^[A-Z][a-z]/.test(text) ? text[0]!.toLowerCase() + text.slice(1) : text);
 
-export const isBuildFailure = (thrown: unknown): thrown is BuildFailure => thrown instanceof Error && Array.isArray((thrown as Partial<BuildFailure>).errors);
+export const isBuildFailure = (thrown: unknown): thrown is BuildFailure =>
+  thrown instanceof Error && Array.isArray((thrown as Partial<BuildFailure>).errors);

@@ -23,15 +23,30 @@ async function write(root: string, files: Files) {
 }
 
 /** A project in a folder of its own, with the packages it names linked in. */
-async function project(t: TestContext, files: Files, options: { config?: object; packages?: string[]; bundler?: BundlerOptions } = {}) {
+async function project(
+  t: TestContext,
+  files: Files,
+  options: { config?: object; packages?: string[]; bundler?: BundlerOptions } = {},
+) {
   const root = await mkdtemp(join(tmpdir(), "reelpost-bundle-"));
   t.after(() => rm(root, { recursive: true, force: true }));
-  await write(root, { "wrangler.jsonc": JSON.stringify({ name: "w", main: "src/index.ts", compatibility_date: "2026-10-01", ...options.config }), ...files });
+  await write(root, {
+    "wrangler.jsonc": JSON.stringify({
+      name: "w",
+      main: "src/index.ts",
+      compatibility_date: "2026-10-01",
+      ...options.config,
+    }),
+    ...files,
+  });
   for (const name of options.packages ?? []) {
     await mkdir(dirname(join(root, "node_modules", name)), { recursive: true });
     await symlink(join(packages, name), join(root, "node_modules", name));
   }
-  const bundler = createBundler(await readProject({ cwd: root, clock: createManualClock(Date.parse("2026-11-20")) }), options.bundler);
+  const bundler = createBundler(
+    await readProject({ cwd: root, clock: createManualClock(Date.parse("2026-11-20")) }),
+    options.bundler,
+  );
   t.after(() => bundler.close());
   return { root, bundler };
 }
@@ -39,7 +54,10 @@ async function project(t: TestContext, files: Files, options: { config?: object;
 type Bundler = Awaited<ReturnType<typeof project>>["bundler"];
 
 async function refusal(bundler: Bundler): Promise<string> {
-  const error = await bundler.build().then(() => assert.fail("the build went through"), (thrown: unknown) => thrown);
+  const error = await bundler.build().then(
+    () => assert.fail("the build went through"),
+    (thrown: unknown) => thrown,
+  );
   assert.ok(error instanceof UserError, String(error));
   return error.message;
 }
@@ -47,11 +65,16 @@ async function refusal(bundler: Bundler): Promise<string> {
 const codeOf = ({ script }: Awaited<ReturnType<Bundler["build"]>>) => String(script.modules[0]!.content);
 
 // (module (func (export "answer") (result i32) i32.const 42))
-const WASM = Uint8Array.from([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 7, 10, 1, 6, 97, 110, 115, 119, 101, 114, 0, 0, 10, 6, 1, 4, 0, 65, 42, 11]);
+const WASM = Uint8Array.from([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 7, 10, 1, 6, 97, 110, 115, 119, 101, 114, 0, 0, 10,
+  6, 1, 4, 0, 65, 42, 11,
+]);
 
 test("packages go into the bundle; text, data and wasm become modules beside it; platform modules stay imports", async (t) => {
-  const { root, bundler } = await project(t, {
-    "src/index.ts": `
+  const { root, bundler } = await project(
+    t,
+    {
+      "src/index.ts": `
       import PostalMime from "postal-mime";
       import { createMimeMessage } from "mimetext";
       import { EmailMessage } from "cloudflare:email";
@@ -65,46 +88,78 @@ test("packages go into the bundle; text, data and wasm become modules beside it;
       import settings from "./settings.json";
       export class Other {}
       export default { async email(message: unknown): Promise<void> { console.log(PostalMime, createMimeMessage, EmailMessage, readFileSync, Buffer, text, page, data, wasm, same, settings.a, process.env.NODE_ENV); } };`,
-    "src/greeting.txt": "hello ☀",
-    "src/copy/greeting.txt": "hello ☀",
-    "pages/page.html": "<p>",
-    "src/blob.bin": Uint8Array.from([0, 255, 1]),
-    "src/answer.wasm": WASM,
-    "src/settings.json": `{ "a": "from json" }`,
-  }, { packages: ["postal-mime", "mimetext"] });
+      "src/greeting.txt": "hello ☀",
+      "src/copy/greeting.txt": "hello ☀",
+      "pages/page.html": "<p>",
+      "src/blob.bin": Uint8Array.from([0, 255, 1]),
+      "src/answer.wasm": WASM,
+      "src/settings.json": `{ "a": "from json" }`,
+    },
+    { packages: ["postal-mime", "mimetext"] },
+  );
   const build = await bundler.build();
   const { script } = build;
   const sha1 = (content: string | Uint8Array) => createHash("sha1").update(content).digest("hex");
-  const byFile = Object.fromEntries(script.modules.slice(1).map((module) => [module.name.replace(`./${sha1(module.content)}-`, ""), module]));
+  const byFile = Object.fromEntries(
+    script.modules.slice(1).map((module) => [module.name.replace(`./${sha1(module.content)}-`, ""), module]),
+  );
   assert.deepEqual(Object.keys(byFile).sort(), ["answer.wasm", "blob.bin", "greeting.txt", "page.html"]);
   assert.deepEqual([byFile["greeting.txt"]!.kind, byFile["greeting.txt"]!.content], ["text", "hello ☀"]);
   assert.deepEqual([byFile["blob.bin"]!.kind, byFile["blob.bin"]!.content], ["data", Uint8Array.from([0, 255, 1])]);
   assert.deepEqual([byFile["answer.wasm"]!.kind, byFile["answer.wasm"]!.content], ["wasm", WASM]);
-  assert.deepEqual([script.name, script.format, script.main, script.compatibilityDate], ["w", "modules", "index.js", "2026-10-01"]);
+  assert.deepEqual(
+    [script.name, script.format, script.main, script.compatibilityDate],
+    ["w", "modules", "index.js", "2026-10-01"],
+  );
 
   const code = codeOf(build);
-  const imports = [...code.matchAll(/^import .*?from "([^"]+)";/gm)].map(([, from]) => from!.replace(/[0-9a-f]{40}/, "<sha1>"));
+  const imports = [...code.matchAll(/^import .*?from "([^"]+)";/gm)].map(([, from]) =>
+    from!.replace(/[0-9a-f]{40}/, "<sha1>"),
+  );
   // mimetext brings node:os and node:path.
-  assert.deepEqual([...new Set(imports)].sort(), ["./<sha1>-answer.wasm", "./<sha1>-blob.bin", "./<sha1>-greeting.txt", "./<sha1>-page.html", "cloudflare:email", "node:buffer", "node:fs", "node:os", "node:path"]);
+  assert.deepEqual([...new Set(imports)].sort(), [
+    "./<sha1>-answer.wasm",
+    "./<sha1>-blob.bin",
+    "./<sha1>-greeting.txt",
+    "./<sha1>-page.html",
+    "cloudflare:email",
+    "node:buffer",
+    "node:fs",
+    "node:os",
+    "node:path",
+  ]);
   assert.match(code, /from json/);
   assert.match(code, /"development"/);
   assert.doesNotMatch(code, /sourceMappingURL/);
   assert.deepEqual(build.sources, [join(root, "src/index.ts")]);
-  assert.ok(bundler.watchFiles().includes(join(root, "src/copy/greeting.txt")) && bundler.watchFiles().includes(join(root, "src/settings.json")));
+  assert.ok(
+    bundler.watchFiles().includes(join(root, "src/copy/greeting.txt")) &&
+      bundler.watchFiles().includes(join(root, "src/settings.json")),
+  );
   assert.ok(build.bytes > 10_000);
 });
 
 test("the source map leads from the bundle back to the line", async (t) => {
-  const { bundler } = await project(t, { "src/index.ts": `import { fail } from "./fail.ts";\nexport default { email: fail };`, "src/fail.ts": `interface Unused {}\n\nexport function fail() {\n  throw new Error("here");\n}\n` });
+  const { bundler } = await project(t, {
+    "src/index.ts": `import { fail } from "./fail.ts";\nexport default { email: fail };`,
+    "src/fail.ts": `interface Unused {}\n\nexport function fail() {\n  throw new Error("here");\n}\n`,
+  });
   const build = await bundler.build();
   const lines = codeOf(build).split("\n");
   const line = lines.findIndex((text) => text.includes("throw new Error"));
   const origin = new SourceMap(JSON.parse(build.script.sourceMap!)).findEntry(line, lines[line]!.indexOf("throw"));
-  assert.deepEqual("originalSource" in origin && [origin.originalSource, origin.originalLine, origin.originalColumn], ["src/fail.ts", 3, 2]);
+  assert.deepEqual("originalSource" in origin && [origin.originalSource, origin.originalLine, origin.originalColumn], [
+    "src/fail.ts",
+    3,
+    2,
+  ]);
 });
 
 test("building again follows every change: code, imported files, format", async (t) => {
-  const { root, bundler } = await project(t, { "src/index.ts": `import text from "./a.txt";\nexport default { fetch: () => text };`, "src/a.txt": "one" });
+  const { root, bundler } = await project(t, {
+    "src/index.ts": `import text from "./a.txt";\nexport default { fetch: () => text };`,
+    "src/a.txt": "one",
+  });
   const first = await bundler.build();
   const again = await bundler.build();
   assert.equal(again.digest, first.digest);
@@ -114,12 +169,20 @@ test("building again follows every change: code, imported files, format", async 
   await write(root, { "src/a.txt": "two" });
   const changed = await bundler.build();
   assert.notEqual(changed.digest, first.digest);
-  assert.deepEqual(changed.script.modules.slice(1).map(({ content }) => content), ["two"]);
+  assert.deepEqual(
+    changed.script.modules.slice(1).map(({ content }) => content),
+    ["two"],
+  );
 
-  await write(root, { "src/index.ts": `import text from "./a.txt";\naddEventListener("fetch", (event: any) => event.respondWith(new Response(text)));` });
+  await write(root, {
+    "src/index.ts": `import text from "./a.txt";\naddEventListener("fetch", (event: any) => event.respondWith(new Response(text)));`,
+  });
   const service = await bundler.build();
   assert.equal(service.script.format, "service-worker");
-  assert.deepEqual(service.script.modules.map(({ name }) => name), ["index.js"]);
+  assert.deepEqual(
+    service.script.modules.map(({ name }) => name),
+    ["index.js"],
+  );
   assert.match(codeOf(service), /two/);
   assert.doesNotMatch(codeOf(service), /^(import|export) /m);
 
@@ -128,15 +191,22 @@ test("building again follows every change: code, imported files, format", async 
 });
 
 test("a service worker gets data inline and cannot import wasm", async (t) => {
-  const { root, bundler } = await project(t, { "src/index.ts": `import data from "./a.bin";\naddEventListener("fetch", () => data);`, "src/a.bin": "\u0001x", "src/a.wasm": WASM });
+  const { root, bundler } = await project(t, {
+    "src/index.ts": `import data from "./a.bin";\naddEventListener("fetch", () => data);`,
+    "src/a.bin": "\u0001x",
+    "src/a.wasm": WASM,
+  });
   assert.match(codeOf(await bundler.build()), /atob\("AXg="\)/);
   await write(root, { "src/index.ts": `import w from "./a.wasm";\naddEventListener("fetch", () => w);` });
-  assert.equal(await refusal(bundler), `w cannot be built: 1 error
+  assert.equal(
+    await refusal(bundler),
+    `w cannot be built: 1 error
 
 src/index.ts:1:15: error: a worker in service-worker format cannot import WebAssembly
     1 | import w from "./a.wasm";
       |               ^^^^^^^^^^
-  fix: export a default object from the main module: export default { async email(message, env, ctx) {} }`);
+  fix: export a default object from the main module: export default { async email(message, env, ctx) {} }`,
+  );
 });
 
 test("errors of the code come with place, frame and fix, and the next build recovers", async (t) => {
@@ -144,7 +214,9 @@ test("errors of the code come with place, frame and fix, and the next build reco
     "src/index.ts": `// ☀\nimport PostalMime from "postal-mime";\nimport { helper } from "./helper";\nimport { nothing } from "./there.ts";\n/* ☀ */ import os from "@scope/pkg/deep";\nexport default { email() { helper(nothing, PostalMime, os); } };\n`,
     "src/there.ts": "export const something = 1;\n",
   });
-  assert.equal(await refusal(bundler), `w cannot be built: 3 errors
+  assert.equal(
+    await refusal(bundler),
+    `w cannot be built: 3 errors
 
 src/index.ts:2:24: error: could not resolve "postal-mime"
     2 | import PostalMime from "postal-mime";
@@ -157,26 +229,37 @@ src/index.ts:3:24: error: could not resolve "./helper"
 src/index.ts:5:24: error: could not resolve "@scope/pkg/deep"
     5 | /* ☀ */ import os from "@scope/pkg/deep";
       |                        ^^^^^^^^^^^^^^^^^
-  fix: npm install @scope/pkg`);
+  fix: npm install @scope/pkg`,
+  );
   assert.ok(bundler.watchFiles().includes(join(root, "src/there.ts")));
   await write(root, { "src/index.ts": `import { nothing } from "./there.ts";\nexport default { email: nothing };` });
-  assert.equal(await refusal(bundler), `w cannot be built: 1 error
+  assert.equal(
+    await refusal(bundler),
+    `w cannot be built: 1 error
 
 src/index.ts:1:10: error: no matching export in "src/there.ts" for import "nothing"
     1 | import { nothing } from "./there.ts";
-      |          ^^^^^^^`);
+      |          ^^^^^^^`,
+  );
   await write(root, { "src/index.ts": "export default { email() { return 1 };\n" });
-  assert.equal(await refusal(bundler), `w cannot be built: 1 error
+  assert.equal(
+    await refusal(bundler),
+    `w cannot be built: 1 error
 
 src/index.ts:1:38: error: expected "}" but found ";"
     1 | export default { email() { return 1 };
-      |                                      ^`);
+      |                                      ^`,
+  );
   await write(root, { "src/index.ts": "export default { email() { return 1 } };\n" });
   assert.equal((await bundler.build()).script.format, "modules");
 });
 
 test("Node's modules: with compatibility they stay imports, without it each gets the hint", async (t) => {
-  const files = { "src/index.ts": `import { EventEmitter } from "events";\nimport os from "node:os";\nimport dep from "dep";\nexport default { fetch: () => [EventEmitter, os, dep] };`, "node_modules/dep/index.js": `module.exports = require("fs").readFileSync;`, "node_modules/dep/package.json": `{"name":"dep"}` };
+  const files = {
+    "src/index.ts": `import { EventEmitter } from "events";\nimport os from "node:os";\nimport dep from "dep";\nexport default { fetch: () => [EventEmitter, os, dep] };`,
+    "node_modules/dep/index.js": `module.exports = require("fs").readFileSync;`,
+    "node_modules/dep/package.json": `{"name":"dep"}`,
+  };
   const with_ = await project(t, files);
   const code = codeOf(await with_.bundler.build());
   assert.match(code, /from "node:events"/);
@@ -184,7 +267,9 @@ test("Node's modules: with compatibility they stay imports, without it each gets
   assert.match(code, /import \w+ from "node:fs"/);
 
   const without = await project(t, files, { config: { compatibility_date: "2025-01-01" } });
-  assert.equal(await refusal(without.bundler), `w cannot be built: 2 errors and 1 warning
+  assert.equal(
+    await refusal(without.bundler),
+    `w cannot be built: 2 errors and 1 warning
 
 node_modules/dep/index.js:1:26: error: could not resolve "fs"
     1 | module.exports = require("fs").readFileSync;
@@ -197,12 +282,23 @@ src/index.ts:1:30: error: could not resolve "events"
 src/index.ts:2:16: warning: "node:os" is a module of Node, and the worker runs without Node compatibility: it will not start
     2 | import os from "node:os";
       |                ^^^^^^^^^
-  fix: add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it`);
+  fix: add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it`,
+  );
 });
 
 test("rules, alias, define and minify of the configuration count", async (t) => {
-  const files = { "src/index.ts": `import md from "./a.md";\nimport x from "x";\ndeclare const FLAG: string;\nexport default { fetch: () => [md, x, FLAG] };`, "src/a.md": "# a", "src/x.ts": "export default 'aliased';", "src/b.txt": "b" };
-  const config = { rules: [{ type: "Text", globs: ["**/*.md"] }], alias: { x: "./src/x.ts" }, define: { FLAG: '"defined"' }, minify: true };
+  const files = {
+    "src/index.ts": `import md from "./a.md";\nimport x from "x";\ndeclare const FLAG: string;\nexport default { fetch: () => [md, x, FLAG] };`,
+    "src/a.md": "# a",
+    "src/x.ts": "export default 'aliased';",
+    "src/b.txt": "b",
+  };
+  const config = {
+    rules: [{ type: "Text", globs: ["**/*.md"] }],
+    alias: { x: "./src/x.ts" },
+    define: { FLAG: '"defined"' },
+    minify: true,
+  };
   const { root, bundler } = await project(t, files, { config, bundler: { mode: "production" } });
   const build = await bundler.build();
   assert.equal(build.script.modules[1]!.content, "# a");
@@ -210,31 +306,64 @@ test("rules, alias, define and minify of the configuration count", async (t) => 
   assert.match(codeOf(build), /"defined"/);
   assert.ok(codeOf(build).split("\n").length < 6);
   await write(root, { "src/index.ts": `import b from "./b.txt";\nexport default { fetch: () => b };` });
-  assert.match(await refusal(bundler), /"\.\/b\.txt" is not imported as a Text module: "rules" in the configuration replaces the default rule for it\n.*\n.*\n {2}fix: add "fallthrough": true to the Text rule/);
+  assert.match(
+    await refusal(bundler),
+    /"\.\/b\.txt" is not imported as a Text module: "rules" in the configuration replaces the default rule for it\n.*\n.*\n {2}fix: add "fallthrough": true to the Text rule/,
+  );
 });
 
 test("no_bundle: the files as they are, under their paths", async (t) => {
   const config = { main: "dist/index.js", no_bundle: true, rules: [{ type: "ESModule", globs: ["**/*.js"] }] };
-  const { root, bundler } = await project(t, { "dist/index.js": `import { a } from "./lib/a.js";\nimport t from "./t.txt";\nexport default { fetch: () => [a, t] };`, "dist/lib/a.js": "export const a = 1;", "dist/t.txt": "t", "dist/node_modules/x/x.js": "", "dist/note.md": "" }, { config });
+  const { root, bundler } = await project(
+    t,
+    {
+      "dist/index.js": `import { a } from "./lib/a.js";\nimport t from "./t.txt";\nexport default { fetch: () => [a, t] };`,
+      "dist/lib/a.js": "export const a = 1;",
+      "dist/t.txt": "t",
+      "dist/node_modules/x/x.js": "",
+      "dist/note.md": "",
+    },
+    { config },
+  );
   const { script } = await bundler.build();
-  assert.deepEqual(script.modules.map(({ name, kind }) => `${kind} ${name}`), ["esm index.js", "esm lib/a.js", "text t.txt"]);
+  assert.deepEqual(
+    script.modules.map(({ name, kind }) => `${kind} ${name}`),
+    ["esm index.js", "esm lib/a.js", "text t.txt"],
+  );
   assert.equal(script.modules[0]!.content, await readFile(join(root, "dist/index.js"), "utf8"));
   const wrong = await project(t, { "src/index.ts": "export default {}" }, { config: { no_bundle: true } });
-  assert.match(await refusal(wrong.bundler), /"no_bundle" is set and "main" is not JavaScript: index\.ts\n {2}fix: point "main" at the built \.js file/);
+  assert.match(
+    await refusal(wrong.bundler),
+    /"no_bundle" is set and "main" is not JavaScript: index\.ts\n {2}fix: point "main" at the built \.js file/,
+  );
 });
 
 test("an entry with exports but no default is told so", async (t) => {
   const { root, bundler } = await project(t, { "src/index.ts": "export const email = () => {};" });
-  assert.equal(formatProblems((await bundler.build()).warnings, { cwd: root }), "src/index.ts: warning: exports email but no default: it is built as a service worker, and what it exports is not seen\n  fix: export default { async email(message, env, ctx) {} }");
+  assert.equal(
+    formatProblems((await bundler.build()).warnings, { cwd: root }),
+    "src/index.ts: warning: exports email but no default: it is built as a service worker, and what it exports is not seen\n  fix: export default { async email(message, env, ctx) {} }",
+  );
 });
 
 test("a wasm file that a package keeps without exporting it is found", async (t) => {
-  const { bundler } = await project(t, { "src/index.ts": `import w from "pkg/codec/a.wasm";\nexport default { fetch: () => w };`, "node_modules/pkg/package.json": `{"name":"pkg","exports":{".":"./index.js"}}`, "node_modules/pkg/index.js": "", "node_modules/pkg/codec/a.wasm": WASM });
+  const { bundler } = await project(t, {
+    "src/index.ts": `import w from "pkg/codec/a.wasm";\nexport default { fetch: () => w };`,
+    "node_modules/pkg/package.json": `{"name":"pkg","exports":{".":"./index.js"}}`,
+    "node_modules/pkg/index.js": "",
+    "node_modules/pkg/codec/a.wasm": WASM,
+  });
   assert.equal((await bundler.build()).script.modules[1]!.kind, "wasm");
 });
 
 test("a rebuild is quick, and builds asked for together come one after the other", async (t) => {
-  const { root, bundler } = await project(t, { "src/index.ts": `import PostalMime from "postal-mime";\nimport { createMimeMessage } from "mimetext";\nexport default { email: () => [PostalMime, createMimeMessage] };` }, { packages: ["postal-mime", "mimetext"] });
+  const { root, bundler } = await project(
+    t,
+    {
+      "src/index.ts": `import PostalMime from "postal-mime";\nimport { createMimeMessage } from "mimetext";\nexport default { email: () => [PostalMime, createMimeMessage] };`,
+    },
+    { packages: ["postal-mime", "mimetext"] },
+  );
   await bundler.build();
   await cp(join(root, "src/index.ts"), join(root, "src/other.ts"));
   const times = [];
@@ -244,7 +373,9 @@ test("a rebuild is quick, and builds asked for together come one after the other
   }
   t.diagnostic(`rebuild times: ${times.join(", ")} ms`);
   assert.ok(Math.min(...times) < 1000, `rebuilds took ${times} ms`);
-  const versions = (await Promise.all([bundler.build(), bundler.build(), bundler.build()])).map(({ script }) => Number.parseInt(script.version));
+  const versions = (await Promise.all([bundler.build(), bundler.build(), bundler.build()])).map(({ script }) =>
+    Number.parseInt(script.version),
+  );
   assert.deepEqual(versions, [7, 8, 9]);
   await bundler.close();
   await assert.rejects(bundler.build(), /closed/);
@@ -253,11 +384,20 @@ test("a rebuild is quick, and builds asked for together come one after the other
 test("a service worker may have every binding, and imports the platform's modules by import() only", async (t) => {
   const listener = (body: string) => `addEventListener("email", async (event: any) => { ${body} });`;
   const config = { send_email: [{ name: "MAIL" }], d1_databases: [{ binding: "DB", database_id: "d" }] };
-  const { root, bundler } = await project(t, { "src/index.ts": listener(`const { EmailMessage } = await import("cloudflare:email"); EmailMessage;`) }, { config });
+  const { root, bundler } = await project(
+    t,
+    { "src/index.ts": listener(`const { EmailMessage } = await import("cloudflare:email"); EmailMessage;`) },
+    { config },
+  );
   const build = await bundler.build();
   assert.equal(build.script.format, "service-worker");
   assert.deepEqual(build.script.bindings.map(({ name }) => name).sort(), ["DB", "MAIL"]);
   assert.match(codeOf(build), /import\("cloudflare:email"\)/);
-  await write(root, { "src/index.ts": `import { EmailMessage } from "cloudflare:email";\n${listener("EmailMessage;")}` });
-  assert.match(await refusal(bundler), /src\/index\.ts:1:30: error: a worker in service-worker format cannot import "cloudflare:email" at its top\n.*\n.*\n {2}fix: export a default object from the main module, or wait for it in a listener: const module = await import\("cloudflare:email"\)/);
+  await write(root, {
+    "src/index.ts": `import { EmailMessage } from "cloudflare:email";\n${listener("EmailMessage;")}`,
+  });
+  assert.match(
+    await refusal(bundler),
+    /src\/index\.ts:1:30: error: a worker in service-worker format cannot import "cloudflare:email" at its top\n.*\n.*\n {2}fix: export a default object from the main module, or wait for it in a listener: const module = await import\("cloudflare:email"\)/,
+  );
 });

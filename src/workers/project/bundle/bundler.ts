@@ -54,20 +54,30 @@ interface Made {
   warnings: Problem[];
 }
 
-export function createBundler(project: Project, { mode = "development", cwd = project.root }: BundlerOptions = {}): Bundler {
-  let bundling: { format: WorkerScript["format"]; context: BuildContext<BuildSettings>; files: ModuleFiles } | undefined;
+export function createBundler(
+  project: Project,
+  { mode = "development", cwd = project.root }: BundlerOptions = {},
+): Bundler {
+  let bundling:
+    | { format: WorkerScript["format"]; context: BuildContext<BuildSettings>; files: ModuleFiles }
+    | undefined;
   let builds = 0;
   let closed = false;
   let watched = [project.main];
   let last: Promise<unknown> = Promise.resolve();
   const loaded = new Set<string>();
-  const refused = (problems: Problem[]) => projectErrors.buildFailed({ name: project.name, ...problemDetails(problems, cwd) });
+  const refused = (problems: Problem[]) =>
+    projectErrors.buildFailed({ name: project.name, ...problemDetails(problems, cwd) });
 
   async function contextFor(format: WorkerScript["format"]) {
     if (bundling?.format === format) return bundling;
     await bundling?.context.dispose();
     const files = moduleFiles(project.build.rules, format);
-    const plugins = [recordLoaded(loaded), platformModules({ nodeCompat: hasNodeCompat(project), format }), files.plugin];
+    const plugins = [
+      recordLoaded(loaded),
+      platformModules({ nodeCompat: hasNodeCompat(project), format }),
+      files.plugin,
+    ];
     bundling = { format, files, context: await context({ ...esbuildOptions(project, format, mode), plugins }) };
     return bundling;
   }
@@ -77,7 +87,9 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
     const { context: esbuild, files } = await contextFor(format);
     const result = await esbuild.rebuild();
     // An input with a scheme is a module made by a plugin.
-    const inputs = Object.keys(result.metafile.inputs).filter((input) => !/^[\w-]{2,}:/.test(input)).map((input) => resolve(project.root, input));
+    const inputs = Object.keys(result.metafile.inputs)
+      .filter((input) => !/^[\w-]{2,}:/.test(input))
+      .map((input) => resolve(project.root, input));
     const warnings = [...toProblems(result.warnings, "warning", project.root), ...aboutExports(project, exports)];
     return { format, ...outputsOf(result, project.main, files), files: [...inputs, ...files.files()], warnings };
   }
@@ -97,13 +109,23 @@ export function createBundler(project: Project, { mode = "development", cwd = pr
       const made = await (project.build.noBundle ? collect() : bundle());
       watched = made.files;
       const size = sizeOf(made.modules);
-      if (size > MAX_BYTES) throw refused([errorAt({ file: project.main }, `the worker has ${size} octets; at most ${MAX_BYTES} can run`, "look for a large file among its imports")]);
+      if (size > MAX_BYTES)
+        throw refused([
+          errorAt(
+            { file: project.main },
+            `the worker has ${size} octets; at most ${MAX_BYTES} can run`,
+            "look for a large file among its imports",
+          ),
+        ]);
       return finish(project, made, ++builds, started);
     } catch (thrown) {
       // The files of a failed build, and those of the last good one: a missing import may be put back in either.
       watched = [...new Set([project.main, ...watched, ...loaded])];
       if (!isBuildFailure(thrown)) throw thrown;
-      throw refused([...toProblems(thrown.errors, "error", project.root), ...toProblems(thrown.warnings, "warning", project.root)]);
+      throw refused([
+        ...toProblems(thrown.errors, "error", project.root),
+        ...toProblems(thrown.warnings, "warning", project.root),
+      ]);
     }
   }
 
@@ -162,11 +184,19 @@ const recordLoaded = (loaded: Set<string>): Plugin => ({
     }),
 });
 
-function outputsOf(result: BuildResult<BuildSettings>, main: string, files: ModuleFiles): Pick<Made, "main" | "modules" | "sourceMap"> {
+function outputsOf(
+  result: BuildResult<BuildSettings>,
+  main: string,
+  files: ModuleFiles,
+): Pick<Made, "main" | "modules" | "sourceMap"> {
   const code = result.outputFiles.find(({ path }) => path.endsWith(".js"))!;
   const map = result.outputFiles.find(({ path }) => path.endsWith(".js.map"));
   const name = basename(main).replace(/\.[^.]*$/, ".js");
-  return { main: name, modules: [{ name, kind: "esm", content: code.text }, ...files.modules()], ...(map === undefined ? {} : { sourceMap: map.text }) };
+  return {
+    main: name,
+    modules: [{ name, kind: "esm", content: code.text }, ...files.modules()],
+    ...(map === undefined ? {} : { sourceMap: map.text }),
+  };
 }
 
 function aboutExports(project: Project, exports: string[] | undefined): Problem[] {
@@ -175,9 +205,23 @@ function aboutExports(project: Project, exports: string[] | undefined): Problem[
   return [warningAt({ file: project.main }, message, "export default { async email(message, env, ctx) {} }")];
 }
 
-function finish(project: Project, { format, main, modules, sourceMap, files, warnings }: Made, number: number, started: number): ProjectBuild {
+function finish(
+  project: Project,
+  { format, main, modules, sourceMap, files, warnings }: Made,
+  number: number,
+  started: number,
+): ProjectBuild {
   const { name, compatibilityDate, compatibilityFlags, bindings, limits } = project;
-  const run = { name, format, main, modules, compatibilityDate, compatibilityFlags, bindings, ...(limits === undefined ? {} : { limits }) };
+  const run = {
+    name,
+    format,
+    main,
+    modules,
+    compatibilityDate,
+    compatibilityFlags,
+    bindings,
+    ...(limits === undefined ? {} : { limits }),
+  };
   const digest = digestOf(run);
   return {
     script: { ...run, version: `${number}-${digest.slice(0, 12)}`, ...(sourceMap === undefined ? {} : { sourceMap }) },
@@ -189,7 +233,8 @@ function finish(project: Project, { format, main, modules, sourceMap, files, war
   };
 }
 
-const sizeOf = (modules: readonly WorkerModule[]) => modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
+const sizeOf = (modules: readonly WorkerModule[]) =>
+  modules.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0);
 
 function digestOf({ modules, ...rest }: Pick<WorkerScript, "modules" | "bindings">): string {
   const hash = createHash("sha256").update(JSON.stringify(rest));

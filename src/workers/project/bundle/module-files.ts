@@ -23,7 +23,12 @@ export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "s
   const modules = new Map<string, WorkerModule>();
   const files = new Set<string>();
   const match = matchRules(rules);
-  const filter = new RegExp([...rules, ...DEFAULT_RULES].filter(({ type }) => isFileType(type)).flatMap(({ globs }) => globs.map((glob) => globPattern(glob).source)).join("|"));
+  const filter = new RegExp(
+    [...rules, ...DEFAULT_RULES]
+      .filter(({ type }) => isFileType(type))
+      .flatMap(({ globs }) => globs.map((glob) => globPattern(glob).source))
+      .join("|"),
+  );
 
   async function onResolve(build: PluginBuild, args: OnResolveArgs) {
     if (args.pluginData === RESOLVING || args.kind === "entry-point") return undefined;
@@ -31,7 +36,11 @@ export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "s
     if (rule === undefined || !isFileType(rule.type)) return undefined;
     if (rule.removed) {
       const text = `"${args.path}" is not imported as a ${rule.type} module: "rules" in the configuration replaces the default rule for it`;
-      return { errors: [{ text, detail: { fix: `add "fallthrough": true to the ${rule.type} rule, or the pattern to its globs` } }] };
+      return {
+        errors: [
+          { text, detail: { fix: `add "fallthrough": true to the ${rule.type} rule, or the pattern to its globs` } },
+        ],
+      };
     }
     const file = await locate(build, args);
     if (typeof file !== "string") return file;
@@ -50,16 +59,27 @@ export function moduleFiles(rules: readonly ModuleRule[], format: "modules" | "s
         files.clear();
       });
       build.onResolve({ filter }, (args) => onResolve(build, args));
-      build.onLoad({ filter: /.*/, namespace: "inline-text" }, async ({ path }) => ({ contents: await readFile(path), loader: "text" }));
-      build.onLoad({ filter: /.*/, namespace: "inline-data" }, async ({ path }) => ({ contents: arrayBufferSource(await readFile(path, "base64")), loader: "js" }));
+      build.onLoad({ filter: /.*/, namespace: "inline-text" }, async ({ path }) => ({
+        contents: await readFile(path),
+        loader: "text",
+      }));
+      build.onLoad({ filter: /.*/, namespace: "inline-data" }, async ({ path }) => ({
+        contents: arrayBufferSource(await readFile(path, "base64")),
+        loader: "js",
+      }));
     },
   };
-  return { plugin, modules: () => [...modules.values()].sort((a, b) => (a.name < b.name ? -1 : 1)), files: () => [...files] };
+  return {
+    plugin,
+    modules: () => [...modules.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    files: () => [...files],
+  };
 }
 
 const RESOLVING = Symbol("resolving");
 
-const isFileType = (type: ModuleRule["type"]): type is Kind => type === "Text" || type === "Data" || type === "CompiledWasm";
+const isFileType = (type: ModuleRule["type"]): type is Kind =>
+  type === "Text" || type === "Data" || type === "CompiledWasm";
 
 function inlined(type: Kind, file: string) {
   if (type !== "CompiledWasm") return { path: file, namespace: type === "Text" ? "inline-text" : "inline-data" };
@@ -67,11 +87,22 @@ function inlined(type: Kind, file: string) {
   return { errors: [{ text: "a worker in service-worker format cannot import WebAssembly", detail: { fix } }] };
 }
 
-const arrayBufferSource = (base64: string) => `module.exports = Uint8Array.from(atob("${base64}"), (char) => char.charCodeAt(0)).buffer;`;
+const arrayBufferSource = (base64: string) =>
+  `module.exports = Uint8Array.from(atob("${base64}"), (char) => char.charCodeAt(0)).buffer;`;
 
-async function locate(build: PluginBuild, { path, kind, importer, resolveDir, namespace, with: attributes }: OnResolveArgs) {
+async function locate(
+  build: PluginBuild,
+  { path, kind, importer, resolveDir, namespace, with: attributes }: OnResolveArgs,
+) {
   const specifier = path.replace(/\?module$/, "");
-  const found = await build.resolve(specifier, { kind, importer, resolveDir, namespace, with: attributes, pluginData: RESOLVING });
+  const found = await build.resolve(specifier, {
+    kind,
+    importer,
+    resolveDir,
+    namespace,
+    with: attributes,
+    pluginData: RESOLVING,
+  });
   if (found.errors.length === 0 && found.path !== "") return found.path;
   // A package may keep a file that it does not list in its "exports"; asking for it by path is common practice with wasm.
   return (await inPackage(specifier, resolveDir)) ?? { errors: found.errors, warnings: found.warnings };
@@ -81,7 +112,13 @@ async function inPackage(specifier: string, from: string): Promise<string | unde
   if (/^[./]/.test(specifier)) return undefined;
   for (let folder = from; ; folder = dirname(folder)) {
     const file = join(folder, "node_modules", specifier);
-    if (await access(file).then(() => true, () => false)) return file;
+    if (
+      await access(file).then(
+        () => true,
+        () => false,
+      )
+    )
+      return file;
     if (folder === dirname(folder)) return undefined;
   }
 }
@@ -93,9 +130,19 @@ async function readModule(file: string, type: Kind): Promise<WorkerModule> {
   return moduleOf(name, type, content);
 }
 
-const KINDS: Record<ModuleRule["type"], WorkerModule["kind"]> = { ESModule: "esm", CommonJS: "cjs", CompiledWasm: "wasm", Text: "text", Data: "data" };
+const KINDS: Record<ModuleRule["type"], WorkerModule["kind"]> = {
+  ESModule: "esm",
+  CommonJS: "cjs",
+  CompiledWasm: "wasm",
+  Text: "text",
+  Data: "data",
+};
 
 export function moduleOf(name: string, type: ModuleRule["type"], content: Buffer): WorkerModule {
   const kind = KINDS[type];
-  return { name, kind, content: kind === "wasm" || kind === "data" ? new Uint8Array(content) : content.toString("utf8") };
+  return {
+    name,
+    kind,
+    content: kind === "wasm" || kind === "data" ? new Uint8Array(content) : content.toString("utf8"),
+  };
 }

@@ -2,14 +2,24 @@ import type { OnResolveArgs, OnResolveResult, Plugin } from "esbuild";
 import { builtinModules } from "node:module";
 import type { WorkerScript } from "../../scripts/script.ts";
 
-const BUILT_IN = new Set(builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace(/^node:/, "")));
+const BUILT_IN = new Set(
+  builtinModules.filter((name) => !name.startsWith("_")).map((name) => name.replace(/^node:/, "")),
+);
 
-const NODE_COMPAT_FIX = 'add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it';
+const NODE_COMPAT_FIX =
+  'add "nodejs_compat" to compatibility_flags, or move compatibility_date to 2026-08-04 or later, which has it';
 
-export const nodeModuleFix = (specifier: string): string | undefined => (BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined);
+export const nodeModuleFix = (specifier: string): string | undefined =>
+  BUILT_IN.has(specifier.replace(/^node:/, "")) ? NODE_COMPAT_FIX : undefined;
 
 /** Modules that the runtime brings: `cloudflare:*`, `workerd:*` and Node's. They stay imports. */
-export function platformModules({ nodeCompat, format }: { nodeCompat: boolean; format: WorkerScript["format"] }): Plugin {
+export function platformModules({
+  nodeCompat,
+  format,
+}: {
+  nodeCompat: boolean;
+  format: WorkerScript["format"];
+}): Plugin {
   const keepImport = format === "modules" ? keep : refuseStatic;
   return {
     name: "platform-modules",
@@ -18,12 +28,23 @@ export function platformModules({ nodeCompat, format }: { nodeCompat: boolean; f
       build.onResolve({ filter: /^node:/ }, (args) => {
         const result = keepImport(args, args.path);
         if (nodeCompat) return result;
-        return { ...result, warnings: [{ text: `"${args.path}" is a module of Node, and the worker runs without Node compatibility: it will not start`, detail: { fix: NODE_COMPAT_FIX } }] };
+        return {
+          ...result,
+          warnings: [
+            {
+              text: `"${args.path}" is a module of Node, and the worker runs without Node compatibility: it will not start`,
+              detail: { fix: NODE_COMPAT_FIX },
+            },
+          ],
+        };
       });
       const bare = new RegExp(`^(${[...BUILT_IN].map((name) => name.replaceAll("/", "\\/")).join("|")})$`);
       // Without Node compatibility such a name may still be a package (events, buffer): ordinary resolution decides, and its error gets the fix above.
       build.onResolve({ filter: bare }, (args) => (nodeCompat ? keepImport(args, `node:${args.path}`) : undefined));
-      build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({ contents: `import it from ${JSON.stringify(path)};\nmodule.exports = it;`, loader: "js" }));
+      build.onLoad({ filter: /.*/, namespace: REQUIRED }, ({ path }) => ({
+        contents: `import it from ${JSON.stringify(path)};\nmodule.exports = it;`,
+        loader: "js",
+      }));
     },
   };
 }
@@ -31,11 +52,14 @@ export function platformModules({ nodeCompat, format }: { nodeCompat: boolean; f
 const REQUIRED = "required-platform-module";
 
 /** An ES module cannot require(): such a call gets a small module of its own that imports instead. */
-const keep = ({ kind }: OnResolveArgs, path: string): OnResolveResult => (kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true });
+const keep = ({ kind }: OnResolveArgs, path: string): OnResolveResult =>
+  kind === "require-call" ? { path, namespace: REQUIRED } : { path, external: true };
 
 /** A script has no imports but the calls of import(), which wait. A require() fails when it is called, where a package may be ready for that. */
 function refuseStatic({ kind }: OnResolveArgs, path: string): OnResolveResult {
   if (kind !== "import-statement") return { path, external: true };
   const fix = `export a default object from the main module, or wait for it in a listener: const module = await import("${path}")`;
-  return { errors: [{ text: `a worker in service-worker format cannot import "${path}" at its top`, detail: { fix } }] };
+  return {
+    errors: [{ text: `a worker in service-worker format cannot import "${path}" at its top`, detail: { fix } }],
+  };
 }

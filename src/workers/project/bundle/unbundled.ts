@@ -22,7 +22,11 @@ export async function collectUnbundled(project: Project): Promise<Collected> {
   const main = nameOf(project.main);
   if (!/\.[cm]?js$/.test(main)) {
     const message = `"no_bundle" is set and "main" is not JavaScript: ${main}`;
-    const problem = errorAt({ file: project.configFile }, message, 'point "main" at the built .js file, or remove "no_bundle"');
+    const problem = errorAt(
+      { file: project.configFile },
+      message,
+      'point "main" at the built .js file, or remove "no_bundle"',
+    );
     return { main, modules: [], files: [project.main], problems: [problem] };
   }
   const match = matchRules(project.build.rules);
@@ -33,7 +37,18 @@ export async function collectUnbundled(project: Project): Promise<Collected> {
     if (file === project.main || rule === undefined || rule.removed) continue;
     if (files.length === MAX_FILES) {
       const message = `"no_bundle" finds more than ${MAX_FILES} files below ${folder}`;
-      return { main, modules, files, problems: [errorAt({ file: project.configFile }, message, 'keep the built files in a folder of their own, or narrow "rules"')] };
+      return {
+        main,
+        modules,
+        files,
+        problems: [
+          errorAt(
+            { file: project.configFile },
+            message,
+            'keep the built files in a folder of their own, or narrow "rules"',
+          ),
+        ],
+      };
     }
     modules.push(moduleOf(nameOf(file), rule.type, await readFile(file)));
     files.push(file);

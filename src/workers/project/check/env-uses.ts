@@ -39,7 +39,8 @@ interface Found {
 }
 
 // Not `x.env`, but `...env`.
-const ENV = (inClass: boolean) => String.raw`(?<![\w$])(?<!(?<!\.\.)\.\s*)${inClass ? String.raw`(?:this\s*\.\s*)?` : ""}env`;
+const ENV = (inClass: boolean) =>
+  String.raw`(?<![\w$])(?<!(?<!\.\.)\.\s*)${inClass ? String.raw`(?:this\s*\.\s*)?` : ""}env`;
 
 function* propertyUses(code: string, source: string, inClass: boolean): Generator<Found> {
   for (const match of code.matchAll(new RegExp(String.raw`${ENV(inClass)}\s*(?:(\?)?\.\s*(${NAME})|\[\s*)`, "g"))) {
@@ -49,7 +50,10 @@ function* propertyUses(code: string, source: string, inClass: boolean): Generato
     if (name === undefined) {
       // The mask has blanked the string: it is read from the source, at the same place.
       const quoted = new RegExp(String.raw`(["'])(${NAME})\1\s*\]`, "y");
-      quoted.lastIndex = match.index + match[0].trimEnd().length + (source.slice(match.index + match[0].trimEnd().length).match(/^\s*/)?.[0].length ?? 0);
+      quoted.lastIndex =
+        match.index +
+        match[0].trimEnd().length +
+        (source.slice(match.index + match[0].trimEnd().length).match(/^\s*/)?.[0].length ?? 0);
       const text = quoted.exec(source);
       if (text === null) continue;
       name = text[2]!;
@@ -57,7 +61,10 @@ function* propertyUses(code: string, source: string, inClass: boolean): Generato
     }
     const rest = code.slice(after, after + 80);
     const before = code.slice(Math.max(0, match.index - 40), match.index);
-    const provided = match[1] === "?" || /^\s*(?:\?|&&|\|\||[!=]==?|=(?!>)|\()/.test(rest) || /(?:!|\btypeof\s|\b(?:if|while)\s*\(\s*|&&\s*|\|\|\s*|\bdelete\s)$/.test(before);
+    const provided =
+      match[1] === "?" ||
+      /^\s*(?:\?|&&|\|\||[!=]==?|=(?!>)|\()/.test(rest) ||
+      /(?:!|\btypeof\s|\b(?:if|while)\s*\(\s*|&&\s*|\|\|\s*|\bdelete\s)$/.test(before);
     const [, member] = new RegExp(String.raw`^\s*!?\s*\.\s*(${NAME})`).exec(rest) ?? [];
     yield { name, offset: match.index, members: member === undefined ? [] : [member], provided };
   }
@@ -66,14 +73,35 @@ function* propertyUses(code: string, source: string, inClass: boolean): Generato
 const HANDLERS = "email|fetch|scheduled|queue|tail|trace|alarm|test";
 
 function* destructured(code: string, inClass: boolean): Generator<Found> {
-  const assigned = code.matchAll(new RegExp(String.raw`\b(?:const|let|var)\s*\{([^{}]*)\}\s*(?::[^=;]*)?=\s*${ENV(inClass)}\s*(?=[;\n)]|$)`, "gd"));
-  const parameter = code.matchAll(new RegExp(String.raw`\b(?:${HANDLERS})\b\s*(?::\s*(?:async\s*)?)?(?:function\s*)?\(\s*[^,(){}]+,\s*\{([^{}]*)\}`, "gd"));
+  const assigned = code.matchAll(
+    new RegExp(String.raw`\b(?:const|let|var)\s*\{([^{}]*)\}\s*(?::[^=;]*)?=\s*${ENV(inClass)}\s*(?=[;\n)]|$)`, "gd"),
+  );
+  const parameter = code.matchAll(
+    new RegExp(
+      String.raw`\b(?:${HANDLERS})\b\s*(?::\s*(?:async\s*)?)?(?:function\s*)?\(\s*[^,(){}]+,\s*\{([^{}]*)\}`,
+      "gd",
+    ),
+  );
   for (const match of [...assigned, ...parameter]) {
     const [start] = match.indices![1]!;
-    for (const part of match[1]!.matchAll(new RegExp(String.raw`(?:^|,)\s*(${NAME})\s*(?::\s*(${NAME}))?\s*(=)?`, "gd"))) {
+    for (const part of match[1]!.matchAll(
+      new RegExp(String.raw`(?:^|,)\s*(${NAME})\s*(?::\s*(${NAME}))?\s*(=)?`, "gd"),
+    )) {
       const [, name, alias, standsIn] = part;
-      const members = [...code.matchAll(new RegExp(String.raw`(?<![\w$.])${(alias ?? name!).replaceAll("$", String.raw`\$`)}\s*!?\s*\.\s*(${NAME})`, "g"))].map(([, member]) => member!);
-      yield { name: name!, offset: start + part.indices![1]![0], members: [...new Set(members)], provided: standsIn !== undefined };
+      const members = [
+        ...code.matchAll(
+          new RegExp(
+            String.raw`(?<![\w$.])${(alias ?? name!).replaceAll("$", String.raw`\$`)}\s*!?\s*\.\s*(${NAME})`,
+            "g",
+          ),
+        ),
+      ].map(([, member]) => member!);
+      yield {
+        name: name!,
+        offset: start + part.indices![1]![0],
+        members: [...new Set(members)],
+        provided: standsIn !== undefined,
+      };
     }
   }
 }

@@ -9,8 +9,17 @@ import { howToDeclare } from "./unknown-bindings.ts";
  * What a newcomer needs to know about an exception of the worker's code, as one or a few lines; undefined when the exception speaks for
  * itself. `unknown` are the uses that `inspectProject` found.
  */
-export function explainException(exception: Pick<ThrownException, "name" | "message" | "stack">, project: Project, unknown: readonly EnvUse[] = []): string | undefined {
-  return missingBinding(exception, project, unknown) ?? invalidDestination(exception.message, project) ?? missingNode(exception, project) ?? missingHandler(exception);
+export function explainException(
+  exception: Pick<ThrownException, "name" | "message" | "stack">,
+  project: Project,
+  unknown: readonly EnvUse[] = [],
+): string | undefined {
+  return (
+    missingBinding(exception, project, unknown) ??
+    invalidDestination(exception.message, project) ??
+    missingNode(exception, project) ??
+    missingHandler(exception)
+  );
 }
 
 /** The words for fetch are workerd's own. */
@@ -22,7 +31,11 @@ function missingHandler({ message }: Pick<ThrownException, "message">): string |
     : "The worker takes requests and no mail.\nFix: To take mail, add async email(message, env, ctx) to the default export.";
 }
 
-function missingBinding({ message, stack = "" }: Pick<ThrownException, "message" | "stack">, project: Project, unknown: readonly EnvUse[]): string | undefined {
+function missingBinding(
+  { message, stack = "" }: Pick<ThrownException, "message" | "stack">,
+  project: Project,
+  unknown: readonly EnvUse[],
+): string | undefined {
   const [, global] = /^([\w$]+) is not defined/.exec(message) ?? [];
   if (project.bindings.some(({ name }) => name === global))
     return `${global} is a binding, and bindings are read from the environment.\nFix: Write env.${global}.`;
@@ -56,9 +69,12 @@ function invalidDestination(message: string, project: Project): string | undefin
 }
 
 function missingNode({ message }: Pick<ThrownException, "message">, project: Project): string | undefined {
-  const missing = /No such module "(node:[^"]+)"/.exec(message)?.[1] ?? /^(Buffer|process|global|setImmediate|__dirname|__filename) is not defined/.exec(message)?.[1];
+  const missing =
+    /No such module "(node:[^"]+)"/.exec(message)?.[1] ??
+    /^(Buffer|process|global|setImmediate|__dirname|__filename) is not defined/.exec(message)?.[1];
   if (missing === undefined) return undefined;
   const what = `The worker uses ${missing} of Node, which this runtime does not have `;
-  if (!hasNodeCompat(project)) return `${what}without Node compatibility.\nFix: Add "nodejs_compat" to compatibility_flags.`;
+  if (!hasNodeCompat(project))
+    return `${what}without Node compatibility.\nFix: Add "nodejs_compat" to compatibility_flags.`;
   return `${what}at the compatibility date ${project.compatibilityDate}.\nFix: Move compatibility_date to a later date, or use a package that does not need it.`;
 }

@@ -10,12 +10,18 @@ import { readProject } from "../config/read.ts";
 import { explainException } from "./explain.ts";
 import { inspectProject } from "./inspect.ts";
 
-const TYPES = { "node_modules/@cloudflare/workers-types/package.json": "{}", "tsconfig.json": `{ "compilerOptions": { "types": ["@cloudflare/workers-types"] } }` };
+const TYPES = {
+  "node_modules/@cloudflare/workers-types/package.json": "{}",
+  "tsconfig.json": `{ "compilerOptions": { "types": ["@cloudflare/workers-types"] } }`,
+};
 
 async function inspect(t: TestContext, files: Record<string, string>, config: object = {}) {
   const root = await mkdtemp(join(tmpdir(), "reelpost-inspect-"));
   t.after(() => rm(root, { recursive: true, force: true }));
-  for (const [name, text] of Object.entries({ "wrangler.jsonc": JSON.stringify({ name: "w", main: "src/index.ts", compatibility_date: "2026-10-01", ...config }), ...files })) {
+  for (const [name, text] of Object.entries({
+    "wrangler.jsonc": JSON.stringify({ name: "w", main: "src/index.ts", compatibility_date: "2026-10-01", ...config }),
+    ...files,
+  })) {
     if (text === "") continue;
     await mkdir(dirname(join(root, name)), { recursive: true });
     await writeFile(join(root, name), text);
@@ -39,8 +45,14 @@ export default {
 const NOTE = `export const note = (env: any) => { env.NOTES.put("a", "b"); env.MAIL_BUCKET.put("a", "b"); env.DB.prepare("x"); env.API_TOKEN.length; };`;
 
 test("names that no binding declares: where, the nearest, what to add", async (t) => {
-  const { report } = await inspect(t, { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE }, { send_email: [{ name: "SEB" }], kv_namespaces: [{ binding: "NOTE", id: "n" }] });
-  assert.equal(report, `src/index.ts:4:11: warning: Binding not found: the code reads env.MAIL, here and in 1 other place, and the configuration declares no "MAIL"
+  const { report } = await inspect(
+    t,
+    { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE },
+    { send_email: [{ name: "SEB" }], kv_namespaces: [{ binding: "NOTE", id: "n" }] },
+  );
+  assert.equal(
+    report,
+    `src/index.ts:4:11: warning: Binding not found: the code reads env.MAIL, here and in 1 other place, and the configuration declares no "MAIL"
   fix: add to wrangler.jsonc:
        "send_email": [{ "name": "MAIL" }]
 src/note.ts:1:37: warning: Binding not found: the code reads env.NOTES, and the configuration declares no "NOTES"
@@ -53,28 +65,57 @@ src/note.ts:1:93: warning: Binding not found: the code reads env.DB, and the con
   fix: add to wrangler.jsonc:
        "d1_databases": [{ "binding": "DB", "database_id": "db" }]
 src/note.ts:1:114: warning: Binding not found: the code reads env.API_TOKEN, and the configuration declares no "API_TOKEN"
-  fix: add to "vars" in wrangler.jsonc: "API_TOKEN": "…"; or, for a secret, to .dev.vars: API_TOKEN=…`);
+  fix: add to "vars" in wrangler.jsonc: "API_TOKEN": "…"; or, for a secret, to .dev.vars: API_TOKEN=…`,
+  );
 });
 
 test("the exception of a missing binding names it", async (t) => {
-  const { project, unknownBindings } = await inspect(t, { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE }, { send_email: [{ name: "SEB" }] });
-  const explain = (message: string, stack = "") => explainException({ name: "TypeError", message, stack }, project, unknownBindings);
-  const expected = 'Binding not found: src/index.ts:4 reads env.MAIL, and the configuration declares no "MAIL".\nFix: add to wrangler.jsonc:\n"send_email": [{ "name": "MAIL" }]';
+  const { project, unknownBindings } = await inspect(
+    t,
+    { ...TYPES, "src/index.ts": SOURCE, "src/note.ts": NOTE },
+    { send_email: [{ name: "SEB" }] },
+  );
+  const explain = (message: string, stack = "") =>
+    explainException({ name: "TypeError", message, stack }, project, unknownBindings);
+  const expected =
+    'Binding not found: src/index.ts:4 reads env.MAIL, and the configuration declares no "MAIL".\nFix: add to wrangler.jsonc:\n"send_email": [{ "name": "MAIL" }]';
   assert.equal(explain("Cannot read properties of undefined (reading 'send')"), expected);
-  assert.match(explain("Cannot read properties of undefined (reading 'send')", "TypeError: x\n    at Object.email (src/index.ts:5:20)\n")!, /^Binding not found: src\/index\.ts:5 reads env\.MAIL/);
+  assert.match(
+    explain(
+      "Cannot read properties of undefined (reading 'send')",
+      "TypeError: x\n    at Object.email (src/index.ts:5:20)\n",
+    )!,
+    /^Binding not found: src\/index\.ts:5 reads env\.MAIL/,
+  );
   // NOTES and MAIL_BUCKET are both put to: without the place it could be either.
   assert.equal(explain("Cannot read properties of undefined (reading 'put')"), undefined);
-  assert.match(explain("Cannot read properties of undefined (reading 'put')", "TypeError: x\n    at note (src/note.ts:1:47)\n")!, /env\.NOTES/);
+  assert.match(
+    explain("Cannot read properties of undefined (reading 'put')", "TypeError: x\n    at note (src/note.ts:1:47)\n")!,
+    /env\.NOTES/,
+  );
   assert.equal(explain("Cannot read properties of undefined (reading 'subject')"), undefined);
   assert.equal(explain("boom"), undefined);
-  assert.match(explain("destination address is invalid", "Error: x\n    at async Object.email (src/index.ts:4:5)\n")!, /^Binding not found: src\/index\.ts:4 reads env\.MAIL/);
-  assert.match(explain("destination address is invalid", "Error: x\n    at async Object.email (src/index.ts:7:5)\n")!, /^Invalid destination/);
+  assert.match(
+    explain("destination address is invalid", "Error: x\n    at async Object.email (src/index.ts:4:5)\n")!,
+    /^Binding not found: src\/index\.ts:4 reads env\.MAIL/,
+  );
+  assert.match(
+    explain("destination address is invalid", "Error: x\n    at async Object.email (src/index.ts:7:5)\n")!,
+    /^Invalid destination/,
+  );
 });
 
 test("exceptions that the documentation lists say what to do", async (t) => {
-  const { project } = await inspect(t, { "src/index.ts": "export default {}", ...TYPES }, { compatibility_date: "2025-01-01" });
+  const { project } = await inspect(
+    t,
+    { "src/index.ts": "export default {}", ...TYPES },
+    { compatibility_date: "2025-01-01" },
+  );
   const explain = (message: string) => explainException({ name: "Error", message }, project);
-  assert.equal(explain("destination address not verified"), "Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in wrangler.jsonc.");
+  assert.equal(
+    explain("destination address not verified"),
+    "Invalid destination: mail goes only to verified addresses.\nFix: Verify it in email routing, or list it under reelpost.verified_addresses in wrangler.jsonc.",
+  );
   assert.match(explain("email to a@example.com not allowed")!, /allowed_destination_addresses/);
   assert.match(explain("email from a@example.com not allowed")!, /allowed_sender_addresses/);
   assert.match(explain('No such module "node:fs".')!, /without Node compatibility\.\nFix: Add "nodejs_compat"/);
@@ -82,9 +123,16 @@ test("exceptions that the documentation lists say what to do", async (t) => {
 });
 
 test("a binding read without env is told so", async (t) => {
-  const { project } = await inspect(t, { ...TYPES, "src/index.ts": "export default {}" }, { send_email: [{ name: "SEB" }] });
+  const { project } = await inspect(
+    t,
+    { ...TYPES, "src/index.ts": "export default {}" },
+    { send_email: [{ name: "SEB" }] },
+  );
   const explain = (message: string) => explainException({ name: "ReferenceError", message }, project);
-  assert.equal(explain("SEB is not defined"), "SEB is a binding, and bindings are read from the environment.\nFix: Write env.SEB.");
+  assert.equal(
+    explain("SEB is not defined"),
+    "SEB is a binding, and bindings are read from the environment.\nFix: Write env.SEB.",
+  );
   assert.equal(explain("OTHER is not defined"), undefined);
 });
 
@@ -93,9 +141,18 @@ test("missing type definitions: not installed, not named, not needed", async (t)
   const reports = [
     await inspect(t, { ...index, "tsconfig.json": `{\n  "compilerOptions": { "strict": true }\n}` }),
     await inspect(t, { ...index }),
-    await inspect(t, { ...index, ...TYPES, "tsconfig.json": `{ "extends": "./base.json" }`, "base.json": TYPES["tsconfig.json"] }),
+    await inspect(t, {
+      ...index,
+      ...TYPES,
+      "tsconfig.json": `{ "extends": "./base.json" }`,
+      "base.json": TYPES["tsconfig.json"],
+    }),
     await inspect(t, { ...index, ...TYPES }),
-    await inspect(t, { ...index, "tsconfig.json": "{}", "worker-configuration.d.ts": "interface ForwardableEmailMessage {}" }),
+    await inspect(t, {
+      ...index,
+      "tsconfig.json": "{}",
+      "worker-configuration.d.ts": "interface ForwardableEmailMessage {}",
+    }),
     await inspect(t, { "src/index.js": "export default {}" }, { main: "src/index.js" }),
   ].map(({ report }) => report);
   assert.deepEqual(reports, [
@@ -114,7 +171,13 @@ tsconfig.json:2:3: warning: type definitions of the runtime are not used: "types
 test("a handler that is missing: what the worker takes and what to add", async (t) => {
   const { project } = await inspect(t, { "src/index.ts": "export default { fetch() {} };" });
   const explain = (message: string) => explainException({ name: "Error", message }, project);
-  assert.match(explain("Handler does not export a fetch() function.")!, /takes mail and no requests\.\nFix: .*async fetch\(request, env, ctx\)/);
-  assert.match(explain("Handler does not export an email() function")!, /takes requests and no mail\.\nFix: .*async email\(message, env, ctx\)/);
+  assert.match(
+    explain("Handler does not export a fetch() function.")!,
+    /takes mail and no requests\.\nFix: .*async fetch\(request, env, ctx\)/,
+  );
+  assert.match(
+    explain("Handler does not export an email() function")!,
+    /takes requests and no mail\.\nFix: .*async email\(message, env, ctx\)/,
+  );
   assert.equal(explain("Handler does not export a scheduled() function"), undefined);
 });

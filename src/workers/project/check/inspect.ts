@@ -13,8 +13,18 @@ export interface Inspection {
 }
 
 /** Everything worth telling before the worker runs. `editors`: also what helps only while code is written. */
-export async function inspectProject(project: Project, build: Pick<ProjectBuild, "warnings" | "sources">, options: { editors?: boolean } = {}): Promise<Inspection> {
+export async function inspectProject(
+  project: Project,
+  build: Pick<ProjectBuild, "warnings" | "sources">,
+  options: { editors?: boolean } = {},
+): Promise<Inspection> {
   const { editors = true } = options;
-  const [unknownBindings, types] = await Promise.all([findUnknownBindings(project, build.sources), editors ? checkTypeDefinitions(project) : []]);
-  return { warnings: [...project.warnings, ...build.warnings, ...unknownBindingProblems(project, unknownBindings), ...types], unknownBindings };
+  const [unknownBindings, types] = await Promise.all([
+    findUnknownBindings(project, build.sources),
+    editors ? checkTypeDefinitions(project) : [],
+  ]);
+  return {
+    warnings: [...project.warnings, ...build.warnings, ...unknownBindingProblems(project, unknownBindings), ...types],
+    unknownBindings,
+  };
 }

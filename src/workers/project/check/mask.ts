@@ -52,7 +52,10 @@ const TOKENS = /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"(?:\\[\s\S]|[^"\\\n])*"?|'(?:
 
 function startsPattern(out: readonly string[]): boolean {
   const before = out.slice(-200).join("").trimEnd();
-  return before === "" || /[(,=:[!&|?{};+\-*%~^<>]$|\b(?:return|typeof|case|in|of|delete|void|throw|new|await|yield)$/.test(before);
+  return (
+    before === "" ||
+    /[(,=:[!&|?{};+\-*%~^<>]$|\b(?:return|typeof|case|in|of|delete|void|throw|new|await|yield)$/.test(before)
+  );
 }
 
 function patternLength(source: string, at: number): number {

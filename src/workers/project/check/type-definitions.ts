@@ -19,10 +19,23 @@ export async function checkTypeDefinitions(project: Project): Promise<Problem[]>
   const installed = await isInstalled(project.root);
   if (named === undefined) {
     if (installed) return [];
-    return [warningAt({ file: project.main }, "type definitions of the runtime are missing: editors and tsc will not know what a worker is given", INSTALL)];
+    return [
+      warningAt(
+        { file: project.main },
+        "type definitions of the runtime are missing: editors and tsc will not know what a worker is given",
+        INSTALL,
+      ),
+    ];
   }
   const problems: Problem[] = [];
-  if (!installed) problems.push(warningAt({ file: tsconfig }, `type definitions of the runtime are missing: ${PACKAGE} is not installed`, INSTALL));
+  if (!installed)
+    problems.push(
+      warningAt(
+        { file: tsconfig },
+        `type definitions of the runtime are missing: ${PACKAGE} is not installed`,
+        INSTALL,
+      ),
+    );
   if (!named.types.some((name) => name === PACKAGE || name.startsWith(`${PACKAGE}/`))) {
     const message = `type definitions of the runtime are not used: "types" does not name ${PACKAGE}`;
     problems.push(warningAt(named.place, message, `add "types": ["${PACKAGE}"] to "compilerOptions"`));
@@ -44,7 +57,9 @@ async function namedTypes(file: string, depth = 0): Promise<NamedTypes | undefin
   const place = document.locate(["compilerOptions"], "name");
   if (Array.isArray(types)) return { types: types.filter((name) => typeof name === "string"), place };
   const above = valueAt(document.value, ["extends"]);
-  const parents = (Array.isArray(above) ? above : [above]).filter((parent): parent is string => typeof parent === "string" && /^\.{0,2}\//.test(parent));
+  const parents = (Array.isArray(above) ? above : [above]).filter(
+    (parent): parent is string => typeof parent === "string" && /^\.{0,2}\//.test(parent),
+  );
   for (const parent of depth < 8 ? parents.toReversed() : []) {
     const path = resolve(dirname(file), parent);
     const inherited = (await namedTypes(path, depth + 1)) ?? (await namedTypes(`${path}.json`, depth + 1));

@@ -11,10 +11,15 @@ const MAX_SOURCE_LENGTH = 512 * 1024;
 /** Every place where the project's own sources read a name from env that the configuration does not declare. */
 export async function findUnknownBindings(project: Project, sources: readonly string[]): Promise<EnvUse[]> {
   const declared = new Set([...project.bindings.map(({ name }) => name), ...project.requiredSecrets]);
-  const uses = await Promise.all(sources.slice(0, MAX_SOURCES).map(async (file) => {
-    const size = await stat(file).then((found) => found.size, () => Infinity);
-    return size > MAX_SOURCE_LENGTH ? [] : findEnvUses(file, await readFile(file, "utf8").catch(() => ""));
-  }));
+  const uses = await Promise.all(
+    sources.slice(0, MAX_SOURCES).map(async (file) => {
+      const size = await stat(file).then(
+        (found) => found.size,
+        () => Infinity,
+      );
+      return size > MAX_SOURCE_LENGTH ? [] : findEnvUses(file, await readFile(file, "utf8").catch(() => ""));
+    }),
+  );
   return uses.flat().filter(({ name }) => !declared.has(name));
 }
 
@@ -23,15 +28,27 @@ export function unknownBindingProblems(project: Project, uses: readonly EnvUse[]
   const byName = Map.groupBy(uses, ({ name }) => name);
   return [...byName.values()].map((places): Problem => {
     const { name, file, line, column } = places[0]!;
-    const more = places.length === 1 ? "" : `, here and in ${places.length - 1} other place${places.length === 2 ? "" : "s"}`;
+    const more =
+      places.length === 1 ? "" : `, here and in ${places.length - 1} other place${places.length === 2 ? "" : "s"}`;
     const message = `Binding not found: the code reads env.${name}${more}, and the configuration declares no "${name}"`;
-    return warningAt({ file, line, column }, message, howToDeclare(project, name, places.flatMap(({ members }) => members)));
+    return warningAt(
+      { file, line, column },
+      message,
+      howToDeclare(
+        project,
+        name,
+        places.flatMap(({ members }) => members),
+      ),
+    );
   });
 }
 
 /** The nearest declared name, and what to add to which file. */
 export function howToDeclare(project: Project, name: string, members: readonly string[]): string {
-  const near = nearest(name, project.bindings.map((binding) => binding.name));
+  const near = nearest(
+    name,
+    project.bindings.map((binding) => binding.name),
+  );
   const snippet = snippetFor(project, name, members);
   return near === undefined ? snippet : `did you mean env.${near}? Otherwise ${snippet}`;
 }
@@ -47,9 +64,12 @@ const METHODS: [field: "send_email" | "stream" | "kv_namespaces" | "r2_buckets" 
 function snippetFor(project: Project, name: string, members: readonly string[]): string {
   const file = basename(project.configFile);
   // get, put, list and delete are common to KV and R2: a name often tells them apart.
-  const field = /bucket|r2/i.test(name) ? "r2_buckets" : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
+  const field = /bucket|r2/i.test(name)
+    ? "r2_buckets"
+    : METHODS.find(([, methods]) => members.some((member) => methods.test(member)))?.[0];
   const isToml = file.endsWith(".toml");
-  if (field === undefined) return `${isToml ? `add to ${file}, under [vars]: ${name} = "…"` : `add to "vars" in ${file}: "${name}": "…"`}; or, for a secret, to .dev.vars: ${name}=…`;
+  if (field === undefined)
+    return `${isToml ? `add to ${file}, under [vars]: ${name} = "…"` : `add to "vars" in ${file}: "${name}": "…"`}; or, for a secret, to .dev.vars: ${name}=…`;
   const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
   const entries = {
     send_email: { name },
@@ -60,7 +80,8 @@ function snippetFor(project: Project, name: string, members: readonly string[]):
   };
   const pairs = Object.entries(entries[field]);
   const single = field === "stream";
-  if (isToml) return `add to ${file}:\n${single ? `[${field}]` : `[[${field}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
+  if (isToml)
+    return `add to ${file}:\n${single ? `[${field}]` : `[[${field}]]`}\n${pairs.map(([key, value]) => `${key} = "${value}"`).join("\n")}`;
   const object = `{ ${pairs.map(([key, value]) => `"${key}": "${value}"`).join(", ")} }`;
   return `add to ${file}:\n"${field}": ${single ? object : `[${object}]`}`;
 }

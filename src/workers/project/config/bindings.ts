@@ -11,28 +11,61 @@ export type Purpose = "dev" | "deploy";
  * The bindings of a run. For a local one, as in `wrangler dev`, preview resources go before the ones of production, a secret goes before a
  * variable of the same name, and a resource without an id gets one of its own from the worker and the binding.
  */
-export function makeBindings(fields: EnvironmentFields, { workerName, purpose, secrets }: { workerName: string; purpose: Purpose; secrets: readonly DevVar[] }): Binding[] {
+export function makeBindings(
+  fields: EnvironmentFields,
+  { workerName, purpose, secrets }: { workerName: string; purpose: Purpose; secrets: readonly DevVar[] },
+): Binding[] {
   const own = (binding: string) => `${workerName}-${binding}`.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-");
-  const choose = (binding: string, preview: string | undefined, id: string | undefined) => (purpose === "deploy" ? undefined : preview) ?? id ?? own(binding);
+  const choose = (binding: string, preview: string | undefined, id: string | undefined) =>
+    (purpose === "deploy" ? undefined : preview) ?? id ?? own(binding);
   const secretNames = new Set(secrets.map(({ name }) => name));
   return [
     ...(fields.send_email ?? []).map(sendEmailBinding),
-    ...(fields.kv_namespaces ?? []).map((entry): Binding => ({ type: "kv_namespace", name: entry.binding, namespace_id: choose(entry.binding, entry.preview_id, entry.id) })),
-    ...(fields.r2_buckets ?? []).map((entry): Binding => ({ type: "r2_bucket", name: entry.binding, bucket_name: choose(entry.binding, entry.preview_bucket_name, entry.bucket_name) })),
-    ...(fields.d1_databases ?? []).map((entry): Binding => ({ type: "d1", name: entry.binding, id: choose(entry.binding, entry.preview_database_id, entry.database_id) })),
+    ...(fields.kv_namespaces ?? []).map((entry): Binding => ({
+      type: "kv_namespace",
+      name: entry.binding,
+      namespace_id: choose(entry.binding, entry.preview_id, entry.id),
+    })),
+    ...(fields.r2_buckets ?? []).map((entry): Binding => ({
+      type: "r2_bucket",
+      name: entry.binding,
+      bucket_name: choose(entry.binding, entry.preview_bucket_name, entry.bucket_name),
+    })),
+    ...(fields.d1_databases ?? []).map((entry): Binding => ({
+      type: "d1",
+      name: entry.binding,
+      id: choose(entry.binding, entry.preview_database_id, entry.database_id),
+    })),
     ...(fields.stream == null ? [] : [{ type: "stream", name: fields.stream.binding } satisfies Binding]),
     ...Object.entries(fields.vars ?? {}).flatMap(([name, value]): Binding[] => {
       if (secretNames.has(name)) return [];
-      return [typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value }];
+      return [
+        typeof value === "string" ? { type: "plain_text", name, text: value } : { type: "json", name, json: value },
+      ];
     }),
     ...secrets.map(({ name, value }): Binding => ({ type: "secret_text", name, text: value })),
   ];
 }
 
 const RESOURCES = [
-  { list: "kv_namespaces", id: "id", what: "KV namespace", command: (name: string) => `reelpost kv namespace create ${name}` },
-  { list: "r2_buckets", id: "bucket_name", what: "R2 bucket", command: (name: string) => `reelpost r2 bucket create ${name.toLowerCase().replaceAll("_", "-")}` },
-  { list: "d1_databases", id: "database_id", what: "D1 database", command: (name: string) => `reelpost d1 create ${name}` },
+  {
+    list: "kv_namespaces",
+    id: "id",
+    what: "KV namespace",
+    command: (name: string) => `reelpost kv namespace create ${name}`,
+  },
+  {
+    list: "r2_buckets",
+    id: "bucket_name",
+    what: "R2 bucket",
+    command: (name: string) => `reelpost r2 bucket create ${name.toLowerCase().replaceAll("_", "-")}`,
+  },
+  {
+    list: "d1_databases",
+    id: "database_id",
+    what: "D1 database",
+    command: (name: string) => `reelpost d1 create ${name}`,
+  },
 ];
 
 /** A server has no use for made-up ids: each storage binding has to name one that is there. */
@@ -45,14 +78,25 @@ export function checkDeployIds(document: ConfigDocument, view: EnvironmentView):
       if (typeof binding !== "string" || value !== undefined) return [];
       const message = `"${list}[${index}]" names no ${what} of the server: the binding ${binding} has no "${id}"`;
       const name = valueAt(entry, ["database_name"]);
-      return [errorAt(document.locate([...view.pathOf(list), index]), message, `create one with \`${command(typeof name === "string" ? name : binding)}\`, and write its ${id === "bucket_name" ? "name" : "id"} here as "${id}"`)];
+      return [
+        errorAt(
+          document.locate([...view.pathOf(list), index]),
+          message,
+          `create one with \`${command(typeof name === "string" ? name : binding)}\`, and write its ${id === "bucket_name" ? "name" : "id"} here as "${id}"`,
+        ),
+      ];
     });
   });
 }
 
 type SendEmailFields = NonNullable<EnvironmentFields["send_email"]>[number];
 
-function sendEmailBinding({ name, destination_address: one, allowed_destination_addresses: several, allowed_sender_addresses: senders }: SendEmailFields): SendEmailBinding {
+function sendEmailBinding({
+  name,
+  destination_address: one,
+  allowed_destination_addresses: several,
+  allowed_sender_addresses: senders,
+}: SendEmailFields): SendEmailBinding {
   return {
     type: "send_email",
     name,

@@ -1,4 +1,12 @@
-import { type ConfigDocument, type Path, type Problem, errorAt, fieldName, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import {
+  type ConfigDocument,
+  type Path,
+  type Problem,
+  errorAt,
+  fieldName,
+  valueAt,
+  warningAt,
+} from "../../../kernel/config/index.ts";
 import type { Purpose } from "./bindings.ts";
 import { NEWEST_COMPATIBILITY_DATE, isoDate, judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, isEmpty } from "./environment.ts";
@@ -8,7 +16,11 @@ import { UNSUPPORTED } from "./schema.ts";
  * What no single field shows. These look at the unchecked value, so that they run beside the schema, not after it: a file with a wrong
  * type and a name used twice is told about both.
  */
-export function checkAcrossFields(document: ConfigDocument, view: EnvironmentView, { now, purpose }: { now: number; purpose: Purpose }): Problem[] {
+export function checkAcrossFields(
+  document: ConfigDocument,
+  view: EnvironmentView,
+  { now, purpose }: { now: number; purpose: Purpose },
+): Problem[] {
   return [
     ...checkRequired(document, view, now),
     ...checkDate(document, view, now),
@@ -40,9 +52,20 @@ function checkDate(document: ConfigDocument, view: EnvironmentView, now: number)
     case "no-date":
       return [errorAt(place, `${field} is not a day of the calendar: "${date}"`, `for example "${isoDate(now)}"`)];
     case "future":
-      return [errorAt(place, `${field} is in the future: "${date}"; today is ${verdict.today}`, `write "${verdict.today}" or an earlier date`)];
+      return [
+        errorAt(
+          place,
+          `${field} is in the future: "${date}"; today is ${verdict.today}`,
+          `write "${verdict.today}" or an earlier date`,
+        ),
+      ];
     case "newer":
-      return [warningAt(place, `${field} is "${date}", but the workerd installed here supports dates up to ${NEWEST_COMPATIBILITY_DATE}; falling back to "${verdict.use}"`)];
+      return [
+        warningAt(
+          place,
+          `${field} is "${date}", but the workerd installed here supports dates up to ${NEWEST_COMPATIBILITY_DATE}; falling back to "${verdict.use}"`,
+        ),
+      ];
   }
 }
 
@@ -60,15 +83,22 @@ function checkUnsupported(document: ConfigDocument, view: EnvironmentView): Prob
 function checkSendEmail(document: ConfigDocument): Problem[] {
   const environments = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
   const lists: Path[] = [["send_email"], ...environments.map((name) => ["env", name, "send_email"])];
-  return lists.flatMap((list) => entriesAt(document, list).flatMap(({ path, entry }): Problem[] => {
-    if (entry.destination_address === undefined || entry.allowed_destination_addresses === undefined) return [];
-    const message = `"${fieldName(path)}" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.`;
-    const fix = `keep "destination_address" for one recipient, "allowed_destination_addresses" for several`;
-    return [errorAt(document.locate([...path, "allowed_destination_addresses"], "name"), message, fix)];
-  }));
+  return lists.flatMap((list) =>
+    entriesAt(document, list).flatMap(({ path, entry }): Problem[] => {
+      if (entry.destination_address === undefined || entry.allowed_destination_addresses === undefined) return [];
+      const message = `"${fieldName(path)}" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.`;
+      const fix = `keep "destination_address" for one recipient, "allowed_destination_addresses" for several`;
+      return [errorAt(document.locate([...path, "allowed_destination_addresses"], "name"), message, fix)];
+    }),
+  );
 }
 
-const NAMED_LISTS: [field: string, key: string][] = [["send_email", "name"], ["kv_namespaces", "binding"], ["r2_buckets", "binding"], ["d1_databases", "binding"]];
+const NAMED_LISTS: [field: string, key: string][] = [
+  ["send_email", "name"],
+  ["kv_namespaces", "binding"],
+  ["r2_buckets", "binding"],
+  ["d1_databases", "binding"],
+];
 
 function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Problem[] {
   const places = bindingPlaces(document, view);
@@ -76,7 +106,13 @@ function checkUniqueNames(document: ConfigDocument, view: EnvironmentView): Prob
     const first = places.slice(0, i).find((other) => other.name === name);
     if (first === undefined) return [];
     const message = `the name "${name}" is used twice: "${fieldName(first.path)}" in line ${document.locate(first.path).line} has it already`;
-    return [errorAt(document.locate(path), message, "give every variable and binding a name of its own: the code reads them all from env")];
+    return [
+      errorAt(
+        document.locate(path),
+        message,
+        "give every variable and binding a name of its own: the code reads them all from env",
+      ),
+    ];
   });
 }
 
@@ -94,29 +130,59 @@ export function bindingPlaces(document: ConfigDocument, view: EnvironmentView): 
     entriesAt(document, view.pathOf(field)).flatMap(({ path, entry }): NamePlace[] => {
       const name = entry[key];
       return typeof name === "string" ? [{ name, kind: "binding", path: [...path, key] }] : [];
-    }));
+    }),
+  );
   const stream: unknown = valueAt(document.value, [...view.pathOf("stream"), "binding"]);
   return [
     ...named.map((name): NamePlace => ({ name, kind: "variable", path: [...view.pathOf("vars"), name] })),
     ...listed,
-    ...(typeof stream === "string" ? [{ name: stream, kind: "binding", path: [...view.pathOf("stream"), "binding"] } satisfies NamePlace] : []),
+    ...(typeof stream === "string"
+      ? [{ name: stream, kind: "binding", path: [...view.pathOf("stream"), "binding"] } satisfies NamePlace]
+      : []),
   ];
 }
 
 function entriesAt(document: ConfigDocument, list: Path): { path: Path; entry: Record<string, unknown> }[] {
   const value = valueAt(document.value, list);
   if (!Array.isArray(value)) return [];
-  return value.flatMap((entry: unknown, i) => (typeof entry === "object" && entry !== null ? [{ path: [...list, i], entry: entry as Record<string, unknown> }] : []));
+  return value.flatMap((entry: unknown, i) =>
+    typeof entry === "object" && entry !== null
+      ? [{ path: [...list, i], entry: entry as Record<string, unknown> }]
+      : [],
+  );
 }
 
 /** Fields that do something elsewhere and nothing here; silence would cost somebody an afternoon. */
 function checkWithoutEffect(document: ConfigDocument, view: EnvironmentView, purpose: Purpose): Problem[] {
-  const at = (field: string, ...inner: string[]) => ({ path: [...view.pathOf(field), ...inner], value: valueAt(document.value, [...view.pathOf(field), ...inner]) });
+  const at = (field: string, ...inner: string[]) => ({
+    path: [...view.pathOf(field), ...inner],
+    value: valueAt(document.value, [...view.pathOf(field), ...inner]),
+  });
   const fields = [
-    ...(purpose === "deploy" ? [] : [{ ...at("triggers", "crons"), message: "cron triggers are not run by the clock while developing", fix: "run one with a request to /cdn-cgi/handler/scheduled; a deployed worker is run by the clock" }]),
-    { ...at("build", "command"), message: 'the build command is not run: reelpost bundles "main" itself', fix: 'run it yourself first, and point "main" at its output with "no_bundle": true' },
-    { ...at("tail_consumers"), message: '"tail_consumers" has no effect: tail workers do not run yet', fix: "read the logs in the console" },
-    { ...at("streaming_tail_consumers"), message: '"streaming_tail_consumers" has no effect: tail workers do not run yet', fix: "read the logs in the console" },
+    ...(purpose === "deploy"
+      ? []
+      : [
+          {
+            ...at("triggers", "crons"),
+            message: "cron triggers are not run by the clock while developing",
+            fix: "run one with a request to /cdn-cgi/handler/scheduled; a deployed worker is run by the clock",
+          },
+        ]),
+    {
+      ...at("build", "command"),
+      message: 'the build command is not run: reelpost bundles "main" itself',
+      fix: 'run it yourself first, and point "main" at its output with "no_bundle": true',
+    },
+    {
+      ...at("tail_consumers"),
+      message: '"tail_consumers" has no effect: tail workers do not run yet',
+      fix: "read the logs in the console",
+    },
+    {
+      ...at("streaming_tail_consumers"),
+      message: '"streaming_tail_consumers" has no effect: tail workers do not run yet',
+      fix: "read the logs in the console",
+    },
   ];
   const used = fields.filter(({ value }) => value !== undefined && !isEmpty(value));
   return used.map(({ path, message, fix }) => warningAt(document.locate(path, "name"), message, fix));

@@ -5,7 +5,9 @@ import { Fault } from "../../../kernel/errors.ts";
  * The newest date the installed workerd takes; it refuses to start with a newer one. Its release number carries the date: 1.YYYYMMDD.n.
  * Read from the manifest, because the package itself throws on machines it has no binary for, and reading a project needs none.
  */
-export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease((createRequire(import.meta.url)("workerd/package.json") as { version: string }).version);
+export const NEWEST_COMPATIBILITY_DATE: string = dateOfRelease(
+  (createRequire(import.meta.url)("workerd/package.json") as { version: string }).version,
+);
 
 export function dateOfRelease(version: string): string {
   const [, year, month, day] = /^\d+\.(\d{4})(\d{2})(\d{2})\./.exec(version) ?? [];
@@ -17,12 +19,25 @@ export function dateOfRelease(version: string): string {
 const NODEJS_COMPAT_BY_DEFAULT = "2026-08-04";
 
 /** Whether code may import Node's built-in modules. The last of two contrary flags is an error in workerd; here the "no" counts. */
-export function hasNodeCompat({ compatibilityDate, compatibilityFlags }: { compatibilityDate: string; compatibilityFlags: readonly string[] }): boolean {
+export function hasNodeCompat({
+  compatibilityDate,
+  compatibilityFlags,
+}: {
+  compatibilityDate: string;
+  compatibilityFlags: readonly string[];
+}): boolean {
   if (compatibilityFlags.includes("no_nodejs_compat")) return false;
-  return compatibilityDate >= NODEJS_COMPAT_BY_DEFAULT || compatibilityFlags.some((flag) => flag === "nodejs_compat" || flag === "nodejs_compat_v2");
+  return (
+    compatibilityDate >= NODEJS_COMPAT_BY_DEFAULT ||
+    compatibilityFlags.some((flag) => flag === "nodejs_compat" || flag === "nodejs_compat_v2")
+  );
 }
 
-export type DateVerdict = { kind: "good" } | { kind: "no-date" } | { kind: "future"; today: string } | { kind: "newer"; use: string };
+export type DateVerdict =
+  | { kind: "good" }
+  | { kind: "no-date" }
+  | { kind: "future"; today: string }
+  | { kind: "newer"; use: string };
 
 /** `date` has the form YYYY-MM-DD already. `now` in milliseconds. */
 export function judgeDate(date: string, now: number, newest = NEWEST_COMPATIBILITY_DATE): DateVerdict {

@@ -41,8 +41,19 @@ test("read for a deploy: ids of the server, no local secret, what only a server 
     { type: "d1", name: "DB", id: "there" },
     { type: "plain_text", name: "TOKEN", text: "a variable" },
   ]);
-  assert.deepEqual(project.deploy, { accountId: "acc", workersDev: false, previewUrls: undefined, keepVars: true, crons: ["* * * * *"], observability: { enabled: true }, logpush: undefined });
-  assert.deepEqual([project.warnings, project.localSecrets, project.requiredSecrets], [[], ["TOKEN"], ["TOKEN", "OTHER"]]);
+  assert.deepEqual(project.deploy, {
+    accountId: "acc",
+    workersDev: false,
+    previewUrls: undefined,
+    keepVars: true,
+    crons: ["* * * * *"],
+    observability: { enabled: true },
+    logpush: undefined,
+  });
+  assert.deepEqual(
+    [project.warnings, project.localSecrets, project.requiredSecrets],
+    [[], ["TOKEN"], ["TOKEN", "OTHER"]],
+  );
 });
 
 test("a storage binding without an id of the server cannot be deployed, and each is told with the command that makes one", async (t) => {
@@ -53,24 +64,56 @@ test("a storage binding without an id of the server cannot be deployed, and each
     d1_databases: [{ binding: "DB", database_name: "letters" }],
     env: { staging: { kv_namespaces: [{ binding: "KV" }] } },
   });
-  const refused = await readProject({ cwd: root, clock, purpose: "deploy" }).then(() => assert.fail("it was taken"), (thrown: UserError) => thrown);
-  assert.equal(refused.message.replace(/:1:\d+/g, ""), `wrangler.json: 3 errors
+  const refused = await readProject({ cwd: root, clock, purpose: "deploy" }).then(
+    () => assert.fail("it was taken"),
+    (thrown: UserError) => thrown,
+  );
+  assert.equal(
+    refused.message.replace(/:1:\d+/g, ""),
+    `wrangler.json: 3 errors
 
 wrangler.json: error: "kv_namespaces[0]" names no KV namespace of the server: the binding KV has no "id"
   fix: create one with \`reelpost kv namespace create KV\`, and write its id here as "id"
 wrangler.json: error: "r2_buckets[0]" names no R2 bucket of the server: the binding MY_FILES has no "bucket_name"
   fix: create one with \`reelpost r2 bucket create my-files\`, and write its name here as "bucket_name"
 wrangler.json: error: "d1_databases[0]" names no D1 database of the server: the binding DB has no "database_id"
-  fix: create one with \`reelpost d1 create letters\`, and write its id here as "database_id"`);
-  await assert.rejects(readProject({ cwd: root, clock, purpose: "deploy", environment: "staging" }), /wrangler\.json: 1 error/);
+  fix: create one with \`reelpost d1 create letters\`, and write its id here as "database_id"`,
+  );
+  await assert.rejects(
+    readProject({ cwd: root, clock, purpose: "deploy", environment: "staging" }),
+    /wrangler\.json: 1 error/,
+  );
 });
 
 test("a target needs no code, no date and no name; what is written has to be right", async (t) => {
-  const root = await folder(t, { name: "mail", d1_databases: [{ binding: "DB", database_name: "letters", migrations_dir: "sql" }], env: { staging: { r2_buckets: [{ binding: "B", bucket_name: "files" }] } } });
+  const root = await folder(t, {
+    name: "mail",
+    d1_databases: [{ binding: "DB", database_name: "letters", migrations_dir: "sql" }],
+    env: { staging: { r2_buckets: [{ binding: "B", bucket_name: "files" }] } },
+  });
   const target = await readTarget({ cwd: join(root, "src") });
-  assert.deepEqual(target, { configFile: join(root, "wrangler.json"), root, name: "mail", accountId: undefined, kvNamespaces: [], r2Buckets: [], d1Databases: [{ binding: "DB", name: "letters", id: undefined, migrationsDir: join(root, "sql"), migrationsTable: "d1_migrations" }] });
+  assert.deepEqual(target, {
+    configFile: join(root, "wrangler.json"),
+    root,
+    name: "mail",
+    accountId: undefined,
+    kvNamespaces: [],
+    r2Buckets: [],
+    d1Databases: [
+      {
+        binding: "DB",
+        name: "letters",
+        id: undefined,
+        migrationsDir: join(root, "sql"),
+        migrationsTable: "d1_migrations",
+      },
+    ],
+  });
   const staging = await readTarget({ cwd: root, environment: "staging" });
-  assert.deepEqual([staging?.name, staging?.r2Buckets, staging?.d1Databases], ["mail-staging", [{ binding: "B", name: "files" }], []]);
+  assert.deepEqual(
+    [staging?.name, staging?.r2Buckets, staging?.d1Databases],
+    ["mail-staging", [{ binding: "B", name: "files" }], []],
+  );
   await assert.rejects(readTarget({ cwd: root, environment: "stagin" }), /there is no environment "stagin"/);
   await assert.rejects(readTarget({ cwd: root, config: "missing.json" }), { code: "E_CONFIGURATION_UNREADABLE" });
   await writeFile(join(root, "wrangler.json"), `{ "name": 5 }`);

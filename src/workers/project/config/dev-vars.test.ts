@@ -3,8 +3,12 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { parseDevVars } from "./dev-vars.ts";
 
-const values = (text: string) => Object.fromEntries(parseDevVars(".dev.vars", text).vars.map(({ name, value }) => [name, value]));
-const complaints = (text: string) => parseDevVars(".dev.vars", text).problems.map(({ severity, line, column, message }) => `${line}:${column} ${severity}: ${message}`);
+const values = (text: string) =>
+  Object.fromEntries(parseDevVars(".dev.vars", text).vars.map(({ name, value }) => [name, value]));
+const complaints = (text: string) =>
+  parseDevVars(".dev.vars", text).problems.map(
+    ({ severity, line, column, message }) => `${line}:${column} ${severity}: ${message}`,
+  );
 
 test("the forms of a value", () => {
   const text = String.raw`# a comment
@@ -16,7 +20,7 @@ EMPTY=
 HASH=a#b
 SINGLE='a # b \n'
 DOUBLE="a # b\nc" # comment
-BACKTICK=${"`it's \"so\"`"}
+BACKTICK=${'`it\'s "so"`'}
 ESCAPED="say \"hi\""
 URL=https://example.com/?a=b&c=d
 dotted.name-x=1`;
@@ -39,7 +43,10 @@ dotted.name-x=1`;
 
 test("a value in quotes may span lines, whatever the line break", () => {
   for (const eol of ["\n", "\r\n", "\r"]) {
-    assert.deepEqual(values(["KEY='-----BEGIN-----", "a=b", "", "-----END-----'", "NEXT=1"].join(eol)), { KEY: "-----BEGIN-----\na=b\n\n-----END-----", NEXT: "1" });
+    assert.deepEqual(values(["KEY='-----BEGIN-----", "a=b", "", "-----END-----'", "NEXT=1"].join(eol)), {
+      KEY: "-----BEGIN-----\na=b\n\n-----END-----",
+      NEXT: "1",
+    });
   }
 });
 
@@ -58,29 +65,46 @@ test("errors name the line, never the value; the other lines are read", () => {
 });
 
 const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);
-const value = fc.string({ unit: fc.oneof(fc.constantFrom("#", "=", " ", "\n", '"', "'", "`", "\\", "$"), fc.string({ minLength: 1, maxLength: 1, unit: "grapheme" })) });
+const value = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom("#", "=", " ", "\n", '"', "'", "`", "\\", "$"),
+    fc.string({ minLength: 1, maxLength: 1, unit: "grapheme" }),
+  ),
+});
 
 /** Any value that has a quote to spare can be written, and is read back as it was. */
 function written(text: string): string | undefined {
   const quote = ["'", "`", '"'].find((mark) => !text.includes(mark));
-  if (quote === undefined || text.includes("\r") || (quote === '"' && /\\[nr]/.test(text)) || text.endsWith("\\")) return undefined;
+  if (quote === undefined || text.includes("\r") || (quote === '"' && /\\[nr]/.test(text)) || text.endsWith("\\"))
+    return undefined;
   return quote + text + quote;
 }
 
 test("what is written is read back", () => {
-  fc.assert(fc.property(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key }), (pairs) => {
-    const fit = pairs.filter(([, text]) => written(text) !== undefined);
-    const text = fit.map(([key, inner]) => `${key}=${written(inner)}`).join("\n");
-    assert.deepEqual(complaints(text), []);
-    assert.deepEqual(values(text), Object.fromEntries(fit));
-  }));
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.tuple(name, value), { selector: ([key]) => key }), (pairs) => {
+      const fit = pairs.filter(([, text]) => written(text) !== undefined);
+      const text = fit.map(([key, inner]) => `${key}=${written(inner)}`).join("\n");
+      assert.deepEqual(complaints(text), []);
+      assert.deepEqual(values(text), Object.fromEntries(fit));
+    }),
+  );
 });
 
 test("any text is read without a throw, and every place lies within it", () => {
-  fc.assert(fc.property(fc.string({ unit: fc.constantFrom("A", "=", "'", '"', "`", "#", " ", "\n", "\\", ":", "1", "export ") }), (text) => {
-    const lines = text.split("\n");
-    const { vars, problems } = parseDevVars(".dev.vars", text);
-    for (const { line, column } of problems) assert.ok(lines[line! - 1] !== undefined && column! >= 1 && column! <= lines[line! - 1]!.length + 1, `${line}:${column} in ${JSON.stringify(text)}`);
-    for (const { line } of vars) assert.ok(lines[line - 1] !== undefined);
-  }));
+  fc.assert(
+    fc.property(
+      fc.string({ unit: fc.constantFrom("A", "=", "'", '"', "`", "#", " ", "\n", "\\", ":", "1", "export ") }),
+      (text) => {
+        const lines = text.split("\n");
+        const { vars, problems } = parseDevVars(".dev.vars", text);
+        for (const { line, column } of problems)
+          assert.ok(
+            lines[line! - 1] !== undefined && column! >= 1 && column! <= lines[line! - 1]!.length + 1,
+            `${line}:${column} in ${JSON.stringify(text)}`,
+          );
+        for (const { line } of vars) assert.ok(lines[line - 1] !== undefined);
+      },
+    ),
+  );
 });

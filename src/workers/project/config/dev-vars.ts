@@ -26,7 +26,11 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
     const [start, name = ""] = ASSIGNMENT.exec(line) ?? [];
     if (start === undefined || !NAME.test(name)) {
       const place = { file, line: number, column: line.search(/\S/) + 1 };
-      problems.push(start === undefined ? errorAt(place, "this line is not NAME=value", NO_ASSIGNMENT) : errorAt(place, `"${name}" is not a name that can be used`, BAD_NAME));
+      problems.push(
+        start === undefined
+          ? errorAt(place, "this line is not NAME=value", NO_ASSIGNMENT)
+          : errorAt(place, `"${name}" is not a name that can be used`, BAD_NAME),
+      );
       continue;
     }
     const column = start.length + 1;
@@ -35,21 +39,41 @@ export function parseDevVars(file: string, text: string): { vars: DevVar[]; prob
     if (quote === '"' || quote === "'" || quote === "`") {
       const quoted = readQuoted(lines, i, start.length + 1, quote);
       if (quoted === undefined) {
-        problems.push(errorAt({ file, line: number, column }, `the value of ${name} begins with ${quote} and is never closed`, `close it with ${quote}`));
+        problems.push(
+          errorAt(
+            { file, line: number, column },
+            `the value of ${name} begins with ${quote} and is never closed`,
+            `close it with ${quote}`,
+          ),
+        );
         continue;
       }
       i = quoted.lastLine;
       if (!/^\s*(#|$)/.test(quoted.rest)) {
         const place = { file, line: i + 1, column: lines[i]!.length - quoted.rest.length + 1 };
-        problems.push(errorAt(place, `something follows the closing ${quote} of ${name}`, "put the whole value in quotes of another kind, or a # before a comment"));
+        problems.push(
+          errorAt(
+            place,
+            `something follows the closing ${quote} of ${name}`,
+            "put the whole value in quotes of another kind, or a # before a comment",
+          ),
+        );
         continue;
       }
-      value = quote === '"' ? quoted.value.replaceAll(String.raw`\n`, "\n").replaceAll(String.raw`\r`, "\r") : quoted.value;
+      value =
+        quote === '"' ? quoted.value.replaceAll(String.raw`\n`, "\n").replaceAll(String.raw`\r`, "\r") : quoted.value;
     } else {
       value = line.slice(start.length).replace(/#.*$/, "").trim();
     }
     const before = vars.get(name);
-    if (before !== undefined) problems.push(warningAt({ file, line: number, column: 1 }, `${name} is set a second time (first in line ${before.line}); the last one counts`, "keep one of them"));
+    if (before !== undefined)
+      problems.push(
+        warningAt(
+          { file, line: number, column: 1 },
+          `${name} is set a second time (first in line ${before.line}); the last one counts`,
+          "keep one of them",
+        ),
+      );
     vars.set(name, { name, value, line: number });
   }
   return { vars: [...vars.values()], problems };

@@ -1,4 +1,12 @@
-import { type ConfigDocument, type Path, type Problem, errorAt, suggestion, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import {
+  type ConfigDocument,
+  type Path,
+  type Problem,
+  errorAt,
+  suggestion,
+  valueAt,
+  warningAt,
+} from "../../../kernel/config/index.ts";
 import { inherited, perEnvironment } from "./schema.ts";
 
 /** Where the fields of one environment stand in the file: at the top, or under `env.<name>`. */
@@ -26,7 +34,9 @@ export function checkEnvironment(document: ConfigDocument, name: string | undefi
   if (name === undefined) return [];
   const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {});
   if (!names.includes(name)) {
-    const fix = suggestion(name, names) ?? (document.syntax === "toml" ? `add a section [env.${name}]` : `add "env": { "${name}": { … } }`);
+    const fix =
+      suggestion(name, names) ??
+      (document.syntax === "toml" ? `add a section [env.${name}]` : `add "env": { "${name}": { … } }`);
     return [errorAt(document.locate(["env"], "name"), `there is no environment "${name}" in the configuration`, fix)];
   }
   return Object.keys(perEnvironment).flatMap((field): Problem[] => {
@@ -34,7 +44,9 @@ export function checkEnvironment(document: ConfigDocument, name: string | undefi
     const top = valueAt(document.value, [field]);
     if (top === undefined || here !== undefined || isEmpty(top)) return [];
     const message = `"${field}" is set at the top level but not in "env.${name}", which does not inherit it`;
-    return [warningAt(document.locate([field], "name"), message, `repeat it in "env.${name}" if the worker needs it there`)];
+    return [
+      warningAt(document.locate([field], "name"), message, `repeat it in "env.${name}" if the worker needs it there`),
+    ];
   });
 }
 

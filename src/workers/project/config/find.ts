@@ -20,7 +20,8 @@ export async function findConfig(cwd: string, named?: string): Promise<FoundConf
     const present = await Promise.all(CONFIG_NAMES.map((name) => exists(join(folder, name))));
     const [first, ...others] = CONFIG_NAMES.filter((_, i) => present[i]);
     if (first !== undefined) return { file: join(folder, first), others };
-    if (folder === dirname(folder)) throw projectErrors.configurationMissing({ folder: resolve(cwd), names: CONFIG_NAMES.join(", ") });
+    if (folder === dirname(folder))
+      throw projectErrors.configurationMissing({ folder: resolve(cwd), names: CONFIG_NAMES.join(", ") });
   }
 }
 
@@ -33,7 +34,11 @@ export async function readConfigText(file: string): Promise<string> {
   }
 }
 
-export const exists = (path: string): Promise<boolean> => access(path).then(() => true, () => false);
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 /** An existing neighbour with nearly the same name, for "did you mean". */
 export async function nearestFile(path: string): Promise<string | undefined> {

@@ -22,15 +22,20 @@ async function folder(t: TestContext, files: Record<string, string>): Promise<st
   return root;
 }
 
-const read = (cwd: string, options: Partial<ReadProjectOptions> = {}) => readProject({ cwd, clock: createManualClock(NOW), ...options });
+const read = (cwd: string, options: Partial<ReadProjectOptions> = {}) =>
+  readProject({ cwd, clock: createManualClock(NOW), ...options });
 
 async function refusal(cwd: string, options: Partial<ReadProjectOptions> = {}): Promise<string> {
-  const error = await read(cwd, options).then(() => assert.fail("the configuration was taken"), (thrown: unknown) => thrown);
+  const error = await read(cwd, options).then(
+    () => assert.fail("the configuration was taken"),
+    (thrown: unknown) => thrown,
+  );
   assert.ok(error instanceof UserError, String(error));
   return error.message.replaceAll(cwd, "<root>");
 }
 
-const warnings = async (cwd: string, options: Partial<ReadProjectOptions> = {}) => formatProblems((await read(cwd, options)).warnings, { cwd });
+const warnings = async (cwd: string, options: Partial<ReadProjectOptions> = {}) =>
+  formatProblems((await read(cwd, options)).warnings, { cwd });
 
 const minimal = `"name": "mail", "main": "src/index.ts", "compatibility_date": "${DATE}"`;
 
@@ -69,7 +74,12 @@ test("a file with every field becomes a project", async (t) => {
     bindings: [
       { type: "send_email", name: "ANY" },
       { type: "send_email", name: "ONE", destination_address: "a@example.com" },
-      { type: "send_email", name: "MANY", allowed_destination_addresses: ["a@example.com"], allowed_sender_addresses: ["me@example.com"] },
+      {
+        type: "send_email",
+        name: "MANY",
+        allowed_destination_addresses: ["a@example.com"],
+        allowed_sender_addresses: ["me@example.com"],
+      },
       { type: "kv_namespace", name: "KV", namespace_id: "k1" },
       { type: "kv_namespace", name: "PREVIEW", namespace_id: "k2" },
       { type: "r2_bucket", name: "FILES", bucket_name: "files" },
@@ -82,12 +92,34 @@ test("a file with every field becomes a project", async (t) => {
     ],
     requiredSecrets: [],
     localSecrets: ["TOKEN", "OTHER"],
-    deploy: { accountId: undefined, workersDev: true, previewUrls: undefined, keepVars: false, crons: undefined, observability: { enabled: true }, logpush: undefined },
+    deploy: {
+      accountId: undefined,
+      workersDev: true,
+      previewUrls: undefined,
+      keepVars: false,
+      crons: undefined,
+      observability: { enabled: true },
+      logpush: undefined,
+    },
     limits: { cpuMs: 50 },
-    build: { rules: [{ type: "Text", globs: ["**/*.md"], fallthrough: true }], define: { FLAG: "true" }, alias: { x: "./src/x.ts" }, minify: true, noBundle: false, tsconfig: join(root, "tsconfig.json"), jsxFactory: undefined, jsxFragment: undefined },
+    build: {
+      rules: [{ type: "Text", globs: ["**/*.md"], fallthrough: true }],
+      define: { FLAG: "true" },
+      alias: { x: "./src/x.ts" },
+      minify: true,
+      noBundle: false,
+      tsconfig: join(root, "tsconfig.json"),
+      jsxFactory: undefined,
+      jsxFragment: undefined,
+    },
     dev: { port: 9999, ip: "127.0.0.1" },
     addresses: ["hi@example.com", "*@example.com"],
-    reelpost: { verifiedAddresses: ["a@example.com"], smtpPort: 2600, egress: { allowLoopback: true, denyPorts: [25], allow: ["10.0.0.0/8"] }, limits: { emailWallMs: 1000 } },
+    reelpost: {
+      verifiedAddresses: ["a@example.com"],
+      smtpPort: 2600,
+      egress: { allowLoopback: true, denyPorts: [25], allow: ["10.0.0.0/8"] },
+      limits: { emailWallMs: 1000 },
+    },
     warnings: [],
     files: [join(root, "wrangler.jsonc"), join(root, ".dev.vars")],
   });
@@ -121,7 +153,9 @@ test("every error of a file is told at once, with its place and its fix", async 
 `,
     ".dev.vars": "SEB=1\noops\n",
   });
-  assert.equal(await refusal(root), `wrangler.jsonc: 21 errors and 4 warnings
+  assert.equal(
+    await refusal(root),
+    `wrangler.jsonc: 21 errors and 4 warnings
 
 .dev.vars:1:1: error: the secret SEB has the name of a binding, "send_email[0]" in line 8 of wrangler.jsonc
   fix: rename one of them
@@ -170,23 +204,33 @@ wrangler.jsonc:21:17: warning: cron triggers are not run by the clock while deve
 wrangler.jsonc:22:30: error: "reelpost.smtp_port" should be at most 65535, but is 99999
   fix: for example 2525
 wrangler.jsonc:22:59: error: "reelpost.egress.allow[0]" is neither an IP address nor a range
-  fix: for example "10.1.2.0/24"`);
+  fix: for example "10.1.2.0/24"`,
+  );
 });
 
 test("what must be there and is not", async (t) => {
   const root = await folder(t, { "wrangler.json": "{}" });
-  assert.equal(await refusal(root), `wrangler.json: 3 errors
+  assert.equal(
+    await refusal(root),
+    `wrangler.json: 3 errors
 
 wrangler.json:1:1: error: "name" is missing
   fix: add "name": "my-worker"
 wrangler.json:1:1: error: "main" is missing
   fix: add "main": "src/index.ts"
 wrangler.json:1:1: error: "compatibility_date" is missing
-  fix: add "compatibility_date": "2026-11-20"`);
+  fix: add "compatibility_date": "2026-11-20"`,
+  );
   await writeFile(join(root, "wrangler.json"), "[]");
-  assert.match(await refusal(root), /wrangler\.json:1:1: error: the configuration should be an object: \{ … \}, but is a list/);
+  assert.match(
+    await refusal(root),
+    /wrangler\.json:1:1: error: the configuration should be an object: \{ … \}, but is a list/,
+  );
   await writeFile(join(root, "wrangler.json"), `{ "name": "x", }\n}`);
-  assert.equal(await refusal(root), "wrangler.json: 1 error\n\nwrangler.json:2:1: error: the configuration ends before this\n  fix: remove what follows the last }");
+  assert.equal(
+    await refusal(root),
+    "wrangler.json: 1 error\n\nwrangler.json:2:1: error: the configuration ends before this\n  fix: remove what follows the last }",
+  );
 });
 
 test("the same in TOML", async (t) => {
@@ -207,14 +251,17 @@ binding = 5
 A = "b"
 `.replace("2026-02-30", '"2026-02-30"'),
   });
-  assert.equal(await refusal(root), `wrangler.toml: 3 errors
+  assert.equal(
+    await refusal(root),
+    `wrangler.toml: 3 errors
 
 wrangler.toml:3:22: error: "compatibility_date" is not a day of the calendar: "2026-02-30"
   fix: for example "2026-11-20"
 wrangler.toml:8:1: error: "send_email[0]" bindings should have either a "destination_address" or "allowed_destination_addresses" field, but not both.
   fix: keep "destination_address" for one recipient, "allowed_destination_addresses" for several
 wrangler.toml:11:11: error: "kv_namespaces[0].binding" should be a string, but is the number 5
-  fix: for example "MY_BINDING"`);
+  fix: for example "MY_BINDING"`,
+  );
 });
 
 test("a named environment inherits settings, not bindings", async (t) => {
@@ -230,16 +277,28 @@ test("a named environment inherits settings, not bindings", async (t) => {
   assert.equal(staging.name, "mail-staging");
   assert.deepEqual(staging.compatibilityFlags, ["nodejs_compat"]);
   assert.deepEqual(staging.limits, { cpuMs: 9 });
-  assert.deepEqual(staging.bindings, [{ type: "plain_text", name: "A", text: "staging" }, { type: "secret_text", name: "S", text: "staging" }]);
-  assert.equal(formatProblems(staging.warnings, { cwd: root }), `wrangler.jsonc:2:27: warning: "kv_namespaces" is set at the top level but not in "env.staging", which does not inherit it
-  fix: repeat it in "env.staging" if the worker needs it there`);
+  assert.deepEqual(staging.bindings, [
+    { type: "plain_text", name: "A", text: "staging" },
+    { type: "secret_text", name: "S", text: "staging" },
+  ]);
+  assert.equal(
+    formatProblems(staging.warnings, { cwd: root }),
+    `wrangler.jsonc:2:27: warning: "kv_namespaces" is set at the top level but not in "env.staging", which does not inherit it
+  fix: repeat it in "env.staging" if the worker needs it there`,
+  );
   const named = await read(root, { environment: "named" });
-  assert.deepEqual([named.name, named.main, named.bindings, named.warnings], ["other", join(root, "src/two.ts"), [{ type: "secret_text", name: "S", text: "everyone" }], []]);
+  assert.deepEqual(
+    [named.name, named.main, named.bindings, named.warnings],
+    ["other", join(root, "src/two.ts"), [{ type: "secret_text", name: "S", text: "everyone" }], []],
+  );
   assert.match(await refusal(root), /"queues": Queues are not supported/);
-  assert.equal(await refusal(root, { environment: "stagging" }), `wrangler.jsonc: 1 error
+  assert.equal(
+    await refusal(root, { environment: "stagging" }),
+    `wrangler.jsonc: 1 error
 
 wrangler.jsonc:3:3: error: there is no environment "stagging" in the configuration
-  fix: did you mean "staging"?`);
+  fix: did you mean "staging"?`,
+  );
 });
 
 test("the search for the file: order, folders above, --config, none at all", async (t) => {
@@ -251,21 +310,39 @@ test("the search for the file: order, folders above, --config, none at all", asy
   });
   assert.equal((await read(root)).name, "toml");
   assert.equal((await read(join(root, "a/b/c"))).name, "mail");
-  assert.equal(await warnings(join(root, "a")), "wrangler.json: warning: reelpost.jsonc beside it is not read\n  fix: remove one of them, or choose with --config");
+  assert.equal(
+    await warnings(join(root, "a")),
+    "wrangler.json: warning: reelpost.jsonc beside it is not read\n  fix: remove one of them, or choose with --config",
+  );
   assert.equal((await read(root, { config: "a/reelpost.jsonc" })).name, "ours");
-  assert.equal(await refusal(root, { config: "nope.jsonc" }), "<root>/nope.jsonc cannot be read: there is no such file");
-  assert.match(await refusal("/").then((text) => text.replace("<root>", "/")), /^There is no configuration file in \/ or a folder above it \(looked for wrangler\.jsonc, wrangler\.json, wrangler\.toml, reelpost\.jsonc\)\.$/);
+  assert.equal(
+    await refusal(root, { config: "nope.jsonc" }),
+    "<root>/nope.jsonc cannot be read: there is no such file",
+  );
+  assert.match(
+    await refusal("/").then((text) => text.replace("<root>", "/")),
+    /^There is no configuration file in \/ or a folder above it \(looked for wrangler\.jsonc, wrangler\.json, wrangler\.toml, reelpost\.jsonc\)\.$/,
+  );
 });
 
 test("a date newer than the runtime falls back to the newest it knows", async (t) => {
   const root = await folder(t, { "wrangler.jsonc": `{ ${minimal.replace(DATE, "2026-11-20")} }` });
   const project = await read(root);
   assert.equal(project.compatibilityDate, NEWEST_COMPATIBILITY_DATE);
-  assert.match(formatProblems(project.warnings, { cwd: root }), /^wrangler\.jsonc:1:65: warning: "compatibility_date" is "2026-11-20", but the workerd installed here supports dates up to \S+; falling back to/);
+  assert.match(
+    formatProblems(project.warnings, { cwd: root }),
+    /^wrangler\.jsonc:1:65: warning: "compatibility_date" is "2026-11-20", but the workerd installed here supports dates up to \S+; falling back to/,
+  );
 });
 
 test("required secrets: only those are taken, a missing one is told", async (t) => {
-  const root = await folder(t, { "wrangler.jsonc": `{ ${minimal}, "secrets": { "required": ["A", "B"] } }`, ".dev.vars": "A=1\nC=2" });
+  const root = await folder(t, {
+    "wrangler.jsonc": `{ ${minimal}, "secrets": { "required": ["A", "B"] } }`,
+    ".dev.vars": "A=1\nC=2",
+  });
   assert.deepEqual((await read(root)).bindings, [{ type: "secret_text", name: "A", text: "1" }]);
-  assert.equal(await warnings(root), `wrangler.jsonc:1:110: warning: the secret B is required and has no value\n  fix: add B=… to ${join(root, ".dev.vars")}`);
+  assert.equal(
+    await warnings(root),
+    `wrangler.jsonc:1:110: warning: the secret B is required and has no value\n  fix: add B=… to ${join(root, ".dev.vars")}`,
+  );
 });

@@ -1,5 +1,14 @@
 import { dirname, relative, resolve } from "node:path";
-import { type ConfigDocument, type Problem, checkDocument, errorAt, errorsOf, parseDocument, warningAt, warningsOf } from "../../../kernel/config/index.ts";
+import {
+  type ConfigDocument,
+  type Problem,
+  checkDocument,
+  errorAt,
+  errorsOf,
+  parseDocument,
+  warningAt,
+  warningsOf,
+} from "../../../kernel/config/index.ts";
 import type { Clock } from "../../../kernel/clock.ts";
 import { problemDetails, projectErrors } from "../errors.ts";
 import type { BuildSettings, DeploySettings, Project, ReelpostSettings } from "../project.ts";
@@ -8,7 +17,13 @@ import { checkAcrossFields } from "./checks.ts";
 import { judgeDate } from "./compatibility.ts";
 import { type EnvironmentView, checkEnvironment, viewEnvironment } from "./environment.ts";
 import { exists, findConfig, nearestFile, readConfigText } from "./find.ts";
-import { type ConfigurationFields, type EnvironmentFields, configurationFields, inherited, perEnvironment } from "./schema.ts";
+import {
+  type ConfigurationFields,
+  type EnvironmentFields,
+  configurationFields,
+  inherited,
+  perEnvironment,
+} from "./schema.ts";
 import { readSecrets } from "./secrets.ts";
 
 export interface ReadProjectOptions {
@@ -27,11 +42,19 @@ export interface ReadProjectOptions {
  * Reads a worker's configuration with its secrets. Throws UserError: `configurationInvalid` with every problem of the files at once,
  * `configurationMissing` or `configurationUnreadable`. Warnings come with the project.
  */
-export async function readProject({ cwd, config, environment, purpose = "dev", clock }: ReadProjectOptions): Promise<Project> {
+export async function readProject({
+  cwd,
+  config,
+  environment,
+  purpose = "dev",
+  clock,
+}: ReadProjectOptions): Promise<Project> {
   const { file, others } = await findConfig(cwd, config);
   const document = parseDocument(file, await readConfigText(file));
   const root = dirname(file);
-  const unread = others.map((other) => warningAt({ file }, `${other} beside it is not read`, "remove one of them, or choose with --config"));
+  const unread = others.map((other) =>
+    warningAt({ file }, `${other} beside it is not read`, "remove one of them, or choose with --config"),
+  );
   const problems: Problem[] = [...document.problems, ...unread];
   const fail = (): never => {
     throw projectErrors.configurationInvalid({ file: relative(cwd, file) || file, ...problemDetails(problems, cwd) });
@@ -42,7 +65,8 @@ export async function readProject({ cwd, config, environment, purpose = "dev", c
   const view = viewEnvironment(document, environment);
   problems.push(...checked.problems, ...checkEnvironment(document, environment));
   const isObject = typeof document.value === "object" && document.value !== null;
-  if (isObject && !problems.some(isAboutEnvironment)) problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose }));
+  if (isObject && !problems.some(isAboutEnvironment))
+    problems.push(...checkAcrossFields(document, view, { now: clock.now(), purpose }));
   if (isObject && purpose === "deploy") problems.push(...checkDeployIds(document, view));
   const { secrets, problems: secretProblems, files } = await readSecrets(document, view, root);
   problems.push(...(purpose === "dev" ? secretProblems : []), ...(await checkMain(document, view, root)));
@@ -81,26 +105,37 @@ async function checkMain(document: ConfigDocument, view: EnvironmentView, root: 
   const main = view.get("main");
   if (typeof main !== "string" || main === "" || (await exists(resolve(root, main)))) return [];
   const near = await nearestFile(resolve(root, main));
-  const fix = near === undefined ? "write the path of the entry file, from the folder of this file" : `did you mean "${relative(root, near)}"?`;
+  const fix =
+    near === undefined
+      ? "write the path of the entry file, from the folder of this file"
+      : `did you mean "${relative(root, near)}"?`;
   return [errorAt(document.locate(view.pathOf("main")), `"main" names a file that does not exist: "${main}"`, fix)];
 }
 
 export function fieldsOf(configuration: ConfigurationFields, environment: string | undefined): EnvironmentFields {
   if (environment === undefined) return configuration;
   const own = configuration.env?.[environment] ?? {};
-  const pick = (from: object, names: object) => Object.fromEntries(Object.entries(from).filter(([name, value]) => name in names && value !== undefined));
+  const pick = (from: object, names: object) =>
+    Object.fromEntries(Object.entries(from).filter(([name, value]) => name in names && value !== undefined));
   return { ...pick(configuration, inherited), ...pick(own, { ...inherited, ...perEnvironment }) };
 }
 
 /** An environment is a worker of its own, named after both unless it has a name. */
-export function workerName({ name, env }: Pick<ConfigurationFields, "name" | "env">, environment: string | undefined): string | undefined {
+export function workerName(
+  { name, env }: Pick<ConfigurationFields, "name" | "env">,
+  environment: string | undefined,
+): string | undefined {
   const own = environment === undefined ? undefined : env?.[environment]?.name;
   return own ?? (environment === undefined || name === undefined ? name : `${name}-${environment}`);
 }
 
 function buildSettings(fields: EnvironmentFields, configuration: ConfigurationFields, root: string): BuildSettings {
   return {
-    rules: (fields.rules ?? []).map(({ type, globs, fallthrough }) => ({ type, globs, ...(fallthrough === undefined ? {} : { fallthrough }) })),
+    rules: (fields.rules ?? []).map(({ type, globs, fallthrough }) => ({
+      type,
+      globs,
+      ...(fallthrough === undefined ? {} : { fallthrough }),
+    })),
     define: fields.define ?? {},
     alias: configuration.alias ?? {},
     minify: fields.minify ?? false,
@@ -126,10 +161,16 @@ function reelpostSettings({ reelpost = {} }: ConfigurationFields): ReelpostSetti
   return {
     verifiedAddresses: verified_addresses,
     smtpPort: smtp_port,
-    egress: definedOnly({ allowLoopback: egress.allow_loopback, allowPrivate: egress.allow_private, denyPorts: egress.deny_ports, allow: egress.allow }),
+    egress: definedOnly({
+      allowLoopback: egress.allow_loopback,
+      allowPrivate: egress.allow_private,
+      denyPorts: egress.deny_ports,
+      allow: egress.allow,
+    }),
     limits: definedOnly({ emailWallMs: limits.email_wall_ms, heapMb: limits.heap_mb, rssMb: limits.rss_mb }),
   };
 }
 
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-const definedOnly = <T extends object>(fields: T): Defined<T> => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+const definedOnly = <T extends object>(fields: T): Defined<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;

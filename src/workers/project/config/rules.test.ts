@@ -20,7 +20,10 @@ test("a rule of the file replaces the default of its type, unless it falls throu
   assert.deepEqual(own("./a.md"), { type: "Text", removed: false });
   assert.deepEqual(own("./a.txt"), { type: "Text", removed: true });
   assert.deepEqual(own("./a.bin"), { type: "Data", removed: false });
-  assert.deepEqual(matchRules([{ type: "Text", globs: ["**/*.md"], fallthrough: true }])("./a.txt"), { type: "Text", removed: false });
+  assert.deepEqual(matchRules([{ type: "Text", globs: ["**/*.md"], fallthrough: true }])("./a.txt"), {
+    type: "Text",
+    removed: false,
+  });
   assert.deepEqual(matchRules([{ type: "Data", globs: ["**/*.txt"] }])("./a.txt"), { type: "Data", removed: false });
 });
 
@@ -37,11 +40,17 @@ test("globs: either of two, one folder, a question mark as itself", () => {
 
 const piece = fc.constantFrom("a", "b", ".x", "*", "**/", "/");
 test("without a question mark, globs mean what Node's do", () => {
-  fc.assert(fc.property(fc.array(piece, { minLength: 1, maxLength: 5 }), fc.array(fc.constantFrom("a", "b", ".x", "a/", "b/"), { minLength: 1, maxLength: 5 }), (glob, path) => {
-    const pattern = glob.join("");
-    const file = path.join("");
-    // Empty folders, hidden files and three stars in a row have no agreed meaning.
-    fc.pre(!/\*\*\*|\/\/|^\/|\/$|\*\*$/.test(pattern) && !/(^|\/)\.|\/$/.test(file) && !/(^|\/)\./.test(pattern));
-    assert.equal(globPattern(pattern).test(file), matchesGlob(file, pattern), `${pattern} on ${file}`);
-  }));
+  fc.assert(
+    fc.property(
+      fc.array(piece, { minLength: 1, maxLength: 5 }),
+      fc.array(fc.constantFrom("a", "b", ".x", "a/", "b/"), { minLength: 1, maxLength: 5 }),
+      (glob, path) => {
+        const pattern = glob.join("");
+        const file = path.join("");
+        // Empty folders, hidden files and three stars in a row have no agreed meaning.
+        fc.pre(!/\*\*\*|\/\/|^\/|\/$|\*\*$/.test(pattern) && !/(^|\/)\.|\/$/.test(file) && !/(^|\/)\./.test(pattern));
+        assert.equal(globPattern(pattern).test(file), matchesGlob(file, pattern), `${pattern} on ${file}`);
+      },
+    ),
+  );
 });

@@ -39,15 +39,17 @@ export function matchRules(own: readonly ModuleRule[]): (specifier: string) => R
 
 /** `**` as a whole part any folders, `*` within a folder, `?` as itself (it occurs in `.wasm?module`), `{a,b}` either. A leading `./` counts for nothing. */
 export function globPattern(glob: string): RegExp {
-  const source = glob.replace(/^\.\//, "").replaceAll(/(?<=^|\/)\*\*\/|(?<=^|\/)\*\*$|\*+|[{},]|[^*{},]+/g, (part, at: number, whole: string) => {
-    if (part === "**/") return "(?:.*/)?";
-    if (part === "**" && at + 2 === whole.length && (at === 0 || whole[at - 1] === "/")) return ".*";
-    if (part.startsWith("*")) return "[^/]*";
-    if (part === "{") return "(?:";
-    if (part === "}") return ")";
-    if (part === ",") return glob.includes("{") ? "|" : ",";
-    return escapePattern(part);
-  });
+  const source = glob
+    .replace(/^\.\//, "")
+    .replaceAll(/(?<=^|\/)\*\*\/|(?<=^|\/)\*\*$|\*+|[{},]|[^*{},]+/g, (part, at: number, whole: string) => {
+      if (part === "**/") return "(?:.*/)?";
+      if (part === "**" && at + 2 === whole.length && (at === 0 || whole[at - 1] === "/")) return ".*";
+      if (part.startsWith("*")) return "[^/]*";
+      if (part === "{") return "(?:";
+      if (part === "}") return ")";
+      if (part === ",") return glob.includes("{") ? "|" : ",";
+      return escapePattern(part);
+    });
   return new RegExp(`^(?:\\./)?${balanced(glob) ? source : escapePattern(glob)}$`);
 }
 

@@ -6,7 +6,11 @@ import { RULE_TYPES } from "./rules.ts";
 
 export const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-const bindingName = z.string().regex(IDENTIFIER).meta({ description: "a JavaScript name", example: "MY_BINDING", fix: "use letters, digits and _, not beginning with a digit: the code reads it as env.NAME" });
+const bindingName = z.string().regex(IDENTIFIER).meta({
+  description: "a JavaScript name",
+  example: "MY_BINDING",
+  fix: "use letters, digits and _, not beginning with a digit: the code reads it as env.NAME",
+});
 
 const address = z
   .string()
@@ -29,20 +33,41 @@ const remote = z.boolean().optional();
 const sendEmail = z.strictObject({
   name: bindingName,
   destination_address: address.optional(),
-  allowed_destination_addresses: z.array(address).optional().meta({ example: ["someone@example.com"] }),
-  allowed_sender_addresses: z.array(address).optional().meta({ example: ["me@example.com"] }),
+  allowed_destination_addresses: z
+    .array(address)
+    .optional()
+    .meta({ example: ["someone@example.com"] }),
+  allowed_sender_addresses: z
+    .array(address)
+    .optional()
+    .meta({ example: ["me@example.com"] }),
   remote,
 });
 
-const kvNamespace = z.strictObject({ binding: bindingName, id: z.string().min(1).optional(), preview_id: z.string().min(1).optional(), remote });
+const kvNamespace = z.strictObject({
+  binding: bindingName,
+  id: z.string().min(1).optional(),
+  preview_id: z.string().min(1).optional(),
+  remote,
+});
 
 // 3 to 63 characters, as the hosted service asks.
 const bucketName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/)
-  .meta({ description: "a bucket name", example: "my-bucket", fix: 'use lower case letters, digits and "-", 3 to 63 of them, with a letter or digit at both ends' });
+  .meta({
+    description: "a bucket name",
+    example: "my-bucket",
+    fix: 'use lower case letters, digits and "-", 3 to 63 of them, with a letter or digit at both ends',
+  });
 
-const r2Bucket = z.strictObject({ binding: bindingName, bucket_name: bucketName.optional(), preview_bucket_name: bucketName.optional(), jurisdiction: z.string().optional(), remote });
+const r2Bucket = z.strictObject({
+  binding: bindingName,
+  bucket_name: bucketName.optional(),
+  preview_bucket_name: bucketName.optional(),
+  jurisdiction: z.string().optional(),
+  remote,
+});
 
 const d1Database = z.strictObject({
   binding: bindingName,
@@ -55,27 +80,47 @@ const d1Database = z.strictObject({
   remote,
 });
 
-const rule = z.strictObject({ type: z.enum(RULE_TYPES), globs: z.array(z.string().min(1)).meta({ example: ["**/*.md"] }), fallthrough: z.boolean().optional() });
+const rule = z.strictObject({
+  type: z.enum(RULE_TYPES),
+  globs: z.array(z.string().min(1)).meta({ example: ["**/*.md"] }),
+  fallthrough: z.boolean().optional(),
+});
 
 /** Known to wrangler, without a meaning on a machine of one's own: accepted and passed over. */
 const passedOver = z.unknown().optional();
 
-const listOf = <T extends z.ZodType>(item: T, example: unknown) => z.array(item).optional().meta({ example: [example] });
+const listOf = <T extends z.ZodType>(item: T, example: unknown) =>
+  z
+    .array(item)
+    .optional()
+    .meta({ example: [example] });
 
 /** What a named environment takes from the top level when it says nothing itself. */
 export const inherited = {
   name: workerName.optional(),
   main: z.string().min(1).optional().meta({ description: "the entry file", example: "src/index.ts" }),
   compatibility_date: date.optional(),
-  compatibility_flags: z.array(z.string()).optional().meta({ example: ["nodejs_compat"] }),
-  limits: z.strictObject({ cpu_ms: z.number().int().min(1).max(300_000).optional().meta({ example: 30_000 }), subrequests: passedOver }).optional().meta({ example: { cpu_ms: 30_000 } }),
+  compatibility_flags: z
+    .array(z.string())
+    .optional()
+    .meta({ example: ["nodejs_compat"] }),
+  limits: z
+    .strictObject({
+      cpu_ms: z.number().int().min(1).max(300_000).optional().meta({ example: 30_000 }),
+      subrequests: passedOver,
+    })
+    .optional()
+    .meta({ example: { cpu_ms: 30_000 } }),
   rules: listOf(rule, { type: "Text", globs: ["**/*.md"] }),
   minify: z.boolean().optional(),
   no_bundle: z.boolean().optional(),
   tsconfig: z.string().min(1).optional().meta({ example: "tsconfig.json" }),
   jsx_factory: z.string().min(1).optional(),
   jsx_fragment: z.string().min(1).optional(),
-  observability: z.record(z.string(), z.json()).optional().meta({ example: { enabled: true } }),
+  observability: z
+    .record(z.string(), z.json())
+    .optional()
+    .meta({ example: { enabled: true } }),
   addresses: z
     .array(
       z
@@ -101,7 +146,15 @@ export const inherited = {
   first_party_worker: passedOver,
   python_modules: passedOver,
   migrations: passedOver,
-  triggers: z.looseObject({ crons: z.array(z.string().min(1)).nullish().meta({ example: ["*/5 * * * *"] }) }).optional().meta({ example: { crons: ["*/5 * * * *"] } }),
+  triggers: z
+    .looseObject({
+      crons: z
+        .array(z.string().min(1))
+        .nullish()
+        .meta({ example: ["*/5 * * * *"] }),
+    })
+    .optional()
+    .meta({ example: { crons: ["*/5 * * * *"] } }),
   build: passedOver,
   tail_consumers: passedOver,
   streaming_tail_consumers: passedOver,
@@ -111,14 +164,26 @@ export const inherited = {
 
 /** What every environment says for itself, or goes without. */
 export const perEnvironment = {
-  vars: z.record(z.string().min(1), z.json()).optional().meta({ example: { API_URL: "https://example.com" } }),
+  vars: z
+    .record(z.string().min(1), z.json())
+    .optional()
+    .meta({ example: { API_URL: "https://example.com" } }),
   send_email: listOf(sendEmail, { name: "SEB" }),
   kv_namespaces: listOf(kvNamespace, { binding: "KV", id: "my-kv" }),
   r2_buckets: listOf(r2Bucket, { binding: "BUCKET", bucket_name: "my-bucket" }),
   d1_databases: listOf(d1Database, { binding: "DB", database_id: "my-db" }),
-  stream: z.strictObject({ binding: bindingName, remote }).nullish().meta({ example: { binding: "STREAM" } }),
-  define: z.record(z.string().min(1), z.string()).optional().meta({ example: { "process.env.MODE": '"test"' } }),
-  secrets: z.strictObject({ required: z.array(bindingName).optional() }).optional().meta({ example: { required: ["API_KEY"] } }),
+  stream: z
+    .strictObject({ binding: bindingName, remote })
+    .nullish()
+    .meta({ example: { binding: "STREAM" } }),
+  define: z
+    .record(z.string().min(1), z.string())
+    .optional()
+    .meta({ example: { "process.env.MODE": '"test"' } }),
+  secrets: z
+    .strictObject({ required: z.array(bindingName).optional() })
+    .optional()
+    .meta({ example: { required: ["API_KEY"] } }),
   cloudchamber: passedOver,
 };
 
@@ -167,14 +232,23 @@ const port = z.number().int().min(0).max(65_535);
 
 /** Fields of ours; wrangler warns of them and goes on. */
 export const reelpostFields = z.strictObject({
-  verified_addresses: z.array(address).optional().meta({ description: "destinations that forward() and send() may reach", example: ["someone@example.com"] }),
+  verified_addresses: z
+    .array(address)
+    .optional()
+    .meta({ description: "destinations that forward() and send() may reach", example: ["someone@example.com"] }),
   smtp_port: port.optional().meta({ description: "port of the SMTP listener", example: 2525 }),
   egress: z
     .strictObject({
       allow_loopback: z.boolean().optional(),
       allow_private: z.boolean().optional(),
-      deny_ports: z.array(port).optional().meta({ example: [25] }),
-      allow: z.array(addressRange).optional().meta({ example: ["10.1.2.0/24"] }),
+      deny_ports: z
+        .array(port)
+        .optional()
+        .meta({ example: [25] }),
+      allow: z
+        .array(addressRange)
+        .optional()
+        .meta({ example: ["10.1.2.0/24"] }),
     })
     .optional()
     .meta({ description: "what fetch() and connect() may reach", example: { allow_private: true } }),
@@ -190,7 +264,10 @@ export const reelpostFields = z.strictObject({
 
 const topLevelOnly = {
   $schema: z.string().optional(),
-  alias: z.record(z.string().min(1), z.string()).optional().meta({ example: { punycode: "./src/punycode.ts" } }),
+  alias: z
+    .record(z.string().min(1), z.string())
+    .optional()
+    .meta({ example: { punycode: "./src/punycode.ts" } }),
   dev: z
     .strictObject({
       port: port.optional().meta({ example: 8787 }),
@@ -218,7 +295,10 @@ export const configurationFields = z.strictObject({
   ...inherited,
   ...perEnvironment,
   ...topLevelOnly,
-  env: z.record(z.string().min(1), environmentFields).optional().meta({ example: { staging: { vars: {} } } }),
+  env: z
+    .record(z.string().min(1), environmentFields)
+    .optional()
+    .meta({ example: { staging: { vars: {} } } }),
   ...unsupported,
 });
 

@@ -1,6 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type ConfigDocument, type Problem, errorAt, fieldName, valueAt, warningAt } from "../../../kernel/config/index.ts";
+import {
+  type ConfigDocument,
+  type Problem,
+  errorAt,
+  fieldName,
+  valueAt,
+  warningAt,
+} from "../../../kernel/config/index.ts";
 import { messageOf } from "../../../kernel/errors.ts";
 import { bindingPlaces } from "./checks.ts";
 import { type DevVar, parseDevVars } from "./dev-vars.ts";
@@ -22,11 +29,20 @@ export async function readSecrets(document: ConfigDocument, view: EnvironmentVie
   for (const file of files) {
     const text = await readIfThere(file);
     if (text === undefined) continue;
-    if (typeof text !== "string") return { secrets: [], files, problems: [errorAt({ file }, `the secrets cannot be read: ${messageOf(text.error)}`)] };
+    if (typeof text !== "string")
+      return {
+        secrets: [],
+        files,
+        problems: [errorAt({ file }, `the secrets cannot be read: ${messageOf(text.error)}`)],
+      };
     const { vars, problems } = parseDevVars(file, text);
     const required = requiredNames(view);
     const secrets = required === undefined ? vars : vars.filter(({ name }) => required.includes(name));
-    return { secrets, files, problems: [...problems, ...nameClashes(secrets, file, document, view), ...missing(secrets, document, view, file)] };
+    return {
+      secrets,
+      files,
+      problems: [...problems, ...nameClashes(secrets, file, document, view), ...missing(secrets, document, view, file)],
+    };
   }
   return { secrets: [], files, problems: missing([], document, view, files.at(-1)!) };
 }
@@ -48,17 +64,34 @@ function missing(secrets: readonly DevVar[], document: ConfigDocument, view: Env
   const path = [...view.pathOf("secrets"), "required"];
   return (requiredNames(view) ?? []).flatMap((name, i): Problem[] => {
     if (secrets.some((secret) => secret.name === name)) return [];
-    return [warningAt(document.locate([...path, i]), `the secret ${name} is required and has no value`, `add ${name}=… to ${file}`)];
+    return [
+      warningAt(
+        document.locate([...path, i]),
+        `the secret ${name} is required and has no value`,
+        `add ${name}=… to ${file}`,
+      ),
+    ];
   });
 }
 
 /** A secret may stand in for a variable; it may not hide a binding. */
-function nameClashes(secrets: readonly DevVar[], file: string, document: ConfigDocument, view: EnvironmentView): Problem[] {
+function nameClashes(
+  secrets: readonly DevVar[],
+  file: string,
+  document: ConfigDocument,
+  view: EnvironmentView,
+): Problem[] {
   const bindings = bindingPlaces(document, view).filter(({ kind }) => kind === "binding");
   return secrets.flatMap((secret): Problem[] => {
     const binding = bindings.find(({ name }) => name === secret.name);
     if (binding === undefined) return [];
     const where = `"${fieldName(binding.path.slice(0, -1))}" in line ${document.locate(binding.path).line} of ${basename(document.file)}`;
-    return [errorAt({ file, line: secret.line, column: 1 }, `the secret ${secret.name} has the name of a binding, ${where}`, "rename one of them")];
+    return [
+      errorAt(
+        { file, line: secret.line, column: 1 },
+        `the secret ${secret.name} has the name of a binding, ${where}`,
+        "rename one of them",
+      ),
+    ];
   });
 }

@@ -28,17 +28,33 @@ export interface TargetDatabase {
 }
 
 /** Undefined when no file is named and none is found. Throws UserError like `readProject`, for what is wrong with the file itself. */
-export async function readTarget({ cwd, config, environment }: { cwd: string; config?: string; environment?: string }): Promise<Target | undefined> {
+export async function readTarget({
+  cwd,
+  config,
+  environment,
+}: {
+  cwd: string;
+  config?: string;
+  environment?: string;
+}): Promise<Target | undefined> {
   const found = await findConfig(cwd, config).catch((thrown: unknown) => {
-    if (thrown instanceof UserError && thrown.kind === "configurationMissing" && environment === undefined) return undefined;
+    if (thrown instanceof UserError && thrown.kind === "configurationMissing" && environment === undefined)
+      return undefined;
     throw thrown;
   });
   if (found === undefined) return undefined;
   const { file } = found;
   const document = parseDocument(file, await readConfigText(file));
   const checked = checkDocument(document, configurationFields);
-  const problems: Problem[] = [...document.problems, ...(document.value === undefined ? [] : [...checked.problems, ...checkEnvironment(document, environment)])];
-  if (checked.value === undefined || errorsOf(problems).length > 0) throw projectErrors.configurationInvalid({ file: relative(cwd, file) || file, ...problemDetails(errorsOf(problems), cwd) });
+  const problems: Problem[] = [
+    ...document.problems,
+    ...(document.value === undefined ? [] : [...checked.problems, ...checkEnvironment(document, environment)]),
+  ];
+  if (checked.value === undefined || errorsOf(problems).length > 0)
+    throw projectErrors.configurationInvalid({
+      file: relative(cwd, file) || file,
+      ...problemDetails(errorsOf(problems), cwd),
+    });
 
   const root = dirname(file);
   const fields = fieldsOf(checked.value, environment);

@@ -14,7 +14,10 @@ const MAX_LITERAL = 200;
  */
 export function generateTypes(project: Project, variants: readonly Project[] = []): string {
   const unset = project.requiredSecrets.filter((name) => !project.bindings.some((binding) => binding.name === name));
-  const bindings: Binding[] = [...project.bindings, ...unset.map((name): Binding => ({ type: "secret_text", name, text: "" }))];
+  const bindings: Binding[] = [
+    ...project.bindings,
+    ...unset.map((name): Binding => ({ type: "secret_text", name, text: "" })),
+  ];
   const members = bindings.map((binding) => `    ${propertyName(binding.name)}: ${typeOf(binding, variants)};`);
   const source = relative(project.root, project.configFile).split(sep).join("/");
   return `// Made from ${source} by \`reelpost types\`; changes made here are lost.
@@ -45,7 +48,11 @@ function typeOf(binding: Binding, variants: readonly Project[]): string {
     case "plain_text":
     case "json": {
       const same = variants.flatMap(({ bindings }) => bindings.filter(({ name }) => name === binding.name));
-      return union([binding, ...same].map((each) => (each.type === "plain_text" ? literal(each.text) : each.type === "json" ? shapeOf(each.json) : "string")));
+      return union(
+        [binding, ...same].map((each) =>
+          each.type === "plain_text" ? literal(each.text) : each.type === "json" ? shapeOf(each.json) : "string",
+        ),
+      );
     }
   }
 }
@@ -56,7 +63,11 @@ const literal = (text: string) => (text.length > MAX_LITERAL ? "string" : JSON.s
 function union(types: readonly string[]): string {
   const distinct = [...new Set(types)];
   const wide = distinct.filter((type) => ["string", "number", "boolean"].includes(type));
-  const narrow = distinct.filter((type) => !(wide.includes("string") && /^"(?:[^"\\]|\\.)*"$/.test(type)) && !(wide.includes("number") && /^-?\d/.test(type)));
+  const narrow = distinct.filter(
+    (type) =>
+      !(wide.includes("string") && /^"(?:[^"\\]|\\.)*"$/.test(type)) &&
+      !(wide.includes("number") && /^-?\d/.test(type)),
+  );
   return narrow.join(" | ");
 }
 
@@ -69,6 +80,8 @@ function shapeOf(value: unknown, depth = 0): string {
     const element = union(value.map((inner) => shapeOf(inner, depth + 1)));
     return value.length === 0 ? "unknown[]" : `(${element})[]`;
   }
-  const fields = Object.entries(value as object).map(([name, inner]) => `${propertyName(name)}: ${shapeOf(inner, depth + 1)}`);
+  const fields = Object.entries(value as object).map(
+    ([name, inner]) => `${propertyName(name)}: ${shapeOf(inner, depth + 1)}`,
+  );
   return fields.length === 0 ? "Record<string, never>" : `{ ${fields.join("; ")} }`;
 }

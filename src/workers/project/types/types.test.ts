@@ -31,7 +31,15 @@ const config = {
   kv_namespaces: [{ binding: "KV", id: "k" }],
   r2_buckets: [{ binding: "FILES", bucket_name: "files" }],
   d1_databases: [{ binding: "DB", database_id: "d" }],
-  vars: { URL: "https://example.com/\"quoted\"", LONG: "x".repeat(300), MODE: "dev", SETTINGS: { on: true, list: [1, "a", null], none: [], "odd key": {} }, COUNT: 3, "ODD-NAME": "x", TOKEN: "replaced" },
+  vars: {
+    URL: 'https://example.com/"quoted"',
+    LONG: "x".repeat(300),
+    MODE: "dev",
+    SETTINGS: { on: true, list: [1, "a", null], none: [], "odd key": {} },
+    COUNT: 3,
+    "ODD-NAME": "x",
+    TOKEN: "replaced",
+  },
   env: { production: { vars: { MODE: "production", COUNT: 5, SETTINGS: { on: false } } } },
 };
 
@@ -56,7 +64,11 @@ interface Env extends Cloudflare.Env {}
 `;
 
 test("the types of a project, and --check", async (t) => {
-  const root = await folder(t, { "wrangler.jsonc": JSON.stringify({ ...config, secrets: { required: ["TOKEN", "LATER"] } }), "src/index.ts": "", ".dev.vars": "TOKEN=s" });
+  const root = await folder(t, {
+    "wrangler.jsonc": JSON.stringify({ ...config, secrets: { required: ["TOKEN", "LATER"] } }),
+    "src/index.ts": "",
+    ".dev.vars": "TOKEN=s",
+  });
   assert.equal((await writeTypes({ cwd: root, clock }, { check: true })).changed, true);
   await assert.rejects(readFile(join(root, "worker-configuration.d.ts")), { code: "ENOENT" });
   assert.equal((await writeTypes({ cwd: root, clock })).changed, true);
@@ -65,7 +77,10 @@ test("the types of a project, and --check", async (t) => {
 });
 
 test("no bindings at all is still an Env", async (t) => {
-  const root = await folder(t, { "wrangler.jsonc": JSON.stringify({ name: "w", main: "i.js", compatibility_date: "2026-10-01" }), "i.js": "" });
+  const root = await folder(t, {
+    "wrangler.jsonc": JSON.stringify({ name: "w", main: "i.js", compatibility_date: "2026-10-01" }),
+    "i.js": "",
+  });
   await writeTypes({ cwd: root, clock });
   assert.match(await readFile(join(root, "worker-configuration.d.ts"), "utf8"), /interface Env \{\n {2}\}/);
 });
@@ -75,7 +90,17 @@ test("tsc takes them with the runtime's types, and refuses what they forbid", { 
   const root = await folder(t, {
     "wrangler.jsonc": JSON.stringify(rest),
     ".dev.vars": "TOKEN=s",
-    "tsconfig.json": JSON.stringify({ compilerOptions: { target: "ES2022", module: "ES2022", lib: ["ES2022"], moduleResolution: "bundler", strict: true, types: ["@cloudflare/workers-types"], noEmit: true } }),
+    "tsconfig.json": JSON.stringify({
+      compilerOptions: {
+        target: "ES2022",
+        module: "ES2022",
+        lib: ["ES2022"],
+        moduleResolution: "bundler",
+        strict: true,
+        types: ["@cloudflare/workers-types"],
+        noEmit: true,
+      },
+    }),
     "src/index.ts": `import { env as global } from "cloudflare:workers";
 export default {
   async email(message, env, ctx) {
@@ -90,12 +115,23 @@ export default {
   },
 } satisfies ExportedHandler<Env>;
 `,
-    "src/wrong.ts": "export const wrong = (env: Env) => env.MISSING;\nexport const wide = (env: Env): 4 => env.COUNT;\n",
+    "src/wrong.ts":
+      "export const wrong = (env: Env) => env.MISSING;\nexport const wide = (env: Env): 4 => env.COUNT;\n",
   });
   await mkdir(join(root, "node_modules/@cloudflare"), { recursive: true });
   await symlink(join(packages, "@cloudflare/workers-types"), join(root, "node_modules/@cloudflare/workers-types"));
   await writeTypes({ cwd: root, clock });
   const tsc = join(packages, ".bin/tsc");
-  const failed = await run(tsc, ["-p", root], { cwd: root }).then(() => assert.fail("tsc found nothing wrong"), (error: { stdout: string }) => error.stdout);
-  assert.deepEqual(failed.trim().split("\n").map((line) => line.slice(0, line.indexOf(": error"))), ["src/wrong.ts(1,40)", "src/wrong.ts(2,38)"], failed);
+  const failed = await run(tsc, ["-p", root], { cwd: root }).then(
+    () => assert.fail("tsc found nothing wrong"),
+    (error: { stdout: string }) => error.stdout,
+  );
+  assert.deepEqual(
+    failed
+      .trim()
+      .split("\n")
+      .map((line) => line.slice(0, line.indexOf(": error"))),
+    ["src/wrong.ts(1,40)", "src/wrong.ts(2,38)"],
+    failed,
+  );
 });

@@ -14,7 +14,10 @@ export interface WrittenTypes {
 }
 
 /** Writes the types of a project beside its configuration; with `check`, only compares. Throws what `readProject` throws. */
-export async function writeTypes(options: ReadProjectOptions, { check = false }: { check?: boolean } = {}): Promise<WrittenTypes> {
+export async function writeTypes(
+  options: ReadProjectOptions,
+  { check = false }: { check?: boolean } = {},
+): Promise<WrittenTypes> {
   const project = await readProject(options);
   const text = generateTypes(project, await variantsOf(project, options));
   const file = join(project.root, TYPES_FILE);
@@ -27,12 +30,18 @@ export async function writeTypes(options: ReadProjectOptions, { check = false }:
 /** The other environments of the same file; one that is broken on its own does not stand in the way of this one. */
 async function variantsOf(project: Project, options: ReadProjectOptions): Promise<Project[]> {
   const document = parseDocument(project.configFile, await readFile(project.configFile, "utf8"));
-  const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {}).filter((name) => name !== project.environment);
+  const names = Object.keys((valueAt(document.value, ["env"]) as object | undefined) ?? {}).filter(
+    (name) => name !== project.environment,
+  );
   const environments = project.environment === undefined ? names : [undefined, ...names];
   const { environment: _, ...rest } = options;
-  const read = environments.map((environment) => readProject({ ...rest, config: project.configFile, ...(environment === undefined ? {} : { environment }) }).catch((thrown: unknown) => {
-    if (thrown instanceof UserError) return undefined;
-    throw thrown;
-  }));
+  const read = environments.map((environment) =>
+    readProject({ ...rest, config: project.configFile, ...(environment === undefined ? {} : { environment }) }).catch(
+      (thrown: unknown) => {
+        if (thrown instanceof UserError) return undefined;
+        throw thrown;
+      },
+    ),
+  );
   return (await Promise.all(read)).filter((variant) => variant !== undefined);
 }

@@ -10,7 +10,11 @@ import { createEgressCheck, SERVE_EGRESS } from "./policy.ts";
 import { startEgressProxy } from "./proxy.ts";
 
 /** Counts connections. */
-async function listener(t: TestContext, host: string, port: number): Promise<{ server: Server; port: number; connections: () => number }> {
+async function listener(
+  t: TestContext,
+  host: string,
+  port: number,
+): Promise<{ server: Server; port: number; connections: () => number }> {
   let connections = 0;
   const server = createServer((socket) => {
     connections++;
@@ -25,14 +29,23 @@ test("never connects to a denied address of a name, even if a server listens the
   const denied = await listener(t, "127.0.0.2", 0);
   const allowed = await listener(t, "127.0.0.1", denied.port);
   const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
-  for (const addresses of [["127.0.0.2", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"]]) {
-    const socket = await connectTo({ host: "mixed.example", port: denied.port, tls: false }, { check, lookup: async () => addresses });
+  for (const addresses of [
+    ["127.0.0.2", "127.0.0.1"],
+    ["127.0.0.1", "127.0.0.2"],
+  ]) {
+    const socket = await connectTo(
+      { host: "mixed.example", port: denied.port, tls: false },
+      { check, lookup: async () => addresses },
+    );
     assert.equal(socket.remoteAddress, "127.0.0.1");
     socket.destroy();
   }
   assert.equal(denied.connections(), 0);
   assert.ok(allowed.connections() <= 2);
-  await assert.rejects(connectTo({ host: "denied.example", port: denied.port, tls: false }, { check, lookup: async () => ["127.0.0.2"] }), EgressRefused);
+  await assert.rejects(
+    connectTo({ host: "denied.example", port: denied.port, tls: false }, { check, lookup: async () => ["127.0.0.2"] }),
+    EgressRefused,
+  );
   assert.equal(denied.connections(), 0);
 });
 
@@ -40,10 +53,18 @@ test("tries the next allowed address if one is closed, up to four", async (t) =>
   const open = await listener(t, "127.0.0.9", 0);
   const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.0/8"] });
   const at = (n: number) => `127.0.0.${n}`;
-  const socket = await connectTo({ host: "many.example", port: open.port, tls: false }, { check, lookup: async () => [at(2), at(3), at(4), at(9)] });
+  const socket = await connectTo(
+    { host: "many.example", port: open.port, tls: false },
+    { check, lookup: async () => [at(2), at(3), at(4), at(9)] },
+  );
   assert.equal(socket.remoteAddress, at(9));
   socket.destroy();
-  await assert.rejects(connectTo({ host: "many.example", port: open.port, tls: false }, { check, lookup: async () => [at(2), at(3), at(4), at(5), at(9)] }));
+  await assert.rejects(
+    connectTo(
+      { host: "many.example", port: open.port, tls: false },
+      { check, lookup: async () => [at(2), at(3), at(4), at(5), at(9)] },
+    ),
+  );
 });
 
 test("refuses connections above the limit of a worker until one closes", async (t) => {
@@ -51,20 +72,27 @@ test("refuses connections above the limit of a worker until one closes", async (
   const origin = await listener(t, "127.0.0.1", 0);
   const socketPath = join(folder, "s");
   const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["127.0.0.1"] });
-  const proxy = await startEgressProxy({ socket: socketPath, check, actions: async () => {}, onActivity() {}, maxConnections: 2 });
+  const proxy = await startEgressProxy({
+    socket: socketPath,
+    check,
+    actions: async () => {},
+    onActivity() {},
+    maxConnections: 2,
+  });
   t.after(async () => {
     await proxy.close();
     rmSync(folder, { recursive: true, force: true });
   });
-  const tunnel = () => new Promise<{ status: number; close(): Promise<void> }>((resolve, reject) => {
-    const asked = request({ socketPath, method: "CONNECT", path: `127.0.0.1:${origin.port}` });
-    asked.once("error", reject).once("connect", (response, socket) => {
-      socket.on("error", () => {});
-      const closed = new Promise<void>((done) => socket.once("close", () => done()));
-      resolve({ status: response.statusCode!, close: () => (socket.destroy(), closed) });
+  const tunnel = () =>
+    new Promise<{ status: number; close(): Promise<void> }>((resolve, reject) => {
+      const asked = request({ socketPath, method: "CONNECT", path: `127.0.0.1:${origin.port}` });
+      asked.once("error", reject).once("connect", (response, socket) => {
+        socket.on("error", () => {});
+        const closed = new Promise<void>((done) => socket.once("close", () => done()));
+        resolve({ status: response.statusCode!, close: () => (socket.destroy(), closed) });
+      });
+      asked.end();
     });
-    asked.end();
-  });
   const [first, second] = [await tunnel(), await tunnel()];
   assert.deepEqual([first.status, second.status], [200, 200]);
   assert.equal((await tunnel()).status, 403);

@@ -30,7 +30,10 @@ export interface Target {
  * Connects to the first address of the host that policy allows. The address that was checked is the one connected to: a name that
  * resolves to something else a moment later gains nothing.
  */
-export async function connectTo({ host, port, tls }: Target, { check, lookup }: { check: EgressCheck; lookup: Lookup }): Promise<Socket> {
+export async function connectTo(
+  { host, port, tls }: Target,
+  { check, lookup }: { check: EgressCheck; lookup: Lookup },
+): Promise<Socket> {
   const bare = host.replace(/^\[(.*)\]$/, "$1");
   const addresses = isIP(bare) ? [bare] : await resolve(bare, lookup);
   const refusals = addresses.map((address) => check(address, port));
@@ -60,8 +63,15 @@ async function resolve(host: string, lookup: Lookup): Promise<string[]> {
 function open(address: string, port: number, servername: string | undefined): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const options = { host: address, port, noDelay: true };
-    const socket = servername === undefined ? connect(options) : connectTls({ ...options, ...(isIP(servername) ? {} : { servername }), ALPNProtocols: ["http/1.1"] });
-    const timer = setTimeout(() => socket.destroy(new EgressFailed(522, `${address}:${port} did not answer in ${CONNECT_TIMEOUT_MS / 1000} s`)), CONNECT_TIMEOUT_MS);
+    const socket =
+      servername === undefined
+        ? connect(options)
+        : connectTls({ ...options, ...(isIP(servername) ? {} : { servername }), ALPNProtocols: ["http/1.1"] });
+    const timer = setTimeout(
+      () =>
+        socket.destroy(new EgressFailed(522, `${address}:${port} did not answer in ${CONNECT_TIMEOUT_MS / 1000} s`)),
+      CONNECT_TIMEOUT_MS,
+    );
     socket.once(servername === undefined ? "connect" : "secureConnect", () => {
       clearTimeout(timer);
       socket.removeListener("error", fail);
@@ -69,7 +79,9 @@ function open(address: string, port: number, servername: string | undefined): Pr
     });
     const fail = (err: Error) => {
       clearTimeout(timer);
-      reject(err instanceof EgressFailed ? err : new EgressFailed(521, `${address}:${port}: ${err.message}`, { cause: err }));
+      reject(
+        err instanceof EgressFailed ? err : new EgressFailed(521, `${address}:${port}: ${err.message}`, { cause: err }),
+      );
     };
     socket.once("error", fail);
   });

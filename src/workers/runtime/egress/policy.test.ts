@@ -8,7 +8,8 @@ describe("the egress policy", () => {
   const dev = createEgressCheck(DEV_EGRESS);
 
   it("lets workers reach the internet", () => {
-    for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"]) assert.equal(serve(address, 443), undefined, address);
+    for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"])
+      assert.equal(serve(address, 443), undefined, address);
   });
 
   it("keeps workers of a server out of its own network, in every spelling of an address", () => {
@@ -26,17 +27,30 @@ describe("the egress policy", () => {
 
   it("refuses the server's addresses, local or public, and reports the reason", () => {
     const check = createEgressCheck({ ...SERVE_EGRESS, own: createOwnAddresses({ addresses: ["93.184.216.34"] }) });
-    for (const address of ["93.184.216.34", "::ffff:93.184.216.34"]) assert.equal(check(address, 443), "addresses of this server are closed to workers", address);
+    for (const address of ["93.184.216.34", "::ffff:93.184.216.34"])
+      assert.equal(check(address, 443), "addresses of this server are closed to workers", address);
     assert.equal(check("93.184.216.35", 443), undefined);
-    assert.equal(createEgressCheck({ ...DEV_EGRESS, own: createOwnAddresses({ addresses: ["93.184.216.34"] }) })("93.184.216.34", 443), undefined);
+    assert.equal(
+      createEgressCheck({ ...DEV_EGRESS, own: createOwnAddresses({ addresses: ["93.184.216.34"] }) })(
+        "93.184.216.34",
+        443,
+      ),
+      undefined,
+    );
   });
 
   it("refuses the server's own ports on its addresses despite exceptions", () => {
     const own = createOwnAddresses({ addresses: ["93.184.216.34"], ports: [2525, 0] });
-    const check = createEgressCheck({ ...SERVE_EGRESS, allowLoopback: true, allow: ["93.184.216.34", "127.0.0.1"], own });
+    const check = createEgressCheck({
+      ...SERVE_EGRESS,
+      allowLoopback: true,
+      allow: ["93.184.216.34", "127.0.0.1"],
+      own,
+    });
     own.listening(1935);
     for (const address of ["93.184.216.34", "127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1"]) {
-      for (const port of [2525, 1935]) assert.equal(check(address, port), `port ${port} of this server is closed to workers`, address);
+      for (const port of [2525, 1935])
+        assert.equal(check(address, port), `port ${port} of this server is closed to workers`, address);
       assert.equal(check(address, 8787), undefined, address);
     }
     assert.equal(check("93.184.216.35", 2525), undefined);
@@ -44,8 +58,14 @@ describe("the egress policy", () => {
 
   it("makes the exceptions it is told, and refuses to be told nonsense", () => {
     const check = createEgressCheck({ ...SERVE_EGRESS, allow: ["10.1.0.0/16", "::1", "192.168.7.7"] });
-    assert.deepEqual([check("10.1.2.3", 25), check("::1", 80), check("192.168.7.7", 80), check("::ffff:10.1.2.3", 80)], [undefined, undefined, undefined, undefined]);
+    assert.deepEqual(
+      [check("10.1.2.3", 25), check("::1", 80), check("192.168.7.7", 80), check("::ffff:10.1.2.3", 80)],
+      [undefined, undefined, undefined, undefined],
+    );
     assert.notEqual(check("10.2.0.1", 80), undefined);
-    assert.throws(() => createEgressCheck({ ...SERVE_EGRESS, allow: ["intranet"] }), /intranet is neither an address nor a range/);
+    assert.throws(
+      () => createEgressCheck({ ...SERVE_EGRESS, allow: ["intranet"] }),
+      /intranet is neither an address nor a range/,
+    );
   });
 });

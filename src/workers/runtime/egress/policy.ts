@@ -24,16 +24,22 @@ export const DEV_EGRESS: EgressPolicy = { allowLoopback: true, allowPrivate: tru
 export type EgressCheck = (address: string, port: number) => string | undefined;
 
 export function createEgressCheck(policy: EgressPolicy): EgressCheck {
-  const isAllowed = networkSet(policy.allow, (range) => new TypeError(`egress: ${range} is neither an address nor a range`));
+  const isAllowed = networkSet(
+    policy.allow,
+    (range) => new TypeError(`egress: ${range} is neither an address nor a range`),
+  );
   return (address, port) => {
     // A set holds no such thing, and what is in none of them is open.
     if (isIP(address) === 0) return "what is no address is closed to workers";
     const isOwn = () => policy.own?.has(address) === true;
-    if (policy.own?.listensOn(port) === true && (isLoopbackAddress(address) || isOwn())) return `port ${port} of this server is closed to workers`;
+    if (policy.own?.listensOn(port) === true && (isLoopbackAddress(address) || isOwn()))
+      return `port ${port} of this server is closed to workers`;
     if (isAllowed(address)) return undefined;
     if (policy.denyPorts.includes(port)) return `port ${port} is closed to workers`;
-    if (isLoopbackAddress(address)) return policy.allowLoopback ? undefined : "loopback addresses are closed to workers";
-    if (isNotPublicAddress(address) && !policy.allowPrivate) return "private and special addresses are closed to workers";
+    if (isLoopbackAddress(address))
+      return policy.allowLoopback ? undefined : "loopback addresses are closed to workers";
+    if (isNotPublicAddress(address) && !policy.allowPrivate)
+      return "private and special addresses are closed to workers";
     if (!policy.allowLoopback && isOwn()) return "addresses of this server are closed to workers";
     return undefined;
   };

@@ -23,13 +23,31 @@ export interface EgressProxyOptions {
 
 const MAX_HEADER_BYTES = 256 * 1024;
 const ACTIONS_ORIGIN = `http://${ACTIONS_HOST}`;
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 /**
  * The only way out of a worker: `fetch()` arrives as a request in absolute form (RFC 9112 3.2.2) and `connect()` as CONNECT.
  * TLS is ours to make, so a worker's https request arrives here in clear over its own unix socket.
  */
-export async function startEgressProxy({ socket, gid, check, lookup = systemLookup, actions, onActivity, maxConnections = 256 }: EgressProxyOptions): Promise<SocketServer> {
+export async function startEgressProxy({
+  socket,
+  gid,
+  check,
+  lookup = systemLookup,
+  actions,
+  onActivity,
+  maxConnections = 256,
+}: EgressProxyOptions): Promise<SocketServer> {
   let open = 0;
   const enter = (leaving: { once(event: "close", leave: () => void): unknown }) => {
     if (open >= maxConnections) throw new EgressRefused(`a worker may have ${maxConnections} connections open at once`);
@@ -37,20 +55,34 @@ export async function startEgressProxy({ socket, gid, check, lookup = systemLook
     leaving.once("close", () => open--);
   };
 
-  const server = await listen(socket, { gid, requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
-    onActivity();
-    const handled = request.url!.startsWith(ACTIONS_ORIGIN) ? act(request, response) : forward(request, response, parse(request.url));
-    handled.catch((err: unknown) => answer(response, err));
-  });
+  const server = await listen(
+    socket,
+    { gid, requireHostHeader: false, maxHeaderSize: MAX_HEADER_BYTES },
+    (request, response) => {
+      onActivity();
+      const handled = request.url!.startsWith(ACTIONS_ORIGIN)
+        ? act(request, response)
+        : forward(request, response, parse(request.url));
+      handled.catch((err: unknown) => answer(response, err));
+    },
+  );
   server.http.on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
     client.on("error", () => client.destroy());
-    tunnel(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
+    tunnel(request, client, head).catch((err: unknown) =>
+      client.end(
+        `HTTP/1.1 403 Forbidden\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`,
+      ),
+    );
   });
   server.http.on("upgrade", (request: IncomingMessage, client: Duplex, head: Buffer) => {
     onActivity();
     client.on("error", () => client.destroy());
-    upgrade(request, client, head).catch((err: unknown) => client.end(`HTTP/1.1 502 Bad Gateway\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`));
+    upgrade(request, client, head).catch((err: unknown) =>
+      client.end(
+        `HTTP/1.1 502 Bad Gateway\r\ncontent-length: ${Buffer.byteLength(messageOf(err))}\r\n\r\n${messageOf(err)}`,
+      ),
+    );
   });
   return server;
 
@@ -64,10 +96,19 @@ export async function startEgressProxy({ socket, gid, check, lookup = systemLook
     if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
     enter(response);
     const connection = await connectTo(targetOf(url), { check, lookup });
-    const outgoing = httpRequest({ method: request.method, path: url.pathname + url.search, headers: endToEnd(request, url.host), setHost: false, maxHeaderSize: MAX_HEADER_BYTES, createConnection: () => connection });
+    const outgoing = httpRequest({
+      method: request.method,
+      path: url.pathname + url.search,
+      headers: endToEnd(request, url.host),
+      setHost: false,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      createConnection: () => connection,
+    });
     if (response.destroyed) outgoing.destroy();
     response.once("close", () => outgoing.destroy());
-    const answered = new Promise<IncomingMessage>((resolve, reject) => outgoing.once("response", resolve).once("error", reject));
+    const answered = new Promise<IncomingMessage>((resolve, reject) =>
+      outgoing.once("response", resolve).once("error", reject),
+    );
     answered.catch(() => {});
     upload(request, outgoing);
     const incoming = await answered.catch((err: unknown) => {
@@ -90,8 +131,13 @@ export async function startEgressProxy({ socket, gid, check, lookup = systemLook
     if (url === undefined) throw new EgressRefused("only http: and https: URLs can be fetched");
     enter(client);
     const connection = await connectTo(targetOf(url), { check, lookup });
-    const lines = pairs(request.rawHeaders, (name) => name === "connection" || name === "upgrade").map(([name, value]) => `${name}: ${value}`);
-    connection.write(`${[`${request.method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, ...lines].join("\r\n")}\r\n\r\n`, "latin1");
+    const lines = pairs(request.rawHeaders, (name) => name === "connection" || name === "upgrade").map(
+      ([name, value]) => `${name}: ${value}`,
+    );
+    connection.write(
+      `${[`${request.method} ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, ...lines].join("\r\n")}\r\n\r\n`,
+      "latin1",
+    );
     await joined(client, connection, head);
   }
 }
@@ -101,7 +147,11 @@ function parse(text: string | undefined): URL | undefined {
   return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
 }
 
-const targetOf = (url: URL): Target => ({ host: url.hostname, port: Number(url.port) || (url.protocol === "https:" ? 443 : 80), tls: url.protocol === "https:" });
+const targetOf = (url: URL): Target => ({
+  host: url.hostname,
+  port: Number(url.port) || (url.protocol === "https:" ? 443 : 80),
+  tls: url.protocol === "https:",
+});
 
 /** Raw headers as pairs, without those that speak of one connection only (RFC 9110 7.6.1). */
 function pairs(rawHeaders: string[], keep: (name: string) => boolean = () => false): [string, string][] {
@@ -128,5 +178,10 @@ async function joined(client: Duplex, connection: Duplex, head: Buffer): Promise
 function answer(response: ServerResponse, err: unknown): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const status = err instanceof EgressRefused ? 403 : err instanceof EgressFailed ? err.status : 502;
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "x-reelpost-egress": status === 403 ? "refused" : "failed" }).end(`${messageOf(err)}\n`);
+  response
+    .writeHead(status, {
+      "content-type": "text/plain; charset=utf-8",
+      "x-reelpost-egress": status === 403 ? "refused" : "failed",
+    })
+    .end(`${messageOf(err)}\n`);
 }

@@ -7,8 +7,10 @@ class EmailMessage {
   /** Without `to` the message goes where a binding of one destination sends. */
   constructor(from: string, to: string | null | undefined, raw: ReadableStream | string) {
     if (typeof from !== "string") throw new TypeError("EmailMessage: from must be a string");
-    if (typeof to !== "string" && to !== null && to !== undefined) throw new TypeError("EmailMessage: to must be a string");
-    if (typeof raw !== "string" && !(raw instanceof ReadableStream)) throw new TypeError("EmailMessage: raw must be a string or a ReadableStream");
+    if (typeof to !== "string" && to !== null && to !== undefined)
+      throw new TypeError("EmailMessage: to must be a string");
+    if (typeof raw !== "string" && !(raw instanceof ReadableStream))
+      throw new TypeError("EmailMessage: raw must be a string or a ReadableStream");
     // oxlint-disable-next-line no-constructor-return -- a plain object crosses RPC boundaries, an instance does not.
     return { from, to, [RAW]: raw } as unknown as EmailMessage;
   }

@@ -15,8 +15,13 @@ type Register = (type: string, listener: Listener, options?: unknown) => void;
 
 type Native = { prototype: object };
 // Taken before the script runs, whose bindings may bear any name.
-const { FetchEvent, ScheduledEvent, ExtendableEvent } = globalThis as unknown as Record<"FetchEvent" | "ScheduledEvent" | "ExtendableEvent", Native>;
-const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEventListener, globalThis.dispatchEvent].map((method: Function) => method.bind(globalThis)) as [Register, Register, (event: Event) => void];
+const { FetchEvent, ScheduledEvent, ExtendableEvent } = globalThis as unknown as Record<
+  "FetchEvent" | "ScheduledEvent" | "ExtendableEvent",
+  Native
+>;
+const [add, remove, send] = [globalThis.addEventListener, globalThis.removeEventListener, globalThis.dispatchEvent].map(
+  (method: Function) => method.bind(globalThis),
+) as [Register, Register, (event: Event) => void];
 
 const KINDS = new Set(["fetch", "email", "scheduled"]);
 const heard = new Set<string>();
@@ -30,24 +35,30 @@ globalThis.addEventListener = ((type: string, listener: Listener, options) => {
 }) satisfies Register as typeof globalThis.addEventListener;
 
 globalThis.removeEventListener = ((type: string, listener: Listener, options) =>
-  remove(type, KINDS.has(type) ? wrapperOf(listener) : listener, options)) satisfies Register as typeof globalThis.removeEventListener;
+  remove(
+    type,
+    KINDS.has(type) ? wrapperOf(listener) : listener,
+    options,
+  )) satisfies Register as typeof globalThis.removeEventListener;
 
 /** dispatchEvent() forgets what a listener returns and, from some compatibility date on, what it throws. */
 function wrapperOf(listener: Listener): Listener {
   // What is no listener is refused by the EventTarget, in its own words.
   if (typeof listener !== "function" && typeof listener?.handleEvent !== "function") return listener;
-  const wrapper = wrappers.get(listener) ?? function (this: unknown, event: Event): void {
-    const call = () => (typeof listener === "function" ? listener.call(this, event) : listener.handleEvent(event));
-    const course = courses.get(event);
-    // An event of the script's own making.
-    if (course === undefined) return void call();
-    try {
-      course.results.push(call());
-    } catch (reason) {
-      course.thrown = { reason };
-      event.stopImmediatePropagation();
-    }
-  };
+  const wrapper =
+    wrappers.get(listener) ??
+    function (this: unknown, event: Event): void {
+      const call = () => (typeof listener === "function" ? listener.call(this, event) : listener.handleEvent(event));
+      const course = courses.get(event);
+      // An event of the script's own making.
+      if (course === undefined) return void call();
+      try {
+        course.results.push(call());
+      } catch (reason) {
+        course.thrown = { reason };
+        event.stopImmediatePropagation();
+      }
+    };
   wrappers.set(listener, wrapper);
   return wrapper;
 }
@@ -79,9 +90,16 @@ async function fetch(request: Request, _env: unknown, context: Context): Promise
   const event = eventOf("fetch", FetchEvent, {
     request,
     respondWith(response: unknown) {
-      if (answer !== undefined) throw misused("FetchEvent.respondWith() has already been called; it can only be called once.");
-      if (over) throw misused("Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler.");
-      if (!(response instanceof Response) && typeof (response as PromiseLike<Response> | undefined)?.then !== "function") {
+      if (answer !== undefined)
+        throw misused("FetchEvent.respondWith() has already been called; it can only be called once.");
+      if (over)
+        throw misused(
+          "Too late to call FetchEvent.respondWith(). It must be called synchronously in the event handler.",
+        );
+      if (
+        !(response instanceof Response) &&
+        typeof (response as PromiseLike<Response> | undefined)?.then !== "function"
+      ) {
         throw new TypeError("Failed to execute 'respondWith' on 'FetchEvent': parameter 1 is not of type 'Promise'.");
       }
       event.stopImmediatePropagation();
@@ -95,7 +113,10 @@ async function fetch(request: Request, _env: unknown, context: Context): Promise
   } finally {
     over = true;
   }
-  if (answer === undefined) throw new Error("FetchEvent handler did not call respondWith() before returning, and there is no origin behind this worker that could answer.");
+  if (answer === undefined)
+    throw new Error(
+      "FetchEvent handler did not call respondWith() before returning, and there is no origin behind this worker that could answer.",
+    );
   return answer;
 }
 
@@ -112,7 +133,12 @@ async function email(message: ForwardableMessage, _env: unknown, context: Contex
 
 async function scheduled(controller: ScheduledController, _env: unknown, context: Context): Promise<void> {
   const { scheduledTime, cron } = controller;
-  const own = { scheduledTime, cron, noRetry: () => controller.noRetry(), waitUntil: (work: Promise<unknown>) => context.waitUntil(work) };
+  const own = {
+    scheduledTime,
+    cron,
+    noRetry: () => controller.noRetry(),
+    waitUntil: (work: Promise<unknown>) => context.waitUntil(work),
+  };
   await Promise.all(dispatch(eventOf("scheduled", ScheduledEvent, own)));
 }
 

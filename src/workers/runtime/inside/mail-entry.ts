@@ -8,7 +8,13 @@ type Name = "email" | "scheduled";
 type Handlers = Record<string, unknown>;
 type Exported = Handlers | (new (context: ExecutionContext, env: unknown) => Handlers);
 
-async function handle(exported: Exported | undefined, name: Name, event: unknown, env: unknown, context: ExecutionContext): Promise<void> {
+async function handle(
+  exported: Exported | undefined,
+  name: Name,
+  event: unknown,
+  env: unknown,
+  context: ExecutionContext,
+): Promise<void> {
   const isClass = typeof exported === "function";
   const target = (isClass ? new exported(context, env) : exported) as Record<Name, Function> | undefined;
   if (typeof target?.[name] !== "function") throw new Error(name === "email" ? NO_HANDLER : NO_SCHEDULED_HANDLER);

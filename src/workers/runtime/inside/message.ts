@@ -53,14 +53,24 @@ export class ForwardableMessage {
 
   async reply(mail: unknown): Promise<EmailSendResult> {
     if (typeof mail === "object" && mail !== null && RAW in mail) {
-      const { from, to, [RAW]: raw } = mail as { from: string; to: string | null | undefined; [RAW]: string | ReadableStream };
+      const {
+        from,
+        to,
+        [RAW]: raw,
+      } = mail as { from: string; to: string | null | undefined; [RAW]: string | ReadableStream };
       return this.#act(`reply?${new URLSearchParams({ from, to: to ?? this.from })}`, raw);
     }
     return this.#act("reply-built", encodeBuilder(mail));
   }
 
   async #act(path: string, body: string | ReadableStream): Promise<EmailSendResult> {
-    return resultOf(await ask(`http://${ACTIONS_HOST}/${path}`, { method: "POST", body, headers: { "x-reelpost-message": this.#token } }));
+    return resultOf(
+      await ask(`http://${ACTIONS_HOST}/${path}`, {
+        method: "POST",
+        body,
+        headers: { "x-reelpost-message": this.#token },
+      }),
+    );
   }
 }
 
@@ -82,10 +92,12 @@ function headersOf(fields: [string, string][]): Headers {
  */
 async function open(request: Request): Promise<{ meta: Meta; raw: ReadableStream }> {
   const described = request.headers.get(META_HEADER)!;
-  if (described !== META_IN_BODY) return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
+  if (described !== META_IN_BODY)
+    return { meta: JSON.parse(described) as Meta, raw: request.body ?? new Blob([]).stream() };
   const meta = await request.json<Meta>();
   const response = await ask(`http://${ACTIONS_HOST}/raw`, { headers: { "x-reelpost-message": meta.token } });
-  if (!response.ok || response.body === null) throw new Error(`The message could not be fetched: ${await response.text()}`);
+  if (!response.ok || response.body === null)
+    throw new Error(`The message could not be fetched: ${await response.text()}`);
   return { meta, raw: response.body };
 }
 
@@ -118,7 +130,12 @@ function listenTo(context: Context, hear: (work: Promise<unknown>) => void = () 
 }
 
 /** Runs the handler on one message and says how it went. */
-export async function dispatch(request: Request, context: Context, handle: (message: ForwardableMessage) => unknown, { alwaysTail = false } = {}): Promise<Response> {
+export async function dispatch(
+  request: Request,
+  context: Context,
+  handle: (message: ForwardableMessage) => unknown,
+  { alwaysTail = false } = {},
+): Promise<Response> {
   const verdict: Verdict = {};
   const before = sounds;
   listenTo(context);
@@ -130,13 +147,23 @@ export async function dispatch(request: Request, context: Context, handle: (mess
 }
 
 /** The same for the scheduled handler, whose run is over when its waitUntil() work is: what fails there is told by the tail. */
-export async function dispatchScheduled(request: Request, context: Context, handle: (controller: ScheduledController) => unknown, { alwaysTail = false } = {}): Promise<Response> {
+export async function dispatchScheduled(
+  request: Request,
+  context: Context,
+  handle: (controller: ScheduledController) => unknown,
+  { alwaysTail = false } = {},
+): Promise<Response> {
   const work: Promise<unknown>[] = [];
   const before = sounds;
   listenTo(context, (promise) => void work.push(promise));
-  const { cron, scheduledTime } = JSON.parse(request.headers.get(META_HEADER)!) as { cron: string; scheduledTime: number };
+  const { cron, scheduledTime } = JSON.parse(request.headers.get(META_HEADER)!) as {
+    cron: string;
+    scheduledTime: number;
+  };
   // Nothing is tried again, so there is nothing that noRetry() could stop.
-  const answer = await run(() => handle({ type: "scheduled", cron, scheduledTime, noRetry: () => {} } as ScheduledController));
+  const answer = await run(() =>
+    handle({ type: "scheduled", cron, scheduledTime, noRetry: () => {} } as ScheduledController),
+  );
   while (work.length > 0) await Promise.allSettled(work.splice(0));
   return answerWith(answer, before, alwaysTail);
 }
@@ -148,7 +175,9 @@ function answerWith(answer: object, before: number, alwaysTail: boolean): Respon
   return Response.json({ ...answer, silent });
 }
 
-async function run(handle: () => unknown): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
+async function run(
+  handle: () => unknown,
+): Promise<{ outcome: "ok" } | { outcome: "exception"; exception: ReturnType<typeof describe> }> {
   try {
     await handle();
     return { outcome: "ok" };
@@ -162,6 +191,11 @@ export const NO_SCHEDULED_HANDLER = "Handler does not export a scheduled() funct
 
 function describe(thrown: unknown): { name: string; message: string; stack?: string } {
   const cut = (text: unknown) => String(text).slice(0, LONGEST_TEXT);
-  if (thrown instanceof Error) return { name: cut(thrown.name), message: cut(thrown.message), ...(thrown.stack !== undefined && { stack: cut(thrown.stack) }) };
+  if (thrown instanceof Error)
+    return {
+      name: cut(thrown.name),
+      message: cut(thrown.message),
+      ...(thrown.stack !== undefined && { stack: cut(thrown.stack) }),
+    };
   return { name: "Error", message: cut(thrown) };
 }

@@ -30,16 +30,24 @@ export type WireAttachment = { content?: unknown } & Record<string, unknown>;
 
 /** Makes a builder message fit for JSON: binary attachment content becomes `{ base64 }`. */
 export function encodeBuilder(mail: unknown): string {
-  if (typeof mail !== "object" || mail === null) throw new TypeError("Expected an EmailMessage or a message builder object");
+  if (typeof mail !== "object" || mail === null)
+    throw new TypeError("Expected an EmailMessage or a message builder object");
   const { attachments, ...rest } = mail as { attachments?: unknown };
-  return JSON.stringify({ ...rest, attachments: Array.isArray(attachments) ? attachments.map(encodeAttachment) : attachments });
+  return JSON.stringify({
+    ...rest,
+    attachments: Array.isArray(attachments) ? attachments.map(encodeAttachment) : attachments,
+  });
 }
 
 function encodeAttachment(attachment: unknown): unknown {
   if (typeof attachment !== "object" || attachment === null) return attachment;
   const { content } = attachment as WireAttachment;
   if (content instanceof ArrayBuffer) return { ...attachment, content: { base64: base64(new Uint8Array(content)) } };
-  if (ArrayBuffer.isView(content)) return { ...attachment, content: { base64: base64(new Uint8Array(content.buffer, content.byteOffset, content.byteLength)) } };
+  if (ArrayBuffer.isView(content))
+    return {
+      ...attachment,
+      content: { base64: base64(new Uint8Array(content.buffer, content.byteOffset, content.byteLength)) },
+    };
   return attachment;
 }
 

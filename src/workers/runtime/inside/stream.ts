@@ -12,7 +12,12 @@ interface Refusal {
 
 /** What a refusal is thrown as: told apart by `name`, as the types of the hosted binding have it. */
 class StreamError extends Error {
-  constructor({ error = "An internal error occurred", name = "InternalError", code = 10001, statusCode = 500 }: Refusal) {
+  constructor({
+    error = "An internal error occurred",
+    name = "InternalError",
+    code = 10001,
+    statusCode = 500,
+  }: Refusal) {
     super(error);
     Object.assign(this, { name, code, statusCode });
   }
@@ -23,14 +28,20 @@ type Call = (operation: string, args: unknown[], bytes?: Bytes) => Promise<never
 function caller(server: Fetcher): Call {
   return async (operation, args, bytes) => {
     const url = `http://stream/${operation}`;
-    const response = await server.fetch(url, bytes === undefined ? { method: "POST", body: JSON.stringify(args) } : { method: "POST", body: bytes, headers: { "x-reelpost-args": encodeURIComponent(JSON.stringify(args)) } });
+    const response = await server.fetch(
+      url,
+      bytes === undefined
+        ? { method: "POST", body: JSON.stringify(args) }
+        : { method: "POST", body: bytes, headers: { "x-reelpost-args": encodeURIComponent(JSON.stringify(args)) } },
+    );
     const answer = (await response.json()) as { result?: unknown } & Refusal;
     if (!response.ok) throw new StreamError(answer);
     return answer.result as never;
   };
 }
 
-const isBytes = (value: unknown): value is Bytes => value instanceof ReadableStream || value instanceof ArrayBuffer || ArrayBuffer.isView(value) || value instanceof Blob;
+const isBytes = (value: unknown): value is Bytes =>
+  value instanceof ReadableStream || value instanceof ArrayBuffer || ArrayBuffer.isView(value) || value instanceof Blob;
 
 function videoOf(call: Call, id: string) {
   return {
@@ -45,7 +56,8 @@ function videoOf(call: Call, id: string) {
       delete: (type?: string) => call("downloads/delete", [id, type]),
     },
     captions: {
-      upload: (language: string, input: Bytes | string) => call("captions/upload", [id, language], typeof input === "string" ? new Blob([input]) : input),
+      upload: (language: string, input: Bytes | string) =>
+        call("captions/upload", [id, language], typeof input === "string" ? new Blob([input]) : input),
       generate: (language: string) => call("captions/generate", [id, language]),
       list: (language?: string) => call("captions/list", [id, language]),
       delete: (language: string) => call("captions/delete", [id, language]),
@@ -57,12 +69,16 @@ export default ({ server }: { server: Fetcher }) => {
   const call = caller(server);
   return {
     // Bytes instead of an address are an extension of ours: the hosted binding takes addresses only.
-    upload: (source: string | URL | Bytes, params?: unknown) => (isBytes(source) ? call("uploadBytes", [params], source) : call("upload", [String(source), params])),
+    upload: (source: string | URL | Bytes, params?: unknown) =>
+      isBytes(source) ? call("uploadBytes", [params], source) : call("upload", [String(source), params]),
     createDirectUpload: (params: unknown) => call("createDirectUpload", [params]),
     video: (id: string) => videoOf(call, id),
     videos: { list: (params?: unknown) => call("videos/list", [params]) },
     watermarks: {
-      generate: (source: string | URL | Bytes, params?: unknown) => (isBytes(source) ? call("watermarks/generateFromBytes", [params], source) : call("watermarks/generate", [String(source), params])),
+      generate: (source: string | URL | Bytes, params?: unknown) =>
+        isBytes(source)
+          ? call("watermarks/generateFromBytes", [params], source)
+          : call("watermarks/generate", [String(source), params]),
       list: () => call("watermarks/list", []),
       get: (id: string) => call("watermarks/get", [id]),
       delete: (id: string) => call("watermarks/delete", [id]),

@@ -4,7 +4,9 @@ import { DISPATCH_HEADER } from "./shared.ts";
 /** A message that left nothing behind has said so in its answer already (see message.ts): most of them, so they are spared this call. */
 function isSilent({ event, logs, exceptions, outcome }: TraceItem): boolean {
   const request = event !== null && "request" in event ? event.request : undefined;
-  return request?.headers[DISPATCH_HEADER] !== undefined && logs.length === 0 && exceptions.length === 0 && outcome === "ok";
+  return (
+    request?.headers[DISPATCH_HEADER] !== undefined && logs.length === 0 && exceptions.length === 0 && outcome === "ok"
+  );
 }
 
 export default {

@@ -23,7 +23,11 @@ const MAX_KNOWN = 5000;
  * stands, mail of the name's real owner could be forged or drawn here. So it is ours when the world says so, or knows nothing of it: where
  * it is delegated to our name servers, where neither it nor any domain above it is anybody's, and on a machine that reaches no resolver.
  */
-export function createDelegations({ nameServers, heard, clock }: DelegationsOptions): (zone: ServedZone) => Promise<boolean> {
+export function createDelegations({
+  nameServers,
+  heard,
+  clock,
+}: DelegationsOptions): (zone: ServedZone) => Promise<boolean> {
   const known = new Map<string, { until: number; ours: Promise<boolean> }>();
 
   async function look({ name, nameServers: own }: ServedZone): Promise<boolean> {
@@ -57,7 +61,8 @@ export function createDelegations({ nameServers, heard, clock }: DelegationsOpti
       async (err: unknown) => {
         keep(zone.name, looked, UNKNOWN_MS);
         if (before !== undefined) return before.ours;
-        if (heard()) throw new LookupError("ESERVFAIL", `nobody can tell now whose domain ${zone.name} is`, { cause: err });
+        if (heard())
+          throw new LookupError("ESERVFAIL", `nobody can tell now whose domain ${zone.name} is`, { cause: err });
         return true;
       },
     );

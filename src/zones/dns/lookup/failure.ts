@@ -15,4 +15,5 @@ export class LookupError extends Error {
 }
 
 /** Nothing is there, for certain. */
-export const isAbsence = (err: unknown): boolean => err instanceof LookupError && (err.code === "ENOTFOUND" || err.code === "ENODATA");
+export const isAbsence = (err: unknown): boolean =>
+  err instanceof LookupError && (err.code === "ENOTFOUND" || err.code === "ENODATA");

@@ -9,32 +9,60 @@ import { readEndpoint } from "./upstream.ts";
 
 async function lookups(t: TestContext, servers: Script[], options: Partial<LookupsOptions> = {}) {
   const started = await Promise.all(servers.map((script) => startScriptedServer(t, script)));
-  const made = createLookups({ servers: started.map(({ port }) => ({ host: "127.0.0.1", port })), clock: systemClock, log: silentLog, attemptMs: 300, ...options });
+  const made = createLookups({
+    servers: started.map(({ port }) => ({ host: "127.0.0.1", port })),
+    clock: systemClock,
+    log: silentLog,
+    attemptMs: 300,
+    ...options,
+  });
   t.after(() => made.close());
   return Object.assign(made, { servers: started });
 }
 
 const a = (name: string, data: string, ttl = 60) => ({ name, type: "A" as const, ttl, data });
 const cname = (name: string, data: string, ttl = 60) => ({ name, type: "CNAME" as const, ttl, data });
-const soa = (name: string, minimum: number) => ({ name, type: "SOA" as const, ttl: 3600, data: { mname: "ns", rname: "h", serial: 1, refresh: 1, retry: 1, expire: 1, minimum } });
+const soa = (name: string, minimum: number) => ({
+  name,
+  type: "SOA" as const,
+  ttl: 3600,
+  data: { mname: "ns", rname: "h", serial: 1, refresh: 1, retry: 1, expire: 1, minimum },
+});
 
 describe("lookups", () => {
   test("give what node:dns gives, from the octets of a real server", async (t) => {
-    const server = await startDnsServer({ zones: zonesOf({ "example.com": EXAMPLE }), log: silentLog, hosts: ["127.0.0.1"], port: 0, rateLimit: null });
+    const server = await startDnsServer({
+      zones: zonesOf({ "example.com": EXAMPLE }),
+      log: silentLog,
+      hosts: ["127.0.0.1"],
+      port: 0,
+      rateLimit: null,
+    });
     t.after(() => server.close());
-    const { resolve, resolveMx, resolve4, resolve6, resolveTxt, query } = createLookups({ servers: [{ host: "127.0.0.1", port: server.port }], clock: systemClock, log: silentLog });
-    assert.deepEqual((await resolveMx("Example.COM.")).sort((x, y) => x.priority - y.priority)[0], { priority: 10, exchange: "mx1.example.com" });
+    const { resolve, resolveMx, resolve4, resolve6, resolveTxt, query } = createLookups({
+      servers: [{ host: "127.0.0.1", port: server.port }],
+      clock: systemClock,
+      log: silentLog,
+    });
+    assert.deepEqual((await resolveMx("Example.COM.")).sort((x, y) => x.priority - y.priority)[0], {
+      priority: 10,
+      exchange: "mx1.example.com",
+    });
     assert.deepEqual((await resolve4("www.example.com")).sort(), ["192.0.2.80", "192.0.2.81"]);
     assert.deepEqual(await resolve6("mx1.example.com"), ["2001:db8::1"]);
     assert.deepEqual(await resolveTxt("_dmarc.example.com"), [["v=DMARC1; p=quarantine;"]]);
     assert.deepEqual(await resolve("www.example.com", "CNAME"), ["web.example.com"]);
     // Comes over TCP: it does not fit into a datagram.
     assert.equal((await resolveTxt("large.example.com"))[0]!.length, 20);
-    assert.deepEqual((await query("_25._tcp.mx1.example.com", "TLSA")).records.map(({ data }) => (data as { usage: number }).usage), [3]);
+    assert.deepEqual(
+      (await query("_25._tcp.mx1.example.com", "TLSA")).records.map(({ data }) => (data as { usage: number }).usage),
+      [3],
+    );
     await assert.rejects(resolve4("nope.example.com"), { code: "ENOTFOUND" });
     await assert.rejects(resolve4("away.example.com"), { code: "ENOTFOUND" });
     await assert.rejects(resolve4("_dmarc.example.com"), { code: "ENODATA" });
-    for (const type of ["A", "TXT", "MX"] as const) await assert.rejects(resolve("loop1.example.com", type), { code: "ESERVFAIL", message: /circle/ });
+    for (const type of ["A", "TXT", "MX"] as const)
+      await assert.rejects(resolve("loop1.example.com", type), { code: "ESERVFAIL", message: /circle/ });
     // Delegated onwards, and not followed by this server: a resolver that only refers is a lame one.
     await assert.rejects(resolve4("www.sub.example.com"), { code: "ESERVFAIL", message: /referral/ });
     await assert.rejects(resolve4("elsewhere.example.net"), { code: "EREFUSED" });
@@ -42,36 +70,64 @@ describe("lookups", () => {
 
   test("go on to the next server when one fails, refuses, refers, is silent or not there, and say so when all do", async (t) => {
     const good: Script = ({ name }) => ({ answers: [a(name, "192.0.2.1")] });
-    for (const bad of [() => ({ rcode: "SERVFAIL" }), () => ({ rcode: "REFUSED" }), () => ({ recursive: false }), () => undefined] as Script[]) {
+    for (const bad of [
+      () => ({ rcode: "SERVFAIL" }),
+      () => ({ rcode: "REFUSED" }),
+      () => ({ recursive: false }),
+      () => undefined,
+    ] as Script[]) {
       const { resolve4, servers } = await lookups(t, [bad, good]);
       assert.deepEqual(await resolve4("x.test"), ["192.0.2.1"]);
       assert.deepEqual(await resolve4("y.test"), ["192.0.2.1"]);
       assert.equal(servers[0]!.asked.length, 1, "the one that answered is asked first from then on");
     }
-    const code = async (script: Script) => (await lookups(t, [script, script])).resolve4("x.test").then(() => "", (err: { code: string }) => err.code);
+    const code = async (script: Script) =>
+      (await lookups(t, [script, script])).resolve4("x.test").then(
+        () => "",
+        (err: { code: string }) => err.code,
+      );
     assert.equal(await code(() => ({ rcode: "SERVFAIL" })), "ESERVFAIL");
     assert.equal(await code(() => ({ rcode: "REFUSED" })), "EREFUSED");
     assert.equal(await code(() => undefined), "ETIMEOUT");
-    await assert.rejects(createLookups({ servers: [{ host: "127.0.0.1", port: 1 }], clock: systemClock, log: silentLog }).resolve4("x.test"), { code: "ESERVFAIL" });
-    await assert.rejects(createLookups({ servers: [], clock: systemClock, log: silentLog }).resolve4("x.test"), { code: "ESERVFAIL", message: /no resolver/ });
+    await assert.rejects(
+      createLookups({ servers: [{ host: "127.0.0.1", port: 1 }], clock: systemClock, log: silentLog }).resolve4(
+        "x.test",
+      ),
+      { code: "ESERVFAIL" },
+    );
+    await assert.rejects(createLookups({ servers: [], clock: systemClock, log: silentLog }).resolve4("x.test"), {
+      code: "ESERVFAIL",
+      message: /no resolver/,
+    });
   });
 
   test("ask a silent server once more, and a server without EDNS again without it", async (t) => {
     let first = true;
-    const flaky = await lookups(t, [({ name }) => {
-      if (first) return void (first = false);
-      return { answers: [a(name, "192.0.2.1")] };
-    }]);
+    const flaky = await lookups(t, [
+      ({ name }) => {
+        if (first) return void (first = false);
+        return { answers: [a(name, "192.0.2.1")] };
+      },
+    ]);
     assert.deepEqual(await flaky.resolve4("x.test"), ["192.0.2.1"]);
-    const old = await lookups(t, [({ name, edns }) => (edns ? { rcode: "FORMERR" } : { answers: [a(name, "192.0.2.2")] })]);
+    const old = await lookups(t, [
+      ({ name, edns }) => (edns ? { rcode: "FORMERR" } : { answers: [a(name, "192.0.2.2")] }),
+    ]);
     assert.deepEqual(await old.resolve4("x.test"), ["192.0.2.2"]);
   });
 
   test("take no answer to another question, with another id, or that cannot be read", async (t) => {
-    const { resolve4, servers } = await lookups(t, [({ name }) => ({
-      answers: [a(name, "192.0.2.1")],
-      before: [{ id: 1, answers: [a(name, "192.0.2.66")] }, { question: "evil.test", answers: [a("evil.test", "192.0.2.66")] }, { raw: Buffer.from("no message") }, { raw: Buffer.alloc(0) }],
-    })]);
+    const { resolve4, servers } = await lookups(t, [
+      ({ name }) => ({
+        answers: [a(name, "192.0.2.1")],
+        before: [
+          { id: 1, answers: [a(name, "192.0.2.66")] },
+          { question: "evil.test", answers: [a("evil.test", "192.0.2.66")] },
+          { raw: Buffer.from("no message") },
+          { raw: Buffer.alloc(0) },
+        ],
+      }),
+    ]);
     assert.deepEqual(await resolve4("x.test"), ["192.0.2.1"]);
     assert.equal(servers[0]!.asked.length, 1);
   });
@@ -82,13 +138,19 @@ describe("lookups", () => {
   });
 
   test("follow aliases within an answer and from one to the next, ten at most", async (t) => {
-    const { resolve4 } = await lookups(t, [({ name }) => {
-      const number = /^n(\d+)\./.exec(name)?.[1];
-      if (name === "a.test") return { answers: [cname("a.test", "b.test"), cname("b.test", "C.test"), a("c.test", "192.0.2.1")] };
-      if (number !== undefined) return { answers: [Number(number) === 0 ? a(name, "192.0.2.2") : cname(name, `n${Number(number) - 1}.test`)] };
-      if (name === "dead.test") return { answers: [cname("dead.test", "gone.test")], rcode: "NXDOMAIN" };
-      return { rcode: "NXDOMAIN" };
-    }]);
+    const { resolve4 } = await lookups(t, [
+      ({ name }) => {
+        const number = /^n(\d+)\./.exec(name)?.[1];
+        if (name === "a.test")
+          return { answers: [cname("a.test", "b.test"), cname("b.test", "C.test"), a("c.test", "192.0.2.1")] };
+        if (number !== undefined)
+          return {
+            answers: [Number(number) === 0 ? a(name, "192.0.2.2") : cname(name, `n${Number(number) - 1}.test`)],
+          };
+        if (name === "dead.test") return { answers: [cname("dead.test", "gone.test")], rcode: "NXDOMAIN" };
+        return { rcode: "NXDOMAIN" };
+      },
+    ]);
     assert.deepEqual(await resolve4("a.test"), ["192.0.2.1"]);
     assert.deepEqual(await resolve4("n10.test"), ["192.0.2.2"]);
     await assert.rejects(resolve4("n11.test"), { code: "ESERVFAIL", message: /aliases/ });
@@ -97,10 +159,16 @@ describe("lookups", () => {
 
   test("keep an answer for its TTL, an absence as its SOA says, a failure for seconds", async (t) => {
     const clock = createManualClock(1_000_000);
-    const { resolve4, query, servers } = await lookups(t, [({ name }) => {
-      if (name === "gone.test") return { rcode: "NXDOMAIN", authorities: [soa("test", 20)] };
-      return name === "bad.test" ? { rcode: "SERVFAIL" } : { answers: [a(name, "192.0.2.1", 60)] };
-    }], { clock });
+    const { resolve4, query, servers } = await lookups(
+      t,
+      [
+        ({ name }) => {
+          if (name === "gone.test") return { rcode: "NXDOMAIN", authorities: [soa("test", 20)] };
+          return name === "bad.test" ? { rcode: "SERVFAIL" } : { answers: [a(name, "192.0.2.1", 60)] };
+        },
+      ],
+      { clock },
+    );
     const asked = () => servers[0]!.asked.length;
     const times = async (name: string, ms: number) => {
       const before = asked();
@@ -123,7 +191,12 @@ describe("lookups", () => {
 
   test("have a bound on what waits at the same time, and end when they are closed", async (t) => {
     const { resolve4, close } = await lookups(t, [() => undefined], { attemptMs: 5000, totalMs: 10_000 });
-    const waiting = Array.from({ length: 1000 }, (_, index) => resolve4(`h${index}.test`).then(() => "", (err: { code: string }) => err.code));
+    const waiting = Array.from({ length: 1000 }, (_, index) =>
+      resolve4(`h${index}.test`).then(
+        () => "",
+        (err: { code: string }) => err.code,
+      ),
+    );
     await assert.rejects(resolve4("one-more.test"), { code: "EBUSY" });
     close();
     assert.deepEqual([...new Set(await Promise.all(waiting))], ["ETIMEOUT"]);
@@ -131,16 +204,29 @@ describe("lookups", () => {
 
   test("names that nobody can have are absent; those in other letters are asked for by their A-labels", async (t) => {
     const { resolve4, servers } = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.1")] })]);
-    for (const name of ["", "a..test", `${"x".repeat(64)}.test`, `${"abcdefg.".repeat(40)}test`]) await assert.rejects(resolve4(name), { code: "ENOTFOUND" });
+    for (const name of ["", "a..test", `${"x".repeat(64)}.test`, `${"abcdefg.".repeat(40)}test`])
+      await assert.rejects(resolve4(name), { code: "ENOTFOUND" });
     await resolve4("bücher.test");
     assert.deepEqual(servers[0]!.asked, ["xn--bcher-kva.test A"]);
   });
 });
 
 describe("zones of our own", () => {
-  const zones = zonesOf({ "mine.test": '@ TXT "own"\n@ MX 10 mx\nmx A 192.0.2.9\nout CNAME host.far.example.\nsub NS ns.far.example.\n@ CAA 0 issue "x"\n', "mine.org": '@ TXT "own"\n', "sub.theirs.org": '@ TXT "own"\n' }, ["ns1.us.example"]);
+  const zones = zonesOf(
+    {
+      "mine.test":
+        '@ TXT "own"\n@ MX 10 mx\nmx A 192.0.2.9\nout CNAME host.far.example.\nsub NS ns.far.example.\n@ CAA 0 issue "x"\n',
+      "mine.org": '@ TXT "own"\n',
+      "sub.theirs.org": '@ TXT "own"\n',
+    },
+    ["ns1.us.example"],
+  );
   const ns = (name: string, data: string) => ({ name, type: "NS" as const, ttl: 60, data });
-  const text = async (made: { resolveTxt(name: string): Promise<string[][]> }, name: string) => made.resolveTxt(name).then(([strings]) => strings!.join(""), (err: { code: string }) => err.code);
+  const text = async (made: { resolveTxt(name: string): Promise<string[][]> }, name: string) =>
+    made.resolveTxt(name).then(
+      ([strings]) => strings!.join(""),
+      (err: { code: string }) => err.code,
+    );
 
   test("are answered from our tables, and what they lead to or delegate by others", async (t) => {
     const made = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.77")] })], { own: { zones } });
@@ -167,18 +253,28 @@ describe("zones of our own", () => {
   });
 
   test("are, where the world is told to ask us or knows no such domain", async (t) => {
-    const delegated = await lookups(t, [({ name, type }) => (type === "NS" ? { answers: [ns(name, "NS1.us.example")] } : { rcode: "SERVFAIL" })], { own: { zones } });
+    const delegated = await lookups(
+      t,
+      [({ name, type }) => (type === "NS" ? { answers: [ns(name, "NS1.us.example")] } : { rcode: "SERVFAIL" })],
+      { own: { zones } },
+    );
     assert.equal(await text(delegated, "mine.org"), "own");
     const unknown = await lookups(t, [() => ({ rcode: "NXDOMAIN" })], { own: { zones } });
     assert.equal(await text(unknown, "mine.org"), "own");
-    const kept = await lookups(t, [({ name }) => ({ answers: [{ name, type: "TXT", ttl: 60, data: ["public"] }] })], { own: { zones, mayServe: ({ name }) => name !== "mine.test" } });
+    const kept = await lookups(t, [({ name }) => ({ answers: [{ name, type: "TXT", ttl: 60, data: ["public"] }] })], {
+      own: { zones, mayServe: ({ name }) => name !== "mine.test" },
+    });
     assert.equal(await text(kept, "mine.test"), "public");
   });
 
   test("are, on a machine that reaches no resolver; where one is reached, nothing is believed before it is known", async (t) => {
     const alone = await lookups(t, [() => undefined], { own: { zones }, attemptMs: 50 });
     assert.equal(await text(alone, "mine.org"), "own");
-    const failing = await lookups(t, [({ name, type }) => (type === "A" ? { answers: [a(name, "192.0.2.1")] } : { rcode: "SERVFAIL" })], { own: { zones } });
+    const failing = await lookups(
+      t,
+      [({ name, type }) => (type === "A" ? { answers: [a(name, "192.0.2.1")] } : { rcode: "SERVFAIL" })],
+      { own: { zones } },
+    );
     await failing.resolve4("x.example");
     assert.equal(await text(failing, "mine.org"), "ESERVFAIL");
   });
@@ -189,5 +285,6 @@ test("resolvers are named by address and port", () => {
   assert.deepEqual(readEndpoint("192.0.2.1:5353"), { host: "192.0.2.1", port: 5353 });
   assert.deepEqual(readEndpoint("2001:db8::1"), { host: "2001:db8::1", port: 53 });
   assert.deepEqual(readEndpoint("[2001:db8::1]:54"), { host: "2001:db8::1", port: 54 });
-  for (const text of ["", "dns.example", "192.0.2.1:0", "192.0.2.1:99999", "[::1", "192.0.2.1:x"]) assert.throws(() => readEndpoint(text), { kind: "badResolver" });
+  for (const text of ["", "dns.example", "192.0.2.1:0", "192.0.2.1:99999", "[::1", "192.0.2.1:x"])
+    assert.throws(() => readEndpoint(text), { kind: "badResolver" });
 });

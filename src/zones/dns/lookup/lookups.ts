@@ -51,20 +51,39 @@ const MAX_ALIASES = 10;
 /** Questions that wait for an answer at the same time. */
 const MAX_WAITING = 1000;
 
-export function createLookups({ servers, clock, log, own, attemptMs, totalMs = 4500, onLookup }: LookupsOptions): Lookups {
+export function createLookups({
+  servers,
+  clock,
+  log,
+  own,
+  attemptMs,
+  totalMs = 4500,
+  onLookup,
+}: LookupsOptions): Lookups {
   const upstream = createUpstream({ servers, clock, ...(attemptMs !== undefined && { attemptMs }) });
   const cache = createAnswerCache({ clock });
   const waiting = new Map<string, Promise<WireAnswer>>();
   const closing = new AbortController();
-  const delegated = createDelegations({ clock, heard: upstream.heard, nameServers: async (name) => (await follow(name, "NS", false, askWorld)).records.map(({ data }) => String(data).toLowerCase()) });
-  const ownAnswers = own && createOwnAnswers({
-    zones: own.zones, clock, log,
-    ours: async (zone) => (own.mayServe?.(zone) ?? true) && delegated(zone),
-    async lookUp(host, type) {
-      const { records } = await follow(host, type, false, askWorld).catch((err: unknown) => (isAbsence(err) ? { records: [] } : Promise.reject(err)));
-      return records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
-    },
+  const delegated = createDelegations({
+    clock,
+    heard: upstream.heard,
+    nameServers: async (name) =>
+      (await follow(name, "NS", false, askWorld)).records.map(({ data }) => String(data).toLowerCase()),
   });
+  const ownAnswers =
+    own &&
+    createOwnAnswers({
+      zones: own.zones,
+      clock,
+      log,
+      ours: async (zone) => (own.mayServe?.(zone) ?? true) && delegated(zone),
+      async lookUp(host, type) {
+        const { records } = await follow(host, type, false, askWorld).catch((err: unknown) =>
+          isAbsence(err) ? { records: [] } : Promise.reject(err),
+        );
+        return records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
+      },
+    });
 
   /** One question to the resolvers, or what they said to it before. */
   async function askWorld(question: Question, fresh: boolean): Promise<WireAnswer> {
@@ -73,18 +92,26 @@ export function createLookups({ servers, clock, log, own, attemptMs, totalMs = 4
     if (known !== undefined) return "answer" in known ? known.answer : Promise.reject(known.failed);
     const asked = waiting.get(key);
     if (asked !== undefined) return asked;
-    if (waiting.size >= MAX_WAITING) throw new LookupError("EBUSY", `${key}: ${MAX_WAITING} other names are being looked up`);
-    const answer = upstream.ask(question, AbortSignal.any([closing.signal, AbortSignal.timeout(totalMs)])).then(
-      (found) => settled(key, question, { answer: found }) ?? found,
-      (err: LookupError) => settled(key, question, { failed: err }) ?? Promise.reject(err),
-    ).finally(() => waiting.delete(key));
+    if (waiting.size >= MAX_WAITING)
+      throw new LookupError("EBUSY", `${key}: ${MAX_WAITING} other names are being looked up`);
+    const answer = upstream
+      .ask(question, AbortSignal.any([closing.signal, AbortSignal.timeout(totalMs)]))
+      .then(
+        (found) => settled(key, question, { answer: found }) ?? found,
+        (err: LookupError) => settled(key, question, { failed: err }) ?? Promise.reject(err),
+      )
+      .finally(() => waiting.delete(key));
     waiting.set(key, answer);
     return answer;
   }
 
   function settled(key: string, { type }: Question, outcome: Outcome): undefined {
     if (!closing.signal.aborted) cache.set(key, outcome);
-    onLookup?.({ type, own: false, outcome: "failed" in outcome ? "failed" : outcome.answer.records.length > 0 ? "found" : "absent" });
+    onLookup?.({
+      type,
+      own: false,
+      outcome: "failed" in outcome ? "failed" : outcome.answer.records.length > 0 ? "found" : "absent",
+    });
   }
 
   async function askAny(question: Question, fresh: boolean): Promise<WireAnswer> {
@@ -98,7 +125,7 @@ export function createLookups({ servers, clock, log, own, attemptMs, totalMs = 4
     let name = nameToAsk(given);
     const seen = new Set([name]);
     const until = clock.now() + 2 * totalMs;
-    for (let authentic = true; ; ) {
+    for (let authentic = true; ;) {
       const { rcode, records, authentic: checked } = await ask({ name, type }, fresh);
       authentic &&= checked;
       const before = name;
@@ -110,17 +137,23 @@ export function createLookups({ servers, clock, log, own, attemptMs, totalMs = 4
         if (alias === undefined) break;
         name = nameToAsk(String(alias.data));
         if (seen.has(name)) throw new LookupError("ESERVFAIL", `${type} ${given}: its aliases lead in a circle`);
-        if (seen.size > MAX_ALIASES) throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} aliases`);
+        if (seen.size > MAX_ALIASES)
+          throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} aliases`);
         seen.add(name);
       }
       // Where an alias leads is asked for by itself: it may be ours, and not every server follows.
-      if (name === before) throw new LookupError(rcode === "NXDOMAIN" ? "ENOTFOUND" : "ENODATA", `${type} ${given}: ${rcode === "NXDOMAIN" ? "there is no such name" : "there are no such records"}`);
+      if (name === before)
+        throw new LookupError(
+          rcode === "NXDOMAIN" ? "ENOTFOUND" : "ENODATA",
+          `${type} ${given}: ${rcode === "NXDOMAIN" ? "there is no such name" : "there are no such records"}`,
+        );
       if (clock.now() > until) throw new LookupError("ETIMEOUT", `${type} ${given}: no answer in time`);
     }
   }
 
   const query: Lookups["query"] = (name, type, { fresh = false } = {}) => follow(name, type, fresh, askAny);
-  const resolve: Lookups["resolve"] = async (name, type) => (await query(name, type)).records.map(({ data }) => NODE_FORMS[type]?.(data as never) ?? data);
+  const resolve: Lookups["resolve"] = async (name, type) =>
+    (await query(name, type)).records.map(({ data }) => NODE_FORMS[type]?.(data as never) ?? data);
 
   return {
     query,
@@ -136,6 +169,9 @@ export function createLookups({ servers, clock, log, own, attemptMs, totalMs = 4
 /** What node:dns gives, where dns-packet gives something else. */
 const NODE_FORMS: Partial<Record<QuestionType, (data: never) => unknown>> = {
   // A null MX has the root as its host (RFC 7505), which Node gives as "".
-  MX: ({ preference, exchange }: { preference?: number; exchange: string }) => ({ priority: preference ?? 0, exchange: exchange === "." ? "" : exchange }),
+  MX: ({ preference, exchange }: { preference?: number; exchange: string }) => ({
+    priority: preference ?? 0,
+    exchange: exchange === "." ? "" : exchange,
+  }),
   TXT: (strings: Buffer | Buffer[]) => [strings].flat().map((string) => string.toString("utf8")),
 };

@@ -31,10 +31,16 @@ export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswers
     const message = writeQuestion(question, { edns: true });
     const reply = await respond(message, "tcp");
     const answer = reply && readAnswer(reply, question, message);
-    if (answer === undefined) throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own answer cannot be read`);
+    if (answer === undefined)
+      throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own answer cannot be read`);
     // What is delegated onwards is others' to answer.
-    if (answer.rcode === "REFUSED" || (!answer.authoritative && answer.records.length === 0 && answer.rcode === "NOERROR")) return undefined;
-    if (answer.rcode !== "NOERROR" && answer.rcode !== "NXDOMAIN") throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own server answered ${answer.rcode}`);
+    if (
+      answer.rcode === "REFUSED" ||
+      (!answer.authoritative && answer.records.length === 0 && answer.rcode === "NOERROR")
+    )
+      return undefined;
+    if (answer.rcode !== "NOERROR" && answer.rcode !== "NXDOMAIN")
+      throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own server answered ${answer.rcode}`);
     return answer;
   };
 }

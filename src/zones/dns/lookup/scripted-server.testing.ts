@@ -18,7 +18,11 @@ export interface Said {
 }
 
 /** What a resolver says to a question; nothing for silence. */
-export type Script = (asked: { name: string; type: string; edns: boolean }) => Said | undefined | void | Promise<Said | undefined>;
+export type Script = (asked: {
+  name: string;
+  type: string;
+  edns: boolean;
+}) => Said | undefined | void | Promise<Said | undefined>;
 
 const RCODES: Record<string, number> = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 };
 
@@ -42,9 +46,19 @@ export async function startScriptedServer(t: TestContext, script: Script) {
   return { port: socket.address().port, asked };
 }
 
-function written({ rcode = "NOERROR", answers = [], authorities = [], recursive = true, id, question, raw }: Said, query: packet.DecodedPacket): Buffer {
+function written(
+  { rcode = "NOERROR", answers = [], authorities = [], recursive = true, id, question, raw }: Said,
+  query: packet.DecodedPacket,
+): Buffer {
   if (raw !== undefined) return raw;
   const [asked] = query.questions!;
   const flags = packet.RECURSION_DESIRED | (recursive ? packet.RECURSION_AVAILABLE : 0) | RCODES[rcode]!;
-  return packet.encode({ type: "response", id: id ?? query.id!, flags, questions: [{ ...asked!, name: question ?? asked!.name }], answers, authorities });
+  return packet.encode({
+    type: "response",
+    id: id ?? query.id!,
+    flags,
+    questions: [{ ...asked!, name: question ?? asked!.name }],
+    answers,
+    authorities,
+  });
 }

@@ -6,7 +6,12 @@ import type { DnsEndpoint } from "../provider/exchange.ts";
  * Sends a message and resolves with the first that comes back and is accepted. A socket for each question: the port is another one
  * each time, which whoever forges an answer would have to guess (RFC 5452 9.2). Rejects when nobody is there, or with the signal's reason.
  */
-export function exchangeUdp<Reply>({ host, port }: DnsEndpoint, message: Buffer, accept: (reply: Buffer) => Reply | undefined, signal: AbortSignal): Promise<Reply> {
+export function exchangeUdp<Reply>(
+  { host, port }: DnsEndpoint,
+  message: Buffer,
+  accept: (reply: Buffer) => Reply | undefined,
+  signal: AbortSignal,
+): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>();
   const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
   const onAbort = () => reject(signal.reason);
@@ -18,7 +23,9 @@ export function exchangeUdp<Reply>({ host, port }: DnsEndpoint, message: Buffer,
     if (read !== undefined) resolve(read);
   });
   // Connected: only that server's datagrams come in, and "nobody is there" is heard.
-  socket.connect(port, host, (err?: Error | null) => (err ? reject(err) : socket.send(message, (failed) => failed && reject(failed))));
+  socket.connect(port, host, (err?: Error | null) =>
+    err ? reject(err) : socket.send(message, (failed) => failed && reject(failed)),
+  );
   return promise.finally(() => {
     signal.removeEventListener("abort", onAbort);
     socket.close();

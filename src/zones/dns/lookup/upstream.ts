@@ -43,18 +43,29 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
         for (const index of left) {
           if (signal.aborted) throw new LookupError("ETIMEOUT", `${what}: no answer in time`, { cause: failure });
           try {
-            const answer = await askServer(servers[index]!, question, AbortSignal.any([signal, AbortSignal.timeout(attemptMs)]));
+            const answer = await askServer(
+              servers[index]!,
+              question,
+              AbortSignal.any([signal, AbortSignal.timeout(attemptMs)]),
+            );
             if (isUseful(answer)) {
               [heardAt, first] = [clock.now(), index];
               return answer;
             }
             // It has said what it knows: another may know more (a lame server, a failed check of DNSSEC).
             left.delete(index);
-            failure = new LookupError(CODES[answer.rcode] ?? "ESERVFAIL", `${what}: ${shown(servers[index]!)} answered ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`);
+            failure = new LookupError(
+              CODES[answer.rcode] ?? "ESERVFAIL",
+              `${what}: ${shown(servers[index]!)} answered ${answer.rcode === "NOERROR" ? "with a referral" : answer.rcode}`,
+            );
           } catch (err) {
             const late = (err as Error).name === "TimeoutError" || signal.aborted;
             if (!late) left.delete(index);
-            failure = new LookupError(late ? "ETIMEOUT" : "ESERVFAIL", `${what}: ${shown(servers[index]!)}: ${late ? "no answer in time" : messageOf(err)}`, { cause: err });
+            failure = new LookupError(
+              late ? "ETIMEOUT" : "ESERVFAIL",
+              `${what}: ${shown(servers[index]!)}: ${late ? "no answer in time" : messageOf(err)}`,
+              { cause: err },
+            );
           }
         }
       }
@@ -65,7 +76,8 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
 
 /** RFC 6891 6.2.2: old servers may not know EDNS. RFC 7766 5: what does not fit is asked for over TCP. */
 async function askServer(server: DnsEndpoint, question: Question, signal: AbortSignal): Promise<WireAnswer> {
-  const overUdp = (message: Buffer) => exchangeUdp(server, message, (reply) => readAnswer(reply, question, message), signal);
+  const overUdp = (message: Buffer) =>
+    exchangeUdp(server, message, (reply) => readAnswer(reply, question, message), signal);
   let message = writeQuestion(question, { edns: true });
   let answer = await overUdp(message);
   if (answer.rcode === "FORMERR" || answer.rcode === "NOTIMP" || answer.rcode === "BADVERS") {
@@ -79,7 +91,8 @@ async function askServer(server: DnsEndpoint, question: Question, signal: AbortS
 }
 
 const isUseful = ({ rcode, records, authoritative, recursive, negativeTtl }: WireAnswer): boolean =>
-  rcode === "NXDOMAIN" || (rcode === "NOERROR" && (records.length > 0 || authoritative || recursive || negativeTtl !== undefined));
+  rcode === "NXDOMAIN" ||
+  (rcode === "NOERROR" && (records.length > 0 || authoritative || recursive || negativeTtl !== undefined));
 
 const shown = ({ host, port }: DnsEndpoint) => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
 

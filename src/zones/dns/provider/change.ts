@@ -24,20 +24,35 @@ export function checkedChange(zone: RecordZone, { add, remove }: DnsChange): Che
 }
 
 /** Equal for records that say the same, whatever their TTL. */
-export const keyOf = (record: Pick<ProviderRecord, "name" | "type" | "content" | "priority">): string => `${record.name} ${record.type} ${digestOf(record)}`;
+export const keyOf = (record: Pick<ProviderRecord, "name" | "type" | "content" | "priority">): string =>
+  `${record.name} ${record.type} ${digestOf(record)}`;
 
 export const setKey = ({ name, type }: RecordSetName): string => `${name} ${type}`;
 
 export const recordOf = (name: string, type: RecordDraft["type"], data: RecordData, ttl: number): ProviderRecord => ({
-  name, type, content: contentOf(type, data), priority: hasPriority(type) ? (data.priority as number) : null, ttl,
+  name,
+  type,
+  content: contentOf(type, data),
+  priority: hasPriority(type) ? (data.priority as number) : null,
+  ttl,
 });
 
 /** Throws foreignRecords when a set that must hold nothing else does. */
-export function refuseForeign(sets: readonly ExclusiveSet[], there: readonly ProviderRecord[], { add, remove }: CheckedChange): void {
+export function refuseForeign(
+  sets: readonly ExclusiveSet[],
+  there: readonly ProviderRecord[],
+  { add, remove }: CheckedChange,
+): void {
   const ours = new Set([...add, ...remove].map(keyOf));
   for (const set of sets) {
     const foreign = there.filter((record) => counts(set, record) && !ours.has(keyOf(record)));
-    if (foreign.length > 0) throw dnsErrors.foreignRecords({ name: set.name, type: set.type, found: foreign.map(shown).join(", "), records: foreign });
+    if (foreign.length > 0)
+      throw dnsErrors.foreignRecords({
+        name: set.name,
+        type: set.type,
+        found: foreign.map(shown).join(", "),
+        records: foreign,
+      });
   }
 }
 
@@ -45,7 +60,8 @@ export const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecor
   record.name === name && record.type === type && (text === undefined || textOf(record).toLowerCase().startsWith(text));
 
 /** The text of a TXT record, its strings joined. */
-export const textOf = (record: ProviderRecord): string => (record.type === "TXT" ? (dataOf(record).strings as string[]).join("") : record.content);
+export const textOf = (record: ProviderRecord): string =>
+  record.type === "TXT" ? (dataOf(record).strings as string[]).join("") : record.content;
 
 /** As master files write the data. */
 export const shown = (record: ProviderRecord): string => presentData(record.type, dataOf(record));

@@ -12,12 +12,23 @@ export function createEmbeddedProvider({ records: { managed } }: { records: Pick
       const checked = checkedChange(zone, change);
       try {
         await managed.alter(zone, {
-          owner: change.owner, locked: change.locked ?? false, meta: change.meta, ...checked,
-          check: async (at) => refuseForeign(change.mustBeAbsent, (await Promise.all(change.mustBeAbsent.map(({ name, type }) => at(name, type)))).flat(), checked),
+          owner: change.owner,
+          locked: change.locked ?? false,
+          meta: change.meta,
+          ...checked,
+          check: async (at) =>
+            refuseForeign(
+              change.mustBeAbsent,
+              (await Promise.all(change.mustBeAbsent.map(({ name, type }) => at(name, type)))).flat(),
+              checked,
+            ),
         });
       } catch (err) {
         if (err instanceof UserError && ["cnameExists", "addressExists", "hostTaken", "nsExists"].includes(err.kind)) {
-          throw dnsErrors.nameTaken({ names: [...new Set(checked.add.map(({ name }) => name))].join(", ") }, { cause: err });
+          throw dnsErrors.nameTaken(
+            { names: [...new Set(checked.add.map(({ name }) => name))].join(", ") },
+            { cause: err },
+          );
         }
         throw err;
       }
@@ -30,4 +41,10 @@ export function createEmbeddedProvider({ records: { managed } }: { records: Pick
   };
 }
 
-const plain = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({ name, type, content, priority, ttl });
+const plain = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({
+  name,
+  type,
+  content,
+  priority,
+  ttl,
+});

@@ -24,7 +24,8 @@ export async function exchange({ host, port }: DnsEndpoint, message: Buffer, sig
       received = Buffer.concat([received, chunk]);
       if (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
         const reply = received.subarray(2, 2 + received.readUInt16BE(0));
-        if (reply.length < 12 || reply.readUInt16BE(0) !== message.readUInt16BE(0)) throw new Error("the answer is to another question");
+        if (reply.length < 12 || reply.readUInt16BE(0) !== message.readUInt16BE(0))
+          throw new Error("the answer is to another question");
         return reply;
       }
     }

@@ -9,7 +9,13 @@ import { createInterface } from "node:readline";
 import type { TsigKey } from "../../../protocol/dns/index.ts";
 
 /** Debian keeps it where only root looks. */
-export const knotd: string | undefined = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"].map((folder) => join(folder, "knotd")).find((path) => existsSync(path));
+export const knotd: string | undefined = [
+  ...(process.env["PATH"] ?? "").split(delimiter),
+  "/usr/sbin",
+  "/usr/local/sbin",
+]
+  .map((folder) => join(folder, "knotd"))
+  .find((path) => existsSync(path));
 
 export interface Knot {
   host: string;
@@ -38,11 +44,19 @@ export async function startKnot(zones: Record<string, string> = {}): Promise<Kno
   }
 }
 
-async function writeConfig(folder: string, port: number, { name, algorithm, secret }: TsigKey, zones: Record<string, string>) {
+async function writeConfig(
+  folder: string,
+  port: number,
+  { name, algorithm, secret }: TsigKey,
+  zones: Record<string, string>,
+) {
   const all: Record<string, string> = { "example.com": "", "locked.example.com": "", ...zones };
-  const base = (zone: string) => `$ORIGIN ${zone}.\n$TTL 300\n@ SOA ns1 hostmaster 1 3600 600 86400 60\n@ NS ns1\nns1 A 127.0.0.1\n`;
+  const base = (zone: string) =>
+    `$ORIGIN ${zone}.\n$TTL 300\n@ SOA ns1 hostmaster 1 3600 600 86400 60\n@ NS ns1\nns1 A 127.0.0.1\n`;
   for (const [zone, text] of Object.entries(all)) await writeFile(join(folder, `${zone}.zone`), base(zone) + text);
-  await writeFile(join(folder, "knot.conf"), `
+  await writeFile(
+    join(folder, "knot.conf"),
+    `
 server:
     rundir: "${folder}"
     listen: 127.0.0.1@${port}
@@ -74,8 +88,11 @@ template:
     zonefile-load: difference
     journal-content: changes
 zone:
-${Object.keys(all).map((zone) => `  - domain: ${zone}\n    acl: ${zone === "locked.example.com" ? "texts" : "all"}`).join("\n")}
-`);
+${Object.keys(all)
+  .map((zone) => `  - domain: ${zone}\n    acl: ${zone === "locked.example.com" ? "texts" : "all"}`)
+  .join("\n")}
+`,
+  );
 }
 
 async function started(folder: string): Promise<ChildProcess | undefined> {

@@ -25,11 +25,22 @@ export function createManualProvider({ records, lookUp }: ManualOptions): Manual
     kind: "manual",
     async apply(zone, change, signal) {
       // What is out there is the user's to change, but that it must go is told before anything is asked for.
-      if (lookUp !== undefined) refuseForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
+      if (lookUp !== undefined)
+        refuseForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
       await kept.apply(zone, change, signal);
     },
     current: (zone, sets, signal) => (lookUp === undefined ? kept.current(zone, sets, signal) : lookUp(sets, signal)),
-    wanted: async (zone, owner) => (await records.managed.list(zone.id, owner)).map(({ name, type, content, priority, ttl }) => ({ name, type, content, priority, ttl })),
-    zoneFile: async (zone, owner) => (await records.managed.list(zone.id, owner)).map((record) => recordLine({ ...record, ttl: record.ttl === 1 ? 300 : record.ttl, comment: null, tags: [] })).join(""),
+    wanted: async (zone, owner) =>
+      (await records.managed.list(zone.id, owner)).map(({ name, type, content, priority, ttl }) => ({
+        name,
+        type,
+        content,
+        priority,
+        ttl,
+      })),
+    zoneFile: async (zone, owner) =>
+      (await records.managed.list(zone.id, owner))
+        .map((record) => recordLine({ ...record, ttl: record.ttl === 1 ? 300 : record.ttl, comment: null, tags: [] }))
+        .join(""),
   };
 }

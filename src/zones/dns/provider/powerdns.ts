@@ -1,5 +1,12 @@
 import { messageOf } from "../../../kernel/index.ts";
-import { DnsSyntaxError, isRecordType, presentData, readData, type RecordType, words } from "../../../protocol/dns/index.ts";
+import {
+  DnsSyntaxError,
+  isRecordType,
+  presentData,
+  readData,
+  type RecordType,
+  words,
+} from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
 import { createTurns } from "../../records/turns.ts";
 import type { RecordZone } from "../../records/types.ts";
@@ -34,29 +41,45 @@ const MAX_ANSWER = 64 * 1024 * 1024;
  */
 export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fetch }: PowerDnsOptions): DnsProvider {
   const turn = createTurns();
-  const zoneUrl = (zone: string) => `${url.replace(/\/+$/, "")}/api/v1/servers/${encodeURIComponent(serverId)}/zones/${encodeURIComponent(`${zone}.`)}`;
+  const zoneUrl = (zone: string) =>
+    `${url.replace(/\/+$/, "")}/api/v1/servers/${encodeURIComponent(serverId)}/zones/${encodeURIComponent(`${zone}.`)}`;
 
   async function call(zone: string, search: string, init: RequestInit, signal?: AbortSignal): Promise<string> {
     const limit = AbortSignal.timeout(TIMEOUT_MS);
     let status: number;
     let text: string;
     try {
-      const response = await fetch(`${zoneUrl(zone)}${search}`, { ...init, headers: { "X-API-Key": apiKey, "Content-Type": "application/json", Accept: "application/json" }, signal: signal === undefined ? limit : AbortSignal.any([signal, limit]) });
+      const response = await fetch(`${zoneUrl(zone)}${search}`, {
+        ...init,
+        headers: { "X-API-Key": apiKey, "Content-Type": "application/json", Accept: "application/json" },
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+      });
       status = response.status;
       text = await bounded(response);
     } catch (err) {
       throw dnsErrors.unreachable({ server: url, reason: reasonOf(err) }, { cause: err });
     }
-    if (status === 401 || status === 403) throw dnsErrors.badKey({ server: url, key: "of the API", reason: `status ${status}` });
-    if (status === 404) throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "it has no such zone" });
+    if (status === 401 || status === 403)
+      throw dnsErrors.badKey({ server: url, key: "of the API", reason: `status ${status}` });
+    if (status === 404)
+      throw dnsErrors.notServed({ server: url, zone, reason: errorIn(text) ?? "it has no such zone" });
     if (status >= 400) throw dnsErrors.refused({ server: url, zone, reason: errorIn(text) ?? `status ${status}` });
     return text;
   }
 
-  async function readSets(zone: RecordZone, sets: readonly RecordSetName[], signal?: AbortSignal): Promise<Map<string, ApiSet>> {
+  async function readSets(
+    zone: RecordZone,
+    sets: readonly RecordSetName[],
+    signal?: AbortSignal,
+  ): Promise<Map<string, ApiSet>> {
     const found = new Map<string, ApiSet>();
     for (const name of new Set(sets.map((set) => set.name))) {
-      const text = await call(zone.name, `?rrsets=true&rrset_name=${encodeURIComponent(`${name}.`)}`, { method: "GET" }, signal);
+      const text = await call(
+        zone.name,
+        `?rrsets=true&rrset_name=${encodeURIComponent(`${name}.`)}`,
+        { method: "GET" },
+        signal,
+      );
       for (const set of setsIn(text, url)) if (plainName(set.name) === name) found.set(`${name} ${set.type}`, set);
     }
     return found;
@@ -66,13 +89,21 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
     kind: "powerdns",
     async current(zone, sets, signal) {
       const there = await readSets(zone, sets, signal);
-      return sets.flatMap((set) => recordsIn(there.get(setKey(set))).map(({ record }) => record).filter((record) => record !== undefined));
+      return sets.flatMap((set) =>
+        recordsIn(there.get(setKey(set)))
+          .map(({ record }) => record)
+          .filter((record) => record !== undefined),
+      );
     },
     apply: (zone, change, signal) =>
       turn(zone.id, async () => {
         const checked = checkedChange(zone, change);
         const there = await readSets(zone, [...checked.add, ...checked.remove, ...change.mustBeAbsent], signal);
-        refuseForeign(change.mustBeAbsent, [...there.values()].flatMap((set) => recordsIn(set).flatMap(({ record }) => record ?? [])), checked);
+        refuseForeign(
+          change.mustBeAbsent,
+          [...there.values()].flatMap((set) => recordsIn(set).flatMap(({ record }) => record ?? [])),
+          checked,
+        );
         refuseTaken(checked, there);
         const rrsets = replacements(checked, there);
         if (rrsets.length > 0) await call(zone.name, "", { method: "PATCH", body: JSON.stringify({ rrsets }) }, signal);
@@ -82,7 +113,10 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
 
 /** Each record of a set with what it says; undefined for what we cannot read, which stays as it is. */
 function recordsIn(set: ApiSet | undefined): { raw: ApiSet["records"][number]; record: ProviderRecord | undefined }[] {
-  return (set?.records ?? []).map((raw) => ({ raw, record: raw.disabled ? undefined : readContent(set!, raw.content) }));
+  return (set?.records ?? []).map((raw) => ({
+    raw,
+    record: raw.disabled ? undefined : readContent(set!, raw.content),
+  }));
 }
 
 function readContent({ name, type, ttl }: ApiSet, content: string): ProviderRecord | undefined {
@@ -111,19 +145,31 @@ function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>)
 /** The sets that change, whole. */
 function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>): object[] {
   const removed = new Set(remove.map(keyOf));
-  return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(([key, { name, type }]) => {
-    const before = there.get(key);
-    const kept = recordsIn(before).filter(({ record }) => record === undefined || !removed.has(keyOf(record)));
-    const has = new Set(kept.flatMap(({ record }) => (record === undefined ? [] : [keyOf(record)])));
-    const added = add.filter((draft) => setKey(draft) === key && !has.has(keyOf(draft)));
-    if (added.length === 0 && kept.length === (before?.records.length ?? 0)) return [];
-    const records = [...kept.map(({ raw }) => raw), ...added.map((draft) => ({ content: absolute(draft), disabled: false }))];
-    const ttl = before?.ttl ?? secondsOf(added[0]!);
-    return [{ name: `${name}.`, type, ...(records.length === 0 ? { changetype: "DELETE", records: [] } : { changetype: "REPLACE", ttl, records }) }];
-  });
+  return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(
+    ([key, { name, type }]) => {
+      const before = there.get(key);
+      const kept = recordsIn(before).filter(({ record }) => record === undefined || !removed.has(keyOf(record)));
+      const has = new Set(kept.flatMap(({ record }) => (record === undefined ? [] : [keyOf(record)])));
+      const added = add.filter((draft) => setKey(draft) === key && !has.has(keyOf(draft)));
+      if (added.length === 0 && kept.length === (before?.records.length ?? 0)) return [];
+      const records = [
+        ...kept.map(({ raw }) => raw),
+        ...added.map((draft) => ({ content: absolute(draft), disabled: false })),
+      ];
+      const ttl = before?.ttl ?? secondsOf(added[0]!);
+      return [
+        {
+          name: `${name}.`,
+          type,
+          ...(records.length === 0 ? { changetype: "DELETE", records: [] } : { changetype: "REPLACE", ttl, records }),
+        },
+      ];
+    },
+  );
 }
 
-const absolute = (record: { type: RecordType; content: string; priority: number | null }) => presentData(record.type, dataOf(record), { absolute: true });
+const absolute = (record: { type: RecordType; content: string; priority: number | null }) =>
+  presentData(record.type, dataOf(record), { absolute: true });
 
 const plainName = (name: string) => name.replace(/\.$/, "").toLowerCase();
 

@@ -11,15 +11,33 @@ export interface TestProvider {
   foreign(record: RecordRequest): Promise<void>;
 }
 
-const MX = (content: string, priority: number): RecordRequest => ({ type: "MX", name: "example.com", content, priority });
+const MX = (content: string, priority: number): RecordRequest => ({
+  type: "MX",
+  name: "example.com",
+  content,
+  priority,
+});
 const SPF: RecordRequest = { type: "TXT", name: "example.com", content: "v=spf1 include:_spf.reelpost.example ~all" };
-const DKIM: RecordRequest = { type: "TXT", name: "rp1._domainkey.example.com", content: `v=DKIM1; h=sha256; k=rsa; p=${"A".repeat(392)}` };
+const DKIM: RecordRequest = {
+  type: "TXT",
+  name: "rp1._domainkey.example.com",
+  content: `v=DKIM1; h=sha256; k=rsa; p=${"A".repeat(392)}`,
+};
 const ROUTES = [MX("route1.mx.example", 13), MX("route2.mx.example", 40), MX("route3.mx.example", 86)];
 const ROUTING: DnsChange = {
-  owner: "email-routing", add: [...ROUTES, SPF, DKIM], remove: [],
-  mustBeAbsent: [{ name: "example.com", type: "MX" }, { name: "example.com", type: "TXT", text: "v=spf1" }],
+  owner: "email-routing",
+  add: [...ROUTES, SPF, DKIM],
+  remove: [],
+  mustBeAbsent: [
+    { name: "example.com", type: "MX" },
+    { name: "example.com", type: "TXT", text: "v=spf1" },
+  ],
 };
-const SETS = [{ name: "example.com", type: "MX" }, { name: "example.com", type: "TXT" }, { name: "rp1._domainkey.example.com", type: "TXT" }] as const;
+const SETS = [
+  { name: "example.com", type: "MX" },
+  { name: "example.com", type: "TXT" },
+  { name: "rp1._domainkey.example.com", type: "TXT" },
+] as const;
 
 export async function refusedAs(promise: Promise<unknown>): Promise<UserError> {
   try {
@@ -35,7 +53,9 @@ export async function refusedAs(promise: Promise<unknown>): Promise<UserError> {
 export function providerConformance(name: string, open: (t: TestContext) => Promise<TestProvider>): void {
   describe(`DNS provider ${name}`, () => {
     const state = async ({ provider, zone }: TestProvider) =>
-      (await provider.current(zone, SETS)).map(({ name: owner, type, content, priority }) => `${owner} ${type} ${priority ?? "-"} ${content}`).sort();
+      (await provider.current(zone, SETS))
+        .map(({ name: owner, type, content, priority }) => `${owner} ${type} ${priority ?? "-"} ${content}`)
+        .sort();
 
     test("adds, adds again without doubling, and removes what it is told", async (t) => {
       const opened = await open(t);
@@ -43,7 +63,9 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.deepEqual(await state(opened), []);
       await provider.apply(zone, ROUTING);
       const all = [
-        'example.com MX 13 route1.mx.example', 'example.com MX 40 route2.mx.example', 'example.com MX 86 route3.mx.example',
+        "example.com MX 13 route1.mx.example",
+        "example.com MX 40 route2.mx.example",
+        "example.com MX 86 route3.mx.example",
         'example.com TXT - "v=spf1 include:_spf.reelpost.example ~all"',
         `rp1._domainkey.example.com TXT - "v=DKIM1; h=sha256; k=rsa; p=${"A".repeat(255 - 28)}" "${"A".repeat(392 - (255 - 28))}"`,
       ];
@@ -51,9 +73,23 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       await provider.apply(zone, ROUTING);
       assert.deepEqual(await state(opened), all);
       // One host moves: the new one comes in the moment the old one goes.
-      await provider.apply(zone, { ...ROUTING, add: [MX("route4.mx.example", 90)], remove: [ROUTES[2]!, MX("never.mx.example", 1)], mustBeAbsent: [] });
-      assert.deepEqual((await state(opened)).slice(0, 3), ['example.com MX 13 route1.mx.example', 'example.com MX 40 route2.mx.example', 'example.com MX 90 route4.mx.example']);
-      await provider.apply(zone, { owner: "email-routing", add: [], remove: [...ROUTES, MX("route4.mx.example", 90), SPF, DKIM], mustBeAbsent: [] });
+      await provider.apply(zone, {
+        ...ROUTING,
+        add: [MX("route4.mx.example", 90)],
+        remove: [ROUTES[2]!, MX("never.mx.example", 1)],
+        mustBeAbsent: [],
+      });
+      assert.deepEqual((await state(opened)).slice(0, 3), [
+        "example.com MX 13 route1.mx.example",
+        "example.com MX 40 route2.mx.example",
+        "example.com MX 90 route4.mx.example",
+      ]);
+      await provider.apply(zone, {
+        owner: "email-routing",
+        add: [],
+        remove: [...ROUTES, MX("route4.mx.example", 90), SPF, DKIM],
+        mustBeAbsent: [],
+      });
       assert.deepEqual(await state(opened), []);
       await provider.apply(zone, { owner: "email-routing", add: [], remove: [SPF], mustBeAbsent: [] });
     });
@@ -63,7 +99,10 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       await opened.foreign(MX("mx.google.example", 1));
       const before = await state(opened);
       const refused = await refusedAs(opened.provider.apply(opened.zone, ROUTING));
-      assert.deepEqual([refused.kind, refused.message], ["foreignRecords", "example.com already has MX records that are not ours: 1 mx.google.example."]);
+      assert.deepEqual(
+        [refused.kind, refused.message],
+        ["foreignRecords", "example.com already has MX records that are not ours: 1 mx.google.example."],
+      );
       assert.deepEqual(await state(opened), before);
       await opened.provider.apply(opened.zone, { ...ROUTING, add: [SPF], mustBeAbsent: [] });
       assert.deepEqual((await state(opened)).length, 2, "where nothing has to be absent, nothing is in the way");
@@ -77,7 +116,10 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       await opened.provider.apply(opened.zone, { owner: "email-routing", add: [], remove: [SPF], mustBeAbsent: [] });
       await opened.foreign({ type: "TXT", name: "@", content: "V=SPF1 -all" });
       const refused = await refusedAs(opened.provider.apply(opened.zone, ROUTING));
-      assert.deepEqual([refused.kind, refused.message], ["foreignRecords", 'example.com already has TXT records that are not ours: "V=SPF1 -all".']);
+      assert.deepEqual(
+        [refused.kind, refused.message],
+        ["foreignRecords", 'example.com already has TXT records that are not ours: "V=SPF1 -all".'],
+      );
       assert.equal((await state(opened)).length, 6);
     });
 
@@ -89,26 +131,69 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.equal(refused.kind, "nameTaken");
       assert.match(refused.message, /rp1\._domainkey\.example\.com/);
       assert.deepEqual(await state(opened), []);
-      const alias: DnsChange = { owner: "email-sending", add: [{ type: "CNAME", name: "_mta-sts", content: "_mta-sts.mx.example" }], remove: [], mustBeAbsent: [] };
+      const alias: DnsChange = {
+        owner: "email-sending",
+        add: [{ type: "CNAME", name: "_mta-sts", content: "_mta-sts.mx.example" }],
+        remove: [],
+        mustBeAbsent: [],
+      };
       await provider.apply(zone, alias);
       await provider.apply(zone, alias);
       await opened.foreign({ type: "TXT", name: "taken", content: "x" });
-      assert.equal((await refusedAs(provider.apply(zone, { ...alias, add: [{ type: "CNAME", name: "taken", content: "_mta-sts.mx.example" }] }))).kind, "nameTaken");
+      assert.equal(
+        (
+          await refusedAs(
+            provider.apply(zone, { ...alias, add: [{ type: "CNAME", name: "taken", content: "_mta-sts.mx.example" }] }),
+          )
+        ).kind,
+        "nameTaken",
+      );
     });
 
     test("records that cannot be are refused before anything is asked", async (t) => {
       const { provider, zone } = await open(t);
-      assert.equal((await refusedAs(provider.apply(zone, { ...ROUTING, add: [MX("192.0.2.1", 1)] }))).kind, "dnsInvalid");
+      assert.equal(
+        (await refusedAs(provider.apply(zone, { ...ROUTING, add: [MX("192.0.2.1", 1)] }))).kind,
+        "dnsInvalid",
+      );
     });
 
     test("octets of every kind, and ten changes at once", async (t) => {
       const opened = await open(t);
       const { provider, zone } = opened;
-      const odd: RecordRequest = { type: "TXT", name: "odd", content: '"quote \\" semicolon; back\\\\slash" "\\195\\188 ü"' };
-      await provider.apply(zone, { owner: "a", add: [odd, { type: "SRV", name: "_submissions._tcp", content: "1 465 mail.example.com", priority: 0 }], remove: [], mustBeAbsent: [] });
-      await Promise.all(Array.from({ length: 10 }, (_, index) => provider.apply(zone, { owner: "a", add: [{ type: "TXT", name: "many", content: `n${index}` }], remove: [], mustBeAbsent: [] })));
-      const found = await provider.current(zone, [{ name: "odd.example.com", type: "TXT" }, { name: "_submissions._tcp.example.com", type: "SRV" }, { name: "many.example.com", type: "TXT" }]);
-      assert.deepEqual(found.slice(0, 2).map(({ content, priority }) => [content, priority]), [['"quote \\" semicolon; back\\\\slash" "\\195\\188 \\195\\188"', null], ["1 465 mail.example.com", 0]]);
+      const odd: RecordRequest = {
+        type: "TXT",
+        name: "odd",
+        content: '"quote \\" semicolon; back\\\\slash" "\\195\\188 ü"',
+      };
+      await provider.apply(zone, {
+        owner: "a",
+        add: [odd, { type: "SRV", name: "_submissions._tcp", content: "1 465 mail.example.com", priority: 0 }],
+        remove: [],
+        mustBeAbsent: [],
+      });
+      await Promise.all(
+        Array.from({ length: 10 }, (_, index) =>
+          provider.apply(zone, {
+            owner: "a",
+            add: [{ type: "TXT", name: "many", content: `n${index}` }],
+            remove: [],
+            mustBeAbsent: [],
+          }),
+        ),
+      );
+      const found = await provider.current(zone, [
+        { name: "odd.example.com", type: "TXT" },
+        { name: "_submissions._tcp.example.com", type: "SRV" },
+        { name: "many.example.com", type: "TXT" },
+      ]);
+      assert.deepEqual(
+        found.slice(0, 2).map(({ content, priority }) => [content, priority]),
+        [
+          ['"quote \\" semicolon; back\\\\slash" "\\195\\188 \\195\\188"', null],
+          ["1 465 mail.example.com", 0],
+        ],
+      );
       assert.equal(found.length, 12);
       await provider.apply(zone, { owner: "a", add: [], remove: [odd], mustBeAbsent: [] });
       assert.deepEqual(await provider.current(zone, [{ name: "odd.example.com", type: "TXT" }]), []);

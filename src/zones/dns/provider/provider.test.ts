@@ -13,12 +13,14 @@ import { presentData } from "../../../protocol/dns/index.ts";
 
 const ZONE = { id: "z".repeat(32), account: "a".repeat(32), name: "example.com" };
 
-const ours = (engine: TestEngine, kind: "embedded" | "manual") => async (t: TestContext): Promise<TestProvider> => {
-  const { records, newZone } = await openZones(t, engine);
-  const zone = await newZone();
-  const provider = kind === "embedded" ? createEmbeddedProvider({ records }) : createManualProvider({ records });
-  return { provider, zone, foreign: async (record) => void (await records.create(zone, record)) };
-};
+const ours =
+  (engine: TestEngine, kind: "embedded" | "manual") =>
+  async (t: TestContext): Promise<TestProvider> => {
+    const { records, newZone } = await openZones(t, engine);
+    const zone = await newZone();
+    const provider = kind === "embedded" ? createEmbeddedProvider({ records }) : createManualProvider({ records });
+    return { provider, zone, foreign: async (record) => void (await records.create(zone, record)) };
+  };
 
 onEveryDatabase((engine) => {
   providerConformance("embedded", ours(engine, "embedded"));
@@ -27,7 +29,14 @@ onEveryDatabase((engine) => {
   test("embedded: records are the owner's, locked, and show where they come from", async (t) => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
-    await createEmbeddedProvider({ records }).apply(zone, { owner: "email-routing", locked: true, meta: { email_routing: true }, add: [{ type: "MX", name: "@", content: "mx.example", priority: 1 }], remove: [], mustBeAbsent: [] });
+    await createEmbeddedProvider({ records }).apply(zone, {
+      owner: "email-routing",
+      locked: true,
+      meta: { email_routing: true },
+      add: [{ type: "MX", name: "@", content: "mx.example", priority: 1 }],
+      remove: [],
+      mustBeAbsent: [],
+    });
     const [record] = await records.managed.list(zone.id, "email-routing");
     assert.deepEqual([record!.locked, record!.meta], [true, { email_routing: true }]);
     assert.equal((await refusedAs(records.delete(zone, record!.id))).kind, "locked");
@@ -38,13 +47,34 @@ onEveryDatabase((engine) => {
     const zone = await newZone();
     const foreign = { name: "example.com", type: "MX" as const, content: "old.example", priority: 5, ttl: 300 };
     let world = [foreign];
-    const provider = createManualProvider({ records, lookUp: async (sets) => world.filter((record) => sets.some(({ name, type }) => name === record.name && type === record.type)) });
-    const change = { owner: "email-routing", add: [{ type: "MX", name: "@", content: "mx.example", priority: 1 }, { type: "TXT", name: "@", content: "v=spf1 ~all" }], remove: [], mustBeAbsent: [{ name: "example.com", type: "MX" as const }] };
+    const provider = createManualProvider({
+      records,
+      lookUp: async (sets) =>
+        world.filter((record) => sets.some(({ name, type }) => name === record.name && type === record.type)),
+    });
+    const change = {
+      owner: "email-routing",
+      add: [
+        { type: "MX", name: "@", content: "mx.example", priority: 1 },
+        { type: "TXT", name: "@", content: "v=spf1 ~all" },
+      ],
+      remove: [],
+      mustBeAbsent: [{ name: "example.com", type: "MX" as const }],
+    };
     assert.equal((await refusedAs(provider.apply(zone, change))).kind, "foreignRecords");
     world = [];
     await provider.apply(zone, change);
-    assert.deepEqual((await provider.wanted(zone, "email-routing")).map(({ type, content }) => [type, content]), [["MX", "mx.example"], ["TXT", '"v=spf1 ~all"']]);
-    assert.equal(await provider.zoneFile(zone, "email-routing"), 'example.com.\t300\tIN\tMX\t1 mx.example.\nexample.com.\t300\tIN\tTXT\t"v=spf1 ~all"\n');
+    assert.deepEqual(
+      (await provider.wanted(zone, "email-routing")).map(({ type, content }) => [type, content]),
+      [
+        ["MX", "mx.example"],
+        ["TXT", '"v=spf1 ~all"'],
+      ],
+    );
+    assert.equal(
+      await provider.zoneFile(zone, "email-routing"),
+      'example.com.\t300\tIN\tMX\t1 mx.example.\nexample.com.\t300\tIN\tTXT\t"v=spf1 ~all"\n',
+    );
     assert.deepEqual(await provider.current(zone, [{ name: "example.com", type: "MX" }]), []);
   });
 });
@@ -53,11 +83,15 @@ for (const filters of [true, false]) {
   providerConformance(`powerdns ${filters ? "of today" : "that lists whole zones"}`, async (t) => {
     const { url, sets } = await startFakePowerDns(t, { filters });
     return {
-      provider: createPowerDnsProvider({ url, apiKey: "secret", fetch }), zone: ZONE,
+      provider: createPowerDnsProvider({ url, apiKey: "secret", fetch }),
+      zone: ZONE,
       async foreign(request) {
         const { name, type, ...record } = draftOf(request, ZONE);
         const set = sets.get(`${name}. ${type}`) ?? { name: `${name}.`, type, ttl: 60, records: [] };
-        set.records.push({ content: presentData(type, dataOf({ type, ...record }), { absolute: true }), disabled: false });
+        set.records.push({
+          content: presentData(type, dataOf({ type, ...record }), { absolute: true }),
+          disabled: false,
+        });
         sets.set(`${name}. ${type}`, set);
       },
     };
@@ -69,11 +103,19 @@ describe("powerdns", () => {
 
   test("keeps what it cannot read, what is disabled, and the TTL of a set", async (t) => {
     const { url, sets } = await startFakePowerDns(t);
-    const strange = [{ content: '"theirs"', disabled: true }, { content: '"unfinished', disabled: false }];
+    const strange = [
+      { content: '"theirs"', disabled: true },
+      { content: '"unfinished', disabled: false },
+    ];
     sets.set("example.com. TXT", { name: "example.com.", type: "TXT", ttl: 77, records: strange });
     const provider = createPowerDnsProvider({ url: `${url}/`, apiKey: "secret", fetch });
     await provider.apply(ZONE, change);
-    assert.deepEqual(sets.get("example.com. TXT"), { name: "example.com.", type: "TXT", ttl: 77, records: [...strange, { content: '"ours"', disabled: false }] });
+    assert.deepEqual(sets.get("example.com. TXT"), {
+      name: "example.com.",
+      type: "TXT",
+      ttl: 77,
+      records: [...strange, { content: '"ours"', disabled: false }],
+    });
     await provider.apply(ZONE, { ...change, add: [], remove: change.add });
     assert.deepEqual(sets.get("example.com. TXT")!.records, strange);
   });
@@ -82,17 +124,27 @@ describe("powerdns", () => {
     const { url, seen } = await startFakePowerDns(t);
     const provider = createPowerDnsProvider({ url, apiKey: "secret", fetch });
     for (let time = 0; time < 2; time++) await provider.apply(ZONE, change);
-    assert.deepEqual(seen.map((line) => line.split(" ")[0]), ["GET", "PATCH", "GET"]);
+    assert.deepEqual(
+      seen.map((line) => line.split(" ")[0]),
+      ["GET", "PATCH", "GET"],
+    );
   });
 
   test("says what is wrong: key, zone, server, answer", async (t) => {
     const { url } = await startFakePowerDns(t);
-    const failure = async (options: { url?: string; apiKey?: string; fetch?: typeof fetch }, zone = ZONE) => (await refusedAs(createPowerDnsProvider({ url, apiKey: "secret", fetch, ...options }).apply(zone, change))).kind;
+    const failure = async (options: { url?: string; apiKey?: string; fetch?: typeof fetch }, zone = ZONE) =>
+      (await refusedAs(createPowerDnsProvider({ url, apiKey: "secret", fetch, ...options }).apply(zone, change))).kind;
     assert.equal(await failure({ apiKey: "wrong" }), "badKey");
     assert.equal(await failure({}, { ...ZONE, name: "example.net" }), "notServed");
     assert.equal(await failure({ url: "http://127.0.0.1:1" }), "unreachable");
     assert.equal(await failure({ fetch: async () => new Response("<html>") }), "badReply");
-    assert.equal(await failure({ fetch: async (_, init) => (init?.method === "PATCH" ? Response.json({ error: "no" }, { status: 422 }) : Response.json({ rrsets: [] })) }), "refused");
+    assert.equal(
+      await failure({
+        fetch: async (_, init) =>
+          init?.method === "PATCH" ? Response.json({ error: "no" }, { status: 422 }) : Response.json({ rrsets: [] }),
+      }),
+      "refused",
+    );
   });
 });
 

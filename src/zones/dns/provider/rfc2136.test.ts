@@ -13,7 +13,12 @@ import { createRfc2136Provider } from "./rfc2136.ts";
 
 const zone = (name = "example.com") => ({ id: name, account: "a", name });
 const txt = { owner: "x", add: [{ type: "TXT", name: "@", content: "ours" }], remove: [], mustBeAbsent: [] };
-const MX = { owner: "x", add: [{ type: "MX", name: "@", content: "mx.example", priority: 1 }], remove: [], mustBeAbsent: [{ name: "example.com", type: "MX" as const }] };
+const MX = {
+  owner: "x",
+  add: [{ type: "MX", name: "@", content: "mx.example", priority: 1 }],
+  remove: [],
+  mustBeAbsent: [{ name: "example.com", type: "MX" as const }],
+};
 
 function onKnot() {
   const running: Knot[] = [];
@@ -27,10 +32,16 @@ function onKnot() {
   providerConformance("rfc2136 on Knot", async () => {
     const { knot, provider } = await open();
     return {
-      provider, zone: zone(),
+      provider,
+      zone: zone(),
       async foreign(request) {
         const { name, type, ...rest } = draftOf(request, zone());
-        const update = writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [{ kind: "add", name, type, ttl: 60, data: dataOf({ type, ...rest }) }] });
+        const update = writeUpdate({
+          id: 1,
+          zone: "example.com",
+          prerequisites: [],
+          steps: [{ kind: "add", name, type, ttl: 60, data: dataOf({ type, ...rest }) }],
+        });
         assert.equal((await exchange(knot, signMessage(update, knot.key, Date.now()).signed))[3]! & 15, 0);
       },
     };
@@ -39,10 +50,20 @@ function onKnot() {
   describe("rfc2136 on Knot: what goes wrong is told", () => {
     let shared: ReturnType<typeof open> | undefined;
     const opened = () => (shared ??= open());
-    const failure = async (options: { key?: Partial<TsigKey>; now?: number; port?: number }, change = txt, name = "example.com") => {
+    const failure = async (
+      options: { key?: Partial<TsigKey>; now?: number; port?: number },
+      change = txt,
+      name = "example.com",
+    ) => {
       const { knot } = await opened();
       const clock = options.now === undefined ? systemClock : createManualClock(options.now);
-      const err = await refusedAs(createRfc2136Provider({ server: { host: knot.host, port: options.port ?? knot.port }, key: { ...knot.key, ...options.key }, clock }).apply(zone(name), change));
+      const err = await refusedAs(
+        createRfc2136Provider({
+          server: { host: knot.host, port: options.port ?? knot.port },
+          key: { ...knot.key, ...options.key },
+          clock,
+        }).apply(zone(name), change),
+      );
       return `${err.kind}: ${err.message}`;
     };
 
@@ -54,14 +75,25 @@ function onKnot() {
 
     test("a zone it does not have, types it may not change, nobody there", async () => {
       assert.match(await failure({}, txt, "example.net"), /^notServed|^badKey: .*may not change this zone/);
-      assert.match(await failure({}, { ...MX, mustBeAbsent: [] }, "locked.example.com"), /^refused|^badKey: .*may not change this zone/);
+      assert.match(
+        await failure({}, { ...MX, mustBeAbsent: [] }, "locked.example.com"),
+        /^refused|^badKey: .*may not change this zone/,
+      );
       assert.match(await failure({ port: 1 }), /^unreachable: .*ECONNREFUSED/);
     });
 
     test("nothing at all changes where one condition fails", async () => {
       const { provider } = await opened();
       await provider.apply(zone(), { ...txt, add: [{ type: "CNAME", name: "alias", content: "x.example" }] });
-      const refused = await refusedAs(provider.apply(zone(), { ...txt, add: [{ type: "TXT", name: "fine", content: "x" }, { type: "TXT", name: "alias", content: "x" }] }));
+      const refused = await refusedAs(
+        provider.apply(zone(), {
+          ...txt,
+          add: [
+            { type: "TXT", name: "fine", content: "x" },
+            { type: "TXT", name: "alias", content: "x" },
+          ],
+        }),
+      );
       assert.equal(refused.kind, "nameTaken");
       assert.deepEqual(await provider.current(zone(), [{ name: "fine.example.com", type: "TXT" }]), []);
     });
@@ -69,22 +101,39 @@ function onKnot() {
 
   test("rfc2136: an MX that somebody makes between reading and writing is not overwritten", async (t) => {
     const { knot } = await open();
-    const theirs = writeUpdate({ id: 3, zone: "example.com", prerequisites: [], steps: [{ kind: "add", name: "example.com", type: "MX", ttl: 60, data: { priority: 9, target: "theirs.example" } }] });
+    const theirs = writeUpdate({
+      id: 3,
+      zone: "example.com",
+      prerequisites: [],
+      steps: [
+        { kind: "add", name: "example.com", type: "MX", ttl: 60, data: { priority: 9, target: "theirs.example" } },
+      ],
+    });
     let updates = 0;
     const between = await startProxy(t, knot, async (message) => {
-      if (message[2] === 5 << 3 && updates++ === 0) await exchange(knot, signMessage(theirs, knot.key, Date.now()).signed);
+      if (message[2] === 5 << 3 && updates++ === 0)
+        await exchange(knot, signMessage(theirs, knot.key, Date.now()).signed);
     });
     const provider = createRfc2136Provider({ server: between, key: knot.key, clock: systemClock });
     const refused = await refusedAs(provider.apply(zone(), MX));
     assert.equal(refused.message, "example.com already has MX records that are not ours: 9 theirs.example.");
-    assert.deepEqual((await provider.current(zone(), MX.mustBeAbsent)).map(({ content }) => content), ["theirs.example"]);
+    assert.deepEqual(
+      (await provider.current(zone(), MX.mustBeAbsent)).map(({ content }) => content),
+      ["theirs.example"],
+    );
   });
 
   test("rfc2136: the second of two equal changes with a condition is told YXRRSET", async () => {
     const { knot } = await open();
-    const update = writeUpdate({ id: 7, zone: "example.com", prerequisites: [{ kind: "noSet", name: "example.com", type: "MX" }], steps: [{ kind: "add", name: "example.com", type: "MX", ttl: 60, data: { priority: 1, target: "mx.example" } }] });
+    const update = writeUpdate({
+      id: 7,
+      zone: "example.com",
+      prerequisites: [{ kind: "noSet", name: "example.com", type: "MX" }],
+      steps: [{ kind: "add", name: "example.com", type: "MX", ttl: 60, data: { priority: 1, target: "mx.example" } }],
+    });
     const codes = [];
-    for (let time = 0; time < 2; time++) codes.push((await exchange(knot, signMessage(update, knot.key, Date.now()).signed))[3]! & 15);
+    for (let time = 0; time < 2; time++)
+      codes.push((await exchange(knot, signMessage(update, knot.key, Date.now()).signed))[3]! & 15);
     assert.deepEqual(codes, [0, 7], "the second is told YXRRSET");
   });
 }
@@ -110,7 +159,9 @@ async function startProxy(t: TestContext, to: Knot, before: (message: Buffer) =>
 }
 
 if (knotd === undefined && process.env["REQUIRE_ALL"] !== "1") {
-  process.stderr.write("!! Knot DNS is not installed, dynamic updates are not tested. To install it: node scripts/system.ts test\n");
+  process.stderr.write(
+    "!! Knot DNS is not installed, dynamic updates are not tested. To install it: node scripts/system.ts test\n",
+  );
   test("rfc2136 on Knot", { skip: "knotd is not installed" }, () => {});
 } else {
   onKnot();
@@ -122,5 +173,8 @@ test("a signed message is only verified by its key, its request and its time", (
   const request = signMessage(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, now);
   // A reply is signed as a request is, with the request's MAC in front: none here, so it cannot be good.
   assert.equal(verifyReply(request.signed, key, request.mac, now), "forged");
-  assert.equal(verifyReply(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, request.mac, now), "unsigned");
+  assert.equal(
+    verifyReply(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, request.mac, now),
+    "unsigned",
+  );
 });

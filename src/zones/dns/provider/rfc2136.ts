@@ -1,6 +1,16 @@
 import { randomInt } from "node:crypto";
 import { type Clock, messageOf } from "../../../kernel/index.ts";
-import { type Prerequisite, type RecordType, RCODE_NAMES, signMessage, type TsigKey, type TsigVerdict, type UpdateStep, verifyReply, writeUpdate } from "../../../protocol/dns/index.ts";
+import {
+  type Prerequisite,
+  type RecordType,
+  RCODE_NAMES,
+  signMessage,
+  type TsigKey,
+  type TsigVerdict,
+  type UpdateStep,
+  verifyReply,
+  writeUpdate,
+} from "../../../protocol/dns/index.ts";
 import { dataOf } from "../../records/content.ts";
 import type { RecordDraft, RecordZone } from "../../records/types.ts";
 import { checkedChange, type CheckedChange, keyOf, refuseForeign, secondsOf, setKey } from "./change.ts";
@@ -34,14 +44,28 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     }
   }
 
-  async function readSets(zone: RecordZone, sets: readonly { name: string; type: RecordType }[], signal?: AbortSignal): Promise<ProviderRecord[]> {
+  async function readSets(
+    zone: RecordZone,
+    sets: readonly { name: string; type: RecordType }[],
+    signal?: AbortSignal,
+  ): Promise<ProviderRecord[]> {
     const found: ProviderRecord[] = [];
-    for (const set of new Map(sets.map((one) => [setKey(one), one])).values()) found.push(...(await readSet((message) => send(message, signal), set, { server: where, zone: zone.name })));
+    for (const set of new Map(sets.map((one) => [setKey(one), one])).values())
+      found.push(...(await readSet((message) => send(message, signal), set, { server: where, zone: zone.name })));
     return found;
   }
 
-  async function update(zone: RecordZone, prerequisites: Prerequisite[], steps: UpdateStep[], signal?: AbortSignal): Promise<string> {
-    const { signed, mac } = signMessage(writeUpdate({ id: randomInt(65_536), zone: zone.name, prerequisites, steps }), key, clock.now());
+  async function update(
+    zone: RecordZone,
+    prerequisites: Prerequisite[],
+    steps: UpdateStep[],
+    signal?: AbortSignal,
+  ): Promise<string> {
+    const { signed, mac } = signMessage(
+      writeUpdate({ id: randomInt(65_536), zone: zone.name, prerequisites, steps }),
+      key,
+      clock.now(),
+    );
     const reply = await send(signed, signal);
     let verdict: TsigVerdict;
     try {
@@ -53,7 +77,8 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     if (verdict === "good") return rcode;
     // A server that refuses before it looks at keys does not sign that.
     if (verdict === "unsigned" && rcode === "REFUSED") return rcode;
-    if (verdict === "unsigned" && rcode === "NOTAUTH") throw dnsErrors.notServed({ server: where, zone: zone.name, reason: rcode });
+    if (verdict === "unsigned" && rcode === "NOTAUTH")
+      throw dnsErrors.notServed({ server: where, zone: zone.name, reason: rcode });
     throw dnsErrors.badKey({ server: where, key: key.name, reason: KEY_PROBLEMS[verdict] });
   }
 
@@ -67,7 +92,12 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
       for (let attempt = 1; ; attempt++) {
         const there = await readSets(zone, change.mustBeAbsent, signal);
         refuseForeign(change.mustBeAbsent, there, asked);
-        const rcode = await update(zone, prerequisitesOf(change.mustBeAbsent, there, checked), stepsOf(checked), signal);
+        const rcode = await update(
+          zone,
+          prerequisitesOf(change.mustBeAbsent, there, checked),
+          stepsOf(checked),
+          signal,
+        );
         if (rcode === "NOERROR") return;
         if (!["YXDOMAIN", "YXRRSET", "NXRRSET", "NXDOMAIN"].includes(rcode)) throw refusal(rcode, where, zone.name);
         // Either a set is not as it was read, and the next round sees that, or the place is taken.
@@ -80,13 +110,29 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
 
   /** A CNAME that is there already is no reason to refuse: the condition for a new one, that its name is free, would be. */
   async function withoutKept(zone: RecordZone, add: RecordDraft[], signal?: AbortSignal): Promise<RecordDraft[]> {
-    const aliases = new Set((await readSets(zone, add.filter(({ type }) => type === "CNAME"), signal)).map(keyOf));
+    const aliases = new Set(
+      (
+        await readSets(
+          zone,
+          add.filter(({ type }) => type === "CNAME"),
+          signal,
+        )
+      ).map(keyOf),
+    );
     return add.filter((draft) => !aliases.has(keyOf(draft)));
   }
 
   /** Names of what is added where a CNAME is in the way, or where a CNAME is added and something is there. */
   async function taken(zone: RecordZone, { add }: CheckedChange, signal?: AbortSignal): Promise<string[]> {
-    const aliases = new Set((await readSets(zone, add.map(({ name }) => ({ name, type: "CNAME" as const })), signal)).map(({ name }) => name));
+    const aliases = new Set(
+      (
+        await readSets(
+          zone,
+          add.map(({ name }) => ({ name, type: "CNAME" as const })),
+          signal,
+        )
+      ).map(({ name }) => name),
+    );
     return [...new Set(add.filter(({ name, type }) => type === "CNAME" || aliases.has(name)).map(({ name }) => name))];
   }
 }
@@ -101,10 +147,16 @@ const KEY_PROBLEMS: Record<Exclude<TsigVerdict, "good">, string> = {
 
 function refusal(rcode: string, server: string, zone: string): Error {
   if (rcode === "NOTAUTH" || rcode === "NOTZONE") return dnsErrors.notServed({ server, zone, reason: rcode });
-  return rcode === "REFUSED" ? dnsErrors.refused({ server, zone, reason: rcode }) : dnsErrors.badReply({ server, reason: `${rcode} for a change of ${zone}` });
+  return rcode === "REFUSED"
+    ? dnsErrors.refused({ server, zone, reason: rcode })
+    : dnsErrors.badReply({ server, reason: `${rcode} for a change of ${zone}` });
 }
 
-function prerequisitesOf(exclusive: readonly ExclusiveSet[], there: readonly ProviderRecord[], { add, remove }: CheckedChange): Prerequisite[] {
+function prerequisitesOf(
+  exclusive: readonly ExclusiveSet[],
+  there: readonly ProviderRecord[],
+  { add, remove }: CheckedChange,
+): Prerequisite[] {
   const sets = new Map(exclusive.map((set) => [setKey(set), set]));
   const unchanged = [...sets.values()].map(({ name, type }): Prerequisite => {
     const data = there.filter((record) => record.name === name && record.type === type).map(dataOf);
@@ -113,11 +165,26 @@ function prerequisitesOf(exclusive: readonly ExclusiveSet[], there: readonly Pro
   // A server passes over what does not go with a CNAME, and says NOERROR (RFC 2136 3.4.2.2): it must be asked before.
   const removed = new Set(remove.map(({ name }) => name));
   const names = new Map(add.map(({ name, type }) => [name, type]));
-  const places = [...names].filter(([name]) => !removed.has(name)).map(([name, type]): Prerequisite => (type === "CNAME" ? { kind: "nameFree", name } : { kind: "noSet", name, type: "CNAME" }));
+  const places = [...names]
+    .filter(([name]) => !removed.has(name))
+    .map(([name, type]): Prerequisite =>
+      type === "CNAME" ? { kind: "nameFree", name } : { kind: "noSet", name, type: "CNAME" },
+    );
   return [...unchanged, ...places];
 }
 
 const stepsOf = ({ add, remove }: CheckedChange): UpdateStep[] => [
-  ...remove.map(({ name, type, ...rest }: RecordDraft): UpdateStep => ({ kind: "delete", name, type, data: dataOf({ type, ...rest }) })),
-  ...add.map(({ name, type, ...rest }: RecordDraft): UpdateStep => ({ kind: "add", name, type, ttl: secondsOf(rest), data: dataOf({ type, ...rest }) })),
+  ...remove.map(({ name, type, ...rest }: RecordDraft): UpdateStep => ({
+    kind: "delete",
+    name,
+    type,
+    data: dataOf({ type, ...rest }),
+  })),
+  ...add.map(({ name, type, ...rest }: RecordDraft): UpdateStep => ({
+    kind: "add",
+    name,
+    type,
+    ttl: secondsOf(rest),
+    data: dataOf({ type, ...rest }),
+  })),
 ];

@@ -23,20 +23,43 @@ const MAX_STEP = 100;
  * What is to be done at the other server so that what we have put there becomes what the zone holds: a step for each part of the platform,
  * and people's own records in steps of some hundred, those of one name together.
  */
-export function planPush(wanted: readonly Pick<DnsRecord, "managedBy" | keyof ProviderRecord>[], there: readonly Pushed[]): PushStep[] {
-  const want = new Map(wanted.map((record) => [keyOf(record), { owner: record.managedBy ?? PEOPLE, record: bare(record) }]));
+export function planPush(
+  wanted: readonly Pick<DnsRecord, "managedBy" | keyof ProviderRecord>[],
+  there: readonly Pushed[],
+): PushStep[] {
+  const want = new Map(
+    wanted.map((record) => [keyOf(record), { owner: record.managedBy ?? PEOPLE, record: bare(record) }]),
+  );
   const done = new Set(there.filter(({ applied }) => applied).map(keyOf));
   const add = [...want.values()].filter(({ record }) => !done.has(keyOf(record)));
-  const remove = there.filter((record) => !want.has(keyOf(record))).map((record) => ({ owner: record.owner, record: bare(record) }));
-  const byOwner = Map.groupBy([...add.map((one) => ({ ...one, what: "add" as const })), ...remove.map((one) => ({ ...one, what: "remove" as const }))], ({ owner }) => owner);
+  const remove = there
+    .filter((record) => !want.has(keyOf(record)))
+    .map((record) => ({ owner: record.owner, record: bare(record) }));
+  const byOwner = Map.groupBy(
+    [
+      ...add.map((one) => ({ ...one, what: "add" as const })),
+      ...remove.map((one) => ({ ...one, what: "remove" as const })),
+    ],
+    ({ owner }) => owner,
+  );
   const owners = [...byOwner.keys()].sort((a, b) => Number(a === PEOPLE) - Number(b === PEOPLE) || (a < b ? -1 : 1));
   return owners.flatMap((owner) => {
     const changes = byOwner.get(owner)!;
-    const step = (those: typeof changes): PushStep => ({ owner, add: those.flatMap(({ what, record }) => (what === "add" ? [record] : [])), remove: those.flatMap(({ what, record }) => (what === "remove" ? [record] : [])), kept: [], mustBeAbsent: [] });
+    const step = (those: typeof changes): PushStep => ({
+      owner,
+      add: those.flatMap(({ what, record }) => (what === "add" ? [record] : [])),
+      remove: those.flatMap(({ what, record }) => (what === "remove" ? [record] : [])),
+      kept: [],
+      mustBeAbsent: [],
+    });
     if (owner === PEOPLE) return chunks(changes).map(step);
     const one = step(changes);
     const sets = exclusiveSets(one.add);
-    const kept = [...want.values()].map(({ record }) => record).filter((record) => done.has(keyOf(record)) && sets.some((set) => set.name === record.name && set.type === record.type));
+    const kept = [...want.values()]
+      .map(({ record }) => record)
+      .filter(
+        (record) => done.has(keyOf(record)) && sets.some((set) => set.name === record.name && set.type === record.type),
+      );
     return [{ ...one, kept, mustBeAbsent: sets }];
   });
 }
@@ -46,7 +69,9 @@ function exclusiveSets(added: readonly ProviderRecord[]): ExclusiveSet[] {
   const sets = added.flatMap((record): ExclusiveSet[] => {
     const kind = kindOf(record);
     if (kind === "mx") return [{ name: record.name, type: "MX" }];
-    return kind === "spf" || kind === "dmarc" ? [{ name: record.name, type: "TXT", text: kind === "spf" ? "v=spf1" : "v=dmarc1" }] : [];
+    return kind === "spf" || kind === "dmarc"
+      ? [{ name: record.name, type: "TXT", text: kind === "spf" ? "v=spf1" : "v=dmarc1" }]
+      : [];
   });
   return [...new Map(sets.map((set) => [JSON.stringify(set), set])).values()];
 }
@@ -61,4 +86,10 @@ function chunks<Change extends { record: ProviderRecord }>(changes: readonly Cha
   return found;
 }
 
-const bare = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({ name, type, content, priority, ttl });
+const bare = ({ name, type, content, priority, ttl }: ProviderRecord): ProviderRecord => ({
+  name,
+  type,
+  content,
+  priority,
+  ttl,
+});

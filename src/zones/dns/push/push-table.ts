@@ -31,17 +31,51 @@ const ROWS_AT_ONCE = 200;
 
 export async function pushState(db: PushExecutor, zone: string): Promise<PushState | undefined> {
   const row = await db.selectFrom("dns_pushes").selectAll().where("zone_id", "=", zone).executeTakeFirst();
-  return row && { name: row.name, account: row.account_id, tried: row.tried_serial, pushed: row.pushed_serial, problems: JSON.parse(row.problems) as PushProblem[], changedAt: row.changed_at };
+  return (
+    row && {
+      name: row.name,
+      account: row.account_id,
+      tried: row.tried_serial,
+      pushed: row.pushed_serial,
+      problems: JSON.parse(row.problems) as PushProblem[],
+      changedAt: row.changed_at,
+    }
+  );
 }
 
 export async function beginPush(db: PushExecutor, zone: RecordZone, serial: number, now: number): Promise<void> {
-  const row = { zone_id: zone.id, account_id: zone.account, name: zone.name, tried_serial: serial, pushed_serial: null, problems: "[]", changed_at: now };
-  await db.insertInto("dns_pushes").values(row).onConflict((conflict) => conflict.column("zone_id").doUpdateSet({ tried_serial: serial, changed_at: now })).execute();
+  const row = {
+    zone_id: zone.id,
+    account_id: zone.account,
+    name: zone.name,
+    tried_serial: serial,
+    pushed_serial: null,
+    problems: "[]",
+    changed_at: now,
+  };
+  await db
+    .insertInto("dns_pushes")
+    .values(row)
+    .onConflict((conflict) => conflict.column("zone_id").doUpdateSet({ tried_serial: serial, changed_at: now }))
+    .execute();
 }
 
-export async function endPush(db: PushExecutor, zone: string, change: { pushed?: number; problems: PushProblem[] }, now: number): Promise<void> {
+export async function endPush(
+  db: PushExecutor,
+  zone: string,
+  change: { pushed?: number; problems: PushProblem[] },
+  now: number,
+): Promise<void> {
   const { pushed, problems } = change;
-  await db.updateTable("dns_pushes").set({ problems: JSON.stringify(problems), changed_at: now, ...(pushed !== undefined && { pushed_serial: pushed }) }).where("zone_id", "=", zone).execute();
+  await db
+    .updateTable("dns_pushes")
+    .set({
+      problems: JSON.stringify(problems),
+      changed_at: now,
+      ...(pushed !== undefined && { pushed_serial: pushed }),
+    })
+    .where("zone_id", "=", zone)
+    .execute();
 }
 
 export async function forgetPush(db: PushExecutor, zone: string): Promise<void> {
@@ -51,32 +85,84 @@ export async function forgetPush(db: PushExecutor, zone: string): Promise<void> 
 
 export async function pushedRecords(db: PushExecutor, zone: string): Promise<Pushed[]> {
   const rows = await db.selectFrom("dns_pushed_records").selectAll().where("zone_id", "=", zone).execute();
-  return rows.map(({ name, type, content, priority, ttl, owner, applied }) => ({ name, type: type as RecordType, content, priority, ttl, owner, applied: applied === 1 }));
+  return rows.map(({ name, type, content, priority, ttl, owner, applied }) => ({
+    name,
+    type: type as RecordType,
+    content,
+    priority,
+    ttl,
+    owner,
+    applied: applied === 1,
+  }));
 }
 
-export async function keepPushed(db: PushExecutor, zone: string, owner: string, records: readonly ProviderRecord[], applied: boolean): Promise<void> {
+export async function keepPushed(
+  db: PushExecutor,
+  zone: string,
+  owner: string,
+  records: readonly ProviderRecord[],
+  applied: boolean,
+): Promise<void> {
   for (let at = 0; at < records.length; at += ROWS_AT_ONCE) {
-    const rows = records.slice(at, at + ROWS_AT_ONCE).map(({ name, type, content, priority, ttl }) => ({ zone_id: zone, name, type, digest: digestOf({ priority, content }), owner, content, priority, ttl, applied: Number(applied) }));
-    await db.insertInto("dns_pushed_records").values(rows)
-      .onConflict((conflict) => conflict.columns(["zone_id", "name", "type", "digest"]).doUpdateSet((eb) => ({ owner: eb.ref("excluded.owner"), applied: eb.ref("excluded.applied") }))).execute();
+    const rows = records.slice(at, at + ROWS_AT_ONCE).map(({ name, type, content, priority, ttl }) => ({
+      zone_id: zone,
+      name,
+      type,
+      digest: digestOf({ priority, content }),
+      owner,
+      content,
+      priority,
+      ttl,
+      applied: Number(applied),
+    }));
+    await db
+      .insertInto("dns_pushed_records")
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict
+          .columns(["zone_id", "name", "type", "digest"])
+          .doUpdateSet((eb) => ({ owner: eb.ref("excluded.owner"), applied: eb.ref("excluded.applied") })),
+      )
+      .execute();
   }
 }
 
 export async function dropPushed(db: PushExecutor, zone: string, records: readonly ProviderRecord[]): Promise<void> {
   for (const { name, type, content, priority } of records) {
-    await db.deleteFrom("dns_pushed_records").where("zone_id", "=", zone).where("name", "=", name).where("type", "=", type).where("digest", "=", digestOf({ priority, content })).execute();
+    await db
+      .deleteFrom("dns_pushed_records")
+      .where("zone_id", "=", zone)
+      .where("name", "=", name)
+      .where("type", "=", type)
+      .where("digest", "=", digestOf({ priority, content }))
+      .execute();
   }
 }
 
 /** Zones whose last change nobody has begun to push, by id, at most `limit`; also those that are gone. */
 export async function zonesBehind(db: PushExecutor, after: string, limit: number): Promise<string[]> {
-  const changed = await db.selectFrom("zones").leftJoin("dns_pushes", "dns_pushes.zone_id", "zones.id").select("zones.id as id")
-    .where("zones.type", "=", "full").where("zones.id", ">", after)
-    .where((eb) => eb.or([eb("dns_pushes.zone_id", "is", null), eb("dns_pushes.tried_serial", "<>", eb.ref("zones.serial"))])).orderBy("zones.id").limit(limit).execute();
+  const changed = await db
+    .selectFrom("zones")
+    .leftJoin("dns_pushes", "dns_pushes.zone_id", "zones.id")
+    .select("zones.id as id")
+    .where("zones.type", "=", "full")
+    .where("zones.id", ">", after)
+    .where((eb) =>
+      eb.or([eb("dns_pushes.zone_id", "is", null), eb("dns_pushes.tried_serial", "<>", eb.ref("zones.serial"))]),
+    )
+    .orderBy("zones.id")
+    .limit(limit)
+    .execute();
   return changed.map(({ id }) => id);
 }
 
 export async function zonesGone(db: PushExecutor, limit: number): Promise<string[]> {
-  const gone = await db.selectFrom("dns_pushes").leftJoin("zones", "zones.id", "dns_pushes.zone_id").select("dns_pushes.zone_id as id").where("zones.id", "is", null).limit(limit).execute();
+  const gone = await db
+    .selectFrom("dns_pushes")
+    .leftJoin("zones", "zones.id", "dns_pushes.zone_id")
+    .select("dns_pushes.zone_id as id")
+    .where("zones.id", "is", null)
+    .limit(limit)
+    .execute();
   return gone.map(({ id }) => id);
 }

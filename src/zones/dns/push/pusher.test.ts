@@ -18,7 +18,12 @@ import { createPusher } from "./pusher.ts";
 /** A server that keeps what it is given; `fails` is thrown instead, after or before it has done its work. */
 function memoryProvider() {
   const records = new Map<string, ProviderRecord>();
-  const state = { records, applied: 0, fails: undefined as Error | undefined, failsAfter: undefined as Error | undefined };
+  const state = {
+    records,
+    applied: 0,
+    fails: undefined as Error | undefined,
+    failsAfter: undefined as Error | undefined,
+  };
   const provider: DnsProvider = {
     kind: "powerdns",
     async apply(zone, change) {
@@ -32,7 +37,11 @@ function memoryProvider() {
     },
     current: async () => [],
   };
-  return { state, provider, shown: () => [...records.values()].map(({ name, type, content }) => `${name} ${type} ${content}`).sort() };
+  return {
+    state,
+    provider,
+    shown: () => [...records.values()].map(({ name, type, content }) => `${name} ${type} ${content}`).sort(),
+  };
 }
 
 async function start(t: TestContext, engine: TestEngine, provider: DnsProvider) {
@@ -49,7 +58,8 @@ async function start(t: TestContext, engine: TestEngine, provider: DnsProvider) 
     await events.close();
   });
   return {
-    db, zones,
+    db,
+    zones,
     status: (zone: Zone) => pusher.status(zone.id),
     async restart() {
       await pusher.close();
@@ -58,13 +68,18 @@ async function start(t: TestContext, engine: TestEngine, provider: DnsProvider) 
     newZone: (name = "example.com") => zones.create({ account: ACCOUNT, name }),
     /** Until it is so: a push happens behind. */
     async until(is: () => boolean | Promise<boolean>) {
-      for (const deadline = Date.now() + 60_000; !(await is()); await sleep(25)) assert.ok(Date.now() < deadline, "it did not come about in a minute");
+      for (const deadline = Date.now() + 60_000; !(await is()); await sleep(25))
+        assert.ok(Date.now() < deadline, "it did not come about in a minute");
     },
   };
 }
 
 const MX = (content: string, priority = 10) => ({ type: "MX", name: "@", content, priority });
-const ROUTING = { owner: "email-routing", locked: true, records: [MX("mx1.us.example"), { type: "TXT", name: "@", content: "v=spf1 include:_spf.us.example ~all" }] };
+const ROUTING = {
+  owner: "email-routing",
+  locked: true,
+  records: [MX("mx1.us.example"), { type: "TXT", name: "@", content: "v=spf1 include:_spf.us.example ~all" }],
+};
 
 describe("records that are kept at another server", () => {
   onEveryDatabase((engine) => {
@@ -78,7 +93,11 @@ describe("records that are kept at another server", () => {
       await zones.records.managed.set(zone, ROUTING);
       await zones.records.update(zone, www.id, { content: "192.0.2.2" });
       await until(async () => (await status(zone)).done);
-      assert.deepEqual(shown(), ["example.com MX mx1.us.example", 'example.com TXT "v=spf1 include:_spf.us.example ~all"', "www.example.com A 192.0.2.2"]);
+      assert.deepEqual(shown(), [
+        "example.com MX mx1.us.example",
+        'example.com TXT "v=spf1 include:_spf.us.example ~all"',
+        "www.example.com A 192.0.2.2",
+      ]);
       await zones.records.managed.remove(zone, "email-routing");
       await until(async () => (await status(zone)).done);
       assert.deepEqual(shown(), ["www.example.com A 192.0.2.2"]);
@@ -115,7 +134,13 @@ describe("records that are kept at another server", () => {
 
     test("never stand beside somebody else's MX or SPF record; the rest is put, the conflict is told, and it ends when theirs is gone", async (t) => {
       const { state, provider, shown } = memoryProvider();
-      const theirs: ProviderRecord = { name: "example.com", type: "MX", content: "mail.theirs.example", priority: 5, ttl: 300 };
+      const theirs: ProviderRecord = {
+        name: "example.com",
+        type: "MX",
+        content: "mail.theirs.example",
+        priority: 5,
+        ttl: 300,
+      };
       state.records.set(keyOf(theirs), theirs);
       const { zones, newZone, until, status } = await start(t, engine, provider);
       const zone = await newZone();
@@ -124,7 +149,10 @@ describe("records that are kept at another server", () => {
       await until(async () => (await status(zone)).problems.length > 0 && state.records.size === 2);
       assert.deepEqual(shown(), ["example.com MX mail.theirs.example", "www.example.com A 192.0.2.1"]);
       const { problems, done } = await status(zone);
-      assert.deepEqual([done, problems.map(({ owner, code }) => `${owner} ${code}`)], [false, ["email-routing foreignRecords"]]);
+      assert.deepEqual(
+        [done, problems.map(({ owner, code }) => `${owner} ${code}`)],
+        [false, ["email-routing foreignRecords"]],
+      );
       assert.match(problems[0]!.message, /MX records that are not ours: 5 mail\.theirs\.example/);
       state.records.delete(keyOf(theirs));
       await zones.records.create(zone, { type: "A", name: "www2", content: "192.0.2.1" });
@@ -167,28 +195,51 @@ describe("records that are kept at another server", () => {
       const { state, provider } = memoryProvider();
       const { zones, newZone, until, status } = await start(t, engine, provider);
       const zone = await newZone();
-      await zones.records.import(zone, Array.from({ length: 950 }, (_, index) => `h${index} 300 A 192.0.2.${index % 250}\n`).join(""));
+      await zones.records.import(
+        zone,
+        Array.from({ length: 950 }, (_, index) => `h${index} 300 A 192.0.2.${index % 250}\n`).join(""),
+      );
       await until(async () => (await status(zone)).done);
       assert.equal(state.records.size, 950);
       assert.equal(state.applied >= 10 && state.applied < 40, true, `${state.applied} steps`);
     });
 
-    test("stand at Knot, which answers with them, and go away again", { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" }, async (t) => {
-      const knot = await startKnot({ "example.com": "old MX 5 mail.theirs.example.\n" });
-      t.after(() => knot.stop());
-      const provider = createRfc2136Provider({ server: knot, key: knot.key, clock: systemClock });
-      const { zones, newZone, until, status } = await start(t, engine, provider);
-      const zone = await newZone();
-      await zones.records.managed.set(zone, ROUTING);
-      await zones.records.create(zone, { type: "A", name: "www", content: "192.0.2.1" });
-      await until(async () => (await status(zone)).done);
-      const there = () => provider.current(zone, [{ name: "example.com", type: "MX" }, { name: "example.com", type: "TXT" }, { name: "www.example.com", type: "A" }]);
-      assert.deepEqual((await there()).map(({ content }) => content).sort(), ['"v=spf1 include:_spf.us.example ~all"', "192.0.2.1", "mx1.us.example"]);
-      await zones.records.managed.set(zone, { ...ROUTING, owner: "email-routing/old", records: [{ ...MX("mx1.us.example"), name: "old" }] });
-      await until(async () => (await status(zone)).problems.length === 1);
-      assert.deepEqual((await status(zone)).problems.map(({ code, owner }) => `${owner} ${code}`), ["email-routing/old foreignRecords"]);
-      await zones.delete(zone.id);
-      await until(async () => (await there()).length === 0);
-    });
+    test(
+      "stand at Knot, which answers with them, and go away again",
+      { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" },
+      async (t) => {
+        const knot = await startKnot({ "example.com": "old MX 5 mail.theirs.example.\n" });
+        t.after(() => knot.stop());
+        const provider = createRfc2136Provider({ server: knot, key: knot.key, clock: systemClock });
+        const { zones, newZone, until, status } = await start(t, engine, provider);
+        const zone = await newZone();
+        await zones.records.managed.set(zone, ROUTING);
+        await zones.records.create(zone, { type: "A", name: "www", content: "192.0.2.1" });
+        await until(async () => (await status(zone)).done);
+        const there = () =>
+          provider.current(zone, [
+            { name: "example.com", type: "MX" },
+            { name: "example.com", type: "TXT" },
+            { name: "www.example.com", type: "A" },
+          ]);
+        assert.deepEqual((await there()).map(({ content }) => content).sort(), [
+          '"v=spf1 include:_spf.us.example ~all"',
+          "192.0.2.1",
+          "mx1.us.example",
+        ]);
+        await zones.records.managed.set(zone, {
+          ...ROUTING,
+          owner: "email-routing/old",
+          records: [{ ...MX("mx1.us.example"), name: "old" }],
+        });
+        await until(async () => (await status(zone)).problems.length === 1);
+        assert.deepEqual(
+          (await status(zone)).problems.map(({ code, owner }) => `${owner} ${code}`),
+          ["email-routing/old foreignRecords"],
+        );
+        await zones.delete(zone.id);
+        await until(async () => (await there()).length === 0);
+      },
+    );
   });
 });

@@ -8,7 +8,18 @@ import { zoneById } from "../../zones-table.ts";
 import type { DnsProvider } from "../provider/port.ts";
 import { dataFields } from "../provider/read-set.ts";
 import { PEOPLE, planPush, type PushStep } from "./plan.ts";
-import { beginPush, dropPushed, endPush, forgetPush, keepPushed, pushedRecords, pushState, zonesBehind, zonesGone, type PushProblem } from "./push-table.ts";
+import {
+  beginPush,
+  dropPushed,
+  endPush,
+  forgetPush,
+  keepPushed,
+  pushedRecords,
+  pushState,
+  zonesBehind,
+  zonesGone,
+  type PushProblem,
+} from "./push-table.ts";
 import type { PushTables } from "./tables.ts";
 
 export interface PusherOptions {
@@ -47,13 +58,23 @@ const LEASE_MS = 60_000;
 const NOT_THERE = new Set(["unreachable", "badReply", "badKey", "notServed"]);
 /** What keeps a push from ending may last for weeks: it is tried every ten minutes, and at once after the next change. */
 const ATTEMPTS = 1_000_000;
-const backoff = (attempt: number) => Math.min(600_000, 1000 * 2 ** Math.min(attempt - 1, 20)) * (0.8 + 0.4 * Math.random());
+const backoff = (attempt: number) =>
+  Math.min(600_000, 1000 * 2 ** Math.min(attempt - 1, 20)) * (0.8 + 0.4 * Math.random());
 
 /**
  * What a zone holds is the truth; what was put at the other server is written down before it is put there. A push compares the two. So a
  * change that is committed here gets there, and nothing of ours stays there that we do not know of.
  */
-export function createPusher({ db, jobs, events, clock, log, provider, byHand = () => false, lookMs = LOOK_MS }: PusherOptions): Pusher {
+export function createPusher({
+  db,
+  jobs,
+  events,
+  clock,
+  log,
+  provider,
+  byHand = () => false,
+  lookMs = LOOK_MS,
+}: PusherOptions): Pusher {
   const tables = db.tables<PushTables>();
   const find = zoneById(db.tables());
   const closed = new AbortController();
@@ -61,7 +82,7 @@ export function createPusher({ db, jobs, events, clock, log, provider, byHand = 
   const announce = (zone: string) => jobs.enqueue(KIND, { zone }, { key: zone, attempts: ATTEMPTS });
 
   async function look() {
-    for (let after = ""; ; ) {
+    for (let after = ""; ;) {
       const behind = await zonesBehind(tables, after, BATCH);
       for (const zone of behind) await announce(zone);
       if (behind.length < BATCH) break;
@@ -85,7 +106,11 @@ export function createPusher({ db, jobs, events, clock, log, provider, byHand = 
       await apply(about, step, signal).catch((err: unknown) => {
         if (!(err instanceof UserError)) throw err;
         failures.push(err);
-        problems.push({ owner: step.owner, code: err.kind, message: err.fix === undefined ? err.message : `${err.message} ${err.fix}` });
+        problems.push({
+          owner: step.owner,
+          code: err.kind,
+          message: err.fix === undefined ? err.message : `${err.message} ${err.fix}`,
+        });
       });
       // The rest would fare no better.
       if (problems.some(({ code }) => NOT_THERE.has(code))) break;
@@ -104,30 +129,54 @@ export function createPusher({ db, jobs, events, clock, log, provider, byHand = 
         else wanted.push(record);
       }
     }
-    if (strange.size > 0) problems.push({ owner: PEOPLE, code: "unsupportedType", message: `Records of type ${[...strange].join(", ")} are not put at the other server. Enter them there.` });
+    if (strange.size > 0)
+      problems.push({
+        owner: PEOPLE,
+        code: "unsupportedType",
+        message: `Records of type ${[...strange].join(", ")} are not put at the other server. Enter them there.`,
+      });
     return wanted;
   }
 
   async function apply(zone: RecordZone, step: PushStep, signal: AbortSignal) {
     await db.transaction<PushTables, void>((tx) => keepPushed(tx, zone.id, step.owner, step.add, false));
     try {
-      await provider.apply(zone, { owner: step.owner, mustBeAbsent: step.mustBeAbsent, add: [...step.add, ...step.kept].map(request), remove: step.remove.map(request) }, signal);
+      await provider.apply(
+        zone,
+        {
+          owner: step.owner,
+          mustBeAbsent: step.mustBeAbsent,
+          add: [...step.add, ...step.kept].map(request),
+          remove: step.remove.map(request),
+        },
+        signal,
+      );
     } catch (err) {
       // It says that nothing was changed: what was about to be put there is not ours. Where nobody answered, it may be.
-      if (err instanceof UserError && err.kind !== "unreachable" && err.kind !== "badReply") await db.transaction<PushTables, void>((tx) => dropPushed(tx, zone.id, step.add));
+      if (err instanceof UserError && err.kind !== "unreachable" && err.kind !== "badReply")
+        await db.transaction<PushTables, void>((tx) => dropPushed(tx, zone.id, step.add));
       throw err;
     }
     await db.transaction<PushTables, void>(async (tx) => {
       await dropPushed(tx, zone.id, step.remove);
       await keepPushed(tx, zone.id, step.owner, step.add, true);
     });
-    log.info({ zone: zone.name, owner: step.owner, added: step.add.length, removed: step.remove.length, to: provider.kind }, "records were put where the zone is served");
+    log.info(
+      { zone: zone.name, owner: step.owner, added: step.add.length, removed: step.remove.length, to: provider.kind },
+      "records were put where the zone is served",
+    );
   }
 
   const tell = (err: unknown) => log.error({ err }, "zones to be pushed could not be looked for");
-  const unsubscribe = [RECORDS_CHANGED, ZONE_DELETED].map((topic) => events.subscribe(topic, (zone) => void (zone === "" ? look() : announce(zone)).catch(tell)));
+  const unsubscribe = [RECORDS_CHANGED, ZONE_DELETED].map((topic) =>
+    events.subscribe(topic, (zone) => void (zone === "" ? look() : announce(zone)).catch(tell)),
+  );
   // Two pushes of one zone would each take what the other puts for somebody else's.
-  const worker = jobs.work(KIND, { concurrency: 4, leaseMs: LEASE_MS, backoff, onePerKey: true }, async ({ payload }, { signal }) => push((payload as { zone: string }).zone, signal));
+  const worker = jobs.work(
+    KIND,
+    { concurrency: 4, leaseMs: LEASE_MS, backoff, onePerKey: true },
+    async ({ payload }, { signal }) => push((payload as { zone: string }).zone, signal),
+  );
   void (async () => {
     for (;;) {
       await look().catch(tell);
@@ -139,7 +188,10 @@ export function createPusher({ db, jobs, events, clock, log, provider, byHand = 
     look,
     async status(id) {
       const [zone, state] = [await find(id), await pushState(tables, id)];
-      return { done: state !== undefined && zone !== undefined && state.pushed === zone.serial && state.problems.length === 0, problems: state?.problems ?? [] };
+      return {
+        done: state !== undefined && zone !== undefined && state.pushed === zone.serial && state.problems.length === 0,
+        problems: state?.problems ?? [],
+      };
     },
     async close() {
       closed.abort();
@@ -149,4 +201,16 @@ export function createPusher({ db, jobs, events, clock, log, provider, byHand = 
   };
 }
 
-const request = ({ name, type, content, priority, ttl }: { name: string; type: string; content: string; priority: number | null; ttl: number }) => ({ type, name: `${name}.`, content, ttl, ...(priority !== null && { priority }) });
+const request = ({
+  name,
+  type,
+  content,
+  priority,
+  ttl,
+}: {
+  name: string;
+  type: string;
+  content: string;
+  priority: number | null;
+  ttl: number;
+}) => ({ type, name: `${name}.`, content, ttl, ...(priority !== null && { priority }) });

@@ -38,7 +38,8 @@ export const pushMigration: Migration = {
   name: "zones-004-pushes",
   async up(db, types) {
     const key = sql.raw(types.keyText);
-    await db.schema.createTable("dns_pushes")
+    await db.schema
+      .createTable("dns_pushes")
       .addColumn("zone_id", key, (column) => column.primaryKey())
       .addColumn("account_id", key, (column) => column.notNull())
       .addColumn("name", key, (column) => column.notNull())
@@ -47,7 +48,8 @@ export const pushMigration: Migration = {
       .addColumn("problems", "text", (column) => column.notNull())
       .addColumn("changed_at", "bigint", (column) => column.notNull())
       .execute();
-    await db.schema.createTable("dns_pushed_records")
+    await db.schema
+      .createTable("dns_pushed_records")
       .addColumn("zone_id", key, (column) => column.notNull())
       .addColumn("name", key, (column) => column.notNull())
       .addColumn("type", key, (column) => column.notNull())

@@ -4,7 +4,11 @@ import type { ProviderRecord } from "../provider/port.ts";
 /** Kinds of records that have rules of their own beyond being there. */
 export type RecordKind = "mx" | "spf" | "dkim" | "dmarc" | "other";
 
-const VERSIONS: [RecordKind, RegExp][] = [["spf", /^v=spf1(\s|$)/i], ["dkim", /^v\s*=\s*DKIM1\s*(;|$)/i], ["dmarc", /^v\s*=\s*DMARC1\s*(;|$)/i]];
+const VERSIONS: [RecordKind, RegExp][] = [
+  ["spf", /^v=spf1(\s|$)/i],
+  ["dkim", /^v\s*=\s*DKIM1\s*(;|$)/i],
+  ["dmarc", /^v\s*=\s*DMARC1\s*(;|$)/i],
+];
 
 export function kindOf(record: ProviderRecord): RecordKind {
   if (record.type === "MX") return "mx";
@@ -21,7 +25,9 @@ export function matchRecord(expected: ProviderRecord, there: readonly ProviderRe
   const kind = kindOf(expected);
   const rivals = there.filter((record) => isRival(kind, expected, record));
   if (rivals.length === 0) return { state: "missing" };
-  return rivals.some((record) => saysEnough(kind, expected, record)) ? { state: "right" } : { state: "wrong", found: rivals };
+  return rivals.some((record) => saysEnough(kind, expected, record))
+    ? { state: "right" }
+    : { state: "wrong", found: rivals };
 }
 
 /** What stands where the expected one should: not another MX host, nor a text about something else. */
@@ -36,7 +42,11 @@ function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRec
 function saysEnough(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
   // Somebody who sends from elsewhere too has merged our mechanisms into their own record.
   if (kind === "spf") return includesAll(textOf(record), textOf(expected));
-  if (kind === "dkim") return (kindOf(record) === "dkim" || tagOf(textOf(record), "v") === undefined) && tagOf(textOf(record), "p") === tagOf(textOf(expected), "p");
+  if (kind === "dkim")
+    return (
+      (kindOf(record) === "dkim" || tagOf(textOf(record), "v") === undefined) &&
+      tagOf(textOf(record), "p") === tagOf(textOf(expected), "p")
+    );
   // Any policy is the domain owner's to choose.
   if (kind === "dmarc") return /^(none|quarantine|reject)$/i.test(tagOf(textOf(record), "p") ?? "");
   return false;
@@ -44,7 +54,12 @@ function saysEnough(kind: RecordKind, expected: ProviderRecord, record: Provider
 
 /** All mechanisms of `ours` but the last word on everybody else. */
 function includesAll(theirs: string, ours: string): boolean {
-  const terms = (text: string) => text.toLowerCase().split(/\s+/).slice(1).map((term) => term.replace(/^\+/, ""));
+  const terms = (text: string) =>
+    text
+      .toLowerCase()
+      .split(/\s+/)
+      .slice(1)
+      .map((term) => term.replace(/^\+/, ""));
   const has = new Set(terms(theirs));
   const needed = terms(ours).filter((term) => !/^[-~?]?all$/.test(term));
   return needed.length > 0 && needed.every((term) => has.has(term));

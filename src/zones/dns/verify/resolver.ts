@@ -65,9 +65,21 @@ const QUESTIONS: Partial<Record<RecordType, Question>> = {
   NS: async (resolver, name) => targets(await resolver.resolveNs(name)),
   PTR: async (resolver, name) => targets(await resolver.resolvePtr(name)),
   // A null MX has the root as its host (RFC 7505), which Node gives as "".
-  MX: async (resolver, name) => (await resolver.resolveMx(name)).map(({ priority, exchange }) => ({ priority, target: exchange || "." })),
-  SRV: async (resolver, name) => (await resolver.resolveSrv(name)).map(({ priority, weight, port, name: target }) => ({ priority, weight, port, target: target || "." })),
+  MX: async (resolver, name) =>
+    (await resolver.resolveMx(name)).map(({ priority, exchange }) => ({ priority, target: exchange || "." })),
+  SRV: async (resolver, name) =>
+    (await resolver.resolveSrv(name)).map(({ priority, weight, port, name: target }) => ({
+      priority,
+      weight,
+      port,
+      target: target || ".",
+    })),
   TXT: async (resolver, name) => (await resolver.resolveTxt(name)).map((strings) => ({ strings: strings.map(octets) })),
   TLSA: async (resolver, name) =>
-    (await resolver.resolveTlsa(name)).map(({ certUsage, selector, match, data }) => ({ usage: certUsage, selector, matching_type: match, certificate: Buffer.from(data).toString("hex") })),
+    (await resolver.resolveTlsa(name)).map(({ certUsage, selector, match, data }) => ({
+      usage: certUsage,
+      selector,
+      matching_type: match,
+      certificate: Buffer.from(data).toString("hex"),
+    })),
 };

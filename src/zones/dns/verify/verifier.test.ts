@@ -9,10 +9,12 @@ import { createResolver, type RecordResolver } from "./resolver.ts";
 import { createVerifier } from "./verifier.ts";
 
 const zone = { id: "z", account: "a", name: "example.com" };
-const record = (type: string, name: string, content: string, priority?: number): ProviderRecord => draftOf({ type, name, content, priority }, zone);
+const record = (type: string, name: string, content: string, priority?: number): ProviderRecord =>
+  draftOf({ type, name, content, priority }, zone);
 const KEY = "A".repeat(392);
 const EXPECTED = [
-  record("MX", "@", "route1.mx.example", 13), record("MX", "@", "route2.mx.example", 40),
+  record("MX", "@", "route1.mx.example", 13),
+  record("MX", "@", "route2.mx.example", 40),
   record("TXT", "@", "v=spf1 include:_spf.mx.example ~all"),
   record("TXT", "rp1._domainkey", `v=DKIM1; h=sha256; k=rsa; p=${KEY}`),
   record("TXT", "_dmarc", "v=DMARC1; p=quarantine;"),
@@ -27,12 +29,19 @@ _dmarc TXT "v=DMARC1; p=quarantine;"
 
 /** A real server with this zone, asked by a real resolver. */
 async function served(t: TestContext, text: string, name = "ns"): Promise<RecordResolver> {
-  const server = await startDnsServer({ zones: zonesOf({ "example.com": text }), log: silentLog, hosts: ["127.0.0.1"], port: 0, rateLimit: null });
+  const server = await startDnsServer({
+    zones: zonesOf({ "example.com": text }),
+    log: silentLog,
+    hosts: ["127.0.0.1"],
+    port: 0,
+    rateLimit: null,
+  });
   t.after(() => server.close());
   return createResolver({ name, servers: [`127.0.0.1:${server.port}`], timeoutMs: 2000 });
 }
 
-const check = async (t: TestContext, text: string, expected = EXPECTED) => createVerifier().verify(expected, [await served(t, text)]);
+const check = async (t: TestContext, text: string, expected = EXPECTED) =>
+  createVerifier().verify(expected, [await served(t, text)]);
 const states = ({ records }: Awaited<ReturnType<typeof check>>) => records.map(({ state }) => state);
 
 describe("the verifier", () => {
@@ -49,30 +58,58 @@ describe("the verifier", () => {
 
   test("another MX is a conflict, also where ours are missing; another priority is wrong", async (t) => {
     const beside = await check(t, `${GOOD}@ MX 5 mx.google.example.\n`);
-    assert.deepEqual([beside.status, beside.conflicts.map(({ kind, record: { content } }) => [kind, content])], ["misconfigured", [["foreignMx", "mx.google.example"]]]);
-    assert.match(beside.conflicts[0]!.message, /^The MX record 5 mx\.google\.example at example\.com sends mail to another host/);
+    assert.deepEqual(
+      [beside.status, beside.conflicts.map(({ kind, record: { content } }) => [kind, content])],
+      ["misconfigured", [["foreignMx", "mx.google.example"]]],
+    );
+    assert.match(
+      beside.conflicts[0]!.message,
+      /^The MX record 5 mx\.google\.example at example\.com sends mail to another host/,
+    );
     assert.equal((await check(t, "@ MX 5 mx.google.example.\n")).status, "misconfigured");
     const moved = await check(t, GOOD.replace("@ MX 40", "@ MX 50"));
-    assert.deepEqual([moved.status, moved.records[1]!.state, moved.records[1]!.found, moved.conflicts], ["misconfigured", "wrong", ["50 route2.mx.example"], []]);
+    assert.deepEqual(
+      [moved.status, moved.records[1]!.state, moved.records[1]!.found, moved.conflicts],
+      ["misconfigured", "wrong", ["50 route2.mx.example"], []],
+    );
   });
 
   test("SPF: merged into the user's own is right; without our include wrong; two are a conflict", async (t) => {
     const spf = (text: string) => GOOD.replace('@ TXT "v=spf1 include:_spf.mx.example ~all"', text);
-    assert.equal((await check(t, spf('@ TXT "v=SPF1 ip4:192.0.2.0/24 +Include:_spf.mx.example -all"'))).status, "ready");
+    assert.equal(
+      (await check(t, spf('@ TXT "v=SPF1 ip4:192.0.2.0/24 +Include:_spf.mx.example -all"'))).status,
+      "ready",
+    );
     const foreign = await check(t, spf('@ TXT "v=spf1 include:_spf.google.example -all"'));
-    assert.deepEqual([foreign.status, foreign.records[2]!.state, foreign.records[2]!.found], ["misconfigured", "wrong", ['"v=spf1 include:_spf.google.example -all"']]);
+    assert.deepEqual(
+      [foreign.status, foreign.records[2]!.state, foreign.records[2]!.found],
+      ["misconfigured", "wrong", ['"v=spf1 include:_spf.google.example -all"']],
+    );
     const two = await check(t, `${GOOD}@ TXT "v=spf1 include:_spf.google.example -all"\n`);
-    assert.deepEqual([two.status, two.records[2]!.state, two.conflicts.map(({ kind }) => kind)], ["misconfigured", "right", ["secondSpf"]]);
+    assert.deepEqual(
+      [two.status, two.records[2]!.state, two.conflicts.map(({ kind }) => kind)],
+      ["misconfigured", "right", ["secondSpf"]],
+    );
   });
 
   test("DKIM: the key counts, not how it is written; DMARC: any one policy", async (t) => {
-    assert.equal((await check(t, GOOD.replace("v=DKIM1; h=sha256; k=rsa; p=", "k=rsa;v=DKIM1; p = "))).status, "misconfigured", "v= comes first, if at all (RFC 6376 3.6.1)");
+    assert.equal(
+      (await check(t, GOOD.replace("v=DKIM1; h=sha256; k=rsa; p=", "k=rsa;v=DKIM1; p = "))).status,
+      "misconfigured",
+      "v= comes first, if at all (RFC 6376 3.6.1)",
+    );
     assert.equal((await check(t, GOOD.replace("h=sha256; k=rsa; p=", "t=s; p= "))).status, "ready");
     const revoked = await check(t, GOOD.replace(/^rp1.*$/m, 'rp1._domainkey TXT "v=DKIM1; p="'));
-    assert.deepEqual([revoked.status, revoked.records[3]!.state, revoked.records[3]!.found], ["misconfigured", "wrong", ['"v=DKIM1; p="']]);
+    assert.deepEqual(
+      [revoked.status, revoked.records[3]!.state, revoked.records[3]!.found],
+      ["misconfigured", "wrong", ['"v=DKIM1; p="']],
+    );
     assert.equal((await check(t, GOOD.replace("p=quarantine;", "p=reject; rua=mailto:x@example.net"))).status, "ready");
     assert.equal((await check(t, GOOD.replace("p=quarantine;", "rua=mailto:x@example.net"))).status, "misconfigured");
-    assert.deepEqual((await check(t, `${GOOD}_dmarc TXT "v=DMARC1; p=none"\n`)).conflicts.map(({ kind }) => kind), ["secondDmarc"]);
+    assert.deepEqual(
+      (await check(t, `${GOOD}_dmarc TXT "v=DMARC1; p=none"\n`)).conflicts.map(({ kind }) => kind),
+      ["secondDmarc"],
+    );
   });
 
   test("a CNAME that leads elsewhere is wrong", async (t) => {
@@ -88,9 +125,22 @@ describe("the verifier", () => {
     const broken: RecordResolver = { name: "broken", resolve: () => Promise.reject(new Error("no answer in time")) };
     const verifier = createVerifier();
     const both = await verifier.verify(EXPECTED, [fresh, stale]);
-    assert.deepEqual([both.status, both.records[0]!.state, both.records[0]!.seen.map(({ resolver, state }) => [resolver, state])], ["misconfigured", "missing", [["fresh", "right"], ["stale", "missing"]]]);
+    assert.deepEqual(
+      [both.status, both.records[0]!.state, both.records[0]!.seen.map(({ resolver, state }) => [resolver, state])],
+      [
+        "misconfigured",
+        "missing",
+        [
+          ["fresh", "right"],
+          ["stale", "missing"],
+        ],
+      ],
+    );
     const one = await verifier.verify(EXPECTED, [broken, fresh]);
-    assert.deepEqual([one.status, one.records[0]!.seen[0]], ["ready", { resolver: "broken", state: "failed", found: [], reason: "no answer in time" }]);
+    assert.deepEqual(
+      [one.status, one.records[0]!.seen[0]],
+      ["ready", { resolver: "broken", state: "failed", found: [], reason: "no answer in time" }],
+    );
     const none = await verifier.verify(EXPECTED, [broken]);
     assert.deepEqual([none.status, none.records[0]!.state], [undefined, "failed"]);
     assert.equal((await verifier.verify(EXPECTED, [])).status, undefined);
@@ -100,7 +150,10 @@ describe("the verifier", () => {
     const outside = createResolver({ name: "x", servers: ["127.0.0.1:1"], timeoutMs: 300 });
     await assert.rejects(outside.resolve("example.com", "MX"), { name: "LookupFailed" });
     const resolver = await served(t, GOOD);
-    await assert.rejects(resolver.resolve("example.net", "MX"), { name: "LookupFailed", message: "the server refused to answer (REFUSED)" });
+    await assert.rejects(resolver.resolve("example.net", "MX"), {
+      name: "LookupFailed",
+      message: "the server refused to answer (REFUSED)",
+    });
     await assert.rejects(resolver.resolve("example.com", "LOC"), { name: "LookupFailed" });
     assert.deepEqual(await resolver.resolve("nope.example.com", "MX"), []);
   });

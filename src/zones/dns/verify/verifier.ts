@@ -49,7 +49,9 @@ type Answer = { resolver: string; records: ProviderRecord[] } | { resolver: stri
 export function createVerifier(): Verifier {
   return {
     async verify(expected, resolvers) {
-      const sets = new Map<string, RecordSetName>(expected.map((record) => [setKey(record), { name: record.name, type: record.type }]));
+      const sets = new Map<string, RecordSetName>(
+        expected.map((record) => [setKey(record), { name: record.name, type: record.type }]),
+      );
       const answers = new Map<string, Answer[]>([...sets.keys()].map((key) => [key, []]));
       const questions = [...sets].flatMap(([key, set]) => resolvers.map((resolver) => ({ key, set, resolver })));
       await inTurns(questions, async ({ key, set, resolver }) => void answers.get(key)!.push(await ask(resolver, set)));
@@ -72,9 +74,11 @@ async function ask(resolver: RecordResolver, { name, type }: RecordSetName): Pro
 
 async function inTurns<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = items.values();
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (const item of left) await work(item);
-  }));
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const item of left) await work(item);
+    }),
+  );
 }
 
 const WORST: RecordState[] = ["wrong", "missing", "right", "failed"];
@@ -83,7 +87,11 @@ function finding(record: ProviderRecord, answers: readonly Answer[]): RecordFind
   const seen = answers.map((answer): RecordFinding["seen"][number] => {
     if ("reason" in answer) return { resolver: answer.resolver, state: "failed", found: [], reason: answer.reason };
     const match = matchRecord(record, answer.records);
-    return { resolver: answer.resolver, state: match.state, found: match.state === "wrong" ? match.found.map(shown) : [] };
+    return {
+      resolver: answer.resolver,
+      state: match.state,
+      found: match.state === "wrong" ? match.found.map(shown) : [],
+    };
   });
   const state = WORST.find((one) => seen.some((view) => view.state === one)) ?? "failed";
   return { record, state, found: [...new Set(seen.flatMap(({ found }) => found))], seen };
@@ -98,13 +106,31 @@ function conflictsIn(expected: readonly ProviderRecord[], answers: readonly Answ
     for (const record of answer.records) {
       const kind = kindOf(record);
       if (!kinds.has(`${record.name} ${kind}`)) continue;
-      if (kind === "mx" && !wanted.has(keyOf(record)) && !expected.some((one) => one.type === "MX" && one.name === record.name && one.content === record.content)) {
-        found.set(keyOf(record), { record, kind: "foreignMx", message: `The MX record ${shown(record)} at ${record.name} sends mail to another host. Remove it.` });
+      if (
+        kind === "mx" &&
+        !wanted.has(keyOf(record)) &&
+        !expected.some((one) => one.type === "MX" && one.name === record.name && one.content === record.content)
+      ) {
+        found.set(keyOf(record), {
+          record,
+          kind: "foreignMx",
+          message: `The MX record ${shown(record)} at ${record.name} sends mail to another host. Remove it.`,
+        });
       }
       const rivals = answer.records.filter((other) => kindOf(other) === kind).length;
       if (rivals < 2 || wanted.has(keyOf(record))) continue;
-      if (kind === "spf") found.set(keyOf(record), { record, kind: "secondSpf", message: `${record.name} has ${rivals} SPF records, and receivers then take none. Keep one, and put the mechanisms of ${shown(record)} into it.` });
-      if (kind === "dmarc") found.set(keyOf(record), { record, kind: "secondDmarc", message: `${record.name} has ${rivals} DMARC records, and receivers then take none. Remove ${shown(record)} or the other.` });
+      if (kind === "spf")
+        found.set(keyOf(record), {
+          record,
+          kind: "secondSpf",
+          message: `${record.name} has ${rivals} SPF records, and receivers then take none. Keep one, and put the mechanisms of ${shown(record)} into it.`,
+        });
+      if (kind === "dmarc")
+        found.set(keyOf(record), {
+          record,
+          kind: "secondDmarc",
+          message: `${record.name} has ${rivals} DMARC records, and receivers then take none. Remove ${shown(record)} or the other.`,
+        });
     }
   }
   return [...found.values()];

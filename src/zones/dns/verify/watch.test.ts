@@ -16,7 +16,11 @@ function start() {
       looks.push(`${name} ${type}`);
       const found = there.get(`${name} ${type}`) ?? [];
       if (found instanceof Error) throw found;
-      return found.map((content) => (type === "MX" ? recordOf(name, "MX", { priority: 10, target: content }, 60) : recordOf(name, "TXT", { strings: [content] }, 60)));
+      return found.map((content) =>
+        type === "MX"
+          ? recordOf(name, "MX", { priority: 10, target: content }, 60)
+          : recordOf(name, "TXT", { strings: [content] }, 60),
+      );
     },
   };
   const watch = createRecordWatch({ resolvers: [resolver], clock, log: silentLog });

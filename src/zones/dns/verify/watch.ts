@@ -55,12 +55,23 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
 
   async function look(entry: Entry) {
     try {
-      const { records } = await verifier.verify(entry.wanted.map((one) => providerRecord(entry.name, one)), resolvers);
+      const { records } = await verifier.verify(
+        entry.wanted.map((one) => providerRecord(entry.name, one)),
+        resolvers,
+      );
       const before = entry.missing;
       // What could not be looked up is as it was.
-      entry.missing = new Set(records.flatMap(({ record, state }) => (state === "failed" ? before.has(keyOf(record)) : state !== "right") ? [keyOf(record)] : []));
+      entry.missing = new Set(
+        records.flatMap(({ record, state }) =>
+          (state === "failed" ? before.has(keyOf(record)) : state !== "right") ? [keyOf(record)] : [],
+        ),
+      );
       entry.at = clock.now();
-      if (entry.missing.size !== before.size) log.info({ name: entry.name, missing: entry.missing.size, of: records.length }, "records of a name were looked up");
+      if (entry.missing.size !== before.size)
+        log.info(
+          { name: entry.name, missing: entry.missing.size, of: records.length },
+          "records of a name were looked up",
+        );
     } catch (err) {
       entry.at = clock.now();
       log.warn({ name: entry.name, reason: messageOf(err) }, "records of a name could not be looked up");
@@ -83,7 +94,8 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
     running--;
   }
 
-  const isDue = ({ at, missing }: Entry) => at === undefined || clock.now() - at >= (missing.size > 0 ? MISSING_MS : THERE_MS);
+  const isDue = ({ at, missing }: Entry) =>
+    at === undefined || clock.now() - at >= (missing.size > 0 ? MISSING_MS : THERE_MS);
 
   void (async () => {
     for (;;) {
@@ -99,19 +111,36 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
     async missing(name, wanted) {
       // A name may need one set of records for this, and another for that.
       const key = `${name} ${digestOf(wanted)}`;
-      const entry = watched.get(key) ?? { name, wanted, asked: 0, at: undefined, missing: new Set<string>(), looking: false };
+      const entry = watched.get(key) ?? {
+        name,
+        wanted,
+        asked: 0,
+        at: undefined,
+        missing: new Set<string>(),
+        looking: false,
+      };
       entry.asked = clock.now();
       watched.delete(key);
       if (watched.size >= MAX_WATCHED) watched.delete(watched.keys().next().value!);
       watched.set(key, entry);
       if (isDue(entry)) schedule(entry);
-      return entry.at === undefined ? undefined : wanted.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
+      return entry.at === undefined
+        ? undefined
+        : wanted.filter((one) => entry.missing.has(keyOf(providerRecord(name, one))));
     },
-    look: (name, wanted) => verifier.verify(wanted.map((one) => providerRecord(name, one)), resolvers),
+    look: (name, wanted) =>
+      verifier.verify(
+        wanted.map((one) => providerRecord(name, one)),
+        resolvers,
+      ),
     close: () => closed.abort(),
   };
 }
 
-const providerRecord = (name: string, { type, name: at, content, priority, ttl }: Wanted): ProviderRecord => draftOf({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
+const providerRecord = (name: string, { type, name: at, content, priority, ttl }: Wanted): ProviderRecord =>
+  draftOf({ type, name: `${at.replace(/\.$/, "")}.`, content, priority, ttl }, { id: "", account: "", name });
 
-const digestOf = (wanted: readonly Wanted[]) => createHash("sha256").update(JSON.stringify(wanted.map(({ type, name, content, priority }) => [type, name, content, priority]))).digest("base64url");
+const digestOf = (wanted: readonly Wanted[]) =>
+  createHash("sha256")
+    .update(JSON.stringify(wanted.map(({ type, name, content, priority }) => [type, name, content, priority])))
+    .digest("base64url");

@@ -1,4 +1,17 @@
-import { type AmfObject, amfObject, CHUNK_STREAM, MESSAGE, type RtmpCommand, type RtmpPeer, u32, USER_CONTROL, userControl, writeAmf0, writeCommand, writeStatus } from "../../../../protocol/rtmp/index.ts";
+import {
+  type AmfObject,
+  amfObject,
+  CHUNK_STREAM,
+  MESSAGE,
+  type RtmpCommand,
+  type RtmpPeer,
+  u32,
+  USER_CONTROL,
+  userControl,
+  writeAmf0,
+  writeCommand,
+  writeStatus,
+} from "../../../../protocol/rtmp/index.ts";
 
 /** What the server says, in the words of RTMP. */
 export interface Answers {
@@ -30,25 +43,50 @@ const ENHANCED = {
 };
 
 export function createAnswers(peer: RtmpPeer): Answers {
-  const command = (data: Buffer) => peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data });
+  const command = (data: Buffer) =>
+    peer.send(CHUNK_STREAM.command, { type: MESSAGE.command, stream: 0, time: 0, data });
 
   return {
     connected({ transaction, object }) {
       peer.control(MESSAGE.windowSize, u32(WINDOW));
       peer.control(MESSAGE.peerBandwidth, Buffer.concat([u32(WINDOW), Buffer.from([DYNAMIC])]));
       peer.setChunkSize(CHUNK_SIZE);
-      const enhanced = Array.isArray(object?.["fourCcList"]) || amfObject(object?.["videoFourCcInfoMap"]) !== undefined ? ENHANCED : {};
-      const about = { level: "status", code: "NetConnection.Connect.Success", description: "Connected.", objectEncoding: 0 };
+      const enhanced =
+        Array.isArray(object?.["fourCcList"]) || amfObject(object?.["videoFourCcInfoMap"]) !== undefined
+          ? ENHANCED
+          : {};
+      const about = {
+        level: "status",
+        code: "NetConnection.Connect.Success",
+        description: "Connected.",
+        objectEncoding: 0,
+      };
       command(writeCommand("_result", transaction, { ...SERVER, ...enhanced }, about));
     },
     result: ({ transaction }, value) => command(writeCommand("_result", transaction, null, value)),
-    status: (level, code, description) => peer.send(CHUNK_STREAM.status, { type: MESSAGE.command, stream: STREAM, time: 0, data: writeStatus(level, code, description) }),
+    status: (level, code, description) =>
+      peer.send(CHUNK_STREAM.status, {
+        type: MESSAGE.command,
+        stream: STREAM,
+        time: 0,
+        data: writeStatus(level, code, description),
+      }),
     streamBegins: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamBegin, STREAM)),
     streamEnds: () => peer.control(MESSAGE.userControl, userControl(USER_CONTROL.streamEof, STREAM)),
-    metadata: (about) => peer.send(CHUNK_STREAM.status, { type: MESSAGE.data, stream: STREAM, time: 0, data: writeAmf0("onMetaData", about) }),
-    onFcPublish: (name) => command(writeCommand("onFCPublish", 0, null, { level: "status", code: "NetStream.Publish.Start", description: name })),
+    metadata: (about) =>
+      peer.send(CHUNK_STREAM.status, {
+        type: MESSAGE.data,
+        stream: STREAM,
+        time: 0,
+        data: writeAmf0("onMetaData", about),
+      }),
+    onFcPublish: (name) =>
+      command(
+        writeCommand("onFCPublish", 0, null, { level: "status", code: "NetStream.Publish.Start", description: name }),
+      ),
   };
 }
 
 /** What stands behind the address: with what some clients add to it. */
-export const keyOf = (name: unknown): string => (typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "");
+export const keyOf = (name: unknown): string =>
+  typeof name === "string" ? name.replace(/^\/+|\?.*$/g, "").slice(0, 512) : "";

@@ -1,7 +1,13 @@
 import type { Socket } from "node:net";
 import { type Log, UserError } from "../../../../kernel/index.ts";
 import { FlvError } from "../../../../protocol/flv/index.ts";
-import { createRtmpPeer, readCommand, type RtmpCommand, type RtmpMessage, RtmpViolation } from "../../../../protocol/rtmp/index.ts";
+import {
+  createRtmpPeer,
+  readCommand,
+  type RtmpCommand,
+  type RtmpMessage,
+  RtmpViolation,
+} from "../../../../protocol/rtmp/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import { createFlvReceiver, type FlvReceiver } from "../../flv/receive.ts";
 import { writePieces } from "../../flv/write-pieces.ts";
@@ -140,7 +146,15 @@ export function createConnection(options: ConnectionOptions): Connection {
     answers.streamBegins();
     answers.status("status", "NetStream.Play.Reset", "Playing from the beginning of the last group of pictures.");
     answers.status("status", "NetStream.Play.Start", "Playing.");
-    stopPlaying = playTo({ ...options, ...admitted, key, peer, answers, waiting: () => socket.writableLength, onEnd: played });
+    stopPlaying = playTo({
+      ...options,
+      ...admitted,
+      key,
+      peer,
+      answers,
+      waiting: () => socket.writableLength,
+      onEnd: played,
+    });
     if (over) stopPlaying();
   }
 
@@ -191,8 +205,16 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (over) return;
     const reason = err instanceof Unplayable ? err.reason : err;
     if (!(reason instanceof UserError)) return failed(reason);
-    log.info({ address, protocol, agent, reason: reason.kind }, err instanceof Unplayable ? "rtmp: a player is refused" : "rtmp: a publisher is refused");
-    if (connected) answers.status("error", err instanceof Unplayable ? "NetStream.Play.StreamNotFound" : "NetStream.Publish.BadName", sentences(reason));
+    log.info(
+      { address, protocol, agent, reason: reason.kind },
+      err instanceof Unplayable ? "rtmp: a player is refused" : "rtmp: a publisher is refused",
+    );
+    if (connected)
+      answers.status(
+        "error",
+        err instanceof Unplayable ? "NetStream.Play.StreamNotFound" : "NetStream.Publish.BadName",
+        sentences(reason),
+      );
     hangUp();
   }
 
@@ -208,7 +230,8 @@ export function createConnection(options: ConnectionOptions): Connection {
 
   socket.on("data", (bytes: Buffer) => {
     if (over) return;
-    if (socket.writableLength > MOST_WAITING || (leave === undefined && socket.writableLength > MOST.command)) return failed(new RtmpViolation("it does not take what it is sent"));
+    if (socket.writableLength > MOST_WAITING || (leave === undefined && socket.writableLength > MOST.command))
+      return failed(new RtmpViolation("it does not take what it is sent"));
     try {
       take(peer.push(bytes));
     } catch (err) {
@@ -223,7 +246,12 @@ export function createConnection(options: ConnectionOptions): Connection {
     cleanUp(false);
   });
 
-  return { end: (reason) => (connected ? refuse(stopPlaying === undefined ? reason : new Unplayable(reason)) : failed(new RtmpViolation(reason.message))) };
+  return {
+    end: (reason) =>
+      connected
+        ? refuse(stopPlaying === undefined ? reason : new Unplayable(reason))
+        : failed(new RtmpViolation(reason.message)),
+  };
 }
 
 /** Tells players from publishers in what is refused. */

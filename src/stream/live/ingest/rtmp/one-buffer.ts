@@ -20,7 +20,10 @@ export function readIntoOneBuffer(taken: Socket): Socket {
     return true;
   };
   // The types know a handle of another kind only.
-  const options = { handle, onread: { buffer: Buffer.allocUnsafeSlow(OCTETS), callback } } as unknown as SocketConstructorOpts;
+  const options = {
+    handle,
+    onread: { buffer: Buffer.allocUnsafeSlow(OCTETS), callback },
+  } as unknown as SocketConstructorOpts;
   const socket = new Socket(options);
   return socket;
 }

@@ -42,10 +42,26 @@ export interface PlayingOptions extends PlayerPorts, Admitted {
 }
 
 /** Sends a broadcast to one player, from its last key frame on. Returns the end of it. */
-export function playTo({ inputs, viewers, session, sessions, input, key, peer, answers, waiting, onEnd }: PlayingOptions): () => void {
+export function playTo({
+  inputs,
+  viewers,
+  session,
+  sessions,
+  input,
+  key,
+  peer,
+  answers,
+  waiting,
+  onEnd,
+}: PlayingOptions): () => void {
   const sender = createFlvSender({
     metadata: answers.metadata,
-    send: ({ type, time, head, data }) => peer.send(type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video, { type, stream: STREAM, time, data }, head),
+    send: ({ type, time, head, data }) =>
+      peer.send(
+        type === MESSAGE.audio ? CHUNK_STREAM.audio : CHUNK_STREAM.video,
+        { type, stream: STREAM, time, data },
+        head,
+      ),
   });
   const leave = viewers?.join(input.uid, randomIds.hex());
   let over = false;
@@ -65,11 +81,17 @@ export function playTo({ inputs, viewers, session, sessions, input, key, peer, a
       (now) => now.input.uid !== input.uid && end(streamErrors.liveKeyRevoked()),
       (err: unknown) => {
         // That nothing is published any more is told by the session itself.
-        if (err instanceof UserError && err.kind !== "liveNotPublished") end(err.kind === "liveKeyUnknown" ? streamErrors.liveKeyRevoked() : err);
+        if (err instanceof UserError && err.kind !== "liveNotPublished")
+          end(err.kind === "liveKeyUnknown" ? streamErrors.liveKeyRevoked() : err);
       },
     );
   });
-  const subscription = session.subscribe({ tracks: sender.tracks, packet: sender.packet, end: () => end(undefined), lag: waiting });
+  const subscription = session.subscribe({
+    tracks: sender.tracks,
+    packet: sender.packet,
+    end: () => end(undefined),
+    lag: waiting,
+  });
   unsubscribe = subscription;
   if (over) subscription();
   return () => end(undefined, false);

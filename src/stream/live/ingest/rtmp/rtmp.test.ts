@@ -7,7 +7,14 @@ import * as fc from "fast-check";
 import { clip, needsFfmpeg, runFfmpeg, X264 } from "../../../../../test/support/media.ts";
 import { makeSelfSigned } from "../../../../certificates/index.ts";
 import { silentLog, systemClock } from "../../../../kernel/index.ts";
-import { frameHead, pictureHead, readTags, soundOfAac, writeAudioConfig, writeVideoConfig } from "../../../../protocol/flv/index.ts";
+import {
+  frameHead,
+  pictureHead,
+  readTags,
+  soundOfAac,
+  writeAudioConfig,
+  writeVideoConfig,
+} from "../../../../protocol/flv/index.ts";
 import { MESSAGE, writeAmf0 } from "../../../../protocol/rtmp/index.ts";
 import { streamErrors } from "../../../errors.ts";
 import { until } from "../studio.testing.ts";
@@ -34,9 +41,26 @@ async function serve(t: TestContext, limits: Partial<RtmpLimits> = {}, connectio
     viewers.set(session, input);
     return () => void viewers.delete(session);
   };
-  const server = await startRtmpServer({ host: "127.0.0.1", port: 0, secure: { port: 0, tls }, publishing: studio, sessions: studio, inputs: studio.inputs, viewers: { join }, connections, limits, log: silentLog });
+  const server = await startRtmpServer({
+    host: "127.0.0.1",
+    port: 0,
+    secure: { port: 0, tls },
+    publishing: studio,
+    sessions: studio,
+    inputs: studio.inputs,
+    viewers: { join },
+    connections,
+    limits,
+    log: silentLog,
+  });
   t.after(() => server.close());
-  return { studio, server, viewers, url: `rtmp://127.0.0.1:${server.port}/live`, secureUrl: `rtmps://127.0.0.1:${server.securePort}/live` };
+  return {
+    studio,
+    server,
+    viewers,
+    url: `rtmp://127.0.0.1:${server.port}/live`,
+    secureUrl: `rtmps://127.0.0.1:${server.securePort}/live`,
+  };
 }
 
 async function publisher(t: TestContext, { server }: Given, key = "key"): Promise<TestClient> {
@@ -48,14 +72,21 @@ async function publisher(t: TestContext, { server }: Given, key = "key"): Promis
   return client;
 }
 
-const send = ({ peer }: TestClient, type: number, time: number, data: Buffer) => peer.send(6, { type, stream: 1, time, data });
+const send = ({ peer }: TestClient, type: number, time: number, data: Buffer) =>
+  peer.send(6, { type, stream: 1, time, data });
 const writeFrame = (codec: "aac", data: Buffer) => Buffer.concat([frameHead(codec), data]);
-const writePicture = (codec: "hevc", { data, ...about }: { key: boolean; composition: number; data: Buffer }) => Buffer.concat([pictureHead(codec, about), data]);
+const writePicture = (codec: "hevc", { data, ...about }: { key: boolean; composition: number; data: Buffer }) =>
+  Buffer.concat([pictureHead(codec, about), data]);
 const AAC = Buffer.from([0x11, 0x90]);
 /** It is on air at once: nothing else is to be waited for. */
 function soundOnly(client: TestClient) {
   send(client, MESSAGE.audio, 0, writeAudioConfig("aac", AAC)!);
-  client.peer.send(4, { type: MESSAGE.data, stream: 1, time: 0, data: writeAmf0("@setDataFrame", "onMetaData", { audiocodecid: 10 }) });
+  client.peer.send(4, {
+    type: MESSAGE.data,
+    stream: 1,
+    time: 0,
+    data: writeAmf0("@setDataFrame", "onMetaData", { audiocodecid: 10 }),
+  });
 }
 /** avcC and the first pictures of what x264 makes, as ffmpeg writes them into FLV. */
 async function h264(size: `${number}x${number}` = "320x180") {
@@ -65,32 +96,67 @@ async function h264(size: `${number}x${number}` = "320x180") {
 }
 
 describe("a real ffmpeg", needsFfmpeg, () => {
-  for (const [name, options] of [["RTMP, as it is", []], ["RTMPS, with pictures in another order", ["-bf", "2", "-b_strategy", "0"]]] as const) {
+  for (const [name, options] of [
+    ["RTMP, as it is", []],
+    ["RTMPS, with pictures in another order", ["-bf", "2", "-b_strategy", "0"]],
+  ] as const) {
     test(`publishes by ${name}: every packet arrives with its times`, async (t) => {
       const given = await serve(t);
       const source = await clip({ seconds: 2, fps: "25", video: [...X264, ...options] });
-      const listed = (await runFfmpeg(["-show_entries", "packet=codec_type,pts_time,dts_time,size", "-of", "csv=p=0", source], "ffprobe")).toString().trim().split("\n").map((line) => line.split(","));
-      await runFfmpeg(["-i", source, "-c", "copy", "-f", "flv", `${name.startsWith("RTMPS") ? given.secureUrl : given.url}/key`]);
+      const listed = (
+        await runFfmpeg(
+          ["-show_entries", "packet=codec_type,pts_time,dts_time,size", "-of", "csv=p=0", source],
+          "ffprobe",
+        )
+      )
+        .toString()
+        .trim()
+        .split("\n")
+        .map((line) => line.split(","));
+      await runFfmpeg([
+        "-i",
+        source,
+        "-c",
+        "copy",
+        "-f",
+        "flv",
+        `${name.startsWith("RTMPS") ? given.secureUrl : given.url}/key`,
+      ]);
       const [got] = given.studio.published;
       await until("it has ended", () => got!.ended !== undefined);
       assert.equal(got!.ended, "clean");
       assert.equal(got!.claim.protocol, name.startsWith("RTMPS") ? "rtmps" : "rtmp");
       assert.deepEqual([got!.claim.credential, got!.claim.address, got!.lost], ["key", "127.0.0.1", 0]);
       const [tracks] = got!.tracks;
-      assert.deepEqual([got!.tracks.length, tracks!.video!.codec, tracks!.video!.width, tracks!.video!.height], [1, "h264", 320, 180]);
+      assert.deepEqual(
+        [got!.tracks.length, tracks!.video!.codec, tracks!.video!.width, tracks!.video!.height],
+        [1, "h264", 320, 180],
+      );
       assert.deepEqual([tracks!.audio!.sampleRate, tracks!.audio!.channels], [48_000, 2]);
       for (const kind of ["video", "audio"] as const) {
         const sent = listed.filter(([type]) => type === kind);
         const packets = got!.packets.filter((packet) => packet.kind === kind);
-        assert.deepEqual(packets.map(({ data }) => data.length), sent.map(([, , , size]) => Number(size)));
+        assert.deepEqual(
+          packets.map(({ data }) => data.length),
+          sent.map(([, , , size]) => Number(size)),
+        );
         const offset = Number(sent[0]![2]) - packets[0]!.dts / 1e6;
         for (const [i, packet] of packets.entries()) {
-          assert.ok(Math.abs(Number(sent[i]![2]) - offset - packet.dts / 1e6) < 0.0021, `${kind} ${i} is decoded at its time`);
-          assert.ok(Math.abs(Number(sent[i]![1]) - offset - packet.pts / 1e6) < 0.0021, `${kind} ${i} is shown at its time`);
+          assert.ok(
+            Math.abs(Number(sent[i]![2]) - offset - packet.dts / 1e6) < 0.0021,
+            `${kind} ${i} is decoded at its time`,
+          );
+          assert.ok(
+            Math.abs(Number(sent[i]![1]) - offset - packet.pts / 1e6) < 0.0021,
+            `${kind} ${i} is shown at its time`,
+          );
         }
       }
       assert.deepEqual(got!.packets.filter(({ kind, key }) => kind === "video" && key).length, 1);
-      assert.equal(got!.packets.some(({ pts, dts }) => pts > dts), name.startsWith("RTMPS"));
+      assert.equal(
+        got!.packets.some(({ pts, dts }) => pts > dts),
+        name.startsWith("RTMPS"),
+      );
     });
   }
 
@@ -109,14 +175,38 @@ describe("a real ffmpeg", needsFfmpeg, () => {
       assert.ok(pictures.length >= 25 && pictures.length <= 50, `${pictures.length} pictures came`);
       assert.equal(pictures[0]!.data[0]! >> 4, 1, "the first picture is a key frame");
       const sent = got!.packets.filter(({ kind }) => kind === "video").slice(-pictures.length);
-      assert.deepEqual(pictures.map(({ data }) => data.subarray(5).toString("hex", 0, 64)), sent.map(({ data }) => data.toString("hex", 0, 64)));
+      assert.deepEqual(
+        pictures.map(({ data }) => data.subarray(5).toString("hex", 0, 64)),
+        sent.map(({ data }) => data.toString("hex", 0, 64)),
+      );
       assert.ok(tags.filter(({ type }) => type === MESSAGE.audio).length > 45);
     });
   }
 
   test("is killed in the midst of a broadcast: what came until then is there", async (t) => {
     const given = await serve(t);
-    const child = spawn("ffmpeg", ["-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=25", "-c:v", "libx264", "-preset", "ultrafast", "-g", "10", "-f", "flv", `${given.url}/key`], { stdio: "ignore" });
+    const child = spawn(
+      "ffmpeg",
+      [
+        "-v",
+        "error",
+        "-re",
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=320x180:rate=25",
+        "-c:v",
+        "libx264",
+        "-preset",
+        "ultrafast",
+        "-g",
+        "10",
+        "-f",
+        "flv",
+        `${given.url}/key`,
+      ],
+      { stdio: "ignore" },
+    );
     t.after(() => child.kill("SIGKILL"));
     await until("some pictures are there", () => (given.studio.published[0]?.packets.length ?? 0) > 10);
     child.kill("SIGKILL");
@@ -128,8 +218,14 @@ describe("a real ffmpeg", needsFfmpeg, () => {
   test("is told in words when its key is unknown, and when there is nothing to play", async (t) => {
     const given = await serve(t);
     const source = await clip({ seconds: 2, fps: "25" });
-    await assert.rejects(runFfmpeg(["-i", source, "-c", "copy", "-f", "flv", `${given.url}/wrong`]), /The stream key is unknown|Operation not permitted/);
-    await assert.rejects(runFfmpeg(["-i", `${given.url}/watch`, "-c", "copy", "-f", "flv", "-"]), /Nothing is published|Operation not permitted|Input\/output error/);
+    await assert.rejects(
+      runFfmpeg(["-i", source, "-c", "copy", "-f", "flv", `${given.url}/wrong`]),
+      /The stream key is unknown|Operation not permitted/,
+    );
+    await assert.rejects(
+      runFfmpeg(["-i", `${given.url}/watch`, "-c", "copy", "-f", "flv", "-"]),
+      /Nothing is published|Operation not permitted|Input\/output error/,
+    );
     assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
   });
 });
@@ -137,7 +233,11 @@ describe("a real ffmpeg", needsFfmpeg, () => {
 test("what is refused is told with a sentence that says what to do", async (t) => {
   const given = await serve(t);
   const wrong = await publisher(t, given, "wrong");
-  assert.deepEqual(wrong.status(), { code: "NetStream.Publish.BadName", description: "The stream key is unknown. Take it from the live input; a rotation of its keys revokes those from before." });
+  assert.deepEqual(wrong.status(), {
+    code: "NetStream.Publish.BadName",
+    description:
+      "The stream key is unknown. Take it from the live input; a rotation of its keys revokes those from before.",
+  });
   await until("it is hung up on", () => wrong.closed);
   // Somebody who sends without waiting for an answer gets it all the same.
   const hasty = createTestClient(given.server.port!);
@@ -166,8 +266,14 @@ test("a publisher that does not wait for an answer loses nothing, nor do others 
     soundOnly(client);
     for (const [i, data] of frames.entries()) send(client, MESSAGE.audio, 20 * i, writeFrame("aac", data));
   }
-  await until("all of it is there", () => given.studio.published.length === 2 && given.studio.published.every(({ packets }) => packets.length === frames.length));
-  for (const { packets } of given.studio.published) for (const [i, { data }] of packets.entries()) assert.ok(data.equals(frames[i]!), `frame ${i} is as it was sent`);
+  await until(
+    "all of it is there",
+    () =>
+      given.studio.published.length === 2 &&
+      given.studio.published.every(({ packets }) => packets.length === frames.length),
+  );
+  for (const { packets } of given.studio.published)
+    for (const [i, { data }] of packets.entries()) assert.ok(data.equals(frames[i]!), `frame ${i} is as it was sent`);
 });
 
 test("a second publisher is refused, and so is who comes when all places are taken", async (t) => {
@@ -205,24 +311,36 @@ test("a revoked key ends the broadcast, and a player's key the playing, each wit
   assert.equal(given.server.load().admitted, 0);
 });
 
-test("sound alone is on air after a second, pictures that come later begin anew, and so does another size", needsFfmpeg, async (t) => {
-  const given = await serve(t);
-  const client = await publisher(t, given);
-  send(client, MESSAGE.audio, 5, writeAudioConfig("aac", AAC)!);
-  for (let time = 10; time <= 1100; time += 20) send(client, MESSAGE.audio, time, writeFrame("aac", Buffer.from("sound")));
-  const [got] = given.studio.published;
-  await until("it is configured", () => got!.tracks.length === 1);
-  assert.deepEqual(got!.tracks[0], { audio: { codec: "aac", config: AAC, ...soundOfAac(AAC)! } });
-  const [small, large] = [await h264(), await h264("640x360")];
-  for (const [i, tag] of [...small.slice(0, 3), small[0]!, ...large.slice(0, 3)].entries()) send(client, MESSAGE.video, 1200 + 40 * i, tag);
-  await until("all of it is there", () => got!.packets.filter(({ kind }) => kind === "video").length === 4);
-  assert.deepEqual(got!.tracks.slice(1).map(({ video, audio }) => [video!.width, video!.height, audio!.codec]), [[320, 180, "aac"], [640, 360, "aac"]]);
-  client.command("deleteStream", 1);
-  await until("it has ended", () => got!.ended === "clean");
-  // The connection is still good for another one.
-  client.command("publish", "key", "live");
-  await until("it is published again", () => given.studio.published.length === 2);
-});
+test(
+  "sound alone is on air after a second, pictures that come later begin anew, and so does another size",
+  needsFfmpeg,
+  async (t) => {
+    const given = await serve(t);
+    const client = await publisher(t, given);
+    send(client, MESSAGE.audio, 5, writeAudioConfig("aac", AAC)!);
+    for (let time = 10; time <= 1100; time += 20)
+      send(client, MESSAGE.audio, time, writeFrame("aac", Buffer.from("sound")));
+    const [got] = given.studio.published;
+    await until("it is configured", () => got!.tracks.length === 1);
+    assert.deepEqual(got!.tracks[0], { audio: { codec: "aac", config: AAC, ...soundOfAac(AAC)! } });
+    const [small, large] = [await h264(), await h264("640x360")];
+    for (const [i, tag] of [...small.slice(0, 3), small[0]!, ...large.slice(0, 3)].entries())
+      send(client, MESSAGE.video, 1200 + 40 * i, tag);
+    await until("all of it is there", () => got!.packets.filter(({ kind }) => kind === "video").length === 4);
+    assert.deepEqual(
+      got!.tracks.slice(1).map(({ video, audio }) => [video!.width, video!.height, audio!.codec]),
+      [
+        [320, 180, "aac"],
+        [640, 360, "aac"],
+      ],
+    );
+    client.command("deleteStream", 1);
+    await until("it has ended", () => got!.ended === "clean");
+    // The connection is still good for another one.
+    client.command("publish", "key", "live");
+    await until("it is published again", () => given.studio.published.length === 2);
+  },
+);
 
 test("codecs by their FourCC are taken, NAL units get lengths of four octets, and 32 bits of time go on", async (t) => {
   const given = await serve(t);
@@ -230,16 +348,35 @@ test("codecs by their FourCC are taken, NAL units get lengths of four octets, an
   const hvcC = Buffer.alloc(23);
   // Lengths of two octets.
   hvcC[21] = 0xfd;
-  client.peer.send(4, { type: MESSAGE.data, stream: 1, time: 0, data: writeAmf0("onMetaData", { width: 1280, height: 720, videocodecid: 1 }) });
+  client.peer.send(4, {
+    type: MESSAGE.data,
+    stream: 1,
+    time: 0,
+    data: writeAmf0("onMetaData", { width: 1280, height: 720, videocodecid: 1 }),
+  });
   send(client, MESSAGE.video, 0xfffffff0, writeVideoConfig("hevc", hvcC));
-  send(client, MESSAGE.video, 0xfffffff0, writePicture("hevc", { key: true, composition: 40, data: Buffer.from([0, 1, 7, 0, 2, 8, 9]) }));
+  send(
+    client,
+    MESSAGE.video,
+    0xfffffff0,
+    writePicture("hevc", { key: true, composition: 40, data: Buffer.from([0, 1, 7, 0, 2, 8, 9]) }),
+  );
   send(client, MESSAGE.video, 0x10, writePicture("hevc", { key: false, composition: 0, data: Buffer.from([0, 1, 7]) }));
   send(client, MESSAGE.video, 0x20, writePicture("hevc", { key: false, composition: 0, data: Buffer.from([0, 9, 7]) }));
   const [got] = given.studio.published;
   await until("all of it is there", () => got!.lost === 1);
   assert.deepEqual([got!.tracks[0]!.video!.width, got!.tracks[0]!.video!.config[21]], [1280, 0xff]);
-  assert.deepEqual(got!.packets.map(({ data }) => [...data]), [[0, 0, 0, 1, 7, 0, 0, 0, 2, 8, 9], [0, 0, 0, 1, 7]]);
-  assert.deepEqual([got!.packets[0]!.pts - got!.packets[0]!.dts, got!.packets[1]!.dts - got!.packets[0]!.dts], [40_000, 32_000]);
+  assert.deepEqual(
+    got!.packets.map(({ data }) => [...data]),
+    [
+      [0, 0, 0, 1, 7, 0, 0, 0, 2, 8, 9],
+      [0, 0, 0, 1, 7],
+    ],
+  );
+  assert.deepEqual(
+    [got!.packets[0]!.pts - got!.packets[0]!.dts, got!.packets[1]!.dts - got!.packets[0]!.dts],
+    [40_000, 32_000],
+  );
 });
 
 test("a codec that nothing can be done with ends the broadcast with a sentence", async (t) => {
@@ -254,16 +391,23 @@ test("a codec that nothing can be done with ends the broadcast with a sentence",
 test("garbage at any point ends its own connection and nothing else", async (t) => {
   const given = await serve(t);
   const good = await publisher(t, given);
-  await fc.assert(fc.asyncProperty(fc.constantFrom("hello", "commands", "media"), fc.uint8Array({ minLength: 1, maxLength: 300 }), async (stage, octets) => {
-    const client = createTestClient(given.server.port!);
-    if (stage !== "hello") await client.open();
-    if (stage === "media") {
-      client.command("publish", "wrong", "live");
-      client.peer.send(6, { type: MESSAGE.video, stream: 1, time: 0, data: Buffer.from(octets) });
-    }
-    client.socket.end(Buffer.from(octets));
-    await until("it is gone", () => client.closed);
-  }), { numRuns: 40 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom("hello", "commands", "media"),
+      fc.uint8Array({ minLength: 1, maxLength: 300 }),
+      async (stage, octets) => {
+        const client = createTestClient(given.server.port!);
+        if (stage !== "hello") await client.open();
+        if (stage === "media") {
+          client.command("publish", "wrong", "live");
+          client.peer.send(6, { type: MESSAGE.video, stream: 1, time: 0, data: Buffer.from(octets) });
+        }
+        client.socket.end(Buffer.from(octets));
+        await until("it is gone", () => client.closed);
+      },
+    ),
+    { numRuns: 40 },
+  );
   send(good, MESSAGE.audio, 0, writeAudioConfig("aac", AAC)!);
   send(good, MESSAGE.video, 0, Buffer.alloc(100_000, 0x91));
   await until("the broken one is hung up on", () => good.closed);
@@ -285,10 +429,15 @@ test("who says nothing is hung up on: at the handshake, before it publishes, and
 
 test("a thousand connections that say nothing keep nobody out", async (t) => {
   const given = await serve(t, { waiting: 300, waitingPerNetwork: 200 });
-  const idle = Array.from({ length: 1000 }, () => connect({ port: given.server.port!, host: "127.0.0.1" }).on("error", () => {}));
+  const idle = Array.from({ length: 1000 }, () =>
+    connect({ port: given.server.port!, host: "127.0.0.1" }).on("error", () => {}),
+  );
   t.after(() => idle.forEach((socket) => socket.destroy()));
   // The publisher's own connection took the place of one more.
-  await until("they have their share of places and no more", () => given.server.load().waiting === 200 && idle.filter(({ closed }) => closed).length === 800);
+  await until(
+    "they have their share of places and no more",
+    () => given.server.load().waiting === 200 && idle.filter(({ closed }) => closed).length === 800,
+  );
   const client = await publisher(t, given);
   assert.equal(client.status()!.code, "NetStream.Publish.Start");
   assert.deepEqual(given.server.load(), { admitted: 1, waiting: 199 });
@@ -319,5 +468,16 @@ test("a server that closes says so, and lets nobody in", async (t) => {
   await given.server.close();
   await until("it is hung up on", () => client.closed);
   assert.match(client.status()!.description, /shutting down/);
-  await assert.rejects(startRtmpServer({ host: "203.0.113.1", port: 0, publishing: given.studio, sessions: given.studio, inputs: given.studio.inputs, connections: 1, log: silentLog }), (err: Error & { kind?: string }) => err.kind === "liveListenFailed");
+  await assert.rejects(
+    startRtmpServer({
+      host: "203.0.113.1",
+      port: 0,
+      publishing: given.studio,
+      sessions: given.studio,
+      inputs: given.studio.inputs,
+      connections: 1,
+      log: silentLog,
+    }),
+    (err: Error & { kind?: string }) => err.kind === "liveListenFailed",
+  );
 });

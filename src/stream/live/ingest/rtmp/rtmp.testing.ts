@@ -1,4 +1,12 @@
-import { createRtmpPeer, MESSAGE, readCommand, type RtmpCommand, type RtmpMessage, type RtmpPeer, writeCommand } from "../../../../protocol/rtmp/index.ts";
+import {
+  createRtmpPeer,
+  MESSAGE,
+  readCommand,
+  type RtmpCommand,
+  type RtmpMessage,
+  type RtmpPeer,
+  writeCommand,
+} from "../../../../protocol/rtmp/index.ts";
 import { connect, type Socket } from "node:net";
 import { streamErrors } from "../../../errors.ts";
 import { writePieces } from "../../flv/write-pieces.ts";
@@ -33,7 +41,9 @@ export function createStudio(): Studio {
   };
 
   return {
-    inputs, published: stage.published, lags: stage.lags,
+    inputs,
+    published: stage.published,
+    lags: stage.lags,
     add(publishKey, playbackKey) {
       const input = someInput();
       keys.set(`publish ${publishKey}`, input).set(`play ${playbackKey}`, input);
@@ -76,7 +86,11 @@ export function createTestClient(port: number, socket: Socket = connect({ port, 
   const messages: RtmpMessage[] = [];
   let closed = false;
   let transaction = 1;
-  const peer = createRtmpPeer({ role: "client", most: 16 * 1024 * 1024, write: (pieces) => writePieces(socket, pieces) });
+  const peer = createRtmpPeer({
+    role: "client",
+    most: 16 * 1024 * 1024,
+    write: (pieces) => writePieces(socket, pieces),
+  });
   socket.on("data", (bytes: Buffer) => {
     for (const message of peer.push(bytes)) {
       const command = readCommand(message);
@@ -87,20 +101,36 @@ export function createTestClient(port: number, socket: Socket = connect({ port, 
   socket.on("error", () => {}).on("close", () => (closed = true));
 
   const client: TestClient = {
-    socket, peer, commands, messages,
+    socket,
+    peer,
+    commands,
+    messages,
     get closed() {
       return closed;
     },
-    command: (name, ...args) => peer.send(3, { type: MESSAGE.command, stream: 1, time: 0, data: writeCommand(name, transaction++, null, ...args) }),
+    command: (name, ...args) =>
+      peer.send(3, {
+        type: MESSAGE.command,
+        stream: 1,
+        time: 0,
+        data: writeCommand(name, transaction++, null, ...args),
+      }),
     async open() {
       peer.opening();
       await until("the server has said hello", () => peer.greeted);
-      peer.send(3, { type: MESSAGE.command, stream: 0, time: 0, data: writeCommand("connect", transaction++, { app: "live", flashVer: "test" }) });
+      peer.send(3, {
+        type: MESSAGE.command,
+        stream: 0,
+        time: 0,
+        data: writeCommand("connect", transaction++, { app: "live", flashVer: "test" }),
+      });
       client.command("createStream");
       await until("createStream is answered", () => commands.length >= 2);
     },
     status() {
-      const last = commands.findLast(({ name }) => name === "onStatus")?.args.at(-1) as { code: string; description: string } | undefined;
+      const last = commands.findLast(({ name }) => name === "onStatus")?.args.at(-1) as
+        | { code: string; description: string }
+        | undefined;
       return last && { code: last.code, description: last.description };
     },
   };

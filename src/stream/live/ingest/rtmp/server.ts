@@ -52,7 +52,14 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
   function welcome(raw: Socket, tls: Pick<TlsSource, "context"> | undefined) {
     const address = plainAddress(raw.remoteAddress);
     raw.setNoDelay(true);
-    const socket = tls === undefined ? readIntoOneBuffer(raw) : new TLSSocket(raw, { isServer: true, secureContext: tls.context(), SNICallback: (name, done) => done(null, tls.context(name)) });
+    const socket =
+      tls === undefined
+        ? readIntoOneBuffer(raw)
+        : new TLSSocket(raw, {
+            isServer: true,
+            secureContext: tls.context(),
+            SNICallback: (name, done) => done(null, tls.context(name)),
+          });
     // Destroying only what lies on top leaves a handshake that has not begun.
     const destroy = () => {
       socket.destroy();
@@ -84,7 +91,17 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
     }
 
     wait();
-    open.set(socket, createConnection({ ...parts, socket, address, protocol: tls === undefined ? "rtmp" : "rtmps", admit, onIdle: wait }));
+    open.set(
+      socket,
+      createConnection({
+        ...parts,
+        socket,
+        address,
+        protocol: tls === undefined ? "rtmp" : "rtmps",
+        admit,
+        onIdle: wait,
+      }),
+    );
     socket.once("close", () => {
       goIn();
       open.delete(socket);
@@ -96,7 +113,9 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
   async function listen(at: number, tls?: Pick<TlsSource, "context">): Promise<number> {
     const server = createServer((socket) => welcome(socket, tls));
     await new Promise<void>((resolve, reject) => {
-      server.once("error", (err) => reject(streamErrors.liveListenFailed({ port: at, host, reason: messageOf(err) }, { cause: err })));
+      server.once("error", (err) =>
+        reject(streamErrors.liveListenFailed({ port: at, host, reason: messageOf(err) }, { cause: err })),
+      );
       server.listen({ host, port: at }, resolve);
     });
     server.on("error", (err) => parts.log.error({ err }, "rtmp: a connection could not be taken"));
@@ -116,6 +135,8 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
     return { port: plainPort, securePort, load: () => ({ admitted, waiting: hall.size }), close };
   } catch (err) {
     await close();
-    throw err instanceof UserError ? err : streamErrors.liveListenFailed({ port, host, reason: messageOf(err) }, { cause: err });
+    throw err instanceof UserError
+      ? err
+      : streamErrors.liveListenFailed({ port, host, reason: messageOf(err) }, { cause: err });
   }
 }

@@ -25,7 +25,12 @@ export function admitPlayer(parts: PlayerParts, caller: Caller): Promise<(connec
 }
 
 /** Sends a broadcast from its last key frame on, until it is over, the player leaves, or its key is revoked. */
-function play({ inputs, viewers }: PlayerParts, { input, streamId, passphrase }: Caller, session: LiveSession, connection: SrtConnection): SrtHandlers {
+function play(
+  { inputs, viewers }: PlayerParts,
+  { input, streamId, passphrase }: Caller,
+  session: LiveSession,
+  connection: SrtConnection,
+): SrtHandlers {
   const player = createTsPlayer({
     now: () => performance.now(),
     write(packets) {
@@ -47,10 +52,14 @@ function play({ inputs, viewers }: PlayerParts, { input, streamId, passphrase }:
     leave();
     connection[how]();
   };
-  const check = () => inputs.bySrtStreamId(streamId).then((now) => {
-    if (now === undefined || now.passphrase !== passphrase || !now.input.enabled) end("close");
-    // What cannot be asked now is asked at the next change.
-  }, () => {});
+  const check = () =>
+    inputs.bySrtStreamId(streamId).then(
+      (now) => {
+        if (now === undefined || now.passphrase !== passphrase || !now.input.enabled) end("close");
+        // What cannot be asked now is asked at the next change.
+      },
+      () => {},
+    );
   const stopListening = inputs.onChange((uid) => {
     if (uid === input.uid || uid === "") void check();
   });

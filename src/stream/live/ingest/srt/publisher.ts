@@ -10,7 +10,10 @@ export interface PublisherParts {
 }
 
 /** Rejects what `publish` does. */
-export async function admitPublisher({ publishing, log }: PublisherParts, { streamId, passphrase, address }: Caller): Promise<(connection: SrtConnection) => SrtHandlers> {
+export async function admitPublisher(
+  { publishing, log }: PublisherParts,
+  { streamId, passphrase, address }: Caller,
+): Promise<(connection: SrtConnection) => SrtHandlers> {
   const publication = await publishing.publish({ protocol: "srt", credential: streamId, passphrase, address });
   return (connection) => {
     const stream = createTsPublisher(publication);
@@ -20,7 +23,8 @@ export async function admitPublisher({ publishing, log }: PublisherParts, { stre
         work();
         return true;
       } catch (err) {
-        if (err instanceof UserError) log.info({ input: publication.input, reason: err.message }, "srt: a broadcast is not taken");
+        if (err instanceof UserError)
+          log.info({ input: publication.input, reason: err.message }, "srt: a broadcast is not taken");
         else log.error({ err, input: publication.input }, "srt: a broadcast could not be read");
         return false;
       }

@@ -26,7 +26,13 @@ export interface SrtServer {
 
 /** What callers are told of our refusals. */
 const REJECTIONS: Record<string, SrtRejection> = {
-  liveKeyUnknown: "unauthorized", liveInputDisabled: "forbidden", liveInputBusy: "conflict", liveTooMany: "overload", liveNotPublished: "notFound", liveCodecUnsupported: "unsupportedMedia", liveShuttingDown: "down",
+  liveKeyUnknown: "unauthorized",
+  liveInputDisabled: "forbidden",
+  liveInputBusy: "conflict",
+  liveTooMany: "overload",
+  liveNotPublished: "notFound",
+  liveCodecUnsupported: "unsupportedMedia",
+  liveShuttingDown: "down",
 };
 
 /** Listens for publishers and players of SRT, told apart by their stream ids. Rejects UserError liveListenFailed where the port cannot be had. */
@@ -39,7 +45,13 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
     return REJECTIONS[err.kind] ?? "serverError";
   }
 
-  async function door({ streamId, address: given }: { streamId: string; address: string }): Promise<SrtRejection | SrtDoor> {
+  async function door({
+    streamId,
+    address: given,
+  }: {
+    streamId: string;
+    address: string;
+  }): Promise<SrtRejection | SrtDoor> {
     const address = plainAddress(given);
     const found = await inputs.bySrtStreamId(streamId);
     if (found === undefined) return refused(streamErrors.liveKeyUnknown(), address);
@@ -47,14 +59,27 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
     const admit = publishes ? admitPublisher : admitPlayer;
     function wrong() {
       const reason = streamErrors.livePassphraseWrong();
-      log.info({ address, input: found!.input.uid, direction: found!.direction, reason: reason.kind }, "srt: caller refused");
+      log.info(
+        { address, input: found!.input.uid, direction: found!.direction, reason: reason.kind },
+        "srt: caller refused",
+      );
       if (publishes) parts.publishing.refused(found!.input, "srt", reason);
     }
-    return { passphrase: found.passphrase, refused: wrong, enter: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)) };
+    return {
+      passphrase: found.passphrase,
+      refused: wrong,
+      enter: () => admit(parts, { ...found, streamId, address }).catch((err: unknown) => refused(err, address)),
+    };
   }
 
   try {
-    const listener = await listenSrt({ host, port, most: connections, door, onError: (err) => log.error({ err }, "srt: a connection failed") });
+    const listener = await listenSrt({
+      host,
+      port,
+      most: connections,
+      door,
+      onError: (err) => log.error({ err }, "srt: a connection failed"),
+    });
     return { port: listener.port, load: listener.connections, close: listener.close };
   } catch (err) {
     throw streamErrors.liveListenFailed({ port, host, reason: messageOf(err) }, { cause: err });

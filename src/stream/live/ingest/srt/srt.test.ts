@@ -30,9 +30,13 @@ function assertWhole({ packets }: Published, seconds: number) {
   const [video, audio] = [videoOf(begin), audioOf(begin)];
   assert.equal(video.length, Math.round(seconds * 25));
   assert.ok(video[0]!.key);
-  assert.ok(video.every(({ data }) => splitLengths(data).reduce((sum, nal) => sum + 4 + nal.length, 0) === data.length));
-  for (const [i, { dts }] of video.entries()) assert.ok(i === 0 || Math.abs(dts - video[i - 1]!.dts - 40_000) < 20, `${dts} after ${video[i - 1]?.dts}`);
-  for (const [i, { dts }] of audio.entries()) assert.ok(i === 0 || Math.abs(dts - audio[i - 1]!.dts - 21_333) < 20, `${dts} after ${audio[i - 1]?.dts}`);
+  assert.ok(
+    video.every(({ data }) => splitLengths(data).reduce((sum, nal) => sum + 4 + nal.length, 0) === data.length),
+  );
+  for (const [i, { dts }] of video.entries())
+    assert.ok(i === 0 || Math.abs(dts - video[i - 1]!.dts - 40_000) < 20, `${dts} after ${video[i - 1]?.dts}`);
+  for (const [i, { dts }] of audio.entries())
+    assert.ok(i === 0 || Math.abs(dts - audio[i - 1]!.dts - 21_333) < 20, `${dts} after ${audio[i - 1]?.dts}`);
   assert.ok(Math.abs(audio.length * 0.021333 - video.length / 25) < 0.1, `${audio.length} frames of sound`);
 }
 
@@ -40,20 +44,39 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
   test("in the clear and encrypted, many at one port, each by its stream id", async (t) => {
     const { port, add, published, server } = await openSrt(t);
     const names = ["one", "two", "three", "four"];
-    const options: Record<string, [string, string]> = { one: ["", ""], two: [SECRET, ""], three: [`${SECRET}3`, "&pbkeylen=32"], four: [`${SECRET}4`, "&pbkeylen=24&kmrefreshrate=60&kmpreannounce=20"] };
+    const options: Record<string, [string, string]> = {
+      one: ["", ""],
+      two: [SECRET, ""],
+      three: [`${SECRET}3`, "&pbkeylen=32"],
+      four: [`${SECRET}4`, "&pbkeylen=24&kmrefreshrate=60&kmpreannounce=20"],
+    };
     for (const name of names) add(name, options[name]![0]);
-    const ended = await Promise.all(names.map((name) => ffmpeg(t, [...live(2), "-f", "mpegts", address(port, name, ...options[name]!)]).done));
-    assert.deepEqual(ended.map(({ code }) => code), [0, 0, 0, 0]);
+    const ended = await Promise.all(
+      names.map((name) => ffmpeg(t, [...live(2), "-f", "mpegts", address(port, name, ...options[name]!)]).done),
+    );
+    assert.deepEqual(
+      ended.map(({ code }) => code),
+      [0, 0, 0, 0],
+    );
     await until("all to be over", () => published.every(({ ended }) => ended !== undefined));
     assert.deepEqual(published.map(({ claim }) => claim.credential).sort(), [...names].sort());
     for (const one of published) {
       assert.equal(one.ended, "clean");
       assert.deepEqual([one.claim.protocol, one.claim.address, one.lost], ["srt", "127.0.0.1", 0]);
       const [{ video, audio }] = one.tracks as [Published["tracks"][number]];
-      assert.deepEqual([one.tracks.length, video!.codec, video!.width, video!.height, video!.config[0]], [1, "h264", 320, 180, 1]);
-      assert.deepEqual([audio!.codec, audio!.sampleRate, audio!.channels, audio!.config.toString("hex")], ["aac", 48_000, 2, "1190"]);
+      assert.deepEqual(
+        [one.tracks.length, video!.codec, video!.width, video!.height, video!.config[0]],
+        [1, "h264", 320, 180, 1],
+      );
+      assert.deepEqual(
+        [audio!.codec, audio!.sampleRate, audio!.channels, audio!.config.toString("hex")],
+        ["aac", 48_000, 2, "1190"],
+      );
       assertWhole(one, 2);
-      assert.deepEqual(videoOf(one).flatMap(({ key }, i) => (key ? [i] : [])), [0, 25]);
+      assert.deepEqual(
+        videoOf(one).flatMap(({ key }, i) => (key ? [i] : [])),
+        [0, 25],
+      );
     }
     assert.equal(server.load(), 0);
   });
@@ -61,18 +84,41 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
   test("with B-frames, HEVC, MP3 and Opus, sound alone, and pictures alone", async (t) => {
     const { port, add, published } = await openSrt(t);
     const kinds = {
-      late: ["-bf", "2", "-c:a", "libmp3lame"], hevc: ["-c:v", "libx265", "-x265-params", "log-level=none:keyint=25:bframes=0", "-c:a", "libopus"], sound: ["-vn"], silent: ["-an"],
+      late: ["-bf", "2", "-c:a", "libmp3lame"],
+      hevc: ["-c:v", "libx265", "-x265-params", "log-level=none:keyint=25:bframes=0", "-c:a", "libopus"],
+      sound: ["-vn"],
+      silent: ["-an"],
     };
     for (const name of Object.keys(kinds)) add(name, "");
-    const ended = await Promise.all(Object.entries(kinds).map(([name, options]) => ffmpeg(t, [...live(1.4, ["-preset", "ultrafast", ...options]), "-f", "mpegts", address(port, name)]).done));
-    assert.deepEqual(ended.map(({ code }) => code), [0, 0, 0, 0]);
+    const ended = await Promise.all(
+      Object.entries(kinds).map(
+        ([name, options]) =>
+          ffmpeg(t, [...live(1.4, ["-preset", "ultrafast", ...options]), "-f", "mpegts", address(port, name)]).done,
+      ),
+    );
+    assert.deepEqual(
+      ended.map(({ code }) => code),
+      [0, 0, 0, 0],
+    );
     const get = (name: string) => published.find(({ claim }) => claim.credential === name)!;
     await until("all to be over", () => published.length === 4 && published.every(({ ended }) => ended === "clean"));
     assert.ok(videoOf(get("late")).some(({ pts, dts }) => pts > dts));
     assert.deepEqual([get("late").tracks[0]!.audio!.codec, get("late").tracks[0]!.audio!.sampleRate], ["mp3", 48_000]);
     const { video, audio } = get("hevc").tracks[0]!;
-    assert.deepEqual([video!.codec, video!.width, video!.height, video!.config[0], audio!.codec, audio!.config.toString("latin1", 0, 8)], ["hevc", 320, 180, 1, "opus", "OpusHead"]);
-    assert.ok(audioOf(get("hevc")).every(({ dts }, i, all) => i === 0 || Math.abs(dts - all[i - 1]!.dts - 20_000) < 20));
+    assert.deepEqual(
+      [
+        video!.codec,
+        video!.width,
+        video!.height,
+        video!.config[0],
+        audio!.codec,
+        audio!.config.toString("latin1", 0, 8),
+      ],
+      ["hevc", 320, 180, 1, "opus", "OpusHead"],
+    );
+    assert.ok(
+      audioOf(get("hevc")).every(({ dts }, i, all) => i === 0 || Math.abs(dts - all[i - 1]!.dts - 20_000) < 20),
+    );
     assert.deepEqual([videoOf(get("sound")).length, get("sound").tracks[0]!.video], [0, undefined]);
     assert.ok(audioOf(get("sound")).length > 40);
     assert.deepEqual([videoOf(get("silent")).length, get("silent").tracks[0]!.audio], [35, undefined]);
@@ -82,7 +128,12 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     const { port, add, published } = await openSrt(t);
     add("far", SECRET);
     const line = await relay(t, port, { loss: 0.08, delayMs: 15 });
-    const { code } = await ffmpeg(t, [...live(3, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]), "-f", "mpegts", address(line.port, "far", SECRET, "&latency=800000&connect_timeout=20000")]).done;
+    const { code } = await ffmpeg(t, [
+      ...live(3, ["-b:v", "2M", "-maxrate", "2M", "-minrate", "2M", "-bufsize", "1M", "-x264-params", "nal-hrd=cbr"]),
+      "-f",
+      "mpegts",
+      address(line.port, "far", SECRET, "&latency=800000&connect_timeout=20000"),
+    ]).done;
     assert.equal(code, 0);
     await until("it to be over", () => published[0]?.ended !== undefined);
     assert.ok(line.dropped > 20, `${line.dropped} datagrams were lost`);
@@ -97,7 +148,8 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     add("off", SECRET);
     change("off", { enabled: false });
     add("other", "");
-    const publish = async (url: string, options: string[] = []) => ffmpeg(t, [...live(1, options), "-f", "mpegts", url]).done;
+    const publish = async (url: string, options: string[] = []) =>
+      ffmpeg(t, [...live(1, options), "-f", "mpegts", url]).done;
     for (const [url, reason] of [
       [address(port, "nobody", SECRET), /rejection reason|REJECT/],
       [address(port, "sealed", "wrong-horse-battery"), /Incorrect passphrase/],
@@ -111,7 +163,10 @@ describe("publishers", { ...needsFfmpeg, concurrency: true }, () => {
     }
     assert.equal(published.length, 0);
     // ffmpeg retries; the number of attempts does not matter.
-    assert.deepEqual([...new Set(refusals.map(String))], [sealed.uid, open.uid].map((uid) => `${uid},livePassphraseWrong`));
+    assert.deepEqual(
+      [...new Set(refusals.map(String))],
+      [sealed.uid, open.uid].map((uid) => `${uid},livePassphraseWrong`),
+    );
     const { length } = refusals;
     await ffmpeg(t, ["-i", address(port, "playsealed", "wrong-horse-battery"), "-t", "1", "-f", "null", "-"]).done;
     assert.equal(refusals.length, length, "a refused player is not recorded as a publisher");
@@ -147,10 +202,24 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
     const to = await folder(t);
     const early = await ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "early.ts")]).done;
     assert.notEqual(early.code, 0, "nothing is published yet");
-    const publisher = ffmpeg(t, [...live(6, ["-bf", "2", "-preset", "veryfast"]), "-f", "mpegts", address(port, "show", SECRET)]);
+    const publisher = ffmpeg(t, [
+      ...live(6, ["-bf", "2", "-preset", "veryfast"]),
+      "-f",
+      "mpegts",
+      address(port, "show", SECRET),
+    ]);
     await until("it to publish", () => published[0] !== undefined && videoOf(published[0]).length > 30);
     const line = await relay(t, port, { loss: 0.05, delayMs: 10 });
-    const [near, far] = [ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "near.ts")]), ffmpeg(t, ["-i", address(line.port, "playshow", SECRET, "&latency=600000&connect_timeout=20000"), "-c", "copy", join(to, "far.ts")])];
+    const [near, far] = [
+      ffmpeg(t, ["-i", address(port, "playshow", SECRET), "-c", "copy", join(to, "near.ts")]),
+      ffmpeg(t, [
+        "-i",
+        address(line.port, "playshow", SECRET, "&latency=600000&connect_timeout=20000"),
+        "-c",
+        "copy",
+        join(to, "far.ts"),
+      ]),
+    ];
     await until("both to play", () => viewers.size === 2);
     await publisher.done;
     assert.deepEqual([(await near.done).code, (await far.done).code], [0, 0]);
@@ -162,7 +231,10 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
       assert.ok(frames >= 75 && frames <= 150, `${frames} pictures in ${name}`);
       // Nothing in it is broken: what was lost came again.
       await runFfmpeg(["-xerror", "-err_detect", "explode", "-i", path, "-f", "null", "-"]);
-      const said = await runFfmpeg(["-show_entries", "stream=codec_name,width,height,sample_rate", "-of", "csv=p=0", path], "ffprobe");
+      const said = await runFfmpeg(
+        ["-show_entries", "stream=codec_name,width,height,sample_rate", "-of", "csv=p=0", path],
+        "ffprobe",
+      );
       assert.match(said.toString(), /h264,320,180/);
       assert.match(said.toString(), /aac,48000/);
     }
@@ -192,7 +264,19 @@ describe("players", { ...needsFfmpeg, concurrency: true }, () => {
 test("a port that is taken is told of, and one that is full refuses", async (t) => {
   const { port } = await openSrt(t);
   const studio = createStudio();
-  await assert.rejects(startSrtServer({ host: "127.0.0.1", port, connections: 1, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, viewers: { join: () => () => {} }, log: { ...console, child: () => console } as never }), (err) => err instanceof UserError && err.kind === "liveListenFailed");
+  await assert.rejects(
+    startSrtServer({
+      host: "127.0.0.1",
+      port,
+      connections: 1,
+      publishing: studio,
+      sessions: studio.sessions,
+      inputs: studio.inputs,
+      viewers: { join: () => () => {} },
+      log: { ...console, child: () => console } as never,
+    }),
+    (err) => err instanceof UserError && err.kind === "liveListenFailed",
+  );
 });
 
 test("garbage is answered by nothing and harms nobody", async (t) => {
@@ -201,14 +285,18 @@ test("garbage is answered by nothing and harms nobody", async (t) => {
   t.after(() => void socket.close());
   let answers = 0;
   socket.on("message", () => answers++);
-  const send = (bytes: Uint8Array) => new Promise<void>((resolve) => void socket.send(bytes, port, "127.0.0.1", () => resolve()));
-  await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 1500 }), fc.boolean(), async (bytes, control) => {
-    // Of a packet to nobody at least the beginning is right.
-    if (control && bytes.length >= 16) bytes.set([0x80, 0, 0, 0], 0);
-    if (control && bytes.length >= 16) bytes.set([0, 0, 0, 0], 12);
-    if (control && bytes.length >= 40) bytes.set([0xff, 0xff, 0xff, 0xff], 36);
-    await send(bytes);
-  }), { numRuns: 300 });
+  const send = (bytes: Uint8Array) =>
+    new Promise<void>((resolve) => void socket.send(bytes, port, "127.0.0.1", () => resolve()));
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 1500 }), fc.boolean(), async (bytes, control) => {
+      // Of a packet to nobody at least the beginning is right.
+      if (control && bytes.length >= 16) bytes.set([0x80, 0, 0, 0], 0);
+      if (control && bytes.length >= 16) bytes.set([0, 0, 0, 0], 12);
+      if (control && bytes.length >= 40) bytes.set([0xff, 0xff, 0xff, 0xff], 36);
+      await send(bytes);
+    }),
+    { numRuns: 300 },
+  );
   // It is there still: an induction is answered.
   const induction = Buffer.alloc(64);
   induction.writeUInt32BE(0x8000_0000, 0);

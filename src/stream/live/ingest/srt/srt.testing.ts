@@ -53,7 +53,10 @@ export function createStudio(): Studio {
     },
     change(name, { passphrase, enabled }) {
       const found = inputs.get(name)!;
-      inputs.set(name, { input: { ...found.input, enabled: enabled ?? found.input.enabled }, passphrase: passphrase ?? found.passphrase });
+      inputs.set(name, {
+        input: { ...found.input, enabled: enabled ?? found.input.enabled },
+        passphrase: passphrase ?? found.passphrase,
+      });
       for (const listener of listeners) listener(found.input.uid);
     },
     async publish(claim) {
@@ -72,7 +75,17 @@ export async function openSrt(t: TestContext, parts: Partial<SrtServerParts> = {
     viewers.set(session, input);
     return () => void viewers.delete(session);
   };
-  const server = await startSrtServer({ host: "127.0.0.1", port: 0, connections: 100, publishing: studio, sessions: studio.sessions, inputs: studio.inputs, viewers: { join }, log: silentLog, ...parts });
+  const server = await startSrtServer({
+    host: "127.0.0.1",
+    port: 0,
+    connections: 100,
+    publishing: studio,
+    sessions: studio.sessions,
+    inputs: studio.inputs,
+    viewers: { join },
+    log: silentLog,
+    ...parts,
+  });
   t.after(() => server.close());
   return { ...studio, viewers, server, port: server.port };
 }
@@ -86,24 +99,41 @@ export interface Running {
 
 /** ffmpeg as the outside has it. */
 export function ffmpeg(t: TestContext, args: string[]): Running {
-  const child = spawn("ffmpeg", ["-hide_banner", "-nostdin", "-y", "-loglevel", "verbose", ...args], { stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn("ffmpeg", ["-hide_banner", "-nostdin", "-y", "-loglevel", "verbose", ...args], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   let words = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => (words = (words + text).slice(-20_000)));
-  const done = new Promise<{ code: number | null; words: string }>((resolve) => void child.once("close", (code) => resolve({ code, words })));
+  const done = new Promise<{ code: number | null; words: string }>(
+    (resolve) => void child.once("close", (code) => resolve({ code, words })),
+  );
   t.after(() => void child.kill("SIGKILL"));
   return { child, done, kill: () => void child.kill("SIGKILL") };
 }
 
 /** Pictures of 320x180 with sound, in real time. */
 export const live = (seconds: number, options: string[] = []): string[] => [
-  "-re", "-f", "lavfi", "-i", `testsrc2=size=320x180:rate=25:duration=${seconds}`, "-f", "lavfi", "-i", `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
-  ...X264, "-g", "25", ...AAC, ...options,
+  "-re",
+  "-f",
+  "lavfi",
+  "-i",
+  `testsrc2=size=320x180:rate=25:duration=${seconds}`,
+  "-f",
+  "lavfi",
+  "-i",
+  `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
+  ...X264,
+  "-g",
+  "25",
+  ...AAC,
+  ...options,
 ];
 
 /** With it ffmpeg hangs up when everything has arrived, and not before. What is lost last is not missed by anybody, and is waited for in vain. */
 const LINGER = "&linger=3";
 
-export const address = (port: number, streamId: string, passphrase = "", more = ""): string => `srt://127.0.0.1:${port}?mode=caller&streamid=${streamId}${passphrase === "" ? "" : `&passphrase=${passphrase}`}${LINGER}${more}`;
+export const address = (port: number, streamId: string, passphrase = "", more = ""): string =>
+  `srt://127.0.0.1:${port}?mode=caller&streamid=${streamId}${passphrase === "" ? "" : `&passphrase=${passphrase}`}${LINGER}${more}`;
 
 export interface Relay {
   port: number;
@@ -112,7 +142,11 @@ export interface Relay {
 }
 
 /** A bad line to a server: datagrams are lost and come late, by other amounts each. The random numbers are the same each time. */
-export async function relay(t: TestContext, to: number, { loss, delayMs }: { loss: number; delayMs: number }): Promise<Relay> {
+export async function relay(
+  t: TestContext,
+  to: number,
+  { loss, delayMs }: { loss: number; delayMs: number },
+): Promise<Relay> {
   const front = createSocket("udp4");
   const backs = new Map<string, Socket>();
   const state: Relay = { port: 0, passed: 0, dropped: 0 };

@@ -1,13 +1,31 @@
-import { H264Error, joinLengths, NAL, nalType, readSps, splitAnnexB, writeAvcConfig } from "../../../../protocol/h264/index.ts";
+import {
+  H264Error,
+  joinLengths,
+  NAL,
+  nalType,
+  readSps,
+  splitAnnexB,
+  writeAvcConfig,
+} from "../../../../protocol/h264/index.ts";
 import { HEVC_NAL, hevcNalType, isHevcKey, readHevcSps, writeHevcConfig } from "../../../../protocol/hevc/index.ts";
-import { type AdtsFrame, createAdtsReader, createMpegAudioReader, opusHead, readOpus, type TsStream, type TsUnit } from "../../../../protocol/mpegts/index.ts";
+import {
+  type AdtsFrame,
+  createAdtsReader,
+  createMpegAudioReader,
+  opusHead,
+  readOpus,
+  type TsStream,
+  type TsUnit,
+} from "../../../../protocol/mpegts/index.ts";
 import type { LiveAudioTrack, LiveVideoTrack, MediaPacket } from "../../packets.ts";
 
 /** Makes packets of one stream of a transport stream. */
 export interface StreamReader {
   kind: "video" | "audio";
   /** Undefined: nothing can be made of it (yet). Times in microseconds, on the clock of the stream. */
-  read(unit: TsUnit): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;
+  read(
+    unit: TsUnit,
+  ): { track: LiveVideoTrack | LiveAudioTrack; packets: MediaPacket[] } | { unsupported: string } | undefined;
 }
 
 const micros = (ticks: number) => Math.round((ticks * 100) / 9);
@@ -43,7 +61,9 @@ interface VideoSyntax {
 }
 
 const H264: VideoSyntax = {
-  codec: "h264", typeOf: nalType, sets: [NAL.sps, NAL.pps],
+  codec: "h264",
+  typeOf: nalType,
+  sets: [NAL.sps, NAL.pps],
   leftOut: new Set([NAL.sps, NAL.pps, NAL.delimiter, NAL.endOfSequence, NAL.endOfStream, NAL.filler]),
   isKey: (type) => type === NAL.idr,
   configure([sps, pps]) {
@@ -53,7 +73,9 @@ const H264: VideoSyntax = {
 };
 
 const HEVC: VideoSyntax = {
-  codec: "hevc", typeOf: hevcNalType, sets: [HEVC_NAL.vps, HEVC_NAL.sps, HEVC_NAL.pps],
+  codec: "hevc",
+  typeOf: hevcNalType,
+  sets: [HEVC_NAL.vps, HEVC_NAL.sps, HEVC_NAL.pps],
   leftOut: new Set(Object.values(HEVC_NAL)),
   isKey: isHevcKey,
   configure([vps, sps, pps]) {
@@ -71,7 +93,11 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
     let news = false;
     for (const [i, type] of sets.entries()) {
       const given = nals.filter((nal) => typeOf(nal) === type);
-      if (given.length === 0 || (given.length === known[i]!.length && given.every((nal, j) => nal.equals(known[i]![j]!)))) continue;
+      if (
+        given.length === 0 ||
+        (given.length === known[i]!.length && given.every((nal, j) => nal.equals(known[i]![j]!)))
+      )
+        continue;
       known[i] = given.map((nal) => Buffer.from(nal));
       news = true;
     }
@@ -91,7 +117,18 @@ function createVideoReader({ codec, typeOf, sets, leftOut, isKey, configure }: V
       learn(nals);
       const picture = nals.filter((nal) => !leftOut.has(typeOf(nal)));
       if (track === undefined || picture.length === 0) return undefined;
-      return { track, packets: [{ kind: "video", dts: micros(dts), pts: micros(pts), key: picture.some((nal) => isKey(typeOf(nal))), data: joinLengths(picture) }] };
+      return {
+        track,
+        packets: [
+          {
+            kind: "video",
+            dts: micros(dts),
+            pts: micros(pts),
+            key: picture.some((nal) => isKey(typeOf(nal))),
+            data: joinLengths(picture),
+          },
+        ],
+      };
     },
   };
 }
@@ -110,9 +147,21 @@ function createFrameReader(codec: "aac" | "mp3"): StreamReader {
       const packets: MediaPacket[] = [];
       for (const frame of frames) {
         const config: Buffer = "config" in frame ? (frame as AdtsFrame).config : Buffer.alloc(0);
-        if (track === undefined || track.sampleRate !== frame.sampleRate || track.channels !== frame.channels || !track.config.equals(config)) track = { codec, config, sampleRate: frame.sampleRate, channels: frame.channels };
+        if (
+          track === undefined ||
+          track.sampleRate !== frame.sampleRate ||
+          track.channels !== frame.channels ||
+          !track.config.equals(config)
+        )
+          track = { codec, config, sampleRate: frame.sampleRate, channels: frame.channels };
         const time = frame.pts === undefined ? next : micros(frame.pts);
-        packets.push({ kind: "audio", dts: Math.round(time), pts: Math.round(time), key: true, data: Buffer.from(frame.data) });
+        packets.push({
+          kind: "audio",
+          dts: Math.round(time),
+          pts: Math.round(time),
+          key: true,
+          data: Buffer.from(frame.data),
+        });
         next = time + (frame.samples * 1_000_000) / frame.sampleRate;
       }
       return track && { track, packets };

@@ -32,12 +32,17 @@ export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscr
 
   return {
     tracks({ video, audio }) {
-      current = { ...(video !== undefined && isWritten(video.codec) && { video }), ...(audio !== undefined && { audio }) };
+      current = {
+        ...(video !== undefined && isWritten(video.codec) && { video }),
+        ...(audio !== undefined && { audio }),
+      };
       offset = undefined;
       sets = current.video === undefined ? Buffer.alloc(0) : parameterSets(current.video);
       muxer.streams([
         ...(current.video === undefined ? [] : [{ kind: "video" as const, codec: current.video.codec as TsCodec }]),
-        ...(current.audio === undefined ? [] : [{ kind: "audio" as const, codec: current.audio.codec, channels: current.audio.channels }]),
+        ...(current.audio === undefined
+          ? []
+          : [{ kind: "audio" as const, codec: current.audio.codec, channels: current.audio.channels }]),
       ]);
     },
     packet(packet) {
@@ -48,7 +53,13 @@ export function createTsPlayer({ write, now }: TsPlayerOptions): Pick<LiveSubscr
       offset ??= offsetFor(packet.dts);
       const dts = Math.max(0, packet.dts + offset);
       latest = Math.max(latest, dts);
-      muxer.unit({ kind: packet.kind, dts: ticks(dts), pts: ticks(Math.max(dts, packet.pts + offset)), key: packet.key, data });
+      muxer.unit({
+        kind: packet.kind,
+        dts: ticks(dts),
+        pts: ticks(Math.max(dts, packet.pts + offset)),
+        key: packet.key,
+        data,
+      });
     },
   };
 }
@@ -59,7 +70,10 @@ const ticks = (micros: number) => Math.round(micros * 0.09);
 const isWritten = (codec: LiveVideoTrack["codec"]) => codec === "h264" || codec === "hevc";
 const START = Buffer.from([0, 0, 0, 1]);
 /** Each picture begins with one (ISO 13818-1, 2.14.1); any kind of picture may follow. */
-const DELIMITERS = { h264: Buffer.from([0, 0, 0, 1, NAL.delimiter, 0xf0]), hevc: Buffer.from([0, 0, 0, 1, HEVC_NAL.delimiter << 1, 1, 0x50]) };
+const DELIMITERS = {
+  h264: Buffer.from([0, 0, 0, 1, NAL.delimiter, 0xf0]),
+  hevc: Buffer.from([0, 0, 0, 1, HEVC_NAL.delimiter << 1, 1, 0x50]),
+};
 
 const annexB = (nals: readonly Buffer[]) => Buffer.concat(nals.flatMap((nal) => [START, nal]));
 

@@ -60,7 +60,8 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
     pending.push(packet);
     octets += packet.data.length;
     const complete = [...readers.values()].every(({ kind }) => tracks[kind] !== undefined);
-    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MOST_OCTETS || pending.length > MOST_PACKETS) announce();
+    if (complete || packet.dts - pending[0]!.dts > PATIENCE || octets > MOST_OCTETS || pending.length > MOST_PACKETS)
+      announce();
   }
 
   function announce() {
@@ -79,4 +80,5 @@ export function createTsPublisher(publication: Pick<Publication, "configure" | "
   return { write: demuxer.write, end: demuxer.end };
 }
 
-const kindOf = ({ codec }: TsStream) => (codec === "other audio" ? "audio" : codec === "other video" ? "video" : undefined);
+const kindOf = ({ codec }: TsStream) =>
+  codec === "other audio" ? "audio" : codec === "other video" ? "video" : undefined;

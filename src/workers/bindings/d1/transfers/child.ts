@@ -10,14 +10,17 @@ import { exportSql, type ExportOptions } from "./export-sql.ts";
 import { importSql, type ImportRequest } from "./import-sql.ts";
 import type { Ending } from "./process.ts";
 
-export type Task = { kind: "import"; request: ImportRequest; limits: D1Limits } | { kind: "export"; file: string; options: ExportOptions; limits: D1Limits };
+export type Task =
+  | { kind: "import"; request: ImportRequest; limits: D1Limits }
+  | { kind: "export"; file: string; options: ExportOptions; limits: D1Limits };
 
 dieWithParent();
 
 async function run(task: Task): Promise<Ending> {
   try {
     if (task.kind === "import") return { done: await importSql(process.stdin, task.request, task.limits) };
-    for (const piece of exportSql(task.file, task.options, task.limits)) if (!process.stdout.write(piece)) await once(process.stdout, "drain");
+    for (const piece of exportSql(task.file, task.options, task.limits))
+      if (!process.stdout.write(piece)) await once(process.stdout, "drain");
     await new Promise<void>((resolve) => process.stdout.end(resolve));
     return { done: {} };
   } catch (thrown) {

@@ -32,7 +32,10 @@ export function* exportSql(file: string, options: ExportOptions, limits: D1Limit
   }
 }
 
-function* statementsOf(connection: Connection, { noSchema, noData, tables: wanted }: ExportOptions): Generator<Uint8Array> {
+function* statementsOf(
+  connection: Connection,
+  { noSchema, noData, tables: wanted }: ExportOptions,
+): Generator<Uint8Array> {
   const tables = tablesOf(connection, wanted);
   yield Buffer.from("PRAGMA defer_foreign_keys=TRUE;\n");
   for (const { name, sql } of tables) {
@@ -42,7 +45,10 @@ function* statementsOf(connection: Connection, { noSchema, noData, tables: wante
   if (!noData) yield* sequencesOf(connection, tables);
   if (noSchema) return;
   const names = new Set(tables.map(({ name }) => name.toLowerCase()));
-  const rest = list(connection, "select tbl_name as name, sql, type from sqlite_master where type in ('index', 'trigger', 'view') and sql is not null order by rowid");
+  const rest = list(
+    connection,
+    "select tbl_name as name, sql, type from sqlite_master where type in ('index', 'trigger', 'view') and sql is not null order by rowid",
+  );
   for (const { name, sql, type } of rest as unknown as (Table & { type: string })[]) {
     if (type === "view" ? wanted.length === 0 : names.has(name.toLowerCase())) yield Buffer.from(`${sql};\n`);
   }
@@ -50,18 +56,29 @@ function* statementsOf(connection: Connection, { noSchema, noData, tables: wante
 
 /** In the order they were made: a table comes after those it refers to. */
 function tablesOf(connection: Connection, wanted: string[]): Table[] {
-  const all = list(connection, "select name, sql from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_' order by rowid") as unknown as Table[];
+  const all = list(
+    connection,
+    "select name, sql from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' and lower(substr(name, 1, 4)) <> '_cf_' order by rowid",
+  ) as unknown as Table[];
   const byName = new Map(all.map((table) => [table.name.toLowerCase(), table]));
   const missing = wanted.find((name) => !byName.has(name.toLowerCase()));
   if (missing !== undefined) throw new Refused(`no such table: ${missing}: SQLITE_ERROR`);
-  const chosen = wanted.length === 0 ? all : all.filter(({ name }) => wanted.some((other) => other.toLowerCase() === name.toLowerCase()));
-  if (chosen.some(({ sql }) => /^create\s+virtual\b/i.test(sql))) throw new Refused("D1 Export error: cannot export databases with Virtual Tables (fts5)");
+  const chosen =
+    wanted.length === 0
+      ? all
+      : all.filter(({ name }) => wanted.some((other) => other.toLowerCase() === name.toLowerCase()));
+  if (chosen.some(({ sql }) => /^create\s+virtual\b/i.test(sql)))
+    throw new Refused("D1 Export error: cannot export databases with Virtual Tables (fts5)");
   return chosen;
 }
 
 function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
   // Hidden: 2 and 3 are generated columns, which take no value.
-  const columns = (list(connection, `pragma table_xinfo(${quoted(table)})`) as unknown as { name: string; hidden: number }[]).filter(({ hidden }) => hidden === 0).map(({ name }) => quoted(name));
+  const columns = (
+    list(connection, `pragma table_xinfo(${quoted(table)})`) as unknown as { name: string; hidden: number }[]
+  )
+    .filter(({ hidden }) => hidden === 0)
+    .map(({ name }) => quoted(name));
   const head = `INSERT INTO ${quoted(table)} (${columns.join(",")}) VALUES(`;
   yield* insertsOf(connection, head, columns, `from ${quoted(table)}`);
 }
@@ -69,18 +86,32 @@ function* rowsOf(connection: Connection, table: string): Generator<Uint8Array> {
 /** The counters of AUTOINCREMENT tables: the highest id that was ever given is more than the highest there is. */
 function* sequencesOf(connection: Connection, tables: Table[]): Generator<Uint8Array> {
   const counted = tables.filter(({ sql }) => /\bautoincrement\b/i.test(sql)).map(({ name }) => literal(name));
-  if (counted.length === 0 || list(connection, "select 1 from sqlite_master where name = 'sqlite_sequence'").length === 0) return;
+  if (
+    counted.length === 0 ||
+    list(connection, "select 1 from sqlite_master where name = 'sqlite_sequence'").length === 0
+  )
+    return;
   const which = `sqlite_sequence where name in (${counted.join(",")})`;
   yield Buffer.from(`DELETE FROM ${which};\n`);
   yield* insertsOf(connection, `INSERT INTO sqlite_sequence (name,seq) VALUES(`, ["name", "seq"], `from ${which}`);
 }
 
 /** The whole statement is made by SQLite, as bytes: nothing is decoded on the way. */
-function* insertsOf({ db, authorizer }: Connection, head: string, columns: string[], from: string): Generator<Uint8Array> {
+function* insertsOf(
+  { db, authorizer }: Connection,
+  head: string,
+  columns: string[],
+  from: string,
+): Generator<Uint8Array> {
   // quote() ends a text at a NUL.
-  const values = columns.map((column) => `case when typeof(${column}) = 'text' and instr(${column}, char(0)) then 'CAST(X''' || hex(${column}) || ''' AS TEXT)' else quote(${column}) end`);
+  const values = columns.map(
+    (column) =>
+      `case when typeof(${column}) = 'text' and instr(${column}, char(0)) then 'CAST(X''' || hex(${column}) || ''' AS TEXT)' else quote(${column}) end`,
+  );
   const rows = authorizer.trust(() => {
-    const statement = db.prepare(`select cast(${[literal(head), values.join(" || ',' || "), literal(");\n")].join(" || ")} as blob) ${from}`);
+    const statement = db.prepare(
+      `select cast(${[literal(head), values.join(" || ',' || "), literal(");\n")].join(" || ")} as blob) ${from}`,
+    );
     statement.setReturnArrays(true);
     return statement.iterate();
   });

@@ -30,7 +30,11 @@ const CACHE_KIB = 64 * 1024;
  * Runs SQL that comes in pieces as one transaction: all of it is in the database when this resolves, and nothing when it rejects or the process ends.
  * SQLite keeps what is uncommitted in its write-ahead log, so the memory does not grow with the SQL. Rejects with Refused for what the SQL did.
  */
-export async function importSql(sql: AsyncIterable<Uint8Array>, { file, size, mark }: ImportRequest, limits: D1Limits): Promise<Imported> {
+export async function importSql(
+  sql: AsyncIterable<Uint8Array>,
+  { file, size, mark }: ImportRequest,
+  limits: D1Limits,
+): Promise<Imported> {
   const started = performance.now();
   const connection = connect(file, { ...limits, statementBytes: limits.importStatementBytes });
   try {
@@ -44,7 +48,15 @@ export async function importSql(sql: AsyncIterable<Uint8Array>, { file, size, ma
     commit(connection);
     const { changes, lastRowId, pages } = connection.counters();
     const rowsWritten = changes - before.changes;
-    return { statements, rowsRead, rowsWritten, lastRowId, changedDb: rowsWritten > 0 || pages !== before.pages, sizeAfter: pages * PAGE_BYTES, durationMs: Math.round(performance.now() - started) };
+    return {
+      statements,
+      rowsRead,
+      rowsWritten,
+      lastRowId,
+      changedDb: rowsWritten > 0 || pages !== before.pages,
+      sizeAfter: pages * PAGE_BYTES,
+      durationMs: Math.round(performance.now() - started),
+    };
   } catch (thrown) {
     if (connection.db.isTransaction) connection.exec("rollback");
     throw thrown;
@@ -76,8 +88,10 @@ async function runAll(sql: AsyncIterable<Uint8Array>, size: number, connection: 
     run(reader.read(decoder.decode()));
     run(reader.end());
   } catch (thrown) {
-    if (thrown instanceof StatementTooLong) throw new Refused(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
-    if (thrown instanceof TypeError) throw new Refused(`The file is not text in UTF-8, after statement ${total.statements}.`);
+    if (thrown instanceof StatementTooLong)
+      throw new Refused(`${thrown.message}${placeOf(total.statements + 1, thrown.line)}`);
+    if (thrown instanceof TypeError)
+      throw new Refused(`The file is not text in UTF-8, after statement ${total.statements}.`);
     throw thrown;
   }
   if (total.statements === 0) throw new Refused("No SQL statements detected.");
@@ -87,7 +101,9 @@ async function runAll(sql: AsyncIterable<Uint8Array>, size: number, connection: 
 /** Returns how many rows were read at least. */
 function execute({ sql, line }: ReadStatement, number: number, connection: Connection): number {
   try {
-    const statement = connection.db.prepare(sql) as ReturnType<Connection["db"]["prepare"]> & { stat(counter: "fullscanStep"): number };
+    const statement = connection.db.prepare(sql) as ReturnType<Connection["db"]["prepare"]> & {
+      stat(counter: "fullscanStep"): number;
+    };
     statement.setReturnArrays(true);
     statement.setReadBigInts(true);
     let rows = 0;
@@ -111,4 +127,5 @@ function commit(connection: Connection): void {
 
 const placeOf = (number: number, line: number) => ` (statement ${number}, line ${line})`;
 
-const markOf = ({ db, authorizer }: Connection) => authorizer.trust(() => Number(Object.values(db.prepare("pragma user_version").get()!)[0]));
+const markOf = ({ db, authorizer }: Connection) =>
+  authorizer.trust(() => Number(Object.values(db.prepare("pragma user_version").get()!)[0]));

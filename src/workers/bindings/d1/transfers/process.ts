@@ -16,7 +16,11 @@ const ERROR_TAIL = 4_096;
 const MODULE = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./child.ts" : "./child.js", import.meta.url));
 
 /** Runs SQL into a database file that nobody else has open. All or nothing. Rejects with `d1Errors.sql` for what SQLite refuses. */
-export async function runImport(sql: Readable, request: ImportRequest, { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal }): Promise<Imported> {
+export async function runImport(
+  sql: Readable,
+  request: ImportRequest,
+  { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal },
+): Promise<Imported> {
   const child = start({ kind: "import", request, limits }, directory, signal);
   // A child that refuses stops reading: what it says counts, not that the pipe broke.
   const fed = pipeline(sql, child.process.stdin!).catch((reason: unknown) => ({ reason }));
@@ -34,7 +38,11 @@ export async function runImport(sql: Readable, request: ImportRequest, { directo
 }
 
 /** A database file, which others may go on using, as SQL of one moment. The stream fails when the export does. */
-export function runExport(file: string, options: ExportOptions, { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal }): Readable {
+export function runExport(
+  file: string,
+  options: ExportOptions,
+  { directory, limits, signal }: { directory: string; limits: D1Limits; signal?: AbortSignal },
+): Readable {
   const child = start({ kind: "export", file, options, limits }, directory, signal);
   async function* read() {
     try {
@@ -60,7 +68,11 @@ function readEnding(told: string): Ending | undefined {
   }
 }
 
-function start(task: Task, directory: string, signal: AbortSignal | undefined): { process: ChildProcess; ended: Promise<object> } {
+function start(
+  task: Task,
+  directory: string,
+  signal: AbortSignal | undefined,
+): { process: ChildProcess; ended: Promise<object> } {
   const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MB}`, MODULE, JSON.stringify(task)], {
     stdio: ["pipe", "pipe", "pipe", "pipe"],
     env: { SQLITE_TMPDIR: directory },
@@ -68,7 +80,10 @@ function start(task: Task, directory: string, signal: AbortSignal | undefined): 
   let told = "";
   let printed = "";
   // One that could not be started for want of descriptors has no streams; its error follows.
-  (child.stdio?.[3] as Readable | undefined)?.setEncoding("utf8").on("data", (text: string) => (told += text)).on("error", () => {});
+  (child.stdio?.[3] as Readable | undefined)
+    ?.setEncoding("utf8")
+    .on("data", (text: string) => (told += text))
+    .on("error", () => {});
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (printed = (printed + text).slice(-ERROR_TAIL)));
   child.stdin?.on("error", () => {});
   if (task.kind === "export") child.stdin?.end();

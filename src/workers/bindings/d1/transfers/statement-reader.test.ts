@@ -10,22 +10,62 @@ function readIn(pieces: string[], longest = 1_000_000) {
 }
 
 test("however the text is cut into pieces, its statements are those of the whole", () => {
-  const word = constantFrom("select", " ", ";", "'", "''", '"', "`", "[", "]", "--", "-", "/*", "*", "/", "*/", "\n", "1", ".", "?", "x", "end", "begin", "create ", "trigger ", "é", "\u{1f600}");
-  check(property(array(word, { maxLength: 40 }), array(integer({ min: 1, max: 4 }), { maxLength: 40 }), (words, sizes) => {
-    const sql = words.join("");
-    const pieces: string[] = [];
-    let at = 0;
-    for (const size of sizes) pieces.push(sql.slice(at, (at += size)));
-    pieces.push(sql.slice(at));
-    const whole = splitStatements(sql).map((statement) => statement.sql);
-    assert.deepEqual(readIn(pieces).map((statement) => statement.sql), whole);
-    assert.deepEqual(readIn([...sql]).map((statement) => statement.sql), whole);
-  }), { numRuns: 2_000 });
+  const word = constantFrom(
+    "select",
+    " ",
+    ";",
+    "'",
+    "''",
+    '"',
+    "`",
+    "[",
+    "]",
+    "--",
+    "-",
+    "/*",
+    "*",
+    "/",
+    "*/",
+    "\n",
+    "1",
+    ".",
+    "?",
+    "x",
+    "end",
+    "begin",
+    "create ",
+    "trigger ",
+    "é",
+    "\u{1f600}",
+  );
+  check(
+    property(array(word, { maxLength: 40 }), array(integer({ min: 1, max: 4 }), { maxLength: 40 }), (words, sizes) => {
+      const sql = words.join("");
+      const pieces: string[] = [];
+      let at = 0;
+      for (const size of sizes) pieces.push(sql.slice(at, (at += size)));
+      pieces.push(sql.slice(at));
+      const whole = splitStatements(sql).map((statement) => statement.sql);
+      assert.deepEqual(
+        readIn(pieces).map((statement) => statement.sql),
+        whole,
+      );
+      assert.deepEqual(
+        readIn([...sql]).map((statement) => statement.sql),
+        whole,
+      );
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test("lines are those of the whole text", () => {
   const sql = "-- one\n/* two\nthree */\nselect 4;\n\n  select\n6\n;;select 8";
-  for (const pieces of [[sql], [...sql]]) assert.deepEqual(readIn(pieces).map(({ line }) => line), [4, 6, 8]);
+  for (const pieces of [[sql], [...sql]])
+    assert.deepEqual(
+      readIn(pieces).map(({ line }) => line),
+      [4, 6, 8],
+    );
 });
 
 test("comments between statements take no memory, however long; a statement is bounded", () => {
@@ -33,9 +73,15 @@ test("comments between statements take no memory, however long; a statement is b
   const piece = "x".repeat(8_000);
   assert.deepEqual([...reader.read("/* ")], []);
   for (let i = 0; i < 50; i++) assert.deepEqual([...reader.read(piece)], []);
-  assert.deepEqual([...reader.read("**/ select 1; -- ")].map(({ sql }) => sql), ["select 1"]);
+  assert.deepEqual(
+    [...reader.read("**/ select 1; -- ")].map(({ sql }) => sql),
+    ["select 1"],
+  );
   for (let i = 0; i < 50; i++) assert.deepEqual([...reader.read(piece)], []);
   assert.deepEqual([...reader.read("\n select '")], []);
   assert.deepEqual([...reader.read(piece)], []);
-  assert.throws(() => [...reader.read(piece)], (error) => error instanceof StatementTooLong && error.line === 2);
+  assert.throws(
+    () => [...reader.read(piece)],
+    (error) => error instanceof StatementTooLong && error.line === 2,
+  );
 });

@@ -8,7 +8,14 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { randomIds, silentLog, systemClock } from "../../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../../../../store/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../../../store/index.ts";
 import { createD1Databases, type D1Databases } from "../databases.ts";
 import { createD1DatabaseList } from "../list.ts";
 import { d1Migrations } from "../migrations.ts";
@@ -26,7 +33,15 @@ async function open(folder: string, wrap = (databases: D1Databases) => databases
   const databases = wrap(createD1Databases({ directory: join(folder, "d1") }));
   const list = createD1DatabaseList({ db, databases });
   const jobs = createJobs({ db, clock: systemClock, ids: randomIds, events, log: silentLog });
-  const transfers = createD1Transfers({ db, objects: await openFsObjects({ folder: join(folder, "objects") }), jobs, events, list, databases, leaseMs: 1_000 });
+  const transfers = createD1Transfers({
+    db,
+    objects: await openFsObjects({ folder: join(folder, "objects") }),
+    jobs,
+    events,
+    list,
+    databases,
+    leaseMs: 1_000,
+  });
   const close = async () => {
     await transfers.close();
     await databases.close();
@@ -73,7 +88,9 @@ else {
       await before.databases.query(id, [{ sql: "create table t(a)" }]);
       await before.close();
 
-      const child = spawn(process.execPath, [import.meta.filename, "import", folder, id, when], { stdio: ["ignore", "pipe", "inherit"] });
+      const child = spawn(process.execPath, [import.meta.filename, "import", folder, id, when], {
+        stdio: ["ignore", "pipe", "inherit"],
+      });
       t.after(() => void child.kill("SIGKILL"));
       let bookmark = "";
       child.stdout.setEncoding("utf8").on("data", (text: string) => (bookmark += text));
@@ -87,7 +104,10 @@ else {
       assert.ok(transfer.status === "complete", JSON.stringify(transfer));
       assert.equal(transfer.imported!.statements, 3);
       assert.equal(transfer.imported!.rowsWritten, when === "during" ? ROWS + 2 : 0);
-      assert.deepEqual((await databases.query(id, [{ sql: "select count(*), count(distinct a) from t" }]))[0]!.results.rows, [[ROWS + 2, ROWS + 2]]);
+      assert.deepEqual(
+        (await databases.query(id, [{ sql: "select count(*), count(distinct a) from t" }]))[0]!.results.rows,
+        [[ROWS + 2, ROWS + 2]],
+      );
     });
   }
 }

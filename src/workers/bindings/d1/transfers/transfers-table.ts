@@ -32,7 +32,8 @@ export const transfersMigration: Migration = {
   name: "workers-d1-002-transfers",
   async up(db, types) {
     const text = sql.raw(types.keyText);
-    await db.schema.createTable("d1_transfers")
+    await db.schema
+      .createTable("d1_transfers")
       .addColumn("id", text, (column) => column.primaryKey())
       .addColumn("account_id", text, (column) => column.notNull())
       .addColumn("database_id", text, (column) => column.notNull())
@@ -51,8 +52,14 @@ export const transfersMigration: Migration = {
       .addColumn("expires_at", "bigint", (column) => column.notNull())
       .execute();
     // One import and one export of a database at a time.
-    await sql`create unique index d1_transfers_active on d1_transfers (database_id, kind) where status = 'active'`.execute(db);
-    await db.schema.createIndex("d1_transfers_database").on("d1_transfers").columns(["database_id", "kind", "status", "id"]).execute();
+    await sql`create unique index d1_transfers_active on d1_transfers (database_id, kind) where status = 'active'`.execute(
+      db,
+    );
+    await db.schema
+      .createIndex("d1_transfers_database")
+      .on("d1_transfers")
+      .columns(["database_id", "kind", "status", "id"])
+      .execute();
     await db.schema.createIndex("d1_transfers_expiry").on("d1_transfers").columns(["expires_at", "id"]).execute();
   },
 };
@@ -60,21 +67,34 @@ export const transfersMigration: Migration = {
 /** waiting (for its upload) -> uploaded -> active -> complete | error; an export begins active. */
 export type TransferStatus = "waiting" | "uploaded" | "active" | "complete" | "error";
 
-export type TransferRow = Selectable<TransferTables["d1_transfers"]> & { kind: "import" | "export"; status: TransferStatus };
-export type TransferChange = Partial<Pick<TransferRow, "status" | "object_key" | "size" | "result" | "error" | "job_id" | "expires_at">>;
+export type TransferRow = Selectable<TransferTables["d1_transfers"]> & {
+  kind: "import" | "export";
+  status: TransferStatus;
+};
+export type TransferChange = Partial<
+  Pick<TransferRow, "status" | "object_key" | "size" | "result" | "error" | "job_id" | "expires_at">
+>;
 
 export function createTransfersTable(db: Db) {
   const tables = db.tables<TransferTables>();
   const all = () => tables.selectFrom("d1_transfers").selectAll();
   const findById = prepared((arg) => all().where("id", "=", arg<string>("id")));
-  const first = async (query: { execute(): Promise<unknown[]> }) => (await query.execute())[0] as TransferRow | undefined;
+  const first = async (query: { execute(): Promise<unknown[]> }) =>
+    (await query.execute())[0] as TransferRow | undefined;
 
   return {
     /** False: `most` of this database and kind with one of these statuses are there already, or one that is active. */
     async insert(row: TransferRow, most: number, counted: TransferStatus[]): Promise<boolean> {
       try {
         return await db.transaction<TransferTables, boolean>(async (tx) => {
-          const there = await tx.selectFrom("d1_transfers").select("id").where("database_id", "=", row.database_id).where("kind", "=", row.kind).where("status", "in", counted).limit(most).execute();
+          const there = await tx
+            .selectFrom("d1_transfers")
+            .select("id")
+            .where("database_id", "=", row.database_id)
+            .where("kind", "=", row.kind)
+            .where("status", "in", counted)
+            .limit(most)
+            .execute();
           if (there.length >= most) return false;
           await tx.insertInto("d1_transfers").values(row).execute();
           return true;
@@ -90,14 +110,25 @@ export function createTransfersTable(db: Db) {
     },
 
     findByToken: (token: string) => first(all().where("token", "=", token)),
-    findActive: (database: string, kind: TransferRow["kind"]) => first(all().where("database_id", "=", database).where("kind", "=", kind).where("status", "=", "active")),
+    findActive: (database: string, kind: TransferRow["kind"]) =>
+      first(all().where("database_id", "=", database).where("kind", "=", kind).where("status", "=", "active")),
     findUpload: (database: string, etag: string, statuses: TransferStatus[]) =>
-      first(all().where("database_id", "=", database).where("kind", "=", "import").where("status", "in", statuses).where("etag", "=", etag).orderBy("id").limit(1)),
+      first(
+        all()
+          .where("database_id", "=", database)
+          .where("kind", "=", "import")
+          .where("status", "in", statuses)
+          .where("etag", "=", etag)
+          .orderBy("id")
+          .limit(1),
+      ),
 
     /** "other active", or whether the row was there in one of these statuses. */
     async change(id: string, from: TransferStatus[], change: TransferChange): Promise<boolean | "other active"> {
       try {
-        const { affected } = await db.write(tables.updateTable("d1_transfers").set(change).where("id", "=", id).where("status", "in", from));
+        const { affected } = await db.write(
+          tables.updateTable("d1_transfers").set(change).where("id", "=", id).where("status", "in", from),
+        );
         return affected === 1;
       } catch (err) {
         if (isUniqueViolation(err)) return "other active";
@@ -107,9 +138,21 @@ export function createTransfersTable(db: Db) {
 
     /** Those that run are left alone. */
     expired: async (before: number, limit: number): Promise<TransferRow[]> =>
-      (await all().where("expires_at", "<", before).where("status", "<>", "active").orderBy("expires_at").orderBy("id").limit(limit).execute()) as TransferRow[],
+      (await all()
+        .where("expires_at", "<", before)
+        .where("status", "<>", "active")
+        .orderBy("expires_at")
+        .orderBy("id")
+        .limit(limit)
+        .execute()) as TransferRow[],
     stale: async (before: number, limit: number): Promise<TransferRow[]> =>
-      (await all().where("expires_at", "<", before).where("status", "=", "active").orderBy("expires_at").orderBy("id").limit(limit).execute()) as TransferRow[],
+      (await all()
+        .where("expires_at", "<", before)
+        .where("status", "=", "active")
+        .orderBy("expires_at")
+        .orderBy("id")
+        .limit(limit)
+        .execute()) as TransferRow[],
 
     async forget(id: string): Promise<void> {
       await db.write(tables.deleteFrom("d1_transfers").where("id", "=", id).where("status", "<>", "active"));

@@ -6,8 +6,24 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { after, before, describe, test } from "node:test";
 import type { TestEngine } from "../../../../../test/support/databases.ts";
-import { createManualClock, randomIds, silentLog, systemClock, type Clock, type UserError } from "../../../../kernel/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Db, type Events, type Jobs, type ObjectStore } from "../../../../store/index.ts";
+import {
+  createManualClock,
+  randomIds,
+  silentLog,
+  systemClock,
+  type Clock,
+  type UserError,
+} from "../../../../kernel/index.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  openFsObjects,
+  type Db,
+  type Events,
+  type Jobs,
+  type ObjectStore,
+} from "../../../../store/index.ts";
 import { createD1Databases, type D1Databases } from "../databases.ts";
 import { createD1DatabaseList, type D1DatabaseList } from "../list.ts";
 import { d1Home } from "../home.ts";
@@ -50,7 +66,12 @@ export function transfersConformance(engine: TestEngine): void {
       const parts = { db, objects, jobs, events, list, clock };
       owner = createD1Transfers({ ...parts, databases });
       front = createD1Transfers(parts);
-      ends.push(() => events.close(), () => databases.close(), () => owner.close(), () => front.close());
+      ends.push(
+        () => events.close(),
+        () => databases.close(),
+        () => owner.close(),
+        () => front.close(),
+      );
     });
     after(async () => {
       for (const end of ends.reverse()) await end();
@@ -72,18 +93,29 @@ export function transfersConformance(engine: TestEngine): void {
     const kept = async (kind: string) => {
       const keys: string[] = [];
       for await (const { key } of objects.list("d1-transfers/")) keys.push(key);
-      return { objects: keys.length, rows: (await db.tables<TransferTables>().selectFrom("d1_transfers").select("id").where("kind", "=", kind).execute()).length };
+      return {
+        objects: keys.length,
+        rows: (
+          await db.tables<TransferTables>().selectFrom("d1_transfers").select("id").where("kind", "=", kind).execute()
+        ).length,
+      };
     };
 
     test("are begun in one process and run in that with the files", async () => {
       const id = await database();
-      const imported = await end(id, await front.import(ACCOUNT, id, await send(id, "create table t(a); insert into t values (1);")));
+      const imported = await end(
+        id,
+        await front.import(ACCOUNT, id, await send(id, "create table t(a); insert into t values (1);")),
+      );
       assert.ok(imported.status === "complete" && imported.imported!.statements === 2, JSON.stringify(imported));
       const exported = await end(id, await front.export(ACCOUNT, id, WHOLE));
       assert.ok(exported.status === "complete");
       const { filename, file } = (await front.download(exported.token))!;
       assert.equal(filename, exported.filename);
-      assert.equal((await file.bytes()).toString(), 'PRAGMA defer_foreign_keys=TRUE;\nCREATE TABLE t(a);\nINSERT INTO "t" ("a") VALUES(1);\n');
+      assert.equal(
+        (await file.bytes()).toString(),
+        'PRAGMA defer_foreign_keys=TRUE;\nCREATE TABLE t(a);\nINSERT INTO "t" ("a") VALUES(1);\n',
+      );
     });
 
     test("of one file that is begun twice at once, one import comes", async () => {
@@ -104,7 +136,12 @@ export function transfersConformance(engine: TestEngine): void {
       await assert.rejects(front.import("f".repeat(32), id, file), refused("notUploaded"));
       await assert.rejects(front.import(ACCOUNT, other, file), refused("notUploaded"));
       const transfer = await front.import(ACCOUNT, id, file);
-      for (const [kind, account, database] of [["export", ACCOUNT, id], ["import", "f".repeat(32), id], ["import", ACCOUNT, other]] as const) await assert.rejects(front.follow(kind, account, database, transfer.bookmark), refused("transferMissing"));
+      for (const [kind, account, database] of [
+        ["export", ACCOUNT, id],
+        ["import", "f".repeat(32), id],
+        ["import", ACCOUNT, other],
+      ] as const)
+        await assert.rejects(front.follow(kind, account, database, transfer.bookmark), refused("transferMissing"));
       await end(id, transfer);
     });
 
@@ -120,8 +157,27 @@ export function transfersConformance(engine: TestEngine): void {
       const id = await database();
       await databases.query(id, [{ sql: "create table t(a)" }]);
       const now = clock.now();
-      const row = (more: object) => ({ id: randomIds.hex(), account_id: ACCOUNT, database_id: id, kind: "export", status: "active", token: randomIds.token(), filename: "x.sql", etag: null, object_key: null, size: null, options: JSON.stringify(WHOLE), result: null, error: null, job_id: null, created_at: now, expires_at: now + 1e9, ...more });
-      const insert = (values: ReturnType<typeof row>) => db.tables<TransferTables>().insertInto("d1_transfers").values(values).execute();
+      const row = (more: object) => ({
+        id: randomIds.hex(),
+        account_id: ACCOUNT,
+        database_id: id,
+        kind: "export",
+        status: "active",
+        token: randomIds.token(),
+        filename: "x.sql",
+        etag: null,
+        object_key: null,
+        size: null,
+        options: JSON.stringify(WHOLE),
+        result: null,
+        error: null,
+        job_id: null,
+        created_at: now,
+        expires_at: now + 1e9,
+        ...more,
+      });
+      const insert = (values: ReturnType<typeof row>) =>
+        db.tables<TransferTables>().insertInto("d1_transfers").values(values).execute();
       const orphan = row({});
       await insert(orphan);
       assert.equal((await end(id, await front.export(ACCOUNT, id, WHOLE))).status, "complete");
@@ -134,10 +190,14 @@ export function transfersConformance(engine: TestEngine): void {
     test("a transfer runs only in the process that started it, even after a restart", async () => {
       const folders = ["a", "b"].map(() => mkdtempSync(join(tmpdir(), "d1-home-")));
       const homes = folders.map((folder) => d1Home(folder, randomIds));
-      assert.deepEqual(folders.map((folder) => d1Home(folder, randomIds)), homes);
+      assert.deepEqual(
+        folders.map((folder) => d1Home(folder, randomIds)),
+        homes,
+      );
       // The processes above do not interfere: their jobs have a different kind.
       const processes = folders.map((directory) => createD1Databases({ directory, processes: 1 }));
-      const start = (n: number) => createD1Transfers({ db, objects, jobs, events, list, clock, databases: processes[n]!, home: homes[n]! });
+      const start = (n: number) =>
+        createD1Transfers({ db, objects, jobs, events, list, clock, databases: processes[n]!, home: homes[n]! });
       const other = start(1);
       const id = await database();
       const file = await send(id, "create table t(a); insert into t values (1);");
@@ -182,7 +242,13 @@ export function transfersConformance(engine: TestEngine): void {
       assert.equal(await front.download(exported.token), undefined);
       assert.equal(await front.upload(token, bytes("never sent")), undefined);
       await owner.sweep();
-      assert.deepEqual([await kept("export"), await kept("import")], [{ objects: 0, rows: 0 }, { objects: 0, rows: 0 }]);
+      assert.deepEqual(
+        [await kept("export"), await kept("import")],
+        [
+          { objects: 0, rows: 0 },
+          { objects: 0, rows: 0 },
+        ],
+      );
     });
   });
 }

@@ -1,4 +1,13 @@
-import { messageOf, randomIds, silentLog, systemClock, UserError, type Clock, type Ids, type Log } from "../../../../kernel/index.ts";
+import {
+  messageOf,
+  randomIds,
+  silentLog,
+  systemClock,
+  UserError,
+  type Clock,
+  type Ids,
+  type Log,
+} from "../../../../kernel/index.ts";
 import type { Db, Events, Job, Jobs, ObjectHandle, ObjectStore } from "../../../../store/index.ts";
 import { createBookmarks } from "../bookmarks.ts";
 import type { D1Databases } from "../databases.ts";
@@ -26,7 +35,13 @@ export interface D1Transfers {
   /** Begins an export, or answers the one that is under way with the same options. Throws exporting, tooManyTransfers. */
   export(account: string, database: string, options: ExportOptions): Promise<Transfer>;
   /** Waits up to ten seconds for the end of one that is under way. Throws transferMissing. */
-  follow(kind: Transfer["kind"], account: string, database: string, bookmark: string, signal?: AbortSignal): Promise<Transfer>;
+  follow(
+    kind: Transfer["kind"],
+    account: string,
+    database: string,
+    bookmark: string,
+    signal?: AbortSignal,
+  ): Promise<Transfer>;
   /** The file of a finished export, for an hour. */
   download(token: string): Promise<{ filename: string; file: ObjectHandle } | undefined>;
   /** Deletes files that were not fetched. Call it periodically; a no-op in a process without database files. */
@@ -67,19 +82,54 @@ const WAIT_MS = 10_000;
 const MOST_FILES = 20;
 const BATCH = 100;
 
-export function createD1Transfers({ db, objects, jobs, events, list, databases, home, leaseMs = 30_000, clock = systemClock, ids = randomIds, log = silentLog }: D1TransfersOptions): D1Transfers {
+export function createD1Transfers({
+  db,
+  objects,
+  jobs,
+  events,
+  list,
+  databases,
+  home,
+  leaseMs = 30_000,
+  clock = systemClock,
+  ids = randomIds,
+  log = silentLog,
+}: D1TransfersOptions): D1Transfers {
   const table = createTransfersTable(db);
   const news = createTransferNews(events, clock);
   const bookmarkOf = createBookmarks(clock);
   const limits = databases?.limits ?? d1Limits;
   const ownJob = home === undefined ? JOB : `${JOB}-${home}`;
-  const workers = databases === undefined ? [] : [...new Set([JOB, ownJob])].map((kind) => jobs.work(kind, { concurrency: 4, leaseMs }, run));
+  const workers =
+    databases === undefined
+      ? []
+      : [...new Set([JOB, ownJob])].map((kind) => jobs.work(kind, { concurrency: 4, leaseMs }, run));
 
-  function newRow(account: string, database: string, kind: TransferRow["kind"], more: Partial<TransferRow>): TransferRow {
+  function newRow(
+    account: string,
+    database: string,
+    kind: TransferRow["kind"],
+    more: Partial<TransferRow>,
+  ): TransferRow {
     const now = clock.now();
     return {
-      id: ids.hex(), account_id: account, database_id: database, kind, status: "waiting", token: ids.token(), filename: "", etag: null, object_key: null, size: null,
-      options: null, result: null, error: null, job_id: null, created_at: now, expires_at: now + HOUR_MS, ...more,
+      id: ids.hex(),
+      account_id: account,
+      database_id: database,
+      kind,
+      status: "waiting",
+      token: ids.token(),
+      filename: "",
+      etag: null,
+      object_key: null,
+      size: null,
+      options: null,
+      result: null,
+      error: null,
+      job_id: null,
+      created_at: now,
+      expires_at: now + HOUR_MS,
+      ...more,
     };
   }
 
@@ -114,7 +164,10 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
       const isOurs = !(thrown instanceof UserError) || thrown.entry.http >= 500;
       if (isOurs && job.attempt < ATTEMPTS) throw thrown;
       if (isOurs) log.error({ err: thrown, database: row.database_id }, `d1: an ${row.kind} failed`);
-      await finish(row, { status: "error", error: thrown instanceof UserError ? thrown.message : d1Errors.reset().message });
+      await finish(row, {
+        status: "error",
+        error: thrown instanceof UserError ? thrown.message : d1Errors.reset().message,
+      });
     }
     if (row.kind === "import") await removeFiles(row.id);
   }
@@ -123,14 +176,23 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
     const file = await objects.open(row.object_key!);
     if (!file) throw d1Errors.notUploaded({ filename: row.filename });
     const sql = { open: () => file.read(), size: file.size, mark: markOf(row) };
-    const imported = await databases!.import(row.database_id, sql, { ready: () => list.exists(row.account_id, row.database_id), signal });
-    await finish(row, { status: "complete", result: JSON.stringify({ ...imported, bookmark: bookmarkOf(row.database_id) }) });
+    const imported = await databases!.import(row.database_id, sql, {
+      ready: () => list.exists(row.account_id, row.database_id),
+      signal,
+    });
+    await finish(row, {
+      status: "complete",
+      result: JSON.stringify({ ...imported, bookmark: bookmarkOf(row.database_id) }),
+    });
   }
 
   async function runExport(row: TransferRow, { attempt }: Job, signal: AbortSignal): Promise<void> {
     if (!(await list.exists(row.account_id, row.database_id))) throw d1Errors.databaseNotFound({ id: row.database_id });
     const key = `${folderOf(row.id)}${attempt}-${ids.hex()}`;
-    const { size } = await objects.put(key, databases!.export(row.database_id, JSON.parse(row.options!) as ExportOptions, signal));
+    const { size } = await objects.put(
+      key,
+      databases!.export(row.database_id, JSON.parse(row.options!) as ExportOptions, signal),
+    );
     await finish(row, { status: "complete", object_key: key, size });
   }
 
@@ -150,21 +212,42 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
       if (!/^[0-9a-f]{32}$/i.test(etag)) throw d1Errors.badEtag();
       const md5 = etag.toLowerCase();
       const known = await table.findUpload(database, md5, ["waiting", "uploaded"]);
-      if (known && (await table.change(known.id, ["waiting", "uploaded"], { expires_at: clock.now() + HOUR_MS })) === true) return known;
+      if (
+        known &&
+        (await table.change(known.id, ["waiting", "uploaded"], { expires_at: clock.now() + HOUR_MS })) === true
+      )
+        return known;
       const row = newRow(account, database, "import", { etag: md5, filename: `${database}-${md5}.sql` });
-      if (!(await table.insert(row, MOST_FILES, ["waiting", "uploaded"]))) throw d1Errors.tooManyTransfers({ limit: MOST_FILES });
+      if (!(await table.insert(row, MOST_FILES, ["waiting", "uploaded"])))
+        throw d1Errors.tooManyTransfers({ limit: MOST_FILES });
       return row;
     },
 
     async upload(token, body) {
       const row = await table.findByToken(token);
-      if (row?.kind !== "import" || (row.status !== "waiting" && row.status !== "uploaded") || row.expires_at < clock.now()) return undefined;
+      if (
+        row?.kind !== "import" ||
+        (row.status !== "waiting" && row.status !== "uploaded") ||
+        row.expires_at < clock.now()
+      )
+        return undefined;
       const key = `${folderOf(row.id)}${ids.hex()}`;
-      const { size, digests } = await objects.put(key, body, { maxBytes: limits.importBytes, digests: ["md5"] }).catch((thrown: unknown) => {
-        throw thrown instanceof UserError && thrown.kind === "tooLarge" ? d1Errors.fileTooLarge({ importBytes: limits.importBytes }, { cause: thrown }) : thrown;
-      });
+      const { size, digests } = await objects
+        .put(key, body, { maxBytes: limits.importBytes, digests: ["md5"] })
+        .catch((thrown: unknown) => {
+          throw thrown instanceof UserError && thrown.kind === "tooLarge"
+            ? d1Errors.fileTooLarge({ importBytes: limits.importBytes }, { cause: thrown })
+            : thrown;
+        });
       const found = digests.md5!;
-      const taken = found === row.etag && (await table.change(row.id, ["waiting", "uploaded"], { status: "uploaded", object_key: key, size, expires_at: clock.now() + HOUR_MS }));
+      const taken =
+        found === row.etag &&
+        (await table.change(row.id, ["waiting", "uploaded"], {
+          status: "uploaded",
+          object_key: key,
+          size,
+          expires_at: clock.now() + HOUR_MS,
+        }));
       if (taken !== true) await objects.delete([key]);
       else if (row.object_key !== null) await objects.delete([row.object_key]);
       if (found !== row.etag) throw d1Errors.otherContent({ found, announced: row.etag });
@@ -176,7 +259,10 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
       const row = await table.findUpload(database, md5, ["uploaded", "active"]);
       if (row?.filename !== filename || row.account_id !== account) throw d1Errors.notUploaded({ filename });
       if (row.status === "active") return show(await look(row));
-      const outcome = await table.change(row.id, ["uploaded"], { status: "active", expires_at: clock.now() + STALE_MS });
+      const outcome = await table.change(row.id, ["uploaded"], {
+        status: "active",
+        expires_at: clock.now() + STALE_MS,
+      });
       if (outcome === "other active") {
         const other = await table.findActive(database, "import");
         if (other) await look(other);
@@ -190,7 +276,11 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
     },
 
     async export(account, database, options) {
-      const row = newRow(account, database, "export", { status: "active", options: JSON.stringify(options), expires_at: clock.now() + STALE_MS });
+      const row = newRow(account, database, "export", {
+        status: "active",
+        options: JSON.stringify(options),
+        expires_at: clock.now() + STALE_MS,
+      });
       row.filename = `${database}-${bookmarkAt(row)}.sql`;
       if (await table.insert(row, MOST_FILES, ["active", "complete"])) return show(await begin(row));
       const active = await table.findActive(database, "export");
@@ -206,7 +296,8 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
         const change = news.of(id ?? "", until - clock.now(), signal);
         try {
           const found = id === undefined ? undefined : await table.find(id);
-          if (found?.kind !== kind || found.account_id !== account || found.database_id !== database) throw d1Errors.transferMissing({ kind, bookmark });
+          if (found?.kind !== kind || found.account_id !== account || found.database_id !== database)
+            throw d1Errors.transferMissing({ kind, bookmark });
           const row = await look(found);
           if (row.status !== "active" || clock.now() >= until || signal?.aborted) return show(row);
           await change.come;
@@ -226,15 +317,18 @@ export function createD1Transfers({ db, objects, jobs, events, list, databases, 
     async sweep() {
       if (databases === undefined) return;
       const now = clock.now();
-      for (const row of await table.stale(now, BATCH)) await finish(row, { status: "error", error: d1Errors.reset().message });
-      for (let rows: TransferRow[]; (rows = await table.expired(now, BATCH)).length > 0; ) {
+      for (const row of await table.stale(now, BATCH))
+        await finish(row, { status: "error", error: d1Errors.reset().message });
+      for (let rows: TransferRow[]; (rows = await table.expired(now, BATCH)).length > 0;) {
         for (const row of rows) await removeOne(row);
       }
     },
 
     async close() {
       news.close();
-      await Promise.all(workers.map((worker) => worker.stop({ graceMs: 0 }))).catch((err: unknown) => log.warn({ reason: messageOf(err) }, "d1: transfers did not stop in time"));
+      await Promise.all(workers.map((worker) => worker.stop({ graceMs: 0 }))).catch((err: unknown) =>
+        log.warn({ reason: messageOf(err) }, "d1: transfers did not stop in time"),
+      );
     },
   };
 }
@@ -255,5 +349,10 @@ function show(row: TransferRow): Transfer {
   const base = { kind, filename, bookmark: bookmarkAt(row) };
   if (status === "error") return { ...base, status, error: row.error! };
   if (status !== "complete") return { ...base, status: "active" };
-  return { ...base, status, token, ...(row.result !== null && { imported: JSON.parse(row.result) as Imported & { bookmark: string } }) };
+  return {
+    ...base,
+    status,
+    token,
+    ...(row.result !== null && { imported: JSON.parse(row.result) as Imported & { bookmark: string } }),
+  };
 }

@@ -1,0 +1,46 @@
+import type { Log } from "./log.ts";
+
+export interface Repetition {
+  /** Runs the work now, unless a run is in progress. Resolves when that run has ended; never rejects. */
+  run(): Promise<void>;
+  /** Resolves when no run is in progress; no further run starts. */
+  stop(): Promise<void>;
+}
+
+export interface EveryOptions {
+  /** Name of the work in the log: "<name> failed, will retry". */
+  name: string;
+  log: Pick<Log, "warn">;
+}
+
+/**
+ * Runs `work` every `ms` milliseconds, the first time after `ms`. Runs never overlap: a tick during a run is skipped. A failed run is
+ * logged; the next tick runs again. The timer does not keep the process alive.
+ */
+export function every(ms: number, work: () => Promise<unknown> | void, { name, log }: EveryOptions): Repetition {
+  let running: Promise<void> | undefined;
+  let stopped = false;
+  const timer = setInterval(() => void run(), ms).unref();
+
+  function run(): Promise<void> {
+    if (stopped) return running ?? Promise.resolve();
+    return (running ??= Promise.resolve()
+      .then(work)
+      .then(
+        () => {},
+        (err: unknown) => log.warn({ err }, `${name} failed, will retry`),
+      )
+      .finally(() => {
+        running = undefined;
+      }));
+  }
+
+  return {
+    run,
+    stop: async () => {
+      stopped = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createKeyedQueue } from "./keyed-queue.ts";
+
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { opened: promise, open: resolve };
+}
+
+test("tasks of one key run one after the other, in order of arrival", async () => {
+  const queue = createKeyedQueue();
+  const first = gate();
+  const steps: string[] = [];
+  const tasks = [
+    queue("a", async () => {
+      await first.opened;
+      steps.push("first");
+    }),
+    queue("a", async () => void steps.push("second")),
+    queue("b", async () => void steps.push("other key")),
+  ];
+  await tasks[2];
+  first.open();
+  await Promise.all(tasks);
+  assert.deepEqual(steps, ["other key", "first", "second"]);
+});
+
+test("a failed task rejects for its caller only", async () => {
+  const queue = createKeyedQueue();
+  const failed = queue("a", async () => {
+    throw new Error("broken");
+  });
+  const next = queue("a", async () => "done");
+  await assert.rejects(failed, /broken/);
+  assert.equal(await next, "done");
+});
+
+test("at most `concurrency` tasks of a key run, and at most `maxWaiting` wait", async () => {
+  const queue = createKeyedQueue({ concurrency: 2, maxWaiting: 1, full: (waiting) => new Error(`${waiting} wait`) });
+  const ends = gate();
+  let running = 0;
+  const task = async () => {
+    running++;
+    await ends.opened;
+  };
+  const tasks = [queue("a", task), queue("a", task), queue("a", task)];
+  await assert.rejects(
+    queue("a", async () => {}),
+    /1 wait/,
+  );
+  assert.equal(running, 2);
+  ends.open();
+  await Promise.all(tasks);
+  assert.equal(running, 3);
+});

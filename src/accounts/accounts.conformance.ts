@@ -586,7 +586,7 @@ export function accountsConformance(engine: TestEngine): void {
       full.add(id);
       await assert.rejects(room.accounts.delete(id), {
         kind: "accountNotEmpty",
-        message: "The account still has 2 zones",
+        message: "The account is not empty: it has 2 zones",
       });
       full.clear();
       await room.accounts.delete(id);

@@ -13,20 +13,20 @@ export const accountErrors = defineErrors("accounts", {
     code: 9109,
     http: 403,
     message: "Cannot use the access token from location: {ip}",
-    fix: "The token's condition.request_ip does not let this address in.",
+    fix: "The token's condition.request_ip does not include this address.",
   },
   notAllowed: { code: 9109, http: 403, message: "Unauthorized to access requested resource", fix: "{why}" },
   exceeds: {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "A token gives only what it has: the calling token does not have {permission} on {place}.",
+    fix: "A token cannot grant more than it has: the calling token lacks {permission} on {place}.",
   },
   outlasts: {
     code: 9109,
     http: 403,
     message: "Unauthorized to access requested resource",
-    fix: "A token gives only what it has: the calling token is limited, and what it makes or changes needs {bound}.",
+    fix: "A token cannot create a token with broader limits than its own: set {bound}.",
   },
 
   // ---- tokens
@@ -36,7 +36,7 @@ export const accountErrors = defineErrors("accounts", {
     code: 1012,
     http: 400,
     message: "The limit of {limit} API tokens is reached",
-    fix: "Delete one that is no longer used, or raise the limit in the configuration.",
+    fix: "Delete unused tokens, or raise the limit in the configuration.",
   },
 
   // ---- accounts and memberships
@@ -46,28 +46,28 @@ export const accountErrors = defineErrors("accounts", {
     code: 1021,
     http: 409,
     permanent: true,
-    message: "The last account cannot be deleted",
+    message: "Cannot delete the last account",
     fix: "Create another account first.",
   },
   accountNotEmpty: {
     code: 1022,
     http: 409,
     permanent: true,
-    message: "The account still has {contents}",
+    message: "The account is not empty: it has {contents}",
     fix: "Delete them first.",
   },
   tooManyAccounts: {
     code: 1023,
     http: 400,
     message: "The limit of {limit} accounts is reached",
-    fix: "Delete one that is no longer used.",
+    fix: "Delete unused accounts.",
   },
   noMembership: { code: 1031, http: 404, message: "Membership {id} not found" },
   lastMember: {
     code: 1032,
     http: 409,
     permanent: true,
-    message: "This is the last membership of the account: nobody could reach it any more",
+    message: "Cannot delete the last membership of the account",
     fix: "Delete the account instead.",
   },
   weakToken: {
@@ -80,6 +80,6 @@ export const accountErrors = defineErrors("accounts", {
     code: 1041,
     http: 404,
     message: "There is no user yet",
-    fix: "Start `reelpost serve` once: the first run makes one.",
+    fix: "Start `reelpost serve` once: the first run creates a user.",
   },
 });

@@ -13,7 +13,7 @@ export interface ClientAddress {
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
   const isTrusted = networkSet(
     trusted,
-    (range) => new TypeError(`http.trusted_proxies: ${range} is neither an IP address nor a range of them`),
+    (range) => new TypeError(`http.trusted_proxies: ${range} is neither an IP address nor a range`),
   );
 
   return {

@@ -5,7 +5,7 @@ export const devErrors = defineErrors("dev", {
   twoWorkersOneName: {
     code: "two_workers_one_name",
     http: 400,
-    message: "{first} and {second} both name their worker {name}.",
-    fix: "Give one of them another `name`.",
+    message: "{first} and {second} use the same worker name: {name}.",
+    fix: "Change the `name` of one of them.",
   },
 });

@@ -13,13 +13,13 @@ export const fetchErrors = defineErrors("fetch", {
   refused: {
     code: 10010,
     http: 400,
-    message: "Invalid URL: {host} leads to no public address, and nothing is fetched from or sent to another",
-    fix: "Name a public address, or set stream.allow_private.",
+    message: "Invalid URL: {host} does not resolve to a public IP address",
+    fix: "Use a public address, or set stream.allow_private.",
   },
-  unreachable: { code: 10010, http: 400, message: "Invalid URL: {host} cannot be reached: {reason}" },
-  tooManyRedirects: { code: 10010, http: 400, message: "Invalid URL: {host} was redirected more than {limit} times" },
+  unreachable: { code: 10010, http: 400, message: "Invalid URL: cannot reach {host}: {reason}" },
+  tooManyRedirects: { code: 10010, http: 400, message: "Invalid URL: {host} redirected more than {limit} times" },
   tooSlow: { code: 10010, http: 400, message: "Invalid URL: {host} is too slow: {rule}" },
-  tooLarge: { code: 10010, http: 400, message: "Invalid URL: the answer of {host} is larger than {limit} bytes" },
+  tooLarge: { code: 10010, http: 400, message: "Invalid URL: the response of {host} exceeds {limit} bytes" },
 });
 
 /** The addresses of a host's name. */

@@ -8,12 +8,12 @@ export const listenErrors = defineErrors("listen", {
     code: "port_busy",
     http: 500,
     message: "Port {port} on {host} is in use by another program.",
-    fix: "Stop that program, or start with another port: `--port 0` takes any free one.",
+    fix: "Stop that program, or use another port: `--port 0` selects a free one.",
   },
   portForbidden: {
     code: "port_forbidden",
     http: 500,
-    message: "This user may not listen on port {port} of {host}.",
+    message: "No permission to listen on port {port} of {host}.",
     fix: "Use a port above 1023, for example `--port 8787`.",
   },
   hostUnknown: {

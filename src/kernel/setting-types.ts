@@ -14,7 +14,7 @@ export const ranges = (preset: string[], description: string, example: string) =
       z
         .string()
         .min(1)
-        .refine((text) => parseNetwork(text) !== undefined, "is neither an IP address nor a range of them"),
+        .refine((text) => parseNetwork(text) !== undefined, "is neither an IP address nor a range"),
     )
     .default(preset)
     .meta({ description, example: [example] });

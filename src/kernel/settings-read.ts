@@ -19,11 +19,11 @@ import { fromVariable, settingFields } from "./settings-fields.ts";
 import { type Settings, type SettingsInput, settingsSchema } from "./settings.ts";
 
 export const settingsErrors = defineErrors("settings", {
-  invalid: { code: "E_SETTINGS", http: 400, message: "The settings are not right: {count}\n\n{report}" },
+  invalid: { code: "E_SETTINGS", http: 400, message: "Invalid settings: {count}\n\n{report}" },
   unreadable: {
     code: "E_SETTINGS_UNREADABLE",
     http: 400,
-    message: "The settings file {file} cannot be read: {reason}",
+    message: "Cannot read the settings file {file}: {reason}",
   },
 });
 

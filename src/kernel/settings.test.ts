@@ -82,7 +82,7 @@ test("every problem of file and environment at once", async (t) => {
   assert.ok(error instanceof UserError);
   assert.equal(
     error.message,
-    `The settings are not right: 5 errors and 2 warnings
+    `Invalid settings: 5 errors and 2 warnings
 
 s.jsonc:2:21: error: "http.port" should be a number, but is the string "80"
   fix: for example 8787
@@ -101,7 +101,7 @@ environment variable REELPOST_SMTP_PORT: error: "smtp.port" should be a number, 
   );
   await assert.rejects(
     readSettings({ cwd, file: "none.jsonc", env: {} }),
-    /settings file .*none\.jsonc cannot be read: ENOENT/,
+    /Cannot read the settings file .*none\.jsonc: ENOENT/,
   );
   const { warnings } = await readSettings({ cwd, env: { REELPOST_NOTHING: "1" } });
   assert.equal(
@@ -162,7 +162,7 @@ test("addresses and ranges are checked where they are written", async (t) => {
     await readSettings({ cwd, env: { [variable]: "10.0.0.5,2001:db8::/32" } });
     await assert.rejects(
       readSettings({ cwd, env: { [variable]: "10.0.0.0/33" } }),
-      /is neither an IP address nor a range of them/,
+      /is neither an IP address nor a range/,
       variable,
     );
   }

@@ -83,9 +83,9 @@ test("before the message: nobody, not now, and welcome", async () => {
   assert.equal(await asked("x@here.example"), "550 5.1.1 No such recipient: x@here.example");
   assert.equal(
     await asked("gone@here.example"),
-    "451 4.3.0 Mail for this address cannot be handled now, try again later",
+    "451 4.3.0 Mail for this address is temporarily rejected, try again later",
   );
-  assert.equal(await asked("broken@here.example"), "451 4.3.0 The message could not be processed, try again later");
+  assert.equal(await asked("broken@here.example"), "451 4.3.0 Message processing failed, try again later");
   assert.equal(await asked("srs@fwd.example", ""), "welcome");
   assert.equal(await asked("srs@fwd.example"), "550 5.1.1 no bounce");
 });
@@ -93,7 +93,7 @@ test("before the message: nobody, not now, and welcome", async () => {
 test("a worker that is not there yet is a reason to come again", async () => {
   const { receive } = await setUp();
   assert.deepEqual(await receive(["gone@here.example"]), [
-    "451 4.3.0 Mail for this address cannot be handled now, try again later",
+    "451 4.3.0 Mail for this address is temporarily rejected, try again later",
   ]);
 });
 
@@ -106,9 +106,7 @@ test("what comes back is not judged; what comes with it is", async () => {
   );
   assert.deepEqual(await receive(["srs@fwd.example", "w@here.example"], ""), ["ok", "550 5.7.26 who are you"]);
   assert.deepEqual(await receive(["forged@fwd.example"], ""), ["550 5.1.1 No such recipient: forged@fwd.example"]);
-  assert.deepEqual(await receive(["broken@fwd.example"], ""), [
-    "451 4.3.0 The message could not be processed, try again later",
-  ]);
+  assert.deepEqual(await receive(["broken@fwd.example"], ""), ["451 4.3.0 Message processing failed, try again later"]);
 });
 
 test("a complaint comes from somebody who can be named", async () => {
@@ -169,9 +167,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
 
 test("a judge that breaks puts everybody off; one that refuses is heard by all, in the log of each", async () => {
   const broken = await setUp({ authenticator: { ...judge(true), check: () => Promise.reject(new Error("secret")) } });
-  assert.deepEqual(await broken.receive(["w@here.example"]), [
-    "451 4.3.0 The message could not be processed, try again later",
-  ]);
+  assert.deepEqual(await broken.receive(["w@here.example"]), ["451 4.3.0 Message processing failed, try again later"]);
   const unclear = await setUp({
     authenticator: {
       ...judge(true),
@@ -179,7 +175,7 @@ test("a judge that breaks puts everybody off; one that refuses is heard by all, 
     },
   });
   assert.deepEqual(await unclear.receive(["w@here.example"]), [
-    "451 4.4.3 DNS did not tell the SPF record of x, try again later",
+    "451 4.4.3 DNS lookup failed (the SPF record of x), try again later",
   ]);
   const { receive, trace } = await setUp({ authenticator: judge(false) });
   assert.deepEqual(await receive(["w@here.example", "broken@here.example"]), [

@@ -81,9 +81,7 @@ test("a handler that throws or is stopped leaves the message with the sender", a
       },
     },
   });
-  assert.deepEqual(await receive(["b@here.example"]), [
-    "451 4.3.0 The worker that handles this address failed, try again later",
-  ]);
+  assert.deepEqual(await receive(["b@here.example"]), ["451 4.3.0 The worker of this address failed, try again later"]);
   for (const outcome of ["exceededCpu", "exceededMemory", "exceededWallTime", "canceled"] as const) {
     const { spool, trace, transport } = await setUp();
     const receiver = createReceiver({
@@ -114,7 +112,7 @@ test("a runtime that breaks is our fault: temporary, without details", async () 
     log,
   });
   assert.deepEqual(settledAll(await receiver.receive(envelope(["b@here.example"]), spool.hold(Buffer.from(MESSAGE)))), [
-    "451 4.3.0 The message could not be processed, try again later",
+    "451 4.3.0 Message processing failed, try again later",
   ]);
 });
 
@@ -166,7 +164,7 @@ test("a message that has passed more than 100 servers is a loop", async () => {
   const passed = (hops: number) => `Received: ours\r\n${"Received: x\r\n".repeat(hops)}\r\nbody`;
   assert.deepEqual(await receive(["b@here.example"], passed(100)), ["ok"]);
   assert.deepEqual(await receive(["b@here.example"], passed(101)), [
-    "554 5.4.6 Message has passed 101 servers: it goes round in a loop",
+    "554 5.4.6 Mail loop detected: message passed 101 servers",
   ]);
 });
 

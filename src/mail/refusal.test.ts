@@ -14,7 +14,7 @@ test("running out of file descriptors and running out of disk space give differe
     assert.deepEqual(replyOf(refusalOf(failed(code))), {
       code: 452,
       enhanced: "4.3.1",
-      text: "Not enough storage to take the message, try again later",
+      text: "Insufficient storage, try again later",
     });
   assert.equal(replyOf(refusalOf(Object.assign(new Error("database or disk is full"), { errcode: 13 }))).code, 452);
 });

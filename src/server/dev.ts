@@ -154,7 +154,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     if (!isLoopback(host))
       report({
         event: "warning",
-        text: `${host} can be reached by other machines, and whoever reaches it can run your worker`,
+        text: `Other machines can reach ${host} and run your worker`,
       });
     const onRefused: SmtpListenerOptions["onRefused"] = ({ from, to }, { code, enhanced, text }) =>
       report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` });

@@ -78,6 +78,6 @@ test("strangers must show who they are; trusted peers are judged and let in", as
   );
   assert.throws(
     () => settingsSchema.parse({ authentication: { trusted: ["the office"] } }),
-    /is neither an IP address nor a range of them/,
+    /is neither an IP address nor a range/,
   );
 });

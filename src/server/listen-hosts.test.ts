@@ -69,7 +69,7 @@ test("rejects a public inherited socket without a secrets key and accepts one on
   const env = { REELPOST_SECRETS_KEY: "", REELPOST_API_TOKEN: "" };
   await assert.rejects(
     spawnServe(t, { listening: await listening(t, "0.0.0.0"), env }),
-    /0\.0\.0\.0 can be reached by other machines/,
+    /Other machines can reach 0\.0\.0\.0/,
   );
   const { stop } = await spawnServe(t, { listening: await listening(t, "127.0.0.1"), env });
   assert.equal((await stop()).code, 0);

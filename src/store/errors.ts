@@ -5,34 +5,35 @@ export const storeErrors = defineErrors("store", {
   notADatabase: {
     code: "E_STORE_NOT_A_DATABASE",
     http: 500,
-    message: "{path} is not a SQLite database, or it is damaged",
-    fix: "Point the data directory elsewhere, or restore this file from a backup.",
+    message: "{path} is not a SQLite database, or it is corrupt",
+    fix: "Use another data directory, or restore this file from a backup.",
   },
   cannotOpen: {
     code: "E_STORE_CANNOT_OPEN",
     http: 500,
     message: "cannot open {path}: {reason}",
-    fix: "Check that the folder exists and that this user may read and write it.",
+    fix: "Check that the folder exists and is readable and writable for this user.",
   },
   notDurable: {
     code: "E_STORE_NOT_DURABLE",
     http: 500,
-    message: "{path} does not keep what it acknowledges: {setting} is {found}, {wanted} is needed",
-    fix: "Keep the database on a local file system; network shares do not support what SQLite needs.",
+    message: "Writes to {path} are not durable: {setting} is {found}, expected {wanted}",
+    fix: "Move the database to a local file system; network shares do not support SQLite's durability.",
   },
   databaseNewer: {
     code: "E_STORE_DATABASE_NEWER",
     http: 500,
-    message: "the database was written by a newer version of this program (it knows {unknown}, this version does not)",
-    fix: "Run the newer version again, or restore a backup made before the upgrade.",
+    message:
+      "the database was written by a newer version of this program (it has {unknown}, which this version does not know)",
+    fix: "Run the newer version, or restore a backup from before the upgrade.",
   },
   unreachable: {
     code: "E_STORE_UNREACHABLE",
     http: 503,
     smtp: 451,
     enhanced: "4.3.0",
-    message: "the database at {address} does not answer: {reason}",
-    fix: "Check that PostgreSQL runs there and that the address, user and password in the database URL are right.",
+    message: "cannot connect to the database at {address}: {reason}",
+    fix: "Check that PostgreSQL runs there, and check address, user and password in the database URL.",
   },
   busy: {
     code: "E_STORE_BUSY",
@@ -40,7 +41,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "the database is busy: {reason}",
-    fix: "Try again. If it stays, another program holds the database, or a transaction does not end.",
+    fix: "Retry. If it persists, another program locks the database, or a transaction does not end.",
   },
   diskFull: {
     code: "E_STORE_DISK_FULL",
@@ -48,7 +49,7 @@ export const storeErrors = defineErrors("store", {
     smtp: 452,
     enhanced: "4.3.1",
     message: "no space left to write {what}",
-    fix: "Free space on the disk of the data directory; nothing was half-written.",
+    fix: "Free up disk space for the data directory; nothing was partially written.",
   },
   tooManyFiles: {
     code: "E_STORE_TOO_MANY_FILES",
@@ -64,19 +65,19 @@ export const storeErrors = defineErrors("store", {
     smtp: 451,
     enhanced: "4.3.0",
     message: "cannot write {what}: {reason}",
-    fix: "Check the owner and the mode of the data directory, and that its disk is not mounted read-only.",
+    fix: "Check owner and mode of the data directory, and that its disk is not mounted read-only.",
   },
   badKey: {
     code: "E_STORE_BAD_KEY",
     http: 400,
-    message: "object key {key} is not usable: {reason}",
-    fix: "A key is words of A-Z a-z 0-9 . _ - + = @ ~ joined by '/'; a word has at most 200 characters and does not begin with a dot.",
+    message: "invalid object key {key}: {reason}",
+    fix: "Use segments of A-Z a-z 0-9 . _ - + = @ ~ separated by '/'; a segment has at most 200 characters and does not begin with a dot.",
   },
   keyInUse: {
     code: "E_STORE_KEY_IN_USE",
     http: 409,
     message: "object key {key} collides: one key cannot be the folder of another",
-    fix: "Give one of the two another last word.",
+    fix: "Rename one of the two keys.",
   },
   tooLarge: {
     code: "E_STORE_TOO_LARGE",
@@ -94,13 +95,13 @@ export const storeErrors = defineErrors("store", {
   absent: {
     code: "E_STORE_ABSENT",
     http: 404,
-    message: "there is no object {key}",
+    message: "object {key} not found",
   },
   badOffset: {
     code: "E_STORE_BAD_OFFSET",
     http: 409,
-    message: "{key} has {size} bytes so far, and not {offset}",
-    fix: "Go on where it ends.",
+    message: "wrong offset {offset}: {key} has {size} bytes so far",
+    fix: "Continue at its end.",
   },
   objectChanged: {
     code: "E_STORE_OBJECT_CHANGED",
@@ -111,26 +112,26 @@ export const storeErrors = defineErrors("store", {
   badKeyFile: {
     code: "E_STORE_BAD_KEY_FILE",
     http: 500,
-    message: "the secrets key {path} is not usable: {reason}",
+    message: "invalid secrets key file {path}: {reason}",
     fix:
-      "It holds one base64 key of 32 bytes per line, newest first, readable by its owner only (chmod 600). " +
-      "Restore it from a backup: what it sealed opens with nothing else.",
+      "The file must contain one base64 key of 32 bytes per line, newest first, readable by its owner only (chmod 600). " +
+      "Restore it from a backup: no other key can open what it sealed.",
   },
   cannotOpenSecret: {
     code: "E_STORE_CANNOT_OPEN_SECRET",
     http: 500,
-    message: "the secret {context} cannot be opened: {reason}",
-    fix: "Start with the key it was sealed with, or set the secret again.",
+    message: "cannot open the secret {context}: {reason}",
+    fix: "Start with the key that sealed it, or set the secret again.",
   },
   badJob: {
     code: "E_STORE_BAD_JOB",
     http: 400,
-    message: "job {kind} cannot be queued: {reason}",
+    message: "cannot enqueue job {kind}: {reason}",
   },
   leaseLost: {
     code: "E_STORE_LEASE_LOST",
     http: 409,
-    message: "job {id} is no longer this worker's: its lease ran out and it was given to another",
+    message: "lost the lease of job {id}: it expired, and another worker has the job",
   },
 });
 

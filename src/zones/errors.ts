@@ -2,18 +2,18 @@ import { defineErrors } from "../kernel/index.ts";
 
 /** Codes and texts are those clients know from the hosted API, where it has one for the case. */
 export const zoneErrors = defineErrors("zones", {
-  noZone: { code: 1001, http: 404, message: "Invalid zone identifier", fix: "There is no zone {id}." },
+  noZone: { code: 1001, http: 404, message: "Invalid zone identifier", fix: "Zone {id} not found." },
   badName: {
     code: 1003,
     http: 400,
     message: "Invalid or missing zone name: {reason}",
-    fix: "Give a domain such as example.com.",
+    fix: "Use a domain such as example.com.",
   },
   publicSuffix: {
     code: 1049,
     http: 400,
     message: "{name} is not a registered domain",
-    fix: "Domains are registered below {name}: give one of those.",
+    fix: "Domains are registered below {name}: use one of those.",
   },
   zoneExists: {
     code: 1061,
@@ -25,15 +25,15 @@ export const zoneErrors = defineErrors("zones", {
     code: 1097,
     http: 400,
     message: "{name} is part of {zone}, which belongs to another account",
-    fix: "Make it in that account.",
+    fix: "Create it in that account.",
   },
   unsupportedType: {
     code: 1098,
     http: 400,
     message: "Zones of type {type} are not supported",
-    fix: "Use full (the records live here) or partial (they are kept elsewhere, and shown here).",
+    fix: "Use full (records on this server) or partial (records on another server).",
   },
-  badVanity: { code: 1099, http: 400, message: "{host} is no name of a name server: {reason}" },
+  badVanity: { code: 1099, http: 400, message: "{host} is not a valid name server: {reason}" },
 
   noRecord: { code: 81044, http: 404, message: "Record does not exist." },
   dnsInvalid: { code: 1004, http: 400, message: "DNS Validation Error" },
@@ -43,32 +43,32 @@ export const zoneErrors = defineErrors("zones", {
   hostTaken: {
     code: 81055,
     http: 400,
-    message: "A {other} record with that host already exists, and {type} does not go with it.",
-    fix: "RFC 1034 3.6.2: a CNAME stands alone. NS below the zone's own name only goes with DS.",
+    message: "A {other} record with that host already exists, which conflicts with {type}.",
+    fix: "RFC 1034 3.6.2: a CNAME must be the only record. NS below the apex can only be combined with DS.",
   },
   nsExists: {
     code: 81056,
     http: 400,
     message: "NS records with that host already exist.",
-    fix: "The name is delegated: its records are in the zone of those name servers.",
+    fix: "The name is delegated: create its records at those name servers.",
   },
   quotaExceeded: {
     code: 81045,
     http: 400,
     message: "Record quota exceeded.",
-    fix: "A zone holds at most {quota} records.",
+    fix: "The maximum is {quota} records per zone.",
   },
   locked: {
     code: 1046,
     http: 400,
     message: "This record is managed by {owner}. Unlock or disable {owner} to change it.",
   },
-  batchTooLarge: { code: 81060, http: 400, message: "A batch holds at most {limit} changes." },
+  batchTooLarge: { code: 81060, http: 400, message: "The maximum is {limit} changes per batch." },
   badImport: {
     code: 9207,
     http: 400,
-    message: "The zone file was not imported: {count} of its lines cannot be used. Nothing was added.",
+    message: "The zone file was not imported: {count} invalid lines. Nothing was added.",
   },
-  badFile: { code: 9208, http: 400, message: "The form needs a part called file with a BIND zone file in UTF-8." },
+  badFile: { code: 9208, http: 400, message: "Send a form with a part named file: a BIND zone file in UTF-8." },
   badFilter: { code: 9209, http: 400, message: "{field}: {reason}" },
 });

@@ -165,7 +165,7 @@ describe("projects that cannot run", () => {
     );
     await assert.rejects(
       serve(t, folder, { configs: ["wrangler.jsonc", "again/wrangler.jsonc"] }),
-      /both name their worker test/,
+      /use the same worker name: test/,
     );
   });
 

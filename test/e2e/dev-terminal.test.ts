@@ -84,7 +84,7 @@ describe("reelpost dev in a pipe", () => {
     );
     await assert.rejects(
       spawnDev(t, folder, ["--smtp-port", String(port)]),
-      /exit code 1: .*SMTP cannot listen there.*--smtp-port 0/,
+      /exit code 1: .*Cannot listen for SMTP: port .*--smtp-port 0/,
     );
   });
 

@@ -132,7 +132,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
       "an open address without a key for secrets",
       open({ REELPOST_API_TOKEN: longToken }),
       "openToOthers",
-      /0\.0\.0\.0 can be reached by other machines.*key.*REELPOST_SECRETS_KEY/,
+      /Other machines can reach 0\.0\.0\.0.*key.*REELPOST_SECRETS_KEY/,
     ],
     [
       "an open address without a token",
@@ -233,7 +233,7 @@ describe("what cannot be started", { concurrency: 2 }, () => {
     await writeFile(join(folder, "file"), "");
     const { code, stderr } = await run(["--data-dir", join(folder, "file"), "--port", "0", "--smtp-port", "0"]);
     assert.equal(code, 1);
-    assert.match(stderr, /^error: The data directory \S+file cannot be used: .*\nfix: /s);
+    assert.match(stderr, /^error: Cannot use the data directory \S+file: .*\nfix: /s);
   });
 });
 

@@ -171,7 +171,7 @@ describe("cloudflare SDK: live inputs", () => {
     }
     const thumbnail = await fetch(`${platform.url}/${uid}/thumbnails/thumbnail.jpg`);
     assert.equal(thumbnail.status, 404);
-    assert.match(await thumbnail.text(), /Nothing has been broadcast to this live input yet/);
+    assert.match(await thumbnail.text(), /This live input has had no broadcast yet/);
     await client.stream.liveInputs.delete(uid!, { account_id });
   });
 

@@ -50,7 +50,7 @@ describe("wrangler, when it goes wrong", () => {
   it("a kind of binding that the server does not have is refused by name", async () => {
     assert.match(
       await refusedDeploy({ queues: { producers: [{ binding: "JOBS", queue: "jobs" }] } }),
-      /Queues are not part of this server\. \[code: 10021\]/,
+      /Queues are not supported by this server\. \[code: 10021\]/,
     );
     const objects = {
       durable_objects: { bindings: [{ name: "ROOMS", class_name: "Room" }] },
@@ -64,7 +64,7 @@ describe("wrangler, when it goes wrong", () => {
     );
     assert.match(
       await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS" }] }),
-      /Binding 'EVENTS' has the type 'analytics_engine', which this server does not have/,
+      /Binding 'EVENTS' has the type 'analytics_engine', which this server does not support/,
     );
     await stillRuns();
   });

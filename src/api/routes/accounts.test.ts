@@ -42,7 +42,7 @@ test("an account is created, read, changed and deleted", async (t) => {
   assert.deepEqual(first(await call("delete", `/accounts/${account.id}`)), [
     409,
     1021,
-    "The last account cannot be deleted",
+    "Cannot delete the last account",
   ]);
 });
 
@@ -52,7 +52,7 @@ test("an account that holds something stays", async (t) => {
   assert.deepEqual(first(await call("delete", `/accounts/${id}`)), [
     409,
     1022,
-    "The account still has 1 zone and 2 workers",
+    "The account is not empty: it has 1 zone and 2 workers",
   ]);
 });
 

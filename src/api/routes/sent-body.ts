@@ -3,7 +3,7 @@ import { defineErrors } from "../../kernel/index.ts";
 import type { Call } from "../operation.ts";
 
 const bodyErrors = defineErrors("body", {
-  brokeOff: { code: 10001, http: 400, message: "The request ended before its body did.", fix: "Send it again." },
+  brokeOff: { code: 10001, http: 400, message: "The request body is incomplete.", fix: "Send it again." },
 });
 
 /** `Content-Length` of a request, or undefined where it is sent in chunks. */

@@ -43,7 +43,7 @@ test("reports a rejected email with the server's reply and a matching fix", asyn
   assert.deepEqual(await refusal(true, 452, "4.3.1", "queue full"), [
     "verificationDelayed",
     503,
-    "The verification email to bob@there.example cannot be sent now: 452 4.3.1 queue full",
+    "Cannot send the verification email to bob@there.example now: 452 4.3.1 queue full",
     "Resend it later.",
   ]);
 });

@@ -103,7 +103,7 @@ test("neither SPF nor DKIM: 550 5.7.26; one of them is enough", async () => {
   const refused = await reply(from("x@unknown.example"), mail(text));
   assert.deepEqual(
     [refused?.code, refused?.enhanced, refused?.text],
-    [550, "5.7.26", `Mail of unknown.example from ${PEER} passes neither SPF (none) nor DKIM (none)`],
+    [550, "5.7.26", `Message from unknown.example (${PEER}) rejected: SPF none, DKIM none`],
   );
   assert.equal(await reply(from("x@other.example"), mail(text)), undefined);
   assert.equal(await reply(from("x@unknown.example"), await signedMail(text, OTHER)), undefined);
@@ -115,7 +115,7 @@ test("DMARC: reject is answered with 550 5.7.1, quarantine is tagged, none is le
   const rejected = await check(from("x@other.example"), mail(`${HEADER}\nHello\n`));
   assert.deepEqual(
     [rejected.accept, rejected.reply],
-    [false, { code: 550, enhanced: "5.7.1", text: "Message fails DMARC, and the policy of a.example is to reject it" }],
+    [false, { code: 550, enhanced: "5.7.1", text: "Message rejected by the DMARC policy of a.example" }],
   );
   const set = await check(from("x@other.example"), mail("From: x@q.example\n\nHello\n"));
   assert.deepEqual(
@@ -140,7 +140,7 @@ test("an SPF fail weighs as much as the operator says", async () => {
   assert.deepEqual(await reply(from("alice@a.example", ELSEWHERE), source, { policy: { spfFail: "reject" } }), {
     code: 550,
     enhanced: "5.7.23",
-    text: `${ELSEWHERE} may not send mail of a.example (SPF)`,
+    text: `SPF check failed: ${ELSEWHERE} may not send mail for a.example`,
   });
 });
 

@@ -31,7 +31,7 @@ test("catch-all rules of two servers that lead to each other: the sender hears o
   });
   assert.equal(
     await one.take(MESSAGE, { to: ["any@one.example"] }),
-    "554 5.4.6 Message has been forwarded for forth@two.example before: it goes round in a loop",
+    "554 5.4.6 Mail loop detected: message was already forwarded for forth@two.example",
   );
   assert.equal(two.events.filter(({ step }) => step === "received").length, 2);
   assert.equal(one.events.filter(({ step }) => step === "received").length, 2);

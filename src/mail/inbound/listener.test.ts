@@ -98,7 +98,7 @@ for (const [name, [lookAlike, refused]] of Object.entries(LOOK_ALIKES)) {
         }
       assert.match(
         await client.reply(),
-        refused ? /^550 5\.6\.11 Message has a bare (CR|LF): lines end in CR LF$/ : /^250 2\.6\.0 /,
+        refused ? /^550 5\.6\.11 Bare (CR|LF) in message: lines must end with CR LF$/ : /^250 2\.6\.0 /,
       );
       // One message, one answer: the next reply belongs to the next command.
       assert.match(await client.say("NOOP\r\n"), /^250 2\.0\.0 /);
@@ -391,7 +391,7 @@ test("a next hop's words are ASCII where the client has not asked for more", asy
 test("an error of ours is a temporary failure that tells nothing of the inside", async (t) => {
   const { port } = await listen(t, { settle: () => Promise.reject(new Error("secret detail")) });
   const client = await upToData(port);
-  assert.equal(await client.say("x\r\n.\r\n"), "451 4.3.0 The message could not be processed, try again later");
+  assert.equal(await client.say("x\r\n.\r\n"), "451 4.3.0 Message processing failed, try again later");
   client.socket.destroy();
 });
 

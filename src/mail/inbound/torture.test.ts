@@ -355,7 +355,7 @@ test("a check of recipients that fails puts them off, whoever cannot be told of 
     },
   });
   await say("MAIL FROM:<a@b.example>");
-  assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 The message could not be processed, try again later");
+  assert.equal(await say("RCPT TO:<b@here.example>"), "451 4.3.0 Message processing failed, try again later");
 });
 
 test("more messages in a minute than the limit are put off, whichever connection brings them", async (t) => {
@@ -453,7 +453,7 @@ test("a full disk: 452, never 250; small mail still passes, and large mail again
   if (mounted) writeFileSync(ballast, Buffer.alloc(1_000_000));
   for (let i = 0; i < 3; i++)
     await assert.rejects(send(4_000_000), {
-      response: "452 4.3.1 Not enough storage to take the message, try again later",
+      response: "452 4.3.1 Insufficient storage, try again later",
     });
   assert.equal(taken.length, 0);
   if (mounted) {

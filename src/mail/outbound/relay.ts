@@ -96,7 +96,7 @@ export const settledOf = (to: string[], results: Result[]): Settled[] =>
   settledBy(to, results, {
     ok: false,
     temporary: true,
-    reply: reply(451, "4.3.0", "The message could not be processed, try again later"),
+    reply: reply(451, "4.3.0", "Message processing failed, try again later"),
   });
 
 /** The same of refusals alone: who is not among them is well. */

@@ -7,7 +7,7 @@ export const returnsErrors = defineErrors("mail-returns", {
     http: 400,
     smtp: 550,
     enhanced: "5.7.1",
-    message: "Only delivery reports are taken at this address",
+    message: "This address accepts delivery reports only",
     fix: "Write to the address in the From field of the message.",
   },
   reporterUnknown: {
@@ -23,14 +23,14 @@ export const returnsErrors = defineErrors("mail-returns", {
     http: 400,
     smtp: 550,
     enhanced: "5.1.1",
-    message: "No mail was sent with this return path",
+    message: "Unknown return path",
   },
   pathExpired: {
     code: "E_RECIPIENT_NOT_ALLOWED",
     http: 400,
     smtp: 550,
     enhanced: "5.1.1",
-    message: "This return path is not valid any more",
+    message: "Return path expired",
   },
   tooManyReports: {
     code: "E_RATE_LIMIT_EXCEEDED",

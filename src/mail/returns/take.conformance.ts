@@ -5,9 +5,9 @@ import { createSrs } from "../../protocol/srs/index.ts";
 import { bounceOf, complaintOf, DAY, NOON, openRoom, type Room } from "./returns.testing.ts";
 
 const NOT_AUTHENTICATED = "550 5.7.26 Feedback report rejected: its author is not authenticated";
-const ONLY_REPORTS = "550 5.7.1 Only delivery reports are taken at this address";
-const NO_SUCH = "550 5.1.1 No mail was sent with this return path";
-const EXPIRED = "550 5.1.1 This return path is not valid any more";
+const ONLY_REPORTS = "550 5.7.1 This address accepts delivery reports only";
+const NO_SUCH = "550 5.1.1 Unknown return path";
+const EXPIRED = "550 5.1.1 Return path expired";
 
 const sentTo = ({ returns }: Room, to: string[]) =>
   returns.pathsFor({

@@ -83,7 +83,7 @@ export function dnsConformance(engine: TestEngine): void {
       );
       assert.deepEqual(await refusal(routing.dns.enable(zone, "example.org")), [
         "notInZone",
-        "example.org is not a name of the zone example.com",
+        "example.org is not in the zone example.com",
       ]);
     });
 
@@ -175,7 +175,7 @@ export function dnsConformance(engine: TestEngine): void {
       await routing.dns.enable(zone);
       assert.deepEqual(await refusal(routing.dns.enable(zone, "third.example.com")), [
         "tooManyDomains",
-        "Email Routing serves at most 2 names of a zone",
+        "Email Routing supports at most 2 names per zone",
       ]);
       await newZone("own.example.com");
       assert.equal((await refusal(routing.dns.enable(zone, "x.own.example.com")))[0], "ownZone");

@@ -442,7 +442,7 @@ export function sendingConformance(engine: TestEngine): void {
       const { draft } = await open(t, engine, { transport: fullQueue });
       await assert.rejects(draft(), {
         code: "E_DELIVERY_FAILED",
-        message: `could not send email to ${TO}: 452 4.3.1 Too much mail waits to be sent, try again later`,
+        message: `could not send email to ${TO}: 452 4.3.1 The outbound queue is full, try again later`,
       });
     });
 

@@ -137,6 +137,6 @@ export const fullQueue: Transport = {
       rcpt,
       ok: false,
       temporary: true,
-      reply: { code: 452, enhanced: "4.3.1", text: "Too much mail waits to be sent, try again later" },
+      reply: { code: 452, enhanced: "4.3.1", text: "The outbound queue is full, try again later" },
     })),
 };

@@ -261,7 +261,7 @@ test("a sender that is not one's own is told at MAIL; what submitting answers is
   });
   await assert.rejects(client.sendMail(MAIL), { response: "554 5.7.1 No" });
   await assert.rejects(client.sendMail({ ...MAIL, envelope: { from: "a@sender.example", to: "b@here.example" } }), {
-    response: "452 4.3.1 Not enough storage to take the message, try again later",
+    response: "452 4.3.1 Insufficient storage, try again later",
   });
   assert.equal(sent.length, 2);
   assert.deepEqual(refused, ["mail x@other.example 550", "data a@sender.example 452"]);

@@ -218,7 +218,7 @@ test("refusals are told as text, and on pages as a page", async (t) => {
   const media = await fetch(`${origin}/${UID}/files/a`);
   assert.deepEqual(
     [media.status, media.headers.get("content-type"), await media.text()],
-    [401, "text/plain; charset=utf-8", "This video is played with a signed URL only\n"],
+    [401, "text/plain; charset=utf-8", "This video requires a signed URL\n"],
   );
   const page = await fetch(`${origin}/eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0./watch`);
   assert.deepEqual([page.status, page.headers.get("content-type")], [403, "text/html; charset=utf-8"]);

@@ -208,7 +208,7 @@ test("before the model is there the answer is 404 and to be asked again; of a vi
     for (const path of ["manifest/video.m3u8", "manifest/video.mpd", "segments/180p/0.m4s"]) {
       const { status, text, headers } = await get(path);
       assert.equal(status, 404);
-      assert.match(text, new RegExp(`cannot be played yet: it is ${state}`));
+      assert.match(text, new RegExp(`is not playable yet: it is ${state}`));
       assert.equal(headers.get("retry-after"), "2");
       assert.equal(headers.get("cache-control"), "no-store");
     }

@@ -195,7 +195,7 @@ test("nothing inside is reached: by address, by name, by redirect, or a second l
   ]) {
     await assert.rejects(
       uploads.copy(ACCOUNT, { url }),
-      refusedWith(10010, / leads to no public address, and nothing is fetched from or sent to another$/),
+      refusedWith(10010, / does not resolve to a public IP address$/),
       url,
     );
   }

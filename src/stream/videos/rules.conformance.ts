@@ -100,7 +100,7 @@ export function rulesConformance(engine: TestEngine): void {
     const second = await videos.create(A, {});
     assert.equal(
       await refusal(videos.create(A, { maxDurationSeconds: 301 })),
-      "quotaExceeded: Storage capacity exceeded: 5 of the allocated 10 minutes are used or reserved, 5.02 more were asked for",
+      "quotaExceeded: Storage capacity exceeded: 5 of 10 minutes are used or reserved, 5.02 more requested",
     );
     assert.match(await refusal(videos.edit(A, second.uid, { maxDurationSeconds: 301 })), /^quotaExceeded/);
     await videos.edit(A, second.uid, { maxDurationSeconds: 300 });
@@ -133,7 +133,7 @@ export function rulesConformance(engine: TestEngine): void {
         "error",
         {
           code: "ERR_DURATION_EXCEED_CONSTRAINT",
-          text: "Storage capacity exceeded: 61 of the allocated 10 minutes are used or reserved, 0 more were asked for",
+          text: "Storage capacity exceeded: 61 of 10 minutes are used or reserved, 0 more requested",
         },
       ],
     );
@@ -157,7 +157,10 @@ export function rulesConformance(engine: TestEngine): void {
     await videos.create(A, {});
     for (const { uid } of [one, two]) await videos.uploaded(uid, { key: "k", size: 1 });
     await videos.modelled(one.uid, testModel());
-    assert.equal(await refusal(videos.create(A, {})), "tooManyQueued: 2 videos are queued or being encoded already");
+    assert.equal(
+      await refusal(videos.create(A, {})),
+      "tooManyQueued: Too many videos in the queue: 2 are queued or being encoded",
+    );
     await videos.finished(one.uid);
     await videos.create(A, {});
     await videos.create(A, {}, "downloading");
@@ -170,10 +173,7 @@ export function rulesConformance(engine: TestEngine): void {
     const { videos } = await openVideos(t, { db }, { mostPending: 2 });
     const { uid } = await videos.create(A, {});
     await videos.create(A, {});
-    assert.equal(
-      await refusal(videos.create(A, {})),
-      "tooManyPending: 2 uploads have been announced and have not come",
-    );
+    assert.equal(await refusal(videos.create(A, {})), "tooManyPending: 2 uploads are pending");
     await videos.create(A, {}, "downloading");
     await videos.create(B, {});
     await videos.uploaded(uid, { key: "k", size: 1 });

@@ -4,17 +4,17 @@ import { type Problem, countProblems, formatProblems } from "../../kernel/config
 /** What can be wrong with a project on a developer's disk. `details.problems` of the first two lists every place. */
 export const projectErrors = defineErrors("project", {
   configurationInvalid: { code: "E_CONFIGURATION", http: 400, message: "{file}: {count}\n\n{report}" },
-  buildFailed: { code: "E_BUILD", http: 400, message: "{name} cannot be built: {count}\n\n{report}" },
+  buildFailed: { code: "E_BUILD", http: 400, message: "Cannot build {name}: {count}\n\n{report}" },
   configurationMissing: {
     code: "E_CONFIGURATION_MISSING",
     http: 400,
     message: "There is no configuration file in {folder} or a folder above it (looked for {names}).",
-    fix: "Make a project with `reelpost init`, or name the file with --config.",
+    fix: "Create a project with `reelpost init`, or name the file with --config.",
   },
   configurationUnreadable: {
     code: "E_CONFIGURATION_UNREADABLE",
     http: 400,
-    message: "{file} cannot be read: {reason}",
+    message: "Cannot read {file}: {reason}",
     fix: "Name an existing file with --config.",
   },
 });

@@ -64,7 +64,7 @@ describe("starts and ends that meet", { skip: process.platform !== "linux" && "n
     const runtime = start(t, { limits: { cpuMs: 300 } });
     await assert.rejects(
       runtime.deploy(scriptOf("for (;;); export default {}")),
-      /could not be started: Worker exceeded CPU time limit of 300 ms/,
+      /failed to start: Worker exceeded CPU time limit of 300 ms/,
     );
   });
 

@@ -349,15 +349,15 @@ describe("a script in service-worker format", () => {
       );
     assert.equal(
       await refusal(`\n\nmissing();`),
-      "The worker test could not be started: Uncaught ReferenceError: missing is not defined\n  at index.js:3:1",
+      "The worker test failed to start: Uncaught ReferenceError: missing is not defined\n  at index.js:3:1",
     );
     assert.equal(
       await refusal(`\nlet a = ;`),
-      "The worker test could not be started: Uncaught SyntaxError: Unexpected token ';'\n  at index.js:2:9",
+      "The worker test failed to start: Uncaught SyntaxError: Unexpected token ';'\n  at index.js:2:9",
     );
     assert.equal(
       await refusal(`\n\nJSON.parse(";")`),
-      `The worker test could not be started: Uncaught SyntaxError: Unexpected token ';', ";" is not valid JSON\n  at index.js:3:6`,
+      `The worker test failed to start: Uncaught SyntaxError: Unexpected token ';', ";" is not valid JSON\n  at index.js:3:6`,
     );
   });
 });

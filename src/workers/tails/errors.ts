@@ -10,13 +10,13 @@ export const tailErrors = defineErrors("tails", {
   tooManyTails: {
     code: 10058,
     http: 429,
-    message: "{script} has {limit} tails already.",
-    fix: "End one of them: they count for as long as they are read.",
+    message: "{script} has the maximum of {limit} tails.",
+    fix: "Close one of them: a tail counts while it is being read.",
   },
   tooManyReaders: {
     code: 10013,
     http: 503,
-    message: "This server has {limit} readers of tails already.",
+    message: "This server has the maximum of {limit} tail readers.",
     fix: "Try again later.",
   },
   tailMissing: { code: 10057, http: 404, message: "This tail does not exist or has expired.", fix: "Start a new one." },

@@ -213,7 +213,7 @@ test("the log: what cannot be asked is told", async (t) => {
   for (const [query, why] of [
     [{ status: "lost" }, /status/],
     [{ since: "yesterday" }, /since/],
-    [{ cursor: "x" }, /The cursor is not one of this list/],
+    [{ cursor: "x" }, /The cursor does not belong to this list/],
     [{ per_page: 0 }, /per_page/],
     [{ search: "" }, /search/],
   ] as [Record<string, string | number>, RegExp][]) {

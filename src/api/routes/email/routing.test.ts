@@ -190,7 +190,7 @@ test("the records that are needed, and what is wrong with those there are", asyn
   assert.deepEqual(refused(await call("post", `${base}/dns`, { body: { name: "example.org" } })), [
     400,
     2912,
-    "example.org is not a name of the zone example.com",
+    "example.org is not in the zone example.com",
   ]);
 });
 

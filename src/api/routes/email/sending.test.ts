@@ -153,11 +153,7 @@ onEveryDatabase((engine) => {
       2067,
       "Wildcard Email Sending is not enabled for this account.",
     ]);
-    assert.deepEqual(refused(await name("example.org")), [
-      400,
-      2940,
-      "example.org is not a name of the zone example.com",
-    ]);
+    assert.deepEqual(refused(await name("example.org")), [400, 2940, "example.org is not in the zone example.com"]);
     assert.deepEqual(refused(await call("post", base, { body: {} })).slice(0, 2), [400, 10001]);
     await zones.records.create(zone, { type: "MX", name: "rp-bounce", content: "mail.example.net", priority: 5 });
     assert.deepEqual(refused(await name("example.com")), [
@@ -375,7 +371,7 @@ onEveryDatabase((engine) => {
       [
         [429, 10004, "email.sending.error.throttled"],
         String(12 * 3600),
-        "E_DAILY_LIMIT_EXCEEDED: The account has sent the 1 messages it may send in a day",
+        "E_DAILY_LIMIT_EXCEEDED: Daily limit exceeded: 1 messages per account",
       ],
     );
     assert.deepEqual((await call("get", `${account}/limits`)).body.result, {
@@ -390,7 +386,7 @@ onEveryDatabase((engine) => {
       [
         [429, 10004, "email.sending.error.throttled"],
         "60",
-        "E_RATE_LIMIT_EXCEEDED: Too many messages, at most 6 in a minute",
+        "E_RATE_LIMIT_EXCEEDED: Rate limit exceeded: 6 messages per minute",
       ],
     );
     clock.advance(60_000);
@@ -580,8 +576,8 @@ onEveryDatabase((engine) => {
         { body: { scope: { type: "account" }, note: "x" } },
         [400, 2927, "scope_immutable"],
       ],
-      ["get", base, { query: { search: "user" } }, [400, 2928, '"user" is nothing to search for']],
-      ["get", base, { query: { cursor: "x" } }, [400, 2929, "The cursor is not one of this list"]],
+      ["get", base, { query: { search: "user" } }, [400, 2928, 'Invalid search: "user"']],
+      ["get", base, { query: { cursor: "x" } }, [400, 2929, "The cursor does not belong to this list"]],
       [
         "post",
         `${base}/bulk`,

@@ -19,8 +19,8 @@ test("an upload that cannot be used changes nothing and says what is wrong", asy
     await put("{}", { "content-type": "application/json" }),
     /^400 10021 Malformed multipart.*the content type is "application\/json"/,
   );
-  assert.match(await put(formOf(undefined)), /^400 10021 The upload has no part named metadata/);
-  assert.match(await put(formOf("nonsense")), /^400 10021 The part metadata is not usable: it is no JSON/);
+  assert.match(await put(formOf(undefined)), /^400 10021 The upload has no part metadata/);
+  assert.match(await put(formOf("nonsense")), /^400 10021 The part metadata is invalid: it is no JSON/);
   assert.match(await put(formOf(metadataOf({ main_module: "other.js" }))), /^400 10021 .*No such module "other.js"/);
   assert.match(
     await put(formOf(metadataOf({ bindings: [{ name: "AI", type: "ai" }] }))),

@@ -107,7 +107,7 @@ test("versions go as JSON with their modules in base64", async (t) => {
   );
   assert.match(
     (await refused("post", `${WORKER}/versions`, { body: { modules: [] } })).join(" "),
-    /^400 10021 The upload does not say which part/,
+    /^400 10021 The upload does not name the main module/,
   );
 });
 

@@ -211,8 +211,8 @@ describe("metadata of an upload", () => {
   });
 
   test("what is wrong with it is told, by field", async () => {
-    assert.match(await refusal(formOf(undefined)), /10021 The upload has no part named metadata/);
-    assert.match(await refusal(formOf("{")), /10021 The part metadata is not usable: it is no JSON/);
+    assert.match(await refusal(formOf(undefined)), /10021 The upload has no part metadata/);
+    assert.match(await refusal(formOf("{")), /10021 The part metadata is invalid: it is no JSON/);
     assert.match(await refusal(formOf("[]")), /metadata is not usable: .*expected object/);
     assert.match(await refusal(formOf({})), /does not say which part is the worker/);
     assert.match(await refusal(withMetadata({ body_part: "index.js" })), /both a main_module and a body_part/);

@@ -305,7 +305,7 @@ test("codecs that cannot be taken are refused and named", async () => {
   );
   assert.equal(
     publication.unsupported("video", "Sorenson H.263").message,
-    "The broadcast cannot be taken: its video is Sorenson H.263",
+    "Unsupported stream: its video is Sorenson H.263",
   );
   assert.deepEqual(
     errors.map(([, code]) => code),

@@ -94,7 +94,7 @@ export function createPublication({
   function refuse(kind: "video" | "audio", codec: string, reason: string): UserError {
     name(
       kind === "video" ? "ERR_UNSUPPORTED_VIDEO_CODEC" : "ERR_UNSUPPORTED_AUDIO_CODEC",
-      `The broadcast cannot be taken: ${reason}`,
+      `Unsupported stream: ${reason}`,
       kind === "video" ? { videoCodec: codec } : { audioCodec: codec },
     );
     const refusal = streamErrors.liveCodecUnsupported({ reason });

@@ -219,7 +219,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     const target = await targetServer(t, port);
     await until("it is connected at last", () => outputs.last("one")?.state === "connected");
     await until("the other one is refused", () =>
-      /BadName: The stream key is unknown/.test(outputs.last("refused")?.reason ?? ""),
+      /BadName: Unknown stream key/.test(outputs.last("refused")?.reason ?? ""),
     );
     target.studio.published[0]!.abort(new Error("gone") as never);
     await until(

@@ -150,7 +150,7 @@ test("what cannot be shown is told to who asks for it", async () => {
     { video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } },
     busy,
   );
-  assert.throws(() => feeds.of(hub.input.uid), /encoded for WebRTC already/);
+  assert.throws(() => feeds.of(hub.input.uid), /transcoded for WebRTC/);
   publication.end(true);
   assert.equal(feeds.of(hub.input.uid), undefined);
   feeds.close();

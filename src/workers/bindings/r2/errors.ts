@@ -39,7 +39,7 @@ export const r2Errors = defineErrors("r2", {
     code: 10012,
     http: 400,
     message: "Your metadata headers exceed the maximum allowed metadata size.",
-    fix: "Keep large values in the object itself.",
+    fix: "Store large values in the object itself.",
   },
   incompleteBody: {
     code: 10013,
@@ -96,7 +96,7 @@ export const r2Errors = defineErrors("r2", {
     code: 10048,
     http: 400,
     message: "All non-trailing parts must have the same length.",
-    fix: "Cut the object into equal parts; only the last one may be smaller.",
+    fix: "Split the object into equal parts; only the last one may be smaller.",
   },
   tooManyJobs: {
     code: 10058,

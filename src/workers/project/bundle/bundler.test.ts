@@ -200,7 +200,7 @@ test("a service worker gets data inline and cannot import wasm", async (t) => {
   await write(root, { "src/index.ts": `import w from "./a.wasm";\naddEventListener("fetch", () => w);` });
   assert.equal(
     await refusal(bundler),
-    `w cannot be built: 1 error
+    `Cannot build w: 1 error
 
 src/index.ts:1:15: error: a worker in service-worker format cannot import WebAssembly
     1 | import w from "./a.wasm";
@@ -235,7 +235,7 @@ src/index.ts:5:24: error: could not resolve "@scope/pkg/deep"
   await write(root, { "src/index.ts": `import { nothing } from "./there.ts";\nexport default { email: nothing };` });
   assert.equal(
     await refusal(bundler),
-    `w cannot be built: 1 error
+    `Cannot build w: 1 error
 
 src/index.ts:1:10: error: no matching export in "src/there.ts" for import "nothing"
     1 | import { nothing } from "./there.ts";
@@ -244,7 +244,7 @@ src/index.ts:1:10: error: no matching export in "src/there.ts" for import "nothi
   await write(root, { "src/index.ts": "export default { email() { return 1 };\n" });
   assert.equal(
     await refusal(bundler),
-    `w cannot be built: 1 error
+    `Cannot build w: 1 error
 
 src/index.ts:1:38: error: expected "}" but found ";"
     1 | export default { email() { return 1 };

@@ -315,10 +315,7 @@ test("the search for the file: order, folders above, --config, none at all", asy
     "wrangler.json: warning: reelpost.jsonc beside it is not read\n  fix: remove one of them, or choose with --config",
   );
   assert.equal((await read(root, { config: "a/reelpost.jsonc" })).name, "ours");
-  assert.equal(
-    await refusal(root, { config: "nope.jsonc" }),
-    "<root>/nope.jsonc cannot be read: there is no such file",
-  );
+  assert.equal(await refusal(root, { config: "nope.jsonc" }), "Cannot read <root>/nope.jsonc: there is no such file");
   assert.match(
     await refusal("/").then((text) => text.replace("<root>", "/")),
     /^There is no configuration file in \/ or a folder above it \(looked for wrangler\.jsonc, wrangler\.json, wrangler\.toml, reelpost\.jsonc\)\.$/,

@@ -153,7 +153,7 @@ describe("records that are kept at another server", () => {
         [done, problems.map(({ owner, code }) => `${owner} ${code}`)],
         [false, ["email-routing foreignRecords"]],
       );
-      assert.match(problems[0]!.message, /MX records that are not ours: 5 mail\.theirs\.example/);
+      assert.match(problems[0]!.message, /other MX records: 5 mail\.theirs\.example/);
       state.records.delete(keyOf(theirs));
       await zones.records.create(zone, { type: "A", name: "www2", content: "192.0.2.1" });
       await until(async () => (await status(zone)).done);

@@ -203,7 +203,7 @@ export function webhooksConformance(engine: TestEngine): void {
     const rebinding = await webhooks.create(A, `http://rebind.example:${new URL(there.url).port}/hook`);
     const { status, attempts } = await webhooks.test(A, rebinding.id);
     assert.equal(status, "failed");
-    assert.match(attempts[0]!.error!, /leads to no public address/);
+    assert.match(attempts[0]!.error!, /does not resolve to a public IP address/);
     assert.equal(there.received.length, 0);
   });
 

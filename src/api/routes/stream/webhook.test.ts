@@ -114,7 +114,7 @@ test("more webhooks, what was sent to them, and sending it again", async (t) => 
   assert.equal((await call("GET", `${ONE}/deliveries`, { query: { page: 3, per_page: 1 } })).body.result.length, 0);
   const tested = (await call("POST", `${ONE}/test`)).body.result;
   assert.deepEqual([tested.event, tested.status, tested.attempts.length], ["test", "failed", 1]);
-  assert.match(tested.attempts[0].error, /more\.example\.com leads to no public address/);
+  assert.match(tested.attempts[0].error, /more\.example\.com does not resolve to a public IP address/);
 
   for (const [method, path] of [
     ["GET", `${LIST}/nobody`],

@@ -32,9 +32,7 @@ export async function addressesOf(
       (allowPrivate || !(isLoopbackAddress(address) || isNotPublicAddress(address) || own(address))),
   );
   if (usable.length === 0)
-    throw new OutputError(
-      `${host} leads to no public address, and broadcasts are sent to no other (stream.allow_private)`,
-    );
+    throw new OutputError(`${host} does not resolve to a public IP address (stream.allow_private)`);
   return usable.slice(0, MOST);
 }
 

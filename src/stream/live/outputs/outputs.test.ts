@@ -239,7 +239,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     outputs.add("one", "rtmp://127.0.0.1:1935/app", "there");
     await publish(1);
     await until("it is refused", () => outputs.last("one")?.state === "error");
-    assert.match(outputs.last("one")!.reason!, /leads to no public address/);
+    assert.match(outputs.last("one")!.reason!, /does not resolve to a public IP address/);
     await assert.rejects(
       addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }),
       /no public address/,

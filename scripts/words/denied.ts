@@ -25,7 +25,7 @@ export const DENIED_PHRASES: readonly DeniedWord[] = [
   { pattern: "is tried again", instead: "will retry" },
   { pattern: "looked after|looks after", instead: "maintained, or name the task" },
   { pattern: "is over|are over", instead: "has ended, or has expired" },
-  { pattern: "is no|are none", instead: "is not a, or there are no" },
+  { pattern: "(?<!there )(?:is no|are none)", instead: "is not a, or there are no" },
   { pattern: "of ours|of theirs", instead: "our, or name the owner" },
   { pattern: "in vain", instead: "without success" },
   { pattern: "the world", instead: "public DNS, clients, or the internet" },

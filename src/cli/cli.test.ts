@@ -51,26 +51,26 @@ test("--version and help at every level go to stdout and succeed", async (t) => 
   });
   const [bare, asked, word] = await Promise.all([cli(cwd), cli(cwd, "--help"), cli(cwd, "help")]);
   assert.deepEqual([bare.code, asked.stdout, word.stdout], [0, bare.stdout, bare.stdout]);
-  assert.match(bare.stdout, /^Commands\n {2}init {11}make a new worker project\n {2}dev {12}run a worker/m);
+  assert.match(bare.stdout, /^Commands\n {2}init {11}create a worker project\n {2}dev {12}run a worker/m);
   const [page, other] = await Promise.all([cli(cwd, "types", "-h"), cli(cwd, "help", "types")]);
   assert.equal(other.stdout, page.stdout);
   assert.equal(
     page.stdout,
-    `Write worker-configuration.d.ts: the type of env.
+    `Generate worker-configuration.d.ts with the type of env.
 
 Reads the configuration and writes the type Env with every binding, variable and
-secret beside it. TypeScript takes it together with @cloudflare/workers-types.
+secret. Use it together with @cloudflare/workers-types.
 
 Usage
   reelpost types [options]
 
 Options
-  -c, --config <file>  the configuration file (default the one in this folder or
+  -c, --config <file>  configuration file (default the one in this folder or
                        above)
-  -e, --env <name>     the environment: env.<name> of the configuration
-      --check          write nothing; fail when the file is not up to date
+  -e, --env <name>     environment: env.<name> of the configuration
+      --check          do not write; fail if the file is outdated
       --json           print results and errors as JSON
-      --no-color       plain text, as with NO_COLOR
+      --no-color       disable colours, like NO_COLOR
   -h, --help           show help
   -v, --version        show the version
 
@@ -88,12 +88,12 @@ test("a wrong command line exits with 2 and says what to type", async (t) => {
   assert.deepEqual(await cli(cwd, "dve"), {
     code: 2,
     stdout: "",
-    stderr: 'error: There is no command "dve".\nfix: Did you mean `dev`?\n',
+    stderr: 'error: Unknown command "dve".\nfix: Did you mean `dev`?\n',
   });
   assert.deepEqual(await cli(cwd, "dev", "--prot", "1", "--json"), {
     code: 2,
     stdout:
-      '{"error":{"code":"E_UNKNOWN_OPTION","message":"There is no option --prot of `reelpost dev`.","fix":"Did you mean --port?"}}\n',
+      '{"error":{"code":"E_UNKNOWN_OPTION","message":"Unknown option --prot of `reelpost dev`.","fix":"Did you mean --port?"}}\n',
     stderr: "",
   });
 });
@@ -182,7 +182,7 @@ test("init overwrites nothing, writes nothing then, and says which files are the
   assert.equal(refused.code, 1);
   assert.match(
     refused.stderr,
-    /has files of these names already: package\.json\. Nothing was written\.\nfix: Choose another folder/,
+    /already has files with these names: package\.json\. Nothing was written\.\nfix: Choose another folder/,
   );
   assert.deepEqual(await readdir(cwd), ["package.json"]);
   const inFile = await cli(cwd, "init", "package.json", "--json");
@@ -203,7 +203,7 @@ test("types --check fails on an old file; missing type definitions are named", a
     code: 1,
     stdout: "",
     stderr:
-      "error: worker-configuration.d.ts is not what the configuration says.\nfix: Run `reelpost types` and commit the file.\n",
+      "error: worker-configuration.d.ts does not match the configuration.\nfix: Run `reelpost types` and commit the file.\n",
   });
   const written = await cli(cwd, "types");
   assert.deepEqual([written.code, written.stdout], [0, "worker-configuration.d.ts written\n"]);

@@ -91,7 +91,7 @@ export const defineCommand = <const O extends Options>(command: Command<O>): Com
 /** Every command understands these. */
 export const COMMON_OPTIONS = {
   json: { type: "boolean", summary: "print results and errors as JSON" },
-  "no-color": { type: "boolean", summary: "plain text, as with NO_COLOR" },
+  "no-color": { type: "boolean", summary: "disable colours, like NO_COLOR" },
   help: { type: "boolean", short: "h", summary: "show help" },
   version: { type: "boolean", short: "v", summary: "show the version" },
 } as const satisfies Options;

@@ -42,7 +42,7 @@ test("the first page lists each group on one line, a group's page its commands",
   const group = groupHelp(["secret"], COMMANDS, screen, GROUPS);
   assert.match(
     group,
-    /^Secrets of a worker\.\n\nUsage\n {2}reelpost secret <command> \[options\]\n\nCommands\n {2}secret put +give a secret a value\n/,
+    /^Secrets of a worker\.\n\nUsage\n {2}reelpost secret <command> \[options\]\n\nCommands\n {2}secret put +set a secret\n/,
   );
 });
 

@@ -6,11 +6,11 @@ export const configOptions = {
     type: "string",
     short: "c",
     placeholder: "file",
-    summary: "the configuration file",
+    summary: "configuration file",
     defaultText: "the one in this folder or above",
     complete: "file",
   },
-  env: { type: "string", short: "e", placeholder: "name", summary: "the environment: env.<name> of the configuration" },
+  env: { type: "string", short: "e", placeholder: "name", summary: "environment: env.<name> of the configuration" },
 } as const satisfies Options;
 
 /** Which server, as whom. */
@@ -18,14 +18,14 @@ export const serverOptions = {
   url: {
     type: "string",
     placeholder: "url",
-    summary: "the server's API",
+    summary: "API URL of the server",
     defaultText: "API_BASE_URL, the login, or http://127.0.0.1:8787/client/v4",
   },
   token: { type: "string", placeholder: "token", summary: "the API token", defaultText: "API_TOKEN, or the login" },
   account: {
     type: "string",
     placeholder: "id",
-    summary: "the account",
+    summary: "account id",
     defaultText: "ACCOUNT_ID, the login, the configuration, or the only one",
   },
 } as const satisfies Options;
@@ -39,16 +39,18 @@ export const workerOptions = {
     type: "string",
     short: "n",
     placeholder: "name",
-    summary: "the worker",
+    summary: "name of the worker",
     defaultText: "the one of the configuration",
   },
   ...configOptions,
   ...serverOptions,
 } as const satisfies Options;
 
-export const yesOption = { yes: { type: "boolean", short: "y", summary: "do not ask" } } as const satisfies Options;
+export const yesOption = {
+  yes: { type: "boolean", short: "y", summary: "skip confirmation" },
+} as const satisfies Options;
 export const messageOption = {
-  message: { type: "string", short: "m", placeholder: "text", summary: "kept with the version and the deployment" },
+  message: { type: "string", short: "m", placeholder: "text", summary: "message stored with version and deployment" },
 } as const satisfies Options;
 
 export interface StorageValues {

@@ -134,7 +134,7 @@ test("the generated example is a valid file that changes nothing, and the page a
     properties: Record<string, { properties?: Record<string, { minimum?: number }> }>;
   };
   assert.equal(schema.properties.http?.properties?.port?.minimum, 0);
-  assert.match(page, /^\| `http\.port` \| TCP port; 0 takes a free one\. \| `8787` \| `REELPOST_HTTP_PORT` \|$/m);
+  assert.match(page, /^\| `http\.port` \| TCP port; 0 selects a free one\. \| `8787` \| `REELPOST_HTTP_PORT` \|$/m);
 });
 
 test("what is written into a variable is read back", () => {

@@ -170,7 +170,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     child.kill("SIGINT");
     assert.deepEqual(await ended, [1, null], stderr);
     const [, address] =
-      /The upload stopped after .* of 12\.0 MB: it was interrupted\.\nfix: .* Go on with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
+      /The upload was interrupted after .* of 12\.0 MB: it was interrupted\.\nfix: .* Go on with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
         stderr,
       )!;
     const { json: video } = await run("upload", "large.mp4", "--resume", address!, "--wait", "--json");
@@ -336,11 +336,11 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     await writeFile(join(data, "text.mp4"), "This is no video. ".repeat(1000));
     assert.match(
       (await refused("upload", "text.mp4")).stderr,
-      /refuses the upload \(status 400\): The file is not a video: it is text\nfix: Upload a video or audio file\./,
+      /rejected the upload \(status 400\): The file is not a video: it is text\nfix: Upload a video or audio file\./,
     );
     assert.match(
       (await refused("upload", "noise.mp4", "--wait")).stderr,
-      /cannot be played: .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/,
+      /Cannot play the video .* \[ERR_NON_VIDEO\]\nfix: Upload a file that has/,
     );
     assert.match((await refused("upload", "empty.mp4")).stderr, /it is empty/);
     assert.match((await refused("upload", "absent.mp4")).stderr, /there is no such file/);

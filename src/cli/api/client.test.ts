@@ -137,8 +137,8 @@ test("no server, another server, a server that says nothing: each is told as wha
     [down.code, down.message, down.fix],
     [
       "E_UNREACHABLE",
-      `There is no answer from ${gone.url}: the connection is refused.`,
-      `Is \`reelpost serve\` running at ${new URL(gone.url).origin}? Another server is named by --url, API_BASE_URL or \`reelpost login\`.`,
+      `Cannot reach ${gone.url}: the connection is refused.`,
+      `Check that \`reelpost serve\` runs at ${new URL(gone.url).origin}, or select another server with --url, API_BASE_URL or \`reelpost login\`.`,
     ],
   );
   const api = createApi({ url: fake.url, token: "t", version: "1" });
@@ -152,7 +152,7 @@ test("no server, another server, a server that says nothing: each is told as wha
   const late = await caught(
     createApi({ url: silent.url, token: "t", version: "1" }).result("GET", "/x", { timeoutMs: 50 }),
   );
-  assert.deepEqual([late.code, late.message], ["E_TIMEOUT", "GET /x had no answer after 0.05 seconds."]);
+  assert.deepEqual([late.code, late.message], ["E_TIMEOUT", "GET /x timed out after 0.05 seconds."]);
 });
 
 test("lists are read to their end, and a list without numbers once", async (t) => {

@@ -16,14 +16,14 @@ export const loginErrors = defineErrors("login", {
   unreadable: {
     code: "E_LOGIN_UNREADABLE",
     http: 400,
-    message: "{file} cannot be read: {reason}.",
-    fix: "Remove it and run `reelpost login` again.",
+    message: "Cannot read {file}: {reason}.",
+    fix: "Delete it and run `reelpost login` again.",
   },
   unwritable: {
     code: "E_LOGIN_UNWRITABLE",
     http: 400,
-    message: "{file} cannot be written: {reason}.",
-    fix: "Make the folder writable, or set XDG_CONFIG_HOME to one that is.",
+    message: "Cannot write {file}: {reason}.",
+    fix: "Make the folder writable, or set XDG_CONFIG_HOME to a writable one.",
   },
 });
 

@@ -5,8 +5,8 @@ import { SHELLS, completionScript } from "../completion-script.ts";
 export const createCompletion = (commands: () => readonly Command[]): Command =>
   defineCommand({
     name: "completion",
-    summary: "print the completion script of a shell",
-    description: "The script is made from the same list of commands as this help.",
+    summary: "print a shell completion script",
+    description: "The script is generated from the same command list as this help.",
     arguments: [{ name: "shell", summary: "the shell", required: true, choices: SHELLS }],
     options: {},
     examples: [

@@ -6,9 +6,9 @@ import { connectWorker } from "../worker-of.ts";
 
 export const deleteWorker = defineCommand({
   name: "delete",
-  summary: "take a worker off the server, with its versions and secrets",
-  description: "Storage that it is bound to stays.",
-  arguments: [{ name: "worker", summary: "its name (default: the one of the configuration)" }],
+  summary: "delete a worker with its versions and secrets",
+  description: "Storage bound to the worker is kept.",
+  arguments: [{ name: "worker", summary: "name of the worker (default: from the configuration)" }],
   options: { ...yesOption, ...workerOptions },
   examples: [["reelpost delete old-worker --yes", "in a script"]],
   async run({ yes, ...values }, [worker], surroundings) {

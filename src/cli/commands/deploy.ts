@@ -10,19 +10,19 @@ import { messageOption, workerOptions } from "../shared-options.ts";
 
 export const deploy = defineCommand({
   name: "deploy",
-  summary: "build the worker and put it on a server",
-  description: `Bundles as \`reelpost dev\` does, uploads a new version and makes it the live one: the server starts it once before, and a worker that does not
-start changes nothing. Secrets that the server has are kept.`,
+  summary: "build the worker and deploy it to a server",
+  description: `Bundles like \`reelpost dev\`, uploads a new version and deploys it. The server starts the version once before: a worker that does not
+start changes nothing. Secrets on the server are kept.`,
   options: {
     ...workerOptions,
-    "dry-run": { type: "boolean", summary: "build and check, send nothing" },
+    "dry-run": { type: "boolean", summary: "build and check without uploading" },
     var: {
       type: "string",
       placeholder: "NAME:value",
       multiple: true,
-      summary: "a variable, before that of the configuration",
+      summary: "variable that overrides the configuration",
     },
-    "keep-vars": { type: "boolean", summary: "keep variables that only the server has" },
+    "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
     ...messageOption,
   },
   examples: [

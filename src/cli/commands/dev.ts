@@ -5,19 +5,19 @@ const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const satisfi
 
 export const dev = defineCommand({
   name: "dev",
-  summary: "run a worker on this machine and rebuild it on change",
-  description: `Starts an HTTP server and an SMTP server for the worker of the configuration file. Messages are taken over SMTP, at
-/cdn-cgi/handler/email?from=…&to=… and at /__email; everything else goes to the worker's fetch handler. What the worker forwards,
-answers or sends is written as .eml files.
+  summary: "run a worker locally and rebuild it on change",
+  description: `Starts an HTTP server and an SMTP server for the worker of the configuration file. Messages arrive over SMTP, at
+/cdn-cgi/handler/email?from=…&to=… and at /__email; all other requests go to the worker's fetch handler. Forwarded mail,
+replies and sent mail are written as .eml files.
 
-With several --config the first worker is the default one. With --json every event is one JSON object on a line of standard output.`,
+With several --config options the first worker is the default. With --json every event is one JSON object per line on standard output.`,
   options: {
     config: {
       type: "string",
       short: "c",
       placeholder: "file",
       multiple: true,
-      summary: "a configuration file",
+      summary: "configuration file",
       defaultText: "the one in this folder or above",
       complete: "file",
     },
@@ -25,28 +25,28 @@ With several --config the first worker is the default one. With --json every eve
       type: "string",
       short: "e",
       placeholder: "name",
-      summary: "the environment: env.<name> of the configuration",
+      summary: "environment: env.<name> of the configuration",
     },
     port: {
       type: "number",
       short: "p",
       max: 65_535,
-      summary: "HTTP port; 0 takes a free one",
+      summary: "HTTP port; 0 selects a free port",
       defaultText: "dev.port of the configuration, or 8787",
     },
     host: { type: "string", placeholder: "address", summary: "address to listen on", defaultText: "127.0.0.1" },
     "smtp-port": {
       type: "number",
       max: 65_535,
-      summary: "SMTP port; 0 takes a free one",
+      summary: "SMTP port; 0 selects a free port",
       defaultText: "2525, or the next free one",
     },
-    "no-smtp": { type: "boolean", summary: "do not listen for SMTP" },
-    "no-watch": { type: "boolean", summary: "do not rebuild when a file changes" },
+    "no-smtp": { type: "boolean", summary: "disable SMTP" },
+    "no-watch": { type: "boolean", summary: "disable rebuilding on change" },
     "data-dir": {
       type: "string",
       placeholder: "dir",
-      summary: "where storage and mail are kept",
+      summary: "directory for storage and mail",
       defaultText: ".reelpost beside the configuration",
       complete: "directory",
     },
@@ -54,7 +54,7 @@ With several --config the first worker is the default one. With --json every eve
       type: "string",
       placeholder: "level",
       choices: LOG_LEVELS,
-      summary: "of the program's own log",
+      summary: "log level of the program",
       defaultText: "error",
     },
   },

@@ -5,10 +5,10 @@ import { printResult } from "../print.ts";
 
 export const doctor = defineCommand({
   name: "doctor",
-  summary: "look at everything that mail of a domain needs, and say what is missing",
+  summary: "diagnose everything that mail of a domain needs",
   description:
-    "Asks the server to look at the domain's records, its mail hosts and their ports, the certificates, and the names of the addresses that mail leaves from. It exits with 1 when something is wrong; warnings do not count.",
-  arguments: [{ name: "domain", summary: "like example.com or mail.example.com", required: true }],
+    "Checks the domain's records, its mail hosts and their ports, certificates, and reverse names of the sending addresses. Exits with 1 if there is an error; warnings do not count.",
+  arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost doctor example.com", "each finding with what to do"]],
   async run(values, [domain], surroundings) {

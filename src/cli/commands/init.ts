@@ -12,20 +12,20 @@ import {
 
 export const init = defineCommand({
   name: "init",
-  summary: "make a new worker project",
-  description: `Writes a complete project: configuration, worker, TypeScript settings, a message to try it with. Nothing that exists is overwritten.
+  summary: "create a worker project",
+  description: `Writes a complete project: configuration, worker, TypeScript settings, and a sample message. Existing files are never overwritten.
 
-The compatibility date of the new project is today's, or the newest one that the installed runtime knows.`,
+The compatibility date is today's, or the newest that the installed runtime supports.`,
   arguments: [
     {
       name: "dir",
-      summary: "where to; the worker is named after it (default: the current folder)",
+      summary: "directory; the worker is named after it (default: the current directory)",
       complete: "directory",
     },
   ],
   options: {
-    template: { type: "string", short: "t", summary: "what the worker does", choices: TEMPLATES, defaultText: "inbox" },
-    yes: { type: "boolean", short: "y", summary: "ask nothing, take the defaults" },
+    template: { type: "string", short: "t", summary: "kind of worker", choices: TEMPLATES, defaultText: "inbox" },
+    yes: { type: "boolean", short: "y", summary: "accept the defaults without asking" },
   },
   examples: [
     ["reelpost init my-inbox", "a worker that keeps every message"],

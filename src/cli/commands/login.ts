@@ -12,11 +12,11 @@ import { serverOptions } from "../shared-options.ts";
 
 export const login = defineCommand({
   name: "login",
-  summary: "keep a server's URL and an API token for later commands",
-  description: `Asks for both, tries them, and writes them to ~/.config/reelpost/credentials.json (below XDG_CONFIG_HOME where that is set), readable for you alone.
-\`reelpost serve\` prints a first token when it starts on an empty data directory.
+  summary: "save a server URL and an API token for later commands",
+  description: `Asks for both, verifies them, and writes them to ~/.config/reelpost/credentials.json (below XDG_CONFIG_HOME if set), readable by you only.
+\`reelpost serve\` prints a first token when it starts with an empty data directory.
 
-A CI job needs no login: it sets API_TOKEN, API_BASE_URL and, where the token reaches several accounts, ACCOUNT_ID.`,
+A CI job needs no login: set API_TOKEN, API_BASE_URL and, if the token has access to several accounts, ACCOUNT_ID.`,
   options: serverOptions,
   examples: [
     ["reelpost login", "asks"],

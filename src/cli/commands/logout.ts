@@ -4,8 +4,8 @@ import { printResult } from "../print.ts";
 
 export const logout = defineCommand({
   name: "logout",
-  summary: "forget the login",
-  description: "The token stays valid: `reelpost token revoke` ends it.",
+  summary: "delete the saved login",
+  description: "The token stays valid: revoke it with `reelpost token revoke`.",
   options: {},
   examples: [["reelpost logout", "removes the file that login wrote"]],
   async run(_, __, surroundings) {

@@ -10,10 +10,9 @@ import { messageIn, versionsText, type Deployment, type VersionItem } from "../w
 
 export const rollback = defineCommand({
   name: "rollback",
-  summary: "make an earlier version the live one",
-  description:
-    "Without a version: the one that was live before the one that is. What is in KV, R2 and D1 stays as it is.",
-  arguments: [{ name: "version", summary: "its id (default: the one before)" }],
+  summary: "deploy an earlier version",
+  description: "Without a version: the one deployed before the current one. Data in KV, R2 and D1 is not changed.",
+  arguments: [{ name: "version", summary: "id of the version (default: the previous one)" }],
   options: { ...messageOption, ...yesOption, ...workerOptions },
   examples: [
     ["reelpost rollback", "to the version before, after a question"],

@@ -3,45 +3,45 @@ import { defineCommand } from "../command.ts";
 
 export const serve = defineCommand({
   name: "serve",
-  summary: "run the platform: the API, deployed workers and their mail",
-  description: `Runs until it is stopped, and keeps everything in one data directory. The first start makes an account and prints an API token, once.
-The first Ctrl-C or SIGTERM lets what is under way come to its end, the second one does not.
+  summary: "run the platform: API, deployed workers, mail and video",
+  description: `Runs until it is stopped, and stores everything in one data directory. The first start creates an account and prints an API token once.
+The first Ctrl-C or SIGTERM waits for pending work, the second one exits immediately.
 
-Settings come from the command line, then from REELPOST_ variables, then from a settings file. An address that other machines can reach is
-listened on only when the key for secrets and the first API token are configured.`,
+Settings come from the command line, then REELPOST_ variables, then a settings file. A public address requires a configured secrets key
+and first API token.`,
   options: {
     settings: {
       type: "string",
       short: "s",
       placeholder: "file",
-      summary: "a settings file: .jsonc, .json or .toml",
+      summary: "settings file: .jsonc, .json or .toml",
       complete: "file",
     },
     host: { type: "string", placeholder: "address", summary: "HTTP address to listen on", defaultText: "127.0.0.1" },
-    port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 takes a free one", defaultText: "8787" },
-    "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 takes a free one", defaultText: "2525" },
+    port: { type: "number", short: "p", max: 65_535, summary: "HTTP port; 0 selects a free port", defaultText: "8787" },
+    "smtp-port": { type: "number", max: 65_535, summary: "SMTP port; 0 selects a free port", defaultText: "2525" },
     "data-dir": {
       type: "string",
       placeholder: "dir",
-      summary: "where everything is kept",
+      summary: "data directory",
       defaultText: ".reelpost",
       complete: "directory",
     },
     roles: {
       type: "string",
       placeholder: "list",
-      summary: "what this process does: api, workers, smtp, outbound, dns, encode, live, playback, separated by commas",
+      summary: "roles of this process: api, workers, smtp, outbound, dns, encode, live, playback, separated by commas",
       defaultText: "all",
     },
     "new-token": {
       type: "boolean",
-      summary: "make and print one more API token that may do everything, for when the first is lost",
+      summary: "create and print another API token with all permissions, in case the first one is lost",
     },
     "log-level": {
       type: "string",
       placeholder: "level",
       choices: ["trace", "debug", "info", "warn", "error", "silent"],
-      summary: "of the log on standard error",
+      summary: "log level on standard error",
       defaultText: "info",
     },
   },

@@ -7,11 +7,11 @@ import { connectWorker } from "../worker-of.ts";
 
 export const tail = defineCommand({
   name: "tail",
-  summary: "show what a deployed worker does, as it does it",
-  description: `Prints messages, requests and schedules with their logs and exceptions until Ctrl-C. A connection that is lost is made again, after 1, 2, 4, 8 and 16 seconds.
+  summary: "stream the logs of a deployed worker",
+  description: `Prints messages, requests and schedules with their logs and exceptions until Ctrl-C. Reconnects after 1, 2, 4, 8 and 16 seconds.
 
-With --json every record is one JSON object on a line; --format json indents them.`,
-  arguments: [{ name: "worker", summary: "its name (default: the one of the configuration)" }],
+With --json each record is one JSON object per line; --format json indents them.`,
+  arguments: [{ name: "worker", summary: "name of the worker (default: from the configuration)" }],
   options: {
     status: {
       type: "string",
@@ -20,16 +20,16 @@ With --json every record is one JSON object on a line; --format json indents the
       choices: STATUSES,
       summary: "only these outcomes",
     },
-    method: { type: "string", placeholder: "method", multiple: true, summary: "only requests of these methods" },
+    method: { type: "string", placeholder: "method", multiple: true, summary: "only requests with these methods" },
     header: { type: "string", placeholder: "name[:text]", multiple: true, summary: "only requests with this header" },
-    search: { type: "string", placeholder: "text", summary: "only what logged or threw this text" },
-    "sampling-rate": { type: "string", placeholder: "0-1", summary: "only a part, chosen at random" },
+    search: { type: "string", placeholder: "text", summary: "only events whose logs or exceptions contain this text" },
+    "sampling-rate": { type: "string", placeholder: "0-1", summary: "random sample of events" },
     "version-id": { type: "string", placeholder: "id", summary: "only this version" },
     format: {
       type: "string",
       placeholder: "format",
       choices: ["pretty", "json"],
-      summary: "how records are printed",
+      summary: "output format",
       defaultText: "pretty",
     },
     ...workerOptions,

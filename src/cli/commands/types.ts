@@ -6,12 +6,12 @@ import { configOptions } from "../shared-options.ts";
 
 export const types = defineCommand({
   name: "types",
-  summary: "write worker-configuration.d.ts: the type of env",
+  summary: "generate worker-configuration.d.ts with the type of env",
   description:
-    "Reads the configuration and writes the type Env with every binding, variable and secret beside it. TypeScript takes it together with @cloudflare/workers-types.",
+    "Reads the configuration and writes the type Env with every binding, variable and secret. Use it together with @cloudflare/workers-types.",
   options: {
     ...configOptions,
-    check: { type: "boolean", summary: "write nothing; fail when the file is not up to date" },
+    check: { type: "boolean", summary: "do not write; fail if the file is outdated" },
   },
   examples: [
     ["reelpost types", "after a change of the configuration"],

@@ -14,7 +14,7 @@ interface Verified {
 
 export const whoami = defineCommand({
   name: "whoami",
-  summary: "show the server, the token and the accounts that commands use",
+  summary: "show the server, token and accounts in use",
   options: serverOptions,
   examples: [["reelpost whoami", "is the login good?"]],
   async run(values, _, surroundings) {

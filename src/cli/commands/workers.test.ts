@@ -33,7 +33,7 @@ test("secret put reads standard input without its last line break, or asks witho
   );
   assert.deepEqual([typed.stdout, typed.stderr], ["letters has the secret KEY\n", "Value of KEY: \n"]);
   const left = await runCli(["secret", "put", "KEY"], { cwd, api, typed: ["abc\u0003"] });
-  assert.deepEqual([left.code, left.stderr], [1, "Value of KEY: \nerror: Stopped. Nothing was changed.\n"]);
+  assert.deepEqual([left.code, left.stderr], [1, "Value of KEY: \nerror: Cancelled. Nothing was changed.\n"]);
 });
 
 test("secret list, delete and bulk; an environment is a worker of its own", async (t) => {
@@ -60,7 +60,10 @@ test("secret list, delete and bulk; an environment is a worker of its own", asyn
     (await runCli(["secret", "bulk", "bad.json"], { cwd, api })).stderr,
     /bad\.json: the value of A is no text/,
   );
-  assert.match((await runCli(["secret", "bulk", "-"], { cwd, api, stdin: "{" })).stderr, /standard input is not JSON/);
+  assert.match(
+    (await runCli(["secret", "bulk", "-"], { cwd, api, stdin: "{" })).stderr,
+    /standard input is not valid JSON/,
+  );
 });
 
 test("versions and deployments are listed; what is live is shown with its versions", async (t) => {
@@ -107,11 +110,11 @@ test("rollback goes to the version before, after a yes; without anybody to ask i
     [alone.code, alone.stderr],
     [
       1,
-      'error: Make version 2 of letters live (v2, made 2026-11-02 10:00:00 UTC "good") in place of v3? Nobody is there to answer.\nfix: Say --yes.\n',
+      'error: Make version 2 of letters live (v2, made 2026-11-02 10:00:00 UTC "good") in place of v3? Cannot ask: not a terminal.\nfix: Pass --yes to confirm.\n',
     ],
   );
   const no = await runCli(["rollback"], { cwd, api, typed: ["n\n"] });
-  assert.deepEqual([no.code, /Stopped\. Nothing was changed\./.test(no.stderr)], [1, true]);
+  assert.deepEqual([no.code, /Cancelled\. Nothing was changed\./.test(no.stderr)], [1, true]);
   assert.equal(api.calls().includes(`POST ${SCRIPT}/deployments`), false);
   assert.equal((await runCli(["rollback"], { cwd, api, typed: ["y\n"] })).stdout, "letters is version 2 again (v2)\n");
   assert.equal(
@@ -184,7 +187,7 @@ test("login tries the token, keeps it, and later commands use it; logout forgets
   const out = await runCli(["whoami"], { cwd, env: { API_BASE_URL: api.url } });
   assert.deepEqual(
     [out.code, out.stderr],
-    [1, `error: There is no API token for ${api.url}.\nfix: Run \`reelpost login\`, or set API_TOKEN.\n`],
+    [1, `error: No API token for ${api.url}.\nfix: Run \`reelpost login\`, or set API_TOKEN.\n`],
   );
 });
 
@@ -200,7 +203,7 @@ test("the only account is taken; several are named in the error", async (t) => {
   const several = await runCli(["secret", "list"], { cwd, api, env: { ACCOUNT_ID: "" } });
   assert.equal(
     several.stderr,
-    `error: The API token reaches several accounts:\n  ${listed[0]!.id}  One\n  ${listed[1]!.id}  Two\\x1b[2J\nfix: Say which with --account, ACCOUNT_ID or account_id in the configuration.\n`,
+    `error: The API token has access to several accounts:\n  ${listed[0]!.id}  One\n  ${listed[1]!.id}  Two\\x1b[2J\nfix: Select one with --account, ACCOUNT_ID or account_id in the configuration.\n`,
   );
 });
 

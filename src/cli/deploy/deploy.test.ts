@@ -126,7 +126,7 @@ test("a secret that is required: an error where the server could have it, a word
   const api = await start(t);
   const refused = await runCli(["deploy", "--json"], { cwd, api });
   assert.deepEqual([refused.code, refused.json.error.code, api.calls()], [1, "E_SECRETS_MISSING", [`GET ${SCRIPT}/secrets`]]);
-  assert.match(refused.json.error.message, /no value for: OTHER\./);
+  assert.match(refused.json.error.message, /not set on the server: OTHER\./);
   const fresh = await start(t, { [`GET ${SCRIPT}/secrets`]: ABSENT });
   const first = await runCli(["deploy"], { cwd, api: fresh });
   assert.equal(first.code, 0);

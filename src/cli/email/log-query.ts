@@ -29,13 +29,13 @@ export const logOptions = {
     type: "string",
     placeholder: "kind",
     choices: ["routing", "sending"],
-    summary: "only mail that came in, or that was sent",
+    summary: "only inbound or only sent mail",
   },
-  from: { type: "string", placeholder: "address", summary: "only of this envelope sender" },
-  to: { type: "string", placeholder: "address", summary: "only for this recipient" },
-  search: { type: "string", placeholder: "text", summary: "part of an address, of the subject or of the Message-ID" },
-  since: { type: "string", placeholder: "time", summary: "not before, like 2h, 7d or 2026-11-20T12:00:00Z" },
-  until: { type: "string", placeholder: "time", summary: "only before" },
+  from: { type: "string", placeholder: "address", summary: "only this envelope sender" },
+  to: { type: "string", placeholder: "address", summary: "only this recipient" },
+  search: { type: "string", placeholder: "text", summary: "part of an address, the subject or the Message-ID" },
+  since: { type: "string", placeholder: "time", summary: "only entries after, such as 2h, 7d or 2026-11-20T12:00:00Z" },
+  until: { type: "string", placeholder: "time", summary: "only entries before" },
 } as const satisfies Options;
 
 export interface LogValues {

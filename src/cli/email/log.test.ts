@@ -199,11 +199,11 @@ test("a message is found by the short id that the log shows, with all its recipi
   assert.equal((await runCli(["email", "log", "get", all[2]!.id, "--json"], { cwd, api })).json[0].id, all[2]!.id);
   assert.match(
     (await runCli(["email", "log", "get", "a1b2c3"], { cwd, api })).stderr,
-    /ids of several messages begin with a1b2c3/,
+    /The id prefix a1b2c3 is ambiguous/,
   );
   assert.match(
     (await runCli(["email", "log", "get", "ffffff"], { cwd, api })).stderr,
-    /None of the newest 10000 entries .* begins with ffffff/,
+    /No id among the newest 10000 log entries begins with ffffff/,
   );
   assert.match((await runCli(["email", "log", "get", "0"], { cwd, api })).stderr, /No route/);
 });

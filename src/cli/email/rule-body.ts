@@ -6,26 +6,26 @@ import type { Rule } from "./routing.ts";
 export const CATCH_ALL = "catch-all";
 
 export const ruleOptions = {
-  name: { type: "string", placeholder: "text", summary: "what people call the rule" },
+  name: { type: "string", placeholder: "text", summary: "name of the rule" },
   enabled: {
     type: "string",
     placeholder: "true|false",
     choices: ["true", "false"],
-    summary: "whether the rule is enabled",
+    summary: "enable or disable the rule",
     defaultText: "true",
   },
   "match-type": {
     type: "string",
     placeholder: "type",
     choices: ["literal", "glob", "regex", "all"],
-    summary: "how recipients are matched; glob and regex need email.extended_rules",
+    summary: "matcher type; glob and regex require email.extended_rules",
     defaultText: "literal",
   },
   "match-field": {
     type: "string",
     placeholder: "field",
     choices: ["to"],
-    summary: "what is compared",
+    summary: "matched field",
     defaultText: "to",
   },
   "match-value": {
@@ -37,15 +37,15 @@ export const ruleOptions = {
     type: "string",
     placeholder: "type",
     choices: ["forward", "drop", "worker"],
-    summary: "what is done with its mail",
+    summary: "action of the rule",
   },
   "action-value": {
     type: "string",
     placeholder: "value",
     multiple: true,
-    summary: "verified address or worker; several addresses need email.extended_rules",
+    summary: "verified address or worker; several addresses require email.extended_rules",
   },
-  priority: { type: "number", placeholder: "number", min: 0, summary: "rules with a lower one are looked at first" },
+  priority: { type: "number", placeholder: "number", min: 0, summary: "priority: lower values match first" },
 } as const satisfies Options;
 
 export interface RuleValues {

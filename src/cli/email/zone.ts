@@ -7,7 +7,12 @@ import { serverOptions } from "../shared-options.ts";
 
 /** Which server, and which of its zones where the name alone does not say it. */
 export const zoneOptions = {
-  "zone-id": { type: "string", placeholder: "id", summary: "the zone", defaultText: "the one the domain is in" },
+  "zone-id": {
+    type: "string",
+    placeholder: "id",
+    summary: "domain of the zone",
+    defaultText: "the one the domain is in",
+  },
   ...serverOptions,
 } as const satisfies Options;
 

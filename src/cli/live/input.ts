@@ -48,7 +48,7 @@ export interface LiveInput extends ListedInput {
   keysRotatedAt?: string;
 }
 
-export const inputArgument = { name: "uid", summary: "of the live input", required: true } as const;
+export const inputArgument = { name: "uid", summary: "id of the live input", required: true } as const;
 
 const ID = /^[0-9a-f]{32}$/i;
 

@@ -190,9 +190,9 @@ test("what is said becomes what the API takes, and what is not said is not sent"
   await run(["update", UID, "--name", "New"]);
   assert.deepEqual(bodyOf(api, `PUT ${ONE}`), { meta: { name: "New", other: "kept" } });
   const before = api.seen.length;
-  assert.match((await run(["update", UID])).stderr, /Nothing is said that is to be changed/);
-  assert.match((await run(["update", UID, "--delete-after", "soon"])).stderr, /"soon" is no number of days/);
-  assert.match((await run(["show", "stage"])).stderr, /"stage" is not the id of a live input/);
+  assert.match((await run(["update", UID])).stderr, /Nothing to change/);
+  assert.match((await run(["update", UID, "--delete-after", "soon"])).stderr, /Invalid number of days: "soon"/);
+  assert.match((await run(["show", "stage"])).stderr, /"stage" is not a live input id/);
   assert.equal(api.seen.length, before);
 });
 
@@ -228,7 +228,7 @@ test("outputs are told without what is secret, and their key may come from the e
   });
   await run(["outputs", "disable", UID, OUTPUT]);
   assert.deepEqual(bodyOf(api, `PUT ${ONE}/outputs/${OUTPUT}`), { enabled: false });
-  assert.match((await run(["outputs", "enable", UID, "all"])).stderr, /"all" is not the id of an output/);
+  assert.match((await run(["outputs", "enable", UID, "all"])).stderr, /"all" is not an output id/);
   assert.equal(withoutSecrets("rtmp://a.example/x"), "rtmp://a.example/x");
 });
 

@@ -5,13 +5,13 @@ const onOff = ["on", "off"] as const;
 
 /** What may be said of a live input; what is not said stays as it is. */
 export const inputOptions = {
-  name: { type: "string", placeholder: "text", summary: "what it is called" },
-  creator: { type: "string", placeholder: "text", summary: "whose its recordings are" },
+  name: { type: "string", placeholder: "text", summary: "name of the live input" },
+  creator: { type: "string", placeholder: "text", summary: "creator of its recordings" },
   recording: {
     type: "string",
     placeholder: "mode",
     choices: ["automatic", "off"],
-    summary: "whether each broadcast becomes a video; HLS and DASH come with it",
+    summary: "record each broadcast; required for HLS and DASH",
     defaultText: "off",
   },
   gap: {
@@ -19,14 +19,14 @@ export const inputOptions = {
     placeholder: "seconds",
     min: 0,
     max: 86_400,
-    summary: "how long a broadcast waits for its publisher before the next video begins; 0: as the server has it",
+    summary: "seconds to wait for the publisher to reconnect before the next video starts; 0: server default",
     defaultText: "0",
   },
   "low-latency": {
     type: "string",
     placeholder: "on|off",
     choices: onOff,
-    summary: "played with low-latency HLS",
+    summary: "play with low-latency HLS",
     defaultText: "off",
   },
   tokens: {
@@ -48,13 +48,13 @@ export const inputOptions = {
     type: "string",
     placeholder: "shown|hidden",
     choices: ["shown", "hidden"],
-    summary: "whether everybody may ask how many watch",
+    summary: "show the number of viewers to everyone",
     defaultText: "shown",
   },
   "delete-after": {
     type: "string",
     placeholder: "days",
-    summary: "when recordings that are made from now on are deleted; never: they are kept",
+    summary: "days until later recordings are deleted; never: keep them",
     defaultText: "never",
   },
 } as const satisfies Options;

@@ -31,7 +31,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export const databaseArgument = {
   name: "database",
-  summary: "its name, its binding in the configuration, or its id",
+  summary: "database name, binding in the configuration, or id",
   required: true,
 } as const;
 

@@ -5,7 +5,7 @@ export const MAX_LIST_FILE = 512 * 1024 * 1024;
 
 export const listArgument = {
   name: "file",
-  summary: 'a JSON file, or "-" for standard input',
+  summary: 'JSON file, or "-" for standard input',
   required: true,
   complete: "file",
 } as const;

@@ -6,12 +6,12 @@ import { connectStorage } from "../worker-of.ts";
 
 /** Which namespace a key is in. */
 export const namespaceOptions = {
-  "namespace-id": { type: "string", placeholder: "id", summary: "the namespace" },
+  "namespace-id": { type: "string", placeholder: "id", summary: "namespace id" },
   binding: {
     type: "string",
     short: "b",
     placeholder: "name",
-    summary: "the namespace, by its binding in the configuration",
+    summary: "binding of the namespace in the configuration",
   },
   ...storageOptions,
 } as const satisfies Options;

@@ -2,7 +2,7 @@ import { commandErrors } from "../errors.ts";
 
 export const objectArgument = {
   name: "bucket/key",
-  summary: "the bucket, a slash, and the object's key",
+  summary: "bucket and object key, separated by a slash",
   required: true,
 } as const;
 

@@ -2,11 +2,11 @@ import type { Options } from "../command.ts";
 
 /** What may be said of a video when it is made. */
 export const aboutOptions = {
-  name: { type: "string", placeholder: "text", summary: "what it is called" },
-  creator: { type: "string", placeholder: "text", summary: "whose it is: any text of yours, up to 64 characters" },
-  signed: { type: "boolean", summary: "played with a token only" },
-  "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "a host whose pages may show it" },
-  watermark: { type: "string", placeholder: "uid", summary: "the watermark profile that is burned into it" },
+  name: { type: "string", placeholder: "text", summary: "name of the live input" },
+  creator: { type: "string", placeholder: "text", summary: "creator: any text of up to 64 characters" },
+  signed: { type: "boolean", summary: "require a token for playback" },
+  "allowed-origin": { type: "string", placeholder: "host", multiple: true, summary: "host allowed to embed the video" },
+  watermark: { type: "string", placeholder: "uid", summary: "watermark profile to burn into the video" },
 } as const satisfies Options;
 
 export interface About {

@@ -14,7 +14,7 @@ export const ruleOption = {
     placeholder: "rule",
     multiple: true,
     summary:
-      "who may watch: allow:country:DE,AT, allow:ip:192.0.2.0/24 or block:any, up to five; the first that matches decides, and none that does allows",
+      "access rules: allow:country:DE,AT, allow:ip:192.0.2.0/24 or block:any, up to five; the first match decides, and the default is allow",
   },
 } as const;
 

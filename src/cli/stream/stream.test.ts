@@ -154,8 +154,8 @@ test("waiting tells on a terminal how far it is, and ends with the reason of wha
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /waiting until it can be played: queued\r[^]*played: inprogress, 39 %[^]*cannot be played: It is too short \[ERR_DURATION_TOO_SHORT\]\nfix: Upload one that lasts/,
+    /waiting until it can be played: queued\r[^]*played: inprogress, 39 %[^]*Cannot play the video \S+: It is too short \[ERR_DURATION_TOO_SHORT\]\nfix: Upload one that lasts/,
   );
   states.splice(0, 1, video({ state: "pendingupload" }));
-  assert.match((await runCli(["stream", "download", UID], { cwd: folder, api })).stderr, /waits for its upload/);
+  assert.match((await runCli(["stream", "download", UID], { cwd: folder, api })).stderr, /has not been uploaded yet/);
 });

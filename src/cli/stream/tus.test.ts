@@ -168,7 +168,7 @@ test("an upload that was begun earlier is gone on with, and one of another file 
   const { code, message } = await failure(run);
   assert.deepEqual(
     [code, message],
-    ["E_OTHER_FILE", `The upload is of a file of 5 bytes, and a clip.mp4 has ${SIZE}.`],
+    ["E_OTHER_FILE", `The upload expects a file of 5 bytes, but a clip.mp4 has ${SIZE}.`],
   );
 });
 
@@ -185,7 +185,7 @@ test("what time does not mend is told at once, in the server's words", async (t)
   const { run } = await sending(t, upload);
   assert.match(
     (await failure(run)).message,
-    /^The server refuses the upload \(status 400\): Chunk size must be a multiple of 256KiB$/,
+    /^The server rejected the upload \(status 400\): Chunk size must be a multiple of 256KiB$/,
   );
   assert.match((await failure(run)).message, /\(status 413\): status 413 without a word$/);
   assert.match((await failure(run)).message, /there is no|has no Upload-Offset/);
@@ -201,11 +201,8 @@ test("what goes on for too long, and an interruption, end with how to go on", as
   const { pauses, run } = await sending(t, dead);
   const given = await failure(run);
   assert.equal(given.code, "E_UPLOAD_STOPPED");
-  assert.equal(given.message, "The upload stopped after 1.0 MB of 3.0 MB: no space left.");
-  assert.equal(
-    given.fix,
-    `What has arrived is kept. Go on with: reelpost stream upload 'a clip.mp4' --resume ${dead.url}`,
-  );
+  assert.equal(given.message, "The upload was interrupted after 1.0 MB of 3.0 MB: no space left.");
+  assert.equal(given.fix, `Resume it with: reelpost stream upload 'a clip.mp4' --resume ${dead.url}`);
   assert.deepEqual(
     pauses.map((pause) => Number(pause.split(" ")[0])),
     [0.5, 1, 2, 4, 8, 16, 30, 30, 30, 30],
@@ -235,7 +232,7 @@ test("a file that becomes shorter is not sent for ever", async (t) => {
   const upload = await startTus(t);
   const { file, run } = await sending(t, upload);
   await truncate(file, MIB + 5);
-  assert.match((await failure(run)).message, /^a clip\.mp4 cannot be read: it has become shorter\.$/);
+  assert.match((await failure(run)).message, /^Cannot read a clip\.mp4: it has become shorter\.$/);
 });
 
 test("a creation says what the video is, and takes its address and its id from the answer", async (t) => {

@@ -25,7 +25,7 @@ export interface Video {
   playback: { hls: string; dash: string };
 }
 
-export const videoArgument = { name: "uid", summary: "of the video", required: true } as const;
+export const videoArgument = { name: "uid", summary: "id of the video", required: true } as const;
 
 /** Below the account: `/accounts/<id>/stream/<uid>`. Checked here, for other words in this place name other things: `webhook` would be deleted as one. */
 export function videoPath({ base }: Pick<Connection, "base">, uid: string): string {

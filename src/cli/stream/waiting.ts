@@ -3,7 +3,7 @@ import { failureAdvice, videoErrors } from "./errors.ts";
 import { poll } from "./poll.ts";
 import { stateText, videoPath, type Video } from "./video.ts";
 
-export const waitOption = { wait: { type: "boolean", summary: "end only when it can be played" } } as const;
+export const waitOption = { wait: { type: "boolean", summary: "wait until the video is playable" } } as const;
 
 /** Resolves when a player can begin. Throws failed, notUploaded, stuck. */
 export async function waitUntilPlayable(connection: Connection, uid: string): Promise<Video> {

@@ -23,7 +23,7 @@ export const endpointOption = {
   endpoint: {
     type: "string",
     placeholder: "id",
-    summary: "an additional webhook of the account",
+    summary: "id of an additional webhook",
     defaultText: "the webhook",
   },
 } as const;

@@ -6,8 +6,8 @@ import { connectStorage } from "../../worker-of.ts";
 
 export const d1Create = defineCommand({
   name: "d1 create",
-  summary: "make a D1 database",
-  arguments: [{ name: "name", summary: "what people call it", required: true }],
+  summary: "create a D1 database",
+  arguments: [{ name: "name", summary: "name of the database", required: true }],
   options: storageOptions,
   examples: [["reelpost d1 create letters", "prints what to write into the configuration"]],
   async run(values, [name], surroundings) {

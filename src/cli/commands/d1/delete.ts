@@ -6,7 +6,7 @@ import { connectDatabase, databaseArgument } from "../../storage/d1-database.ts"
 
 export const d1Delete = defineCommand({
   name: "d1 delete",
-  summary: "delete a database with all that is in it",
+  summary: "delete a database and all its data",
   arguments: [databaseArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost d1 delete letters --yes", "in a script"]],

@@ -17,11 +17,11 @@ export const d1Execute = defineCommand({
   name: "d1 execute",
   summary: "run SQL on a database",
   description:
-    "A file is handed over whole and taken in by the server: it may be large, and it counts as one change. While that lasts the database answers nobody else.",
+    "The server imports a file as a whole: it may be large, and it counts as one change. The database does not answer other queries during the import.",
   arguments: [databaseArgument],
   options: {
-    command: { type: "string", placeholder: "sql", summary: "statements to run" },
-    file: { type: "string", short: "f", placeholder: "file", summary: "a file of statements", complete: "file" },
+    command: { type: "string", placeholder: "sql", summary: "SQL statements to run" },
+    file: { type: "string", short: "f", placeholder: "file", summary: "file with SQL statements", complete: "file" },
     ...yesOption,
     ...storageOptions,
   },

@@ -10,20 +10,20 @@ import { pollToEnd, type Polled } from "../../storage/d1-import.ts";
 
 export const d1Export = defineCommand({
   name: "d1 export",
-  summary: "write a database as SQL",
+  summary: "export a database as SQL",
   arguments: [databaseArgument],
   options: {
     output: {
       type: "string",
       short: "o",
       placeholder: "file",
-      summary: "where to",
+      summary: "output file",
       defaultText: "standard output",
       complete: "file",
     },
-    table: { type: "string", placeholder: "name", multiple: true, summary: "only these tables" },
-    "no-schema": { type: "boolean", summary: "only the rows" },
-    "no-data": { type: "boolean", summary: "only what makes the tables" },
+    table: { type: "string", placeholder: "name", multiple: true, summary: "export only these tables" },
+    "no-schema": { type: "boolean", summary: "export only the rows" },
+    "no-data": { type: "boolean", summary: "export only the schema" },
     ...storageOptions,
   },
   examples: [["reelpost d1 export letters --output letters.sql", "what `d1 execute --file` reads"]],

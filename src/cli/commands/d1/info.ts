@@ -6,7 +6,7 @@ import { connectDatabase, databaseArgument, type Database } from "../../storage/
 
 export const d1Info = defineCommand({
   name: "d1 info",
-  summary: "show a database: its id, size and tables",
+  summary: "show a database: id, size and tables",
   arguments: [databaseArgument],
   options: storageOptions,
   examples: [["reelpost d1 info letters", "by its name"]],

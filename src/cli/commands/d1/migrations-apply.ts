@@ -8,9 +8,9 @@ import { commandErrors } from "../../errors.ts";
 
 export const d1MigrationsApply = defineCommand({
   name: "d1 migrations apply",
-  summary: "run the migrations that have not run",
+  summary: "apply pending migrations",
   description:
-    "One after the other, in the order of their numbers. The first that fails ends it; those before it stay.",
+    "Migrations run in the order of their numbers. The first failure stops; migrations before it stay applied.",
   arguments: [databaseArgument],
   options: { ...yesOption, ...storageOptions },
   examples: [["reelpost d1 migrations apply DB --yes", "in a CI job, before the deploy"]],

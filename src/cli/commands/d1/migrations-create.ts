@@ -7,10 +7,10 @@ import { commandErrors } from "../../errors.ts";
 
 export const d1MigrationsCreate = defineCommand({
   name: "d1 migrations create",
-  summary: "make an empty migration with the next number",
+  summary: "create an empty migration with the next number",
   arguments: [
-    { name: "database", summary: "its name or binding in the configuration", required: true },
-    { name: "message", summary: "what it does", required: true },
+    { name: "database", summary: "database name or binding in the configuration", required: true },
+    { name: "message", summary: "description of the migration", required: true },
   ],
   options: configOptions,
   examples: [["reelpost d1 migrations create DB 'add users'", "migrations/0001_add_users.sql"]],

@@ -6,7 +6,7 @@ import { placeOf, unapplied } from "../../storage/migrations.ts";
 
 export const d1MigrationsList = defineCommand({
   name: "d1 migrations list",
-  summary: "list the migrations that have not run",
+  summary: "list pending migrations",
   arguments: [databaseArgument],
   options: storageOptions,
   examples: [["reelpost d1 migrations list DB", "by its binding"]],

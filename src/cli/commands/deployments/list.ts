@@ -6,7 +6,7 @@ import { messageIn, versionsText, type Deployment } from "../../workers-api.ts";
 
 export const deploymentsList = defineCommand({
   name: "deployments list",
-  summary: "list what was live when, newest first",
+  summary: "list deployments, newest first",
   options: workerOptions,
   examples: [["reelpost deployments list", "the worker of this folder"]],
   async run(values, _, surroundings) {

@@ -9,7 +9,7 @@ import { messageIn, type Deployment, type VersionItem } from "../../workers-api.
 
 export const deploymentsStatus = defineCommand({
   name: "deployments status",
-  summary: "show what is live now",
+  summary: "show the current deployment",
   options: workerOptions,
   examples: [["reelpost deployments status --json", "for a program"]],
   async run(values, _, surroundings) {

@@ -5,24 +5,24 @@ import { printResult } from "../../print.ts";
 
 export const emailDmarcReport = defineCommand({
   name: "email dmarc report",
-  summary: "show who sends mail in the name of a domain, and whether it passes DMARC",
+  summary: "show who sends mail for a domain, and whether it passes DMARC",
   description:
-    "Adds up the aggregate reports that receivers sent about the domain. A name below the zone shows the reports on that name only.",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+    "Sums up the aggregate reports that receivers sent about the domain. A name below the zone shows reports on that name only.",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: {
     since: {
       type: "string",
       placeholder: "day",
-      summary: "the first day, in UTC",
+      summary: "first day (UTC)",
       defaultText: "29 days before the last",
     },
-    until: { type: "string", placeholder: "day", summary: "the last day, in UTC", defaultText: "today" },
+    until: { type: "string", placeholder: "day", summary: "last day (UTC)", defaultText: "today" },
     limit: {
       type: "number",
       placeholder: "number",
       min: 1,
       max: 1000,
-      summary: "at most this many domains, sources and reporters",
+      summary: "maximum number of domains, sources and reporters",
       defaultText: "20",
     },
     ...zoneOptions,

@@ -7,8 +7,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailLogGet = defineCommand({
   name: "email log get",
-  summary: "tell the story of a message, step by step",
-  arguments: [{ name: "message", summary: "as the log shows it, or the id of an entry", required: true }],
+  summary: "show the events of a message",
+  arguments: [{ name: "message", summary: "message id as listed in the log, or the id of an entry", required: true }],
   options: serverOptions,
   examples: [["reelpost email log get 1f0c3a5b7d92", "for each of its recipients"]],
   async run(values, [message], surroundings) {

@@ -15,10 +15,10 @@ const COLUMNS = [19, 24, 24, 28, 14, 12, 0];
 
 export const emailLog = defineCommand({
   name: "email log",
-  summary: "show what became of messages, the newest first",
-  description: `A message stands there once for each recipient. \`reelpost email log get <message>\` tells its story.
+  summary: "list the message log, newest first",
+  description: `A message has one entry per recipient. \`reelpost email log get <message>\` shows its events.
 
-With --follow the newest come last, and what comes later follows until Ctrl-C; a message is told again when something else has become of it. With --follow --json every one is a JSON object on a line.`,
+With --follow the newest entries come last, and new ones are printed until Ctrl-C; a message is printed again when its status changes. With --follow --json each entry is one JSON object per line.`,
   options: {
     zone: {
       type: "string",
@@ -28,7 +28,7 @@ With --follow the newest come last, and what comes later follows until Ctrl-C; a
     },
     platform: {
       type: "boolean",
-      summary: "mail sent by the server itself: verification messages and bounces (operators only)",
+      summary: "only system mail: verification messages and bounces (operators only)",
     },
     ...logOptions,
     limit: {
@@ -36,10 +36,10 @@ With --follow the newest come last, and what comes later follows until Ctrl-C; a
       placeholder: "number",
       min: 1,
       max: 10_000,
-      summary: "at most this many",
+      summary: "maximum number of entries",
       defaultText: "50",
     },
-    follow: { type: "boolean", summary: "go on with what comes" },
+    follow: { type: "boolean", summary: "print new entries as they arrive" },
     ...serverOptions,
   },
   examples: [

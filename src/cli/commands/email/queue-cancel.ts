@@ -8,10 +8,9 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const emailQueueCancel = defineCommand({
   name: "email queue cancel",
-  summary: "give up a message for all who have not got it",
-  description:
-    "What is being handed over at this moment goes on. The sender is told as of any message that cannot be delivered.",
-  arguments: [{ name: "id", summary: "of the message", required: true }],
+  summary: "cancel a queued message for all pending recipients",
+  description: "Deliveries in progress continue. The sender receives a bounce as for any undeliverable message.",
+  arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email queue cancel 91ab…", "`reelpost email queue resend` takes it up again"]],
   async run({ yes, ...values }, [id], surroundings) {

@@ -7,8 +7,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailQueueGet = defineCommand({
   name: "email queue get",
-  summary: "show a message on its way out, and what each next server said",
-  arguments: [{ name: "id", summary: "of the message", required: true }],
+  summary: "show a queued message and the replies of each next hop",
+  arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
   examples: [["reelpost email queue get 91ab…", "the list shows the ids"]],
   async run(values, [id], surroundings) {

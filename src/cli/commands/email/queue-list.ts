@@ -8,28 +8,27 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailQueueList = defineCommand({
   name: "email queue list",
-  summary: "list mail on its way out that has not arrived, the newest first",
-  description:
-    "A message stands there once for each recipient: while it waits or is tried, and for some days after it has failed.",
+  summary: "list queued mail, newest first",
+  description: "A message has one entry per recipient, while it is queued and for some days after it failed.",
   options: {
     state: {
       type: "string",
       placeholder: "state",
       choices: QUEUE_STATES,
-      summary: "only these",
+      summary: "only messages with this status",
       defaultText: "all but delivered",
     },
     domain: { type: "string", placeholder: "domain", summary: "only recipients at this domain" },
     platform: {
       type: "boolean",
-      summary: "the server's own mail, like verifications and delivery reports (for its operators)",
+      summary: "only system mail, such as verification messages and delivery reports (operators only)",
     },
     limit: {
       type: "number",
       placeholder: "number",
       min: 1,
       max: 10_000,
-      summary: "at most this many",
+      summary: "maximum number of entries",
       defaultText: "100",
     },
     ...serverOptions,

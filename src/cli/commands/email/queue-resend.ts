@@ -8,7 +8,7 @@ import { serverOptions } from "../../shared-options.ts";
 export const emailQueueResend = defineCommand({
   name: "email queue resend",
   summary: "retry immediately, including failed recipients; resumes the paused destination",
-  arguments: [{ name: "id", summary: "of the message", required: true }],
+  arguments: [{ name: "id", summary: "id of the message", required: true }],
   options: serverOptions,
   examples: [["reelpost email queue resend 91ab…", "when what was wrong at the other end is mended"]],
   async run(values, [id], surroundings) {

@@ -6,10 +6,10 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailRoutingAddressesCreate = defineCommand({
   name: "email routing addresses create",
-  summary: "ask an address whether mail may be forwarded to it",
+  summary: "add a destination address and send it a verification email",
   description:
-    "The address is sent a mail with a link; whoever opens it agrees. For an address that was asked before and has not agreed, the mail is sent again.",
-  arguments: [{ name: "email", summary: "like me@example.net", required: true }],
+    "The address receives a link and is verified when the link is opened. For a pending address, the email is sent again.",
+  arguments: [{ name: "email", summary: "address such as me@example.net", required: true }],
   options: serverOptions,
   examples: [["reelpost email routing addresses create me@example.net", "sends it the link"]],
   async run(values, [email], surroundings) {

@@ -8,7 +8,7 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 export const emailRoutingAddressesDelete = defineCommand({
   name: "email routing addresses delete",
   summary: "delete a destination address",
-  arguments: [{ name: "id", summary: "of the address", required: true }],
+  arguments: [{ name: "id", summary: "id of the address", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email routing addresses delete 5f0a…", "rules that forward to it are disabled"]],
   async run({ yes, ...values }, [id], surroundings) {

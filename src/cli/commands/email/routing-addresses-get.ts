@@ -8,7 +8,7 @@ import { serverOptions } from "../../shared-options.ts";
 export const emailRoutingAddressesGet = defineCommand({
   name: "email routing addresses get",
   summary: "show a destination address",
-  arguments: [{ name: "id", summary: "of the address", required: true }],
+  arguments: [{ name: "id", summary: "id of the address", required: true }],
   options: serverOptions,
   examples: [["reelpost email routing addresses get 5f0a…", "and whether it has agreed"]],
   async run(values, [id], surroundings) {

@@ -7,7 +7,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailRoutingAddressesList = defineCommand({
   name: "email routing addresses list",
-  summary: "list the addresses mail may be forwarded to",
+  summary: "list destination addresses",
   options: serverOptions,
   examples: [["reelpost email routing addresses list", "with those that have not agreed yet"]],
   async run(values, _, surroundings) {

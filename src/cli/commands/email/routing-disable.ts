@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingDisable = defineCommand({
   name: "email routing disable",
-  summary: "route the mail of a domain no more",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "disable Email Routing for a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing disable example.com", "removes the records that enabling has made"]],
   async run(values, [domain], surroundings) {

@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingDkimList = defineCommand({
   name: "email routing dkim list",
-  summary: "list the keys that forwarded mail of a domain is signed with",
-  arguments: [{ name: "domain", summary: "like example.com or mail.example.com", required: true }],
+  summary: "list the DKIM keys for forwarded mail of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dkim list example.com", "the one that signs, and one that is to follow it"]],
   async run(values, [domain], surroundings) {

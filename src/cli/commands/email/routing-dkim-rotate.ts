@@ -5,10 +5,10 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingDkimRotate = defineCommand({
   name: "email routing dkim rotate",
-  summary: "replace the keys that forwarded mail of a domain is signed with",
+  summary: "rotate the DKIM keys for forwarded mail of a domain",
   description:
-    "The new keys are published at once, and sign when everybody can see their records. The old ones stay in DNS for the mail that is under way.",
-  arguments: [{ name: "domain", summary: "like example.com or mail.example.com", required: true }],
+    "The new keys are published immediately and sign once their records are visible everywhere. The old ones stay in DNS for mail in transit.",
+  arguments: [{ name: "domain", summary: "domain such as example.com or mail.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dkim rotate example.com", "nothing stops meanwhile"]],
   async run(values, [domain], surroundings) {

@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingDnsGet = defineCommand({
   name: "email routing dns get",
-  summary: "show the records that routing the mail of a domain needs",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "show the DNS records that Email Routing needs",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dns get example.com", "to be copied to where its DNS is, if that is elsewhere"]],
   async run(values, [domain], surroundings) {

@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingDnsUnlock = defineCommand({
   name: "email routing dns unlock",
-  summary: "let the MX records of a domain be edited",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "unlock the MX records of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing dns unlock example.com", "they stay as they are"]],
   async run(values, [domain], surroundings) {

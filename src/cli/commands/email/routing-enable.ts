@@ -5,9 +5,9 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingEnable = defineCommand({
   name: "email routing enable",
-  summary: "route the mail of a domain, or of a name below it",
-  description: "An MX record of somebody else is never replaced: delete it first.",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "enable Email Routing for a domain or a subdomain",
+  description: "MX records of another mail service are never replaced: delete them first.",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing enable example.com", "writes and locks its MX, SPF and DKIM records"]],
   async run(values, [domain], surroundings) {

@@ -7,7 +7,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailRoutingList = defineCommand({
   name: "email routing list",
-  summary: "list the zones and whether their mail is routed",
+  summary: "list zones with their Email Routing status",
   options: serverOptions,
   examples: [["reelpost email routing list", "all of the account"]],
   async run(values, _, surroundings) {

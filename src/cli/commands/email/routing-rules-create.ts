@@ -6,8 +6,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingRulesCreate = defineCommand({
   name: "email routing rules create",
-  summary: "make a rule for an address",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "create a routing rule",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: { ...ruleOptions, ...zoneOptions },
   examples: [
     [

@@ -9,10 +9,10 @@ import { yesOption } from "../../shared-options.ts";
 
 export const emailRoutingRulesDelete = defineCommand({
   name: "email routing rules delete",
-  summary: "delete a rule",
+  summary: "delete a routing rule",
   arguments: [
-    { name: "domain", summary: "like example.com", required: true },
-    { name: "rule", summary: "its id", required: true },
+    { name: "domain", summary: "domain such as example.com", required: true },
+    { name: "rule", summary: "id of the rule", required: true },
   ],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost email routing rules delete example.com 2f1c…", "its address goes to the catch-all rule then"]],

@@ -6,10 +6,10 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingRulesGet = defineCommand({
   name: "email routing rules get",
-  summary: "show a rule",
+  summary: "show a routing rule",
   arguments: [
-    { name: "domain", summary: "like example.com", required: true },
-    { name: "rule", summary: "its id, or catch-all", required: true },
+    { name: "domain", summary: "domain such as example.com", required: true },
+    { name: "rule", summary: "id of the rule, or catch-all", required: true },
   ],
   options: zoneOptions,
   examples: [["reelpost email routing rules get example.com catch-all", "the rule for everything no other takes"]],

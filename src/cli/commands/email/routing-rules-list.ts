@@ -6,8 +6,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingRulesList = defineCommand({
   name: "email routing rules list",
-  summary: "list the rules of a domain, the first to be looked at first",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "list the routing rules of a domain by priority",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing rules list example.com", "the catch-all rule is the last"]],
   async run(values, [domain], surroundings) {

@@ -7,10 +7,10 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingRulesUpdate = defineCommand({
   name: "email routing rules update",
-  summary: "change a rule; what is not said stays",
+  summary: "update a routing rule; omitted options keep their values",
   arguments: [
-    { name: "domain", summary: "like example.com", required: true },
-    { name: "rule", summary: "its id, or catch-all", required: true },
+    { name: "domain", summary: "domain such as example.com", required: true },
+    { name: "rule", summary: "id of the rule, or catch-all", required: true },
   ],
   options: { ...ruleOptions, ...zoneOptions },
   examples: [

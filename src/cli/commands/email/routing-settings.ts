@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailRoutingSettings = defineCommand({
   name: "email routing settings",
-  summary: "show how the mail of a domain is routed",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "show the Email Routing settings of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email routing settings example.com", "and whether its records are right"]],
   async run(values, [domain], surroundings) {

@@ -8,8 +8,8 @@ import { yesOption } from "../../shared-options.ts";
 
 export const emailSendingDisable = defineCommand({
   name: "email sending disable",
-  summary: "let no more mail be sent from a domain",
-  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  summary: "disable Email Sending for a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost email sending disable news.example.com", "removes the records that enabling has made"]],
   async run({ yes, ...values }, [domain], surroundings) {

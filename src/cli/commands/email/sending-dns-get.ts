@@ -7,8 +7,8 @@ import { printResult } from "../../print.ts";
 
 export const emailSendingDnsGet = defineCommand({
   name: "email sending dns get",
-  summary: "show the records that sending mail from a domain needs",
-  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  summary: "show the DNS records that Email Sending needs",
+  arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email sending dns get example.com", "to be copied to where its DNS is, if that is elsewhere"]],
   async run(values, [domain], surroundings) {

@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailSendingEnable = defineCommand({
   name: "email sending enable",
-  summary: "let mail be sent from a domain, or from a name below it",
-  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  summary: "enable Email Sending for a domain or a subdomain",
+  arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
   examples: [
     [

@@ -9,8 +9,8 @@ import { moment, printResult, table } from "../../print.ts";
 
 export const emailSendingList = defineCommand({
   name: "email sending list",
-  summary: "list the domains mail may be sent from",
-  arguments: [{ name: "domain", summary: "only those in its zone" }],
+  summary: "list sending domains",
+  arguments: [{ name: "domain", summary: "only domains in this zone" }],
   options: zoneOptions,
   examples: [["reelpost email sending list", "all of the account"]],
   async run(values, [domain], surroundings) {

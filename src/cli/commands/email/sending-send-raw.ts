@@ -10,15 +10,15 @@ const MAX_BYTES = 25 * 1024 * 1024;
 
 export const emailSendingSendRaw = defineCommand({
   name: "email sending send-raw",
-  summary: "send a message that is written already",
+  summary: "send a complete MIME message",
   options: {
-    from: { type: "string", placeholder: "address", summary: "envelope sender: an address of a sending domain" },
+    from: { type: "string", placeholder: "address", summary: "envelope sender, an address of a sending domain" },
     to: { type: "string", placeholder: "address", multiple: true, summary: "envelope recipient" },
-    mime: { type: "string", placeholder: "text", summary: "the message" },
+    mime: { type: "string", placeholder: "text", summary: "MIME message" },
     "mime-file": {
       type: "string",
       placeholder: "file",
-      summary: "the file it is in, or - for standard input",
+      summary: "file with the message, or - for standard input",
       complete: "file",
     },
     ...serverOptions,
@@ -39,7 +39,7 @@ export const emailSendingSendRaw = defineCommand({
       });
     if ((mime === undefined) === (file === undefined))
       throw commandErrors.badContent({
-        what: "the message",
+        what: "MIME message",
         reason: "it is given twice or not at all",
         fix: "Say either --mime or --mime-file",
       });

@@ -5,8 +5,8 @@ import { printResult } from "../../print.ts";
 
 export const emailSendingSettings = defineCommand({
   name: "email sending settings",
-  summary: "show how mail is sent from a domain",
-  arguments: [{ name: "domain", summary: "like example.com or news.example.com", required: true }],
+  summary: "show the Email Sending settings of a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com or news.example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost email sending settings example.com", "its selector, and where its bounces go"]],
   async run(values, [domain], surroundings) {

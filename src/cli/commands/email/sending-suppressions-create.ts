@@ -5,15 +5,15 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const emailSendingSuppressionsCreate = defineCommand({
   name: "email sending suppressions create",
-  summary: "send an address nothing any more",
-  arguments: [{ name: "email", summary: "like nobody@example.net", required: true }],
+  summary: "suppress an address",
+  arguments: [{ name: "email", summary: "address such as nobody@example.net", required: true }],
   options: {
     days: {
       type: "number",
       placeholder: "number",
       min: 1,
       max: 3650,
-      summary: "for how long",
+      summary: "duration of the suppression",
       defaultText: "for good",
     },
     note: { type: "string", placeholder: "text", summary: "why" },

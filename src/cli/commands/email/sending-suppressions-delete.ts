@@ -7,8 +7,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const emailSendingSuppressionsDelete = defineCommand({
   name: "email sending suppressions delete",
-  summary: "send an address mail again",
-  arguments: [{ name: "id", summary: "of the entry", required: true }],
+  summary: "delete a suppression",
+  arguments: [{ name: "id", summary: "id of the suppression", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost email sending suppressions delete 91ab…", "the list shows the ids"]],
   async run({ yes, ...values }, [id], surroundings) {

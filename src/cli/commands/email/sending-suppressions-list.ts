@@ -15,20 +15,20 @@ interface Suppression {
 
 export const emailSendingSuppressionsList = defineCommand({
   name: "email sending suppressions list",
-  summary: "list the addresses that are sent nothing",
+  summary: "list suppressed addresses",
   options: {
-    search: { type: "string", placeholder: "text", summary: "an address, or `user@` for one user at every domain" },
+    search: { type: "string", placeholder: "text", summary: "address, or `user@` for a user at any domain" },
     reason: {
       type: "string",
       choices: ["manual", "complaint", "hard_bounce", "soft_bounce", "policy"],
-      summary: "why they are there",
+      summary: "reason of the suppression",
     },
     limit: {
       type: "number",
       placeholder: "number",
       min: 1,
       max: 100_000,
-      summary: "at most this many",
+      summary: "maximum number of entries",
       defaultText: "1000",
     },
     ...serverOptions,
@@ -50,7 +50,7 @@ export const emailSendingSuppressionsList = defineCommand({
           one.reason,
           moment(one.created_at),
           one.expires_at === null ? "for good" : moment(one.expires_at),
-          one.scope?.value ?? "the account",
+          one.scope?.value ?? "account id",
           one.id,
         ]),
         paint,

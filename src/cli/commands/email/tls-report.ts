@@ -5,24 +5,24 @@ import { printResult } from "../../print.ts";
 
 export const emailTlsReport = defineCommand({
   name: "email tls report",
-  summary: "show whether servers that send mail to a domain use TLS as its policies ask",
+  summary: "show TLS reports: whether sending servers use TLS as the domain's policies require",
   description:
-    "Adds up the TLS reports (RFC 8460) that senders sent about the domain. A name below the zone shows the reports on that name only.",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+    "Sums up the TLS reports (RFC 8460) that senders sent about the domain. A name below the zone shows reports on that name only.",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: {
     since: {
       type: "string",
       placeholder: "day",
-      summary: "the first day, in UTC",
+      summary: "first day (UTC)",
       defaultText: "29 days before the last",
     },
-    until: { type: "string", placeholder: "day", summary: "the last day, in UTC", defaultText: "today" },
+    until: { type: "string", placeholder: "day", summary: "last day (UTC)", defaultText: "today" },
     limit: {
       type: "number",
       placeholder: "number",
       min: 1,
       max: 1000,
-      summary: "at most this many policies, failures and reporters",
+      summary: "maximum number of policies, failures and reporters",
       defaultText: "20",
     },
     ...zoneOptions,

@@ -9,8 +9,8 @@ import { yesOption } from "../../shared-options.ts";
 
 export const kvBulkDelete = defineCommand({
   name: "kv bulk delete",
-  summary: "delete the keys of a JSON file",
-  description: 'The file is a list of keys, or of objects with a "name" as `kv key list --json` prints them.',
+  summary: "delete the keys listed in a JSON file",
+  description: 'The file contains a list of keys, or of objects with a "name" as printed by `kv key list --json`.',
   arguments: [listArgument],
   options: { ...yesOption, ...namespaceOptions },
   examples: [

@@ -14,7 +14,7 @@ export const kvBulkPut = defineCommand({
   name: "kv bulk put",
   summary: "write many values from a JSON file",
   description:
-    "The file is a list of { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files go in several requests.",
+    "The file contains a list of { key, value, expiration?, expiration_ttl?, metadata?, base64? }. Large files are split into several requests.",
   arguments: [listArgument],
   options: namespaceOptions,
   examples: [["reelpost kv bulk put entries.json --binding NOTES", '[{ "key": "a", "value": "1" }]']],

@@ -6,7 +6,7 @@ import { connectNamespace, namespaceOptions } from "../../storage/kv-namespace.t
 export const kvKeyDelete = defineCommand({
   name: "kv key delete",
   summary: "delete a key",
-  arguments: [{ name: "key", summary: "its name", required: true }],
+  arguments: [{ name: "key", summary: "name of the key", required: true }],
   options: namespaceOptions,
   examples: [["reelpost kv key delete greeting --binding NOTES", "one key"]],
   async run(values, [key], surroundings) {

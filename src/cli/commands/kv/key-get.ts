@@ -6,19 +6,19 @@ import { connectNamespace, namespaceOptions } from "../../storage/kv-namespace.t
 
 export const kvKeyGet = defineCommand({
   name: "kv key get",
-  summary: "print a value as it is stored",
-  arguments: [{ name: "key", summary: "its name", required: true }],
+  summary: "print a value",
+  arguments: [{ name: "key", summary: "name of the key", required: true }],
   options: {
     file: {
       type: "string",
       placeholder: "file",
-      summary: "write it there",
+      summary: "write the value to this file",
       defaultText: "standard output",
       complete: "file",
     },
     ...namespaceOptions,
   },
-  examples: [["reelpost kv key get greeting --binding NOTES", "to standard output"]],
+  examples: [["reelpost kv key get greeting --binding NOTES", "write to standard output"]],
   async run({ file, ...values }, [key], surroundings) {
     const { api, namespace, id, progress } = await connectNamespace(values, surroundings);
     const response = await api.raw("GET", `${namespace}/values${at`/${key!}`}`, { timeoutMs: null });

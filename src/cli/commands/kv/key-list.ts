@@ -12,10 +12,10 @@ interface Key {
 
 export const kvKeyList = defineCommand({
   name: "kv key list",
-  summary: "list keys, in their order",
+  summary: "list keys in order",
   options: {
-    prefix: { type: "string", placeholder: "text", summary: "only keys that begin with it" },
-    limit: { type: "number", min: 1, max: 1_000_000, summary: "at most so many", defaultText: "10000" },
+    prefix: { type: "string", placeholder: "text", summary: "only keys with this prefix" },
+    limit: { type: "number", min: 1, max: 1_000_000, summary: "maximum number of keys", defaultText: "10000" },
     ...namespaceOptions,
   },
   examples: [["reelpost kv key list --binding NOTES --prefix mail/", "a part"]],

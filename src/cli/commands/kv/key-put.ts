@@ -13,16 +13,16 @@ const MAX_STDIN = 256 * 1024 * 1024;
 export const kvKeyPut = defineCommand({
   name: "kv key put",
   summary: "write a value",
-  description: "The value is the second argument, or the file of --path, or standard input.",
+  description: "The value is the second argument, the file of --path, or standard input.",
   arguments: [
-    { name: "key", summary: "its name", required: true },
-    { name: "value", summary: "the value itself" },
+    { name: "key", summary: "name of the key", required: true },
+    { name: "value", summary: "the value" },
   ],
   options: {
-    path: { type: "string", placeholder: "file", summary: "a file with the value", complete: "file" },
-    ttl: { type: "number", placeholder: "seconds", min: 60, summary: "it expires after so long" },
-    expiration: { type: "number", placeholder: "time", summary: "it expires then, in seconds since 1970" },
-    metadata: { type: "string", placeholder: "json", summary: "kept beside the value" },
+    path: { type: "string", placeholder: "file", summary: "file with the value", complete: "file" },
+    ttl: { type: "number", placeholder: "seconds", min: 60, summary: "lifetime in seconds" },
+    expiration: { type: "number", placeholder: "time", summary: "expiration in seconds since the Unix epoch" },
+    metadata: { type: "string", placeholder: "json", summary: "metadata stored with the value" },
     ...namespaceOptions,
   },
   examples: [

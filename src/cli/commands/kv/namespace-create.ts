@@ -10,8 +10,8 @@ interface Namespace {
 
 export const kvNamespaceCreate = defineCommand({
   name: "kv namespace create",
-  summary: "make a KV namespace",
-  arguments: [{ name: "title", summary: "what people call it", required: true }],
+  summary: "create a KV namespace",
+  arguments: [{ name: "title", summary: "name of the database", required: true }],
   options: storageOptions,
   examples: [["reelpost kv namespace create notes", "prints what to write into the configuration"]],
   async run(values, [title], surroundings) {

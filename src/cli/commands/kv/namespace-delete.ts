@@ -7,7 +7,7 @@ import { namespaceOptions, connectNamespace } from "../../storage/kv-namespace.t
 
 export const kvNamespaceDelete = defineCommand({
   name: "kv namespace delete",
-  summary: "delete a KV namespace with all its keys",
+  summary: "delete a KV namespace and all its keys",
   options: { ...yesOption, ...namespaceOptions },
   examples: [["reelpost kv namespace delete --binding NOTES", "by its binding in the configuration"]],
   async run({ yes, ...values }, _, surroundings) {

@@ -7,16 +7,16 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveCreate = defineCommand({
   name: "live create",
-  summary: "make a live input, and show what to publish with",
+  summary: "create a live input, and show how to publish to it",
   description:
-    "Publish with the address and the key of RTMPS or SRT, or with the WHIP address, again and again: each broadcast becomes a video where --recording is automatic.",
+    "Publish with the URL and key of RTMPS or SRT, or with the WHIP URL, any number of times. With --recording automatic, each broadcast becomes a video.",
   options: {
     ...inputOptions,
-    disabled: { type: "boolean", summary: "nobody may publish before `reelpost live enable`" },
+    disabled: { type: "boolean", summary: "create the input disabled; enable it with `reelpost live enable`" },
     "idempotency-key": {
       type: "string",
       placeholder: "text",
-      summary: "the same text within six hours makes no second one",
+      summary: "idempotency key: the same value creates no second input within six hours",
     },
     ...serverOptions,
   },

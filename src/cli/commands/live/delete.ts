@@ -7,7 +7,7 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const liveDelete = defineCommand({
   name: "live delete",
-  summary: "delete a live input; its recordings stay",
+  summary: "delete a live input; its recordings are kept",
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live delete 66be… --yes", "in a script; what is being broadcast ends"]],

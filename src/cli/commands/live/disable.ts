@@ -6,7 +6,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveDisable = defineCommand({
   name: "live disable",
-  summary: "keep a live input from being published to; what is being broadcast ends",
+  summary: "disable a live input and end its broadcast",
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live disable 66be…", "until `reelpost live enable`"]],

@@ -6,7 +6,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveEnable = defineCommand({
   name: "live enable",
-  summary: "let a live input be published to again",
+  summary: "enable a live input",
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live enable 66be…", "its keys are the same as before"]],

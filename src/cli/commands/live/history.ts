@@ -7,11 +7,18 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveHistory = defineCommand({
   name: "live history",
-  summary: "list what became of a live input, the newest first",
+  summary: "list the history of a live input, newest first",
   description: "The last 500 entries are kept.",
   arguments: [inputArgument],
   options: {
-    limit: { type: "number", placeholder: "number", min: 1, max: 500, summary: "at most this many", defaultText: "50" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 500,
+      summary: "maximum number of entries",
+      defaultText: "50",
+    },
     ...serverOptions,
   },
   examples: [["reelpost live history 66be…", "when it was connected, and what was wrong"]],

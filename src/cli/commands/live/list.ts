@@ -6,14 +6,14 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveList = defineCommand({
   name: "live list",
-  summary: "list live inputs, the newest first",
+  summary: "list live inputs, newest first",
   options: {
     limit: {
       type: "number",
       placeholder: "number",
       min: 1,
       max: 1000,
-      summary: "at most this many",
+      summary: "maximum number of entries",
       defaultText: "100",
     },
     ...serverOptions,

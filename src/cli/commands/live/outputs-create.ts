@@ -7,13 +7,13 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveOutputsCreate = defineCommand({
   name: "live outputs create",
-  summary: "send a live input on to another RTMP or SRT server as well",
+  summary: "create an output: restream a live input to another RTMP or SRT server",
   description:
-    "The key is read from --key, or from the variable STREAM_KEY, which no list of processes shows. Of an SRT server it is the passphrase.",
-  arguments: [inputArgument, { name: "to", summary: "the address: rtmp:, rtmps: or srt:", required: true }],
+    "Pass the key with --key, or in the variable STREAM_KEY, which process lists do not show. For an SRT server it is the passphrase.",
+  arguments: [inputArgument, { name: "to", summary: "URL of the server: rtmp:, rtmps: or srt:", required: true }],
   options: {
     key: { type: "string", placeholder: "text", summary: "the stream key", defaultText: "STREAM_KEY" },
-    disabled: { type: "boolean", summary: "nothing is sent before `reelpost live outputs enable`" },
+    disabled: { type: "boolean", summary: "create the output disabled; enable it with `reelpost live outputs enable`" },
     ...serverOptions,
   },
   examples: [

@@ -7,8 +7,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const liveOutputsDelete = defineCommand({
   name: "live outputs delete",
-  summary: "delete an output; what is being sent there ends",
-  arguments: [inputArgument, { name: "output", summary: "its uid", required: true }],
+  summary: "delete an output and stop restreaming",
+  arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live outputs delete 66be… baea… --yes", "in a script"]],
   async run({ yes, ...values }, [uid, output], surroundings) {

@@ -7,8 +7,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveOutputsDisable = defineCommand({
   name: "live outputs disable",
-  summary: "send nothing to an output",
-  arguments: [inputArgument, { name: "output", summary: "its uid", required: true }],
+  summary: "disable an output",
+  arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: serverOptions,
   examples: [["reelpost live outputs disable 66be… baea…", "what is being sent there ends"]],
   async run(values, [uid, output], surroundings) {

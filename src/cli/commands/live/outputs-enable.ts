@@ -7,8 +7,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveOutputsEnable = defineCommand({
   name: "live outputs enable",
-  summary: "send to an output again",
-  arguments: [inputArgument, { name: "output", summary: "its uid", required: true }],
+  summary: "enable an output",
+  arguments: [inputArgument, { name: "output", summary: "id of the output", required: true }],
   options: serverOptions,
   examples: [["reelpost live outputs enable 66be… baea…", "at once, where the input is live"]],
   async run(values, [uid, output], surroundings) {

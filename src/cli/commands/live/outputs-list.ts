@@ -7,8 +7,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveOutputsList = defineCommand({
   name: "live outputs list",
-  summary: "list where a live input is sent on to, and whether it arrives",
-  description: "Keys are left out; --json has them.",
+  summary: "list the outputs of a live input with their status",
+  description: "Keys are omitted; --json includes them.",
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live outputs list 66be…", "the status of each"]],

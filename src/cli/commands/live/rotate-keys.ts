@@ -7,9 +7,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const liveRotateKeys = defineCommand({
   name: "live rotate-keys",
-  summary: "give a live input other keys; those from before open nothing any more",
-  description:
-    "Whoever publishes or plays with an old key is cut off. The uid, and with it where it is watched, stays.",
+  summary: "rotate the keys of a live input; the old keys stop working",
+  description: "Publishers and players with an old key are disconnected. The uid and the playback URLs stay.",
   arguments: [inputArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live rotate-keys 66be…", "after a key was seen by somebody"]],

@@ -6,7 +6,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveShow = defineCommand({
   name: "live show",
-  summary: "show a live input: its keys, and where it is watched",
+  summary: "show a live input: keys and playback URLs",
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live show 66be…", "the list shows the uids"]],

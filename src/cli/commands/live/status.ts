@@ -7,7 +7,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveStatus = defineCommand({
   name: "live status",
-  summary: "show what goes on at a live input now: who watches, and how well it comes in",
+  summary: "show the current broadcast: viewers and stream health",
   arguments: [inputArgument],
   options: serverOptions,
   examples: [["reelpost live status 66be…", "the bitrate, the key frames, and what is wrong with them"]],

@@ -8,8 +8,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveUpdate = defineCommand({
   name: "live update",
-  summary: "change a live input; what is not said stays",
-  description: "What is said of recordings is true of those that begin from now on.",
+  summary: "update a live input; omitted options keep their values",
+  description: "Recording settings apply to later broadcasts.",
   arguments: [inputArgument],
   options: { ...inputOptions, ...serverOptions },
   examples: [

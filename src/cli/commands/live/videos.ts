@@ -7,7 +7,7 @@ import { lengthText, stateText, type Video } from "../../stream/video.ts";
 
 export const liveVideos = defineCommand({
   name: "live videos",
-  summary: "list the recordings of a live input, the newest first",
+  summary: "list the recordings of a live input, newest first",
   arguments: [inputArgument],
   options: {
     limit: {
@@ -15,7 +15,7 @@ export const liveVideos = defineCommand({
       placeholder: "number",
       min: 1,
       max: 1000,
-      summary: "at most this many",
+      summary: "maximum number of entries",
       defaultText: "100",
     },
     ...serverOptions,

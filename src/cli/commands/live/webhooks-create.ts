@@ -6,16 +6,16 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveWebhooksCreate = defineCommand({
   name: "live webhooks create",
-  summary: "have an address told when live inputs are connected, disconnected or in error",
+  summary: "create a webhook for live inputs that connect, disconnect or fail",
   description:
-    "A request is sent there for each event, with a notification as JSON, signed with the secret in Webhook-Signature. What does not arrive is tried again for a day.",
-  arguments: [{ name: "url", summary: "http or https", required: true }],
+    "Sends a JSON notification for each event, signed with the secret in Webhook-Signature. Failed deliveries are retried for a day.",
+  arguments: [{ name: "url", summary: "http or https URL", required: true }],
   options: {
     input: {
       type: "string",
       placeholder: "uid",
       multiple: true,
-      summary: "only of this live input",
+      summary: "only for this live input",
       defaultText: "of all",
     },
     ...serverOptions,

@@ -7,8 +7,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const liveWebhooksDelete = defineCommand({
   name: "live webhooks delete",
-  summary: "delete a webhook of live inputs with its log",
-  arguments: [{ name: "id", summary: "of the webhook", required: true }],
+  summary: "delete a live input webhook and its log",
+  arguments: [{ name: "id", summary: "id of the webhook", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost live webhooks delete 7c1f… --yes", "in a script"]],
   async run({ yes, ...values }, [id], surroundings) {

@@ -6,7 +6,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const liveWebhooksList = defineCommand({
   name: "live webhooks list",
-  summary: "list who is told when live inputs are connected, disconnected or in error",
+  summary: "list live input webhooks",
   options: serverOptions,
   examples: [["reelpost live webhooks list", "what was sent: `reelpost stream webhook deliveries --endpoint <id>`"]],
   async run(values, _, surroundings) {

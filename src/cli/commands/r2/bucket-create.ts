@@ -8,11 +8,11 @@ interface Bucket {
   creation_date?: string;
 }
 
-const nameArgument = { name: "name", summary: "of the bucket", required: true } as const;
+const nameArgument = { name: "name", summary: "name of the bucket", required: true } as const;
 
 export const r2BucketCreate = defineCommand({
   name: "r2 bucket create",
-  summary: "make an R2 bucket",
+  summary: "create an R2 bucket",
   arguments: [nameArgument],
   options: storageOptions,
   examples: [["reelpost r2 bucket create files", "lower case letters, digits and dashes"]],

@@ -5,7 +5,7 @@ import { printResult } from "../../print.ts";
 import { storageOptions, yesOption } from "../../shared-options.ts";
 import { connectStorage } from "../../worker-of.ts";
 
-const nameArgument = { name: "name", summary: "of the bucket", required: true } as const;
+const nameArgument = { name: "name", summary: "name of the bucket", required: true } as const;
 
 export const r2BucketDelete = defineCommand({
   name: "r2 bucket delete",

@@ -9,18 +9,18 @@ import { connectStorage } from "../../worker-of.ts";
 
 export const r2ObjectGet = defineCommand({
   name: "r2 object get",
-  summary: "read an object",
+  summary: "download an object",
   arguments: [objectArgument],
   options: {
     file: {
       type: "string",
       short: "f",
       placeholder: "file",
-      summary: "where to",
+      summary: "output file",
       defaultText: "the last part of the key",
       complete: "file",
     },
-    pipe: { type: "boolean", summary: "to standard output" },
+    pipe: { type: "boolean", summary: "write to standard output" },
     ...storageOptions,
   },
   examples: [["reelpost r2 object get files/reports/2026.pdf --file report.pdf", "into a file"]],

@@ -11,16 +11,16 @@ import { connectStorage } from "../../worker-of.ts";
 
 export const r2ObjectPut = defineCommand({
   name: "r2 object put",
-  summary: "write an object",
+  summary: "upload an object",
   arguments: [objectArgument],
   options: {
-    file: { type: "string", short: "f", placeholder: "file", summary: "what to write", complete: "file" },
-    pipe: { type: "boolean", summary: "write what comes from standard input" },
-    "content-type": { type: "string", placeholder: "type", summary: "of the object" },
-    "content-disposition": { type: "string", placeholder: "text", summary: "of the object" },
-    "content-encoding": { type: "string", placeholder: "text", summary: "of the object" },
-    "content-language": { type: "string", placeholder: "text", summary: "of the object" },
-    "cache-control": { type: "string", placeholder: "text", summary: "of the object" },
+    file: { type: "string", short: "f", placeholder: "file", summary: "file to upload", complete: "file" },
+    pipe: { type: "boolean", summary: "upload standard input" },
+    "content-type": { type: "string", placeholder: "type", summary: "content type of the object" },
+    "content-disposition": { type: "string", placeholder: "text", summary: "content type of the object" },
+    "content-encoding": { type: "string", placeholder: "text", summary: "content type of the object" },
+    "content-language": { type: "string", placeholder: "text", summary: "content type of the object" },
+    "cache-control": { type: "string", placeholder: "text", summary: "content type of the object" },
     ...storageOptions,
   },
   examples: [

@@ -9,10 +9,10 @@ const MAX_FILE = 16 * 1024 * 1024;
 
 export const secretBulk = defineCommand({
   name: "secret bulk",
-  summary: "give several secrets their values at once",
+  summary: "set several secrets",
   description:
-    "The file is a JSON object of names and texts; null takes a secret away. All of them together make one new version.",
-  arguments: [{ name: "file", summary: 'a JSON file, or "-" for standard input', required: true, complete: "file" }],
+    "The file contains a JSON object of names and values; null deletes a secret. All changes create one new version.",
+  arguments: [{ name: "file", summary: 'JSON file, or "-" for standard input', required: true, complete: "file" }],
   options: workerOptions,
   examples: [
     ["reelpost secret bulk secrets.json", '{ "API_KEY": "…", "OLD": null }'],

@@ -6,8 +6,8 @@ import { connectWorker } from "../../worker-of.ts";
 
 export const secretDelete = defineCommand({
   name: "secret delete",
-  summary: "take a secret away",
-  arguments: [{ name: "name", summary: "of the secret", required: true }],
+  summary: "delete a secret",
+  arguments: [{ name: "name", summary: "name of the secret", required: true }],
   options: workerOptions,
   examples: [["reelpost secret delete API_KEY", "the worker of this folder"]],
   async run(values, [secret], surroundings) {

@@ -10,10 +10,10 @@ const MAX_SECRET = 1024 * 1024;
 
 export const secretPut = defineCommand({
   name: "secret put",
-  summary: "give a secret a value",
-  description: `Asks for the value without showing it, or reads it from standard input, whose last line break is not part of it. The worker has it at
-once: the server makes a new version of it.`,
-  arguments: [{ name: "name", summary: "what the code finds it under in env", required: true }],
+  summary: "set a secret",
+  description: `Prompts for the value without showing it, or reads it from standard input without the trailing line break. The change takes effect
+immediately: the server creates a new version.`,
+  arguments: [{ name: "name", summary: "name of the secret in env", required: true }],
   options: workerOptions,
   examples: [
     ["reelpost secret put API_KEY", "types the value"],

@@ -9,7 +9,7 @@ import { videoArgument, videoPath } from "../../stream/video.ts";
 export const streamCaptionsDelete = defineCommand({
   name: "stream captions delete",
   summary: "delete the captions of a video in a language",
-  arguments: [videoArgument, { name: "language", summary: "its tag, as the list shows it", required: true }],
+  arguments: [videoArgument, { name: "language", summary: "language tag as listed", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream captions delete 91ab… de --yes", "in a script"]],
   async run({ yes, ...values }, [uid, language], surroundings) {

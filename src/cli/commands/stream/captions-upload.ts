@@ -12,10 +12,10 @@ const MAX = 10 * 1024 * 1024;
 
 export const streamCaptionsUpload = defineCommand({
   name: "stream captions upload",
-  summary: "give a video captions in a language, or others in their place",
+  summary: "upload captions of a video, replacing those in the same language",
   arguments: [
     videoArgument,
-    { name: "language", summary: "its tag (BCP 47): en, pt-BR", required: true },
+    { name: "language", summary: "language tag (BCP 47): en, pt-BR", required: true },
     { name: "file", summary: "WebVTT or SubRip", required: true, complete: "file" },
   ],
   options: serverOptions,

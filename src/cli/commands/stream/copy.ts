@@ -8,8 +8,10 @@ import { waitOption, waitUntilPlayable } from "../../stream/waiting.ts";
 
 export const streamCopy = defineCommand({
   name: "stream copy",
-  summary: "have the server fetch a video from an address",
-  arguments: [{ name: "url", summary: "of the file; it must answer HEAD and GET with ranges", required: true }],
+  summary: "copy a video from a URL",
+  arguments: [
+    { name: "url", summary: "URL of the file; the server must support HEAD and range requests", required: true },
+  ],
   options: { ...aboutOptions, ...waitOption, ...serverOptions },
   examples: [["reelpost stream copy https://example.com/talk.mp4 --wait", "ends when it can be watched"]],
   async run({ wait, url, token, account, ...about }, [source], surroundings) {

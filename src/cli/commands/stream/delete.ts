@@ -7,7 +7,7 @@ import { videoArgument, videoPath } from "../../stream/video.ts";
 
 export const streamDelete = defineCommand({
   name: "stream delete",
-  summary: "delete a video with everything that is kept of it",
+  summary: "delete a video and all its files",
   arguments: [videoArgument],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream delete 91ab… --yes", "in a script"]],

@@ -11,21 +11,21 @@ import { formatSize } from "../../../kernel/text.ts";
 
 export const streamDownload = defineCommand({
   name: "stream download",
-  summary: "fetch the MP4 of a video",
+  summary: "download a video as MP4",
   description:
-    "It is made first where there is none, once the video can be played; the server keeps it for others to download. Of a protected video it is fetched with a token.",
+    "Creates the download first if necessary, once the video is playable; the server keeps it for other users. For a protected video it signs a token.",
   arguments: [videoArgument],
   options: {
-    audio: { type: "boolean", summary: "the sound alone, as M4A" },
+    audio: { type: "boolean", summary: "audio only, as M4A" },
     file: {
       type: "string",
       short: "f",
       placeholder: "file",
-      summary: "where to",
+      summary: "output file",
       defaultText: "<uid>.mp4 or <uid>.m4a",
       complete: "file",
     },
-    pipe: { type: "boolean", summary: "to standard output" },
+    pipe: { type: "boolean", summary: "write to standard output" },
     ...serverOptions,
   },
   examples: [

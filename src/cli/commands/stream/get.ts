@@ -10,9 +10,9 @@ import { oneLine } from "../../../kernel/text.ts";
 
 export const streamGet = defineCommand({
   name: "stream get",
-  summary: "show a video: its state, its renditions and its addresses",
+  summary: "show a video: state, renditions and URLs",
   description:
-    "The renditions are those of its HLS manifest, read as a viewer reads it: with --json they are in `renditions`, null where they cannot be had.",
+    "The renditions are read from its HLS manifest: with --json they are in `renditions`, null if unavailable.",
   arguments: [videoArgument],
   options: { ...waitOption, ...serverOptions },
   examples: [["reelpost stream get 91ab…", "the list shows the uids"]],

@@ -12,8 +12,8 @@ interface NewKey {
 
 export const streamKeysCreate = defineCommand({
   name: "stream keys create",
-  summary: "make a key that signs playback tokens without asking the server",
-  description: "The private half is shown once, in base64: as PEM and as JWK.",
+  summary: "create a key that signs playback tokens offline",
+  description: "The private key is shown once, as base64 PEM and JWK.",
   options: serverOptions,
   examples: [["reelpost stream keys create --json > key.json", "kept for the program that signs"]],
   async run(values, _, surroundings) {

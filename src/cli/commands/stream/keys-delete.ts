@@ -7,8 +7,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const streamKeysDelete = defineCommand({
   name: "stream keys delete",
-  summary: "delete a signing key: its tokens are accepted no more",
-  arguments: [{ name: "id", summary: "of the key", required: true }],
+  summary: "delete a signing key; its tokens stop working",
+  arguments: [{ name: "id", summary: "id of the key", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost stream keys delete 91ab… --yes", "in a script"]],
   async run({ yes, ...values }, [id], surroundings) {

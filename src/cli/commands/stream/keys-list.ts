@@ -5,7 +5,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const streamKeysList = defineCommand({
   name: "stream keys list",
-  summary: "list the keys that sign playback tokens",
+  summary: "list signing keys",
   options: serverOptions,
   examples: [["reelpost stream keys list", "never their private halves"]],
   async run(values, _, surroundings) {

@@ -9,20 +9,20 @@ import { videoArgument, videoPath, type Video } from "../../stream/video.ts";
 
 export const streamToken = defineCommand({
   name: "stream token",
-  summary: "sign a token that stands in the place of a video's uid",
+  summary: "sign a token that replaces the uid of a video",
   description:
-    "Whoever has the token may watch, until it expires. A video that is not protected (--signed) is played by its uid as well.",
+    "The token grants playback until it expires. An unprotected video (without --signed) also plays with its uid.",
   arguments: [videoArgument],
   options: {
-    expires: { type: "string", placeholder: "time", summary: "when it ends: 2h, 1d or a time", defaultText: "1h" },
+    expires: { type: "string", placeholder: "time", summary: "expiration: 2h, 1d or a time", defaultText: "1h" },
     "not-before": {
       type: "string",
       placeholder: "time",
-      summary: "when it begins: 2h, 1d or a time",
+      summary: "start of validity: 2h, 1d or a time",
       defaultText: "now",
     },
-    downloadable: { type: "boolean", summary: "the MP4 and the M4A may be fetched with it" },
-    original: { type: "boolean", summary: "the uploaded file may be fetched with it" },
+    downloadable: { type: "boolean", summary: "allow downloading MP4 and M4A" },
+    original: { type: "boolean", summary: "allow downloading the uploaded file" },
     ...ruleOption,
     ...serverOptions,
   },

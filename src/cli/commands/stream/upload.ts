@@ -10,17 +10,17 @@ import { waitOption, waitUntilPlayable } from "../../stream/waiting.ts";
 export const streamUpload = defineCommand({
   name: "stream upload",
   summary: "upload a video",
-  description: `The file is sent in pieces (TUS). When the connection breaks, it goes on where it was once the server answers again; when that takes too long, or with Ctrl-C, it says how to go on later.
+  description: `Uploads in chunks (TUS). If the connection is lost, the upload resumes when the server responds again; after a timeout or Ctrl-C it prints how to resume later.
 
-Without --name the video is called as its file.`,
-  arguments: [{ name: "file", summary: "the video", required: true, complete: "file" }],
+Without --name the video has the name of its file.`,
+  arguments: [{ name: "file", summary: "video file", required: true, complete: "file" }],
   options: {
     ...aboutOptions,
     ...waitOption,
     resume: {
       type: "string",
       placeholder: "address",
-      summary: "go on with an upload that stopped, from what has arrived",
+      summary: "resume an interrupted upload",
     },
     ...serverOptions,
   },

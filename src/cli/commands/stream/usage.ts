@@ -15,20 +15,20 @@ const UNLIMITED = 1_000_000_000;
 
 export const streamUsage = defineCommand({
   name: "stream usage",
-  summary: "show how many minutes of video are kept, and were watched",
+  summary: "show the stored and viewed minutes of video",
   options: {
     creator: {
       type: "string",
       placeholder: "text",
-      summary: "what is kept of this creator; who watched is not told then",
+      summary: "storage of this creator only; omits viewed minutes",
     },
     since: {
       type: "string",
       placeholder: "time",
-      summary: "watched from then on, like 7d or 2026-11-01",
+      summary: "viewed after, such as 7d or 2026-11-01",
       defaultText: "30d",
     },
-    until: { type: "string", placeholder: "time", summary: "watched before", defaultText: "now" },
+    until: { type: "string", placeholder: "time", summary: "viewed before", defaultText: "now" },
     ...serverOptions,
   },
   examples: [["reelpost stream usage --since 7d", "this week"]],

@@ -6,10 +6,17 @@ import { deliveryTable, endpointOption, endpointPath, type Delivery } from "../.
 
 export const streamWebhookDeliveries = defineCommand({
   name: "stream webhook deliveries",
-  summary: "list what the webhook was told and what it answered, the newest first",
-  description: "Of those that are over, the last hundred are kept. --json has what was sent, and every try.",
+  summary: "list webhook deliveries, newest first",
+  description: "The last hundred finished deliveries are kept. --json includes contents and all attempts.",
   options: {
-    limit: { type: "number", placeholder: "number", min: 1, max: 100, summary: "at most this many", defaultText: "20" },
+    limit: {
+      type: "number",
+      placeholder: "number",
+      min: 1,
+      max: 100,
+      summary: "maximum number of entries",
+      defaultText: "20",
+    },
     ...endpointOption,
     ...serverOptions,
   },

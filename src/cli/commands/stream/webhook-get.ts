@@ -6,7 +6,7 @@ import { webhookLines, type Webhook } from "../../stream/webhook.ts";
 
 export const streamWebhookGet = defineCommand({
   name: "stream webhook get",
-  summary: "show the webhook: who is told that a video is done or has failed",
+  summary: "show the webhook for finished and failed videos",
   options: serverOptions,
   examples: [["reelpost stream webhook get", "the address, and the secret that deliveries are signed with"]],
   async run(values, _, surroundings) {

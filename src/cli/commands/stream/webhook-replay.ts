@@ -7,8 +7,8 @@ import { endpointOption, endpointPath, type Delivery } from "../../stream/webhoo
 
 export const streamWebhookReplay = defineCommand({
   name: "stream webhook replay",
-  summary: "tell the webhook the same once more",
-  arguments: [{ name: "delivery", summary: "its id", required: true }],
+  summary: "redeliver a webhook event",
+  arguments: [{ name: "delivery", summary: "id of the delivery", required: true }],
   options: { ...endpointOption, ...serverOptions },
   examples: [["reelpost stream webhook replay 91ab…", "the deliveries show the ids"]],
   async run({ endpoint, ...values }, [id], surroundings) {

@@ -6,10 +6,10 @@ import { webhookLines, type Webhook } from "../../stream/webhook.ts";
 
 export const streamWebhookSet = defineCommand({
   name: "stream webhook set",
-  summary: "set the webhook: who is told that a video is done or has failed",
+  summary: "set the webhook for finished and failed videos",
   description:
-    "A request is sent there for each video, with the video as JSON, signed with the secret in Webhook-Signature. Where there is a webhook already, its secret stays.",
-  arguments: [{ name: "url", summary: "http or https", required: true }],
+    "Sends the video as JSON when it is ready or has failed, signed with the secret in Webhook-Signature. An existing webhook keeps its secret.",
+  arguments: [{ name: "url", summary: "http or https URL", required: true }],
   options: serverOptions,
   examples: [["reelpost stream webhook set https://example.com/videos", "prints the secret"]],
   async run(values, [url], surroundings) {

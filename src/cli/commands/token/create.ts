@@ -19,17 +19,17 @@ const DEPLOYING = [
 
 export const tokenCreate = defineCommand({
   name: "token create",
-  summary: "make an API token",
-  description: `The token is shown once. Without --permission it may do what deploying takes: ${DEPLOYING.join(", ")}.`,
-  arguments: [{ name: "name", summary: "what people call it", required: true }],
+  summary: "create an API token",
+  description: `The token is shown once. Default permissions are those for deploying: ${DEPLOYING.join(", ")}.`,
+  arguments: [{ name: "name", summary: "name of the database", required: true }],
   options: {
     permission: {
       type: "string",
       placeholder: "name",
       multiple: true,
-      summary: 'what it may do, for example "Workers Scripts Write"',
+      summary: 'permission, for example "Workers Scripts Write"',
     },
-    expires: { type: "string", placeholder: "date", summary: "its last moment, as 2027-01-31 or 2027-01-31T12:00:00Z" },
+    expires: { type: "string", placeholder: "date", summary: "expiration, such as 2027-01-31 or 2027-01-31T12:00:00Z" },
     ...serverOptions,
   },
   examples: [

@@ -7,8 +7,8 @@ import { serverOptions, yesOption } from "../../shared-options.ts";
 
 export const tokenRevoke = defineCommand({
   name: "token revoke",
-  summary: "end an API token for good",
-  arguments: [{ name: "id", summary: "of `token list`", required: true }],
+  summary: "revoke an API token permanently",
+  arguments: [{ name: "id", summary: "id from `token list`", required: true }],
   options: { ...yesOption, ...serverOptions },
   examples: [["reelpost token revoke ed17574386854bf78a67040be0a770b0 --yes", "at once, everywhere"]],
   async run({ yes, ...values }, [id], surroundings) {

@@ -9,17 +9,17 @@ import { messageOption, workerOptions } from "../../shared-options.ts";
 
 export const versionsUpload = defineCommand({
   name: "versions upload",
-  summary: "build and upload a version that is not live yet",
-  description: "What is live stays live. `reelpost rollback <version>` puts any version in its place.",
+  summary: "build and upload a version without deploying it",
+  description: "The deployed version stays. Deploy any version with `reelpost rollback <version>`.",
   options: {
     ...workerOptions,
     var: {
       type: "string",
       placeholder: "NAME:value",
       multiple: true,
-      summary: "a variable, before that of the configuration",
+      summary: "variable that overrides the configuration",
     },
-    "keep-vars": { type: "boolean", summary: "keep variables that only the server has" },
+    "keep-vars": { type: "boolean", summary: "keep variables that exist only on the server" },
     ...messageOption,
   },
   examples: [["reelpost versions upload --message 'to be looked at'", "the worker of this folder"]],

@@ -9,8 +9,8 @@ import { messageIn, type VersionDetails } from "../../workers-api.ts";
 
 export const versionsView = defineCommand({
   name: "versions view",
-  summary: "show one version: who made it, what it is bound to",
-  arguments: [{ name: "version", summary: "its id", required: true }],
+  summary: "show a version: author and bindings",
+  arguments: [{ name: "version", summary: "id of the version", required: true }],
   options: workerOptions,
   examples: [["reelpost versions view 3fa85f64-5717-4562-b3fc-2c963f66afa6", "an id of `versions list`"]],
   async run(values, [id], surroundings) {

@@ -5,8 +5,8 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const zoneCreate = defineCommand({
   name: "zone create",
-  summary: "add a domain",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "create a zone for a domain",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: serverOptions,
   examples: [["reelpost zone create example.com", "says which name servers its registrar is told"]],
   async run(values, [domain], surroundings) {

@@ -7,8 +7,8 @@ import { yesOption } from "../../shared-options.ts";
 
 export const zoneDelete = defineCommand({
   name: "zone delete",
-  summary: "remove a domain with its records and rules",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  summary: "delete a zone with its records and rules",
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: { ...yesOption, ...zoneOptions },
   examples: [["reelpost zone delete example.com", "its mail is refused from then on"]],
   async run({ yes, ...values }, [domain], surroundings) {

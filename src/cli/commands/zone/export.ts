@@ -5,7 +5,7 @@ import { printResult } from "../../print.ts";
 export const zoneExport = defineCommand({
   name: "zone export",
   summary: "print the records of a domain as a zone file",
-  arguments: [{ name: "domain", summary: "like example.com", required: true }],
+  arguments: [{ name: "domain", summary: "domain such as example.com", required: true }],
   options: zoneOptions,
   examples: [["reelpost zone export example.com > example.com.zone", "for a name server elsewhere"]],
   async run(values, [domain], surroundings) {

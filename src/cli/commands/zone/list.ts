@@ -6,7 +6,7 @@ import { serverOptions } from "../../shared-options.ts";
 
 export const zoneList = defineCommand({
   name: "zone list",
-  summary: "list the domains",
+  summary: "list zones",
   options: serverOptions,
   examples: [["reelpost zone list", "all of the account"]],
   async run(values, _, surroundings) {

@@ -18,7 +18,7 @@ export const dnsErrors = defineErrors("dns", {
     code: 9222,
     http: 409,
     message: "Conflict: another client is changing the records of {zone}.",
-    fix: "Try again.",
+    fix: "Retry.",
   },
   unreachable: {
     code: 9223,

@@ -45,15 +45,33 @@ export const mutations: Mutation[] = [
   },
   {
     file: "src/protocol/dns/wire-reader.ts",
-    from: "at + 1 + length - offset > 254",
-    to: "at + 1 + length - offset > 255",
+    from: "let left = 254;",
+    to: "let left = 255;",
     test: "src/protocol/dns/wire-reader.test.ts",
   },
   {
     file: "src/protocol/dns/wire-reader.ts",
-    from: "length > 63 || at + 1",
-    to: "length > 191 || at + 1",
+    from: "if (length > 63)",
+    to: "if (length > 191)",
     test: "src/protocol/dns/wire-reader.test.ts",
+  },
+  {
+    file: "src/protocol/dns/wire-reader.ts",
+    from: "target >= start || target < HEADER_OCTETS",
+    to: "target < HEADER_OCTETS",
+    test: "src/protocol/dns/message.test.ts",
+  },
+  {
+    file: "src/protocol/dns/wire-reader.ts",
+    from: "if (++pointers > maxPointers)",
+    to: "if (++pointers > maxPointers + 1)",
+    test: "src/protocol/dns/message.test.ts",
+  },
+  {
+    file: "src/protocol/dns/wire-data.ts",
+    from: "if (at + length > end)",
+    to: "if (at + length > message.length)",
+    test: "src/protocol/dns/message.test.ts",
   },
   {
     file: "src/protocol/dkim/arc-seal.ts",

@@ -52,7 +52,7 @@ export function readQuery(message: Buffer, header: Header = readHeader(message)!
     if (index < answers + authority) continue;
     if (record.type === OPT) {
       // RFC 6891 6.1.1: one, owned by the root.
-      if (query.edns !== undefined || record.nameEnd !== record.start + 1)
+      if (query.edns !== undefined || record.name !== "")
         throw new MalformedMessage("OPT is there twice, or not at the root");
       query.edns = { payload: record.class, version: (record.ttl >> 16) & 255, ok: (record.ttl & 0x8000) !== 0 };
     } else if (record.type === TSIG) {

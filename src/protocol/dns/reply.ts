@@ -1,18 +1,7 @@
+import { FLAG } from "./message.ts";
 import type { Query } from "./query.ts";
 import { HEADER_OCTETS, type Header } from "./wire-reader.ts";
 import { createWireWriter, MessageFull, type WireWriter } from "./wire-writer.ts";
-
-/** RFC 1035 4.1.1, RFC 2136 2.2, RFC 6891 6.1.3. */
-export const RCODE = {
-  noError: 0,
-  formErr: 1,
-  servFail: 2,
-  nxDomain: 3,
-  notImp: 4,
-  refused: 5,
-  notAuth: 9,
-  badVersion: 16,
-} as const;
 
 /** All records of one name and type. */
 export interface RecordSet {
@@ -49,10 +38,7 @@ export const bareReply = (rcode: number, reason?: Reply["reason"]): Reply => ({
 export const UDP_PAYLOAD = 1232;
 /** RFC 1035 4.2.1. */
 const PLAIN_PAYLOAD = 512;
-const AA = 0x0400;
-const TC = 0x0200;
-const RD = 0x0100;
-const RESPONSE = 0x8000;
+const { authoritative: AA, truncated: TC, recursionDesired: RD, response: RESPONSE } = FLAG;
 const EDE = 15;
 
 /** How long a reply over UDP may be. */

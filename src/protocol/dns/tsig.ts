@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { HEADER_OCTETS, type RawRecord, readPlainName, readRecord, skipName } from "./wire-reader.ts";
+import { readMessage } from "./message.ts";
+import { MalformedMessage, type RawRecord, readPlainName } from "./wire-reader.ts";
 import { createWireWriter, type WireWriter } from "./wire-writer.ts";
 
 /** RFC 8945 6: the ones that have no known weakness. */
@@ -59,7 +60,8 @@ export function signMessage(message: Buffer, key: TsigKey, now: number): { signe
 
 /** Whether the reply to a signed message was made by who has the key (RFC 8945 5.3). Throws MalformedMessage. */
 export function verifyReply(reply: Buffer, key: TsigKey, requestMac: Buffer, now: number): TsigVerdict {
-  const record = lastRecord(reply);
+  // RFC 8945 5.1: the last record of the additional section.
+  const record = readMessage(reply).additionals.at(-1);
   if (record?.type !== TSIG) return "unsigned";
   const tsig = readTsig(record);
   const complaint = COMPLAINTS.get(tsig.error);
@@ -99,21 +101,14 @@ function writeTime(time: number, out: WireWriter): void {
   out.u16(FUDGE_S);
 }
 
-function lastRecord(message: Buffer): RawRecord | undefined {
-  let at = HEADER_OCTETS;
-  for (let left = message.readUInt16BE(4); left > 0; left--) at = skipName(message, at) + 4;
-  let last: RawRecord | undefined;
-  for (let left = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10); left > 0; left--) {
-    last = readRecord(message, at);
-    at = last.end;
-  }
-  return last;
-}
-
 function readTsig({ data }: RawRecord) {
   const { end: at } = readPlainName(data, 0);
-  const macLength = data.readUInt16BE(at + 8);
-  const rest = at + 10 + macLength;
+  const need = (length: number) => {
+    if (data.length < length) throw new MalformedMessage("the data of TSIG ends too early");
+  };
+  need(at + 10);
+  const rest = at + 10 + data.readUInt16BE(at + 8);
+  need(rest + 6);
   return {
     time: data.readUIntBE(at, 6),
     fudge: data.readUInt16BE(at + 6),

@@ -1,7 +1,8 @@
+import { type RecordDraft, writeMessage } from "./message.ts";
 import type { RecordData } from "./record-data.ts";
 import { type RecordType, typeNumber } from "./record-types.ts";
 import { writeData } from "./wire-data-write.ts";
-import { createWireWriter, type WireWriter } from "./wire-writer.ts";
+import type { WireWriter } from "./wire-writer.ts";
 
 /** What must be true, or nothing is done (RFC 2136 2.4). */
 export type Prerequisite =
@@ -24,60 +25,30 @@ export interface Update {
 }
 
 const UPDATE = 5;
-const CLASS = { in: 1, none: 254, any: 255 } as const;
+/** The class NONE. */
+const NONE = 254;
 const ANY_TYPE = 255;
 
 /** A message of opcode UPDATE. Throws MessageFull. */
-export function writeUpdate({ id, zone, prerequisites, steps }: Update): Buffer {
-  const out = createWireWriter();
-  const conditions = prerequisites.reduce((sum, one) => sum + (one.kind === "set" ? one.data.length : 1), 0);
-  out.u16(id);
-  out.u16(UPDATE << 11);
-  for (const count of [1, conditions, steps.length, 0]) out.u16(count);
-  out.name(zone, false);
-  out.u16(typeNumber("SOA"));
-  out.u16(CLASS.in);
-  for (const one of prerequisites) {
-    if (one.kind === "set")
-      for (const data of one.data)
-        record(out, one.name, typeNumber(one.type), CLASS.in, 0, () => writeData(one.type, data, out));
-    else record(out, one.name, one.kind === "nameFree" ? ANY_TYPE : typeNumber(one.type), CLASS.none, 0);
-  }
-  for (const step of steps) {
-    const write = () => writeData(step.type, step.data, out);
-    if (step.kind === "add") record(out, step.name, typeNumber(step.type), CLASS.in, step.ttl, write);
-    else record(out, step.name, typeNumber(step.type), CLASS.none, 0, write);
-  }
-  return out.finish();
-}
+export const writeUpdate = ({ id, zone, prerequisites, steps }: Update): Buffer =>
+  writeMessage({
+    id,
+    flags: UPDATE << 11,
+    questions: [{ name: zone, type: typeNumber("SOA") }],
+    answers: prerequisites.flatMap(conditionsOf),
+    authorities: steps.map((step): RecordDraft => {
+      const { name, type } = step;
+      const write = (out: WireWriter) => writeData(type, step.data, out);
+      return step.kind === "add"
+        ? { name, type: typeNumber(type), ttl: step.ttl, write }
+        : { name, type: typeNumber(type), class: NONE, ttl: 0, write };
+    }),
+  });
 
-function record(
-  out: WireWriter,
-  name: string,
-  type: number,
-  classOf: number,
-  ttl: number,
-  data: () => void = () => {},
-): void {
-  out.name(name, false);
-  out.u16(type);
-  out.u16(classOf);
-  out.u32(ttl);
-  out.sized(data);
+function conditionsOf(one: Prerequisite): RecordDraft[] {
+  if (one.kind === "nameFree") return [{ name: one.name, type: ANY_TYPE, class: NONE, ttl: 0 }];
+  const type = typeNumber(one.type);
+  return one.kind === "noSet"
+    ? [{ name: one.name, type, class: NONE, ttl: 0 }]
+    : one.data.map((data) => ({ name: one.name, type, ttl: 0, write: (out) => writeData(one.type, data, out) }));
 }
-
-/** RFC 1035 4.1.1, RFC 2136 2.2. */
-export const RCODE_NAMES = [
-  "NOERROR",
-  "FORMERR",
-  "SERVFAIL",
-  "NXDOMAIN",
-  "NOTIMP",
-  "REFUSED",
-  "YXDOMAIN",
-  "YXRRSET",
-  "NXRRSET",
-  "NOTAUTH",
-  "NOTZONE",
-] as const;
-export type RcodeName = (typeof RCODE_NAMES)[number];

@@ -1,40 +1,76 @@
+import type { FieldKind, FieldValue } from "./fields.ts";
 import { checkData, type RecordData } from "./record-data.ts";
 import { layoutOf, type RecordType } from "./record-types.ts";
 import { DnsSyntaxError } from "./syntax-error.ts";
+import { MalformedMessage, type RawRecord, readName, readPlainName } from "./wire-reader.ts";
+
+/** Types whose data can be read from octets. LOC, HTTPS and SVCB are only read from text. */
+export type WireType = Exclude<RecordType, "LOC" | "HTTPS" | "SVCB"> | "SOA";
+
+/** RFC 1035 3.3.13. */
+const SOA = [
+  ["primary", "host"],
+  ["mailbox", "host"],
+  ["serial", "u32"],
+  ["refresh", "u32"],
+  ["retry", "u32"],
+  ["expire", "u32"],
+  ["minimum", "u32"],
+] as const;
 
 /**
- * Record data from its octets, uncompressed: what `\#` of a master file holds (RFC 3597 5). Not for LOC, HTTPS and SVCB, which
- * everybody writes in words. Throws DnsSyntaxError.
+ * The fields of a record of `message`, which may compress names. They have the names of checkData, but values as they arrived: a name is
+ * in lower case without its last dot ("." is the root), the data as a whole is not checked. Throws MalformedMessage.
+ */
+export const readRecordData = (message: Buffer, type: WireType, { data, end }: RawRecord): RecordData =>
+  readFields(message, type, end - data.length, end, readName);
+
+/**
+ * Record data from its octets, uncompressed: the form of `\#` in a master file (RFC 3597 5). Not for LOC, HTTPS and SVCB. Throws
+ * DnsSyntaxError.
  */
 export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
   if (type === "LOC" || type === "HTTPS" || type === "SVCB")
     throw new DnsSyntaxError(`data of ${type} is not read from octets: write it in words`);
-  let at = 0;
+  try {
+    return checkData(type, readFields(bytes, type, 0, bytes.length, readPlainName));
+  } catch (err) {
+    throw err instanceof MalformedMessage ? new DnsSyntaxError(err.message) : err;
+  }
+}
+
+function readFields(
+  message: Buffer,
+  type: WireType,
+  start: number,
+  end: number,
+  readNameAt: typeof readName,
+): RecordData {
+  let at = start;
   const take = (length: number) => {
-    if (at + length > bytes.length) throw new DnsSyntaxError("the octets end too early");
+    if (at + length > end) throw new MalformedMessage("the data of a record ends too early");
     at += length;
-    return bytes.subarray(at - length, at);
+    return message.subarray(at - length, at);
   };
   const string = () => take(take(1)[0]!).toString("latin1");
-  const rest = () => take(bytes.length - at);
+  const left = () => end - at;
+  const rest = () => take(left());
   const name = () => {
-    const labels: string[] = [];
-    for (let label = string(); label !== ""; label = string()) {
-      if (label.length > 63) throw new DnsSyntaxError("a name is compressed, or a label too long");
-      labels.push(label);
-    }
-    return `${labels.join(".")}.`;
+    const read = readNameAt(message, at);
+    take(read.end - at);
+    return read.name || ".";
   };
   const strings = () => {
     const found: string[] = [];
-    while (at < bytes.length) found.push(string());
+    while (left() > 0) found.push(string());
     return found;
   };
-  const readers = {
+  const readers: Record<Exclude<FieldKind, "params" | "location"> | "u32", () => FieldValue> = {
     u8: () => take(1)[0]!,
     u16: () => take(2).readUInt16BE(),
+    u32: () => take(4).readUInt32BE(),
     ipv4: () => take(4).join("."),
-    ipv6: () => take(16).toString("hex").match(/.{4}/g)!.join(":"),
+    ipv6: () => ipv6Text(take(16)),
     host: name,
     hostOrRoot: name,
     string,
@@ -44,9 +80,13 @@ export function dataFromWire(type: RecordType, bytes: Buffer): RecordData {
     base64: () => rest().toString("base64"),
     strings,
   };
-  const raw = Object.fromEntries(
-    layoutOf(type).map(([field, kind]) => [field, readers[kind as keyof typeof readers]()]),
-  );
-  if (at < bytes.length) throw new DnsSyntaxError(`${bytes.length - at} octets are left over`);
-  return checkData(type, raw);
+  const data: RecordData = {};
+  for (const [field, kind] of type === "SOA" ? SOA : layoutOf(type))
+    data[field] = readers[kind as keyof typeof readers]();
+  if (left() > 0) throw new MalformedMessage(`${left()} octets are left over in the data of a record`);
+  return data;
 }
+
+/** In the form of RFC 5952. */
+const ipv6Text = (octets: Buffer) =>
+  new URL(`http://[${octets.toString("hex").match(/.{4}/g)!.join(":")}]`).hostname.slice(1, -1);

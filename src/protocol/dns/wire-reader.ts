@@ -1,4 +1,4 @@
-/** What a message says is not what RFC 1035 4.1 allows. */
+/** The octets are no message that RFC 1035 4.1 allows. */
 export class MalformedMessage extends Error {
   override readonly name = "MalformedMessage";
 }
@@ -29,69 +29,83 @@ export function readHeader(message: Buffer): Header | undefined {
   };
 }
 
-/**
- * A name that is written out, as in questions: lower case, without the last dot, and every octet that no name of ours may have as
- * \DDD, so that a dot within a label is none between labels. Throws MalformedMessage, also for a compressed one.
- */
-export function readPlainName(message: Buffer, offset: number): { name: string; end: number } {
+export interface WireName {
+  /**
+   * Lower case, without the last dot; the root is "". An octet that is not printable ASCII, a dot inside a label and a backslash are
+   * \DDD (RFC 1035 5.1), so one name has one spelling.
+   */
+  name: string;
+  end: number;
+}
+
+/** A name without compression, as in the question of a query or the data of TSIG. Throws MalformedMessage. */
+export const readPlainName = (message: Buffer, offset: number): WireName => followName(message, offset, 0);
+
+/** A name that may be compressed (RFC 1035 4.1.4). Throws MalformedMessage. */
+export const readName = (message: Buffer, offset: number): WireName => followName(message, offset, MAX_POINTERS);
+
+/** Every label of the longest name behind a pointer of its own. */
+const MAX_POINTERS = 127;
+
+function followName(message: Buffer, offset: number, maxPointers: number): WireName {
   const labels: string[] = [];
-  let at = offset;
-  for (;;) {
+  // RFC 1035 2.3.4: 255 octets with the lengths and the root.
+  let left = 254;
+  let pointers = 0;
+  let end: number | undefined;
+  for (let at = offset, start = offset; ;) {
     const length = octet(message, at);
-    if (length === 0) break;
-    // RFC 1035 2.3.4: 255 octets with the lengths and the root.
-    if (length > 63 || at + 1 + length - offset > 254) throw new MalformedMessage("a name is compressed or too long");
+    if (length === 0) return { name: labels.join("."), end: end ?? at + 1 };
+    if (length >= 0xc0) {
+      const target = ((length & 0x3f) << 8) | octet(message, at + 1);
+      if (++pointers > maxPointers) throw new MalformedMessage("a name has too many compression pointers");
+      // Each pointer leads before the labels it follows, so no name loops.
+      if (target >= start || target < HEADER_OCTETS)
+        throw new MalformedMessage("a compression pointer does not lead to an earlier name");
+      end ??= at + 2;
+      at = start = target;
+      continue;
+    }
+    if (length > 63) throw new MalformedMessage("a label has an unknown type");
+    left -= 1 + length;
+    if (left < 0) throw new MalformedMessage("a name is longer than 255 octets");
     if (at + 1 + length > message.length) throw new MalformedMessage("the message ends within a name");
     labels.push(labelText(message.toString("latin1", at + 1, at + 1 + length)));
     at += 1 + length;
   }
-  return { name: labels.join("."), end: at + 1 };
 }
-
-const labelText = (label: string) => {
-  const lower = label.toLowerCase();
-  return /^[a-z0-9_*/-]*$/.test(lower)
-    ? lower
-    : asciiLower(label).replace(/[^a-z0-9_*/-]/g, (char) => `\\${String(char.charCodeAt(0)).padStart(3, "0")}`);
-};
 
 // String.toLowerCase also changes letters beyond ASCII, which DNS tells apart (RFC 4343 3).
-const asciiLower = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-
-/** Where a name ends, compressed or not. */
-export function skipName(message: Buffer, offset: number): number {
-  for (let at = offset; ;) {
-    const length = octet(message, at);
-    if (length === 0) return at + 1;
-    if (length >= 0xc0) {
-      octet(message, at + 1);
-      return at + 2;
-    }
-    if (length > 63) throw new MalformedMessage("a label of an unknown kind");
-    at += 1 + length;
-    if (at - offset > 255) throw new MalformedMessage("a name is too long");
-  }
-}
+const labelText = (label: string) =>
+  PLAIN_LABEL.test(label)
+    ? label
+    : label.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(UNPRINTABLE, escaped);
+const PLAIN_LABEL = /^[a-z0-9_*/-]*$/;
+const UNPRINTABLE = /[^\x21-\x7e]|[.\\]/g;
+const escaped = (char: string) => `\\${String(char.charCodeAt(0)).padStart(3, "0")}`;
 
 export interface RawRecord {
-  /** Where its name begins. */
+  /** See WireName. */
+  name: string;
+  /** Offset of its name. */
   start: number;
-  nameEnd: number;
   type: number;
   class: number;
+  /** Seconds. */
   ttl: number;
   data: Buffer;
   end: number;
 }
 
+/** Throws MalformedMessage. */
 export function readRecord(message: Buffer, start: number): RawRecord {
-  const nameEnd = skipName(message, start);
+  const { name, end: nameEnd } = readName(message, start);
   if (nameEnd + 10 > message.length) throw new MalformedMessage("the message ends within a record");
   const end = nameEnd + 10 + message.readUInt16BE(nameEnd + 8);
   if (end > message.length) throw new MalformedMessage("the message ends within the data of a record");
   return {
+    name,
     start,
-    nameEnd,
     type: message.readUInt16BE(nameEnd),
     class: message.readUInt16BE(nameEnd + 2),
     ttl: message.readUInt32BE(nameEnd + 4),

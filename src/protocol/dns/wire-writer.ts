@@ -6,7 +6,7 @@ export interface WireWriter {
   u16(value: number): void;
   u32(value: number): void;
   bytes(octets: Uint8Array): void;
-  /** A normal name without its last dot; "" and "." are the root. `compress` only where every reader knows the type (RFC 3597 4). */
+  /** A name as readName gives it; "" and "." are the root. `compress` only where every reader knows the type (RFC 3597 4). */
   name(name: string, compress: boolean): void;
   /** Takes `name` as written at `offset`, for those that follow to point at. */
   remember(name: string, offset: number): void;
@@ -70,9 +70,10 @@ export function createWireWriter(): WireWriter {
         if (length <= MAX_POINTER && known === undefined) names.set(rest, length);
         const dot = rest.indexOf(".");
         const label = dot === -1 ? rest : rest.slice(0, dot);
-        const at = room(1 + label.length);
-        buffer[at] = label.length;
-        buffer.write(label, at + 1, "latin1");
+        const octets = label.includes("\\") ? unescaped(label) : label;
+        const at = room(1 + octets.length);
+        buffer[at] = octets.length;
+        buffer.write(octets, at + 1, "latin1");
         rest = dot === -1 ? "" : rest.slice(dot + 1);
       }
       const end = room(1);
@@ -102,3 +103,7 @@ export function createWireWriter(): WireWriter {
   };
   return writer;
 }
+
+/** A label with the octets that \DDD stands for (RFC 1035 5.1). */
+const unescaped = (label: string) =>
+  label.replace(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code) & 0xff));

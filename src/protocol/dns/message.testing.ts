@@ -1,0 +1,102 @@
+import { FLAG, readMessage, type RecordDraft, writeMessage } from "./message.ts";
+import { rcodeName } from "./rcodes.ts";
+import type { RecordData } from "./record-data.ts";
+import { isRecordType, RECORD_TYPES, typeNumber } from "./record-types.ts";
+import { readRecordData, type WireType } from "./wire-data.ts";
+import type { RawRecord } from "./wire-reader.ts";
+import { writeData } from "./wire-data-write.ts";
+
+/** A record of a test. `data`: the only field of A, AAAA, CNAME, NS and PTR; the strings of TXT; else the fields by name. */
+export interface TestRecord {
+  name: string;
+  type: string;
+  ttl: number;
+  data: string | readonly string[] | object;
+}
+
+/** Types that no record in a zone has. */
+const OTHER_TYPES: Record<string, number> = {
+  HINFO: 13,
+  OPT: 41,
+  TKEY: 249,
+  TSIG: 250,
+  IXFR: 251,
+  AXFR: 252,
+  ANY: 255,
+};
+const NAMES = new Map<number, string>([
+  ...Object.entries(OTHER_TYPES).map(([name, number]) => [number, name] as const),
+  ...([...RECORD_TYPES, "SOA"] as const).map((name) => [typeNumber(name), name] as const),
+]);
+
+/** `TYPE65280` for numbers without a name. */
+export const typeName = (number: number): string => NAMES.get(number) ?? `TYPE${number}`;
+export const numberOf = (type: string): number =>
+  isRecordType(type) || type === "SOA" ? typeNumber(type) : (OTHER_TYPES[type] ?? Number(type.replace("TYPE", "")));
+
+/** Does not check the data: tests also send records that no server should. */
+export const draftOf = ({ name, type, ttl, data }: TestRecord): RecordDraft => ({
+  name,
+  type: numberOf(type),
+  ttl,
+  write(out) {
+    if (type === "SOA") {
+      const { primary, mailbox, ...times } = data as Record<string, number> & { primary: string; mailbox: string };
+      for (const host of [primary, mailbox]) out.name(host, true);
+      for (const time of ["serial", "refresh", "retry", "expire", "minimum"]) out.u32(times[time] ?? 1);
+    } else if (isRecordType(type)) writeData(type, fieldsOf(type, data), out);
+    else throw new Error(`a test writes a record of type ${type}`);
+  },
+});
+
+function fieldsOf(type: string, data: TestRecord["data"]): RecordData {
+  if (type === "TXT") return { strings: [data].flat() as string[] };
+  if (typeof data !== "string") return data as RecordData;
+  return type === "A" || type === "AAAA" ? { address: data } : { target: data };
+}
+
+export interface TestQuery {
+  name: string;
+  type: string;
+  id?: number;
+  flags?: number;
+  class?: number;
+  additionals?: RecordDraft[];
+}
+
+export const testQuery = ({ name, type, id = 4711, flags = 0, class: ofClass = 1, additionals = [] }: TestQuery) =>
+  writeMessage({ id, flags, questions: [{ name, type: numberOf(type), class: ofClass }], additionals });
+
+export interface ReadTestRecord {
+  name: string;
+  type: string;
+  class: number;
+  ttl: number;
+  /** The octets in hex for types that the codec does not read. */
+  data: RecordData | string;
+}
+
+const UNREADABLE = new Set(["LOC", "HTTPS", "SVCB"]);
+
+/** A message with the data of its records. Throws MalformedMessage. */
+export function readTestMessage(bytes: Buffer) {
+  const message = readMessage(bytes);
+  const record = (raw: RawRecord): ReadTestRecord => {
+    const type = typeName(raw.type);
+    const readable = (isRecordType(type) && !UNREADABLE.has(type)) || type === "SOA";
+    const data = readable ? readRecordData(bytes, type as WireType, raw) : raw.data.toString("hex");
+    return { name: raw.name, type, class: raw.class, ttl: raw.ttl, data };
+  };
+  const has = (flag: number) => (message.header.flags & flag) !== 0;
+  return {
+    id: message.header.id,
+    flags: message.header.flags,
+    rcode: rcodeName(message.rcode),
+    aa: has(FLAG.authoritative),
+    tc: has(FLAG.truncated),
+    questions: message.questions.map(({ name, type }) => ({ name, type: typeName(type) })),
+    answers: message.answers.map(record),
+    authorities: message.authorities.map(record),
+    additionals: message.additionals.map(record),
+  };
+}

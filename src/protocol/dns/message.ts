@@ -1,0 +1,128 @@
+import {
+  type Header,
+  HEADER_OCTETS,
+  MalformedMessage,
+  type RawRecord,
+  readHeader,
+  readName,
+  readRecord,
+} from "./wire-reader.ts";
+import { createWireWriter, type WireWriter } from "./wire-writer.ts";
+
+/** Bits of the second header word (RFC 1035 4.1.1, RFC 4035 3.2). */
+export const FLAG = {
+  response: 0x8000,
+  authoritative: 0x0400,
+  truncated: 0x0200,
+  recursionDesired: 0x0100,
+  recursionAvailable: 0x0080,
+  authentic: 0x0020,
+} as const;
+
+export const CLASS_IN = 1;
+const OPT = 41;
+
+export interface MessageQuestion {
+  /** See readName. */
+  name: string;
+  type: number;
+  class: number;
+}
+
+/** A message with its records; readRecordData reads their data. */
+export interface Message {
+  header: Header;
+  /** With the upper bits that OPT carries (RFC 6891 6.1.3). */
+  rcode: number;
+  questions: MessageQuestion[];
+  answers: RawRecord[];
+  authorities: RawRecord[];
+  additionals: RawRecord[];
+}
+
+/** Reads any message; octets behind it are ignored. Throws MalformedMessage. */
+export function readMessage(message: Buffer): Message {
+  const header = readHeader(message);
+  if (header === undefined) throw new MalformedMessage("the message ends within the header");
+  let at = HEADER_OCTETS;
+  const questions: MessageQuestion[] = [];
+  // Each count is at most 65,535, and a question or record that is not there ends the loop.
+  for (let left = header.counts[0]; left > 0; left--) {
+    const { name, end } = readName(message, at);
+    if (end + 4 > message.length) throw new MalformedMessage("the message ends within a question");
+    questions.push({ name, type: message.readUInt16BE(end), class: message.readUInt16BE(end + 2) });
+    at = end + 4;
+  }
+  const section = (count: number): RawRecord[] => {
+    const records: RawRecord[] = [];
+    for (let left = count; left > 0; left--) {
+      const record = readRecord(message, at);
+      records.push(record);
+      at = record.end;
+    }
+    return records;
+  };
+  const answers = section(header.counts[1]);
+  const authorities = section(header.counts[2]);
+  const additionals = section(header.counts[3]);
+  const opt = additionals.find(({ type }) => type === OPT);
+  return {
+    header,
+    rcode: header.rcode | (opt === undefined ? 0 : (opt.ttl >>> 24) << 4),
+    questions,
+    answers,
+    authorities,
+    additionals,
+  };
+}
+
+export interface RecordDraft {
+  name: string;
+  type: number;
+  /** Default: IN. */
+  class?: number;
+  ttl: number;
+  /** None: no data. */
+  write?(out: WireWriter): void;
+}
+
+export interface MessageDraft {
+  id: number;
+  /** FLAG, opcode and RCODE. */
+  flags: number;
+  questions: readonly (Omit<MessageQuestion, "class"> & { class?: number })[];
+  answers?: readonly RecordDraft[];
+  authorities?: readonly RecordDraft[];
+  additionals?: readonly RecordDraft[];
+}
+
+/** Writes a message of any length up to 65,535 octets. Throws MessageFull. */
+export function writeMessage({
+  id,
+  flags,
+  questions,
+  answers = [],
+  authorities = [],
+  additionals = [],
+}: MessageDraft): Buffer {
+  const out = createWireWriter();
+  out.u16(id);
+  out.u16(flags);
+  for (const { length } of [questions, answers, authorities, additionals]) out.u16(length);
+  for (const question of questions) {
+    out.name(question.name, true);
+    out.u16(question.type);
+    out.u16(question.class ?? CLASS_IN);
+  }
+  for (const record of [...answers, ...authorities, ...additionals]) {
+    out.name(record.name, true);
+    out.u16(record.type);
+    out.u16(record.class ?? CLASS_IN);
+    out.u32(record.ttl);
+    out.sized(() => record.write?.(out));
+  }
+  return out.finish();
+}
+
+/** The OPT record of a sender that takes UDP replies of `payload` octets (RFC 6891 6.1.2). */
+export const optRecord = (payload: number): RecordDraft => ({ name: "", type: OPT, class: payload, ttl: 0 });

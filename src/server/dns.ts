@@ -106,7 +106,7 @@ const addressesBy =
   (lookups: Lookups): LookUpAddresses =>
   async (host, type) => {
     try {
-      return (await lookups.query(host, type)).records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
+      return (await lookups.query(host, type)).records.map(({ ttl, data }) => ({ ttl, address: String(data.address) }));
     } catch (err) {
       if (isAbsence(err)) return [];
       throw err;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import packet from "dns-packet";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
+import { optRecord } from "../../protocol/dns/index.ts";
+import { type ReadTestRecord, readTestMessage, testQuery } from "../../protocol/dns/message.testing.ts";
 import { answerQuestion } from "./answer.ts";
 import { EXAMPLE, zonesOf } from "./dns.testing.ts";
 import { createFlatten, type LookUpAddresses } from "./flatten.ts";
@@ -21,67 +22,36 @@ function responder(lookUp?: LookUpAddresses, files: Record<string, string> = FIL
   return createRespond({ clock, log: silentLog, answer: (name, type) => answerQuestion(parts, name, type) });
 }
 
-// The packets are written and read by somebody else's codec.
 async function ask(
   name: string,
   type: string,
   { respond = responder(), over = "tcp" as "udp" | "tcp", payload = undefined as number | undefined, flags = 0 } = {},
 ) {
-  const additionals =
-    payload === undefined
-      ? []
-      : [
-          {
-            type: "OPT",
-            name: ".",
-            udpPayloadSize: payload,
-            extendedRcode: 0,
-            ednsVersion: 0,
-            flags: 0,
-            flag_do: false,
-            options: [],
-          } as never,
-        ];
-  const bytes = await respond(
-    packet.encode({
-      type: "query",
-      id: 4711,
-      flags,
-      questions: [{ name, type: type as never, class: "IN" }],
-      additionals,
-    }),
-    over,
-  );
+  const additionals = payload === undefined ? [] : [optRecord(payload)];
+  const bytes = await respond(testQuery({ name, type, flags, additionals }), over);
   assert(bytes, "an answer was expected");
-  const reply = packet.decode(bytes) as packet.DecodedPacket & { rcode: string };
-  const show = (list: packet.Answer[] = []) =>
+  const reply = readTestMessage(bytes);
+  const show = (list: ReadTestRecord[]) =>
     list
       .filter(({ type: kind }) => kind !== "OPT")
-      .map(
-        (record) =>
-          `${record.name} ${(record as { ttl: number }).ttl} ${record.type} ${text((record as { data: unknown }).data)}`,
-      );
+      .map((record) => `${record.name} ${record.ttl} ${record.type} ${text(record.data)}`);
   return {
     rcode: reply.rcode,
-    aa: reply.flag_aa,
-    tc: reply.flag_tc,
-    question: reply.questions![0]!.name,
+    aa: reply.aa,
+    tc: reply.tc,
     answer: show(reply.answers),
     authority: show(reply.authorities),
     additional: show(reply.additionals),
     bytes,
-    reply,
   };
 }
 
-function text(data: unknown): string {
-  if (typeof data === "string") return data;
-  if (Buffer.isBuffer(data)) return data.toString("hex");
-  if (Array.isArray(data)) return data.map((one) => String(one)).join("|");
-  return Object.values(data as object)
-    .map((one) => (Buffer.isBuffer(one) ? one.toString("hex") : String(one)))
-    .join(" ");
-}
+const text = (data: ReadTestRecord["data"]) =>
+  typeof data === "string"
+    ? data
+    : Object.values(data)
+        .map((value) => (Array.isArray(value) ? value.join("|") : String(value)))
+        .join(" ");
 
 const soa = (zone: string, ttl = 300) => [
   `${zone} ${ttl} SOA ns1.reelpost.example hostmaster.${zone} 2026010203 10000 2400 604800 300`,
@@ -115,9 +85,11 @@ describe("an authoritative answer", () => {
   });
 
   test("repeats the question and its capital letters (0x20), also in the owner of what it answers", async () => {
-    const { question, answer } = await ask("wEb.ExAmPlE.cOm", "A");
-    assert.equal(question, "wEb.ExAmPlE.cOm");
-    assert.deepEqual(answer, ["wEb.ExAmPlE.cOm 30 A 192.0.2.80", "wEb.ExAmPlE.cOm 30 A 192.0.2.81"]);
+    const { bytes, answer } = await ask("wEb.ExAmPlE.cOm", "A");
+    const question = testQuery({ name: "wEb.ExAmPlE.cOm", type: "A" }).subarray(12);
+    assert.deepEqual(bytes.subarray(12, 12 + question.length), question);
+    assert.equal(bytes.readUInt16BE(12 + question.length), 0xc00c, "the owner is a pointer to the question");
+    assert.deepEqual(answer, ["web.example.com 30 A 192.0.2.80", "web.example.com 30 A 192.0.2.81"]);
   });
 
   test("has the zone's own SOA and NS", async () => {
@@ -255,12 +227,14 @@ describe("an authoritative answer", () => {
   });
 
   test("ANY is answered with HINFO (RFC 8482)", async () => {
-    assert.deepEqual((await ask("example.com", "ANY")).answer, ["example.com 3600 HINFO RFC8482 "]);
+    assert.deepEqual((await ask("example.com", "ANY")).answer, [
+      `example.com 3600 HINFO 07${Buffer.from("RFC8482").toString("hex")}00`,
+    ]);
     assert.equal((await ask("nope.example.com", "ANY")).rcode, "NXDOMAIN");
   });
 
   test("types it does not know are types it has none of (RFC 3597)", async () => {
-    const found = await ask("web.example.com", "UNKNOWN_65280");
+    const found = await ask("web.example.com", "TYPE65280");
     assert.deepEqual([found.rcode, found.answer, found.authority], ["NOERROR", [], soa("example.com")]);
   });
 });

@@ -6,8 +6,8 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { setImmediate as nextRound, setTimeout as sleep } from "node:timers/promises";
-import packet from "dns-packet";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
+import { testQuery } from "../../protocol/dns/message.testing.ts";
 import { EXAMPLE, zonesOf } from "./dns.testing.ts";
 import { createRateLimit } from "./rate-limit.ts";
 import { startDnsServer, type DnsServerOptions } from "./server.ts";
@@ -24,8 +24,7 @@ async function start(t: TestContext, options: Partial<DnsServerOptions> = {}) {
   return server;
 }
 
-const query = (name = "example.com", type = "MX", id = 1) =>
-  packet.encode({ type: "query", id, questions: [{ name, type: type as never, class: "IN" }] });
+const query = (name = "example.com", type = "MX", id = 1) => testQuery({ name, type, id });
 const framed = (message: Buffer) => Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]);
 
 /** Reads whole messages of a TCP connection until `count` are there or it ends. */

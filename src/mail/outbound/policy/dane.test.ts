@@ -28,7 +28,7 @@ async function deliver(
 ) {
   const sink = await startSink(pair ?? {});
   const dns = await startDns(t, {
-    "there.example": { records: { MX: [{ preference: 10, exchange: "mx.there.example" }] } },
+    "there.example": { records: { MX: [{ priority: 10, target: "mx.there.example" }] } },
     "mx.there.example": { records: { A: ["127.0.0.1"] } },
     [`_${sink.port}._tcp.mx.there.example`]: Array.isArray(records) ? { records: { TLSA: records } } : records,
     ...names,
@@ -162,7 +162,7 @@ test("without DNSSEC at the domain, the host or the record there is no DANE", as
   const unsigned = { authentic: false };
   assert.equal((await deliver(t, own, { records: { TLSA: bad }, ...unsigned })).how, "TLS");
   const domain = await deliver(t, undefined, bad, {
-    names: { "there.example": { records: { MX: [{ preference: 1, exchange: "mx.there.example" }] }, ...unsigned } },
+    names: { "there.example": { records: { MX: [{ priority: 1, target: "mx.there.example" }] }, ...unsigned } },
   });
   const host = await deliver(t, undefined, bad, {
     names: { "mx.there.example": { records: { A: ["127.0.0.1"] }, ...unsigned } },
@@ -194,7 +194,7 @@ test("the records are those of where the aliases of the host lead, else its own;
     "bare.example": { records: { AAAA: ["::1"] } },
     "_25._tcp.bare.example": { records: { TLSA: [good] } },
     ...alias,
-    "there.example": { records: { MX: [{ preference: 1, exchange: "mx.there.example" }] } },
+    "there.example": { records: { MX: [{ priority: 1, target: "mx.there.example" }] } },
     "_25._tcp.real.else.example": { records: { TLSA: [good] } },
   });
   const dane = createDane({ lookups: dns, port: 25 });

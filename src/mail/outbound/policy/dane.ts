@@ -1,6 +1,6 @@
 import { messageOf } from "../../../kernel/index.ts";
 import type { DaneFinding, DaneFor } from "../types.ts";
-import { checkTlsa, isUsable, type Tlsa } from "./tlsa.ts";
+import { checkTlsa, isUsable, readTlsa } from "./tlsa.ts";
 
 /** DNS whose answers say whether DNSSEC stands behind them: only a resolver of one's own that validates may be asked. */
 export interface SecureLookups {
@@ -48,7 +48,7 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
     for (const name of new Set([expanded, host])) {
       const tlsa = await ask(`_${port}._tcp.${name}`, "TLSA");
       if (!tlsa.there || !tlsa.authentic) continue;
-      const usable = (tlsa.data as Tlsa[]).slice(0, MAX_RECORDS).filter(isUsable);
+      const usable = tlsa.data.slice(0, MAX_RECORDS).map(readTlsa).filter(isUsable);
       // 2.2: records of which none can be used still say that there is TLS.
       if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require" } };
       const names = [...new Set([name, host, domain])];

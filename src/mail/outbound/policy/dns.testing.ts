@@ -1,13 +1,15 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
-import packet, { type Answer, type DecodedPacket } from "dns-packet";
 import { silentLog, systemClock } from "../../../kernel/index.ts";
+import { FLAG, RCODE, writeMessage } from "../../../protocol/dns/index.ts";
+import { draftOf, numberOf, readTestMessage } from "../../../protocol/dns/message.testing.ts";
 import { createLookups, type Lookups } from "../../../zones/index.ts";
+import type { Tlsa } from "./tlsa.ts";
 
 /** What a name has: records by type, whether they come with the AD bit, or that questions of a type fail. */
 export interface Told {
-  records?: Partial<Record<"A" | "AAAA" | "MX" | "TXT" | "TLSA" | "CNAME", unknown[]>>;
+  records?: Partial<Record<"A" | "AAAA" | "MX" | "TXT" | "TLSA" | "CNAME", (string | string[] | object)[]>>;
   /** Default true. */
   authentic?: boolean;
   fail?: string[];
@@ -18,10 +20,10 @@ export async function startDns(t: TestContext, names: Record<string, Told>): Pro
   const asked: string[] = [];
   const server = createSocket("udp4");
   server.on("message", (octets, from) => {
-    const query = packet.decode(octets);
-    const [question] = query.questions!;
+    const query = readTestMessage(octets);
+    const [question] = query.questions;
     asked.push(`${question!.type} ${question!.name}`);
-    server.send(packet.encode(replyTo(query, names[question!.name.toLowerCase()])), from.port, from.address);
+    server.send(replyTo(query, names[question!.name]), from.port, from.address);
   });
   server.bind(0, "127.0.0.1");
   await once(server, "listening");
@@ -37,16 +39,29 @@ export async function startDns(t: TestContext, names: Record<string, Told>): Pro
   return { ...lookups, asked };
 }
 
-function replyTo(query: DecodedPacket, told: Told | undefined): packet.Packet {
+function replyTo(query: ReturnType<typeof readTestMessage>, told: Told | undefined): Buffer {
   const [{ name, type }] = query.questions as [{ name: string; type: keyof NonNullable<Told["records"]> }];
-  const reply = { type: "response" as const, id: query.id!, questions: query.questions!, answers: [] as Answer[] };
-  const recursive = packet.RECURSION_DESIRED | packet.RECURSION_AVAILABLE;
-  if (told?.fail?.includes(type)) return { ...reply, flags: recursive | SERVFAIL };
-  if (told === undefined) return { ...reply, flags: recursive | NXDOMAIN };
-  const kind = told.records?.[type] === undefined && told.records?.CNAME !== undefined ? "CNAME" : type;
-  // No TTL: every question is asked anew.
-  const answers = (told.records?.[kind] ?? []).map((data) => ({ name, type: kind, ttl: 0, data }) as Answer);
-  return { ...reply, answers, flags: recursive | ((told.authentic ?? true) ? packet.AUTHENTIC_DATA : 0) };
+  const kind = told?.records?.[type] === undefined && told?.records?.CNAME !== undefined ? "CNAME" : type;
+  const fails = told?.fail?.includes(type) ?? false;
+  const rcode = fails ? RCODE.servFail : told === undefined ? RCODE.nxDomain : RCODE.noError;
+  const authentic = told !== undefined && !fails && (told.authentic ?? true);
+  return writeMessage({
+    id: query.id,
+    flags: FLAG.response | FLAG.recursionDesired | FLAG.recursionAvailable | (authentic ? FLAG.authentic : 0) | rcode,
+    questions: [{ name, type: numberOf(type) }],
+    // No TTL: every question reaches this server.
+    answers: fails
+      ? []
+      : (told?.records?.[kind] ?? []).map((data) => draftOf({ name, type: kind, ttl: 0, data: dataOf(data) })),
+  });
 }
 
-const [SERVFAIL, NXDOMAIN] = [2, 3];
+const dataOf = (data: string | string[] | object) =>
+  typeof data === "object" && "matchingType" in data ? tlsaFields(data as Tlsa) : data;
+
+const tlsaFields = ({ usage, selector, matchingType, certificate }: Tlsa) => ({
+  usage,
+  selector,
+  matching_type: matchingType,
+  certificate: Buffer.from(certificate).toString("hex"),
+});

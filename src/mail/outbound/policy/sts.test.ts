@@ -202,7 +202,7 @@ test("mail to a domain that enforces goes to hosts it names, over TLS that verif
   })) {
     const { names, dns, policyFor, clock } = await open(t, await temporary(t));
     Object.assign(names, {
-      "there.example": { records: { MX: [{ preference: 10, exchange: host }] } },
+      "there.example": { records: { MX: [{ priority: 10, target: host }] } },
       [host]: { records: { A: ["127.0.0.1"] } },
     });
     const sink = await startSink(pair ?? {});

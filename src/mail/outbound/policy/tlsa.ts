@@ -3,12 +3,23 @@ import type { TLSSocket } from "node:tls";
 import { SessionFailure } from "../smtp/failure.ts";
 import { reply } from "../smtp/replies.ts";
 
-/** A TLSA record (RFC 6698 2.1) as dns-packet gives it. */
+/** A TLSA record (RFC 6698 2.1). */
 export interface Tlsa {
   usage: number;
   selector: number;
   matchingType: number;
   certificate: Uint8Array;
+}
+
+/** From the fields of its DNS record (see checkData of protocol/dns). */
+export function readTlsa(data: unknown): Tlsa {
+  const { usage, selector, matching_type, certificate } = data as Record<
+    "usage" | "selector" | "matching_type",
+    number
+  > & {
+    certificate: string;
+  };
+  return { usage, selector, matchingType: matching_type, certificate: Buffer.from(certificate, "hex") };
 }
 
 const [TRUST_ANCHOR, END_ENTITY] = [2, 3];

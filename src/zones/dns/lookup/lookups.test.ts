@@ -26,7 +26,7 @@ const soa = (name: string, minimum: number) => ({
   name,
   type: "SOA" as const,
   ttl: 3600,
-  data: { mname: "ns", rname: "h", serial: 1, refresh: 1, retry: 1, expire: 1, minimum },
+  data: { primary: "ns", mailbox: "h", minimum },
 });
 
 describe("lookups", () => {

@@ -1,4 +1,5 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
+import type { RecordData } from "../../../protocol/dns/index.ts";
 import type { DnsEndpoint } from "../provider/exchange.ts";
 import type { ServedZone, ServedZones } from "../served.ts";
 import { createAnswerCache, type Outcome } from "./answer-cache.ts";
@@ -26,8 +27,8 @@ export interface LookupsOptions {
 export interface Found {
   /** Where the records stand: the name that was asked for, or where its aliases lead. */
   name: string;
-  /** At least one. `data` as dns-packet gives it. */
-  records: { ttl: number; data: unknown }[];
+  /** At least one. `data`: see readRecordData. */
+  records: { ttl: number; data: RecordData }[];
   /** Every step was said to be checked by DNSSEC. To be believed only of a resolver of one's own. */
   authentic: boolean;
 }
@@ -68,7 +69,7 @@ export function createLookups({
     clock,
     heard: upstream.heard,
     nameServers: async (name) =>
-      (await follow(name, "NS", false, askWorld)).records.map(({ data }) => String(data).toLowerCase()),
+      (await follow(name, "NS", false, askWorld)).records.map(({ data }) => String(data.target)),
   });
   const ownAnswers =
     own &&
@@ -81,7 +82,7 @@ export function createLookups({
         const { records } = await follow(host, type, false, askWorld).catch((err: unknown) =>
           isAbsence(err) ? { records: [] } : Promise.reject(err),
         );
-        return records.map(({ ttl, data }) => ({ ttl, address: String(data) }));
+        return records.map(({ ttl, data }) => ({ ttl, address: String(data.address) }));
       },
     });
 
@@ -135,7 +136,8 @@ export function createLookups({
         if (found.length > 0) return { name, records: found.map(({ ttl, data }) => ({ ttl, data })), authentic };
         const alias = here.find((record) => record.type === "CNAME");
         if (alias === undefined) break;
-        name = nameToAsk(String(alias.data));
+        name = String(alias.data.target);
+        if (name === ".") throw new LookupError("ENOTFOUND", `${type} ${given}: its alias is the root`);
         if (seen.has(name)) throw new LookupError("ESERVFAIL", `${type} ${given}: its aliases lead in a circle`);
         if (seen.size > MAX_ALIASES)
           throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} aliases`);
@@ -153,7 +155,7 @@ export function createLookups({
 
   const query: Lookups["query"] = (name, type, { fresh = false } = {}) => follow(name, type, fresh, askAny);
   const resolve: Lookups["resolve"] = async (name, type) =>
-    (await query(name, type)).records.map(({ data }) => NODE_FORMS[type]?.(data as never) ?? data);
+    (await query(name, type)).records.map(({ data }) => nodeForm(type, data));
 
   return {
     query,
@@ -166,12 +168,24 @@ export function createLookups({
   };
 }
 
-/** What node:dns gives, where dns-packet gives something else. */
-const NODE_FORMS: Partial<Record<QuestionType, (data: never) => unknown>> = {
-  // A null MX has the root as its host (RFC 7505), which Node gives as "".
-  MX: ({ preference, exchange }: { preference?: number; exchange: string }) => ({
-    priority: preference ?? 0,
-    exchange: exchange === "." ? "" : exchange,
-  }),
-  TXT: (strings: Buffer | Buffer[]) => [strings].flat().map((string) => string.toString("utf8")),
-};
+/** Record data in the form of node:dns/promises; the types that it does not know, with their fields. */
+function nodeForm(type: QuestionType, data: RecordData): unknown {
+  switch (type) {
+    case "A":
+    case "AAAA":
+      return data.address;
+    case "CNAME":
+    case "NS":
+    case "PTR":
+      return nodeHost(data.target);
+    case "MX":
+      return { priority: data.priority, exchange: nodeHost(data.target) };
+    case "TXT":
+      return (data.strings as string[]).map((octets) => Buffer.from(octets, "latin1").toString("utf8"));
+    default:
+      return data;
+  }
+}
+
+/** The root, as in a null MX (RFC 7505), is "" in Node. */
+const nodeHost = (target: unknown) => (target === "." ? "" : target);

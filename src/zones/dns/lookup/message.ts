@@ -1,7 +1,19 @@
 import { randomInt } from "node:crypto";
 import { domainToASCII } from "node:url";
-import packet from "dns-packet";
-import { MAX_NAME, UDP_PAYLOAD } from "../../../protocol/dns/index.ts";
+import {
+  CLASS_IN,
+  FLAG,
+  MalformedMessage,
+  MAX_NAME,
+  optRecord,
+  rcodeName,
+  readMessage,
+  type RecordData,
+  readRecordData,
+  typeNumber,
+  UDP_PAYLOAD,
+  writeMessage,
+} from "../../../protocol/dns/index.ts";
 import { LookupError } from "./failure.ts";
 
 export type QuestionType = "A" | "AAAA" | "CAA" | "CNAME" | "MX" | "NS" | "PTR" | "SOA" | "SRV" | "TLSA" | "TXT";
@@ -12,16 +24,17 @@ export interface Question {
   type: QuestionType;
 }
 
+/** A record of the type that was asked for, or a CNAME. */
 export interface WireRecord {
   /** In lower case. */
   name: string;
-  type: string;
+  type: QuestionType;
   ttl: number;
-  /** As dns-packet gives it. */
-  data: unknown;
+  /** See readRecordData. */
+  data: RecordData;
 }
 
-/** What a server said. */
+/** The answer of a server. */
 export interface WireAnswer {
   rcode: string;
   authoritative: boolean;
@@ -34,7 +47,10 @@ export interface WireAnswer {
   negativeTtl: number | undefined;
 }
 
-/** A name as it is asked for: A-labels in lower case, no dot at the end. Throws ENOTFOUND for what is no name: nobody has records for it. */
+/**
+ * A name in the form of a question: A-labels in lower case, no dot at the end, a backslash as \092. Throws ENOTFOUND when the text is not
+ * a name.
+ */
 export function nameToAsk(text: string): string {
   const labels = text
     .replace(/\.$/, "")
@@ -42,63 +58,58 @@ export function nameToAsk(text: string): string {
     .map((label) => ([...label].every((letter) => letter < "\x80") ? label.toLowerCase() : domainToASCII(label)));
   const name = labels.join(".");
   if (labels.some((label) => label === "" || label.length > 63) || name.length > MAX_NAME)
-    throw new LookupError("ENOTFOUND", `${text.slice(0, 80)} is no name that DNS can have`);
-  return name;
+    throw new LookupError("ENOTFOUND", `${text.slice(0, 80)} is not a valid DNS name`);
+  return name.replace(UNPRINTABLE, (octet) => `\\${String(octet.charCodeAt(0)).padStart(3, "0")}`);
 }
+
+const UNPRINTABLE = /[^\x21-\x7e]|\\/g;
 
 /** A question to a resolver. With `edns` a reply of 1232 octets fits into UDP, and AD is asked for (RFC 6840 5.7). */
-export function writeQuestion({ name, type }: Question, { edns }: { edns: boolean }): Buffer {
-  return packet.encode({
-    type: "query",
+export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolean }): Buffer =>
+  writeMessage({
     id: randomInt(65_536),
-    flags: packet.RECURSION_DESIRED | packet.AUTHENTIC_DATA,
-    questions: [{ name, type, class: "IN" }],
-    ...(edns && {
-      additionals: [
-        {
-          type: "OPT",
-          name: ".",
-          udpPayloadSize: UDP_PAYLOAD,
-          extendedRcode: 0,
-          ednsVersion: 0,
-          flags: 0,
-          flag_do: false,
-          options: [],
-        },
-      ],
-    }),
+    flags: FLAG.recursionDesired | FLAG.authentic,
+    questions: [{ name, type: typeNumber(type) }],
+    additionals: edns ? [optRecord(UDP_PAYLOAD)] : [],
   });
+
+/** Response codes of servers that do not understand a question, or refuse it: they may leave the question out. */
+const WITHOUT_QUESTION = new Set(["FORMERR", "NOTIMP", "SERVFAIL", "REFUSED"]);
+
+/** The answer to this very question; undefined for any other message, which may be forged (RFC 5452 3). */
+export function readAnswer(message: Buffer, question: Question, asked: Buffer): WireAnswer | undefined {
+  if (message.length < 12 || message.readUInt16BE(0) !== asked.readUInt16BE(0)) return undefined;
+  try {
+    return answerTo(question, message);
+  } catch (err) {
+    if (err instanceof MalformedMessage) return undefined;
+    throw err;
+  }
 }
 
-/** The answer to this very question; undefined for any other message, which somebody may have made up (RFC 5452 3). */
-export function readAnswer(message: Buffer, { name, type }: Question, asked: Buffer): WireAnswer | undefined {
-  if (message.length < 12 || message.readUInt16BE(0) !== asked.readUInt16BE(0) || (message[2]! & 0x80) === 0)
-    return undefined;
-  let reply: packet.DecodedPacket & { rcode: string };
-  try {
-    reply = packet.decode(message) as typeof reply;
-  } catch {
-    return undefined;
-  }
-  const question = reply.questions?.[0];
-  // Servers that do not understand a question may leave it out.
-  if (
+function answerTo({ name, type }: Question, message: Buffer): WireAnswer | undefined {
+  const reply = readMessage(message);
+  const { response, flags } = reply.header;
+  const rcode = rcodeName(reply.rcode);
+  const [question] = reply.questions;
+  const fits =
     question === undefined
-      ? !["FORMERR", "NOTIMP", "SERVFAIL", "REFUSED"].includes(reply.rcode)
-      : question.name.toLowerCase() !== name || question.type !== type
-  )
-    return undefined;
-  const soa = (reply.authorities ?? []).find((record) => record.type === "SOA") as packet.SoaAnswer | undefined;
+      ? WITHOUT_QUESTION.has(rcode)
+      : question.name === name && question.type === typeNumber(type) && question.class === CLASS_IN;
+  if (!response || !fits) return undefined;
+  const records = reply.answers.flatMap((record): WireRecord[] => {
+    const known = ([type, "CNAME"] as const).find((one) => typeNumber(one) === record.type);
+    if (known === undefined || record.class !== CLASS_IN) return [];
+    return [{ name: record.name, type: known, ttl: record.ttl, data: readRecordData(message, known, record) }];
+  });
+  const soa = reply.authorities.find((record) => record.type === typeNumber("SOA"));
   return {
-    rcode: reply.rcode,
-    authoritative: reply.flag_aa,
-    truncated: reply.flag_tc,
-    authentic: reply.flag_ad,
-    recursive: reply.flag_ra,
-    records: (reply.answers ?? []).map((record) => {
-      const { data, ttl } = record as { data?: unknown; ttl?: number };
-      return { name: record.name.toLowerCase(), type: record.type, ttl: ttl ?? 0, data };
-    }),
-    negativeTtl: soa && Math.min(soa.ttl ?? 0, soa.data.minimum ?? 0),
+    rcode,
+    authoritative: (flags & FLAG.authoritative) !== 0,
+    truncated: (flags & FLAG.truncated) !== 0,
+    authentic: (flags & FLAG.authentic) !== 0,
+    recursive: (flags & FLAG.recursionAvailable) !== 0,
+    records,
+    negativeTtl: soa && Math.min(soa.ttl, readRecordData(message, "SOA", soa).minimum as number),
   };
 }

@@ -1,12 +1,13 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import type { TestContext } from "node:test";
-import packet from "dns-packet";
+import { FLAG, RCODE_NAMES, writeMessage } from "../../../protocol/dns/index.ts";
+import { draftOf, numberOf, readTestMessage, type TestRecord } from "../../../protocol/dns/message.testing.ts";
 
 export interface Said {
   rcode?: string;
-  answers?: packet.Answer[];
-  authorities?: packet.Answer[];
+  answers?: TestRecord[];
+  authorities?: TestRecord[];
   /** Default true. */
   recursive?: boolean;
   /** Sent instead of what was asked. */
@@ -24,8 +25,6 @@ export type Script = (asked: {
   edns: boolean;
 }) => Said | undefined | void | Promise<Said | undefined>;
 
-const RCODES: Record<string, number> = { NOERROR: 0, FORMERR: 1, SERVFAIL: 2, NXDOMAIN: 3, NOTIMP: 4, REFUSED: 5 };
-
 /** A resolver on loopback that answers over UDP as a test tells it. */
 export async function startScriptedServer(t: TestContext, script: Script) {
   const asked: string[] = [];
@@ -33,10 +32,10 @@ export async function startScriptedServer(t: TestContext, script: Script) {
   let closed = false;
   socket.on("close", () => (closed = true));
   socket.on("message", async (message, { address, port }) => {
-    const query = packet.decode(message);
-    const { name, type } = query.questions![0]!;
+    const query = readTestMessage(message);
+    const { name, type } = query.questions[0]!;
     asked.push(`${name} ${type}`);
-    const said = await script({ name: name.toLowerCase(), type, edns: (query.additionals ?? []).length > 0 });
+    const said = await script({ name, type, edns: query.additionals.length > 0 });
     if (said === undefined || closed) return;
     for (const one of [...(said.before ?? []), said]) socket.send(written(one, query), port, address);
   });
@@ -48,17 +47,19 @@ export async function startScriptedServer(t: TestContext, script: Script) {
 
 function written(
   { rcode = "NOERROR", answers = [], authorities = [], recursive = true, id, question, raw }: Said,
-  query: packet.DecodedPacket,
+  query: ReturnType<typeof readTestMessage>,
 ): Buffer {
   if (raw !== undefined) return raw;
-  const [asked] = query.questions!;
-  const flags = packet.RECURSION_DESIRED | (recursive ? packet.RECURSION_AVAILABLE : 0) | RCODES[rcode]!;
-  return packet.encode({
-    type: "response",
-    id: id ?? query.id!,
-    flags,
-    questions: [{ ...asked!, name: question ?? asked!.name }],
-    answers,
-    authorities,
+  const [asked] = query.questions;
+  return writeMessage({
+    id: id ?? query.id,
+    flags:
+      FLAG.response |
+      FLAG.recursionDesired |
+      (recursive ? FLAG.recursionAvailable : 0) |
+      (RCODE_NAMES as readonly string[]).indexOf(rcode),
+    questions: [{ name: question ?? asked!.name, type: numberOf(asked!.type) }],
+    answers: answers.map(draftOf),
+    authorities: authorities.map(draftOf),
   });
 }

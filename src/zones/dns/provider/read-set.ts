@@ -1,10 +1,26 @@
 import { randomInt } from "node:crypto";
-import packet from "dns-packet";
 import { messageOf } from "../../../kernel/index.ts";
-import { checkData, type RecordData, type RecordType } from "../../../protocol/dns/index.ts";
+import {
+  checkData,
+  CLASS_IN,
+  FLAG,
+  rcodeName,
+  readMessage,
+  readRecordData,
+  type RecordType,
+  typeNumber,
+  type WireType,
+  writeMessage,
+} from "../../../protocol/dns/index.ts";
 import { recordOf } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { ProviderRecord, RecordSetName } from "./port.ts";
+
+const SET_TYPES = ["A", "AAAA", "CAA", "CNAME", "MX", "NS", "PTR", "SRV", "TLSA", "TXT"] as const satisfies WireType[];
+type SetType = (typeof SET_TYPES)[number];
+
+/** Types whose records are managed at other servers, and looked up to verify them. */
+export const isSetType = (type: RecordType): type is SetType => (SET_TYPES as readonly RecordType[]).includes(type);
 
 /** Asks the zone's own server for a set. Throws notServed, badReply. */
 export async function readSet(
@@ -12,59 +28,33 @@ export async function readSet(
   { name, type }: RecordSetName,
   about: { server: string; zone: string },
 ): Promise<ProviderRecord[]> {
-  const fields = dataFields(type);
-  if (fields === undefined)
+  if (!isSetType(type))
     throw dnsErrors.badReply({ server: about.server, reason: `records of type ${type} cannot be read` });
   const reply = await send(
-    packet.encode({
-      type: "query",
-      id: randomInt(65_536),
-      questions: [{ name, type: type as packet.RecordType, class: "IN" }],
-    }),
+    writeMessage({ id: randomInt(65_536), flags: 0, questions: [{ name, type: typeNumber(type) }] }),
   );
-  let answers: packet.Answer[];
-  let rcode: string;
   try {
-    const decoded = packet.decode(reply) as packet.DecodedPacket & { rcode: string };
-    [answers, rcode] = [decoded.answers ?? [], decoded.rcode];
-    if (!decoded.flag_aa && (rcode === "NOERROR" || rcode === "NXDOMAIN"))
-      throw dnsErrors.notServed({ ...about, reason: "its answers are not authoritative" });
-    if (rcode === "REFUSED" || rcode === "NOTAUTH") throw dnsErrors.notServed({ ...about, reason: rcode });
-    if (rcode !== "NOERROR" && rcode !== "NXDOMAIN")
-      throw dnsErrors.badReply({ server: about.server, reason: `${rcode} for ${name} ${type}` });
-    // A CNAME may lead to another name's records: those are not what stands here.
-    return answers
-      .filter((answer) => answer.type === type && answer.name.toLowerCase() === name)
-      .map((answer) => {
-        const { data, ttl = 0 } = answer as { data: unknown; ttl?: number };
-        return recordOf(name, type, checkData(type, fields(data)), ttl);
-      });
+    return setOf(reply, { name, type }, about);
   } catch (err) {
     if (err instanceof Error && err.name === "UserError") throw err;
     throw dnsErrors.badReply({ server: about.server, reason: messageOf(err) }, { cause: err });
   }
 }
 
-const target = (host: string): RecordData => ({ target: host });
-
-/** Reads what dns-packet makes of a record's data; undefined for types that we never put into other people's zones. */
-export const dataFields = (type: RecordType): ((data: unknown) => Record<string, unknown>) | undefined =>
-  FIELDS[type] as ((data: unknown) => Record<string, unknown>) | undefined;
-
-const FIELDS: Partial<Record<RecordType, (data: never) => Record<string, unknown>>> = {
-  A: (address: string) => ({ address }),
-  AAAA: (address: string) => ({ address }),
-  CNAME: target,
-  NS: target,
-  PTR: target,
-  MX: ({ preference, exchange }: packet.MxData) => ({ priority: preference, target: exchange }),
-  SRV: ({ priority, weight, port, target: host }: packet.SrvData) => ({ priority, weight, port, target: host }),
-  TXT: (strings: Buffer | Buffer[]) => ({ strings: [strings].flat().map((string) => string.toString("latin1")) }),
-  CAA: ({ flags, tag, value }: packet.CaaData) => ({ flags, tag, value }),
-  TLSA: ({ usage, selector, matchingType, certificate }: packet.TlsaData) => ({
-    usage,
-    selector,
-    matching_type: matchingType,
-    certificate: certificate.toString("hex"),
-  }),
-};
+function setOf(
+  reply: Buffer,
+  { name, type }: { name: string; type: SetType },
+  about: { server: string; zone: string },
+): ProviderRecord[] {
+  const message = readMessage(reply);
+  const rcode = rcodeName(message.rcode);
+  const found = rcode === "NOERROR" || rcode === "NXDOMAIN";
+  if (found && (message.header.flags & FLAG.authoritative) === 0)
+    throw dnsErrors.notServed({ ...about, reason: "its answers are not authoritative" });
+  if (rcode === "REFUSED" || rcode === "NOTAUTH") throw dnsErrors.notServed({ ...about, reason: rcode });
+  if (!found) throw dnsErrors.badReply({ server: about.server, reason: `${rcode} for ${name} ${type}` });
+  // A CNAME may lead to records of another name, which are not part of this set.
+  return message.answers
+    .filter((answer) => answer.type === typeNumber(type) && answer.class === CLASS_IN && answer.name === name)
+    .map((answer) => recordOf(name, type, checkData(type, readRecordData(reply, type, answer)), answer.ttl));
+}

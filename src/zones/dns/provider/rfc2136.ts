@@ -3,7 +3,7 @@ import { type Clock, messageOf } from "../../../kernel/index.ts";
 import {
   type Prerequisite,
   type RecordType,
-  RCODE_NAMES,
+  rcodeName,
   signMessage,
   type TsigKey,
   type TsigVerdict,
@@ -73,7 +73,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     } catch (err) {
       throw dnsErrors.badReply({ server: where, reason: messageOf(err) }, { cause: err });
     }
-    const rcode = RCODE_NAMES[reply[3]! & 15] ?? `RCODE ${reply[3]! & 15}`;
+    const rcode = rcodeName(reply[3]! & 15);
     if (verdict === "good") return rcode;
     // A server that refuses before it looks at keys does not sign that.
     if (verdict === "unsigned" && rcode === "REFUSED") return rcode;

@@ -6,7 +6,7 @@ import type { DnsRecord, RecordZone } from "../../records/types.ts";
 import { ZONE_DELETED } from "../../zone-accounts.ts";
 import { zoneById } from "../../zones-table.ts";
 import type { DnsProvider } from "../provider/port.ts";
-import { dataFields } from "../provider/read-set.ts";
+import { isSetType } from "../provider/read-set.ts";
 import { PEOPLE, planPush, type PushStep } from "./plan.ts";
 import {
   beginPush,
@@ -125,7 +125,7 @@ export function createPusher({
     const strange = new Set<string>();
     for await (const records of allRecords(db.tables(), zone)) {
       for (const record of records) {
-        if (provider.kind === "rfc2136" && dataFields(record.type) === undefined) strange.add(record.type);
+        if (provider.kind === "rfc2136" && !isSetType(record.type)) strange.add(record.type);
         else wanted.push(record);
       }
     }

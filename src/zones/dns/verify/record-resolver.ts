@@ -1,9 +1,8 @@
 import { checkData } from "../../../protocol/dns/index.ts";
 import { isAbsence } from "../lookup/failure.ts";
 import type { Lookups } from "../lookup/lookups.ts";
-import type { QuestionType } from "../lookup/message.ts";
 import { recordOf } from "../provider/change.ts";
-import { dataFields } from "../provider/read-set.ts";
+import { isSetType } from "../provider/read-set.ts";
 import { LookupFailed, type RecordResolver } from "./resolver.ts";
 
 /** The lookups of this program as somebody to verify records with: nothing that is in memory counts. */
@@ -11,12 +10,11 @@ export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "th
   return {
     name,
     async resolve(asked, type) {
-      const fields = dataFields(type);
-      if (fields === undefined) throw new LookupFailed(`records of type ${type} cannot be looked up`);
+      if (!isSetType(type)) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
-        const { records } = await lookups.query(asked, type as QuestionType, { fresh: true });
+        const { records } = await lookups.query(asked, type, { fresh: true });
         // Under the name that was asked for: an alias to the right records is as good as they are.
-        return records.map(({ ttl, data }) => recordOf(asked, type, checkData(type, fields(data)), ttl));
+        return records.map(({ ttl, data }) => recordOf(asked, type, checkData(type, data), ttl));
       } catch (err) {
         if (isAbsence(err)) return [];
         throw err;

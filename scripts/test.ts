@@ -5,20 +5,24 @@
  *     npm test -- store/jobs           only files whose path contains one of the words
  *     npm test -- --name "a lease"     only tests whose name matches
  *     npm run test:soak                the soak tests
+ *     npm test -- --record             writes the times of the slow files to scripts/test/times.json
  *
  * With REQUIRE_ALL=1 a test that was skipped or left to do fails the run.
  */
-import { globSync } from "node:fs";
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
 import { FREE_PORTS } from "../test/support/free-ports.ts";
-import { SHARED_CLUSTER, startCluster } from "../test/support/postgres.ts";
-import { installLocked } from "./install-locked.ts";
+import { PROGRAM } from "../test/support/program.ts";
+import { createSources } from "./imports.ts";
 import { memoryFolder } from "./memory-folder.ts";
 import { ensureSystem } from "./system.ts";
+import { needsOf } from "./test/needs.ts";
+import { type Times, schedule } from "./test/order.ts";
+import { impurity } from "./test/pure.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const TEST_TIMEOUT_MS = { usual: 120_000, soak: 8 * 3600_000 };
@@ -26,41 +30,53 @@ const TEST_TIMEOUT_MS = { usual: 120_000, soak: 8 * 3600_000 };
 const SILENCE_MS = { usual: 300_000, soak: 8 * 3600_000 };
 /** So many files are named at the end, with the time they took. */
 const SLOWEST = 25;
+/** Runs all pure files in its process. */
+const PURE_GROUP = "scripts/test/pure-files.ts";
+/** Files that took less are not recorded for a fresh checkout. */
+const RECORDED_MS = 5_000;
+const CACHE = join(ROOT, "node_modules/.cache");
+const LAST_TIMES = join(CACHE, "reelpost-test-times.json");
+const RECORDED_TIMES = join(ROOT, "scripts/test/times.json");
 
 const { values: options, positionals: words } = parseArgs({
   allowPositionals: true,
-  options: { soak: { type: "boolean", default: false }, name: { type: "string", multiple: true } },
+  options: {
+    soak: { type: "boolean", default: false },
+    name: { type: "string", multiple: true },
+    record: { type: "boolean", default: false },
+  },
 });
 
 const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts", "drills/**/*.test.ts"], { cwd: ROOT })
   .filter((file) => file.endsWith(".soak.test.ts") === options.soak)
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  // Whole servers, browsers and clients first: the many short files keep every core busy to the end.
-  .sort((a, b) => Number(a.startsWith("src")) - Number(b.startsWith("src")) || (a < b ? -1 : 1));
+  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)));
 
 if (files.length === 0)
   fail(`no test file ${words.length > 0 ? `has ${words.join(" or ")} in its path` : "was found"}`);
 
+const sources = createSources(ROOT);
+const pure = files.filter((file) => impurity(sources, file) === undefined);
+const needs = needsOf(sources, files);
 const requireAll = process.env["REQUIRE_ALL"] === "1";
-const missing = ensureSystem("test");
+const missing = pure.length < files.length || requireAll ? ensureSystem("test") : [];
 if (requireAll && missing.length > 0) fail(`REQUIRE_ALL=1, and ${missing.join(", ")} is missing`);
-
-// Real clients, in a folder of their own: what they depend on is nobody else's business.
-if (files.some((file) => /^test\/(interop|docs)\//.test(file)))
-  await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
 
 for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= port;
 
-// Some thousand processes of these tests load the same modules: what one has compiled, the others read.
-process.env["NODE_COMPILE_CACHE"] ??= join(ROOT, "node_modules/.cache/reelpost-tests");
+// Some thousand processes of these tests load the same modules: they share what one of them has compiled.
+process.env["NODE_COMPILE_CACHE"] ??= join(CACHE, "reelpost-tests");
 
 // Clips are made once and kept; everything else that tests write goes into memory, where there is room.
 process.env["TEST_CLIPS_FOLDER"] ??= tmpdir();
 const memory = process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
 if (memory) process.env["TMPDIR"] = memory.path;
 
-const cluster = await startCluster();
-if (cluster) process.env[SHARED_CLUSTER] = cluster.url;
+const [cluster, program] = await Promise.all([
+  needs.postgres ? sharedCluster() : undefined,
+  needs.program ? bundledProgram() : undefined,
+  needs.clients ? installClients() : undefined,
+]);
+if (program !== undefined) process.env[PROGRAM] = program;
 try {
   await runTests();
 } finally {
@@ -68,16 +84,38 @@ try {
   memory?.remove();
 }
 
+// A run of pure files is quick because it loads none of these.
+
+async function sharedCluster() {
+  const { SHARED_CLUSTER, startCluster } = await import("../test/support/postgres.ts");
+  const started = await startCluster();
+  if (started) process.env[SHARED_CLUSTER] = started.url;
+  return started;
+}
+
+async function bundledProgram() {
+  const { programForTests } = await import("./test/program.ts");
+  return programForTests(ROOT, join(CACHE, "reelpost-program"));
+}
+
+/** Real clients, in a folder of their own: the project itself does not depend on what they need. */
+async function installClients() {
+  const { installLocked } = await import("./install-locked.ts");
+  await installLocked(join(ROOT, "test/clients"), (line) => process.stderr.write(`${line}\n`));
+}
+
 async function runTests() {
   const kind = options.soak ? "soak" : "usual";
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
+  // Tests start servers and child processes of their own, and wait for them: one more than there are cores keeps them busy, more than eight help nobody.
+  const concurrency = Math.min(8, Math.max(2, availableParallelism() + 1));
+  const times: Times = { ...readTimes(RECORDED_TIMES), ...readTimes(LAST_TIMES) };
   const events = run({
     cwd: ROOT,
-    files: files.map((file) => join(ROOT, file)),
-    // Tests start servers and child processes of their own, and wait for them: one more than there are cores keeps them busy, more than eight help nobody.
-    concurrency: Math.min(8, Math.max(2, availableParallelism() + 1)),
+    files: schedule(grouped(), times, concurrency).map((file) => join(ROOT, file)),
+    concurrency,
     // Not forceExit: it ends a file's process with its last results still in the pipe, and they are lost without a word.
     timeout: TEST_TIMEOUT_MS[kind],
     signal: interrupted.signal,
@@ -110,6 +148,7 @@ async function runTests() {
       `The slowest files:\n${slowest.map(([file, ms]) => `  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}\n`).join("")}`,
     );
   }
+  if (!interrupted.signal.aborted && options.name === undefined) keepTimes(times, took);
   if (interrupted.signal.aborted) process.exitCode = 130;
   if (notRun.length > 0 && requireAll) {
     process.stderr.write(
@@ -117,6 +156,32 @@ async function runTests() {
     );
     process.exitCode = 1;
   }
+}
+
+/** The files of the run; one process runs all that are pure. */
+function grouped(): string[] {
+  if (pure.length < 2) return files;
+  process.env["TEST_PURE_FILES"] = JSON.stringify(pure.map((file) => join(ROOT, file)));
+  return [PURE_GROUP, ...files.filter((file) => !pure.includes(file))];
+}
+
+function readTimes(path: string): Times {
+  try {
+    return JSON.parse(readFileSync(path, "utf8")) as Times;
+  } catch {
+    // Absent before the first run; the order is a matter of time alone.
+    return {};
+  }
+}
+
+function keepTimes(before: Times, took: ReadonlyMap<string, number>): void {
+  const times: Times = { ...before, ...Object.fromEntries(took) };
+  mkdirSync(dirname(LAST_TIMES), { recursive: true });
+  writeFileSync(LAST_TIMES, JSON.stringify(times));
+  if (!options.record) return;
+  const slow = [...took].filter(([, ms]) => ms >= RECORDED_MS).sort(([, a], [, b]) => b - a);
+  const rounded = Object.fromEntries(slow.map(([file, ms]) => [file, Math.round(ms / 1000) * 1000]));
+  writeFileSync(RECORDED_TIMES, `${JSON.stringify(rounded, null, 2)}\n`);
 }
 
 /** Of `skip` and `todo`: absent or false when the test ran, else true or the reason. */

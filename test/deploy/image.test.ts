@@ -127,7 +127,7 @@ function pack(folder: string): void {
   const { files } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { files: string[] };
   mkdirSync(join(folder, "node_modules"), { recursive: true });
   for (const name of ["package.json", ...files]) if (name !== "dist" && existsSync(join(root, name))) cpSync(join(root, name), join(folder, name), { recursive: true });
-  const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts", "build.ts"), "--no-check", "--out", join(folder, "dist")], { encoding: "utf8" });
+  const { status, stderr } = spawnSync(process.execPath, [join(root, "scripts", "build.ts"), "--out", join(folder, "dist")], { encoding: "utf8" });
   assert.equal(status, 0, stderr);
   chmodSync(folder, 0o755);
 }

@@ -3,6 +3,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FREE_PORTS } from "../support/free-ports.ts";
+import { programMain } from "../support/program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 /** The clients people already have; the packages of a new project are the ones that are installed here already. */
@@ -19,7 +20,7 @@ const reelpost = ({ http, smtp }: { http: number; smtp: number }) => `case "\${1
   dev | serve) command=$1; shift; set -- "$command" --port ${http} --smtp-port ${smtp} "$@" ;;
   login) set -- "$@" --url "$SERVER_URL" --token "$SERVER_TOKEN" ;;
 esac
-exec "${process.execPath}" "${root}/src/cli/main.ts" "$@"`;
+exec "${process.execPath}" "${programMain}" "$@"`;
 
 /** What a server prints when it can be used, and a tail. */
 export const readyLine = /http:\/\/127\.0\.0\.1:\d+|^connected to /m;

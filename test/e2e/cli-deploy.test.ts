@@ -8,8 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { folderWith, runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
-
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+import { programMain } from "../support/program.ts";
 
 const SOURCE = `
 export default {
@@ -124,7 +123,7 @@ describe("the command line against a server: each step builds on the one before"
     "tail shows what fails, comes back after the server was restarted, and leaves nothing behind",
     { timeout: 60_000 },
     async () => {
-      const tail = spawn(process.execPath, [MAIN, "tail", "--status", "error", "--json"], {
+      const tail = spawn(process.execPath, [programMain, "tail", "--status", "error", "--json"], {
         cwd,
         env: { PATH: process.env["PATH"], HOME: cwd, NO_COLOR: "1" },
         stdio: ["ignore", "pipe", "pipe"],

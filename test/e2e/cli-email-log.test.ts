@@ -10,6 +10,7 @@ import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { startSink } from "../../src/mail/outbound/outbound.testing.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope } from "./dev-bench.ts";
+import { programMain } from "../support/program.ts";
 
 /** What the next server says to recipients; empty: it takes everybody. */
 const answers = new Map<string, string>();
@@ -271,10 +272,9 @@ describe("the command line sends mail, and tells what became of all mail: each s
   });
 
   test("the log is followed until Ctrl-C", async () => {
-    const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
     const child = spawn(
       process.execPath,
-      [main, "email", "log", "--follow", "--json", "--limit", "1", "--to", "follow@example.net"],
+      [programMain, "email", "log", "--follow", "--json", "--limit", "1", "--to", "follow@example.net"],
       {
         cwd: data,
         env: { PATH: process.env.PATH, HOME: data, API_BASE_URL: server.ready.api, API_TOKEN: server.ready.token! },

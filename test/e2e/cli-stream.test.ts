@@ -10,6 +10,7 @@ import { runCli, type Ran } from "../../src/cli/cli.testing.ts";
 import { clip, needsFfmpeg, runFfmpeg } from "../support/media.ts";
 import { spawnServe, temporaryFolder, type ServeProcess } from "../support/serve.ts";
 import { createScope, type Scope } from "./dev-bench.ts";
+import { programMain } from "../support/program.ts";
 
 /** A way to the server that can be troubled: what happens, once, to a connection that has carried so many octets to it. */
 interface Way {
@@ -141,7 +142,6 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
   });
 
   test("Ctrl-C stops an upload, and says how to go on from what has arrived", async () => {
-    const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
     const held = new Promise<void>(
       (resolve) =>
         (way.trouble = {
@@ -152,7 +152,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
           },
         }),
     );
-    const child = spawn(process.execPath, [main, "stream", "upload", "large.mp4"], {
+    const child = spawn(process.execPath, [programMain, "stream", "upload", "large.mp4"], {
       cwd: data,
       env: {
         PATH: process.env.PATH,

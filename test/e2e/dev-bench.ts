@@ -8,6 +8,7 @@ import { createTransport } from "nodemailer";
 import type { DevEvent, EmailEvent } from "../../src/dev/index.ts";
 import { silentLog } from "../../src/kernel/index.ts";
 import { startDev, type DevOptions, type DevServer } from "../../src/server/index.ts";
+import { programMain } from "../support/program.ts";
 
 /** What ends when a test ends: a TestContext, or a scope of one's own for a whole suite. */
 export interface Scope {
@@ -111,12 +112,10 @@ export interface ServerProcess {
   exited: Promise<{ code: number | null; signal: string | null }>;
 }
 
-const main = join(root, "src", "cli", "main.ts");
-
 /** `reelpost dev --json` in a process of its own. Rejects with its stderr when it ends before it is ready. */
 export async function spawnDev(t: Scope, cwd: string, args: string[] = []): Promise<ServerProcess> {
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
-  const child = spawn(process.execPath, [main, "dev", "--json", ...ports, ...args], {
+  const child = spawn(process.execPath, [programMain, "dev", "--json", ...ports, ...args], {
     cwd,
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, NO_COLOR: "1" },

@@ -11,6 +11,7 @@ import { openBrowser, openPage, withoutChromium } from "../support/browser.ts";
 import { clip, mediaClips, needsFfmpeg } from "../support/media.ts";
 import { temporaryFolder } from "../support/serve.ts";
 import { createScope, startPlatform, type Platform } from "./platform.ts";
+import { programMain } from "../support/program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const example = join(root, "examples", "video-site");
@@ -54,7 +55,7 @@ describe("examples/video-site on a server", { skip: needsFfmpeg.skip || withoutC
       }),
     );
     const reelpost = (...args: string[]) =>
-      run(process.execPath, [join(root, "src", "cli", "main.ts"), ...args], {
+      run(process.execPath, [programMain, ...args], {
         env: { ...process.env, API_BASE_URL: api, API_TOKEN: token, ACCOUNT_ID: account },
         timeout: PATIENCE_MS,
       });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { FREE_PORTS } from "./free-ports.ts";
+import { programMain } from "./program.ts";
 
 interface Scope {
   after(stop: () => Promise<void>): void;
@@ -42,9 +43,6 @@ export interface SpawnServeOptions {
   listening?: number;
 }
 
-const root = join(import.meta.dirname, "..", "..");
-const main = join(root, "src", "cli", "main.ts");
-
 export async function temporaryFolder(t: Scope, name = "serve"): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), `reelpost-${name}-`));
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
@@ -58,7 +56,7 @@ export async function spawnServe(
 ): Promise<ServeProcess> {
   const folder = dataDirectory ?? (await temporaryFolder(t));
   const ports = ["--port", "--smtp-port"].flatMap((option) => (args.includes(option) ? [] : [option, "0"]));
-  const child = spawn(process.execPath, [main, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
+  const child = spawn(process.execPath, [programMain, "serve", "--json", "--data-dir", folder, ...ports, ...args], {
     cwd: folder,
     stdio: ["ignore", "pipe", "pipe", ...(listening === undefined ? [] : [listening])],
     // The faithful default would make the tests wait for each other.

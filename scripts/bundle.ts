@@ -1,0 +1,116 @@
+/**
+ * The program as JavaScript: what the package ships and what tests start. Node strips no types below node_modules, and it loads a few bundled files in about
+ * half the time that the 1,100 modules take.
+ */
+import { build, type Plugin } from "esbuild";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { bundleWeb } from "../src/stream/player/bundle.ts";
+
+/** Main modules of processes and threads. Each keeps its path below src, because the program starts it by that path. */
+const ENTRIES = [
+  "cli/main.ts",
+  "mail/authenticate/body-thread.ts",
+  "workers/bindings/d1/host.ts",
+  "workers/bindings/d1/transfers/child.ts",
+];
+/** Modules for workerd. The program reads each one as text. */
+const INSIDE = "workers/runtime/inside";
+/** Placeholder in bundled code for the URL of the output folder. */
+const OUTPUT_FOLDER = "__reelpostOutputFolder";
+
+/** Files by their path in `dist`. */
+export type Built = Map<string, Uint8Array | string>;
+
+/** Builds everything that `dist` holds: the program, the modules for workerd, and the scripts and style sheets for browsers. */
+export async function buildProgram(root: string): Promise<Built> {
+  const src = join(root, "src");
+  const parts = await Promise.all([bundleProgram(src), stripInside(src), bundleWeb(join(root, "web"))]);
+  const [program, inside, web] = parts;
+  return new Map([...program, ...inside, ...[...web].map(([name, body]) => [`web/${name}`, body] as const)]);
+}
+
+/** Writes the files below `folder`. */
+export async function writeBuilt(built: Built, folder: string): Promise<void> {
+  for (const [path, content] of built) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), content);
+  }
+}
+
+async function bundleProgram(src: string): Promise<Built> {
+  const { outputFiles } = await build({
+    entryPoints: ENTRIES.map((entry) => join(src, entry)),
+    outbase: src,
+    outdir: "/",
+    chunkNames: "chunks/[name]-[hash]",
+    write: false,
+    bundle: true,
+    // A command loads the chunks it needs, not the whole program.
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node26",
+    packages: "external",
+    keepNames: true,
+    legalComments: "none",
+    logLevel: "warning",
+    plugins: [keepLocations(src)],
+  });
+  return new Map(
+    outputFiles.map(({ path, text }) => {
+      const up = relative(dirname(path), "/");
+      const folder = `new URL(${JSON.stringify(up === "" ? "./" : `${up}/`)}, import.meta.url)`;
+      return [relative("/", path), text.replaceAll(OUTPUT_FOLDER, folder)];
+    }),
+  );
+}
+
+/** All modules of a bundled file share one `import.meta`. This gives each module its own location again: its path below `src`, below the output folder. */
+function keepLocations(src: string): Plugin {
+  return {
+    name: "keep-locations",
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+        const code = await readFile(path, "utf8");
+        if (!code.includes("import.meta.")) return;
+        requireEntries(code, dirname(relative(src, path)));
+        const location = relative(src, path).replaceAll("\\", "/").replace(/\.ts$/, ".js");
+        const url = (to: string) => `new URL(${JSON.stringify(to)}, ${OUTPUT_FOLDER})`;
+        const pathOf = (to: string) => `process.getBuiltinModule("node:url").fileURLToPath(${url(to)})`;
+        const values: Record<string, string> = {
+          url: `${url(location)}.href`,
+          filename: pathOf(location),
+          dirname: pathOf(dirname(location)),
+        };
+        const contents = code.replaceAll(
+          /\bimport\.meta\.(\w+)/g,
+          (whole, property: string) => values[property] ?? whole,
+        );
+        return { contents, loader: "ts" };
+      });
+    },
+  };
+}
+
+/** `new URL("./child.js", import.meta.url)` starts a module that has to be an entry, or it is missing in the package. */
+function requireEntries(code: string, folder: string): void {
+  for (const [, name] of code.matchAll(/"\.\/([\w-]+)\.js", import\.meta\.url/g)) {
+    const entry = `${folder}/${name}.ts`;
+    if (!ENTRIES.includes(entry)) throw new Error(`${entry} runs on its own: add it to ENTRIES in scripts/bundle.ts`);
+  }
+}
+
+async function stripInside(src: string): Promise<Built> {
+  const folder = join(src, INSIDE);
+  const names = (await readdir(folder)).filter((name) => /(?<!\.d|\.test)\.ts$/.test(name));
+  const { outputFiles } = await build({
+    entryPoints: names.map((name) => join(folder, name)),
+    outdir: "/",
+    write: false,
+    format: "esm",
+    target: "es2024",
+    logLevel: "warning",
+  });
+  return new Map(outputFiles.map(({ path, text }) => [`${INSIDE}${path}`, text]));
+}

@@ -1,0 +1,130 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { parseSync } from "oxc-parser";
+
+/** Names of an import that mean the whole module: `import * as x`, `import "./x.ts"`, `import("./x.ts")`, `export * from`. */
+export const WHOLE = "*";
+
+export interface Import {
+  /** The path of the file for one of ours, else the specifier as it stands: `node:net`, `zod`. */
+  from: string;
+  /** The exported name, `default`, or WHOLE. */
+  name: string;
+  isType: boolean;
+  /** For `export { name as as } from`: the name it has here, WHOLE for `export *`. */
+  reexportedAs?: string;
+}
+
+export interface Module {
+  /** Relative to the root, with "/". */
+  path: string;
+  text: string;
+  imports: Import[];
+  /** Names that the module declares itself. */
+  exports: string[];
+}
+
+/** Reads and parses source files on demand. */
+export interface Sources {
+  get(path: string): Module | undefined;
+}
+
+export function createSources(root: string): Sources {
+  const known = new Map<string, Module | undefined>();
+  return {
+    get(path) {
+      if (!known.has(path)) known.set(path, readModule(root, path));
+      return known.get(path);
+    },
+  };
+}
+
+/** The TypeScript files below the folders. */
+export const sourceFiles = (root: string, folders: string[]): string[] =>
+  globSync(
+    folders.map((folder) => `${folder}/**/*.{ts,tsx}`),
+    { cwd: root, exclude: ["**/node_modules/**", "bench/peers/**", "test/clients/**"] },
+  ).sort();
+
+function readModule(root: string, path: string): Module | undefined {
+  let text;
+  try {
+    text = readFileSync(join(root, path), "utf8");
+  } catch {
+    return undefined;
+  }
+  const { module, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new Error(`${path}: ${errors[0]!.message}`);
+  const located = (specifier: string) => (specifier.startsWith(".") ? posix.join(dirname(path), specifier) : specifier);
+  const imports: Import[] = [];
+  for (const { moduleRequest, entries } of module.staticImports) {
+    const from = located(moduleRequest.value);
+    if (entries.length === 0) imports.push({ from, name: WHOLE, isType: false });
+    for (const { importName, isType } of entries)
+      imports.push({ from, name: importName.kind === "Default" ? "default" : (importName.name ?? WHOLE), isType });
+  }
+  const exports: string[] = [];
+  for (const { moduleRequest, importName, exportName, isType } of module.staticExports.flatMap(
+    ({ entries }) => entries,
+  )) {
+    const name = exportName.kind === "Default" ? "default" : (exportName.name ?? WHOLE);
+    if (moduleRequest === null) exports.push(name);
+    else
+      imports.push({ from: located(moduleRequest.value), name: importName.name ?? WHOLE, isType, reexportedAs: name });
+  }
+  for (const { moduleRequest } of module.dynamicImports) {
+    const specifier = /^"([^"]+)"$/.exec(text.slice(moduleRequest.start, moduleRequest.end))?.[1];
+    // A computed specifier could name any module.
+    imports.push({ from: specifier === undefined ? WHOLE : located(specifier), name: WHOLE, isType: false });
+  }
+  for (const [, specifier] of text.matchAll(/\bimport\("(\.[^"]+)"\)\./g))
+    imports.push({ from: located(specifier!), name: WHOLE, isType: true });
+  return { path, text, imports, exports };
+}
+
+/**
+ * The modules and packages that a file can run, by the names that it imports: `import { a } from "./index.ts"` leads to the module that declares `a`, not to
+ * everything that index.ts exports. Types lead nowhere. Modules outside the sources stand with the name: `node:net isIP`.
+ */
+export function reachable(sources: Sources, entry: string): Set<string> {
+  const reached = new Set<string>([entry]);
+  const queue: Import[] = [];
+  const enter = (path: string) => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    queue.push(...runtimeImports(sources, path));
+  };
+  queue.push(...runtimeImports(sources, entry));
+  const followed = new Set<string>();
+  for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+    const { from, name } = next;
+    if (followed.has(`${from} ${name}`)) continue;
+    followed.add(`${from} ${name}`);
+    const module = isOurs(from) ? sources.get(from) : undefined;
+    if (module === undefined) {
+      reached.add(`${from} ${name}`);
+      continue;
+    }
+    const passed = module.imports.filter(({ isType, reexportedAs }) => !isType && reexportedAs !== undefined);
+    const on = name === WHOLE ? passed : passed.filter((one) => leadsTo(sources, one, name));
+    queue.push(...on.map((one) => (one.reexportedAs === WHOLE ? { ...one, name } : one)));
+    if (name === WHOLE || on.length === 0) enter(from);
+  }
+  return reached;
+}
+
+function leadsTo(sources: Sources, { from, reexportedAs }: Import, name: string): boolean {
+  if (reexportedAs !== WHOLE) return reexportedAs === name;
+  const module = isOurs(from) ? sources.get(from) : undefined;
+  return (
+    module !== undefined &&
+    (module.exports.includes(name) ||
+      module.imports.some((one) => one.reexportedAs !== undefined && leadsTo(sources, one, name)))
+  );
+}
+
+const isOurs = (from: string) => /^[\w.].*\.tsx?$/.test(from) && from.includes("/");
+
+/** Without what it only passes on. */
+const runtimeImports = (sources: Sources, path: string): Import[] =>
+  (sources.get(path)?.imports ?? []).filter(({ isType, reexportedAs }) => !isType && reexportedAs === undefined);

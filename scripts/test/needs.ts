@@ -1,0 +1,19 @@
+import { reachable, type Sources } from "../imports.ts";
+
+/** Preparations that take seconds. A run makes those that one of its files needs. */
+export interface Needs {
+  /** The real clients of `test/clients`. */
+  clients: boolean;
+  postgres: boolean;
+  /** The bundled program. */
+  program: boolean;
+}
+
+export function needsOf(sources: Sources, files: readonly string[]): Needs {
+  const reached = new Set(files.flatMap((file) => [...reachable(sources, file)]));
+  return {
+    clients: [...reached].some((path) => path.startsWith("test/") && sources.get(path)?.text.includes('"clients"')),
+    postgres: reached.has("test/support/postgres.ts"),
+    program: reached.has("test/support/program.ts"),
+  };
+}

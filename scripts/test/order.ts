@@ -1,0 +1,33 @@
+/** Milliseconds that a file took when it last ran, by its path. */
+export type Times = Record<string, number>;
+
+/** From here on a file counts as slow: it starts servers, browsers or encoders, and two of these keep two cores busy. */
+const SLOW_MS = 10_000;
+/** Assumed for a file that never ran. */
+const UNKNOWN_MS = 2_000;
+
+/**
+ * The order in which `slots` processes take the files: the longest first, but one process always works on fast files while there are any, so that not every
+ * process waits for the same busy cores.
+ */
+export function schedule(files: readonly string[], times: Times, slots: number): string[] {
+  const timeOf = (file: string) => times[file] ?? UNKNOWN_MS;
+  const byTime = files.toSorted((a, b) => timeOf(b) - timeOf(a) || (a < b ? -1 : 1));
+  const slow = byTime.filter((file) => timeOf(file) >= SLOW_MS);
+  const fast = byTime.slice(slow.length);
+  const order: string[] = [];
+  let running: { ends: number; slow: boolean }[] = [];
+  let now = 0;
+  while (slow.length + fast.length > 0) {
+    if (running.length === slots) {
+      now = Math.min(...running.map(({ ends }) => ends));
+      running = running.filter(({ ends }) => ends > now);
+    }
+    const slowRunning = running.filter((one) => one.slow).length;
+    const takesSlow = slow.length > 0 && (slowRunning < Math.max(1, slots - 1) || fast.length === 0);
+    const file = (takesSlow ? slow : fast).shift()!;
+    running.push({ ends: now + timeOf(file), slow: takesSlow });
+    order.push(file);
+  }
+  return order;
+}

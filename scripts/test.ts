@@ -87,8 +87,9 @@ try {
 // A run of pure files is quick because it loads none of these.
 
 async function sharedCluster() {
-  const { SHARED_CLUSTER, startCluster } = await import("../test/support/postgres.ts");
+  const { SHARED_CLUSTER, SHARED_TEMPLATES, startCluster } = await import("../test/support/postgres.ts");
   const started = await startCluster();
+  if (started?.template) process.env[SHARED_TEMPLATES] = "1";
   if (started) process.env[SHARED_CLUSTER] = started.url;
   return started;
 }

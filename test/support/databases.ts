@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -51,40 +52,88 @@ export function onPostgres(suite: (engine: TestEngine) => void): void {
   }
 }
 
+/** SQLite files with the migrations run, by their key. */
+const migratedFiles = new Map<string, Promise<string>>();
+
 async function openTemporary(scope: Scope, migrations: readonly Migration[] = []): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-sqlite-"));
   const where = { path: join(folder, "test.db") };
+  if (migrations.length > 0) copyFileSync(await migratedFile(migrations), where.path);
   return openAll(
     scope,
-    migrations,
     where,
     async () => openSqlite(where),
     async () => rmSync(folder, { recursive: true, force: true }),
   );
 }
 
+function migratedFile(migrations: readonly Migration[]): Promise<string> {
+  const key = keyOf(migrations);
+  let file = migratedFiles.get(key);
+  if (file === undefined) {
+    file = createMigratedFile(migrations);
+    migratedFiles.set(key, file);
+  }
+  return file;
+}
+
+async function createMigratedFile(migrations: readonly Migration[]): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "reelpost-sqlite-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, "migrated.db");
+  await migrateAndClose(openSqlite({ path }), migrations);
+  return path;
+}
+
 function postgresEngine(): TestEngine {
   let cluster: Promise<Cluster | undefined> | undefined;
+  const templates = new Map<string, Promise<string>>();
   after(async () => (await cluster)?.stop());
+
+  function templateOf(server: Cluster, migrations: readonly Migration[]): Promise<string> | undefined {
+    const key = keyOf(migrations);
+    if (!templates.has(key) && server.template !== undefined) {
+      const fill = async (url: string) => migrateAndClose(await openPostgres({ url, connections: 1 }), migrations);
+      templates.set(key, server.template(key, fill));
+    }
+    return templates.get(key);
+  }
+
   return {
     name: "postgres",
     async open(scope, migrations = []) {
       const server = (await (cluster ??= startCluster()))!;
-      const where = { url: await server.createDatabase() };
-      return openAll(
+      const template = migrations.length > 0 ? await templateOf(server, migrations) : undefined;
+      const where = { url: await server.createDatabase(template) };
+      const database = await openAll(
         scope,
-        migrations,
         where,
         () => openPostgres({ ...where, connections: 8 }),
         () => server.dropDatabase(where.url),
       );
+      if (template === undefined && migrations.length > 0) await migrate(database.db, migrations);
+      return database;
     },
   };
 }
 
+/** Two lists with the same key create the same schema. */
+function keyOf(migrations: readonly Migration[]): string {
+  const hash = createHash("sha256");
+  for (const { name, up } of migrations) hash.update(`${name}\0${String(up)}\0`);
+  return hash.digest("hex").slice(0, 24);
+}
+
+async function migrateAndClose(db: Db, migrations: readonly Migration[]): Promise<void> {
+  try {
+    await migrate(db, migrations);
+  } finally {
+    await db.close();
+  }
+}
+
 async function openAll(
   scope: Scope,
-  migrations: readonly Migration[],
   where: TestDatabase["where"],
   open: () => Promise<Db>,
   remove: () => Promise<void>,
@@ -100,6 +149,5 @@ async function openAll(
     return db;
   };
   const db = await another();
-  if (migrations.length > 0) await migrate(db, migrations);
   return { db, another, where };
 }

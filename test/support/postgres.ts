@@ -12,8 +12,10 @@ import { findPostgres } from "../../scripts/system.ts";
 export interface Cluster {
   /** The superuser's URL of the maintenance database. */
   readonly url: string;
-  /** A new, empty database. */
-  createDatabase(): Promise<string>;
+  /** A new database: empty, or a copy of a template. */
+  createDatabase(template?: string): Promise<string>;
+  /** The name of a template that `fill` prepares once for all test files. Undefined on a server that this run does not own. */
+  template?(key: string, fill: (url: string) => Promise<void>): Promise<string>;
   dropDatabase(url: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -21,10 +23,17 @@ export interface Cluster {
 /** scripts/test.ts starts one cluster for all test files and passes its URL on. A server of the user's own does as well. */
 export const SHARED_CLUSTER = "REELPOST_TEST_POSTGRES";
 
+/** Set beside SHARED_CLUSTER when the run owns the cluster: templates in it end with it. */
+export const SHARED_TEMPLATES = "REELPOST_TEST_POSTGRES_TEMPLATES";
+
 /** The shared cluster, or a private one; undefined where PostgreSQL is not installed. */
 export async function startCluster(): Promise<Cluster | undefined> {
   const shared = process.env[SHARED_CLUSTER];
-  if (shared) return { ...databasesOf(shared), url: shared, stop: async () => {} };
+  if (shared) {
+    const { template, ...databases } = databasesOf(shared);
+    const owned = process.env[SHARED_TEMPLATES] === "1";
+    return { ...databases, ...(owned && { template }), url: shared, stop: async () => {} };
+  }
   const binaries = findPostgres();
   return binaries ? startPrivateCluster(binaries) : undefined;
 }
@@ -158,14 +167,30 @@ function freePort(): Promise<number> {
   });
 }
 
-function databasesOf(url: string): Pick<Cluster, "createDatabase" | "dropDatabase"> {
+function databasesOf(url: string): Required<Pick<Cluster, "createDatabase" | "dropDatabase" | "template">> {
+  const urlOf = (name: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
+
+  async function createDatabase(template?: string): Promise<string> {
+    const name = `t_${randomBytes(8).toString("hex")}`;
+    const copy = template === undefined ? "" : ` template ${template}`;
+    await withClient(url, (client) => client.query(`create database ${name}${copy}`));
+    return urlOf(name);
+  }
+
   return {
-    async createDatabase() {
-      const name = `t_${randomBytes(8).toString("hex")}`;
-      await withClient(url, (client) => client.query(`create database ${name}`));
-      const database = new URL(url);
-      database.pathname = `/${name}`;
-      return database.href;
+    createDatabase,
+    async template(key, fill) {
+      const name = `template_${key}`;
+      await withClient(url, async (client) => {
+        // Another test file may need the same one now. The lock ends with the connection.
+        await client.query("select pg_advisory_lock(hashtext($1))", [name]);
+        const { rowCount } = await client.query("select from pg_database where datname = $1", [name]);
+        if (rowCount === 1) return;
+        const draft = await createDatabase();
+        await fill(draft);
+        await client.query(`alter database ${new URL(draft).pathname.slice(1)} rename to ${name}`);
+      });
+      return name;
     },
     async dropDatabase(database) {
       await withClient(url, (client) =>

@@ -60,6 +60,10 @@ async function listen(t: TestContext) {
 }
 
 async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksParts> = {}) {
+  // Hooks run in order of registration, and the worker has to stop before its database closes: it would retry to write the outcome of a delivery that is under
+  // way, and wait for this clock between the retries, which no longer moves.
+  let close = async () => {};
+  t.after(() => close());
   const { db } = await engine.open(t, [...jobsMigrations, ...webhooksMigrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const events = createLocalEvents({ log: silentLog });
@@ -77,10 +81,10 @@ async function open(t: TestContext, engine: TestEngine, more: Partial<WebhooksPa
     allowPrivate: true,
     ...more,
   });
-  t.after(async () => {
+  close = async () => {
     await webhooks.close();
     await events.close();
-  });
+  };
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const jobsNow = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
   const running = async () => (await jobsNow()).some(({ status }) => status === "running");
@@ -337,5 +341,20 @@ export function webhooksConformance(engine: TestEngine): void {
     webhooks.start();
     assert.equal((await until(id, ({ status }) => status === "delivered")).event, "error");
     assert.equal(there.received.length, 1);
+  });
+
+  test("stops while a delivery is under way", async (t) => {
+    const there = await listen(t);
+    const { webhooks, db } = await open(t, engine);
+    webhooks.start();
+    await webhooks.setMain(A, there.url);
+    await webhooks.settled(testVideo({ state: "ready" }));
+    const jobs = () => db.tables<{ jobs: { status: string } }>().selectFrom("jobs").selectAll().execute();
+    while ((await jobs()).every(({ status }) => status === "waiting")) await new Promise(setImmediate);
+    await webhooks.close();
+    assert.deepEqual(
+      (await jobs()).map(({ status }) => status),
+      ["done"],
+    );
   });
 }

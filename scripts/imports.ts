@@ -47,6 +47,7 @@ export const sourceFiles = (root: string, folders: string[]): string[] =>
   ).sort();
 
 function readModule(root: string, path: string): Module | undefined {
+  if (!/\.tsx?$/.test(path)) return undefined;
   let text;
   try {
     text = readFileSync(join(root, path), "utf8");

@@ -1,7 +1,7 @@
 import { reachable, type Sources } from "../imports.ts";
 
 /** Preparations that take seconds. A run makes those that one of its files needs. */
-export interface Needs {
+interface Needs {
   /** The real clients of `test/clients`. */
   clients: boolean;
   postgres: boolean;

@@ -72,12 +72,15 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
   let begun = 0;
   let stopped: number | undefined;
   let ended = false;
+  /** Parts that a playlist has listed stay available, also those that the end leaves out of the last playlist: a player may be about to load one. */
+  let listed = 0;
 
   const partsNow = () =>
     Math.min(pieces.length, Math.floor(((stopped ?? performance.now()) - begun) / (PART_S * 1000)));
 
   function media(dvr: boolean): string {
     const parts = partsNow();
+    listed = Math.max(listed, parts);
     const whole = Math.floor(parts / PARTS);
     const first = dvr ? 0 : Math.max(0, whole - WINDOW);
     const lines = [
@@ -112,6 +115,7 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
       begun = performance.now() - behind * 1000;
       stopped = undefined;
       ended = false;
+      listed = 0;
     },
     interrupt: () => void (stopped = performance.now()),
     resume() {
@@ -147,7 +151,9 @@ function createFakeLive(init: Buffer, pieces: readonly Buffer[]): FakeLive {
       const from = Number(n) * PARTS + Number(part ?? 0);
       const to = part === undefined ? from + PARTS : from + 1;
       await arrival(to, response);
-      return partsNow() < to ? send("text/plain", "", 404) : send("video/mp4", Buffer.concat(pieces.slice(from, to)));
+      return Math.max(partsNow(), listed) < to
+        ? send("text/plain", "", 404)
+        : send("video/mp4", Buffer.concat(pieces.slice(from, to)));
     },
   };
 }

@@ -1,6 +1,8 @@
 // The RTMP server and the hub behind it as they are in the program, alone in a process: what is relayed to players of RTMP, without anything that makes segments.
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
-import { createHub, type LiveInput, type LiveInputDirectory, startRtmpServer } from "../../src/stream/live/index.ts";
+import { createHub } from "../../src/stream/live/hub/hub.ts";
+import { startRtmpServer } from "../../src/stream/live/ingest/rtmp/server.ts";
+import type { LiveInput, LiveInputDirectory } from "../../src/stream/live/inputs/port.ts";
 
 /** Keys "publish-<n>" and "play-<n>". */
 const known = new Map<string, LiveInput>();

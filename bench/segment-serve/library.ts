@@ -6,7 +6,8 @@ import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { settingsSchema } from "../../src/kernel/settings.ts";
 import { migrations } from "../../src/server/index.ts";
 import { createJobs, createLocalEvents, migrate, openFsObjects, openSqlite } from "../../src/store/index.ts";
-import { createVideos, type MediaModel } from "../../src/stream/index.ts";
+import type { MediaModel } from "../../src/stream/model.ts";
+import { createVideos } from "../../src/stream/index.ts";
 
 /** Octets of one segment of four seconds: audio of 128 kbit/s, and the rungs at what a capped rate comes to. */
 const SIZES = {

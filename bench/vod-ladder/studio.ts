@@ -11,16 +11,11 @@ import {
   openFsObjects,
   openSqlite,
 } from "../../src/store/index.ts";
-import {
-  createMediaTools,
-  createProbe,
-  createProcessing,
-  createSegments,
-  createVideos,
-  videosMigrations,
-  type SegmentsRoom,
-  type Video,
-} from "../../src/stream/index.ts";
+import { createProbe } from "../../src/stream/probe/probe.ts";
+import { createProcessing } from "../../src/stream/processing/processing.ts";
+import { createSegments, type SegmentsRoom } from "../../src/stream/encode/segments.ts";
+import { videosMigrations } from "../../src/stream/videos/videos-table.ts";
+import { createMediaTools, createVideos, type Video } from "../../src/stream/index.ts";
 
 /** Everything between an upload and its ladder, as a server has it, in this process. */
 export interface Studio {

@@ -20,22 +20,22 @@ export const mutations: Mutation[] = [
     test: "src/api/rate-limit.test.ts",
   },
   {
-    file: "src/api/client-address.ts",
+    file: "src/kernel/client-address.ts",
     from: "hops.findLast((hop) => !isTrusted(hop))",
     to: "hops.find((hop) => !isTrusted(hop))",
-    test: "src/api/client-address.test.ts",
+    test: "src/kernel/client-address.test.ts",
   },
   {
-    file: "src/api/client-address.ts",
+    file: "src/kernel/client-address.ts",
     from: "trusted.length === 0 || !isTrusted(peer)",
     to: "trusted.length === 0",
-    test: "src/api/client-address.test.ts",
+    test: "src/kernel/client-address.test.ts",
   },
   {
-    file: "src/api/client-address.ts",
+    file: "src/kernel/client-address.ts",
     from: "return isTrusted(plain(request.socket.remoteAddress)) && request",
     to: "return request",
-    test: "src/api/client-address.test.ts",
+    test: "src/kernel/client-address.test.ts",
   },
   {
     file: "src/api/json-shape.ts",

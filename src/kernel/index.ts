@@ -1,3 +1,4 @@
+export * from "./basics.ts";
 export * from "./clock.ts";
 export * from "./errors.ts";
 export * from "./http-server.ts";

@@ -11,9 +11,9 @@ import {
   workerRoutes,
   workersTailsRoutes,
   zonesRoutes,
-  type ClientAddress,
   type Route,
 } from "../api/index.ts";
+import type { ClientAddress } from "../kernel/client-address.ts";
 import type { EmailRouting } from "../mail/index.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Clock, Ids, Lifecycle, Log } from "../kernel/index.ts";
+import type { Basics } from "../kernel/index.ts";
 import {
   createCapture,
   createReceiver,
@@ -51,13 +51,7 @@ import {
 } from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
 
-/** What every part needs. */
-export interface Basics {
-  clock: Clock;
-  ids: Ids;
-  log: Log;
-  lifecycle: Lifecycle;
-}
+export type { Basics } from "../kernel/index.ts";
 
 export interface Store {
   db: Db;

@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
-import { createApi, type Gate } from "../api/index.ts";
+import { createApi, type Gate, streamRoutes } from "../api/index.ts";
 import { refuse, VIDEO_PREFIX } from "../dev/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { createSecrets, loadKeyFile } from "../store/index.ts";
+import { createStream, type Stream } from "../stream/index.ts";
 import type { StreamPort } from "../workers/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { ROLES } from "./roles.ts";
-import { composeStream } from "./stream.ts";
 
 export interface DevVideoParts {
   store: Store;
@@ -46,14 +46,14 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
   let begun: Begun | undefined;
   function begin() {
     if (begun !== undefined) return begun;
-    const stream = composeStream(
+    const stream = createStream(
       {
         store,
-        base,
+        serverUrl: base,
         secrets: createSecrets({ keys: loadKeyFile(join(dataDir, "secrets.key")) }),
         settings: { ...settings, stream: { ...settings.stream, allow_private: true } },
         roles: new Set(ROLES),
-        prefix: VIDEO_PREFIX.slice(0, -1),
+        base: VIDEO_PREFIX.slice(0, -1),
         folder: join(dataDir, "video"),
         defaultAccount: ACCOUNT,
       },
@@ -66,7 +66,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
     stream.start();
     const api = createApi({
       ...basics,
-      routes: stream.routes,
+      routes: streamRoutes(stream),
       version: "dev",
       gate: OPEN,
       rateLimit: { requests: 0, seconds: 1 },
@@ -93,7 +93,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
 }
 
 interface Begun {
-  stream: ReturnType<typeof composeStream>;
+  stream: Stream;
   /** What it tells of broadcasts names their ports. */
   listening: Promise<unknown>;
   api: ReturnType<typeof getRequestListener>;

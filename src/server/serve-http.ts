@@ -1,16 +1,17 @@
 import {
   createApi,
-  createClientAddress,
   createGate,
   createPlatformHttp,
   createD1TransferHttp,
   createTailSockets,
   createVerifyPage,
   D1_TRANSFERS,
+  streamRoutes,
   VERIFY_PREFIX,
   type PlatformHttp,
 } from "../api/index.ts";
 import type { ConnectionLimits } from "../kernel/connection-limits.ts";
+import { createClientAddress } from "../kernel/client-address.ts";
 import { networkSet } from "../kernel/networks.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { activityApi } from "./activity.ts";
@@ -96,7 +97,7 @@ export function createServeHttp(
         basics,
       ),
       ...mail.sending.routes,
-      ...stream.routes,
+      ...streamRoutes(stream),
       ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
     ],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),

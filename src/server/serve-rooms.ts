@@ -1,9 +1,10 @@
 import { join } from "node:path";
-import { createClientAddress } from "../api/index.ts";
+import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Metrics } from "../kernel/metrics.ts";
 import type { DmarcReporting } from "../mail/index.ts";
+import { createStream, type Stream } from "../stream/index.ts";
 import { checkTogether } from "./belongs-together.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
 import { composeDkimRotation } from "./dkim-rotation.ts";
@@ -19,7 +20,6 @@ import { composeServeMail, type ServeMail } from "./serve-mail.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { composeServeWorkers } from "./serve-workers.ts";
 import { composeSmtp, type ServeSmtp } from "./smtp.ts";
-import { composeStream, type ServeStream } from "./stream.ts";
 
 /** Everything a platform process is made of, but for its listeners. */
 export interface ServeRooms {
@@ -31,7 +31,7 @@ export interface ServeRooms {
   reports: DmarcReporting;
   mail: ServeMail;
   smtp: ServeSmtp;
-  stream: ServeStream;
+  stream: Stream;
   metrics: Metrics;
   /** Addresses and ports that are blocked for connections made on behalf of users. */
   own: OwnAddresses;
@@ -73,7 +73,7 @@ export async function openRooms(
     { bindings, settings, own, client, ...(limits?.runtime && { limits: limits.runtime }) },
     basics,
   );
-  const late: { stream?: ServeStream } = {};
+  const late: { stream?: Stream } = {};
   const platform = composePlatform(
     {
       store,
@@ -82,7 +82,7 @@ export async function openRooms(
       runtime: workers.runtime,
       settings,
       scheduled: roles.has("workers"),
-      alsoHeld: (account) => late.stream!.held(account),
+      alsoHeld: (account) => late.stream!.contents(account),
     },
     basics,
   );
@@ -135,14 +135,14 @@ export async function openRooms(
     },
     basics,
   );
-  const stream = composeStream(
+  const stream = createStream(
     {
       store,
       secrets,
       settings,
       roles,
       metrics,
-      base: baseUrl,
+      serverUrl: baseUrl,
       folder: join(dataDir, "video"),
       tls: certificates.tls,
       own,

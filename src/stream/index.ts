@@ -1,61 +1,45 @@
+export { createStream, type Stream } from "./stream.ts";
+export { type Audio, createAudio } from "./audio/audio.ts";
+export { createCaptions } from "./captions/captions.ts";
+export type { Captions } from "./captions/port.ts";
+export { type Clips, createClips } from "./clips/clips.ts";
+export { customerCode } from "./customers/customer-code.ts";
+export { createDownloads, type Downloads } from "./downloads/downloads.ts";
+export { type Download, downloadName, type DownloadType } from "./downloads/types.ts";
 export { streamErrors } from "./errors.ts";
-export type { MediaModel } from "./model.ts";
-export { type Player, type PlayerOptions, createPlayer } from "./player/player.ts";
+export { jwkForm, pemForm } from "./keys/forms.ts";
+export { createSigningKeys } from "./keys/keys.ts";
+export type { SigningKeys } from "./keys/port.ts";
+export {
+  createLiveInputs,
+  listLiveInput,
+  type LiveHealth,
+  type LiveInputChange,
+  type LiveInputs,
+  type LiveNow,
+  type LiveUrls,
+  type OwnedLiveInput,
+  type OwnedLiveOutputs,
+  showLiveHistory,
+  showLiveInput,
+  showLiveOutput,
+} from "./live/index.ts";
+export type { MediaCapabilities } from "./media/port.ts";
 export { createMediaTools } from "./media/tools.ts";
-export type { LiveMedia, LiveMediaRun } from "./media/live-port.ts";
-export type { MediaCapabilities, MediaTools } from "./media/port.ts";
-export { createAccess } from "./access/access.ts";
-export { createCountries } from "./access/countries.ts";
-export type { Access } from "./access/port.ts";
-export type { SigningKey, SigningKeys } from "./keys/port.ts";
-export { codeOfHost, customerCode } from "./customers/customer-code.ts";
+export { streamMigrations } from "./migrations.ts";
+export type { MediaModel } from "./model.ts";
+export { createTokens, type Tokens } from "./tokens/tokens.ts";
+export { carriesUpload } from "./uploads/http.ts";
+export type { AskedVideo, Uploads } from "./uploads/port.ts";
+export { createUploads } from "./uploads/uploads.ts";
 export type { CreatedBound, VideoCatalog, VideoFilter, Videos } from "./videos/port.ts";
-export { showVideo, showWatermark, type ShownVideo } from "./videos/show.ts";
+export { showVideo, showWatermark } from "./videos/show.ts";
 export { createStreamUrls, type StreamUrls } from "./videos/urls.ts";
 export type { ListedVideo, Video, WatermarkProfile } from "./videos/video.ts";
-export { createVideos, type VideosRoom } from "./videos/videos.ts";
-export { videosMigrations } from "./videos/videos-table.ts";
-export { createDelivery, type Delivery } from "./delivery/delivery.ts";
-export type { DeliveryRoute, Viewer } from "./delivery/route.ts";
-export { createPlayback, type PlaybackOptions } from "./playback/playback.ts";
-export type { SourceRung, TextTracks } from "./playback/port.ts";
-export { createRenditionRates } from "./playback/rates.ts";
-export { jwkForm, pemForm } from "./keys/forms.ts";
-export { streamKeysMigrations } from "./keys/keys-table.ts";
-export { createSigningKeys } from "./keys/keys.ts";
-export { createTokens, type Tokens } from "./tokens/tokens.ts";
-export { createProbe, type Probe, type ProbeParts } from "./probe/probe.ts";
-export type { AskedVideo, TusCreation, Uploads } from "./uploads/port.ts";
-export type { UploadsParts } from "./uploads/parts.ts";
-export { carriesUpload } from "./uploads/http.ts";
-export { createUploads } from "./uploads/uploads.ts";
-export { uploadsMigrations } from "./uploads/uploads-table.ts";
-export { createPassthrough, type PassthroughOptions } from "./passthrough/passthrough.ts";
-export { createDownloads, type Downloads } from "./downloads/downloads.ts";
-export { downloadsMigrations } from "./downloads/downloads-table.ts";
-export { downloadName, type Download, type DownloadType } from "./downloads/types.ts";
-export { createAudio, type Audio } from "./audio/audio.ts";
-export type { AudioSources } from "./audio/port.ts";
-export { audioMigrations } from "./audio/tracks-table.ts";
-export { createClips, type Clips, type ClipsParts } from "./clips/clips.ts";
-export type { LiveEventType, WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./webhooks/types.ts";
-export { createWebhooks } from "./webhooks/webhooks.ts";
-export { webhooksMigrations } from "./webhooks/webhooks-table.ts";
-export type { Segments } from "./encode/port.ts";
-export { createSegments, type SegmentsRoom } from "./encode/segments.ts";
-export { streamCaptionsMigrations } from "./captions/captions-table.ts";
-export { createCaptions } from "./captions/captions.ts";
-export type { Caption, Captions } from "./captions/port.ts";
-export { createProcessing, type Processing, type ProcessingParts } from "./processing/processing.ts";
-export { createScratch } from "./scratch.ts";
-export { createUploadedLength } from "./viewed/length.ts";
-export { PERIODS, type Period } from "./viewed/periods.ts";
+export { createVideos } from "./videos/videos.ts";
+export { PERIODS } from "./viewed/periods.ts";
 export { createViewedMinutes, type ViewedMinutes } from "./viewed/viewed.ts";
-export { viewedMigrations } from "./viewed/viewed-table.ts";
-export { createThumbnails, type Thumbnails } from "./thumbnails/thumbnails.ts";
-export { streamWatermarksMigrations } from "./watermarks/watermarks-table.ts";
-export { createWatermarks } from "./watermarks/watermarks.ts";
 export { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkWish } from "./watermarks/port.ts";
-export { streamMigrations } from "./migrations.ts";
-export { createStreamBinding } from "./binding/binding.ts";
-export * from "./live/index.ts";
+export { createWatermarks } from "./watermarks/watermarks.ts";
+export type { WebhookDelivery, WebhookEndpoint, Webhooks } from "./webhooks/types.ts";
+export { createWebhooks } from "./webhooks/webhooks.ts";

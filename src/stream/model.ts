@@ -143,5 +143,17 @@ export interface BurnedWatermark {
 
 /** The audio rendition made from the source: AAC, at most stereo. Extra tracks are `audio-<uid>`. */
 export const MAIN_AUDIO = "audio";
+/** Name of the rendition of an added audio track. */
+export const audioRendition = (track: string): string => `audio-${track}`;
 /** The rendition cut from the source without encoding. */
 export const SOURCE_RENDITION = "source";
+
+/**
+ * The rendition that is encoded first, and that players start with: fast to encode and good enough to watch. 360p, or the next one below it, or the
+ * lowest that every player plays, or the lowest. Undefined: the video has no frames.
+ */
+export function firstRung(ladder: readonly VideoRendition[]): VideoRendition | undefined {
+  const short = ({ width, height }: VideoRendition) => Math.min(width, height);
+  const playable = ladder.filter(({ codec }) => codec === "h264");
+  return playable.filter((rung) => short(rung) <= 360).at(-1) ?? playable[0] ?? ladder[0];
+}

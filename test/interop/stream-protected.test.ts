@@ -3,7 +3,9 @@ import { createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { before, describe, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { systemClock } from "../../src/kernel/index.ts";
-import { createAccess, createPlayback, type Video } from "../../src/stream/index.ts";
+import { createAccess } from "../../src/stream/access/access.ts";
+import { createPlayback } from "../../src/stream/playback/playback.ts";
+import type { Video } from "../../src/stream/index.ts";
 import {
   anyVideo,
   ntscModel,

@@ -9,14 +9,11 @@ import type { Browser } from "playwright-core";
 import { silentLog, systemClock } from "../../src/kernel/index.ts";
 import { settingsSchema } from "../../src/kernel/settings.ts";
 import { openFsObjects } from "../../src/store/index.ts";
-import {
-  createMediaTools,
-  createPassthrough,
-  createPlayback,
-  createProbe,
-  createSegments,
-  type Video,
-} from "../../src/stream/index.ts";
+import { createPassthrough } from "../../src/stream/passthrough/passthrough.ts";
+import { createPlayback } from "../../src/stream/playback/playback.ts";
+import { createProbe } from "../../src/stream/probe/probe.ts";
+import { createSegments } from "../../src/stream/encode/segments.ts";
+import { createMediaTools, type Video } from "../../src/stream/index.ts";
 import { anyVideo, serveDelivery, UID } from "../../src/stream/playback/playback.testing.ts";
 import { clientFile, openBrowser, openPage, openSite, withoutChromium } from "../support/browser.ts";
 import { clip, needsFfmpeg } from "../support/media.ts";

@@ -5,7 +5,7 @@ import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { createLocalEvents } from "../../store/index.ts";
 import { createTails, tailMigrations, type Script } from "../../workers/index.ts";
 import { startApi, TEST_ACCOUNT } from "../api.testing.ts";
-import { createClientAddress } from "../client-address.ts";
+import { createClientAddress } from "../../kernel/client-address.ts";
 import { workersTailsRoutes } from "./workers-tails.ts";
 
 onEveryDatabase((engine) => {

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { tailErrors, workerErrors, type Scripts, type Tail, type Tails } from "../../workers/index.ts";
-import type { ClientAddress } from "../client-address.ts";
+import type { ClientAddress } from "../../kernel/client-address.ts";
 import { answer, route, type Call, type Route } from "../operation.ts";
 import { tailPath } from "../tail-socket.ts";
 

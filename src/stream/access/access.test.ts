@@ -3,7 +3,7 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
 import { createManualClock, UserError } from "../../kernel/index.ts";
 import { signToken, type AccessRule, type NewToken } from "../../protocol/playback-token/index.ts";
-import type { Viewer, Want } from "../delivery/route.ts";
+import type { Viewer, Want } from "./port.ts";
 import type { VerifyingKey } from "../keys/port.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import { createAccess, type AccessOptions } from "./access.ts";

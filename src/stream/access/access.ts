@@ -9,7 +9,7 @@ import {
   type Judge,
   type PlaybackClaims,
 } from "../../protocol/playback-token/index.ts";
-import type { Viewer, Want } from "../delivery/route.ts";
+import type { Viewer, Want } from "./port.ts";
 import { streamErrors } from "../errors.ts";
 import type { SigningKeys } from "../keys/port.ts";
 import type { Video } from "../videos/video.ts";

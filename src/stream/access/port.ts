@@ -1,4 +1,3 @@
-import type { Viewer, Want } from "../delivery/route.ts";
 import type { Video } from "../videos/video.ts";
 
 /** Who may watch what: uids, signed tokens, their rules, and origins. Asked for every manifest and every segment. */
@@ -13,4 +12,16 @@ export interface LiveAddresses {
   videoOf(input: string): Promise<Video | undefined>;
   /** `video` with its live input's access rules while it is live; other videos are returned unchanged. */
   guarded(video: Video): Promise<Video>;
+}
+
+/** Kind of request: `page` (iframe, watch) renders its own text when access is refused; `download` and `original` need their claims in a token. */
+export type Want = "play" | "page" | "download" | "original";
+
+/** The client of a request. Read by `viewerOf`. */
+export interface Viewer {
+  ip: string;
+  /** Origin of the embedding page: the Origin field, or else the origin of Referer. */
+  origin?: string;
+  /** "ours": the server's own player or a navigation. "hidden": a page of another site that hides its origin. Absent: `origin` decides. */
+  place?: "ours" | "hidden";
 }

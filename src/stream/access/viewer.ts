@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Viewer } from "../delivery/route.ts";
+import type { Viewer } from "./port.ts";
 
 /**
  * Where a request comes from, as browsers tell it. `self` is scheme and host as the viewer reached us.

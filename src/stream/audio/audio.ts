@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { every, type Repetition } from "../../kernel/every.ts";
 import { createRecent, type Recent } from "../../kernel/recent.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
@@ -8,13 +9,14 @@ import type { Db, Events, Jobs, JobWorker, ObjectStore } from "../../store/index
 import { languageLabel } from "../captions/language.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaTools } from "../media/port.ts";
+import { audioRendition } from "../model.ts";
 import type { AudioTracks, ExtraAudio } from "../playback/port.ts";
 import { readForm } from "../uploads/form.ts";
 import { askOrigin } from "../uploads/origin.ts";
 import { VIDEO_CHANGED } from "../videos/known.ts";
 import type { Videos } from "../videos/port.ts";
 import type { Video } from "../videos/video.ts";
-import { audioRendition, type AddedTrack, type AudioSource, type AudioSources } from "./port.ts";
+import type { AddedTrack, AudioSource, AudioSources } from "./port.ts";
 import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
 import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
 
@@ -54,13 +56,13 @@ export interface Audio {
   delete(account: string, video: string, track: string): Promise<void>;
   /** Rows of a deleted video. */
   clean(video: string): Promise<void>;
-  /** What a crash left without anybody who works at it. At start, and now and then. */
+  /** Enqueues the work that lost its job in a crash. */
   recover(): Promise<void>;
   /** For manifests. */
   readonly tracks: AudioTracks;
   /** For the encoder. */
   readonly sources: AudioSources;
-  /** Does the job `stream.audio`, until closed. */
+  /** Runs the job `stream.audio`, and `recover` every minute, until closed. In processes that encode. */
   start(): void;
   close(): Promise<void>;
 }
@@ -68,6 +70,7 @@ export interface Audio {
 export const AUDIO_JOB = "stream.audio";
 const AT_ONCE = 2;
 const LEASE_MS = 30_000;
+const RECOVER_MS = 60_000;
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
 const KNOWN = { max: 2000, freshMs: 60_000 };
@@ -98,6 +101,7 @@ export function createAudio(parts: AudioParts): Audio {
   const unsubscribe = events.subscribe(VIDEO_CHANGED, forget);
   const maxBytes = Math.floor(settings.upload_gb * GIB);
   let worker: JobWorker | undefined;
+  let recovery: Repetition | undefined;
 
   function forget(video: string) {
     known.forget((_, key) => video === "" || key === video);
@@ -106,6 +110,18 @@ export function createAudio(parts: AudioParts): Audio {
   function changed(video: string) {
     forget(video);
     events.publish(VIDEO_CHANGED, video);
+  }
+
+  async function recover(): Promise<void> {
+    for (const row of await table.queued(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+      const job = row.job === "" ? undefined : await jobs.get(row.job);
+      if (job?.status === "failed") {
+        await table.change(row.uid, { status: "error", error: job.error ?? "it could not be prepared" });
+        changed(row.video_uid);
+      } else if (job === undefined || job.status === "done") {
+        await enqueue(row);
+      }
+    }
   }
 
   async function insert(
@@ -240,17 +256,7 @@ export function createAudio(parts: AudioParts): Audio {
         await deleteBelow(objects, `${prefix}/`);
     },
     clean: (video) => table.deleteOf(video),
-    async recover() {
-      for (const row of await table.queued(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
-        const job = row.job === "" ? undefined : await jobs.get(row.job);
-        if (job?.status === "failed") {
-          await table.change(row.uid, { status: "error", error: job.error ?? "it could not be prepared" });
-          changed(row.video_uid);
-        } else if (job === undefined || job.status === "done") {
-          await enqueue(row);
-        }
-      }
-    },
+    recover,
     tracks: { of: async (video) => (await known.get(video)) ?? [] },
     sources: {
       async find({ uid }, rendition) {
@@ -266,9 +272,12 @@ export function createAudio(parts: AudioParts): Audio {
         { concurrency: AT_ONCE, leaseMs: LEASE_MS },
         createPreparer({ ...parts, table, maxBytes, changed }),
       );
+      recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of audio tracks", log });
+      void recovery.run();
     },
     async close() {
       unsubscribe();
+      await recovery?.stop();
       await worker?.stop();
     },
   };

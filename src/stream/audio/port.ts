@@ -23,9 +23,6 @@ export interface AudioSource {
   duration: number;
 }
 
-/** Name of the rendition of an added track. */
-export const audioRendition = (track: string): string => `audio-${track}`;
-
 /** A track that was added to a video, as the API shows it. */
 export interface AddedTrack {
   uid: string;

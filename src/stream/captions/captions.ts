@@ -1,4 +1,5 @@
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
+import { every, type Repetition } from "../../kernel/every.ts";
 import { createRecent } from "../../kernel/recent.ts";
 import { streamErrors } from "../errors.ts";
 import type { Video } from "../videos/video.ts";
@@ -14,6 +15,7 @@ const CHANGED = "stream.captions";
 /** There are some 200 languages with two letters. */
 const MAX_LANGUAGES = 200;
 const KEPT = 2000;
+const RECOVER_MS = 60_000;
 /** A change is told at once; this is for when the telling fails. */
 const FRESH_MS = 10_000;
 
@@ -42,6 +44,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
       .catch((err: unknown) => log.warn({ err, key }, "captions that nothing names any more could not be removed"));
   }
 
+  let recovery: Repetition | undefined;
   const generation = createGeneration({ ...parts, table, keep, drop, changed });
 
   const embedded = createEmbedded({ ...parts, store });
@@ -184,9 +187,12 @@ export function createCaptions(parts: CaptionsParts): Captions {
     start() {
       generation.start();
       embedded.start();
+      recovery ??= every(RECOVER_MS, generation.recover, { name: "stream: recovery of generated captions", log });
+      void recovery.run();
     },
     async close() {
       unsubscribe();
+      await recovery?.stop();
       await Promise.all([generation.close(), embedded.close()]);
     },
   };

@@ -22,7 +22,7 @@ export interface Captions extends TextTracks {
   delete(account: string, uid: string, language: string): Promise<void>;
   /** The video is gone, and all its objects: nothing is to be kept of it. */
   forgetVideo(uid: string): Promise<void>;
-  /** What a crash left without anybody who makes it. At start, and now and then. */
+  /** Enqueues generations that lost their job in a crash. */
   recover(): Promise<void>;
   /** Makes captions from now on, where this process is one that does. */
   start(): void;

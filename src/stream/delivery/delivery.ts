@@ -6,11 +6,13 @@ import { createOwnHosts } from "../customers/own-hosts.ts";
 import { streamErrors } from "../errors.ts";
 import { addressOf, type RouteMatch, routeFinder, type VideoAddress } from "./paths.ts";
 import { refusalOf, refuse } from "./refusal.ts";
-import type { DeliveryRoute } from "./route.ts";
+import type { DeliveryRoute, PublicRoute } from "./route.ts";
 import { createDeliveryMemory, createViewing } from "./viewing.ts";
 
 export interface DeliveryOptions {
   routes: readonly DeliveryRoute[];
+  /** Routes without an access check. They take precedence over `routes`. */
+  publicRoutes?: readonly PublicRoute[];
   access: Access;
   /** Before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
@@ -31,6 +33,7 @@ export interface Delivery {
 /** Everything that is asked for below `/{id}`, `id` being a uid or a signed token: access is checked, then the route of some room answers. */
 export function createDelivery({
   routes,
+  publicRoutes = [],
   access,
   base = "",
   address,
@@ -39,6 +42,7 @@ export function createDelivery({
   log,
 }: DeliveryOptions): Delivery {
   const find = routeFinder(routes);
+  const findPublic = new Map(publicRoutes.map((route) => [route.path, route]));
   const memory = createDeliveryMemory();
   const ownHost = createOwnHosts(domain);
 
@@ -67,7 +71,9 @@ export function createDelivery({
       for (const [name, value] of OPEN_TO_ALL) response.setHeader(name, value);
       const head = request.method === "HEAD";
       if (request.method === "OPTIONS") return preflight(response);
-      const match = find(request.method!, at.rest);
+      const open = findPublic.get(at.rest);
+      const match =
+        open === undefined ? find(request.method!, at.rest) : !head && request.method !== "GET" ? "method" : open;
       if (match === "method") response.setHeader("allow", "GET, HEAD, OPTIONS");
       if (typeof match !== "object")
         refuse(response, {
@@ -79,9 +85,10 @@ export function createDelivery({
         });
       else {
         try {
-          await answer(match, at, request, response);
+          if ("read" in match) sendJson(await match.read(at.id, request.headers.host), response, head);
+          else await answer(match, at, request, response);
         } catch (err) {
-          failed(err, match.route.want === "page", request, response);
+          failed(err, "route" in match && match.route.want === "page", request, response);
         }
       }
       return true;
@@ -115,6 +122,17 @@ const OPEN_TO_ALL = [
   ["timing-allow-origin", "*"],
   ["x-content-type-options", "nosniff"],
 ] as const;
+
+function sendJson(value: object, response: ServerResponse, head: boolean): void {
+  const body = JSON.stringify(value);
+  response
+    .writeHead(200, {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      "cache-control": "no-store",
+    })
+    .end(head ? undefined : body);
+}
 
 function preflight(response: ServerResponse): true {
   response

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Viewer, Want } from "../access/port.ts";
 import type { Video } from "../videos/video.ts";
 import type { Sendable } from "./send-bytes.ts";
 
-/** What a viewer is after: `page` (iframe, watch) shows its own words when access is refused, `download` and `original` need their claims of a token. */
-export type Want = "play" | "page" | "download" | "original";
-
-/** One thing that is delivered below `/{id}`, `id` being a uid or a signed token. Each room exports its own; `delivery/` checks access before it is asked. */
+/** A route below `/{id}`; `id` is a uid or a signed token. Each folder exports its own routes; `delivery/` checks access before it calls `handle`. */
 export interface DeliveryRoute {
   /** Such as `thumbnails/thumbnail.jpg`; `{name}` is one segment of the path. */
   path: string;
@@ -13,6 +11,14 @@ export interface DeliveryRoute {
   /** Default GET (and HEAD by the same handler). */
   method?: "GET" | "POST";
   handle(viewing: Viewing): Promise<void>;
+}
+
+/** A route below `/{id}` that anybody who knows the id may read, without an access check. The response is JSON, uncached. */
+export interface PublicRoute {
+  /** Without parameters, such as `lifecycle`. */
+  path: string;
+  /** `host` is the request's. Rejects with a UserError that becomes the response. */
+  read(id: string, host: string | undefined): Promise<object>;
 }
 
 export interface Viewing {
@@ -33,13 +39,4 @@ export interface Viewing {
   /** Ranges, HEAD, ETag and If-None-Match are done here. `cache`: "immutable" for what never changes under its address, a number of seconds, or none. */
   sendObject(object: Sendable, about: { type: string; cache?: "immutable" | number; filename?: string }): Promise<void>;
   sendText(text: string, about: { type: string; cache?: number; status?: number }): void;
-}
-
-/** Made by `viewerOf` of `access/viewer.ts`. */
-export interface Viewer {
-  ip: string;
-  /** Of the page that asks: the Origin field, or else the origin of Referer. */
-  origin?: string;
-  /** What a page that is not ours may not be told of, or does not tell: see `access/viewer.ts`. Absent: `origin` decides. */
-  place?: "ours" | "hidden";
 }

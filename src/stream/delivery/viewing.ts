@@ -3,7 +3,8 @@ import type { Video } from "../videos/video.ts";
 import { cacheControl } from "./cache-control.ts";
 import { createSendMemory, type SendMemory } from "./memory.ts";
 import { isKnown, readRange } from "./range.ts";
-import type { Viewer, Viewing } from "./route.ts";
+import type { Viewer } from "../access/port.ts";
+import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
 import { sendText } from "./send-text.ts";
 

@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
 import type { DeliveryRoute } from "../delivery/route.ts";
@@ -38,10 +39,10 @@ export interface Downloads {
   resume(uid: string): Promise<void>;
   /** Rows of a deleted video. */
   clean(uid: string): Promise<void>;
-  /** What a crash left without anybody who makes it. At start, and now and then. */
+  /** Enqueues downloads that lost their job in a crash. */
   recover(): Promise<void>;
   readonly delivery: DeliveryRoute[];
-  /** Does the job `stream.download`, until closed. */
+  /** Runs the job `stream.download`, and `recover` every minute, until closed. In processes that encode. */
   start(): void;
   close(): Promise<void>;
 }
@@ -49,6 +50,7 @@ export interface Downloads {
 export const DOWNLOAD_JOB = "stream.download";
 const AT_ONCE = 2;
 const LEASE_MS = 30_000;
+const RECOVER_MS = 60_000;
 /** A row of which nothing was heard for this long is looked at. */
 const SILENT_MS = 60_000;
 const RECOVERED_AT_ONCE = 200;
@@ -57,6 +59,7 @@ export function createDownloads(parts: DownloadsParts): Downloads {
   const { db, objects, jobs, videos, assemble, clock, ids, log, backoff } = parts;
   const table = createDownloadsTable(db);
   let worker: JobWorker | undefined;
+  let recovery: Repetition | undefined;
 
   async function enqueue({ video_uid: uid, type, build }: DownloadRow): Promise<void> {
     const job = await jobs.enqueue(DOWNLOAD_JOB, { uid, type, build } satisfies DownloadJob, {
@@ -116,16 +119,7 @@ export function createDownloads(parts: DownloadsParts): Downloads {
       }
     },
     clean: (uid) => remove(uid),
-    async recover() {
-      for (const row of await table.unfinished(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
-        const job = row.job === "" ? undefined : await jobs.get(row.job);
-        if (job?.status === "failed") await table.change(row, { status: "error", modified_at: clock.now() });
-        else if (job === undefined || job.status === "done") {
-          const video = await videos.find(row.video_uid);
-          if (video !== undefined) await begin(row, video);
-        }
-      }
-    },
+    recover,
     delivery: downloadRoutes({ table, objects }),
     start() {
       worker ??= jobs.work(
@@ -133,11 +127,25 @@ export function createDownloads(parts: DownloadsParts): Downloads {
         { concurrency: AT_ONCE, leaseMs: LEASE_MS, ...(backoff && { backoff }) },
         createMaker({ ...parts, table, log }),
       );
+      recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of downloads", log });
+      void recovery.run();
     },
     async close() {
+      await recovery?.stop();
       await worker?.stop();
     },
   };
+
+  async function recover(): Promise<void> {
+    for (const row of await table.unfinished(clock.now() - SILENT_MS, RECOVERED_AT_ONCE)) {
+      const job = row.job === "" ? undefined : await jobs.get(row.job);
+      if (job?.status === "failed") await table.change(row, { status: "error", modified_at: clock.now() });
+      else if (job === undefined || job.status === "done") {
+        const video = await videos.find(row.video_uid);
+        if (video !== undefined) await begin(row, video);
+      }
+    }
+  }
 
   async function remove(uid: string, type?: DownloadType): Promise<void> {
     const rows = await table.delete(uid, type);

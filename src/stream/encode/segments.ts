@@ -24,7 +24,7 @@ export interface SegmentsParts {
   audio?: AudioSources;
   /** Whether a video is still there; asked after a segment was made. Default: yes. */
   isThere?: (uid: string) => Promise<boolean>;
-  /** Runs at once of what viewers wait for; those that only go ahead leave one place free. Default: as many as there are processors, at least two. */
+  /** Concurrent encoder runs for segments that viewers wait for; look-ahead leaves one slot free. 0 (default): one per processor, at least two. */
   concurrency?: number;
   /** Segments that may be waited for at once. Default 1000. */
   mostWaiting?: number;
@@ -43,7 +43,8 @@ const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
 export function createSegments(parts: SegmentsParts): SegmentsRoom {
-  const { objects, log, audio, concurrency = Math.max(2, availableParallelism()), mostWaiting = 1000 } = parts;
+  const { objects, log, audio, mostWaiting = 1000 } = parts;
+  const concurrency = parts.concurrency || Math.max(2, availableParallelism());
   const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));
   const kept = createKept({
     objects,

@@ -6,8 +6,7 @@ import {
   writeMultivariant,
 } from "../../protocol/hls/index.ts";
 import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/codecs.ts";
-import { firstRung } from "../first-rung.ts";
-import { MAIN_AUDIO, type MediaModel, SOURCE_RENDITION } from "../model.ts";
+import { firstRung, MAIN_AUDIO, type MediaModel, SOURCE_RENDITION } from "../model.ts";
 import { type SourceRenditions, SOURCE_AUDIO, type TextTrack } from "./port.ts";
 import { segmentSeconds } from "./rates.ts";
 import {

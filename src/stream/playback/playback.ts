@@ -1,14 +1,13 @@
-import { audioRendition } from "../audio/port.ts";
 import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
 import type { Sendable } from "../delivery/send-bytes.ts";
 import { type Segments, segmentKey } from "../encode/port.ts";
 import { streamErrors } from "../errors.ts";
-import { SOURCE_RENDITION } from "../model.ts";
+import { audioRendition, SOURCE_RENDITION } from "../model.ts";
 import { notPlayableYet } from "../videos/not-ready.ts";
 import { dashPresentation } from "./dash.ts";
 import { createHotSegments } from "./hot-segments.ts";
 import { hlsMedia, hlsMultivariant, hlsText } from "./hls.ts";
-import { type PlaybackTracks, SOURCE_AUDIO } from "./port.ts";
+import { type PlaybackPrecedence, type PlaybackTracks, SOURCE_AUDIO, type ViewerCounter } from "./port.ts";
 import type { RenditionRates } from "./rates.ts";
 import { type Playable, playableOf } from "./tracks.ts";
 
@@ -16,6 +15,10 @@ export interface PlaybackOptions extends PlaybackTracks {
   segments: Pick<Segments, "get">;
   /** Absent: manifests state estimated bitrates. */
   rates?: RenditionRates;
+  /** Broadcasts. They take precedence over uploaded videos. Absent: there are none. */
+  live?: PlaybackPrecedence;
+  /** Count viewers on every route, those of broadcasts included. Default: none. */
+  counters?: readonly ViewerCounter[];
   /** Octets of segments that are kept in memory; 0: none. Default 64 MiB. */
   hotBytes?: number;
 }
@@ -30,7 +33,13 @@ const HLS = "application/vnd.apple.mpegurl";
 const DASH = "application/dash+xml";
 
 /** Manifests, segments and captions. A manifest names every segment as soon as the model of the video is there, whether it has been encoded or not. */
-export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...tracks }: PlaybackOptions): DeliveryRoute[] {
+export function createPlayback({
+  segments,
+  live,
+  counters = [],
+  hotBytes = 64 * 1024 * 1024,
+  ...tracks
+}: PlaybackOptions): DeliveryRoute[] {
   const { captions, source } = tracks;
   const hot = createHotSegments({ bytes: hotBytes });
 
@@ -74,7 +83,7 @@ export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...track
 
   const bandwidthHint = ({ query }: Viewing) => ({ bandwidthHint: query.get("clientBandwidthHint") });
 
-  return [
+  const uploaded: DeliveryRoute[] = [
     { path: "segments/{rendition}/{file}", want: "play", handle: segment },
     {
       path: "manifest/video.m3u8",
@@ -110,6 +119,8 @@ export function createPlayback({ segments, hotBytes = 64 * 1024 * 1024, ...track
       },
     },
   ];
+  const routes = live === undefined ? uploaded : live.before(uploaded);
+  return routes.map((route) => counters.reduce((counted, count) => count(counted), route));
 }
 
 const hasText = ({ text }: Playable, language: string) => text.some((one) => one.language === language);

@@ -1,3 +1,4 @@
+import type { DeliveryRoute } from "../delivery/route.ts";
 import type { ObjectHandle } from "../../store/index.ts";
 import type { Video } from "../videos/video.ts";
 
@@ -7,6 +8,17 @@ export interface PlaybackTracks {
   audio?: AudioTracks;
   source?: SourceRung;
 }
+
+/**
+ * Playback that takes precedence over that of uploaded videos: broadcasts and their recordings (`live/package`), which have the same URLs.
+ */
+export interface PlaybackPrecedence {
+  /** Its own routes, each falling back to the given route of the same path for videos that it does not play. */
+  before(routes: readonly DeliveryRoute[]): DeliveryRoute[];
+}
+
+/** Wraps a route to count what viewers receive through it: `viewed` counts minutes per account, `live/viewers` the clients of a broadcast. */
+export type ViewerCounter = (route: DeliveryRoute) => DeliveryRoute;
 
 /** Captions that are ready to be shown. Asked for every manifest: to be answered from memory as a rule. */
 export interface TextTracks {

@@ -1,6 +1,5 @@
 import type { BitRates } from "../../protocol/hls/index.ts";
-import { MAIN_AUDIO, type MediaModel, type VideoRendition } from "../model.ts";
-import { audioRendition } from "../audio/port.ts";
+import { audioRendition, MAIN_AUDIO, type MediaModel, type VideoRendition } from "../model.ts";
 import { AUDIO_BITRATE } from "../encode/audio-grid.ts";
 import type { Video } from "../videos/video.ts";
 import type { RenditionRates } from "./rates.ts";

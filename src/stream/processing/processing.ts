@@ -1,9 +1,9 @@
+import { availableParallelism } from "node:os";
 import type { Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
 import { VideoGone } from "../encode/kept.ts";
 import type { SegmentsRoom } from "../encode/segments.ts";
-import { firstRung } from "../first-rung.ts";
-import { MAIN_AUDIO, type MediaModel } from "../model.ts";
+import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/port.ts";
 import type { Probe } from "../probe/probe.ts";
 import type { Videos } from "../videos/port.ts";
@@ -24,9 +24,9 @@ export interface ProcessingParts {
   source?: SourceRung;
   /** Adds the uploaded file's audio tracks and subtitles before the video can be played. Idempotent. Absent: they are ignored. */
   adoptTracks?: (video: Video) => Promise<void>;
-  /** Videos that are probed and begun at once. Default 4. */
+  /** Videos that are probed concurrently. Default: one per processor, at least two. */
   beginnings?: number;
-  /** Chunks that are encoded at once. Default 1. */
+  /** Chunks that are encoded concurrently. 0 (default): one per two processors. */
   encoders?: number;
   /** After which the work of a process that is gone is given to another. Default 20 s. */
   leaseMs?: number;
@@ -60,10 +60,11 @@ export function createProcessing({
   objects,
   log,
   source,
-  beginnings = 4,
-  encoders = 1,
+  beginnings = Math.max(2, availableParallelism()),
+  encoders = 0,
   leaseMs = LEASE_MS,
 }: ProcessingParts): Processing {
+  const encoderSlots = encoders || Math.max(1, Math.floor(availableParallelism() / 2));
   const checkpoints = createCheckpoints(objects);
   const workers: JobWorker[] = [];
   /** By job, of those that are tried again here. */
@@ -187,7 +188,7 @@ export function createProcessing({
           { concurrency: beginnings, leaseMs, backoff },
           handler("the beginning of a video", begin),
         ),
-        jobs.work(CHUNK_JOB, { concurrency: encoders, leaseMs, backoff }, handler("a part of a video", fillChunk)),
+        jobs.work(CHUNK_JOB, { concurrency: encoderSlots, leaseMs, backoff }, handler("a part of a video", fillChunk)),
       );
     },
     close: async () => void (await Promise.all(workers.map((worker) => worker.stop({ graceMs: GRACE_MS })))),

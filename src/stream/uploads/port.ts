@@ -42,11 +42,11 @@ export interface Uploads {
   isArriving(uid: string): Promise<boolean>;
   /** Of a video that is gone: what has arrived of it. */
   forget(uid: string): Promise<void>;
-  /** Takes up what a crash has left: whole uploads that nobody was told of, addresses that nobody fetches. At start. */
+  /** Completes what a crash left: uploads that have arrived whole, and copies that lost their job. */
   recover(): Promise<void>;
-  /** Forgets uploads that were finished long ago. Now and then. */
+  /** Deletes the rows of uploads that finished two days ago. */
   sweep(): Promise<void>;
-  /** Does the job `stream.copy`, until closed. */
+  /** Runs the job `stream.copy`, and `recover` and `sweep` every 10 minutes, until closed. In processes that take uploads. */
   start(): void;
   close(): Promise<void>;
 }

@@ -57,7 +57,6 @@ export async function openUploadsWorld({
     ids: randomIds,
     log: silentLog,
     settings: { max_duration_seconds: 36_000, storage_minutes: 0, max_queued: 120, min_deletion_days: 30 },
-    isArriving: async (uid) => uploads.isArriving(uid),
   });
   const urls = createStreamUrls({ deliveryDomain: "", base: () => base });
   const uploads = createUploads({
@@ -75,7 +74,8 @@ export async function openUploadsWorld({
     copyRetries: { attempts: 2, backoff: () => 10 },
     ...more,
   });
-  videos.whenDeleted(uploads.forget);
+  videos.onDeleted(uploads.forget);
+  videos.beforeExpiry(uploads.isArriving);
 
   async function answer(request: IncomingMessage, response: ServerResponse) {
     if (request.url!.startsWith("/upload/")) return uploads.http(request, response);

@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../kernel/every.ts";
 import { createCopies } from "./copies.ts";
 import { createCreations, type CreationParts } from "./creation.ts";
 import { createForms } from "./forms.ts";
@@ -13,6 +14,7 @@ import { createUploadsTable } from "./uploads-table.ts";
 const REMEMBERED_MS = 2 * 86_400_000;
 /** Longer than between two notes of a copy, and two attempts at it. */
 const QUIET_MS = 10 * 60_000;
+const SWEEP_MS = 10 * 60_000;
 
 /** Every road by which the source of a video gets here: forms, TUS, one-time addresses and copies from elsewhere. */
 export function createUploads(given: UploadsParts): Uploads {
@@ -22,6 +24,7 @@ export function createUploads(given: UploadsParts): Uploads {
   const turns = createTurns({ events, process: ids.token(8) });
   const parts: CreationParts = { ...given, table, sources, turns };
   const creations = createCreations(parts);
+  let repetition: Repetition | undefined;
   const forms = createForms(parts);
   const copies = createCopies(parts);
   const http = createUploadHttp({
@@ -39,8 +42,13 @@ export function createUploads(given: UploadsParts): Uploads {
     form: forms.form,
     bytes: forms.bytes,
     copy: copies.copy,
-    start: copies.start,
+    start() {
+      copies.start();
+      repetition ??= every(SWEEP_MS, () => recover().then(sweep), { name: "stream: sweep of uploads", log });
+      void repetition.run();
+    },
     async close() {
+      await repetition?.stop();
       turns.close();
       await copies.close();
     },
@@ -53,19 +61,23 @@ export function createUploads(given: UploadsParts): Uploads {
       await sources.discard(uid);
       await table.remove(uid);
     },
-    async recover() {
-      for await (const row of table.unfinished()) {
-        if (row.kind === "copy") {
-          // One that is being copied, or waits for its next attempt, has its job.
-          if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
-        } else if (row.length !== null && !turns.has(row.uid) && (await sources.offset(row)) === row.length)
-          await finishLate(row.uid);
-      }
-    },
-    async sweep() {
-      while (await table.forgetFinished(clock.now() - REMEMBERED_MS));
-    },
+    recover,
+    sweep,
   };
+
+  async function recover(): Promise<void> {
+    for await (const row of table.unfinished()) {
+      if (row.kind === "copy") {
+        // A copy that runs, or waits for its next attempt, has a job.
+        if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
+      } else if (row.length !== null && !turns.has(row.uid) && (await sources.offset(row)) === row.length)
+        await finishLate(row.uid);
+    }
+  }
+
+  async function sweep(): Promise<void> {
+    while (await table.forgetFinished(clock.now() - REMEMBERED_MS));
+  }
 
   /** Everything had arrived, and nobody was told of it. */
   async function finishLate(uid: string): Promise<void> {

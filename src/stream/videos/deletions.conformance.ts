@@ -40,7 +40,7 @@ export function deletionsConformance(engine: TestEngine): void {
     for (const key of [`stream/${uid}/source`, `stream/${uid}/360p/0.m4s`, `stream/${other}/source`])
       await objects.put(key, Buffer.from("x"));
     const cleaned: string[] = [];
-    videos.whenDeleted(async (id) => void cleaned.push(id));
+    videos.onDeleted(async (id) => void cleaned.push(id));
     await videos.delete(A, uid);
     assert.equal(await videos.find(uid), undefined);
     videos.start();
@@ -132,7 +132,8 @@ export function deletionsConformance(engine: TestEngine): void {
   test("videos end on their day, and uploads that never came with their URL", async (t) => {
     const { db } = await engine.open(t, videosTestMigrations);
     const arriving = new Set<string>();
-    const { videos, clock } = await openVideos(t, { db }, { isArriving: async (uid) => arriving.has(uid) });
+    const { videos, clock } = await openVideos(t, { db });
+    videos.beforeExpiry(async (uid) => arriving.has(uid));
     const now = clock.now();
     const scheduled = await videos.create(A, { scheduledDeletion: now + 30 * DAY });
     const [never, slow, inTime] = [

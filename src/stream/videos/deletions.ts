@@ -6,7 +6,7 @@ export const DELETE_JOB = "stream.delete";
 
 export interface Deletions {
   enqueue(uid: string): Promise<void>;
-  whenDeleted(clean: (uid: string) => Promise<void>): void;
+  onDeleted(listener: (uid: string) => Promise<void>): void;
   /** Enqueues again what is not deleted though it is time, some at once. */
   recover(): Promise<void>;
   start(): void;
@@ -36,7 +36,7 @@ export function createDeletions({
   clock: Clock;
   log: Log;
 }): Deletions {
-  const cleaners: ((uid: string) => Promise<void>)[] = [];
+  const listeners: ((uid: string) => Promise<void>)[] = [];
   let worker: JobWorker | undefined;
 
   const enqueue = async (uid: string, runAt?: Date) =>
@@ -57,7 +57,7 @@ export function createDeletions({
   async function run(uid: string): Promise<void> {
     const at = await deletedAt(tables, uid);
     if (at === undefined) return;
-    for (const clean of cleaners) await clean(uid);
+    for (const listener of listeners) await listener(uid);
     await removeObjects(uid);
     const last = at + LATE_MS;
     // Once more, when nobody can be writing any longer.
@@ -67,7 +67,7 @@ export function createDeletions({
 
   return {
     enqueue,
-    whenDeleted: (clean) => void cleaners.push(clean),
+    onDeleted: (listener) => void listeners.push(listener),
     async recover() {
       // Most have their job: only what should be over by now may have lost it.
       for (const uid of await deletedBefore(tables, clock.now() - LATE_MS - SPARE_MS, BATCH)) await enqueue(uid);

@@ -17,7 +17,12 @@ export interface SweepParts {
   fail(uid: string, code: ErrorReason, text?: string): Promise<void>;
   /** Where it still is as `mayBe` wants it. */
   remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean>;
-  isArriving?: (uid: string) => Promise<boolean>;
+}
+
+export interface Sweep {
+  recover(): Promise<void>;
+  sweep(): Promise<void>;
+  beforeExpiry(isArriving: (uid: string) => Promise<boolean>): void;
 }
 
 const MINUTE = 60_000;
@@ -45,8 +50,14 @@ export function createSweep({
   tell,
   fail,
   remove,
-  isArriving,
-}: SweepParts): { recover(): Promise<void>; sweep(): Promise<void> } {
+}: SweepParts): Sweep {
+  const arriving: ((uid: string) => Promise<boolean>)[] = [];
+
+  async function isArriving(uid: string): Promise<boolean> {
+    for (const check of arriving) if (await check(uid)) return true;
+    return false;
+  }
+
   /** One that fails disturbs no other. */
   async function each<Row extends { uid: string }>(
     rows: AsyncIterable<Row>,
@@ -78,6 +89,7 @@ export function createSweep({
   }
 
   return {
+    beforeExpiry: (check) => void arriving.push(check),
     async recover() {
       const before = clock.now() - BUSY_MS;
       await each(table.unfinished(before), resume);
@@ -95,7 +107,7 @@ export function createSweep({
           log.info({ video: uid }, "a video was deleted, as it was scheduled");
       });
       await each(table.expired(now), async ({ uid, upload_expiry: expiry }) => {
-        if (now - (expiry ?? 0) < ARRIVING_MS && (await isArriving?.(uid)) === true) return;
+        if (now - (expiry ?? 0) < ARRIVING_MS && (await isArriving(uid))) return;
         await remove(
           uid,
           ({ state, uploadExpiry }) => state === "pendingupload" && uploadExpiry !== null && uploadExpiry <= now,

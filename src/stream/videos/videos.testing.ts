@@ -34,7 +34,11 @@ export const TEST_STREAM_SETTINGS = {
 export async function openVideos(
   t: Pick<TestContext, "after">,
   database?: Pick<TestDatabase, "db">,
-  { migrations = [], ...more }: Partial<VideosParts> & { migrations?: Migration[] } = {},
+  {
+    migrations = [],
+    onSettled,
+    ...more
+  }: Partial<VideosParts> & { migrations?: Migration[]; onSettled?: (video: Video) => Promise<void> } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), "reelpost-videos-"));
   const db = database?.db ?? openSqlite({ path: join(folder, "test.db") });
@@ -55,6 +59,7 @@ export async function openVideos(
     ...more,
   };
   const videos = createVideos(parts);
+  if (onSettled !== undefined) videos.onSettled(onSettled);
   t.after(async () => {
     await videos.close();
     await events.close();

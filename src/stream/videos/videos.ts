@@ -1,4 +1,5 @@
 import { type Clock, type Ids, type Log, UserError } from "../../kernel/index.ts";
+import { every, type Repetition } from "../../kernel/every.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
@@ -46,33 +47,34 @@ export interface VideosParts {
   ids: Pick<Ids, "hex">;
   log: Log;
   settings: Pick<Settings["stream"], "max_duration_seconds" | "storage_minutes" | "max_queued" | "min_deletion_days">;
-  /** Processing has ended, in `ready` or `error`. Called at least once, also after a crash, until it resolves. */
-  onSettled?: (video: Video) => Promise<void>;
-  /** Whether something of a `pendingupload` is arriving just now, though its time is over. Default: no. */
-  isArriving?: (uid: string) => Promise<boolean>;
   /** Of one account, how many may be announced that have not come. Default 10,000. */
   mostPending?: number;
 }
 
 export interface VideosRoom extends Videos, VideoCatalog {
   readonly live: LiveVideos;
-  /** `clean` is called, perhaps more than once, for every deleted video, before its objects go: for rows of other tables. By the process that runs `stream.delete`. */
-  whenDeleted(clean: (uid: string) => Promise<void>): void;
+  /** Calls the listener when processing has ended, in `ready` or `error`: at least once, also after a crash, until it resolves. */
+  onSettled(listener: (video: Video) => Promise<void>): void;
+  /** Calls the listener for every deleted video, perhaps more than once, before its objects are removed: it removes rows of other tables. In the process that runs `stream.delete`. */
+  onDeleted(listener: (uid: string) => Promise<void>): void;
+  /** Asks `isArriving` before an expired `pendingupload` is deleted; true keeps it. */
+  beforeExpiry(isArriving: (uid: string) => Promise<boolean>): void;
   /** Takes up what a crash has left: processing that nobody does, ends that nobody was told of, videos that are half deleted. At start, and now and then. */
   recover(): Promise<void>;
   /** Deletes what was to be deleted by now, and what was never uploaded. Now and then. */
   sweep(): Promise<void>;
-  /** Does the job `stream.delete`, until closed. In the processes that keep the objects of videos, once everything is composed. */
+  /** Runs the job `stream.delete`, and `recover` and `sweep` every 30 seconds, until closed. Register all listeners before. */
   start(): void;
   close(): Promise<void>;
 }
 
 export const PROCESS_JOB = "stream.process";
+const SWEEP_MS = 30_000;
 /** One of many queued videos may be done by then. */
 const RETRY_SECONDS = 10;
 
 export function createVideos(parts: VideosParts): VideosRoom {
-  const { db, jobs, events, clock, ids, log, settings, onSettled, mostPending = 10_000 } = parts;
+  const { db, jobs, events, clock, ids, log, settings, mostPending = 10_000 } = parts;
   const tables = db.tables<VideoTables>();
   const known = createKnownVideos({ read: videoByUid(tables), events, clock });
   const rules = { maxDurationSeconds: settings.max_duration_seconds, minDeletionDays: settings.min_deletion_days };
@@ -83,6 +85,8 @@ export function createVideos(parts: VideosParts): VideosRoom {
     write: (uid, pct) => step(uid, (video) => withProgress(video, pct)).then(() => undefined),
   });
   const sweeping = createSweep({ ...parts, table: createSweepTable(tables), deletions, enqueue, tell, fail, remove });
+  const settledListeners: ((video: Video) => Promise<void>)[] = [];
+  let repetition: Repetition | undefined;
 
   /** Changes one video; undefined where there is none, or `alter` says that it stays. */
   async function step(
@@ -137,7 +141,7 @@ export function createVideos(parts: VideosParts): VideosRoom {
   }
 
   async function tell(video: Video): Promise<void> {
-    await onSettled?.(video);
+    for (const listener of settledListeners) await listener(video);
     await noteTold(db, video.uid);
   }
 
@@ -285,11 +289,21 @@ export function createVideos(parts: VideosParts): VideosRoom {
     progress: progress.note,
     finished: async (uid) => settle(await step(uid, (video) => withEverything(video, clock.now()))),
     failed: fail,
-    whenDeleted: deletions.whenDeleted,
+    onSettled: (listener) => void settledListeners.push(listener),
+    onDeleted: deletions.onDeleted,
+    beforeExpiry: sweeping.beforeExpiry,
     recover: sweeping.recover,
     sweep: sweeping.sweep,
-    start: deletions.start,
+    start() {
+      deletions.start();
+      repetition ??= every(SWEEP_MS, () => sweeping.recover().then(sweeping.sweep), {
+        name: "stream: sweep of videos",
+        log,
+      });
+      void repetition.run();
+    },
     async close() {
+      await repetition?.stop();
       await progress.close();
       await deletions.close();
       known.close();

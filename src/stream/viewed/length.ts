@@ -5,6 +5,17 @@ import { SOURCE_AUDIO, type SourceRung } from "../playback/port.ts";
 /** Seconds of video that the answer to a request for a segment brings: 0 for what is not counted, undefined where it is not known here. */
 export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;
 
+/** The first of several lengths that is known. */
+export const firstLength =
+  (...lengths: SegmentLength[]): SegmentLength =>
+  async (viewing) => {
+    for (const length of lengths) {
+      const seconds = await length(viewing);
+      if (seconds !== undefined) return seconds;
+    }
+    return undefined;
+  };
+
 /** Of uploaded videos. A video is watched by its pictures: its sound counts only where there is nothing else. `source` knows how long pieces of uploaded files are. */
 export function createUploadedLength(source?: Pick<SourceRung, "of">): SegmentLength {
   return async ({ video, params }) => {

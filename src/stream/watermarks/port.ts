@@ -16,6 +16,9 @@ export interface Watermarks {
   burned(video: Pick<Video, "uid" | "watermark">): Promise<BurnedWatermark | undefined>;
   /** Removes the images of profiles that were deleted so long ago that no upload can still be on its way that chose one of them. */
   sweep(): Promise<void>;
+  /** Runs `sweep` every six hours, until closed. */
+  start(): void;
+  close(): Promise<void>;
 }
 
 /** 2 MiB. */

@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../kernel/every.ts";
 import { type Clock, type Ids, isHexId, type Log, UserError } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { isStoreError, type Db, type ObjectStore } from "../../store/index.ts";
@@ -34,6 +35,7 @@ const POSITIONS: readonly string[] = [
 const KEPT_MS = 30 * 86_400_000;
 const SWEPT = 500;
 const DECODE_SECONDS = 10;
+const SWEEP_MS = 6 * 3_600_000;
 
 export function createWatermarks({
   db,
@@ -46,6 +48,7 @@ export function createWatermarks({
   max = 1000,
 }: WatermarksParts): Watermarks {
   const table = createWatermarksTable(db);
+  let sweeping: Repetition | undefined;
 
   /** By ffmpeg, confined as for videos: what is no image shows before a video is to be encoded with it. */
   async function checkPixels(key: string): Promise<void> {
@@ -109,6 +112,12 @@ export function createWatermarks({
     }
   }
 
+  async function sweep(): Promise<void> {
+    const uids = await table.deletedBefore(clock.now() - KEPT_MS, SWEPT);
+    await objects.delete(uids.map(keyOf));
+    await table.forget(uids);
+  }
+
   async function download(url: string): Promise<Buffer> {
     const response = await fetch(url, { maxBytes: MAX_WATERMARK_BYTES });
     if (response.status !== 200) {
@@ -154,11 +163,9 @@ export function createWatermarks({
       const { width, height, opacity, padding, scale, position } = watermark;
       return { key, width, height, opacity, padding, scale, position };
     },
-    async sweep() {
-      const uids = await table.deletedBefore(clock.now() - KEPT_MS, SWEPT);
-      await objects.delete(uids.map(keyOf));
-      await table.forget(uids);
-    },
+    sweep,
+    start: () => void (sweeping ??= every(SWEEP_MS, sweep, { name: "stream: sweep of deleted watermarks", log })),
+    close: async () => sweeping?.stop(),
   };
 }
 

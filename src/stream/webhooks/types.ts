@@ -83,9 +83,9 @@ export interface Webhooks {
     occasion: string;
     payload: string;
   }): Promise<void>;
-  /** Takes up what a crash has left, and gives up what has waited for longer than it is tried. Now and then. */
+  /** Enqueues deliveries that lost their job in a crash, and fails those that have waited too long. */
   recover(): Promise<void>;
-  /** Does the job `stream.webhook`, until closed. */
+  /** Runs the job `stream.webhook`, and `recover` every minute, until closed. */
   start(): void;
   close(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../kernel/every.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, Secrets } from "../../store/index.ts";
@@ -34,6 +35,7 @@ const AT_ONCE = 32;
 /** Attempts that end with the process that makes them. */
 const SPARE = 10;
 const LEASE_MS = 60_000;
+const RECOVER_MS = 60_000;
 /** Between a delivery and its job. */
 const BUSY_MS = 60_000;
 /** What is not over by then has lost its job. */
@@ -55,6 +57,7 @@ export function createWebhooks({
 }: WebhooksParts): Webhooks {
   const table = createWebhooksTable(db);
   let worker: JobWorker | undefined;
+  let recovery: Repetition | undefined;
 
   const contextOf = (id: string) => `stream-webhook/${id}`;
   const fromRow = ({
@@ -171,6 +174,13 @@ export function createWebhooks({
     }
   }
 
+  async function recover(): Promise<void> {
+    const now = clock.now();
+    for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH })) await enqueue(delivery);
+    for (const { id, attempts } of await table.waiting(now - GIVEN_UP_MS, { untried: false, limit: BATCH }))
+      await table.note({ id, status: "failed", attempts });
+  }
+
   return {
     setMain: async (account, url) => fromRow(await table.putMain(newRow(account, url, 1))),
     main,
@@ -220,13 +230,7 @@ export function createWebhooks({
       };
       await tell((await table.endpoints(account)).filter(wanted), { video: input, event: type, payload, occasion });
     },
-    async recover() {
-      const now = clock.now();
-      for (const delivery of await table.waiting(now - BUSY_MS, { untried: true, limit: BATCH }))
-        await enqueue(delivery);
-      for (const { id, attempts } of await table.waiting(now - GIVEN_UP_MS, { untried: false, limit: BATCH }))
-        await table.note({ id, status: "failed", attempts });
-    },
+    recover,
     start() {
       worker ??= jobs.work(
         WEBHOOK_JOB,
@@ -240,8 +244,13 @@ export function createWebhooks({
           if (status === "waiting") throw new Error(attempts.at(-1)!.error ?? "not delivered");
         },
       );
+      recovery ??= every(RECOVER_MS, recover, { name: "stream: recovery of webhook deliveries", log });
+      void recovery.run();
     },
-    close: async () => worker?.stop(),
+    async close() {
+      await recovery?.stop();
+      await worker?.stop();
+    },
   };
 }
 

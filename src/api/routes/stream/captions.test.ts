@@ -12,7 +12,7 @@ import {
   openFsObjects,
   openSqlite,
 } from "../../../store/index.ts";
-import { createCaptions, streamCaptionsMigrations, streamErrors, type Video } from "../../../stream/index.ts";
+import { createCaptions, streamMigrations, streamErrors, type Video } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamCaptionsRoutes } from "./captions.ts";
 
@@ -23,7 +23,7 @@ const VTT = "WEBVTT\n\n00:01.000 --> 00:02.000\nmerhaba\n";
 async function setUp(t: TestContext, command: string[] = []) {
   const folder = mkdtempSync(join(tmpdir(), "stream-captions-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, [...jobsMigrations, ...streamCaptionsMigrations]);
+  await migrate(db, [...jobsMigrations, ...streamMigrations]);
   const events = createLocalEvents({ log: silentLog });
   const clock = createManualClock(0);
   const video = { uid: UID, account: TEST_ACCOUNT, state: "pendingupload", readyToStream: false } as Video;

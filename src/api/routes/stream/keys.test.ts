@@ -7,13 +7,7 @@ import { test, type TestContext } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { isSignedBy, readToken } from "../../../protocol/playback-token/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../../store/index.ts";
-import {
-  createSigningKeys,
-  createTokens,
-  streamErrors,
-  streamKeysMigrations,
-  type Tokens,
-} from "../../../stream/index.ts";
+import { createSigningKeys, createTokens, streamErrors, streamMigrations, type Tokens } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamKeysRoutes } from "./keys.ts";
 import { streamTokenRoutes } from "./token.ts";
@@ -26,7 +20,7 @@ const TOKEN = `/accounts/${TEST_ACCOUNT}/stream/${UID}/token`;
 async function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "stream-keys-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, streamKeysMigrations);
+  await migrate(db, streamMigrations);
   const events = createLocalEvents({ log: silentLog });
   const clock = createManualClock(NOW * 1000);
   const keys = createSigningKeys({

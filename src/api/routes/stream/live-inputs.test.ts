@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { randomIds, silentLog } from "../../../kernel/index.ts";
 import { createSecrets } from "../../../store/index.ts";
-import { createLiveInputs, customerCode, liveInputsMigrations, type LiveHealth } from "../../../stream/index.ts";
+import { createLiveInputs, customerCode, type LiveHealth } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamLiveInputsRoutes } from "./live-inputs.ts";
 import { streamLiveOutputsRoutes } from "./live-outputs.ts";
@@ -24,7 +24,7 @@ const HEALTH: LiveHealth = {
 };
 
 async function open(t: TestContext) {
-  const world = await openVideos(t, { migrations: liveInputsMigrations });
+  const world = await openVideos(t);
   const room = createLiveInputs({
     ...world,
     secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),

@@ -3,15 +3,7 @@ import { tmpdir } from "node:os";
 import { test, type TestContext } from "node:test";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { randomIds, silentLog } from "../../../kernel/index.ts";
-import {
-  audioMigrations,
-  createAudio,
-  createClips,
-  createDownloads,
-  createMediaTools,
-  customerCode,
-  downloadsMigrations,
-} from "../../../stream/index.ts";
+import { createAudio, createClips, createDownloads, createMediaTools, customerCode } from "../../../stream/index.ts";
 import { settingsSchema } from "../../../kernel/settings.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamAudioRoutes } from "./audio.ts";
@@ -23,7 +15,7 @@ const LIST = `/accounts/${TEST_ACCOUNT}/stream`;
 
 /** Routes of what is made of a video, and one video that can be watched. No worker runs: what is queued stays queued. */
 async function open(t: TestContext) {
-  const world = await openVideos(t, { migrations: [...audioMigrations, ...downloadsMigrations] });
+  const world = await openVideos(t);
   const { videos, objects, urls } = world;
   const { stream: settings } = settingsSchema.parse({});
   const common = { ...world, ids: randomIds, log: silentLog };

@@ -21,8 +21,7 @@ import {
   createUploads,
   createVideos,
   streamErrors,
-  uploadsMigrations,
-  videosMigrations,
+  streamMigrations,
   type WatermarkProfile,
 } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "../../api.testing.ts";
@@ -50,7 +49,7 @@ const PROFILE: WatermarkProfile = {
 async function setUp(t: TestContext, storageMinutes = 0) {
   const folder = mkdtempSync(join(tmpdir(), "stream-uploads-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, [...jobsMigrations, ...videosMigrations, ...uploadsMigrations]);
+  await migrate(db, [...jobsMigrations, ...streamMigrations]);
   const events = createLocalEvents({ log: silentLog });
   const clock = createManualClock(NOW);
   const common = {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { silentLog } from "../../../kernel/index.ts";
-import { createViewedMinutes, customerCode, viewedMigrations } from "../../../stream/index.ts";
+import { createViewedMinutes, customerCode } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { streamUsageRoutes } from "./usage.ts";
 import { openVideos, testModel } from "./videos.testing.ts";
@@ -10,7 +10,7 @@ import { streamVideosRoutes } from "./videos.ts";
 const LIST = `/accounts/${TEST_ACCOUNT}/stream`;
 
 async function open(t: TestContext) {
-  const world = await openVideos(t, { migrations: viewedMigrations });
+  const world = await openVideos(t);
   const viewed = createViewedMinutes({ ...world, log: silentLog });
   const api = await startApi(t, {
     routes: [...streamUsageRoutes({ ...world, viewed, storageMinutes: 0 }), ...streamVideosRoutes(world)],

@@ -10,24 +10,14 @@ import {
   migrate,
   openFsObjects,
   openSqlite,
-  type Migration,
 } from "../../../store/index.ts";
-import {
-  createStreamUrls,
-  createVideos,
-  videosMigrations,
-  type MediaModel,
-  type Video,
-} from "../../../stream/index.ts";
+import { createStreamUrls, createVideos, streamMigrations, type MediaModel } from "../../../stream/index.ts";
 
 /** Videos for tests of routes: on SQLite of their own, with a clock that stands still. */
-export async function openVideos(
-  t: TestContext,
-  { migrations = [], onSettled }: { migrations?: Migration[]; onSettled?: (video: Video) => Promise<void> } = {},
-) {
+export async function openVideos(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "video-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, [...jobsMigrations, ...videosMigrations, ...migrations]);
+  await migrate(db, [...jobsMigrations, ...streamMigrations]);
   const clock = createManualClock(Date.UTC(2026, 10, 21));
   const events = createLocalEvents({ log: silentLog });
   const objects = await openFsObjects({ folder: join(folder, "objects") });
@@ -42,7 +32,6 @@ export async function openVideos(
     ids: randomIds,
     log: silentLog,
     settings,
-    ...(onSettled && { onSettled }),
   });
   const urls = createStreamUrls({ deliveryDomain: "videos.example.com", base: () => "https://api.example.com" });
   t.after(async () => {

@@ -9,7 +9,7 @@ import { crc32, deflateSync } from "node:zlib";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
-import { createWatermarks, streamErrors, streamWatermarksMigrations } from "../../../stream/index.ts";
+import { createWatermarks, streamErrors, streamMigrations } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { streamWatermarksRoutes } from "./watermarks.ts";
 
@@ -36,7 +36,7 @@ const PNG = Buffer.concat([
 async function setUp(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "stream-watermarks-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, streamWatermarksMigrations);
+  await migrate(db, streamMigrations);
   const tools = { ffmpeg: () => Promise.reject(streamErrors.mediaToolsMissing({ reason: "none in this test" })) };
   const watermarks = createWatermarks({
     db,

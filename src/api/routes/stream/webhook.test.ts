@@ -3,7 +3,7 @@ import { test, type TestContext } from "node:test";
 import { createGuardedFetch } from "../../../kernel/guarded-fetch.ts";
 import { randomIds, silentLog } from "../../../kernel/index.ts";
 import { createSecrets } from "../../../store/index.ts";
-import { createWebhooks, webhooksMigrations } from "../../../stream/index.ts";
+import { createWebhooks } from "../../../stream/index.ts";
 import { startApi, TEST_ACCOUNT } from "../../api.testing.ts";
 import { openVideos, testModel } from "./videos.testing.ts";
 import { streamWebhookRoutes } from "./webhook.ts";
@@ -13,16 +13,14 @@ const LIST = `${MAIN}/endpoints`;
 
 async function open(t: TestContext) {
   const told: string[] = [];
-  const world = await openVideos(t, {
-    migrations: webhooksMigrations,
-    onSettled: async (video) => {
-      told.push(video.uid);
-      await webhooks.settled(video);
-    },
-  });
+  const world = await openVideos(t);
   const secrets = createSecrets({ keys: [Buffer.alloc(32, 7)] });
   const fetch = createGuardedFetch({ allowPrivate: false, lookup: async () => ["127.0.0.1"] });
   const webhooks = createWebhooks({ ...world, secrets, ids: randomIds, log: silentLog, fetch, allowPrivate: false });
+  world.videos.onSettled(async (video) => {
+    told.push(video.uid);
+    await webhooks.settled(video);
+  });
   const api = await startApi(t, { routes: streamWebhookRoutes({ webhooks }) });
   return { ...world, call: api.call, told };
 }

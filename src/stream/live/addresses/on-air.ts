@@ -1,6 +1,6 @@
 import type { Access } from "../../access/port.ts";
 import { createOwnHosts } from "../../customers/own-hosts.ts";
-import type { Viewer } from "../../delivery/route.ts";
+import type { Viewer } from "../../access/port.ts";
 import { streamErrors } from "../../errors.ts";
 
 export interface OnAirAccessParts {

@@ -69,8 +69,8 @@ export async function openBroadcasts({
     ids,
     log,
     settings: TEST_STREAM_SETTINGS,
-    onSettled: async ({ uid }) => void settled.push(uid),
   });
+  videos.onSettled(async ({ uid }) => void settled.push(uid));
   const recordings = createRecordings({ db, objects, clock, log, segmentSeconds: 2 });
   const packages = createLivePackages({ settings: { segment_seconds: 2, part_ms: 250 } });
   const listeners = new Set<(session: LiveSession) => void>();

@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 /** How many renditions are encoded at once in this process: above that broadcasts are offered as they come. */
 export interface Admission {
   /**
@@ -17,7 +19,9 @@ export interface Admitted {
   release(): void;
 }
 
-export function createAdmission({ encoders }: { encoders: number }): Admission {
+/** `encoders`: renditions that are encoded concurrently; 0: one per processor except one. */
+export function createAdmission({ encoders: given }: { encoders: number }): Admission {
+  const encoders = given || Math.max(1, availableParallelism() - 1);
   let used = 0;
   return {
     limit: encoders,

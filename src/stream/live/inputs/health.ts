@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../../kernel/every.ts";
 import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import type { LiveHealth, LiveSessions } from "../session.ts";
@@ -29,8 +30,7 @@ const BATCH = 500;
 
 export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNotesParts): LiveHealthNotes {
   const table = createHealthTable(db);
-  let timer: NodeJS.Timeout | undefined;
-  let telling: Promise<void> = Promise.resolve();
+  let publishing: Repetition | undefined;
   let told = false;
 
   async function write(): Promise<void> {
@@ -41,15 +41,10 @@ export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNo
       health: JSON.stringify(session.health()),
     }));
     if (rows.length === 0 && !told) return;
-    try {
-      for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));
-      await table.forget(now - FORGET_MS);
-      told = rows.length > 0;
-    } catch (err) {
-      log.warn({ err }, "other processes could not be told how well broadcasts come in");
-    }
+    for (let i = 0; i < rows.length; i += BATCH) await table.note(rows.slice(i, i + BATCH));
+    await table.forget(now - FORGET_MS);
+    told = rows.length > 0;
   }
-  const tell = (): Promise<void> => (telling = telling.then(write));
 
   return {
     async of(input) {
@@ -58,13 +53,8 @@ export function createLiveHealthNotes({ db, sessions, clock, log }: LiveHealthNo
       const noted = await table.since(input, clock.now() - FRESH_MS);
       return noted === undefined ? undefined : (JSON.parse(noted) as LiveHealth);
     },
-    tell,
-    start() {
-      timer ??= setInterval(() => void tell(), TELL_MS).unref();
-    },
-    async close() {
-      clearInterval(timer);
-      await telling;
-    },
+    tell: write,
+    start: () => void (publishing ??= every(TELL_MS, write, { name: "live: publication of ingest health", log })),
+    close: async () => publishing?.stop(),
   };
 }

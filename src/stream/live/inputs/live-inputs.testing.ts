@@ -38,9 +38,10 @@ export async function openLiveInputs(t: TestContext, engine: TestEngine, late: P
     if (state.deaf) throw new Error("the line is dead");
     told.push(event);
   };
-  const room = createLiveInputs({ db, ...parts, onEvent });
+  const room = createLiveInputs({ db, ...parts });
+  room.onEvent(onEvent);
   t.after(async () => {
-    room.close();
+    await room.close();
     await events.close();
   });
   const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db, Events, Secrets } from "../../../store/index.ts";
 import type { VideoCatalog } from "../../videos/port.ts";
@@ -8,7 +9,7 @@ import { createOwnedInputs, type InputsParts } from "./inputs.ts";
 import { createOutputs } from "./outputs.ts";
 import { createOutputsTable } from "./outputs-table.ts";
 import type { LiveInputDirectory, LiveStatusLog } from "./port.ts";
-import { createStatusLog, type StatusParts } from "./status.ts";
+import { createStatusLog, type StatusLog } from "./status.ts";
 import { createStatusTable } from "./status-table.ts";
 import type { LiveInputs, OwnedLiveOutputs } from "./types.ts";
 
@@ -24,8 +25,6 @@ export interface LiveInputsParts {
   /** Applies an input's access rules to its live videos. */
   guard: InputsParts["guard"];
   settings: { min_deletion_days: number; allow_private: boolean };
-  /** Of notifications. */
-  onEvent?: NonNullable<StatusParts["onEvent"]>;
 }
 
 export interface LiveInputsRoom {
@@ -34,10 +33,16 @@ export interface LiveInputsRoom {
   directory: LiveInputDirectory;
   status: LiveStatusLog;
   broadcasts: LiveBroadcasts;
-  /** Tells of what a crash has left untold. Now and then. */
+  /** Calls the listener at least once for each event of an input, also after a crash, until it resolves. */
+  onEvent: StatusLog["onEvent"];
+  /** Reports the events that a crash left unreported. */
   recover(): Promise<void>;
-  close(): void;
+  /** Runs `recover` every minute, until closed. */
+  start(): void;
+  close(): Promise<void>;
 }
+
+const RECOVER_MS = 60_000;
 
 /** Live inputs, their keys, outputs and history. */
 export function createLiveInputs({
@@ -50,12 +55,12 @@ export function createLiveInputs({
   catalog,
   guard,
   settings,
-  onEvent,
 }: LiveInputsParts): LiveInputsRoom {
   const table = createInputsTable(db);
   const history = createStatusTable(db);
   const directory = createDirectory({ table, secrets, events, clock });
-  const { recover, ...status } = createStatusLog({ table: history, clock, log, ...(onEvent && { onEvent }) });
+  const { recover, onEvent, ...status } = createStatusLog({ table: history, clock, log });
+  let recovery: Repetition | undefined;
   return {
     inputs: createOwnedInputs({
       table,
@@ -79,7 +84,15 @@ export function createLiveInputs({
     broadcasts: createBroadcasts({ table, catalog, clock }),
     directory,
     status,
+    onEvent,
     recover,
-    close: directory.close,
+    start() {
+      recovery ??= every(RECOVER_MS, recover, { name: "live: recovery of input events", log });
+      void recovery.run();
+    },
+    async close() {
+      await recovery?.stop();
+      directory.close();
+    },
   };
 }

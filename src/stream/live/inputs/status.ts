@@ -7,13 +7,13 @@ export interface StatusParts {
   table: StatusTable;
   clock: Pick<Clock, "now">;
   log: Log;
-  /** Resolves once it is certain to be told. Called at least once for each event, also after a crash. Default: nobody wants to hear. */
-  onEvent?: (event: LiveEvent) => Promise<void>;
 }
 
 export interface StatusLog extends LiveStatusLog {
   /** Tells what a crash has left untold. Now and then. */
   recover(): Promise<void>;
+  /** Calls the listener at least once for each event, also after a crash, until it resolves. */
+  onEvent(listener: (event: LiveEvent) => Promise<void>): void;
 }
 
 const CONNECTED: ReadonlySet<LiveState | null> = new Set<LiveState>([
@@ -26,11 +26,13 @@ const LONGEST = 500;
 const BUSY_MS = 60_000;
 const BATCH = 500;
 
-export function createStatusLog({ table, clock, log, onEvent = async () => {} }: StatusParts): StatusLog {
+export function createStatusLog({ table, clock, log }: StatusParts): StatusLog {
+  const listeners: ((event: LiveEvent) => Promise<void>)[] = [];
+
   async function tell(event: LiveEvent | undefined): Promise<void> {
     if (event === undefined) return;
     try {
-      await onEvent(event);
+      for (const listener of listeners) await listener(event);
       await table.told({ input: event.input, n: Number(event.id.split("-")[1]) });
     } catch (err) {
       log.warn(
@@ -41,6 +43,7 @@ export function createStatusLog({ table, clock, log, onEvent = async () => {} }:
   }
 
   return {
+    onEvent: (listener) => void listeners.push(listener),
     async note(uid, state, { protocol, session, reason } = {}) {
       if (!isHexId(uid)) return;
       await tell(

@@ -26,8 +26,6 @@ export interface AssemblyParts {
   /** As large as recordings are: for those whose runs are not alike. */
   folder: string;
   log: Log;
-  /** Called when a recording has been merged into one file or cannot be merged. If it fails, the job is retried. */
-  onDone?(video: string): Promise<void>;
   /** Milliseconds before another attempt. Default: that of jobs. */
   backoff?: (attempt: number) => number;
 }
@@ -36,7 +34,9 @@ export interface AssemblyParts {
 export interface Assembly {
   /** It will be done, whatever becomes of this process. Once more does nothing. */
   enqueue(video: string): Promise<void>;
-  /** Does the job `stream.live.assemble`, until closed. In the processes that encode. */
+  /** Calls the listener when a recording has been merged into one file, or cannot be merged. If it fails, the job is retried. */
+  onDone(listener: (video: string) => Promise<void>): void;
+  /** Runs the job `stream.live.assemble`, until closed. In processes that encode. */
   start(): void;
   close(): Promise<void>;
 }
@@ -53,10 +53,10 @@ export function createAssembly({
   tools,
   folder,
   log,
-  onDone,
   backoff,
 }: AssemblyParts): Assembly {
   let worker: JobWorker | undefined;
+  const listeners: ((video: string) => Promise<void>)[] = [];
 
   async function assemble(uid: string, signal: AbortSignal): Promise<void> {
     const video = await videos.find(uid);
@@ -105,11 +105,12 @@ export function createAssembly({
       if (!(err instanceof Mp4Error) && !(err instanceof ProbeRefused)) throw err;
       log.error({ err, video: uid }, `a recording cannot be put into one file, and is played only: ${messageOf(err)}`);
     }
-    await onDone?.(uid);
+    for (const listener of listeners) await listener(uid);
   }
 
   return {
     enqueue: async (video) => void (await jobs.enqueue(ASSEMBLE_JOB, { uid: video }, { key: video, priority: -1 })),
+    onDone: (listener) => void listeners.push(listener),
     start() {
       worker ??= jobs.work(
         ASSEMBLE_JOB,

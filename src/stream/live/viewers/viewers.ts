@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { every } from "../../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
 import type { DeliveryRoute } from "../../delivery/route.ts";
@@ -39,26 +40,20 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
   const present = createPresent({ now: () => clock.now() });
   const others = new Map<string, { at: number; sketches: Promise<number[][]> }>();
   let told = false;
-  let telling: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => void tell(), TELL_MS).unref();
+  const publishing = every(TELL_MS, write, { name: "live: publication of viewer counts", log });
 
   async function write(): Promise<void> {
     const now = clock.now();
     present.forget(now - WATCHING_MS);
     const inputs = present.inputs();
     if (inputs.length === 0 && !told) return;
-    try {
-      if (inputs.length > 0)
-        await table.note(
-          inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })),
-        );
-      await table.forget({ before: now - 2 * TOLD_MS });
-      told = inputs.length > 0;
-    } catch (err) {
-      log.warn({ err }, "other processes could not be told how many are watching");
-    }
+    if (inputs.length > 0)
+      await table.note(
+        inputs.map((input) => ({ input, process, viewers: writeSketch(lowest(present.of(input))), at: now })),
+      );
+    await table.forget({ before: now - 2 * TOLD_MS });
+    told = inputs.length > 0;
   }
-  const tell = (): Promise<void> => (telling = telling.then(write));
 
   function sketchesOfOthers(input: string): Promise<number[][]> {
     const now = clock.now();
@@ -73,7 +68,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
   }
 
   return {
-    tell,
+    tell: publishing.run,
     watch: (route) =>
       !/^(manifest|segments)\//.test(route.path)
         ? route
@@ -104,8 +99,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
         : distinct([lowest(present.of(input)), ...sketches]);
     },
     async close() {
-      clearInterval(timer);
-      await telling;
+      await publishing.stop();
       if (told)
         await table
           .forget({ before: 0, process })

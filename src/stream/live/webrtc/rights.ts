@@ -1,3 +1,4 @@
+import { every } from "../../../kernel/every.ts";
 import { type Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 
@@ -13,7 +14,6 @@ export interface Rights {
 /** Asks for everybody every `everyMs` milliseconds, one after the other. Whoever cannot be asked about stays. */
 export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Rights {
   const watching = new Map<() => Promise<unknown>, () => void>();
-  let asking = false;
   /** Rules changed during a check: all viewers are checked again. */
   let repeat = false;
 
@@ -31,17 +31,14 @@ export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log:
     }
   }
 
-  async function askAll(): Promise<void> {
-    if (asking) return;
-    asking = true;
+  async function checkEach(): Promise<void> {
     do {
       repeat = false;
       for (const [check, end] of watching) if (!(await mayStay(check)) && watching.delete(check)) end();
     } while (repeat);
-    asking = false;
   }
 
-  const timer = setInterval(() => void askAll(), everyMs).unref();
+  const checks = every(everyMs, checkEach, { name: "webrtc: check of viewers' rights", log });
   return {
     watch(check, end) {
       watching.set(check, end);
@@ -49,11 +46,11 @@ export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log:
     },
     checkAll() {
       repeat = true;
-      void askAll();
+      void checks.run();
     },
     close() {
-      clearInterval(timer);
       watching.clear();
+      void checks.stop();
     },
   };
 }

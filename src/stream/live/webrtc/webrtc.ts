@@ -4,7 +4,7 @@ import { type Log, messageOf, UserError } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
 import { viewerOf } from "../../access/viewer.ts";
 import { refusalOf, refuse } from "../../delivery/refusal.ts";
-import type { Viewer } from "../../delivery/route.ts";
+import type { Viewer } from "../../access/port.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Publishing } from "../publish.ts";
 import type { LiveSessions } from "../session.ts";

@@ -1,35 +1,33 @@
-import type { Lifecycle, Log } from "../../kernel/index.ts";
-import type { Settings } from "../../kernel/settings.ts";
-import type { TlsSource } from "../../kernel/tls-source.ts";
-import {
-  startRtmpServer,
-  startSrtServer,
-  type Hub,
-  type LiveInputDirectory,
-  type LiveViewers,
-} from "../../stream/index.ts";
+import type { Lifecycle, Log } from "../../../kernel/index.ts";
+import type { Settings } from "../../../kernel/settings.ts";
+import type { TlsSource } from "../../../kernel/tls-source.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { LiveInputDirectory } from "../inputs/port.ts";
+import type { LiveViewers } from "../viewers/viewers.ts";
+import { startRtmpServer } from "./rtmp/server.ts";
+import { startSrtServer } from "./srt/server.ts";
 
-export interface LiveListenersParts {
+export interface LiveListenersDeps {
   settings: Settings["live"];
   hub: Hub;
   directory: LiveInputDirectory;
-  /** Who plays is counted. */
+  /** Counts players. */
   viewers: Pick<LiveViewers, "join">;
-  /** Absent: no RTMPS. */
+  /** For RTMPS. Absent: the server does not listen for it. */
   tls?: Pick<TlsSource, "context">;
   log: Log;
 }
 
-/** What is listened on. */
+/** Ports that this process listens on. */
 export interface LivePorts {
   rtmpPort?: number;
   rtmpsPort?: number;
   srtPort?: number;
 }
 
-/** Opens the ports for publishers and players that are no browsers. Rejects UserError liveListenFailed. */
+/** Opens the ports for publishers and players of RTMP and SRT. Rejects UserError liveListenFailed. */
 export async function listenForLive(
-  { settings, hub, directory, viewers, tls, log }: LiveListenersParts,
+  { settings, hub, directory, viewers, tls, log }: LiveListenersDeps,
   lifecycle: Pick<Lifecycle, "onStop">,
 ): Promise<LivePorts> {
   const { host, connections } = settings;

@@ -1,22 +1,23 @@
+import type { Basics } from "../../kernel/index.ts";
 import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
-import { createMediaTools, type MediaTools } from "../../stream/index.ts";
-import type { Basics } from "../compose.ts";
+import type { MediaTools } from "./port.ts";
+import { createMediaTools } from "./tools.ts";
 
-export interface ComposeMediaParts {
+export interface MeteredToolsDeps {
   settings: Pick<Settings, "stream">;
   metrics?: Metrics;
-  /** Look for the programs now rather than when the first video needs them. Default true. */
-  warm?: boolean;
-  /** True if other machines can reach this server. Default false. */
-  exposed?: boolean;
+  /** Look for the programs now rather than when the first video needs them. */
+  warm: boolean;
+  /** True if other machines can reach this server. */
+  exposed: boolean;
 }
 
 const STOP_MS = 15_000;
 
-/** ffmpeg and ffprobe of this system. Without them everything but video works; why is logged once, and told whenever they are needed. */
-export function composeMedia(
-  { settings: { stream }, metrics, warm = true, exposed = false }: ComposeMediaParts,
+/** ffmpeg and ffprobe of this system, with metrics. Without them everything but video works: the reason is logged once, and is the error of every run. */
+export function createMeteredTools(
+  { settings: { stream }, metrics, warm, exposed }: MeteredToolsDeps,
   { log, lifecycle }: Pick<Basics, "log" | "lifecycle">,
 ): MediaTools {
   const runs = metrics?.histogram("reelpost_media_run_seconds", "Runs of ffmpeg and ffprobe, by how they ended", {
@@ -41,7 +42,7 @@ export function composeMedia(
       ({ version, sandbox, user, offline }) =>
         log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg is ready"),
       (err: unknown) =>
-        lifecycle.stopping.aborted || log.warn({ err }, "video cannot be processed here; everything else works"),
+        lifecycle.stopping.aborted || log.warn({ err }, "stream: ffmpeg is unavailable, videos will not be processed"),
     );
   }
   return tools;
@@ -50,7 +51,7 @@ export function composeMedia(
 function watch(metrics: Metrics, { load }: ReturnType<typeof createMediaTools>): void {
   const running = metrics.gauge("reelpost_media_running", "Runs of ffmpeg and ffprobe that are under way");
   const waiting = metrics.gauge("reelpost_media_waiting", "Runs that wait for their turn", ["urgency"]);
-  // prom-client asks whoever has such a property.
+  // prom-client calls `collect` before it reads a gauge.
   Object.assign(running, { collect: () => running.set(load().running) });
   Object.assign(waiting, {
     collect: () => Object.entries(load().waiting).forEach(([urgency, count]) => waiting.set({ urgency }, count)),

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
-import { networkSet, plainAddress } from "../kernel/networks.ts";
+import { networkSet, plainAddress } from "./networks.ts";
 
 export interface ClientAddress {
   /** The address a request came from: the peer's, or what a trusted proxy says it was. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spawnServe } from "../../../test/support/serve.ts";
+import { spawnServe } from "../../test/support/serve.ts";
 
 test(
   "a process that takes uploads and plays no videos shows the whole page of an upload",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spawnServe } from "../../../test/support/serve.ts";
+import { spawnServe } from "../../test/support/serve.ts";
 
 test(
   "an account that has anything of the video service is not deleted, and says what it has",

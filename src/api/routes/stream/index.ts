@@ -1,0 +1,36 @@
+import type { Stream } from "../../../stream/index.ts";
+import type { Route } from "../../operation.ts";
+import { streamAudioRoutes } from "./audio.ts";
+import { streamCaptionsRoutes } from "./captions.ts";
+import { streamClipRoutes } from "./clip.ts";
+import { streamCopyRoutes } from "./copy.ts";
+import { streamDirectUploadRoutes } from "./direct-upload.ts";
+import { streamDownloadsRoutes } from "./downloads.ts";
+import { streamKeysRoutes } from "./keys.ts";
+import { streamLiveInputsRoutes } from "./live-inputs.ts";
+import { streamLiveOutputsRoutes } from "./live-outputs.ts";
+import { streamTokenRoutes } from "./token.ts";
+import { streamUploadsRoutes } from "./uploads.ts";
+import { streamUsageRoutes } from "./usage.ts";
+import { streamVideosRoutes } from "./videos.ts";
+import { streamWatermarksRoutes } from "./watermarks.ts";
+import { streamWebhookRoutes } from "./webhook.ts";
+
+/** The operations of the API about video. */
+export const streamRoutes = ({ services }: Pick<Stream, "services">): Route[] => [
+  ...streamVideosRoutes(services),
+  ...streamUsageRoutes(services),
+  ...streamUploadsRoutes(services),
+  ...streamCopyRoutes(services),
+  ...streamDirectUploadRoutes(services),
+  ...streamClipRoutes(services),
+  ...streamKeysRoutes(services),
+  ...streamTokenRoutes(services),
+  ...streamWatermarksRoutes(services),
+  ...streamCaptionsRoutes(services),
+  ...streamAudioRoutes(services),
+  ...streamDownloadsRoutes(services),
+  ...streamWebhookRoutes(services),
+  ...streamLiveInputsRoutes({ ...services.live, videos: services.videos, urls: services.urls }),
+  ...streamLiveOutputsRoutes(services.live),
+];

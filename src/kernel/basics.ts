@@ -1,0 +1,12 @@
+import type { Clock } from "./clock.ts";
+import type { Ids } from "./ids.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Log } from "./log.ts";
+
+/** Collaborators that every part of a server needs. */
+export interface Basics {
+  clock: Clock;
+  ids: Ids;
+  log: Log;
+  lifecycle: Lifecycle;
+}

@@ -1,0 +1,288 @@
+import type { IncomingMessage } from "node:http";
+import type { Basics } from "../../kernel/index.ts";
+import type { NetworkSet } from "../../kernel/networks.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { TlsSource } from "../../kernel/tls-source.ts";
+import type { Db, Events, Jobs, ObjectStore, Secrets } from "../../store/index.ts";
+import type { AccessOptions } from "../access/access.ts";
+import type { Access } from "../access/port.ts";
+import type { DeliveryRoute, PublicRoute } from "../delivery/route.ts";
+import type { MediaTools } from "../media/port.ts";
+import type { PlaybackPrecedence, TextTracks } from "../playback/port.ts";
+import type { Probe } from "../probe/probe.ts";
+import type { VideosRoom } from "../videos/videos.ts";
+import type { SegmentLength } from "../viewed/length.ts";
+import type { Webhooks } from "../webhooks/types.ts";
+import { createLiveAddresses, type LiveAddressesRoom } from "./addresses/addresses.ts";
+import { createOnAirAccess } from "./addresses/on-air.ts";
+import { createBroadcasts } from "./broadcast/broadcasts.ts";
+import { createLeasesTable } from "./broadcast/leases-table.ts";
+import { createAdmission } from "./encode/admission.ts";
+import { createRunMaker } from "./encode/maker.ts";
+import { createHub } from "./hub/hub.ts";
+import { listenForLive, type LivePorts } from "./ingest/listeners.ts";
+import { createLiveFacts } from "./inputs/facts.ts";
+import { createLiveHealthNotes, type LiveHealthNotes } from "./inputs/health.ts";
+import { createLiveInputs, type LiveInputsRoom } from "./inputs/live-inputs.ts";
+import type { LiveUrls } from "./inputs/show.ts";
+import { createLiveNotifications } from "./notifications/notifications.ts";
+import { createLiveOutputsRunner } from "./outputs/live-outputs.ts";
+import { createLivePackages, type LivePackagesRoom } from "./package/packages.ts";
+import { createLivePlayback } from "./package/playback.ts";
+import { createLivePictures, type LivePictures } from "./pictures/pictures.ts";
+import { type Assembly, createAssembly } from "./record/assembly.ts";
+import { createClipFiles } from "./record/clip.ts";
+import type { Recordings } from "./record/port.ts";
+import { createRecordings } from "./record/recordings.ts";
+import { createLiveViewers, type LiveViewers } from "./viewers/viewers.ts";
+import { createBridges } from "./webrtc/bridges.ts";
+import { createLiveWebrtc, type LiveWebrtc } from "./webrtc/webrtc.ts";
+
+export interface LiveDeps {
+  store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs };
+  secrets: Secrets;
+  settings: Settings;
+  /** True if publishers connect to this process. Otherwise it serves what other processes store. */
+  ingest: boolean;
+  videos: VideosRoom;
+  webhooks: Pick<Webhooks, "liveEvent">;
+  /** Builds access control over another source of videos. */
+  accessTo(from: Pick<AccessOptions, "videos">): Access;
+  captions: TextTracks;
+  probe: Probe;
+  tools: MediaTools;
+  /** Scratch folder of this process. */
+  folder: string;
+  /** The server's own URL, as clients reach it. */
+  serverUrl(): string;
+  /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
+  base: string;
+  /** IP address of the client, behind trusted proxies. */
+  address(request: IncomingMessage): string;
+  /** Scheme and host as the viewer reached the server. */
+  origin(request: IncomingMessage): string;
+  /** For RTMPS. Absent: the server does not listen for it. */
+  tls?: Pick<TlsSource, "context">;
+  /** Addresses of this machine, blocked for outputs. Default: those of its interfaces. */
+  own?: NetworkSet;
+}
+
+/** Live inputs as their owner manages them. */
+export interface LiveServices extends Pick<LiveInputsRoom, "inputs" | "outputs"> {
+  now: LiveInputsRoom["broadcasts"]["now"];
+  viewers: LiveViewers["count"];
+  health: LiveHealthNotes["of"];
+  endpoints: LiveUrls["endpoints"];
+}
+
+/** Broadcasts, from their publishers to viewers and recordings. */
+export interface Live {
+  services: LiveServices;
+  /** Resolves the uid of an input to a video. */
+  addresses: LiveAddressesRoom;
+  /** Takes precedence over the playback of uploaded videos. */
+  playback: PlaybackPrecedence & { length: SegmentLength };
+  /** Wraps the thumbnail routes: those of broadcasts are rendered from the broadcast. */
+  thumbnails: LivePictures["over"];
+  /** Counts the clients that play a broadcast over HLS or DASH. */
+  watch: LiveViewers["watch"];
+  /** `clip.mp4`. */
+  delivery: DeliveryRoute[];
+  /** `lifecycle` and `views`. */
+  status: PublicRoute[];
+  /** WHIP and WHEP. Undefined if publishers do not connect to this process. */
+  webrtc: LiveWebrtc | undefined;
+  isPublished(input: string): Promise<boolean>;
+  isRecorded(input: string): Promise<boolean>;
+  /** Merges the segments of a recording into one file; `onDone` reports the end. */
+  assembly: Pick<Assembly, "enqueue" | "onDone" | "start">;
+  /** Opens the ports for RTMP and SRT. Rejects UserError liveListenFailed. */
+  listen(): Promise<LivePorts>;
+  /** Runs what belongs to every process that serves the API. */
+  startInputs(): void;
+  /** Turns broadcasts into videos from now on. Call it when everything else is composed. */
+  start(): void;
+}
+
+/** Live inputs, and what publishers send to them. */
+export function createLive(deps: LiveDeps, basics: Basics): Live {
+  const { store, secrets, settings, videos, webhooks, captions, probe, tools, folder } = deps;
+  const { clock, ids, log, lifecycle } = basics;
+  const { db, objects, events, jobs } = store;
+
+  const inputs = createLiveInputs({
+    db,
+    events,
+    secrets,
+    clock,
+    ids,
+    log,
+    catalog: videos,
+    guard: videos.live.guard,
+    settings: settings.stream,
+  });
+  const { directory, broadcasts } = inputs;
+  inputs.onEvent(createLiveNotifications({ webhooks, inputs: directory }));
+  const viewers = createLiveViewers({ db, clock, ids, log });
+  lifecycle.onStop("live inputs", async () => {
+    await viewers.close();
+    await inputs.close();
+  });
+  const addresses = createLiveAddresses({ inputs: directory, videos, catalog: videos, clock });
+  const isRecorded = async (input: string) => (await directory.find(input))?.recording.mode !== "off";
+
+  const recordings = createRecordings({ db, objects, clock, log, segmentSeconds: settings.live.segment_seconds });
+  videos.onDeleted(recordings.clean);
+  const assembly = createAssembly({ jobs, objects, videos: videos.live, recordings, probe, tools, folder, log });
+  lifecycle.onStop("files of recordings", () => assembly.close());
+
+  const packages = createLivePackages({ settings: settings.live });
+  lifecycle.onStop("packages of broadcasts", () => packages.close());
+  // A running broadcast is served from this process; after its end the recording is used, which may have fewer segments.
+  async function timelineOf(video: string) {
+    const packaged = packages.of(video)?.timeline();
+    return packaged === undefined || packaged.ended ? ((await recordings.timeline(video)) ?? packaged) : packaged;
+  }
+  const pictures = createLivePictures({ tools, timelineOf, stored: recordings.stored, isRecorded, folder, clock });
+
+  const ingest = deps.ingest
+    ? createIngest({ ...deps, inputs, viewers, addresses, recordings, assembly, packages }, basics)
+    : undefined;
+  const health = createLiveHealthNotes({ db, clock, log, ...(ingest && { sessions: ingest.hub }) });
+  lifecycle.onStop("health of broadcasts", () => health.close());
+  /** Ports that this process listens on, once it does. */
+  let ports: LivePorts | undefined;
+
+  return {
+    services: {
+      inputs: inputs.inputs,
+      outputs: inputs.outputs,
+      now: broadcasts.now,
+      viewers: viewers.count,
+      health: health.of,
+      endpoints: () => ({
+        host: settings.live.public_host || new URL(deps.serverUrl()).hostname,
+        ...(ports ?? portsOf(settings.live)),
+      }),
+    },
+    addresses,
+    playback: createLivePlayback({
+      packages,
+      timelineOf: recordings.timeline,
+      stored: recordings.stored,
+      settings: settings.live,
+      captions,
+      isRecorded,
+      prefersLowLatency: async ({ liveInput }) =>
+        liveInput !== undefined && (await directory.find(liveInput))?.preferLowLatency === true,
+    }),
+    thumbnails: pictures.over,
+    watch: viewers.watch,
+    delivery: createClipFiles({ recordings }),
+    status: createLiveFacts({
+      directory,
+      videos,
+      broadcasts,
+      viewers: viewers.count,
+      domain: settings.stream.delivery_domain,
+    }),
+    webrtc: ingest?.webrtc,
+    isPublished: async (input) => (await broadcasts.now(input))?.live === true,
+    isRecorded,
+    assembly,
+    async listen() {
+      if (ingest === undefined) return {};
+      return (ports = await listenForLive(
+        { settings: settings.live, hub: ingest.hub, directory, viewers, ...(deps.tls && { tls: deps.tls }), log },
+        lifecycle,
+      ));
+    },
+    startInputs: inputs.start,
+    start() {
+      ingest?.start();
+      health.start();
+    },
+  };
+}
+
+interface IngestDeps extends LiveDeps {
+  inputs: LiveInputsRoom;
+  viewers: LiveViewers;
+  addresses: LiveAddressesRoom;
+  recordings: Recordings;
+  assembly: Assembly;
+  packages: LivePackagesRoom;
+}
+
+/** Everything behind a publisher, in the process it connects to. */
+function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) {
+  const { store, settings, videos, inputs, viewers, addresses, recordings, assembly, packages, tools, folder } = deps;
+  const { directory, status, outputs } = inputs;
+  const hub = createHub({ inputs: directory, status, clock, log, most: settings.live.connections });
+  const broadcasts = createBroadcasts({
+    leases: createLeasesTable(store.db),
+    sessions: hub,
+    endSession: (session, reason) => hub.end(session.input.uid, reason),
+    inputs: directory,
+    status,
+    videos: videos.live,
+    recordings,
+    packages,
+    runs: createRunMaker({
+      tools,
+      settings: settings.live,
+      admission: createAdmission({ encoders: settings.live.encoders }),
+      clock,
+      log,
+      note: hub.note,
+    }),
+    assemble: assembly.enqueue,
+    clock,
+    ids,
+    log,
+    reconnectSeconds: settings.live.reconnect_seconds,
+    alone: settings.database.url === "",
+  });
+  const runner = createLiveOutputsRunner({
+    outputs,
+    sessions: hub,
+    tools,
+    clock,
+    log,
+    folder,
+    addresses: { allowPrivate: settings.stream.allow_private, ...(deps.own && { own: deps.own }) },
+  });
+  const webrtc = createLiveWebrtc({
+    publishing: hub,
+    sessions: hub,
+    bridges: createBridges({ tools, log }),
+    settings: settings.live,
+    base: deps.base,
+    address: deps.address,
+    origin: deps.origin,
+    log,
+    access: createOnAirAccess({
+      access: deps.accessTo({ videos: { find: addresses.onAir } }),
+      domain: settings.stream.delivery_domain,
+    }),
+    onViewer: (input, { session }) => viewers.join(input, session),
+    onInputChange: directory.onChange,
+  });
+  // Stops run last registered first: publishers disconnect before their broadcasts end.
+  lifecycle.onStop("broadcasts", () => broadcasts.close());
+  lifecycle.onStop("outputs of broadcasts", () => runner.close());
+  lifecycle.onStop("publishers", async () => {
+    hub.close();
+    await webrtc.close();
+  });
+  return { hub, webrtc, start: broadcasts.start };
+}
+
+/** Ports from the settings. A process that does not listen cannot know a port that the system chooses (0). */
+function portsOf({ rtmp, rtmp_port: rtmpPort, rtmps_port: rtmpsPort, srt_port: srtPort }: Settings["live"]): LivePorts {
+  return {
+    ...(rtmp && rtmpPort !== 0 && { rtmpPort }),
+    ...(rtmpsPort !== 0 && { rtmpsPort }),
+    ...(srtPort !== 0 && { srtPort }),
+  };
+}

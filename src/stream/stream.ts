@@ -1,0 +1,402 @@
+import { mkdirSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createClientAddress } from "../kernel/client-address.ts";
+import { createGuardedFetch } from "../kernel/guarded-fetch.ts";
+import type { Basics, Clock } from "../kernel/index.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { OwnAddresses } from "../kernel/own-addresses.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { TlsSource } from "../kernel/tls-source.ts";
+import type { Db, Events, Jobs, ObjectStore, Secrets } from "../store/index.ts";
+import type { StreamPort } from "../workers/index.ts";
+import { type AccessOptions, createAccess } from "./access/access.ts";
+import { createCountries } from "./access/countries.ts";
+import { type Audio, createAudio } from "./audio/audio.ts";
+import { createStreamBinding } from "./binding/binding.ts";
+import { createCaptions } from "./captions/captions.ts";
+import type { Captions } from "./captions/port.ts";
+import { type Clips, createClips } from "./clips/clips.ts";
+import { createDelivery } from "./delivery/delivery.ts";
+import { createDownloads, type Downloads } from "./downloads/downloads.ts";
+import { createSegments } from "./encode/segments.ts";
+import { createSigningKeys } from "./keys/keys.ts";
+import type { SigningKeys } from "./keys/port.ts";
+import { createLive, liveNotificationExample, type LivePorts, type LiveServices } from "./live/index.ts";
+import { createMeteredTools } from "./media/metered-tools.ts";
+import type { MediaCapabilities } from "./media/port.ts";
+import { createPassthrough } from "./passthrough/passthrough.ts";
+import { createPlayback } from "./playback/playback.ts";
+import { createRenditionRates } from "./playback/rates.ts";
+import { createPlayer } from "./player/player.ts";
+import { createProbe } from "./probe/probe.ts";
+import { createProcessing } from "./processing/processing.ts";
+import { createScratch } from "./scratch.ts";
+import { createThumbnails } from "./thumbnails/thumbnails.ts";
+import { createTokens, type Tokens } from "./tokens/tokens.ts";
+import type { Uploads } from "./uploads/port.ts";
+import { createUploads } from "./uploads/uploads.ts";
+import { createStreamUrls, type StreamUrls } from "./videos/urls.ts";
+import { createVideos, type VideosRoom } from "./videos/videos.ts";
+import { createUploadedLength, firstLength } from "./viewed/length.ts";
+import { createViewedMinutes, type ViewedMinutes } from "./viewed/viewed.ts";
+import type { Watermarks } from "./watermarks/port.ts";
+import { createWatermarks } from "./watermarks/watermarks.ts";
+import type { Webhooks } from "./webhooks/types.ts";
+import { createWebhooks } from "./webhooks/webhooks.ts";
+
+export type StreamRole = "api" | "encode" | "live" | "playback";
+
+export interface StreamDeps {
+  store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs };
+  secrets: Secrets;
+  settings: Settings;
+  roles: { has(role: StreamRole): boolean };
+  metrics?: Metrics;
+  /** The server's own URL, as clients reach it, without a slash at the end. */
+  serverUrl: () => string;
+  /** Path before everything that is delivered: "/cdn-cgi/stream" in `reelpost dev`. Default "". */
+  base?: string;
+  /** Scratch folder of this process, on a disk as large as uploads are. */
+  folder: string;
+  /** Addresses of this machine, blocked for fetches and live outputs. Default: those of its interfaces. */
+  own?: OwnAddresses;
+  /** For RTMPS. Absent: the server does not listen for it. */
+  tls?: Pick<TlsSource, "context">;
+  /** True to look for ffmpeg at the start, and to log its absence. Default: true in processes that need it. */
+  warm?: boolean;
+  /** True if other machines can reach this server. Default false. */
+  exposed?: boolean;
+  /** Account whose videos workers without an account see. */
+  defaultAccount?: string;
+}
+
+/** The services behind the operations of the API. */
+export interface StreamServices {
+  videos: VideosRoom;
+  viewed: ViewedMinutes;
+  urls: StreamUrls;
+  uploads: Uploads;
+  clips: Clips;
+  keys: SigningKeys;
+  tokens: Tokens;
+  watermarks: Watermarks;
+  captions: Captions;
+  audio: Audio;
+  downloads: Downloads;
+  webhooks: Webhooks;
+  live: LiveServices;
+  /** `stream.storage_minutes`; 0: no limit. */
+  storageMinutes: number;
+  clock: Pick<Clock, "now">;
+}
+
+export interface Stream {
+  services: StreamServices;
+  /** Answers viewers and players. False: the URL is none of a video; nothing was answered. */
+  deliver(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  /** Answers below `/embed/` only: in processes that show upload pages and deliver no videos. */
+  deliverAssets(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
+  /** Answers below `/upload/`. */
+  upload(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  binding: StreamPort;
+  /** Number of videos, keys and so on that an account has, by name. */
+  contents(account: string): Promise<Record<string, number>>;
+  /** The confinement of ffmpeg; rejects with UserError if ffmpeg cannot be used. Undefined if this process does not run it. */
+  media: (() => Promise<MediaCapabilities>) | undefined;
+  /** Opens the ports for RTMP and SRT, in the process that publishers connect to. Rejects UserError liveListenFailed. */
+  listen(): Promise<LivePorts>;
+  /** Starts the jobs and sweeps that belong to the roles of this process. Call it when the whole server is composed. */
+  start(): void;
+}
+
+/** Video, from an upload or a publisher to what a player requests. */
+export function createStream(
+  {
+    store,
+    secrets,
+    settings,
+    roles,
+    metrics,
+    serverUrl,
+    base = "",
+    folder,
+    tls,
+    own,
+    exposed = false,
+    defaultAccount,
+    warm = (["encode", "live", "playback"] as const).some((role) => roles.has(role)),
+  }: StreamDeps,
+  basics: Basics,
+): Stream {
+  const { db, objects, events, jobs } = store;
+  const { clock, ids, log, lifecycle } = basics;
+  const { allow_private: allowPrivate, delivery_domain: domain } = settings.stream;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  createScratch(folder)
+    .sweep()
+    .catch((err: unknown) => log.warn({ err, folder }, "stream: failed to remove scratch files of earlier processes"));
+  const fetch = createGuardedFetch({ allowPrivate, ...(own && { own: own.has }) });
+  const client = createClientAddress(settings.http.trusted_proxies);
+  const address = (request: IncomingMessage) => client.ip(request) ?? "";
+  const origin = (request: IncomingMessage) => `${client.scheme(request)}://${request.headers.host ?? "localhost"}`;
+  const urls = createStreamUrls({
+    deliveryDomain: domain,
+    uploadHost: settings.stream.upload_host,
+    base: serverUrl,
+    prefix: base,
+  });
+
+  const webhooks = createWebhooks({
+    db,
+    jobs,
+    secrets,
+    clock,
+    ids,
+    log,
+    urls,
+    fetch,
+    allowPrivate,
+    liveExample: liveNotificationExample,
+  });
+  lifecycle.onStop("webhooks of videos", () => webhooks.close());
+  const videos = createVideos({ db, objects, jobs, events, clock, ids, log, settings: settings.stream });
+  videos.onSettled(webhooks.settled);
+  const viewed = createViewedMinutes({ db, clock, log });
+  lifecycle.onStop("videos", async () => {
+    await videos.close();
+    await viewed.close();
+  });
+
+  const keys = createSigningKeys({ db, events, secrets, clock, ids });
+  lifecycle.onStop("signing keys", () => keys.close());
+  const countryOf = createCountries({ file: settings.stream.country_database });
+  const accessTo = (from: Pick<AccessOptions, "videos" | "live">) =>
+    createAccess({
+      ...from,
+      keys,
+      clock,
+      countryOf,
+      originals: settings.stream.originals,
+      tokenHours: settings.stream.token_hours,
+    });
+
+  const tools = createMeteredTools({ settings, warm, exposed, ...(metrics && { metrics }) }, basics);
+  const watermarks = createWatermarks({ db, objects, tools, fetch, clock, ids, log });
+  lifecycle.onStop("watermarks", () => watermarks.close());
+  const source = createPassthrough({ objects, log, enabled: settings.stream.passthrough });
+  const audio = createAudio({
+    db,
+    objects,
+    jobs,
+    events,
+    videos,
+    tools,
+    folder,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    fetch,
+  });
+  videos.onDeleted(audio.clean);
+  lifecycle.onStop("audio tracks", () => audio.close());
+  const captions = createCaptions({
+    db,
+    objects,
+    events,
+    jobs,
+    tools,
+    videos,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    folder,
+  });
+  videos.onDeleted(captions.forgetVideo);
+  lifecycle.onStop("captions", () => captions.close(), { timeoutMs: 15_000 });
+  const segments = createSegments({
+    tools,
+    objects,
+    clock,
+    log,
+    concurrency: settings.stream.urgent_encoders,
+    scratch: folder,
+    isThere: async (uid) => (await videos.find(uid)) !== undefined,
+    audio: audio.sources,
+  });
+  lifecycle.onStop("segments", () => segments.close());
+  const probe = createProbe({ tools, objects, settings: settings.stream, folder, watermark: watermarks.burned });
+  const processing = createProcessing({
+    videos,
+    probe,
+    segments,
+    jobs,
+    objects,
+    log,
+    source,
+    encoders: settings.stream.encoders,
+    adoptTracks: async (video) => void (await Promise.all([audio.adopt(video), captions.adopt(video)])),
+  });
+  // Stops before the segments that it waits for.
+  lifecycle.onStop("processing of videos", () => processing.close(), { timeoutMs: 5000 });
+
+  const live = createLive(
+    {
+      store,
+      secrets,
+      settings,
+      ingest: roles.has("live"),
+      videos,
+      webhooks,
+      accessTo,
+      captions,
+      probe,
+      tools,
+      folder,
+      serverUrl,
+      base,
+      address,
+      origin,
+      ...(tls && { tls }),
+      ...(own && { own: own.has }),
+    },
+    basics,
+  );
+  const downloads = createDownloads({
+    db,
+    objects,
+    jobs,
+    videos,
+    segments,
+    source,
+    assemble: live.assembly.enqueue,
+    clock,
+    ids,
+    log,
+  });
+  videos.onDeleted(downloads.clean);
+  live.assembly.onDone(downloads.resume);
+  lifecycle.onStop("downloads of videos", () => downloads.close());
+  const clips = createClips({ videos, objects, clock, log, findWatermark: watermarks.get });
+  const tokens = createTokens({ videos: live.addresses, keys, clock, tokenHours: settings.stream.token_hours });
+
+  const access = accessTo({ videos, live: live.addresses });
+  const player = createPlayer({
+    access,
+    base,
+    address,
+    origin,
+    publicOrigin: () => publicOriginOf(settings),
+    domain,
+    isPublished: live.isPublished,
+    isRecorded: live.isRecorded,
+    log,
+  });
+  const playback = createPlayback({
+    segments,
+    captions,
+    audio: audio.tracks,
+    source,
+    rates: createRenditionRates({ objects, log }),
+    live: live.playback,
+    counters: [
+      (route) => viewed.watch(route, firstLength(live.playback.length, createUploadedLength(source))),
+      live.watch,
+    ],
+    hotBytes: settings.stream.segment_cache_mb * 1024 * 1024,
+  });
+  const thumbnails = createThumbnails({ tools, objects, videos, log });
+  const delivery = createDelivery({
+    access,
+    base,
+    address,
+    origin,
+    domain,
+    log,
+    publicRoutes: live.status,
+    routes: [
+      ...playback,
+      ...live.thumbnails(thumbnails.routes),
+      ...downloads.delivery,
+      ...live.delivery,
+      ...player.delivery,
+    ],
+  });
+
+  const uploads = createUploads({
+    db,
+    objects,
+    jobs,
+    events,
+    clock,
+    ids,
+    log,
+    settings: settings.stream,
+    videos,
+    urls,
+    findWatermark: watermarks.get,
+    page: player.uploadPage,
+    fetch,
+  });
+  videos.onDeleted(uploads.forget);
+  videos.beforeExpiry(uploads.isArriving);
+  lifecycle.onStop("uploads", () => uploads.close());
+
+  return {
+    services: {
+      videos,
+      viewed,
+      urls,
+      uploads,
+      clips,
+      keys,
+      tokens,
+      watermarks,
+      captions,
+      audio,
+      downloads,
+      webhooks,
+      live: live.services,
+      storageMinutes: settings.stream.storage_minutes,
+      clock,
+    },
+    deliver: async (request, response) =>
+      (await live.webrtc?.handle(request, response)) === true ||
+      (await player.handle(request, response)) ||
+      delivery.handle(request, response),
+    deliverAssets: player.handle,
+    upload: uploads.http,
+    binding: createStreamBinding({
+      videos,
+      urls,
+      uploads,
+      tokens,
+      downloads,
+      captions,
+      watermarks,
+      ...(defaultAccount !== undefined && { defaultAccount }),
+    }),
+    contents: async (account) => ({
+      video: (await videos.storageUsage(account)).videos,
+      "watermark profile": (await watermarks.list(account)).length,
+      "signing key": (await keys.list(account)).length,
+      webhook: (await webhooks.list(account)).length,
+      "live input": (await live.services.inputs.list(account, { page: 1, perPage: 1 })).total,
+    }),
+    media: warm ? tools.ready : undefined,
+    listen: live.listen,
+    start() {
+      watermarks.start();
+      if (roles.has("api")) for (const service of [videos, webhooks, uploads]) service.start();
+      if (roles.has("api")) live.startInputs();
+      live.start();
+      if (roles.has("encode"))
+        for (const service of [processing, downloads, audio, captions, live.assembly]) service.start();
+    },
+  };
+}
+
+/** Origin of video URLs in responses. Undefined: that of the request. */
+const publicOriginOf = ({ http, stream }: Settings): string | undefined =>
+  http.public_url === "" || stream.delivery_domain !== "" ? undefined : new URL(http.public_url).origin;

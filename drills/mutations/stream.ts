@@ -119,10 +119,10 @@ export const mutations: Mutation[] = [
     name: "last hundred",
   },
   {
-    file: "src/stream/webhooks/retries.ts",
+    file: "src/stream/webhooks/attempt.ts",
     from: "[5000, 30_000,",
     to: "[5000, 60_000,",
-    test: "src/stream/webhooks/retries.test.ts",
+    test: "src/stream/webhooks/attempt.test.ts",
   },
   {
     file: "src/stream/access/viewer.ts",

@@ -1,9 +1,18 @@
 import { hash } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { cacheControl } from "./cache-control.ts";
 import { isKnown } from "./range.ts";
 import type { Viewing } from "./route.ts";
-import type { Exchange } from "./viewing.ts";
+import type { Video } from "../videos/video.ts";
+
+/** The request that a viewing answers. */
+export interface Exchange {
+  video: Video;
+  id: string;
+  request: IncomingMessage;
+  response: ServerResponse;
+}
 
 /** From here on a text is packed: the playlist of ten hours is 400 KB, and 20 KB then. */
 const WORTH_PACKING = 2048;

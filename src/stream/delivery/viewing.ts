@@ -6,7 +6,7 @@ import { isKnown, readRange } from "./range.ts";
 import type { Viewer } from "../access/port.ts";
 import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
-import { sendText } from "./send-text.ts";
+import { type Exchange, sendText } from "./send-text.ts";
 
 export interface ViewingParts {
   video: Video;
@@ -58,9 +58,6 @@ export function createViewing({
     sendText: (text, about) => sendText({ video, id, request, response }, text, about),
   };
 }
-
-/** One request, whatever is answered. */
-export type Exchange = Pick<ViewingParts, "video" | "id" | "request" | "response">;
 
 async function sendObject(
   { memory, ...exchange }: Exchange & { memory: SendMemory },

@@ -1,6 +1,6 @@
 import type { AudioSource } from "../audio/port.ts";
 import type { MediaModel } from "../model.ts";
-import { createAdtsReader } from "./adts.ts";
+import { createAdtsReader } from "../../protocol/aac/index.ts";
 import { audioSegment } from "./audio-fragments.ts";
 import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 import { type RunParts, SourceGone } from "./video-run.ts";

@@ -6,7 +6,7 @@ import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
 import { PicturesMissing, videoInit, videoSegment } from "./restamp.ts";
 import type { Scratch } from "../scratch.ts";
-import { createPieceReader } from "./top-boxes.ts";
+import { createPieceReader } from "../../protocol/mp4/index.ts";
 import { framesOf, videoGraph, type Wanted } from "./video-graph.ts";
 import { videoOptions } from "./video-options.ts";
 

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { messageOf } from "../../kernel/index.ts";
 import { aborted, type ChildCommand, ENVIRONMENT, failure, killGroup, lowerSession, STDERR_LIMIT } from "./child.ts";
 import { createFeed } from "./feed.ts";
-import type { LiveMedia, LiveMediaRun } from "./live-port.ts";
+import type { LiveMedia, LiveMediaRun } from "./port.ts";
 import type { MediaResult } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";
 

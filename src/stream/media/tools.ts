@@ -8,7 +8,7 @@ import { confine, type ConfinedCommand, type MediaUser, NotOpened, reclaim } fro
 import { safeInputs } from "./inputs.ts";
 import { createLanes, type Urgency } from "./lanes.ts";
 import { startLiveChild } from "./live-child.ts";
-import type { LiveMedia, LiveMediaRun } from "./live-port.ts";
+import type { LiveMedia, LiveMediaRun } from "./port.ts";
 import { createPauses } from "./pauses.ts";
 import type { MediaResult, MediaRun, MediaTools } from "./port.ts";
 import { MediaRunError, type MediaRunReason } from "./run-error.ts";

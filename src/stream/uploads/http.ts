@@ -7,28 +7,9 @@ import type { Video } from "../videos/video.ts";
 import { checkChunk } from "./chunk-rules.ts";
 import { checkTusHeaders, type CreationParts, type Creations, uploadLimit } from "./creation.ts";
 import type { Forms } from "./forms.ts";
+import type { ShownUpload } from "./port.ts";
 import { textOf } from "./tus.ts";
 import { DEFERRED, isSecretOf, type UploadRow } from "./uploads-table.ts";
-
-/** Shows a person what may be done at a one-time address. */
-export type UploadPages = (request: IncomingMessage, response: ServerResponse, page: ShownUpload) => Promise<void>;
-
-/** State of a one-time URL, for its page and as JSON (`Accept: application/json`). */
-export interface ShownUpload {
-  /** `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file cannot be used; `expired`: accepts no file. */
-  state: "open" | "processing" | "ready" | "failed" | "expired";
-  /** 0 to 100 while processing. */
-  pctComplete?: number;
-  /** True once the video can be played. */
-  playable?: boolean;
-  /** Reason of the failure; `retry`: the same URL accepts another file. */
-  problem?: { code: string; text: string; retry: boolean };
-  maxBytes?: number;
-  chunkBytes?: number;
-  maxDurationSeconds?: number;
-  /** Address of the video's watch page; absent for protected videos. */
-  watch?: string;
-}
 
 export interface UploadHttpParts extends CreationParts {
   creations: Creations;

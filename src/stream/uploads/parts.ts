@@ -5,7 +5,7 @@ import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
 import type { Videos } from "../videos/port.ts";
 import type { StreamUrls } from "../videos/urls.ts";
 import type { WatermarkProfile } from "../videos/video.ts";
-import type { UploadPages } from "./http.ts";
+import type { UploadPages } from "./port.ts";
 
 export interface UploadsParts {
   db: Db;

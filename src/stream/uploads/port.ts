@@ -59,3 +59,23 @@ export interface TusCreation {
   /** Of a creation with an upload. */
   body?: AsyncIterable<Uint8Array>;
 }
+
+/** Renders the page of a one-time upload URL. */
+export type UploadPages = (request: IncomingMessage, response: ServerResponse, page: ShownUpload) => Promise<void>;
+
+/** State of a one-time URL, for its page and as JSON (`Accept: application/json`). */
+export interface ShownUpload {
+  /** `open`: accepts or resumes a file; `processing`: the file is complete; `ready`: fully encoded; `failed`: the file cannot be used; `expired`: accepts no file. */
+  state: "open" | "processing" | "ready" | "failed" | "expired";
+  /** 0 to 100 while processing. */
+  pctComplete?: number;
+  /** True once the video can be played. */
+  playable?: boolean;
+  /** Reason of the failure; `retry`: the same URL accepts another file. */
+  problem?: { code: string; text: string; retry: boolean };
+  maxBytes?: number;
+  chunkBytes?: number;
+  maxDurationSeconds?: number;
+  /** URL of the video's watch page; absent for protected videos. */
+  watch?: string;
+}

@@ -1,6 +1,9 @@
-import { type Clock, messageOf } from "../../kernel/index.ts";
-import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
-import { signatureOf } from "./signature.ts";
+import { createHmac } from "node:crypto";
+import { isIP } from "node:net";
+import { type GuardedFetch, readUrl } from "../../kernel/guarded-fetch.ts";
+import { type Clock, messageOf, UserError } from "../../kernel/index.ts";
+import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
+import { streamErrors } from "../errors.ts";
 import type { WebhookAttempt } from "./types.ts";
 
 const ANSWER_MS = 10_000;
@@ -50,3 +53,51 @@ export async function attempt(
 }
 
 export const isSuccess = ({ error }: WebhookAttempt): boolean => error === null;
+
+/** `Webhook-Signature`: HMAC-SHA256 over the time, a dot, and the body as it is sent. `at`: epoch milliseconds; the header has seconds. */
+export function signatureOf(secret: string, body: string, at: number): string {
+  const time = Math.floor(at / 1000);
+  return `time=${time},sig1=${createHmac("sha256", secret).update(`${time}.${body}`).digest("hex")}`;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+/** Delay after each failed attempt: seconds for restarts, hours for outages, 24 hours in total. */
+export const RETRY_MS: readonly number[] = [
+  5000,
+  30_000,
+  2 * MINUTE,
+  10 * MINUTE,
+  30 * MINUTE,
+  HOUR,
+  2 * HOUR,
+  4 * HOUR,
+  6 * HOUR,
+  10 * HOUR,
+];
+
+export const ATTEMPTS = RETRY_MS.length + 1;
+
+/** Before attempt n + 1, n from 1. */
+export const retryDelay = (attempt: number): number => RETRY_MS[Math.min(attempt, RETRY_MS.length) - 1]!;
+
+/** The normalised URL of a webhook. Host names are resolved and checked at each delivery; IP addresses that are not public are rejected here. Throws invalidUrl. */
+export function webhookUrl(given: string, allowPrivate: boolean): string {
+  let url: URL;
+  try {
+    url = readUrl(given.trim());
+  } catch (err) {
+    throw err instanceof UserError
+      ? streamErrors.invalidUrl({ reason: String(err.details["reason"]) }, { cause: err })
+      : err;
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const closed =
+    isIP(host) === 0 ? /^(.+\.)?localhost\.?$/i.test(host) : isLoopbackAddress(host) || isNotPublicAddress(host);
+  if (closed && !allowPrivate)
+    throw streamErrors.invalidUrl({
+      reason: `${host} is no place on the internet, and webhooks are not sent to private addresses`,
+    });
+  return url.href;
+}

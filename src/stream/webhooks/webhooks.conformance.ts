@@ -10,7 +10,7 @@ import { createJobs, createLocalEvents, createSecrets, jobsMigrations } from "..
 import { showVideo } from "../videos/show.ts";
 import { createStreamUrls } from "../videos/urls.ts";
 import { refusal, testVideo } from "../videos/videos.testing.ts";
-import { ATTEMPTS, RETRY_MS } from "./retries.ts";
+import { ATTEMPTS, RETRY_MS } from "./attempt.ts";
 import type { WebhookDelivery } from "./types.ts";
 import { createWebhooks, type WebhooksParts } from "./webhooks.ts";
 import { webhooksMigrations } from "./webhooks-table.ts";

@@ -3,12 +3,11 @@ import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { type Clock, type Ids, isHexId, type Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, Secrets } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
+import { newVideo } from "../videos/new-video.ts";
 import { showVideo } from "../videos/show.ts";
 import type { StreamUrls } from "../videos/urls.ts";
-import { webhookUrl } from "./address.ts";
-import { attempt, isSuccess } from "./attempt.ts";
-import { exampleVideo } from "./example.ts";
-import { ATTEMPTS, retryDelay } from "./retries.ts";
+import type { Video } from "../videos/video.ts";
+import { attempt, ATTEMPTS, isSuccess, retryDelay, webhookUrl } from "./attempt.ts";
 import type { WebhookDelivery, WebhookEndpoint, Webhooks, WebhookTopic } from "./types.ts";
 import { createWebhooksTable, type EndpointRow } from "./webhooks-table.ts";
 
@@ -263,3 +262,21 @@ const interestOf = ({
   topics: topics.split(" ") as WebhookTopic[],
   liveInputs: JSON.parse(live_inputs) as string[],
 });
+
+/** The example that a test of a webhook sends. */
+function exampleVideo(account: string, now: number): Video {
+  const video = newVideo(
+    { uid: "0".repeat(32), account, now, state: "pendingupload" },
+    { meta: { name: "This is a test of the webhook" }, size: 1_000_000 },
+  );
+  return {
+    ...video,
+    state: "ready",
+    pctComplete: 100,
+    readyToStream: true,
+    readyToStreamAt: now,
+    uploaded: now,
+    duration: 10,
+    input: { width: 1280, height: 720 },
+  };
+}

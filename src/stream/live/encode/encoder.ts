@@ -1,7 +1,6 @@
 import { messageOf } from "../../../kernel/index.ts";
-import { aacEntry, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
-import { createAdtsReader } from "../../encode/adts.ts";
-import { createPieceReader } from "../../encode/top-boxes.ts";
+import { createAdtsReader } from "../../../protocol/aac/index.ts";
+import { aacEntry, createPieceReader, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/port.ts";
 import { MediaRunError } from "../../media/run-error.ts";
 import type { LiveFragment } from "../fragments.ts";

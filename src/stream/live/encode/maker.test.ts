@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { describe, test } from "node:test";
 import { clip, countFrames, needsFfmpeg, runFfmpeg, X264 } from "../../../../test/support/media.ts";
 import { openTools } from "../../media/media.testing.ts";
-import type { LiveMedia } from "../../media/live-port.ts";
+import type { LiveMedia } from "../../media/port.ts";
 import type { MediaTools } from "../../media/port.ts";
 import { MediaRunError } from "../../media/run-error.ts";
 import { picture } from "../hub/hub.testing.ts";

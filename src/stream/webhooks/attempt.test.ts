@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ATTEMPTS, retryDelay } from "./retries.ts";
+import { ATTEMPTS, retryDelay } from "./attempt.ts";
 
 test("retries a delivery ten times within a day: within seconds for restarts, after hours for outages", () => {
   const minutes = Array.from({ length: 10 }, (_, i) => retryDelay(i + 1) / 60_000);

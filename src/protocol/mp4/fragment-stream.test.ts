@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { Mp4Error } from "../../protocol/mp4/index.ts";
-import { createAdtsReader } from "./adts.ts";
-import { createPieceReader } from "./top-boxes.ts";
+import { Mp4Error } from "./boxes.ts";
+import { createAdtsReader } from "../aac/index.ts";
+import { createPieceReader } from "./fragment-stream.ts";
 
 function box(type: string, length: number): Buffer {
   const bytes = Buffer.alloc(8 + length, type.charCodeAt(0));

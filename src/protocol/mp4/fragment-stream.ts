@@ -1,4 +1,4 @@
-import { Mp4Error } from "../../protocol/mp4/index.ts";
+import { Mp4Error } from "./boxes.ts";
 
 /** A fragmented file as an encoder writes it: first `init` (ftyp and moov), then a fragment (moof and mdat) for each segment. */
 export interface Piece {

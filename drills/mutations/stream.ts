@@ -2,16 +2,16 @@ import type { Mutation } from "./mutation.ts";
 
 export const mutations: Mutation[] = [
   {
-    file: "src/stream/encode/kept.ts",
+    file: "src/stream/encode/segment-store.ts",
     from: "      await objects.put(key, bytes);\n",
     to: "      if (!(await isThere(uid))) throw new VideoGone(uid);\n      await objects.put(key, bytes);\n      if (true) return;\n",
-    test: "src/stream/encode/kept.test.ts",
+    test: "src/stream/encode/segment-store.test.ts",
   },
   {
-    file: "src/stream/encode/kept.ts",
+    file: "src/stream/encode/segment-store.ts",
     from: "        await objects.delete([key]);\n",
     to: "",
-    test: "src/stream/encode/kept.test.ts",
+    test: "src/stream/encode/segment-store.test.ts",
   },
   {
     file: "src/stream/encode/restamp.ts",

@@ -8,12 +8,12 @@ import type { MediaTools } from "../media/port.ts";
 import { MediaRunError } from "../media/run-error.ts";
 import type { Video } from "../videos/video.ts";
 import { audioInit } from "./audio-fragments.ts";
-import { createFilling, type Filling } from "./filling.ts";
-import { createKept, VideoGone } from "./kept.ts";
-import { createMaker } from "./maker.ts";
+import { createBackgroundEncoding, type BackgroundEncoding } from "./background-encode.ts";
+import { createSegmentStore, VideoGone } from "./segment-store.ts";
+import { createSegmentEncoder } from "./segment-encoder.ts";
 import { segmentKey, type Segments } from "./port.ts";
 import { createScratch } from "../scratch.ts";
-import { isAwaited, pick, type Run, type Waiter, type Wish } from "./wishes.ts";
+import { isAwaited, nextBatch, type Run, type Waiter, type SegmentRequest } from "./segment-requests.ts";
 
 export interface SegmentsParts {
   tools: MediaTools;
@@ -32,13 +32,13 @@ export interface SegmentsParts {
   scratch?: string;
 }
 
-export interface SegmentsRoom extends Segments, Filling {}
+export interface SegmentsRoom extends Segments, BackgroundEncoding {}
 
-/** Segments that are made before anybody asks for them. */
+/** Segments that are encoded ahead of a viewer. */
 const AHEAD = 2;
-/** That wait without anybody waiting for them: more are not of use soon. */
+/** Queued look-ahead requests; more would not be used soon. */
 const MOST_AHEAD = 100;
-/** Runs that may end badly before those who wait are told. */
+/** Failed runs before the waiters receive the error. */
 const TRIES = 2;
 const SHUTTING_DOWN = "the server is shutting down";
 
@@ -46,47 +46,47 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   const { objects, log, audio, mostWaiting = 1000 } = parts;
   const concurrency = parts.concurrency || Math.max(2, availableParallelism());
   const scratch = createScratch(parts.scratch ?? join(tmpdir(), "reelpost-encode"));
-  const kept = createKept({
+  const store = createSegmentStore({
     objects,
     log,
     isThere: parts.isThere ?? (() => Promise.resolve(true)),
     onKept: (uid, rendition, n) => void arrived(segmentKey(uid, rendition, n)),
   });
-  const maker = createMaker({ ...parts, scratch, kept, ...(audio && { audio }) });
-  const wishes = new Map<string, Wish>();
+  const encoder = createSegmentEncoder({ ...parts, scratch, store, ...(audio && { audio }) });
+  const requests = new Map<string, SegmentRequest>();
   const runs = new Set<Run>();
   const working = new Set<Promise<void>>();
   let closed = false;
 
-  /** It is kept now: by a run of ours, or by the background. */
+  /** Called when a segment is stored, by a run or by background encoding. */
   async function arrived(key: string) {
-    const wish = wishes.get(key);
-    if (wish === undefined) return;
-    wishes.delete(key);
-    wish.run?.wishes.delete(wish);
-    if (wish.waiters.size === 0) return;
-    await kept.open(wish.video.uid, wish.rendition, wish.n).then(
-      (handle) => tell(wish, (waiter) => waiter.resolve(handle)),
-      (err: unknown) => tell(wish, (waiter) => waiter.reject(err)),
+    const request = requests.get(key);
+    if (request === undefined) return;
+    requests.delete(key);
+    request.run?.requests.delete(request);
+    if (request.waiters.size === 0) return;
+    await store.open(request.video.uid, request.rendition, request.n).then(
+      (handle) => tell(request, (waiter) => waiter.resolve(handle)),
+      (err: unknown) => tell(request, (waiter) => waiter.reject(err)),
     );
   }
 
-  function tell(wish: Wish, say: (waiter: Waiter) => void) {
-    wishes.delete(wish.key);
-    for (const waiter of wish.waiters) say(waiter);
-    wish.waiters.clear();
+  function tell(request: SegmentRequest, say: (waiter: Waiter) => void) {
+    requests.delete(request.key);
+    for (const waiter of request.waiters) say(waiter);
+    request.waiters.clear();
   }
 
-  const queued = () => [...wishes.values()].filter(({ run }) => run === undefined);
+  const queued = () => [...requests.values()].filter(({ run }) => run === undefined);
 
   function dispatch() {
     while (startNext()) continue;
   }
 
   function startNext(): boolean {
-    if (closed || wishes.size === 0) return false;
+    if (closed || requests.size === 0) return false;
     const waiting = queued();
-    const urgent = pick(waiting, runs, "urgent", maker.isAudio);
+    const urgent = nextBatch(waiting, runs, "urgent", encoder.isAudio);
     const running = [...runs].filter(({ urgency }) => urgency === "urgent").length;
     if (urgent.length > 0) {
       if (runs.size >= concurrency || running + 1 > concurrency / 2) makeRoom();
@@ -96,27 +96,27 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     const soon =
       running > concurrency / 2 - 1 || runs.size >= Math.max(1, concurrency - 1)
         ? []
-        : pick(waiting, runs, "soon", maker.isAudio);
+        : nextBatch(waiting, runs, "soon", encoder.isAudio);
     return soon.length > 0 && start(soon, "soon");
   }
 
-  /** What nobody waits for gives way: it is made again when its time has come. */
+  /** Aborts look-ahead runs; their segments are requested again later. */
   function makeRoom() {
     for (const run of runs) if (run.urgency === "soon" && !isAwaited(run)) run.control.abort();
   }
 
-  function start(row: readonly Wish[], urgency: Run["urgency"]): true {
-    const [first] = row as [Wish];
+  function start(row: readonly SegmentRequest[], urgency: Run["urgency"]): true {
+    const [first] = row as [SegmentRequest];
     const run: Run = {
       video: first.video,
       rendition: first.rendition,
       urgency,
-      wishes: new Set(row),
+      requests: new Set(row),
       control: new AbortController(),
       awaited: new AbortController(),
     };
-    for (const n of following(run)) run.wishes.add(wishFor(run.video, run.rendition, n));
-    for (const wish of run.wishes) wish.run = run;
+    for (const n of following(run)) run.requests.add(requestFor(run.video, run.rendition, n));
+    for (const request of run.requests) request.run = run;
     runs.add(run);
     const work = execute(run).finally(() => {
       runs.delete(run);
@@ -128,40 +128,41 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   }
 
   /** Of sound what comes next costs next to nothing. */
-  function following({ video, rendition, wishes: own }: Run): number[] {
-    if (!maker.isAudio(rendition)) return [];
-    const row = maker.audioRow(
+  function following({ video, rendition, requests: own }: Run): number[] {
+    if (!encoder.isAudio(rendition)) return [];
+    const row = encoder.audioLookahead(
       video,
       [...own].map(({ n }) => n as number),
     );
     const taken = row.findIndex(
       (n) =>
-        kept.remembers(video.uid, rendition, n) || wishes.get(segmentKey(video.uid, rendition, n))?.run !== undefined,
+        store.isKnownStored(video.uid, rendition, n) ||
+        requests.get(segmentKey(video.uid, rendition, n))?.run !== undefined,
     );
     return taken === -1 ? row : row.slice(0, taken);
   }
 
   async function execute(run: Run) {
     try {
-      await maker.make(run);
-      // Only who made nothing and said nothing of it leaves something behind.
-      for (const wish of run.wishes)
-        tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: "the encoder left it out" })));
+      await encoder.encode(run);
+      // A run that succeeds without writing a requested segment leaves the request open.
+      for (const request of run.requests)
+        tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: "the encoder left it out" })));
     } catch (err) {
-      for (const wish of run.wishes) afterFailure(wish, err, run.control.signal.aborted);
+      for (const request of run.requests) afterFailure(request, err, run.control.signal.aborted);
     }
   }
 
-  function afterFailure(wish: Wish, err: unknown, stopped: boolean) {
-    wish.run = undefined;
-    if (wish.waiters.size === 0) return void wishes.delete(wish.key);
-    if (closed) return tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
-    if (err instanceof VideoGone) return tell(wish, (waiter) => waiter.resolve(undefined));
+  function afterFailure(request: SegmentRequest, err: unknown, stopped: boolean) {
+    request.run = undefined;
+    if (request.waiters.size === 0) return void requests.delete(request.key);
+    if (closed) return tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
+    if (err instanceof VideoGone) return tell(request, (waiter) => waiter.resolve(undefined));
     // Somebody came for it while it was being stopped.
     if (stopped) return;
-    if (err instanceof UserError) return tell(wish, (waiter) => waiter.reject(err));
-    wish.failures++;
-    const { video, rendition, n, failures } = wish;
+    if (err instanceof UserError) return tell(request, (waiter) => waiter.reject(err));
+    request.failures++;
+    const { video, rendition, n, failures } = request;
     log.warn(
       {
         err,
@@ -171,19 +172,19 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
         failures,
         ...(err instanceof MediaRunError && { stderr: err.stderr.slice(-1000) }),
       },
-      "a segment that somebody waits for could not be encoded",
+      "encode: failed to encode a requested segment",
     );
     if (failures >= TRIES)
-      tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: reasonOf(err) }, { cause: err })));
+      tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: reasonOf(err) }, { cause: err })));
   }
 
-  function wishFor(video: Video, rendition: string, n: number | "init"): Wish {
+  function requestFor(video: Video, rendition: string, n: number | "init"): SegmentRequest {
     const key = segmentKey(video.uid, rendition, n);
-    const before = wishes.get(key);
+    const before = requests.get(key);
     if (before !== undefined) return before;
-    const wish: Wish = { key, video, rendition, n, waiters: new Set(), run: undefined, failures: 0 };
-    wishes.set(key, wish);
-    return wish;
+    const request: SegmentRequest = { key, video, rendition, n, waiters: new Set(), run: undefined, failures: 0 };
+    requests.set(key, request);
+    return request;
   }
 
   function wait(
@@ -192,10 +193,10 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     n: number | "init",
     signal: AbortSignal | undefined,
   ): Promise<ObjectHandle | undefined> {
-    const before = wishes.get(segmentKey(video.uid, rendition, n));
+    const before = requests.get(segmentKey(video.uid, rendition, n));
     if ((before === undefined || before.waiters.size === 0) && awaited() >= mostWaiting)
       throw streamErrors.encoderBusy({ waiting: mostWaiting });
-    const wish = before ?? wishFor(video, rendition, n);
+    const request = before ?? requestFor(video, rendition, n);
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
         resolve(handle) {
@@ -208,33 +209,37 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
         },
       };
       const leave = () => {
-        wish.waiters.delete(waiter);
-        takeBack(wish);
+        request.waiters.delete(waiter);
+        withdraw(request);
         reject(signal!.reason as Error);
       };
-      wish.waiters.add(waiter);
-      wish.run?.awaited.abort();
+      request.waiters.add(waiter);
+      request.run?.awaited.abort();
       signal?.addEventListener("abort", leave, { once: true });
       dispatch();
     });
   }
 
-  const awaited = () => [...wishes.values()].filter(({ waiters }) => waiters.size > 0).length;
+  const awaited = () => [...requests.values()].filter(({ waiters }) => waiters.size > 0).length;
 
-  function takeBack(wish: Wish) {
-    if (wish.waiters.size > 0) return;
-    if (wish.run === undefined) wishes.delete(wish.key);
-    else if (wish.run.urgency === "urgent" && !isAwaited(wish.run)) wish.run.control.abort();
+  function withdraw(request: SegmentRequest) {
+    if (request.waiters.size > 0) return;
+    if (request.run === undefined) requests.delete(request.key);
+    else if (request.run.urgency === "urgent" && !isAwaited(request.run)) request.run.control.abort();
   }
 
-  /** Whoever has segment n wants the next ones in some seconds. */
+  /** A viewer that has segment n requests the next ones within seconds. */
   async function goAhead(video: Video, rendition: string, n: number) {
     if (video.state === "ready") return;
     for (let next = n + 1; next <= n + AHEAD && next < video.model!.segments.count; next++) {
-      if (closed || kept.remembers(video.uid, rendition, next) || wishes.has(segmentKey(video.uid, rendition, next)))
+      if (
+        closed ||
+        store.isKnownStored(video.uid, rendition, next) ||
+        requests.has(segmentKey(video.uid, rendition, next))
+      )
         continue;
-      if ((await kept.open(video.uid, rendition, next)) !== undefined || closed) continue;
-      if (queued().filter(({ waiters }) => waiters.size === 0).length < MOST_AHEAD) wishFor(video, rendition, next);
+      if ((await store.open(video.uid, rendition, next)) !== undefined || closed) continue;
+      if (queued().filter(({ waiters }) => waiters.size === 0).length < MOST_AHEAD) requestFor(video, rendition, next);
     }
     dispatch();
   }
@@ -242,30 +247,30 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
   const ahead = (video: Video, rendition: string, n: number | "init") => {
     if (n !== "init")
       void goAhead(video, rendition, n).catch((err: unknown) =>
-        log.warn({ err, video: video.uid }, "segments could not be made ahead"),
+        log.warn({ err, video: video.uid }, "encode: look-ahead failed"),
       );
   };
 
   return {
-    ...createFilling({ ...parts, kept, maker }),
+    ...createBackgroundEncoding({ ...parts, store, encoder }),
     async stored(video, rendition, n) {
-      return (await maker.has(video, rendition, n)) ? kept.open(video.uid, rendition, n) : undefined;
+      return (await encoder.has(video, rendition, n)) ? store.open(video.uid, rendition, n) : undefined;
     },
     async get(video, rendition, n, { signal, ahead: wanted = true } = {}) {
-      if (!(await maker.has(video, rendition, n))) return undefined;
+      if (!(await encoder.has(video, rendition, n))) return undefined;
       // Twice: it may come between the look and the answer.
       const handle =
-        (await kept.open(video.uid, rendition, n)) ??
-        (kept.remembers(video.uid, rendition, n) ? await kept.open(video.uid, rendition, n) : undefined);
+        (await store.open(video.uid, rendition, n)) ??
+        (store.isKnownStored(video.uid, rendition, n) ? await store.open(video.uid, rendition, n) : undefined);
       if (handle !== undefined) {
         if (wanted) ahead(video, rendition, n);
         return handle;
       }
       signal?.throwIfAborted();
       if (closed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
-      if (n === "init" && maker.isAudio(rendition)) {
-        await kept.keep(video.uid, rendition, n, audioInit());
-        return kept.open(video.uid, rendition, n);
+      if (n === "init" && encoder.isAudio(rendition)) {
+        await store.keep(video.uid, rendition, n, audioInit());
+        return store.open(video.uid, rendition, n);
       }
       const made = await wait(video, rendition, n, signal);
       if (wanted) ahead(video, rendition, n);
@@ -273,8 +278,8 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
     },
     async close() {
       closed = true;
-      for (const wish of queued())
-        tell(wish, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
+      for (const request of queued())
+        tell(request, (waiter) => waiter.reject(streamErrors.encodingFailed({ reason: SHUTTING_DOWN })));
       for (const { control } of runs) control.abort();
       await Promise.allSettled(working);
     },

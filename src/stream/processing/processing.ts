@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { VideoGone } from "../encode/kept.ts";
+import { VideoGone } from "../encode/segment-store.ts";
 import type { SegmentsRoom } from "../encode/segments.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { SourceRung } from "../playback/port.ts";

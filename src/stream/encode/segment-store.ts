@@ -2,22 +2,22 @@ import type { Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
 import { segmentKey } from "./port.ts";
 
-/** Segments that are kept, whoever made them. The first one of a place stays: viewers may have it already. */
-export interface Kept {
+/** Encoded segments in the object store. A stored segment is never replaced: viewers may have it already. */
+export interface SegmentStore {
   open(uid: string, rendition: string, n: number | "init"): Promise<ObjectHandle | undefined>;
-  /** True: it is there, as far as this process remembers; false says nothing. */
-  remembers(uid: string, rendition: string, n: number | "init"): boolean;
-  /** Segments of the row that are not there. */
+  /** True if this process has seen the segment stored. False means unknown. */
+  isKnownStored(uid: string, rendition: string, n: number | "init"): boolean;
+  /** The ones of `segments` that are not stored. */
   missing(uid: string, rendition: string, segments: readonly number[]): Promise<number[]>;
-  /** Throws VideoGone when the video is deleted meanwhile: then nothing stays behind. */
+  /** Throws VideoGone, and stores nothing, if the video was deleted. */
   keep(uid: string, rendition: string, n: number | "init", bytes: Buffer): Promise<void>;
 }
 
-export interface KeptParts {
+export interface SegmentStoreDeps {
   objects: ObjectStore;
   log: Log;
   isThere: (uid: string) => Promise<boolean>;
-  /** Told of everything that is kept here, or was already, once it is on the disk. */
+  /** Called for every segment that is stored, or was already, once it is on the disk. */
   onKept: (uid: string, rendition: string, n: number | "init") => void;
 }
 
@@ -25,15 +25,15 @@ export class VideoGone extends Error {
   override readonly name = "VideoGone";
 }
 
-/** An encoder of another version or other options was here before: its segments and ours do not go together. */
+/** An encoder of another version or with other options wrote the stored segments; new ones would not match them. */
 export class InitDiffers extends Error {
   override readonly name = "InitDiffers";
 }
 
-/** Some megabytes of names: what every viewer of the last hours has asked for. */
+/** A few megabytes of keys: the segments that viewers requested in the last hours. */
 const MOST_REMEMBERED = 50_000;
 
-export function createKept({ objects, log, isThere, onKept }: KeptParts): Kept {
+export function createSegmentStore({ objects, log, isThere, onKept }: SegmentStoreDeps): SegmentStore {
   const remembered = new Set<string>();
 
   function remember(key: string) {
@@ -51,7 +51,7 @@ export function createKept({ objects, log, isThere, onKept }: KeptParts): Kept {
 
   return {
     open,
-    remembers: (uid, rendition, n) => remembered.has(segmentKey(uid, rendition, n)),
+    isKnownStored: (uid, rendition, n) => remembered.has(segmentKey(uid, rendition, n)),
     async missing(uid, rendition, segments) {
       const absent: number[] = [];
       for (const n of segments) if ((await open(uid, rendition, n)) === undefined) absent.push(n);
@@ -69,7 +69,7 @@ export function createKept({ objects, log, isThere, onKept }: KeptParts): Kept {
         throw new InitDiffers(`the initialisation segment of ${rendition} differs from the one that is kept`);
       }
       await objects.put(key, bytes);
-      // Asked after it was put: who deletes a video removes its row first, and everything that lies there then.
+      // Checked after the write: a deletion removes the row first, then the objects.
       if (!(await isThere(uid))) {
         await objects.delete([key]);
         throw new VideoGone(`the video ${uid} was deleted`);

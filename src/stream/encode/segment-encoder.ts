@@ -3,19 +3,19 @@ import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { Video } from "../videos/video.ts";
 import { audioInit } from "./audio-fragments.ts";
 import { runAudio } from "./audio-run.ts";
-import { type Kept, VideoGone } from "./kept.ts";
+import { type SegmentStore, VideoGone } from "./segment-store.ts";
 import { runVideo, type RunParts } from "./video-run.ts";
 import type { Wanted } from "./video-graph.ts";
-import type { Run } from "./wishes.ts";
+import type { Run } from "./segment-requests.ts";
 
-export interface MakerParts extends RunParts {
-  kept: Kept;
+export interface SegmentEncoderDeps extends RunParts {
+  store: SegmentStore;
   audio?: AudioSources;
 }
 
 type Urgency = "urgent" | "soon" | "background";
 
-export interface MakeOptions {
+export interface EncodeOptions {
   urgency: Urgency;
   signal: AbortSignal;
   /** See MediaRun. */
@@ -23,23 +23,23 @@ export interface MakeOptions {
   onKept?: () => void;
 }
 
-/** Turns what is wanted into runs of the encoder, and keeps what they make. */
-export interface Maker {
-  /** Whether the video has such a segment, made or not. */
+/** Runs the encoder for requested segments, and stores its output. */
+export interface SegmentEncoder {
+  /** True if the video has such a segment, stored or not. */
   has(video: Video, rendition: string, n: number | "init"): Promise<boolean>;
   isAudio(rendition: string): boolean;
-  /** The segments that follow these and are made with them. */
-  audioRow(video: Video, segments: readonly number[]): number[];
-  make(run: Run): Promise<void>;
-  video(video: Video, wanted: readonly Wanted[], options: MakeOptions): Promise<void>;
-  /** `segments` in a row. */
-  sound(video: Video, rendition: string, segments: readonly number[], options: MakeOptions): Promise<void>;
+  /** The segments after these that the same run encodes. */
+  audioLookahead(video: Video, segments: readonly number[]): number[];
+  encode(run: Run): Promise<void>;
+  video(video: Video, wanted: readonly Wanted[], options: EncodeOptions): Promise<void>;
+  /** `segments` are consecutive. */
+  sound(video: Video, rendition: string, segments: readonly number[], options: EncodeOptions): Promise<void>;
 }
 
-/** More would take the processor from the pictures of the same moment. */
-const AUDIO_ROW = 3;
+/** More would take the processor from the video of the same moment. */
+const AUDIO_LOOKAHEAD = 3;
 
-export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
+export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderDeps): SegmentEncoder {
   const isAudio = (rendition: string) => rendition === MAIN_AUDIO || rendition.startsWith("audio-");
   const added = (video: Video, rendition: string) =>
     rendition === MAIN_AUDIO
@@ -54,7 +54,7 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
     return other && { ...other, start: other.start ?? 0 };
   }
 
-  const maker: Maker = {
+  const encoder: SegmentEncoder = {
     isAudio,
     async has(video, rendition, n) {
       if (video.model === null) return false;
@@ -70,17 +70,17 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
         (isAudio(rendition) && (await added(video, rendition)) !== undefined)
       );
     },
-    audioRow(video, segments) {
+    audioLookahead(video, segments) {
       const next = Math.max(...segments) + 1;
-      const end = Math.min(modelOf(video).segments.count, segments[0]! + AUDIO_ROW);
+      const end = Math.min(modelOf(video).segments.count, segments[0]! + AUDIO_LOOKAHEAD);
       return Array.from({ length: Math.max(0, end - next) }, (_, i) => next + i);
     },
-    async make({ video, rendition, wishes, urgency, control: { signal }, awaited }) {
-      const segments = [...wishes].flatMap(({ n }) => (n === "init" ? [] : [n])).sort((a, b) => a - b);
+    async encode({ video, rendition, requests, urgency, control: { signal }, awaited }) {
+      const segments = [...requests].flatMap(({ n }) => (n === "init" ? [] : [n])).sort((a, b) => a - b);
       if (isAudio(rendition))
-        return maker.sound(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
+        return encoder.sound(video, rendition, segments, { urgency, signal, awaited: awaited.signal });
       const rung = modelOf(video).ladder.find(({ name }) => name === rendition)!;
-      return maker.video(video, [{ rendition: rung, segments }], { urgency, signal, awaited: awaited.signal });
+      return encoder.video(video, [{ rendition: rung, segments }], { urgency, signal, awaited: awaited.signal });
     },
     async video(video, wanted, { urgency, signal, awaited, onKept }) {
       const { uid } = video;
@@ -90,9 +90,9 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
         urgency,
         signal,
         ...(awaited && { awaited }),
-        onInit: (rendition, bytes) => kept.keep(uid, rendition.name, "init", bytes),
+        onInit: (rendition, bytes) => store.keep(uid, rendition.name, "init", bytes),
         async onSegment(rendition, n, bytes) {
-          await kept.keep(uid, rendition.name, n, bytes);
+          await store.keep(uid, rendition.name, n, bytes);
           onKept?.();
         },
       });
@@ -100,7 +100,7 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
     async sound(video, rendition, segments, { urgency, signal, awaited, onKept }) {
       const source = await soundOf(video, rendition);
       if (source === undefined) throw new VideoGone(`${video.uid} has no ${rendition} any more`);
-      await kept.keep(video.uid, rendition, "init", audioInit());
+      await store.keep(video.uid, rendition, "init", audioInit());
       await runAudio(parts, {
         model: modelOf(video),
         source,
@@ -109,13 +109,13 @@ export function createMaker({ kept, audio, ...parts }: MakerParts): Maker {
         signal,
         ...(awaited && { awaited }),
         async onSegment(n, bytes) {
-          await kept.keep(video.uid, rendition, n, bytes);
+          await store.keep(video.uid, rendition, n, bytes);
           onKept?.();
         },
       });
     },
   };
-  return maker;
+  return encoder;
 }
 
 function modelOf(video: Video): MediaModel {

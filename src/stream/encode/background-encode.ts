@@ -1,36 +1,42 @@
 import { MAIN_AUDIO } from "../model.ts";
 import type { Video } from "../videos/video.ts";
-import type { Kept } from "./kept.ts";
-import type { Maker } from "./maker.ts";
+import type { SegmentStore } from "./segment-store.ts";
+import type { SegmentEncoder } from "./segment-encoder.ts";
 
 export interface FillOptions {
   signal: AbortSignal;
-  /** Called for each segment that has been made and kept. */
+  /** Called for each segment that has been encoded and stored. */
   onKept?: () => void;
 }
 
-/** What is made without anybody waiting for it, several renditions at once. */
-export interface Filling {
+/** Encodes ahead of viewers, several renditions in one run. */
+export interface BackgroundEncoding {
   /**
-   * Makes what is missing of these segments, in every rendition of the ladder and the main audio: one run for all pictures. What is kept is not made again.
-   * Resolves with how many were missing. Rejects MediaRunError, Mp4Error, SourceGone, InitDiffers, VideoGone, mediaToolsMissing.
+   * Encodes the missing ones of these segments, in every rendition of the ladder and the main audio: one run for all video renditions.
+   * Resolves with the number that were missing. Rejects MediaRunError, Mp4Error, SourceGone, InitDiffers, VideoGone, mediaToolsMissing.
    */
   fill(video: Video, segments: readonly number[], options: FillOptions): Promise<number>;
-  /** Makes the missing segments of one audio rendition. */
+  /** Encodes the missing segments of one audio rendition. */
   fillAudio(video: Video, rendition: string, segments: readonly number[], options: FillOptions): Promise<number>;
-  /** The initialisation segments of all renditions: whoever changes to one then has half of what he needs. */
+  /** Encodes the initialisation segments of all renditions, so that a player that switches waits for media only. */
   fillInits(video: Video, options: { signal: AbortSignal }): Promise<void>;
 }
 
-export function createFilling({ kept, maker }: { kept: Kept; maker: Maker }): Filling {
+export function createBackgroundEncoding({
+  store,
+  encoder,
+}: {
+  store: SegmentStore;
+  encoder: SegmentEncoder;
+}): BackgroundEncoding {
   async function fillAudio(
     video: Video,
     rendition: string,
     segments: readonly number[],
     options: FillOptions,
   ): Promise<number> {
-    const missing = await kept.missing(video.uid, rendition, segments);
-    for (const row of rows(missing)) await maker.sound(video, rendition, row, { urgency: "background", ...options });
+    const missing = await store.missing(video.uid, rendition, segments);
+    for (const row of rows(missing)) await encoder.sound(video, rendition, row, { urgency: "background", ...options });
     return missing.length;
   }
 
@@ -42,11 +48,11 @@ export function createFilling({ kept, maker }: { kept: Kept; maker: Maker }): Fi
       const wanted = await Promise.all(
         ladder.map(async (rendition) => ({
           rendition,
-          segments: await kept.missing(video.uid, rendition.name, segments),
+          segments: await store.missing(video.uid, rendition.name, segments),
         })),
       );
       const lacking = wanted.filter(({ segments: { length } }) => length > 0);
-      if (lacking.length > 0) await maker.video(video, lacking, { urgency: "background", ...options });
+      if (lacking.length > 0) await encoder.video(video, lacking, { urgency: "background", ...options });
       for (const {
         segments: { length },
       } of lacking)
@@ -56,16 +62,16 @@ export function createFilling({ kept, maker }: { kept: Kept; maker: Maker }): Fi
     async fillInits(video, { signal }) {
       const opened = await Promise.all(
         video.model!.ladder.map(async (rendition) =>
-          (await kept.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [],
+          (await store.open(video.uid, rendition.name, "init")) === undefined ? [{ rendition, segments: [] }] : [],
         ),
       );
       const wanted = opened.flat();
-      if (wanted.length > 0) await maker.video(video, wanted, { urgency: "soon", signal });
+      if (wanted.length > 0) await encoder.video(video, wanted, { urgency: "soon", signal });
     },
   };
 }
 
-/** Those that follow each other without a gap. */
+/** Groups of consecutive segments. */
 function rows(segments: readonly number[]): number[][] {
   const found: number[][] = [];
   for (const n of segments) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import { createKept, InitDiffers, VideoGone } from "./kept.ts";
+import { createSegmentStore, InitDiffers, VideoGone } from "./segment-store.ts";
 
 function keptIn({
   isThere = async () => true,
@@ -21,7 +21,7 @@ function keptIn({
   return {
     stored,
     told,
-    kept: createKept({
+    store: createSegmentStore({
       objects,
       log: silentLog,
       isThere,
@@ -32,18 +32,18 @@ function keptIn({
 
 test("leaves no files of a video that is deleted while a segment is being written", async () => {
   let there = true;
-  const { kept, stored, told } = keptIn({ isThere: async () => there, onPut: () => void (there = false) });
-  await assert.rejects(kept.keep("v", "360p", 1, Buffer.from("x")), VideoGone);
-  assert.deepEqual([stored.size, told, kept.remembers("v", "360p", 1)], [0, [], false]);
+  const { store, stored, told } = keptIn({ isThere: async () => there, onPut: () => void (there = false) });
+  await assert.rejects(store.keep("v", "360p", 1, Buffer.from("x")), VideoGone);
+  assert.deepEqual([stored.size, told, store.isKnownStored("v", "360p", 1)], [0, [], false]);
 });
 
 test("keeps the first segment written for a position, and rejects a different initialisation segment", async () => {
-  const { kept, stored, told } = keptIn();
-  await kept.keep("v", "360p", 1, Buffer.from("first"));
-  await kept.keep("v", "360p", 1, Buffer.from("second"));
-  await kept.keep("v", "360p", "init", Buffer.from("init"));
-  await kept.keep("v", "360p", "init", Buffer.from("init"));
-  await assert.rejects(kept.keep("v", "360p", "init", Buffer.from("other")), InitDiffers);
+  const { store, stored, told } = keptIn();
+  await store.keep("v", "360p", 1, Buffer.from("first"));
+  await store.keep("v", "360p", 1, Buffer.from("second"));
+  await store.keep("v", "360p", "init", Buffer.from("init"));
+  await store.keep("v", "360p", "init", Buffer.from("init"));
+  await assert.rejects(store.keep("v", "360p", "init", Buffer.from("other")), InitDiffers);
   assert.deepEqual(
     [[...stored.values()].map(String), told],
     [
@@ -51,5 +51,5 @@ test("keeps the first segment written for a position, and rejects a different in
       ["360p 1", "360p 1", "360p init", "360p init"],
     ],
   );
-  assert.deepEqual(await kept.missing("v", "360p", [0, 1, 2]), [0, 2]);
+  assert.deepEqual(await store.missing("v", "360p", [0, 1, 2]), [0, 2]);
 });

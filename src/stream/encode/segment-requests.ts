@@ -1,0 +1,78 @@
+import type { ObjectHandle } from "../../store/index.ts";
+import type { Video } from "../videos/video.ts";
+
+/** A segment that is not stored yet, with its waiters. */
+export interface SegmentRequest {
+  readonly key: string;
+  readonly video: Video;
+  readonly rendition: string;
+  readonly n: number | "init";
+  readonly waiters: Set<Waiter>;
+  /** The run that encodes it. Undefined: it is queued. */
+  run: Run | undefined;
+  /** Runs that failed before it was stored. */
+  failures: number;
+}
+
+export interface Waiter {
+  resolve(handle: ObjectHandle | undefined): void;
+  reject(err: unknown): void;
+}
+
+/** One encoder process, and the segments it encodes. */
+export interface Run {
+  readonly video: Video;
+  readonly rendition: string;
+  readonly urgency: "urgent" | "soon";
+  readonly requests: Set<SegmentRequest>;
+  readonly control: AbortController;
+  /** Aborted when a viewer waits for one of its requests. */
+  readonly awaited: AbortController;
+}
+
+export const isAwaited = ({ requests }: Pick<Run, "requests">): boolean =>
+  [...requests].some(({ waiters }) => waiters.size > 0);
+
+/** Audio segments of one run: half a second of work, most of it start-up. */
+const AUDIO_BATCH = 8;
+/** Consecutive video segments of one run that viewers wait for: they do not delay the first one. */
+const VIDEO_BATCH = 4;
+
+/**
+ * The requests of the next run. Awaited requests take precedence (`urgency`), then those of the video with the fewest runs, then the oldest.
+ * Consecutive segments of the same rendition join the run.
+ */
+export function nextBatch(
+  queued: Iterable<SegmentRequest>,
+  running: Iterable<Run>,
+  urgency: Run["urgency"],
+  isAudio: (rendition: string) => boolean,
+): SegmentRequest[] {
+  const busy = new Map<string, number>();
+  for (const { video } of running) busy.set(video.uid, (busy.get(video.uid) ?? 0) + 1);
+  const candidates = [...queued].filter(({ waiters }) => (urgency === "urgent") === waiters.size > 0);
+  let first: SegmentRequest | undefined;
+  for (const request of candidates)
+    if (first === undefined || (busy.get(request.video.uid) ?? 0) < (busy.get(first.video.uid) ?? 0)) first = request;
+  if (first === undefined) return [];
+  const same = candidates.filter(
+    ({ video, rendition }) => video.uid === first.video.uid && rendition === first.rendition,
+  );
+  const init = same.find(({ n }) => n === "init");
+  const start = first.n === "init" ? same.find(({ n }) => n !== "init") : first;
+  const row = start === undefined ? [] : batchFrom(start, same, isAudio(first.rendition) ? AUDIO_BATCH : VIDEO_BATCH);
+  return [...(init === undefined ? [] : [init]), ...row];
+}
+
+function batchFrom(start: SegmentRequest, same: readonly SegmentRequest[], most: number): SegmentRequest[] {
+  // A failed segment is retried alone: another one of its batch may have caused the failure.
+  if (start.failures > 0) return [start];
+  const byNumber = new Map(same.map((request) => [request.n, request]));
+  const row = [start];
+  for (let n = (start.n as number) + 1; row.length < most; n++) {
+    const next = byNumber.get(n);
+    if (next === undefined || next.failures > 0) break;
+    row.push(next);
+  }
+  return row;
+}

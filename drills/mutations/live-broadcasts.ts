@@ -2,7 +2,7 @@ import type { Mutation } from "./mutation.ts";
 
 const ADDRESSES = "src/stream/live/addresses/addresses.ts";
 const ADDRESSES_TEST = "src/stream/live/addresses/addresses.test.ts";
-const CONDUCTOR = "src/stream/live/broadcast/conductor.ts";
+const CONDUCTOR = "src/stream/live/broadcast/broadcast-controller.ts";
 const PLAN = "src/stream/live/encode/plan.ts";
 const PLAN_TEST = "src/stream/live/encode/plan.test.ts";
 const AV1 = "src/protocol/av1/sequence-header.ts";

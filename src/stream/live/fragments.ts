@@ -55,18 +55,18 @@ export interface RunSink {
   end(): void;
 }
 
-/** Makes the runs of a session, each in its renditions. Implemented by `encode/`. */
-export interface RunMaker {
+/** Encodes a session as runs, each in its renditions. Implemented by `encode/`. */
+export interface LiveEncoder {
   /**
    * `begin` is called at the beginning of every run, and what it returns takes that run. A session may have several, one after the other: when its tracks
    * change, its clock jumps, or an encoder has died. Each is ended before the next one begins. Never for a session of which nothing can be offered.
    */
-  make(session: LiveSession, begin: (run: LiveRun) => RunSink): RunMaking;
+  encode(session: LiveSession, begin: (run: LiveRun) => RunSink): LiveEncoding;
 }
 
-export interface RunMaking {
-  /** Nothing more is made; what is there is handed over. */
+export interface LiveEncoding {
+  /** Stops encoding and flushes what is encoded. */
   end(): void;
-  /** Settled when the session or the making is over and the last sink was ended: within two seconds of it. Never rejects. */
+  /** Resolves within two seconds of the end of the session or of the encoding, when the last sink has ended. Never rejects. */
   done: Promise<void>;
 }

@@ -18,10 +18,10 @@ import { createOnAirAccess } from "./addresses/on-air.ts";
 import { createBroadcasts } from "./broadcast/broadcasts.ts";
 import { createLeasesTable } from "./broadcast/leases-table.ts";
 import { createAdmission } from "./encode/admission.ts";
-import { createRunMaker } from "./encode/maker.ts";
+import { createLiveEncoder } from "./encode/live-encoder.ts";
 import { createHub } from "./hub/hub.ts";
 import { listenForLive, type LivePorts } from "./ingest/listeners.ts";
-import { createLiveFacts } from "./inputs/facts.ts";
+import { createPublicStatus } from "./inputs/public-status.ts";
 import { createLiveHealthNotes, type LiveHealthNotes } from "./inputs/health.ts";
 import { createLiveInputs, type LiveInputsRoom } from "./inputs/live-inputs.ts";
 import type { LiveUrls } from "./inputs/show.ts";
@@ -35,7 +35,7 @@ import { createClipFiles } from "./record/clip.ts";
 import type { Recordings } from "./record/port.ts";
 import { createRecordings } from "./record/recordings.ts";
 import { createLiveViewers, type LiveViewers } from "./viewers/viewers.ts";
-import { createBridges } from "./webrtc/bridges.ts";
+import { createTranscoder } from "./webrtc/transcoder.ts";
 import { createLiveWebrtc, type LiveWebrtc } from "./webrtc/webrtc.ts";
 
 export interface LiveDeps {
@@ -179,7 +179,7 @@ export function createLive(deps: LiveDeps, basics: Basics): Live {
     thumbnails: pictures.over,
     watch: viewers.watch,
     delivery: createClipFiles({ recordings }),
-    status: createLiveFacts({
+    status: createPublicStatus({
       directory,
       videos,
       broadcasts,
@@ -228,7 +228,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
     videos: videos.live,
     recordings,
     packages,
-    runs: createRunMaker({
+    runs: createLiveEncoder({
       tools,
       settings: settings.live,
       admission: createAdmission({ encoders: settings.live.encoders }),
@@ -255,7 +255,7 @@ function createIngest(deps: IngestDeps, { clock, ids, log, lifecycle }: Basics) 
   const webrtc = createLiveWebrtc({
     publishing: hub,
     sessions: hub,
-    bridges: createBridges({ tools, log }),
+    transcoder: createTranscoder({ tools, log }),
     settings: settings.live,
     base: deps.base,
     address: deps.address,

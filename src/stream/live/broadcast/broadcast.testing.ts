@@ -3,7 +3,7 @@ import { createManualClock, randomIds, silentLog, type UserError } from "../../.
 import { streamErrors } from "../../errors.ts";
 import { newVideo } from "../../videos/new-video.ts";
 import type { Video } from "../../videos/video.ts";
-import type { LiveRun, RunMaker, RunSink } from "../fragments.ts";
+import type { LiveRun, LiveEncoder, RunSink } from "../fragments.ts";
 import type { LiveInput } from "../inputs/port.ts";
 import type { LiveTracks } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
@@ -184,8 +184,8 @@ export function createWorld() {
       for (const one of kept.values()) if (one.openBy === process) one.openBy = undefined;
     }
 
-    const runs: RunMaker = {
-      make(given, begin) {
+    const runs: LiveEncoder = {
+      encode(given, begin) {
         const session = given as TestSession & { onChange(listener: () => void): void };
         const one = { process, session };
         for (const other of making) assert.fail(`two are made at once, ${other.session.id} and ${session.id}`);

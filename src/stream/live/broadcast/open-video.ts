@@ -1,5 +1,5 @@
 import { messageOf } from "../../../kernel/index.ts";
-import type { LiveRun, RunMaker, RunMaking, RunSink } from "../fragments.ts";
+import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.ts";
 import type { LiveSession } from "../session.ts";
 import { describeTracks } from "./note.ts";
 import type { BroadcastParts, OpenPackage, OpenRecording } from "./parts.ts";
@@ -84,9 +84,14 @@ const kept = (recording: OpenRecording, pack: OpenPackage, run: LiveRun): readon
 ];
 
 /** All runs of a session go into the video. `onTracks`: what is sent is something else from here on. */
-export function makeRuns(runs: RunMaker, session: LiveSession, opened: OpenVideo, onTracks: () => void): RunMaking {
+export function makeRuns(
+  runs: LiveEncoder,
+  session: LiveSession,
+  opened: OpenVideo,
+  onTracks: () => void,
+): LiveEncoding {
   let tracks: string | undefined;
-  return runs.make(session, (run) => {
+  return runs.encode(session, (run) => {
     const before = tracks;
     tracks = describeTracks(session.tracks());
     if (before !== undefined && before !== tracks) onTracks();

@@ -1,12 +1,12 @@
 import type { Clock, Ids, Log, UserError } from "../../../kernel/index.ts";
 import type { LiveVideos } from "../../videos/port.ts";
-import type { LiveRun, RunMaker, RunSink } from "../fragments.ts";
+import type { LiveRun, LiveEncoder, RunSink } from "../fragments.ts";
 import type { LiveInputDirectory, LiveStatusLog } from "../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import type { BroadcastLeases } from "./leases.ts";
 
-/** What a conductor has others do. */
+/** Collaborators of a broadcast controller. */
 export interface BroadcastParts {
   leases: BroadcastLeases;
   sessions: Pick<LiveSessions, "onSession" | "all">;
@@ -17,7 +17,7 @@ export interface BroadcastParts {
   videos: LiveVideos;
   recordings: BroadcastRecordings;
   packages: BroadcastPackages;
-  runs: RunMaker;
+  runs: LiveEncoder;
   /** Of a recording that is ready: puts it into one file, in its own time. Resolves once it is certain to be done. */
   assemble(video: string): Promise<void>;
   clock: Clock;
@@ -25,7 +25,7 @@ export interface BroadcastParts {
   log: Log;
   /** settings.live.reconnect_seconds */
   reconnectSeconds: number;
-  /** No other process conducts broadcasts of this database: what is there at start was left behind. Default false. */
+  /** True if no other process uses this database: every broadcast found at the start was left behind. Default false. */
   alone?: boolean;
 }
 

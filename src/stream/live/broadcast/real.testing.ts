@@ -12,7 +12,7 @@ import {
 import { createVideos } from "../../videos/videos.ts";
 import { videosMigrations } from "../../videos/videos-table.ts";
 import { TEST_STREAM_SETTINGS } from "../../videos/videos.testing.ts";
-import type { LiveFragment, RunMaker } from "../fragments.ts";
+import type { LiveFragment, LiveEncoder } from "../fragments.ts";
 import { createLivePackages } from "../package/packages.ts";
 import { recordMigrations } from "../record/record-table.ts";
 import { createRecordings } from "../record/recordings.ts";
@@ -77,8 +77,8 @@ export async function openBroadcasts({
   const sessions: LiveSession[] = [];
   const made = new Map<string, (fragment: LiveFragment) => void>();
 
-  const runs: RunMaker = {
-    make(session, begin) {
+  const runs: LiveEncoder = {
+    encode(session, begin) {
       const sink = begin({ id: ids.hex(), started: clock.now(), keyFrames: "source", renditions: RENDITIONS });
       for (const { name } of RENDITIONS) sink.init(name, Buffer.from(`init of ${name}`));
       const done = Promise.withResolvers<void>();

@@ -16,12 +16,12 @@ import {
   type Track,
 } from "../../../protocol/mp4/index.ts";
 import type { MediaTools } from "../../media/port.ts";
-import type { LiveFragment, LiveRun, RunMaking } from "../fragments.ts";
+import type { LiveFragment, LiveRun, LiveEncoding } from "../fragments.ts";
 import { openHub } from "../hub/hub.testing.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
 import { createAdmission } from "./admission.ts";
-import { createRunMaker, type RunMakerParts } from "./maker.ts";
+import { createLiveEncoder, type LiveEncoderDeps } from "./live-encoder.ts";
 
 const AAC_48_STEREO = Buffer.from("1190", "hex");
 
@@ -108,7 +108,7 @@ export interface TakenRun {
 export interface MakingOptions {
   tools: Pick<MediaTools, "live">;
   encoders?: number;
-  ladder?: RunMakerParts["settings"]["ladder"];
+  ladder?: LiveEncoderDeps["settings"]["ladder"];
 }
 
 /** A publisher, the hub, and what is made of it. */
@@ -119,7 +119,7 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
   world.inputs.add("secret");
   const runs: TakenRun[] = [];
   const notes: string[][] = [];
-  const maker = createRunMaker({
+  const maker = createLiveEncoder({
     tools,
     admission,
     clock,
@@ -130,11 +130,11 @@ export async function openMaking(t: TestContext, { tools, encoders = 2, ladder =
       hub.note(session, sentences);
     },
   });
-  const makings: RunMaking[] = [];
+  const makings: LiveEncoding[] = [];
   /** Takes up a session, again if need be. */
   const make = (session: LiveSession) =>
     void makings.push(
-      maker.make(session, (run) => {
+      maker.encode(session, (run) => {
         assert.ok(
           runs.every(({ ended }) => ended),
           "a run begins before the one before it has ended",

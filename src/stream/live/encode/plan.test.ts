@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { LiveTracks } from "../packets.ts";
 import { createAdmission } from "./admission.ts";
 import { createKeyTimes } from "./key-times.ts";
-import { planRun, wishesOf } from "./plan.ts";
+import { planRun, encoderDemand } from "./plan.ts";
 import { createWaitingLine } from "./waiting-line.ts";
 
 const avc = (profile: number) => Buffer.from([1, profile, 0, 31, 0xff, 0xe1, 0, 0]);
@@ -69,7 +69,7 @@ test("what players cannot do with is encoded: VP8, H.264 of ten bits, Opus; with
   });
   assert.deepEqual(planned(vp8, { places: 1, small: true })!.names, ["source 640x360 avc1.64001f", "audio mp4a.40.2"]);
   assert.equal(planned(vp8, { places: 0 }), undefined);
-  assert.deepEqual(wishesOf(vp8, LADDER), { wanted: 2, needed: 1 });
+  assert.deepEqual(encoderDemand(vp8, LADDER), { wanted: 2, needed: 1 });
   assert.equal(planned({ video: video(1280, 720, { config: avc(110) }) })!.keyFrames, "encoder");
   assert.deepEqual(planned({ video: video(320, 180), audio: opus }), {
     names: ["source 320x180 avc1.64001f", "audio mp4a.40.2"],
@@ -110,9 +110,9 @@ test("passes HEVC and AV1 through and always adds an H.264 rendition", () => {
   // Unknown size: the encoder keeps the source resolution.
   assert.deepEqual(h264(hevc(0, 0)), ["h264 avc1.640033"]);
   assert.equal(planned(hevc(640, 360))!.keyFrames, "source");
-  assert.deepEqual(wishesOf(hevc(640, 360), LADDER), { wanted: 1, needed: 1 });
-  assert.deepEqual(wishesOf(hevc(1920, 1080), LADDER), { wanted: 2, needed: 1 });
-  assert.deepEqual(wishesOf({ video: video(640, 360) }, LADDER), { wanted: 0, needed: 0 });
+  assert.deepEqual(encoderDemand(hevc(640, 360), LADDER), { wanted: 1, needed: 1 });
+  assert.deepEqual(encoderDemand(hevc(1920, 1080), LADDER), { wanted: 2, needed: 1 });
+  assert.deepEqual(encoderDemand({ video: video(640, 360) }, LADDER), { wanted: 0, needed: 0 });
   assert.deepEqual(planned(hevc(640, 360), { places: 0 }), {
     names: [planned(hevc(640, 360))!.names[0]!, "audio mp4a.40.2"],
     rungs: 0,

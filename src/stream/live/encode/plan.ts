@@ -50,7 +50,10 @@ const LEVELS = [
 ] as const;
 
 /** How many rungs there could be, and how many there have to be for it to be seen at all. */
-export function wishesOf(tracks: LiveTracks, ladder: Settings["live"]["ladder"]): { wanted: number; needed: number } {
+export function encoderDemand(
+  tracks: LiveTracks,
+  ladder: Settings["live"]["ladder"],
+): { wanted: number; needed: number } {
   if (tracks.video === undefined) return { wanted: 0, needed: 0 };
   const smaller = below(tracks.video, ladder).length;
   if (videoOffer(tracks.video) === undefined) return { wanted: 1 + smaller, needed: 1 };

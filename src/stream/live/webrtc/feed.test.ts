@@ -4,7 +4,7 @@ import { joinLengths, writeAvcConfig } from "../../../protocol/h264/index.ts";
 import { unpackH264 } from "../../../protocol/rtp/index.ts";
 import { streamErrors } from "../../errors.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
-import type { Bridge, BridgeOutput, Bridges } from "./bridges.ts";
+import type { Transcoding, TranscoderOutput, Transcoder } from "./transcoder.ts";
 import { createFeeds, type Unit } from "./feed.ts";
 import { createSmallHub } from "./webrtc.testing.ts";
 
@@ -20,34 +20,34 @@ const picture = (pts: number, key: boolean): MediaPacket => ({
   data: joinLengths([Buffer.from([key ? 0x65 : 0x41, pts & 255, 1])]),
 });
 
-async function publish(tracks: LiveTracks, bridges?: Bridges) {
+async function publish(tracks: LiveTracks, transcoder?: Transcoder) {
   const hub = createSmallHub();
   const publication = await hub.publish({ protocol: "rtmp", credential: hub.secret, address: "127.0.0.1" });
   publication.configure(tracks);
   return {
     hub,
     publication,
-    feeds: createFeeds({ sessions: hub, stayMs: 60_000, ...(bridges !== undefined && { bridges }) }),
+    feeds: createFeeds({ sessions: hub, stayMs: 60_000, ...(transcoder !== undefined && { transcoder }) }),
   };
 }
 
 /** One that keeps what it is given. */
-function someBridges() {
+function someTranscoder() {
   const opened: {
     tracks: LiveTracks;
     wanted: { video: boolean; audio: boolean };
-    out: BridgeOutput;
+    out: TranscoderOutput;
     given: MediaPacket[];
     closed: boolean;
   }[] = [];
-  const bridges: Bridges = {
-    open(tracks, wanted, out): Bridge {
+  const transcoder: Transcoder = {
+    open(tracks, wanted, out): Transcoding {
       const one = { tracks, wanted, out, given: [] as MediaPacket[], closed: false };
       opened.push(one);
       return { write: (packet) => void one.given.push(packet), lag: () => 0, close: () => void (one.closed = true) };
     },
   };
-  return { bridges, opened };
+  return { transcoder, opened };
 }
 
 test("who comes in has everything from the last key frame on, with its parameter sets", async () => {
@@ -93,10 +93,10 @@ test("viewers stay for the next publisher, unless it sends another codec", async
 });
 
 test("pictures that turn out to be out of order are encoded from then on; sound always is, where it is no Opus", async () => {
-  const { bridges, opened } = someBridges();
+  const { transcoder, opened } = someTranscoder();
   const { hub, publication, feeds } = await publish(
     { ...h264, audio: { codec: "aac", config: Buffer.from([0x11, 0x90]), sampleRate: 48_000, channels: 2 } },
-    bridges,
+    transcoder,
   );
   const units: Unit[] = [];
   feeds
@@ -130,8 +130,8 @@ test("an encoder that ends is begun again some times; then there are pictures wi
     [{ ...h264, audio: { codec: "mp3", config: Buffer.alloc(0), sampleRate: 48_000, channels: 2 } }, 0],
     [{ video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } }, 1],
   ] as const) {
-    const { bridges, opened } = someBridges();
-    const { hub, feeds } = await publish(tracks, bridges);
+    const { transcoder, opened } = someTranscoder();
+    const { hub, feeds } = await publish(tracks, transcoder);
     let over = 0;
     feeds.of(hub.input.uid)!.watch({ run: () => {}, unit: () => {}, caughtUp: () => {}, over: () => over++ });
     for (let n = 0; n < opened.length; n++) opened[n]!.out.failed(new Error("it ended"));
@@ -141,7 +141,7 @@ test("an encoder that ends is begun again some times; then there are pictures wi
 });
 
 test("what cannot be shown is told to who asks for it", async () => {
-  const busy: Bridges = {
+  const busy: Transcoder = {
     open: () => {
       throw streamErrors.webrtcEncoderBusy({ limit: 1 });
     },
@@ -163,8 +163,8 @@ const aac: LiveTracks = {
 const frame = (pts: number): MediaPacket => ({ kind: "audio", dts: pts, pts, key: true, data: Buffer.from([1]) });
 
 test("skips encoded audio from before a viewer joined, but only once", async () => {
-  const { bridges, opened } = someBridges();
-  const { hub, publication, feeds } = await publish(aac, bridges);
+  const { transcoder, opened } = someTranscoder();
+  const { hub, publication, feeds } = await publish(aac, transcoder);
   for (let at = 0; at < 2_400_000; at += 20_000)
     for (const packet of at % 40_000 === 0 ? [picture(at, at === 0), frame(at)] : [frame(at)])
       publication.write(packet);
@@ -186,8 +186,8 @@ test("skips encoded audio from before a viewer joined, but only once", async () 
 });
 
 test("sends audio after two seconds if the encoder stays behind", async () => {
-  const { bridges, opened } = someBridges();
-  const { hub, publication, feeds } = await publish(aac, bridges);
+  const { transcoder, opened } = someTranscoder();
+  const { hub, publication, feeds } = await publish(aac, transcoder);
   const units: Unit[] = [];
   feeds
     .of(hub.input.uid)!
@@ -202,9 +202,9 @@ test("sends audio after two seconds if the encoder stays behind", async () => {
 });
 
 test("sends encoded video from its key frame only after the encoder has caught up", async () => {
-  const { bridges, opened } = someBridges();
+  const { transcoder, opened } = someTranscoder();
   const av1: LiveTracks = { video: { codec: "av1", config: Buffer.alloc(4), width: 320, height: 180 } };
-  const { hub, publication, feeds } = await publish(av1, bridges);
+  const { hub, publication, feeds } = await publish(av1, transcoder);
   for (let at = 0; at < 1_000_000; at += 40_000) publication.write(picture(at, at === 0));
   const units: Unit[] = [];
   const caughtUp: number[] = [];

@@ -2,7 +2,7 @@ import { NAL, nalType, readAvcConfig, splitLengths } from "../../../protocol/h26
 import { packH264, packVp8 } from "../../../protocol/rtp/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
-import type { Bridge, Bridges } from "./bridges.ts";
+import type { Transcoding, Transcoder } from "./transcoder.ts";
 import { codecsOf, type FeedCodecs, mustEncode } from "./codecs.ts";
 
 /** One picture or one piece of sound as RTP carries it, the same for all viewers. */
@@ -58,11 +58,11 @@ const UNUSED_MS = 60_000;
 
 export function createFeeds({
   sessions,
-  bridges,
+  transcoder,
   stayMs = STAY_MS,
 }: {
   sessions: LiveSessions;
-  bridges?: Bridges;
+  transcoder?: Transcoder;
   stayMs?: number;
 }): Feeds {
   const feeds = new Map<string, OpenFeed>();
@@ -76,7 +76,7 @@ export function createFeeds({
       const feed = openFeed({
         session,
         stayMs,
-        ...(bridges !== undefined && { bridges }),
+        ...(transcoder !== undefined && { transcoder }),
         onEnd: () => feeds.delete(input),
       });
       const failure = feed.failure();
@@ -109,12 +109,12 @@ interface OpenFeed extends Feed {
 
 function openFeed({
   session: first,
-  bridges,
+  transcoder,
   stayMs,
   onEnd,
 }: {
   session: LiveSession;
-  bridges?: Bridges;
+  transcoder?: Transcoder;
   stayMs: number;
   onEnd(): void;
 }): OpenFeed {
@@ -122,8 +122,8 @@ function openFeed({
   const codecs = codecsOf(first.tracks());
   let session: LiveSession | undefined;
   let stopReading: (() => void) | undefined;
-  let bridge: Bridge | undefined;
-  let bridged = { video: false, audio: false };
+  let transcoding: Transcoding | undefined;
+  let transcoded = { video: false, audio: false };
   /** Tracks with an encoder that lags behind the published media. */
   let behind: { video?: CatchingUp; audio?: CatchingUp } = {};
   /** True while packets published since the last key frame are replayed in one burst. */
@@ -198,17 +198,17 @@ function openFeed({
     source = given;
     backlog = [];
     shown = -Infinity;
-    connectBridge({
+    connectTranscoder({
       video: given.video !== undefined && mustEncode(given.video, session!.health().bFrames),
       audio: given.audio !== undefined && given.audio.codec !== "opus",
     });
     for (const watcher of watchers) watcher.run();
   }
 
-  function connectBridge(wanted: typeof bridged): void {
-    bridge?.close();
-    bridge = undefined;
-    bridged = wanted;
+  function connectTranscoder(wanted: typeof transcoded): void {
+    transcoding?.close();
+    transcoding = undefined;
+    transcoded = wanted;
     behind = {
       ...(wanted.video && { video: { newest: -Infinity } }),
       ...(wanted.audio && { audio: { newest: -Infinity } }),
@@ -216,24 +216,24 @@ function openFeed({
     if (wanted.video) backlog = [];
     else named(source);
     if (!wanted.video && !wanted.audio) return;
-    const opened = bridges?.open(source, wanted, {
+    const opened = transcoder?.open(source, wanted, {
       tracks: guarded(named),
       packet: guarded(encoded),
-      failed: () => opened === bridge && recover(wanted),
+      failed: () => opened === transcoding && recover(wanted),
     });
-    bridge = opened;
+    transcoding = opened;
   }
 
   /** Without sound rather than not at all. */
-  function recover(wanted: typeof bridged): void {
+  function recover(wanted: typeof transcoded): void {
     if (++failures > MOST_FAILURES && wanted.video) return close();
-    if (failures <= MOST_FAILURES) connectBridge(wanted);
-    else bridge = undefined;
+    if (failures <= MOST_FAILURES) connectTranscoder(wanted);
+    else transcoding = undefined;
   }
 
   /** Of pictures that are shown earlier than one before them browsers make nothing. Parameter sets do not always tell of it. */
   function isOutOfOrder({ kind, pts }: MediaPacket): boolean {
-    if (kind !== "video" || bridged.video) return false;
+    if (kind !== "video" || transcoded.video) return false;
     const back = pts < shown;
     shown = Math.max(shown, pts);
     return back;
@@ -253,20 +253,20 @@ function openFeed({
     stopReading = next.subscribe({
       tracks: guarded(startRun),
       packet: guarded((packet: MediaPacket) => {
-        if (isOutOfOrder(packet)) connectBridge({ ...bridged, video: true });
-        if (!bridged[packet.kind]) return pack(packet);
+        if (isOutOfOrder(packet)) connectTranscoder({ ...transcoded, video: true });
+        if (!transcoded[packet.kind]) return pack(packet);
         written(packet);
-        bridge?.write(packet);
+        transcoding?.write(packet);
       }),
       end() {
         session = undefined;
-        bridge?.close();
-        bridge = undefined;
+        transcoding?.close();
+        transcoding = undefined;
         if (watchers.size === 0) return close();
         leaving = setTimeout(close, stayMs);
         leaving.unref();
       },
-      lag: () => bridge?.lag() ?? 0,
+      lag: () => transcoding?.lag() ?? 0,
     });
     replayed = false;
     // In the midst of subscribing there was nothing to be ended yet.
@@ -292,7 +292,7 @@ function openFeed({
     clearTimeout(unused);
     onEnd();
     stopReading?.();
-    bridge?.close();
+    transcoding?.close();
     for (const watcher of watchers) watcher.over();
     watchers.clear();
   }

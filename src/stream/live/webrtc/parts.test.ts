@@ -7,7 +7,7 @@ import type { Publication } from "../publish.ts";
 import { createPublisherClocks } from "./clocks.ts";
 import { readOffer, withStartBitrate } from "./offers.ts";
 import { createPictures, type Picture } from "./pictures.ts";
-import { createRepeats } from "./repeats.ts";
+import { createNackScheduler } from "./nack-scheduler.ts";
 import { offerAfterRestart, readSdpFragment } from "./sdp-fragment.ts";
 import { createTracksGate } from "./tracks-gate.ts";
 
@@ -244,7 +244,7 @@ describe("pictures", () => {
       lost: (packets) => (missed += packets),
       keyFrameNeeded: () => wanted++,
     });
-    const asking = createRepeats();
+    const asking = createNackScheduler();
     const sent = new Map<number, RtpPart>();
     const events: { at: number; part: RtpPart }[] = [];
     let sequence = 65_500;

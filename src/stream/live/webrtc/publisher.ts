@@ -20,7 +20,7 @@ import { createPublisherClocks } from "./clocks.ts";
 import type { Offer, OfferedCodec } from "./offers.ts";
 import type { Peer } from "./peers.ts";
 import { createPictures, type Pictures } from "./pictures.ts";
-import { createRepeats } from "./repeats.ts";
+import { createNackScheduler } from "./nack-scheduler.ts";
 
 /** Pictures to begin with: as often as segments do, and whoever comes in waits no longer. */
 const KEY_FRAME_MS = 2000;
@@ -86,7 +86,7 @@ export function receivePublisher({
   function videoTrack({ codec }: OfferedCodec): Track {
     const clock = clocks.video(90_000);
     const unwrap = createUnwrapping(32);
-    const repeats = createRepeats();
+    const nacks = createNackScheduler();
     const pictures: Pictures = createPictures(codec as "h264" | "vp8", {
       track: (track) => gate.video(track),
       picture({ timestamp, key, data }) {
@@ -103,7 +103,7 @@ export function receivePublisher({
       push(part, ssrc) {
         videoSsrc = ssrc;
         pictures.push(part, now());
-        const due = repeats.due(pictures.missing(), now());
+        const due = nacks.due(pictures.missing(), now());
         if (due.length > 0)
           send(
             new RtcpTransportLayerFeedback({

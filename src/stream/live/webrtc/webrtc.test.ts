@@ -8,7 +8,7 @@ import { readAvcConfig, readSps } from "../../../protocol/h264/index.ts";
 import { createLog } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 import { createMediaTools } from "../../media/tools.ts";
-import { createBridges } from "./bridges.ts";
+import { createTranscoder } from "./transcoder.ts";
 import { PAGE_SCRIPT } from "./page.testing.ts";
 import type { LiveWebrtc, LiveWebrtcParts } from "./webrtc.ts";
 import {
@@ -123,7 +123,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     const hub = createSmallHub();
     const access = { asked: 0, answer: async (): Promise<void> => {} };
     const { page, webrtc } = await open(t, hub, {
-      rightsMs: 20,
+      reauthorizeMs: 20,
       async access(id) {
         access.asked++;
         await access.answer();
@@ -154,7 +154,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
     let changed = () => {};
     const { page, webrtc } = await open(t, hub, {
       // Only the input change can trigger the check.
-      rightsMs: 2 ** 31 - 1,
+      reauthorizeMs: 2 ** 31 - 1,
       onInputChange: (listener) => ((changed = listener), () => {}),
       async access(id) {
         if (access.refused) throw streamErrors.signedUrlNeeded();
@@ -338,7 +338,7 @@ describe("a browser", { skip: withoutChromium(), concurrency: 4 }, () => {
         log,
       });
       const hub = createSmallHub();
-      const { page } = await open(t, hub, { bridges: createBridges({ tools, log }) });
+      const { page } = await open(t, hub, { transcoder: createTranscoder({ tools, log }) });
       const control = new AbortController();
       t.after(tools.close);
       t.after(() => control.abort());

@@ -8,13 +8,13 @@ import type { Viewer } from "../../access/port.ts";
 import { streamErrors } from "../../errors.ts";
 import type { Publishing } from "../publish.ts";
 import type { LiveSessions } from "../session.ts";
-import type { Bridges } from "./bridges.ts";
+import type { Transcoder } from "./transcoder.ts";
 import { allowed, answerOptions, FRAGMENT, type Place, readText, SDP, setCommonHeaders, typeOf } from "./exchange.ts";
 import { createFeeds, type Feed } from "./feed.ts";
 import { createNegotiation, type Negotiation } from "./negotiation.ts";
 import { readOffer, withStartBitrate } from "./offers.ts";
 import type { Peer, Peers } from "./peers.ts";
-import { createRights } from "./rights.ts";
+import { createReauthorization } from "./reauthorize.ts";
 
 export interface LiveWebrtcParts {
   publishing: Publishing;
@@ -22,7 +22,7 @@ export interface LiveWebrtcParts {
   /** Whether the viewer may watch what is on now; `id` is a uid or a token as it stands in the path, `host` that of the request. Resolves with the uid of the input. */
   access(id: string, viewer: Viewer, host: string | undefined): Promise<string>;
   /** For what browsers do not understand as it comes. Absent: viewers of such a broadcast get what they do. */
-  bridges?: Bridges;
+  transcoder?: Transcoder;
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
   /** Before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
@@ -36,7 +36,7 @@ export interface LiveWebrtcParts {
   /** Milliseconds of any clock that only goes on: who is silent for long is gone. */
   now?: () => number;
   /** Milliseconds until a viewer's right is asked for again. Default: 15 s. */
-  rightsMs?: number;
+  reauthorizeMs?: number;
   /** Calls the listener when access rules of an input may have changed; viewers are then checked. */
   onInputChange?(listener: () => void): () => void;
 }
@@ -77,7 +77,7 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     publishing,
     sessions,
     access,
-    bridges,
+    transcoder,
     settings,
     base = "",
     address,
@@ -85,12 +85,15 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     onViewer,
     log,
     now,
-    rightsMs,
+    reauthorizeMs,
     onInputChange,
   } = parts;
-  const feeds = createFeeds({ sessions, ...(bridges !== undefined && { bridges }) });
-  const rights = createRights({ log, ...(rightsMs !== undefined && { everyMs: rightsMs }) });
-  const stopListening = onInputChange?.(() => rights.checkAll());
+  const feeds = createFeeds({ sessions, ...(transcoder !== undefined && { transcoder }) });
+  const reauthorization = createReauthorization({
+    log,
+    ...(reauthorizeMs !== undefined && { everyMs: reauthorizeMs }),
+  });
+  const stopListening = onInputChange?.(() => reauthorization.checkAll());
   const open = new Map<string, Session>();
   let loading: Promise<Engine> | undefined;
   let peers: Peers | undefined;
@@ -183,7 +186,7 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
         const gone = onViewer?.(input, { session: made.name, ip: viewer.ip });
         if (gone !== undefined) peer.onClose(gone);
       });
-      peer.onClose(rights.watch(check, () => peer.close()));
+      peer.onClose(reauthorization.watch(check, () => peer.close()));
       created(asked, description, made);
     } catch (err) {
       peer.close();
@@ -284,7 +287,7 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
     connections: () => peers?.count() ?? 0,
     async close() {
       stopListening?.();
-      rights.close();
+      reauthorization.close();
       feeds.close();
       await peers?.close();
     },

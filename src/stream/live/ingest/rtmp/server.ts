@@ -5,7 +5,7 @@ import { plainAddress } from "../../../../kernel/networks.ts";
 import type { TlsSource } from "../../../../kernel/tls-source.ts";
 import { streamErrors } from "../../../errors.ts";
 import { type Connection, type ConnectionParts, createConnection, noPlace } from "./connection.ts";
-import { createHall } from "./hall.ts";
+import { createPendingConnections } from "./pending-connections.ts";
 import { readIntoOneBuffer } from "./one-buffer.ts";
 
 export interface RtmpServerParts extends ConnectionParts {
@@ -45,7 +45,7 @@ const DEFAULTS: RtmpLimits = { admissionMs: 10_000, idleMs: 30_000, waiting: 100
 export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServer> {
   const { host, port, secure, connections: most, limits: given } = parts;
   const limits = { ...DEFAULTS, ...given };
-  const hall = createHall({ most: limits.waiting, perNetwork: limits.waitingPerNetwork });
+  const pending = createPendingConnections({ most: limits.waiting, perNetwork: limits.waitingPerNetwork });
   const open = new Map<Socket, Connection>();
   let admitted = 0;
 
@@ -67,19 +67,19 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
     };
     raw.on("error", destroy);
     let deadline: NodeJS.Timeout | undefined;
-    let leaveHall = () => {};
+    let leavePending = () => {};
 
-    /** Into the hall, (again) for as long as it takes to say what is wanted. */
+    /** Counts as pending until the client sends `publish` or `play`. */
     function wait() {
       if (socket.destroyed) return;
       socket.setTimeout(limits.admissionMs);
       deadline = setTimeout(destroy, limits.admissionMs).unref();
-      leaveHall = hall.enter(address, destroy);
+      leavePending = pending.enter(address, destroy);
     }
 
     function goIn() {
       clearTimeout(deadline);
-      leaveHall();
+      leavePending();
     }
 
     function admit() {
@@ -132,7 +132,7 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
   try {
     const plainPort = port === undefined ? undefined : await listen(port);
     const securePort = secure === undefined ? undefined : await listen(secure.port, secure.tls);
-    return { port: plainPort, securePort, load: () => ({ admitted, waiting: hall.size }), close };
+    return { port: plainPort, securePort, load: () => ({ admitted, waiting: pending.size }), close };
   } catch (err) {
     await close();
     throw err instanceof UserError

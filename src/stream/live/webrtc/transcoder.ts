@@ -8,39 +8,39 @@ import { streamErrors } from "../../errors.ts";
 import type { MediaTools } from "../../media/port.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 
-/** Makes of a broadcast what browsers understand, where it comes as something else. */
-export interface Bridges {
-  /** `wanted`: which of the tracks. What comes out has the times of what goes in. Throws webrtcEncoderBusy. */
-  open(tracks: LiveTracks, wanted: { video: boolean; audio: boolean }, out: BridgeOutput): Bridge;
+/** Transcodes a broadcast for browsers that cannot play its codecs. */
+export interface Transcoder {
+  /** `wanted`: the tracks to transcode. Timestamps are preserved. Throws webrtcEncoderBusy. */
+  open(tracks: LiveTracks, wanted: { video: boolean; audio: boolean }, out: TranscoderOutput): Transcoding;
 }
 
-export interface BridgeOutput {
+export interface TranscoderOutput {
   packet(packet: MediaPacket): void;
-  /** Before the first picture of those that are made here: H.264 without B-frames. */
+  /** Called before the first transcoded frame: H.264 without B-frames. */
   tracks(tracks: LiveTracks): void;
-  /** Nothing more comes. */
+  /** Nothing follows. */
   failed(err: unknown): void;
 }
 
-export interface Bridge {
+export interface Transcoding {
   write(packet: MediaPacket): void;
-  /** Octets that wait to be read. */
+  /** Bytes that wait for the encoder. */
   lag(): number;
   close(): void;
 }
 
 const VIDEO = { h264: "V_MPEG4/ISO/AVC", hevc: "V_MPEGH/ISO/HEVC", av1: "V_AV1", vp8: "V_VP8", vp9: "V_VP9" };
 const AUDIO = { aac: "A_AAC", mp3: "A_MPEG/L3", opus: "A_OPUS" };
-/** Where nothing says how large pictures are: decoders go by what they find. */
+/** Where the frame size is unknown: decoders use the one they find. */
 const SOME_SIZE = { width: 1280, height: 720 };
-/** Whoever waits in front of the encoder is late already. */
+/** More is too late to be watched live. */
 const MOST_WAITING = 16 * 1024 * 1024;
 /** The delay of libopus (RFC 7845, 4.2), in samples: its first packet is heard so much earlier than what it was made of. */
 const LOOKAHEAD = 312;
 const TICKS_TO_US = 1_000_000 / 90_000;
 
-/** Each an ffmpeg, for as long as somebody watches. `most`: of those that encode pictures; default: as many as there are processors. */
-export function createBridges({
+/** Each transcoding is an ffmpeg, while viewers watch. `most`: those that encode video; default: one per processor. */
+export function createTranscoder({
   tools,
   log,
   most = availableParallelism(),
@@ -48,7 +48,7 @@ export function createBridges({
   tools: Pick<MediaTools, "live">;
   log: Log;
   most?: number;
-}): Bridges {
+}): Transcoder {
   let encoding = 0;
   return {
     open(tracks, wanted, out) {
@@ -203,7 +203,7 @@ function demuxed(unit: (unit: TsUnit) => void): (chunk: Buffer) => void {
   return (chunk) => demuxer.write(chunk);
 }
 
-function pictures(out: BridgeOutput, time: (us: number) => number): (chunk: Buffer) => void {
+function pictures(out: TranscoderOutput, time: (us: number) => number): (chunk: Buffer) => void {
   let known = false;
   return demuxed(({ pts, data }) => {
     const nals = splitAnnexB(data).filter((nal) => nalType(nal) !== NAL.delimiter);
@@ -220,7 +220,7 @@ function pictures(out: BridgeOutput, time: (us: number) => number): (chunk: Buff
   });
 }
 
-function sound(packet: BridgeOutput["packet"], time: (us: number) => number): (chunk: Buffer) => void {
+function sound(packet: TranscoderOutput["packet"], time: (us: number) => number): (chunk: Buffer) => void {
   let samples = -LOOKAHEAD;
   return demuxed(({ data }) => {
     for (const opus of readOpus(data)) {

@@ -2,17 +2,17 @@ import { every } from "../../../kernel/every.ts";
 import { type Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 
-/** Viewers' rights to go on watching. HLS shows its rights with every segment; who holds a connection is asked for nothing any more. */
-export interface Rights {
-  /** `check` rejects with what a viewer who comes now would be told; `end` is called then, once. Returns what forgets them. */
+/** Re-authorizes connected viewers. HLS is authorized with every segment; a WebRTC connection only when it opens. */
+export interface Reauthorization {
+  /** Calls `end` once, when `check` rejects as it would for a new viewer. Returns a function that stops the checks. */
   watch(check: () => Promise<unknown>, end: () => void): () => void;
   /** Checks all viewers now, after access rules changed. */
   checkAll(): void;
   close(): void;
 }
 
-/** Asks for everybody every `everyMs` milliseconds, one after the other. Whoever cannot be asked about stays. */
-export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Rights {
+/** Checks all viewers every `everyMs` milliseconds, one after the other. A viewer whose check fails internally stays. */
+export function createReauthorization({ everyMs = 15_000, log }: { everyMs?: number; log: Log }): Reauthorization {
   const watching = new Map<() => Promise<unknown>, () => void>();
   /** Rules changed during a check: all viewers are checked again. */
   let repeat = false;
@@ -23,10 +23,10 @@ export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log:
       return true;
     } catch (err) {
       if (!(err instanceof UserError)) {
-        log.warn({ err }, "whether a viewer may go on could not be asked; it is tried again");
+        log.warn({ err }, "webrtc: failed to re-authorize a viewer, will retry");
         return true;
       }
-      // Its publisher is expected back.
+      // The publisher may reconnect.
       return err.kind === NOT_PUBLISHED;
     }
   }
@@ -38,7 +38,7 @@ export function createRights({ everyMs = 15_000, log }: { everyMs?: number; log:
     } while (repeat);
   }
 
-  const checks = every(everyMs, checkEach, { name: "webrtc: check of viewers' rights", log });
+  const checks = every(everyMs, checkEach, { name: "webrtc: re-authorization of viewers", log });
   return {
     watch(check, end) {
       watching.set(check, end);

@@ -2,26 +2,42 @@ import { isDeepStrictEqual } from "node:util";
 import { isStoreError } from "../../../store/index.ts";
 import { messageOf, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
-import type { RunMaking } from "../fragments.ts";
+import type { LiveEncoding } from "../fragments.ts";
 import type { LiveInput, LiveRecording, LiveState } from "../inputs/port.ts";
 import type { LiveSession } from "../session.ts";
-import type { Conductor } from "./conductor-port.ts";
 import type { BroadcastRow } from "./leases.ts";
 import { isVideoThere } from "./recording-video.ts";
 import { stateAfter } from "./note.ts";
 import { makeRuns, openVideo, type OpenVideo } from "./open-video.ts";
 import type { BroadcastParts } from "./parts.ts";
 
+/** Controls the broadcasts of one input: its sessions in turn, and the videos they are recorded in. Calls are processed in order. */
+export interface BroadcastController {
+  session(session: LiveSession): void;
+  /** The settings of the input changed, or it was deleted. */
+  changed(): void;
+  /** Takes over a broadcast that another process, or a failed attempt, left: it waits for its publisher, or is finished. */
+  recover(row: BroadcastRow): void;
+  /** Another process holds the lease; or, with `gone`, the video has been deleted. */
+  lost(video: string, gone: boolean): void;
+  /** The storage of the account is full. */
+  full(): void;
+  /** Uid of the video that is open in this process; "" if it is not recorded. Undefined: no broadcast is open. */
+  open(): string | undefined;
+  /** Ends the runs. Another process, or this one after a restart, resumes the broadcast. */
+  close(): Promise<void>;
+}
+
 interface Open {
   video: string;
-  /** Absent: nothing is recorded, and nothing packaged. */
+  /** Absent: the broadcast is neither recorded nor packaged. */
   opened?: OpenVideo | undefined;
   timeoutMs: number;
   deleteAfterDays: number | null;
   /** Access rules last applied from the input to the video. */
   rules: Pick<LiveRecording, "requireSignedURLs" | "allowedOrigins">;
   session?: LiveSession | undefined;
-  making?: RunMaking | undefined;
+  making?: LiveEncoding | undefined;
 }
 
 export const LEASE_MS = 10_000;
@@ -32,7 +48,12 @@ const DAY = 86_400_000;
 
 const rulesOf = ({ requireSignedURLs, allowedOrigins }: LiveRecording) => ({ requireSignedURLs, allowedOrigins });
 
-export function createConductor(uid: string, owner: string, parts: BroadcastParts, onIdle: () => void): Conductor {
+export function createBroadcastController(
+  uid: string,
+  owner: string,
+  parts: BroadcastParts,
+  onIdle: () => void,
+): BroadcastController {
   const { leases, inputs, status, videos, recordings, runs, clock, ids, log } = parts;
   const mine = { input: uid, owner };
   const closing = new AbortController();
@@ -46,7 +67,7 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     tasks++;
     queue = queue
       .then(work)
-      .catch((err: unknown) => log.error({ err, input: uid }, "a broadcast could not be conducted"))
+      .catch((err: unknown) => log.error({ err, input: uid }, "live: broadcast controller failed"))
       .finally(() => {
         if (--tasks === 0 && current === undefined && open === undefined) onIdle();
       });
@@ -59,12 +80,10 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     };
     await status
       .note(uid, state, about)
-      .catch((err: unknown) =>
-        log.error({ err, input: uid, state }, "the state of a live input could not be written down"),
-      );
+      .catch((err: unknown) => log.error({ err, input: uid, state }, "live: failed to store the state of an input"));
   }
 
-  /** As it is now; where nobody can say, as it was. */
+  /** The current input; the given one if it cannot be read. */
   const inputNow = (before: LiveInput) => inputs.find(uid).catch(() => before);
   const timeoutOf = ({ recording }: LiveInput) =>
     (recording.timeoutSeconds === 0 ? parts.reconnectSeconds : recording.timeoutSeconds) * 1000;
@@ -76,22 +95,22 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     current = session;
     while (!session.signal.aborted && !closing.signal.aborted) {
       try {
-        return await conduct(session);
+        return await start(session);
       } catch (err) {
         if ((err instanceof UserError && err.kind === "quotaExceeded") || isStoreError(err, "diskFull"))
           return refuse(session, err);
-        log.error({ err, input: uid }, "a broadcast could not be begun; it is tried again");
+        log.error({ err, input: uid }, "live: failed to start a broadcast, will retry");
         await pause(AGAIN_MS, session);
       }
     }
   }
 
-  async function conduct(session: LiveSession): Promise<void> {
+  async function start(session: LiveSession): Promise<void> {
     const input = (await inputNow(session.input)) ?? session.input;
-    const taken = await take(session, input);
+    const taken = await acquireLease(session, input);
     if (taken === undefined) return;
     const { video } = taken;
-    if (open?.video !== video) await letGo(false);
+    if (open?.video !== video) await release(false);
     timer.abort();
     const opened = video === "" ? undefined : (open?.opened ?? (await openVideo(uid, video, () => current?.id, parts)));
     const mineNow: Open = {
@@ -103,14 +122,14 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
       rules: rulesOf(input.recording),
     };
     open = mineNow;
-    log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "a broadcast is on");
+    log.info({ input: uid, video, session: session.id, protocol: session.protocol }, "live: broadcast started");
     await note(taken.kind === "continued" ? "reconnected" : "connected", session);
     if (opened !== undefined && !session.signal.aborted)
       mineNow.making = makeRuns(runs, session, opened, () => void note("new_configuration_accepted", session));
   }
 
-  /** The row of the input is ours, and the video it names is there. Undefined: somebody else has it, or the session is over. */
-  async function take(
+  /** Acquires the lease of the input and finds or creates its video. Undefined: another process holds the lease, or the session has ended. */
+  async function acquireLease(
     session: LiveSession,
     input: LiveInput,
   ): Promise<{ kind: "begun" | "continued"; video: string } | undefined> {
@@ -130,7 +149,7 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
       if (taken.kind === "over") await finish(taken.row);
       else if (taken.kind !== "busy") {
         if (await isVideoThere(videos, taken, input, session.started)) return taken;
-        await letGo();
+        await release();
         await leases.drop(mine);
       } else if (now - asked <= 2 * LEASE_MS) await pause(BUSY_MS, session);
       else {
@@ -142,23 +161,21 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
   }
 
   async function refuse(session: LiveSession, err: Error) {
-    log.warn({ err, input: uid }, "a broadcast cannot be recorded, and is refused");
+    log.warn({ err, input: uid }, "live: broadcast rejected, it cannot be recorded");
     const row = await leases.find(uid).catch(() => undefined);
     if (row?.owner === owner)
       await finish(row).catch((failed: unknown) =>
-        log.error({ err: failed, input: uid }, "a broadcast could not be finished; it is tried again"),
+        log.error({ err: failed, input: uid }, "live: failed to finish a broadcast, will retry"),
       );
     await note("failed_to_connect", session, err.message);
     current = undefined;
-    await sendAway(session, err.message);
+    await reject(session, err.message);
   }
 
-  async function sendAway(session: LiveSession, message: string): Promise<void> {
+  async function reject(session: LiveSession, message: string): Promise<void> {
     await status
       .errored(uid, "ERR_STORAGE_QUOTA_EXHAUSTED", { message, session: session.id })
-      .catch((err: unknown) =>
-        log.error({ err, input: uid }, "that a broadcast has no room could not be written down"),
-      );
+      .catch((err: unknown) => log.error({ err, input: uid }, "live: failed to store that the storage is full"));
     parts.endSession(session, streamErrors.liveNoStorage({ reason: message }));
   }
 
@@ -173,16 +190,16 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     const state = stateAfter(reason, waits);
     await note(state, session, messageOf(reason));
     if (!waits) return finishOpen(was);
-    // Without a database it is ours as far as anybody knows.
+    // If the database fails, this process still counts as the owner.
     const ours = await leases
       .wait(mine, clock.now() + was.timeoutMs)
       .catch(
         (err: unknown) => (
-          log.error({ err, input: uid }, "that a broadcast waits for its publisher could not be written down"),
+          log.error({ err, input: uid }, "live: failed to store that a broadcast waits for its publisher"),
           true
         ),
       );
-    if (!ours) return letGo(false);
+    if (!ours) return release(false);
     finishIn(was.timeoutMs, was, state === "reconnecting" ? "failed_to_reconnect" : undefined);
   }
 
@@ -208,8 +225,8 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
       await finish(was);
       if (state !== undefined) await note(state, undefined, NOT_BACK);
     } catch (err) {
-      log.error({ err, input: uid, video: was.video }, "a broadcast could not be finished; it is tried again");
-      // What is not open here any more is found by its row.
+      log.error({ err, input: uid, video: was.video }, "live: failed to finish a broadcast, will retry");
+      // A broadcast that is no longer open here is found by its row.
       if (open === was) finishIn(AGAIN_MS, was, state);
     }
   }
@@ -222,8 +239,8 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     await was.opened?.settled();
   }
 
-  /** Whatever becomes of the row: here nothing of it goes on. */
-  async function letGo(ended = true) {
+  /** Stops the broadcast in this process and leaves its row alone. */
+  async function release(ended = true) {
     timer.abort();
     const was = open;
     open = undefined;
@@ -233,9 +250,9 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
   }
 
   async function finish({ video, deleteAfterDays }: Pick<BroadcastRow, "video" | "deleteAfterDays">): Promise<void> {
-    // From here on nobody goes on with it, in whatever process.
+    // From here on no process resumes it.
     const ours = await leases.wait(mine, 0);
-    await letGo(ours);
+    await release(ours);
     if (!ours) return;
     if (video !== "" && (await videos.find(video)) !== undefined) {
       const { segments, duration, size, width, height } = await recordings.finish(video);
@@ -249,12 +266,12 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
         });
         await parts.assemble(video);
       }
-      log.info({ input: uid, video, segments, duration }, "a broadcast is over");
+      log.info({ input: uid, video, segments, duration }, "live: broadcast ended");
     }
     await leases.drop(mine);
   }
 
-  /** What a dead process had open comes into segments before anybody else may go on with it. */
+  /** Recovers the segments of a process that died before a publisher may resume the broadcast. */
   async function recover(row: BroadcastRow) {
     if (open !== undefined || current !== undefined || closing.signal.aborted) return;
     const now = clock.now();
@@ -291,13 +308,13 @@ export function createConductor(uid: string, owner: string, parts: BroadcastPart
     recover: (row) => enqueue(() => recover(row)),
     full: () =>
       enqueue(
-        async () => void (current !== undefined && (await sendAway(current, "the storage of the account is full"))),
+        async () => void (current !== undefined && (await reject(current, "the storage of the account is full"))),
       ),
     lost: (video, gone) =>
       enqueue(async () => {
         if (open?.video !== video) return;
         const session = current;
-        await letGo(gone);
+        await release(gone);
         if (gone) await leases.drop(mine);
         current = undefined;
         if (session !== undefined) await begin(session);

@@ -1,15 +1,15 @@
 import { type Clock, type Log, randomIds } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
 import type { MediaTools } from "../../media/port.ts";
-import type { LiveRun, RunMaker, RunMaking, RunSink } from "../fragments.ts";
+import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";
 import type { Admission, Admitted } from "./admission.ts";
-import { type Plan, planRun, wishesOf } from "./plan.ts";
+import { type Plan, planRun, encoderDemand } from "./plan.ts";
 import { createRun, type Run } from "./run.ts";
 import { createWaitingLine } from "./waiting-line.ts";
 
-export interface RunMakerParts {
+export interface LiveEncoderDeps {
   tools: Pick<MediaTools, "live">;
   settings: Pick<Settings["live"], "ladder" | "part_ms">;
   /** One for all broadcasts of this process. */
@@ -26,15 +26,15 @@ const LOST_MS = 600_000;
 /** A session of which nothing can be offered may have a place later. */
 const AGAIN_MS = 10_000;
 
-export function createRunMaker(parts: RunMakerParts): RunMaker {
-  return { make: (session, begin) => makeRuns(parts, session, begin) };
+export function createLiveEncoder(parts: LiveEncoderDeps): LiveEncoder {
+  return { encode: (session, begin) => makeRuns(parts, session, begin) };
 }
 
 function makeRuns(
-  { tools, settings, admission, clock, log: serverLog, note }: RunMakerParts,
+  { tools, settings, admission, clock, log: serverLog, note }: LiveEncoderDeps,
   session: LiveSession,
   begin: (run: LiveRun) => RunSink,
-): RunMaking {
+): LiveEncoding {
   const log = serverLog.child({ input: session.input.uid, session: session.id });
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const line = createWaitingLine();
@@ -83,7 +83,7 @@ function makeRuns(
   function planOf(tracks: LiveTracks): Plan | undefined {
     const lostTooOften = lostAt.filter((at) => at > clock.now() - LOST_MS).length > MOST_LOST;
     const most = lostTooOften ? 0 : mostRungs;
-    const { wanted, needed } = wishesOf(tracks, settings.ladder);
+    const { wanted, needed } = encoderDemand(tracks, settings.ladder);
     admitted?.release();
     admitted = admission.admit(Math.min(wanted, most), Math.min(needed, most));
     const { places } = admitted;

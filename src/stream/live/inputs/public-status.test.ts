@@ -9,7 +9,7 @@ import { createDelivery } from "../../delivery/delivery.ts";
 import type { Video } from "../../videos/video.ts";
 import { testVideo } from "../../videos/videos.testing.ts";
 import type { LiveNow } from "./broadcasts.ts";
-import { createLiveFacts } from "./facts.ts";
+import { createPublicStatus } from "./public-status.ts";
 import type { LiveInput } from "./port.ts";
 import { DEFAULTS } from "./rules.ts";
 
@@ -32,7 +32,7 @@ async function open(t: TestContext) {
     testVideo({ uid: VIDEO, liveInput: INPUT, state: "live-inprogress" }),
     testVideo({ uid: OTHER, state: "ready" }),
   ];
-  const routes = createLiveFacts({
+  const routes = createPublicStatus({
     directory: {
       find: async (uid) =>
         uid === INPUT ? { ...input, recording: { ...input.recording, hideLiveViewerCount: state.hidden } } : undefined,

@@ -6,7 +6,7 @@ import type { Videos } from "../../videos/port.ts";
 import type { LiveBroadcasts } from "./broadcasts.ts";
 import type { LiveInputDirectory } from "./port.ts";
 
-export interface LiveFactsDeps {
+export interface PublicStatusDeps {
   directory: Pick<LiveInputDirectory, "find">;
   videos: Pick<Videos, "find">;
   broadcasts: LiveBroadcasts;
@@ -17,7 +17,13 @@ export interface LiveFactsDeps {
 }
 
 /** `lifecycle`: whether an input is live, and the video it becomes. `views`: how many watch. Anybody who knows the uid may read them. */
-export function createLiveFacts({ directory, videos, broadcasts, viewers, domain }: LiveFactsDeps): PublicRoute[] {
+export function createPublicStatus({
+  directory,
+  videos,
+  broadcasts,
+  viewers,
+  domain,
+}: PublicStatusDeps): PublicRoute[] {
   const ownHost = createOwnHosts(domain);
 
   /** The input or the video behind an id. Throws videoNotFound, also under the host of another account. */

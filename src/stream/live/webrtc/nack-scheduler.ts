@@ -1,17 +1,17 @@
-/** Which of the packets that are missing are asked for now (RFC 4585, 6.2.1). */
-export interface Repeats {
-  /** `missing` as they are now; `now`: milliseconds. */
+/** Schedules NACKs for missing packets (RFC 4585, 6.2.1). */
+export interface NackScheduler {
+  /** The packets to request now. `missing`: all that are missing; `now`: milliseconds. */
   due(missing: readonly number[], now: number): number[];
 }
 
-/** Longer than the way there and back as a rule: asked sooner, a packet would come twice. */
+/** Longer than a typical round trip: requested sooner, a packet would arrive twice. */
 const AGAIN_MS = 80;
 const MOST_TIMES = 5;
-/** In one message. */
+/** Of one message. */
 const MOST = 100;
 
-/** Each at once and then some times more, until it comes or is not waited for any longer. */
-export function createRepeats(): Repeats {
+/** Requests each packet immediately, then up to four times more while it is missing. */
+export function createNackScheduler(): NackScheduler {
   let asked = new Map<number, { at: number; times: number }>();
   return {
     due(missing, now) {

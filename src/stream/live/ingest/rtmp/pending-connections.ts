@@ -1,17 +1,23 @@
 import { networkOf } from "../../../../kernel/networks.ts";
 
 /**
- * Connections that have not said yet what they want. They are few and short-lived: where there are too many, the one that has been there for longest makes
- * room, of the same network first, so that those who open connections and say nothing keep nobody out.
+ * Connections before their `publish` or `play` command. They are few and short-lived: at the limit the oldest one is evicted, first within the same
+ * network, so that clients that connect and stay silent lock nobody else out.
  */
-export interface Hall {
-  /** `evict` is called at most once, and not after the returned function, which takes it out. */
+export interface PendingConnections {
+  /** Adds a connection. `evict` is called at most once, and never after the returned function, which removes the connection. */
   enter(address: string, evict: () => void): () => void;
   readonly size: number;
 }
 
-export function createHall({ most, perNetwork }: { most: number; perNetwork: number }): Hall {
-  /** By network, in the order of their coming. */
+export function createPendingConnections({
+  most,
+  perNetwork,
+}: {
+  most: number;
+  perNetwork: number;
+}): PendingConnections {
+  /** By network, oldest first. */
   const networks = new Map<string, Set<() => void>>();
   const all = new Map<() => void, string>();
 
@@ -34,7 +40,7 @@ export function createHall({ most, perNetwork }: { most: number; perNetwork: num
       const own = networks.getOrInsertComputed(network, () => new Set());
       if (own.size >= perNetwork) drop(own.values().next().value!);
       if (all.size >= most) drop(all.keys().next().value!);
-      // It may have been emptied just now.
+      // The eviction may have removed the set.
       networks.getOrInsertComputed(network, () => own).add(evict);
       all.set(evict, network);
       return () => void leave(evict);

@@ -39,7 +39,7 @@ export type { ListedVideo, Video, WatermarkProfile } from "./videos/video.ts";
 export { createVideos } from "./videos/videos.ts";
 export { PERIODS } from "./viewed/periods.ts";
 export { createViewedMinutes, type ViewedMinutes } from "./viewed/viewed.ts";
-export { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkWish } from "./watermarks/port.ts";
+export { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkRequest } from "./watermarks/port.ts";
 export { createWatermarks } from "./watermarks/watermarks.ts";
 export type { WebhookDelivery, WebhookEndpoint, Webhooks } from "./webhooks/types.ts";
 export { createWebhooks } from "./webhooks/webhooks.ts";

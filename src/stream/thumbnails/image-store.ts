@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
+import { createKeyedQueue, type KeyedQueue } from "../../kernel/keyed-queue.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import { createImageTurns } from "./turns.ts";
+import { streamErrors } from "../errors.ts";
 
 export interface ImageStore {
   /** The object under this name below `stream/<uid>/thumbs/`, or what `make` makes for it. Calls for one name at the same time share it. Throws encoderBusy. */
@@ -10,14 +11,21 @@ export interface ImageStore {
 
 export interface ImageStoreParts {
   objects: ObjectStore;
-  /** Whether there is still somebody to keep images for. */
+  /** True if the video still exists. */
   exists: (uid: string) => Promise<boolean>;
   log: Log;
-  /** Of one video; those beyond it are made each time they are asked for. Default 500. */
+  /** Stored images of one video; further ones are rendered for each request. Default 500. */
   mostKept?: number;
-  /** Of one video's images, all together. Default 64 MiB: a moving one may have as much alone. */
+  /** Bytes of all stored images of one video. Default 64 MiB, as much as one animated image may have. */
   mostOctets?: number;
 }
+
+/** Renderings of one video: a viewer who requests a thousand images of one video leaves the encoder to others. */
+export const IMAGE_QUEUE = { concurrency: 2, maxWaiting: 50 };
+
+/** Queues renderings by video. Rejects encoderBusy when too many of one video wait. */
+export const createImageQueue = (): KeyedQueue =>
+  createKeyedQueue({ ...IMAGE_QUEUE, full: (waiting) => streamErrors.encoderBusy({ waiting }) });
 
 /** Videos whose number of images is remembered. */
 const MOST_COUNTED = 2000;
@@ -27,7 +35,7 @@ interface Count {
   octets: number;
 }
 
-/** Images that were made once are kept; but everybody may ask for any number of them, and disks are small. */
+/** Stores rendered images, up to a bound: any viewer may request any number of different ones. */
 export function createImageStore({
   objects,
   exists,
@@ -37,7 +45,7 @@ export function createImageStore({
 }: ImageStoreParts): ImageStore {
   const making = new Map<string, Promise<ObjectHandle>>();
   const counts = new Map<string, Promise<Count>>();
-  const turns = createImageTurns();
+  const queue = createImageQueue();
 
   async function keep(uid: string, key: string, bytes: Buffer): Promise<ObjectHandle> {
     try {
@@ -50,8 +58,8 @@ export function createImageStore({
       if (!(await exists(uid))) await objects.delete([key]);
       return (await objects.open(key)) ?? inMemory(bytes);
     } catch (err) {
-      // A full disk is no reason not to show what is there.
-      log.warn({ video: uid, key, err }, "an image could not be kept; it is made again when it is asked for");
+      // The image can be served even if the disk is full.
+      log.warn({ video: uid, key, err }, "thumbnails: failed to store an image, will render it again");
       return inMemory(bytes);
     }
   }
@@ -79,7 +87,7 @@ export function createImageStore({
       const key = `${prefixOf(uid)}${name}`;
       const under = making.get(key);
       if (under !== undefined) return under;
-      const found = (async () => (await objects.open(key)) ?? keep(uid, key, await turns.take(uid, make)))();
+      const found = (async () => (await objects.open(key)) ?? keep(uid, key, await queue(uid, make)))();
       making.set(key, found);
       return found.finally(() => making.delete(key));
     },

@@ -1,7 +1,7 @@
 import { toStandardRange } from "../encode/video-graph.ts";
 import { watermarkBox } from "../encode/watermark-box.ts";
 import type { MediaModel } from "../model.ts";
-import type { Fit } from "./wish.ts";
+import type { Fit } from "./image-request.ts";
 
 interface Size {
   width: number;

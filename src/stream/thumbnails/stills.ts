@@ -5,7 +5,7 @@ import { MediaRunError } from "../media/run-error.ts";
 import type { MediaModel } from "../model.ts";
 import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 import { sheetArgs, type Sheet } from "./sheet.ts";
-import type { Wish } from "./wish.ts";
+import type { ImageRequest } from "./image-request.ts";
 
 export interface StillsParts {
   tools: MediaTools;
@@ -14,8 +14,8 @@ export interface StillsParts {
 
 /** Pictures from the source of a video, as octets of a JPEG or GIF. `isPart` (default false): the source has more than the video, which is not to be seen. Throws imageFailed, encoderBusy, mediaToolsMissing. */
 export interface Stills {
-  /** JPEG, or GIF where the wish has motion. */
-  thumbnail(model: MediaModel, wish: Wish, about?: { isPart?: boolean }): Promise<Buffer>;
+  /** JPEG, or GIF if the request has `motion`. */
+  thumbnail(model: MediaModel, image: ImageRequest, about?: { isPart?: boolean }): Promise<Buffer>;
   sheet(model: MediaModel, sheet: Sheet, about?: { isPart?: boolean }): Promise<Buffer>;
   /** JPEG for audio-only videos: the embedded cover art, or a waveform. */
   audio(model: MediaModel, size: { width: number; height: number }): Promise<Buffer>;
@@ -95,15 +95,15 @@ export function createStills({ tools, objects }: StillsParts): Stills {
   }
 
   return {
-    async thumbnail(model, wish, { isPart = false } = {}) {
+    async thumbnail(model, image, { isPart = false } = {}) {
       for (const earlier of EARLIER_S) {
-        const at = Math.max(0, wish.time - earlier);
+        const at = Math.max(0, image.time - earlier);
         const picture = await draw(model, ({ source, watermark, options }) => [
           ...inputAt(model, at),
           "-i",
           source,
           ...watermark,
-          ...outputOf(model, wish, { ...options, first: isPart ? insideFrom(model, at) : [] }),
+          ...outputOf(model, image, { ...options, first: isPart ? insideFrom(model, at) : [] }),
         ]);
         if (picture.length > 0) return picture;
         if (at === 0) break;
@@ -156,7 +156,7 @@ const inputAt = ({ source }: MediaModel, seconds: number) => [
 
 function outputOf(
   model: MediaModel,
-  { motion, ...size }: Wish,
+  { motion, ...size }: ImageRequest,
   { first, ...options }: Pick<PictureOptions, "watermark" | "tonemap"> & { first: string[] },
 ): string[] {
   if (motion === undefined)

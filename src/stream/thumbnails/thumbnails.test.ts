@@ -11,7 +11,7 @@ import { openProbe } from "../probe/probe.testing.ts";
 import { testVideo } from "../videos/videos.testing.ts";
 import type { Video } from "../videos/video.ts";
 import { createThumbnails } from "./thumbnails.ts";
-import { readTime } from "./wish.ts";
+import { readTime } from "./image-request.ts";
 
 /** Two seconds of red, then two of blue; its right half is black. */
 const HALVES: ClipRecipe = {

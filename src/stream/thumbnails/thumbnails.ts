@@ -9,7 +9,7 @@ import type { Video } from "../videos/video.ts";
 import { createImageStore } from "./image-store.ts";
 import { sheetOf, type Storyboard, storyboardOf, storyboardVtt } from "./sheet.ts";
 import { createStills } from "./stills.ts";
-import { readWish, type Wish } from "./wish.ts";
+import { readImageRequest, type ImageRequest } from "./image-request.ts";
 
 export interface Thumbnails {
   /** `thumbnails/thumbnail.jpg`, `.gif`, `thumbnails/storyboard.vtt`, `thumbnails/storyboard-<n>.jpg`. */
@@ -45,10 +45,10 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
     ...(mostKept !== undefined && { mostKept }),
   });
 
-  const image = (video: Video, model: Pictured, wish: Wish) =>
-    store.get(video.uid, nameOf(wish), () => stills.thumbnail(model, wish, { isPart: isPart(video) }));
+  const image = (video: Video, model: Pictured, image: ImageRequest) =>
+    store.get(video.uid, nameOf(image), () => stills.thumbnail(model, image, { isPart: isPart(video) }));
   const wishOf = ({ thumbnailTimestampPct }: Video, model: Pictured, query: URLSearchParams, moving: boolean) =>
-    readWish(query, model.video, {
+    readImageRequest(query, model.video, {
       duration: model.duration,
       defaultTime: thumbnailTimestampPct * model.duration,
       moving,
@@ -56,7 +56,7 @@ export function createThumbnails({ tools, objects, videos, log, mostKept }: Thum
 
   /** Embedded cover or waveform of an audio-only video. */
   const audioImage = (video: Video, model: MediaModel, query: URLSearchParams) => {
-    const { width, height } = readWish(query, AUDIO_IMAGE, { duration: 0, defaultTime: 0, moving: false });
+    const { width, height } = readImageRequest(query, AUDIO_IMAGE, { duration: 0, defaultTime: 0, moving: false });
     return store.get(video.uid, `audio-${width}x${height}.jpg`, () => stills.audio(model, { width, height }));
   };
 
@@ -129,5 +129,5 @@ function pictured({ uid, liveInput, model, state }: Video): Pictured {
 }
 
 /** Everything that makes a difference. */
-const nameOf = ({ time, width, height, fit, motion }: Wish) =>
+const nameOf = ({ time, width, height, fit, motion }: ImageRequest) =>
   `t${Math.round(time * 100)}-${width}x${height}-${fit}${motion === undefined ? ".jpg" : `-${Math.round(motion.duration * 10)}-${Math.round(motion.fps * 10)}.gif`}`;

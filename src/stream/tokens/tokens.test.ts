@@ -6,7 +6,7 @@ import { isSignedBy, readToken } from "../../protocol/playback-token/index.ts";
 import { streamErrors } from "../errors.ts";
 import { pemForm } from "../keys/forms.ts";
 import { testVideo } from "../videos/videos.testing.ts";
-import { createTokens, type TokenWish } from "./tokens.ts";
+import { createTokens, type TokenRequest } from "./tokens.ts";
 
 const ACCOUNT = "a".repeat(32);
 const UID = "e".repeat(32);
@@ -33,8 +33,8 @@ function setUp(tokenHours?: number) {
     clock: createManualClock(NOW * 1000 + 700),
     ...(tokenHours !== undefined && { tokenHours }),
   });
-  const sign = async (wish?: TokenWish) => {
-    const reading = readToken(await tokens.sign(ACCOUNT, UID, wish));
+  const sign = async (request?: TokenRequest) => {
+    const reading = readToken(await tokens.sign(ACCOUNT, UID, request));
     assert.ok(reading.ok);
     return reading.token;
   };
@@ -44,7 +44,7 @@ function setUp(tokenHours?: number) {
 const refused = (name: string, text: RegExp) => (err: unknown) =>
   err instanceof UserError && err.kind === name && text.test(err.message + (err.fix ?? ""));
 
-test("without a wish it is good for an hour, from an hour ago, signed with the account's own key, and all its times are whole numbers", async () => {
+test("a token without options is good for an hour, from an hour ago, signed with the account's own key, and all its times are whole numbers", async () => {
   const token = await setUp().sign();
   assert.deepEqual(token.claims, {
     kid: OWN,
@@ -72,7 +72,7 @@ test("a key of the account signs when both its id and its pem are given, and bel
   const token = await sign({ id: KEY, pem: pemForm(named.privateKey) });
   assert.equal(token.claims.kid, KEY);
   assert.ok(isSignedBy(token, named.publicKey));
-  const all = (wish: TokenWish) => tokens.sign(ACCOUNT, UID, wish);
+  const all = (request: TokenRequest) => tokens.sign(ACCOUNT, UID, request);
   await assert.rejects(all({ id: KEY }), refused("badParameter", /belong together/));
   await assert.rejects(all({ pem: pemForm(named.privateKey) }), refused("badParameter", /belong together/));
   await assert.rejects(all({ id: KEY, pem: "nonsense" }), refused("badParameter", /no private RSA key/));

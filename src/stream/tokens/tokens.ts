@@ -9,10 +9,10 @@ import type { Videos } from "../videos/port.ts";
 /** Signs playback tokens for accounts. */
 export interface Tokens {
   /** For one video of the account. Throws videoNotFound, badParameter, keyNotFound. */
-  sign(account: string, uid: string, wish?: TokenWish): Promise<string>;
+  sign(account: string, uid: string, request?: TokenRequest): Promise<string>;
 }
 
-export interface TokenWish {
+export interface TokenRequest {
   /** A signing key of the account and its private half, in PEM (base64 or plain): both or none. Without them the account's own key signs. */
   id?: string | undefined;
   pem?: string | undefined;
@@ -39,7 +39,7 @@ const HOUR = 3600;
 const SKEW = 60;
 
 export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOptions): Tokens {
-  async function keyOf(account: string, { id, pem }: TokenWish): Promise<{ id: string; privateKey: KeyObject }> {
+  async function keyOf(account: string, { id, pem }: TokenRequest): Promise<{ id: string; privateKey: KeyObject }> {
     if (id === undefined && pem === undefined) return keys.own(account);
     if (id === undefined || pem === undefined) throw bad("id and pem belong together: send both, or none");
     const privateKey = readPem(pem);
@@ -51,10 +51,10 @@ export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOpt
   }
 
   return {
-    async sign(account, uid, wish = {}) {
+    async sign(account, uid, request = {}) {
       const { uid: sub } = await videos.get(account, uid);
       const now = Math.floor(clock.now() / 1000);
-      const { exp = now + HOUR, nbf = now - HOUR, downloadable = false, original = false } = wish;
+      const { exp = now + HOUR, nbf = now - HOUR, downloadable = false, original = false } = request;
       if (tokenHours > 0 && exp > now + tokenHours * HOUR + SKEW)
         throw bad(
           `exp is ${exp}, and may be ${now + tokenHours * HOUR} now: ${tokenHours} hours ahead, in seconds since the epoch`,
@@ -62,9 +62,9 @@ export function createTokens({ videos, keys, clock, tokenHours = 24 }: TokensOpt
       if (exp <= now)
         throw bad(`exp is ${exp}, which has passed (it is ${now} now): send a future time, in seconds since the epoch`);
       if (nbf >= exp) throw bad(`nbf (${nbf}) is not before exp (${exp})`);
-      const rules = parseRules(wish.accessRules);
+      const rules = parseRules(request.accessRules);
       if (!rules.ok) throw bad(rules.why);
-      const { id, privateKey } = await keyOf(account, wish);
+      const { id, privateKey } = await keyOf(account, request);
       return signToken({ kid: id, sub, exp, nbf, downloadable, original, rules: rules.rules }, privateKey);
     },
   };

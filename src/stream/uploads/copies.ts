@@ -47,7 +47,7 @@ export function createCopies(parts: CreationParts): Copies {
     fetch,
     table,
     sources,
-    turns,
+    lock,
     copyRetries: { attempts, backoff } = USUAL,
   } = parts;
   const limit = Math.floor(settings.upload_gb * GIB);
@@ -154,7 +154,7 @@ export function createCopies(parts: CreationParts): Copies {
     let end: (() => void) | undefined;
     try {
       await isGone();
-      end = await turns.take(uid, { signal });
+      end = await lock.acquire(uid, { signal });
       if (end === undefined) throw streamErrors.uploadBusy();
       gone.signal.throwIfAborted();
       await copy(row, AbortSignal.any([signal, gone.signal]));

@@ -4,13 +4,13 @@ import type { UploadsParts } from "./parts.ts";
 import type { AskedVideo, TusCreation, Uploads } from "./port.ts";
 import type { Sources } from "./sources.ts";
 import { readTusMetadata } from "./tus-metadata.ts";
-import type { Turns } from "./turns.ts";
+import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED, hashOf, NOT_YET, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 export interface CreationParts extends UploadsParts {
   table: UploadsTable;
   sources: Sources;
-  turns: Turns;
+  lock: UploadLock;
 }
 
 export interface Creations extends Pick<Uploads, "tus" | "direct"> {
@@ -26,7 +26,7 @@ const GIB = 1024 ** 3;
 
 /** How uploads begin that go on over several requests, or are somebody else's. */
 export function createCreations(parts: CreationParts): Creations {
-  const { clock, ids, settings, videos, urls, table, sources, turns } = parts;
+  const { clock, ids, settings, videos, urls, table, sources, lock } = parts;
 
   /** The declared length, or DEFERRED. */
   function checkLength(headers: TusCreation["headers"], maxSizeBytes?: number | null): number {
@@ -65,7 +65,7 @@ export function createCreations(parts: CreationParts): Creations {
   }
 
   async function receive(row: UploadRow & { length: number }, body: AsyncIterable<Uint8Array>): Promise<number> {
-    const end = await turns.take(row.uid);
+    const end = await lock.acquire(row.uid);
     if (end === undefined) throw streamErrors.uploadBusy();
     try {
       return await sources.append(row, 0, atMost(row.length, body, settings));
@@ -98,7 +98,7 @@ export function createCreations(parts: CreationParts): Creations {
       const length = checkLength(headers, video?.maxSizeBytes);
       const metadata = one(headers["upload-metadata"]) ?? "";
       const { meta } = readTusMetadata(metadata);
-      const end = await turns.take(row.uid);
+      const end = await lock.acquire(row.uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
         const found = await table.find(row.uid);

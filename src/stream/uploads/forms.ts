@@ -21,7 +21,7 @@ const MAX_NAME = 500;
 
 /** Uploads in one request. The file is an object before anybody is told; what was kept of one that went wrong is removed. */
 export function createForms(parts: CreationParts): Forms {
-  const { objects, clock, ids, log, settings, videos, table, sources, turns } = parts;
+  const { objects, clock, ids, log, settings, videos, table, sources, lock } = parts;
   const maxBytes = settings.basic_upload_mb * MIB;
 
   async function keepUnder(key: string, { first, rest }: Begun, most: number): Promise<number> {
@@ -89,7 +89,7 @@ export function createForms(parts: CreationParts): Forms {
         );
       }),
     async toAddress({ uid }, incoming) {
-      const end = await turns.take(uid);
+      const end = await lock.acquire(uid);
       if (end === undefined) throw streamErrors.uploadBusy();
       try {
         // While it waited for its turn, another one may have been taken.
@@ -108,7 +108,7 @@ export function createForms(parts: CreationParts): Forms {
 
   async function receive(row: UploadRow, { uid, maxSizeBytes }: Video, incoming: IncomingMessage): Promise<Video> {
     const most = Math.min(maxBytes, maxSizeBytes ?? Infinity);
-    // Turns are those of one process: what another one has taken meanwhile is not to be written over, nor to be removed with this.
+    // The lock holds in one process only: what another process has stored meanwhile is neither overwritten nor removed.
     const key = sources.key(uid, ids.token(8));
     let name: string | undefined;
     let size: number;

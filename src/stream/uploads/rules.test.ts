@@ -5,7 +5,7 @@ import { silentLog, UserError } from "../../kernel/index.ts";
 import { createLocalEvents } from "../../store/index.ts";
 import { checkChunk, type Chunk } from "./chunk-rules.ts";
 import { nonVideoReason } from "./sniff.ts";
-import { createTurns } from "./turns.ts";
+import { createUploadLock } from "./upload-lock.ts";
 
 const MIB = 1024 * 1024;
 
@@ -68,32 +68,32 @@ test("content sniffing rejects text and non-media files, and accepts media conta
 
 test("a turn is one request's; who waits asks the one before to let go, and not for ever", async () => {
   const events = createLocalEvents({ log: silentLog });
-  const turns = createTurns({ events, process: "one" });
+  const lock = createUploadLock({ events, process: "one" });
   let asked = 0;
-  const first = await turns.take("a", { letGo: () => void asked++ });
-  const waiting = turns.take("a", {});
+  const first = await lock.acquire("a", { onWanted: () => void asked++ });
+  const waiting = lock.acquire("a", {});
   await soon();
-  assert.deepEqual([asked, turns.has("a"), turns.has("b")], [1, true, false]);
+  assert.deepEqual([asked, lock.has("a"), lock.has("b")], [1, true, false]);
   first!();
   const second = await waiting;
   assert.equal(typeof second, "function");
-  assert.equal(await turns.take("a", { waitMs: 1 }), undefined);
-  assert.equal(await turns.take("a", { signal: AbortSignal.abort() }), undefined);
+  assert.equal(await lock.acquire("a", { waitMs: 1 }), undefined);
+  assert.equal(await lock.acquire("a", { signal: AbortSignal.abort() }), undefined);
   first!();
-  assert.equal(turns.has("a"), true);
+  assert.equal(lock.has("a"), true);
   second!();
-  assert.equal(turns.has("a"), false);
+  assert.equal(lock.has("a"), false);
 });
 
 test("who begins in one process is heard of in another, which lets go; nobody hears himself", async () => {
   const events = createLocalEvents({ log: silentLog });
-  const [one, two] = [createTurns({ events, process: "one" }), createTurns({ events, process: "two" })];
+  const [one, two] = [createUploadLock({ events, process: "one" }), createUploadLock({ events, process: "two" })];
   const asked: string[] = [];
-  await one.take("a", { letGo: () => void asked.push("one") });
+  await one.acquire("a", { onWanted: () => void asked.push("one") });
   await soon();
   assert.equal(asked.length, 0);
-  await two.take("b", { letGo: () => void asked.push("two, of b") });
-  await two.take("a", { letGo: () => void asked.push("two, of a") });
+  await two.acquire("b", { onWanted: () => void asked.push("two, of b") });
+  await two.acquire("a", { onWanted: () => void asked.push("two, of a") });
   await soon();
   assert.deepEqual(asked, ["one"]);
   one.close();

@@ -5,7 +5,7 @@ import { streamErrors } from "../errors.ts";
 import { atMost, checkSize } from "./creation.ts";
 import type { UploadsParts } from "./parts.ts";
 import type { Sources } from "./sources.ts";
-import type { Turns } from "./turns.ts";
+import type { UploadLock } from "./upload-lock.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";
 
 /** Beside those of the protocol, what scripts of other pages may read. */
@@ -16,14 +16,14 @@ const LET_GO_MS = 500;
 export interface TusParts extends Pick<UploadsParts, "videos" | "log" | "settings"> {
   table: UploadsTable;
   sources: Sources;
-  turns: Turns;
+  lock: UploadLock;
 }
 
 /** HEAD, PATCH and DELETE of TUS 1.0.0 on what exists. Creation is not its business: what is said of a video then is checked before. */
 export function createTus({
   table,
   sources,
-  turns,
+  lock,
   videos,
   log,
   settings,
@@ -68,7 +68,7 @@ export function createTus({
     let end: (() => void) | undefined;
     return {
       async lock(signal, letGo) {
-        end = await turns.take(uid, { signal, letGo: () => void letGo() });
+        end = await lock.acquire(uid, { signal, onWanted: () => void letGo() });
         if (end === undefined) throw streamErrors.uploadBusy();
       },
       unlock: async () => end?.(),

@@ -6,7 +6,7 @@ import { ARRIVING_MS, createUploadHttp, tusHeaders } from "./http.ts";
 import type { UploadsParts } from "./parts.ts";
 import type { Uploads } from "./port.ts";
 import { createSources } from "./sources.ts";
-import { createTurns } from "./turns.ts";
+import { createUploadLock } from "./upload-lock.ts";
 import { createTus } from "./tus.ts";
 import { createUploadsTable } from "./uploads-table.ts";
 
@@ -21,8 +21,8 @@ export function createUploads(given: UploadsParts): Uploads {
   const { db, events, ids, clock, log, videos } = given;
   const table = createUploadsTable(db);
   const sources = createSources(given, table);
-  const turns = createTurns({ events, process: ids.token(8) });
-  const parts: CreationParts = { ...given, table, sources, turns };
+  const lock = createUploadLock({ events, process: ids.token(8) });
+  const parts: CreationParts = { ...given, table, sources, lock };
   const creations = createCreations(parts);
   let repetition: Repetition | undefined;
   const forms = createForms(parts);
@@ -31,7 +31,7 @@ export function createUploads(given: UploadsParts): Uploads {
     ...parts,
     creations,
     forms,
-    tus: createTus({ table, sources, turns, videos, log, settings: given.settings }),
+    tus: createTus({ table, sources, lock, videos, log, settings: given.settings }),
   });
 
   return {
@@ -49,11 +49,11 @@ export function createUploads(given: UploadsParts): Uploads {
     },
     async close() {
       await repetition?.stop();
-      turns.close();
+      lock.close();
       await copies.close();
     },
     async isArriving(uid) {
-      if (turns.has(uid)) return true;
+      if (lock.has(uid)) return true;
       const row = await table.find(uid);
       return row !== undefined && row.finished_at === null && clock.now() - row.touched_at < ARRIVING_MS;
     },
@@ -70,7 +70,7 @@ export function createUploads(given: UploadsParts): Uploads {
       if (row.kind === "copy") {
         // A copy that runs, or waits for its next attempt, has a job.
         if (clock.now() - row.touched_at > QUIET_MS) await copies.enqueue(row.uid);
-      } else if (row.length !== null && !turns.has(row.uid) && (await sources.offset(row)) === row.length)
+      } else if (row.length !== null && !lock.has(row.uid) && (await sources.offset(row)) === row.length)
         await finishLate(row.uid);
     }
   }
@@ -81,7 +81,7 @@ export function createUploads(given: UploadsParts): Uploads {
 
   /** Everything had arrived, and nobody was told of it. */
   async function finishLate(uid: string): Promise<void> {
-    const end = await turns.take(uid, { waitMs: 0 });
+    const end = await lock.acquire(uid, { waitMs: 0 });
     if (end === undefined) return;
     try {
       const row = await table.find(uid);

@@ -4,9 +4,9 @@ import type { Video, WatermarkProfile } from "../videos/video.ts";
 /** Images that are burned into videos, and how. A profile does not change; what was chosen for a video stays with it, also when the profile is deleted. */
 export interface Watermarks {
   /** A PNG of at most MAX_WATERMARK_BYTES. Throws badImage, badParameter, tooManyWatermarks. */
-  create(account: string, image: Uint8Array, wish?: WatermarkWish): Promise<WatermarkProfile>;
+  create(account: string, image: Uint8Array, request?: WatermarkRequest): Promise<WatermarkProfile>;
   /** The same for an image that is fetched. Throws what fetching throws, and invalidUrl. */
-  createFromUrl(account: string, url: string, wish?: WatermarkWish): Promise<WatermarkProfile>;
+  createFromUrl(account: string, url: string, request?: WatermarkRequest): Promise<WatermarkProfile>;
   /** The oldest first. */
   list(account: string): Promise<WatermarkProfile[]>;
   /** Throws watermarkNotFound, as the next does. */
@@ -24,7 +24,7 @@ export interface Watermarks {
 /** 2 MiB. */
 export const MAX_WATERMARK_BYTES = 2 * 1024 * 1024;
 
-export interface WatermarkWish {
+export interface WatermarkRequest {
   /** Default "". */
   name?: string;
   /** 0 to 1: of the image as it is. Default 1. */

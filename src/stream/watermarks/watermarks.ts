@@ -7,7 +7,7 @@ import type { MediaTools } from "../media/port.ts";
 import { MediaRunError } from "../media/run-error.ts";
 import type { WatermarkProfile } from "../videos/video.ts";
 import { readPng } from "./png.ts";
-import { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkWish } from "./port.ts";
+import { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkRequest } from "./port.ts";
 import { createWatermarksTable, type WatermarkRow } from "./watermarks-table.ts";
 
 export interface WatermarksParts {
@@ -77,10 +77,10 @@ export function createWatermarks({
   async function create(
     account: string,
     image: Uint8Array,
-    wish: WatermarkWish,
+    request: WatermarkRequest,
     downloadedFrom: string | null,
   ): Promise<WatermarkProfile> {
-    const settled = checked(wish);
+    const settled = checked(request);
     if (image.length > MAX_WATERMARK_BYTES)
       throw streamErrors.badImage({ reason: `it has more than ${MAX_WATERMARK_BYTES} bytes` });
     const png = readPng(Buffer.from(image.buffer, image.byteOffset, image.length));
@@ -130,10 +130,10 @@ export function createWatermarks({
   }
 
   return {
-    create: (account, image, wish = {}) => create(account, image, wish, null),
-    async createFromUrl(account, url, wish = {}) {
-      checked(wish);
-      return create(account, await download(url), wish, url);
+    create: (account, image, request = {}) => create(account, image, request, null),
+    async createFromUrl(account, url, request = {}) {
+      checked(request);
+      return create(account, await download(url), request, url);
     },
     list: async (account) => (await table.list(account)).map(shown),
     async get(account, uid) {
@@ -169,7 +169,7 @@ export function createWatermarks({
   };
 }
 
-function checked({ name = "", opacity = 1, padding = 0.05, scale = 0.15, position = "upperRight" }: WatermarkWish) {
+function checked({ name = "", opacity = 1, padding = 0.05, scale = 0.15, position = "upperRight" }: WatermarkRequest) {
   const bad = (reason: string) => streamErrors.badParameter({ reason });
   if (name.length > MAX_NAME || name.includes("\0")) throw bad(`name has more than ${MAX_NAME} characters, or a NUL`);
   for (const [field, value] of Object.entries({ opacity, padding, scale }))

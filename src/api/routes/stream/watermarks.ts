@@ -4,7 +4,7 @@ import {
   showWatermark,
   streamErrors,
   type Watermarks,
-  type WatermarkWish,
+  type WatermarkRequest,
 } from "../../../stream/index.ts";
 import { parseJson } from "../../body.ts";
 import { invalidInput } from "../../envelope.ts";
@@ -44,7 +44,7 @@ const wishSchema = z.object({
 interface Asked {
   url: string | undefined;
   file: Uint8Array | undefined;
-  wish: WatermarkWish;
+  wish: WatermarkRequest;
 }
 
 /** A form with the image or its address, or JSON with its address. */

@@ -7,9 +7,9 @@ import { streamErrors } from "../../errors.ts";
 import type { MediaTools } from "../../media/port.ts";
 import type { MediaModel } from "../../model.ts";
 import { createScratch } from "../../scratch.ts";
+import { createImageQueue } from "../../thumbnails/image-store.ts";
 import { createStills } from "../../thumbnails/stills.ts";
-import { createImageTurns } from "../../thumbnails/turns.ts";
-import { readWish, type Wish } from "../../thumbnails/wish.ts";
+import { readImageRequest, type ImageRequest } from "../../thumbnails/image-request.ts";
 import type { Video } from "../../videos/video.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { durationOf, type Moment, momentOf, segmentsFrom } from "./moment.ts";
@@ -57,12 +57,12 @@ export function createLivePictures({
 }: LivePicturesParts): LivePictures {
   const scratch = createScratch(folder);
   const stills = createStills({ tools, objects: { file: async (path) => path } });
-  const turns = createImageTurns();
+  const queue = createImageQueue();
   const kept = createKept({ most: MOST_KEPT, octets: MOST_OCTETS });
 
-  async function draw(timeline: LiveTimeline, moment: Moment, wish: Wish): Promise<Buffer> {
+  async function draw(timeline: LiveTimeline, moment: Moment, image: ImageRequest): Promise<Buffer> {
     const { run, rendition, offset } = moment;
-    const { segments, duration } = segmentsFrom(timeline, moment, wish.motion?.duration ?? 0.001);
+    const { segments, duration } = segmentsFrom(timeline, moment, image.motion?.duration ?? 0.001);
     const pieces: Buffer[] = [];
     for (const what of [{ run: run.id }, ...segments]) {
       const bytes = await (await stored(timeline.video, rendition.name, what))?.bytes();
@@ -75,7 +75,7 @@ export function createLivePictures({
     try {
       await writeFile(path, pieces, { mode: 0o600 });
       return await stills.thumbnail(modelOf(path, rendition, Math.max(duration, offset + 0.04)), {
-        ...wish,
+        ...image,
         time: offset,
       });
     } finally {
@@ -96,20 +96,20 @@ export function createLivePictures({
     const now = !timeline.ended && !query.has("time");
     const duration = durationOf(timeline);
     const size = { width: largest.width ?? 16, height: largest.height ?? 9 };
-    const wish = readWish(query, size, {
+    const image = readImageRequest(query, size, {
       duration,
       defaultTime: timeline.ended ? video.thumbnailTimestampPct * duration : duration,
       moving,
     });
-    const { motion } = wish;
-    const name = `${video.uid}/${now ? "now" : wish.time}/${wish.width}x${wish.height}-${wish.fit}${motion === undefined ? "" : `-${motion.duration}-${motion.fps}`}`;
+    const { motion } = image;
+    const name = `${video.uid}/${now ? "now" : image.time}/${image.width}x${image.height}-${image.fit}${motion === undefined ? "" : `-${motion.duration}-${motion.fps}`}`;
     // A GIF of a running broadcast ends at the live edge.
-    const when = !now ? wish.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
+    const when = !now ? image.time : motion === undefined ? "latest" : Math.max(0, duration - motion.duration);
     const bytes = await kept.get(name, clock.now() - (now ? FRESH_MS : CACHE_S * 1000), clock.now(), () =>
-      turns.take(video.uid, async () => {
-        const moment = momentOf(timeline, when, wish.height);
+      queue(video.uid, async () => {
+        const moment = momentOf(timeline, when, image.height);
         if (moment === undefined) throw streamErrors.noPictures();
-        return draw(timeline, moment, wish);
+        return draw(timeline, moment, image);
       }),
     );
     await sendObject(

@@ -4,14 +4,14 @@ import type { VideoTrack } from "../model.ts";
 export const FITS = ["crop", "clip", "scale", "fill"] as const;
 export type Fit = (typeof FITS)[number];
 
-/** A still or moving picture of a video, with every default put in: two that are alike are one object. */
-export interface Wish {
+/** A still or animated thumbnail with all defaults applied: equal requests share one stored object. */
+export interface ImageRequest {
   /** Seconds of the video. */
   time: number;
   width: number;
   height: number;
   fit: Fit;
-  /** Of a moving one. */
+  /** Of an animated thumbnail only. */
   motion?: { duration: number; fps: number };
 }
 
@@ -20,12 +20,12 @@ const LARGEST = { still: 3840, moving: 640 };
 const LONGEST_MOTION_S = 15;
 const MOST_FPS = 25;
 
-/** Reads the query of a thumbnail's address. Throws badParameter. */
-export function readWish(
+/** Reads the query of a thumbnail URL. Throws badParameter. */
+export function readImageRequest(
   query: URLSearchParams,
   video: Pick<VideoTrack, "width" | "height">,
   { duration, defaultTime, moving }: { duration: number; defaultTime: number; moving: boolean },
-): Wish {
+): ImageRequest {
   const fit = query.get("fit") ?? "crop";
   if (!isFit(fit)) throw streamErrors.badParameter({ reason: `fit must be one of ${FITS.join(", ")}` });
   const largest = moving ? LARGEST.moving : LARGEST.still;
@@ -37,7 +37,7 @@ export function readWish(
     duration: within(query, "duration", 5, 0.1, LONGEST_MOTION_S, readTime),
     fps: within(query, "fps", 8, 1, MOST_FPS, Number),
   };
-  // Fractions that nobody sees would only be more objects.
+  // Rounded: invisible differences would only store more objects.
   return {
     time: Math.round(Math.min(Math.max(0, time), duration) * 100) / 100,
     ...size,

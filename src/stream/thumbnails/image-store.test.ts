@@ -2,33 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog, UserError } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import { createImageStore } from "./image-store.ts";
-import { createImageTurns, TURNS } from "./turns.ts";
+import { createImageQueue, createImageStore, IMAGE_QUEUE } from "./image-store.ts";
 
-test("of one video some at a time, some wait, more are refused; another video does not wait for them", async () => {
-  const turns = createImageTurns({ atOnce: 2, waiting: 3 });
-  const begun: string[] = [];
-  const ends: (() => void)[] = [];
-  const work = (name: string) => () => {
-    begun.push(name);
-    return new Promise<string>((resolve) => ends.push(() => resolve(name)));
-  };
-  const all = ["1", "2", "3", "4", "5"].map((name) => turns.take("a", work(name)));
-  const refused = await turns.take("a", work("6")).catch((err: unknown) => (err instanceof UserError ? err.kind : err));
-  assert.equal(refused, "encoderBusy");
-  const other = turns.take("b", work("other"));
-  await new Promise(setImmediate);
-  assert.deepEqual(begun, ["1", "2", "other"]);
-  for (let at = 0; at < 6; at++) {
-    ends[at]!();
-    await new Promise(setImmediate);
-  }
-  assert.deepEqual(await Promise.all([...all, other]), ["1", "2", "3", "4", "5", "other"]);
-  await assert.rejects(
-    turns.take("a", () => Promise.reject(new Error("no picture"))),
-    /no picture/,
+test("rejects a rendering when 50 of the same video wait, and runs those of another video", async () => {
+  const queue = createImageQueue();
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const all = Array.from({ length: IMAGE_QUEUE.concurrency + IMAGE_QUEUE.maxWaiting }, () =>
+    queue("a", () => released),
   );
-  assert.equal(await turns.take("a", async () => "again"), "again");
+  const refused = await queue("a", async () => {}).catch((err: unknown) => (err instanceof UserError ? err.kind : err));
+  assert.equal(refused, "encoderBusy");
+  assert.equal(await queue("b", async () => "other"), "other");
+  release();
+  await Promise.all(all);
 });
 
 test("what is kept of one video's images is bounded in octets, whoever kept it; the rest is made each time", async () => {
@@ -62,7 +48,7 @@ test("a viewer who asks for many images of one video leaves the encoder to other
   const many = Array.from({ length: 20 }, (_, n) => store.get("a", `${n}.jpg`, make));
   const other = store.get("b", "0.jpg", make);
   await new Promise(setImmediate);
-  assert.equal(making, TURNS.atOnce + 1);
+  assert.equal(making, IMAGE_QUEUE.concurrency + 1);
   end();
   assert.equal((await Promise.all([...many, other])).length, 21);
 });

@@ -1,0 +1,64 @@
+import type { Events } from "../../store/index.ts";
+
+/**
+ * One request at a time writes an upload. A later request asks the holder to release the lock, as the holder may hang on a dead connection.
+ * Within this process the lock is exclusive. Other processes are notified and release a moment later: until then they write the same bytes at the
+ * same offset, and acknowledge only what is stored.
+ */
+export interface UploadLock {
+  /**
+   * Resolves with the release function, or with undefined if the holder did not release within `waitMs`. `onWanted` is called when another
+   * request waits; without it the lock is held to the end.
+   */
+  acquire(
+    id: string,
+    options?: { onWanted?: () => void; signal?: AbortSignal; waitMs?: number },
+  ): Promise<(() => void) | undefined>;
+  has(id: string): boolean;
+  close(): void;
+}
+
+/** Event: a process acquired the lock. Uid of the upload and id of the process, which ignores its own events. */
+const LOCK_EVENT = "stream.upload.turn";
+
+interface Lock {
+  ended: Promise<void>;
+  onWanted: (() => void) | undefined;
+}
+
+export function createUploadLock({ events, process }: { events: Events; process: string }): UploadLock {
+  const locks = new Map<string, Lock>();
+  const unsubscribe = events.subscribe(LOCK_EVENT, (hint) => {
+    const [id = "", by] = hint.split(":");
+    if (by !== process) locks.get(id)?.onWanted?.();
+  });
+
+  return {
+    close: unsubscribe,
+    has: (id) => locks.has(id),
+    async acquire(id, { onWanted, signal, waitMs = 5000 } = {}) {
+      const { promise: late, resolve } = Promise.withResolvers<"late">();
+      const timer = setTimeout(resolve, waitMs, "late").unref();
+      const abort = () => resolve("late");
+      signal?.addEventListener("abort", abort, { once: true });
+      try {
+        for (let before = locks.get(id); before !== undefined; before = locks.get(id)) {
+          if (signal?.aborted === true) return undefined;
+          before.onWanted?.();
+          if ((await Promise.race([before.ended, late])) === "late") return undefined;
+        }
+      } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", abort);
+      }
+      const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+      const lock: Lock = { ended, onWanted };
+      locks.set(id, lock);
+      events.publish(LOCK_EVENT, `${id}:${process}`);
+      return () => {
+        if (locks.get(id) === lock) locks.delete(id);
+        end();
+      };
+    },
+  };
+}

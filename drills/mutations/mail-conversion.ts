@@ -151,9 +151,9 @@ export const mutations: Mutation[] = [
     name: "Resent-From",
   },
   {
-    file: "src/mail/addresses/verification-mail.ts",
+    file: "src/mail/system-mail/verification-mail.ts",
     from: "throw temporary ?",
     to: "throw !temporary ?",
-    test: "src/mail/addresses/verification-mail.test.ts",
+    test: "src/mail/system-mail/verification-mail.test.ts",
   },
 ];

@@ -9,13 +9,9 @@ export { createPlatformHttp, type PlatformHttp, type PlatformHttpOptions } from 
 export { accountRoutes } from "./routes/accounts.ts";
 export { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes/d1/routes.ts";
 export { dnsRecordRoutes } from "./routes/dns-records.ts";
-export { activityRoutes, type ActivityDeps } from "./routes/email/activity.ts";
-export { queueRoutes, type QueueDeps } from "./routes/email/queue.ts";
 export { emailDatasets } from "./routes/graphql/email-datasets.ts";
-export { doctorRoutes, type DoctorDeps } from "./routes/email/doctor.ts";
-export { emailAuthRoutes, type EmailAuthDeps } from "./routes/email/auth.ts";
-export { emailRoutingRoutes } from "./routes/email/routing.ts";
-export { emailSendingRoutes } from "./routes/email/sending.ts";
+export { emailRoutes } from "./routes/email/index.ts";
+export { createMtaStsPolicyPage } from "./routes/email/mta-sts-policy.ts";
 export { createVerifyPage, VERIFY_PREFIX } from "./routes/email/verify-page.ts";
 export { graphqlRoutes } from "./routes/graphql/routes.ts";
 export { kvRoutes } from "./routes/kv/routes.ts";

@@ -7,7 +7,7 @@ export type { Verdict } from "./authenticate/verdict.ts";
 export { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
 export type { ForwardRules } from "./actions/forward.ts";
 export type { Handled } from "./actions/worker.ts";
-export type { Routed } from "./actions/settle.ts";
+export type { Routed } from "./routing/recipient-route.ts";
 export { createForwarding, type ForwardingOptions } from "./forwarding/forwarding.ts";
 export type * from "./forwarding/types.ts";
 export { createHeld, type HeldLimits, type HeldOptions } from "./held/held.ts";
@@ -32,7 +32,6 @@ export { traceTo } from "./messages/trace.ts";
 export type * from "./messages/types.ts";
 export { createCapture, type Captured } from "./outbound/capture.ts";
 export { createSendEmail, type SendEmailOptions, type SendLimits } from "./sending/send-email.ts";
-export { createVerificationMail, type VerificationMailParts } from "./addresses/verification-mail.ts";
 export { createEmailRouting, type EmailRouting, type EmailRoutingOptions } from "./routing/create.ts";
 export { routingErrors } from "./routing/errors.ts";
 export type { DnsProblem } from "./routing/examine.ts";
@@ -42,7 +41,6 @@ export type { PlannedChange, PlannedZone, PlanRequest } from "./routing/plan.ts"
 export type { Rules } from "./routing/rules.ts";
 export type * from "./routing/types.ts";
 export type { Addresses } from "./addresses/addresses.ts";
-export type { DestinationAddress, VerificationMail } from "./addresses/types.ts";
 export { createDkimKeys, type DkimKeys } from "./dkim-keys/dkim-keys.ts";
 export { createPublishedSts, type PublishedSts } from "./mta-sts/published.ts";
 export {
@@ -127,3 +125,8 @@ export {
   type SuppressionRequest,
   type Suppressions,
 } from "./suppressions/types.ts";
+export { createMail, type Mail } from "./mail.ts";
+export { createLocalMail } from "./local-mail.ts";
+export type { DestinationAddress } from "./addresses/types.ts";
+export { addressErrors } from "./addresses/errors.ts";
+export { smtpName } from "./names.ts";

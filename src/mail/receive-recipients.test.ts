@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "./actions/settle.ts";
+import type { Routed } from "./routing/recipient-route.ts";
 import type { Verdict } from "./authenticate/verdict.ts";
 import { mailErrors } from "./errors.ts";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";

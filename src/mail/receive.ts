@@ -2,7 +2,7 @@ import { messageOf, UserError, type Clock, type Ids, type Log } from "../kernel/
 import { headerValue, headerValues } from "../protocol/rfc5322/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import type { ForwardRules } from "./actions/forward.ts";
-import { createSettle, refused, refusedWith, type Delivery, type Outcome, type Routed } from "./actions/settle.ts";
+import { createSettle, refused, refusedWith, type Delivery, type Outcome } from "./actions/settle.ts";
 import { createTell } from "./actions/tell.ts";
 import { createWorkerAction, type Handled } from "./actions/worker.ts";
 import type { Authenticator } from "./authenticate/authenticate.ts";
@@ -16,6 +16,7 @@ import type { Held, Retry } from "./held/types.ts";
 import { readMessage, type Message } from "./messages/message.ts";
 import type { Spool } from "./messages/spool.ts";
 import type { Envelope, MailSource, Settled, SmtpReply, Trace, Transport } from "./messages/types.ts";
+import type { Routed } from "./routing/recipient-route.ts";
 import type { Returns } from "./returns/types.ts";
 
 export interface ReceiverOptions {

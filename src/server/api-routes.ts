@@ -2,7 +2,6 @@ import {
   accountRoutes,
   d1Routes,
   dnsRecordRoutes,
-  emailRoutingRoutes,
   kvRoutes,
   membershipRoutes,
   r2Routes,
@@ -14,7 +13,6 @@ import {
   type Route,
 } from "../api/index.ts";
 import type { ClientAddress } from "../kernel/client-address.ts";
-import type { EmailRouting } from "../mail/index.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";
 
@@ -22,7 +20,6 @@ import type { Platform } from "./platform.ts";
 export function composeRoutes(
   { accounts, scripts, zones, tails }: Platform,
   bindings: Bindings,
-  routing: EmailRouting,
   workerUrl: (label: string, script: string) => string,
   { address, publicUrl }: { address: ClientAddress; publicUrl: string },
   { clock }: Basics,
@@ -35,7 +32,6 @@ export function composeRoutes(
     ...membershipRoutes(accounts),
     ...zonesRoutes({ zones, accounts: accounts.accounts }),
     ...dnsRecordRoutes({ zones }),
-    ...emailRoutingRoutes({ zones, routing }),
     ...workerRoutes({ scripts, urlOf: workerUrl }),
     ...workersTailsRoutes({ tails, scripts, address, publicUrl }),
     ...kvRoutes({ ...kv, clock }),

@@ -21,7 +21,7 @@ import type { Secrets } from "../store/index.ts";
 import { createEmbeddedProvider, type DnsProvider, type Zone, type Zones } from "../zones/index.ts";
 import type { Basics, Store } from "./compose.ts";
 import { createDnsTexts } from "./dns-texts.ts";
-import { smtpName } from "./mail-names.ts";
+import { smtpName } from "../mail/index.ts";
 import { asciiName, checkTls } from "./tls-settings.ts";
 
 export interface CertificatesParts {

@@ -1,19 +1,5 @@
-import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Basics } from "../kernel/index.ts";
-import {
-  createCapture,
-  createReceiver,
-  createSendEmail,
-  createSpool,
-  traceTo,
-  type Captured,
-  type ForwardRules,
-  type Receiver,
-  type ReceiverOptions,
-  type Spool,
-  type Transport,
-} from "../mail/index.ts";
 import {
   createJobs,
   createLocalEvents,
@@ -23,10 +9,7 @@ import {
   openPostgresEvents,
   openSqlite,
   takeBackJobs,
-  type Db,
-  type Events,
-  type Jobs,
-  type ObjectStore,
+  type Store,
 } from "../store/index.ts";
 import {
   createD1DatabaseList,
@@ -35,9 +18,6 @@ import {
   createD1Transfers,
   createKvService,
   createR2Service,
-  createRuntime,
-  createSendEmailService,
-  createStreamService,
   d1Home,
   type BindingServices,
   type D1DatabaseList,
@@ -45,20 +25,10 @@ import {
   type D1Transfers,
   type KvService,
   type R2Service,
-  type RuntimeOptions,
-  type StreamPort,
-  type WorkerRuntime,
 } from "../workers/index.ts";
 import { migrations } from "./migrations.ts";
 
-export type { Basics } from "../kernel/index.ts";
-
-export interface Store {
-  db: Db;
-  objects: ObjectStore;
-  events: Events;
-  jobs: Jobs;
-}
+export type { Basics, Store };
 
 /** What lies elsewhere than in the data directory. */
 export interface StorePlaces {
@@ -150,74 +120,4 @@ export function composeBindings(
       }),
     };
   }
-}
-
-export interface LocalMailOptions extends Pick<
-  RuntimeOptions,
-  "egress" | "limits" | "concurrency" | "maxProcesses" | "idleMs" | "runFolder" | "uidRange"
-> {
-  bindings: Omit<BindingServices, "sendEmail" | "stream">;
-  stream: StreamPort;
-  /** Where what workers send is written. */
-  mailDirectory: string;
-  spoolDirectory: string;
-  onCaptured: (captured: Captured) => void;
-  route: ReceiverOptions["route"];
-  rules: ForwardRules;
-  maxMessageBytes?: number;
-  /** Puts something between the runtime and whoever gives it work. */
-  observe: (runtime: WorkerRuntime) => WorkerRuntime;
-}
-
-export interface LocalMail {
-  runtime: WorkerRuntime;
-  receiver: Receiver;
-  spool: Spool;
-  transport: Transport;
-}
-
-/** Workers and mail of a machine that delivers nothing: every message a worker sends becomes a file. */
-export function composeLocalMail(options: LocalMailOptions, { clock, ids, log, lifecycle }: Basics): LocalMail {
-  mkdirSync(options.mailDirectory, { recursive: true, mode: 0o700 });
-  const spool = createSpool({
-    dir: options.spoolDirectory,
-    ids,
-    ...(options.maxMessageBytes !== undefined && { maxBytes: options.maxMessageBytes }),
-  });
-  lifecycle.onStop("spool", () => spool.close());
-  const transport = createCapture({ dir: options.mailDirectory, log, onWritten: options.onCaptured });
-  lifecycle.onStop("captured mail", () => transport.close());
-  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
-  const sendEmail = createSendEmailService({
-    port: createSendEmail({ transport, spool, trace, clock, ids, isVerified: options.rules.isVerified }),
-    log,
-  });
-  const { egress, limits, concurrency, maxProcesses, idleMs, runFolder, uidRange } = options;
-  const processes = createRuntime({
-    services: { ...options.bindings, sendEmail, stream: createStreamService({ port: options.stream, log }) },
-    egress,
-    limits,
-    concurrency,
-    maxProcesses,
-    idleMs,
-    runFolder,
-    uidRange,
-    ids,
-    log,
-    clock,
-  });
-  lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
-  const runtime = options.observe(processes);
-  const receiver = createReceiver({
-    runtime,
-    route: options.route,
-    transport,
-    spool,
-    trace,
-    clock,
-    ids,
-    log,
-    rules: options.rules,
-  });
-  return { runtime, receiver, spool, transport };
 }

@@ -21,9 +21,18 @@ import {
   type Lifecycle,
 } from "../kernel/index.ts";
 import { readSettings } from "../kernel/settings-read.ts";
-import { createSmtpListener, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
-import { DEV_EGRESS, type Project, type RuntimeLimits, type StreamPort, type WorkerRuntime } from "../workers/index.ts";
-import { composeBindings, composeLocalMail, openStore, type Basics } from "./compose.ts";
+import { createLocalMail, mailErrors, type SmtpListener, type SmtpListenerOptions } from "../mail/index.ts";
+import {
+  createRuntime,
+  createSendEmailService,
+  createStreamService,
+  DEV_EGRESS,
+  type Project,
+  type RuntimeLimits,
+  type StreamPort,
+  type WorkerRuntime,
+} from "../workers/index.ts";
+import { composeBindings, openStore, type Basics } from "./compose.ts";
 import { composeDevVideo } from "./dev-video.ts";
 import { lockDataDirectory } from "./data-lock.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
@@ -89,16 +98,10 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
     // Stopped after the workers: their last events are told too.
     lifecycle.onStop("stories", () => stories?.close());
     const store = await openStore(dataDir, basics);
-    const { runtime, receiver, spool } = composeLocalMail(
+    const mail = createLocalMail(
       {
-        bindings: composeBindings(store, dataDir, basics),
-        stream: { call: (...call) => late.stream!.call(...call) },
         mailDirectory: mailDir,
         spoolDirectory: join(dataDir, "spool"),
-        egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
-        ...processesOf(settings),
-        runFolder: runFolderOf(dataDir),
-        limits: { ...limitsOf(settings), ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
         maxMessageBytes: limits.messageBytes,
         onCaptured: (captured) => stories?.captured(captured),
         route: (recipient) => ({ kind: "worker", script: workerFor(recipient, claims()) }),
@@ -106,18 +109,32 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
           isVerified: (address) => isVerified(address, workers),
           leadsTo: (address, script) => claimedBy(address, claims()) === script,
         },
-        observe(processes) {
-          stories = createStories({
-            runtime: processes,
-            report,
-            clock,
-            explain: (name, exception) => byName.get(name)?.explain(exception),
-          });
-          return stories.runtime;
-        },
       },
       basics,
     );
+    const processes = createRuntime({
+      services: {
+        ...composeBindings(store, dataDir, basics),
+        sendEmail: createSendEmailService({ port: mail.binding, log }),
+        stream: createStreamService({ port: { call: (...call) => late.stream!.call(...call) }, log }),
+      },
+      egress: { ...DEV_EGRESS, ...first.project.reelpost.egress },
+      ...processesOf(settings),
+      runFolder: runFolderOf(dataDir),
+      limits: { ...limitsOf(settings), ...widestLimits(workers.map(({ project }) => project)), ...limits.runtime },
+      ids,
+      log,
+      clock,
+    });
+    lifecycle.onStop("workers", () => processes.close(), { timeoutMs: 15_000 });
+    stories = createStories({
+      runtime: processes,
+      report,
+      clock,
+      explain: (name, exception) => byName.get(name)?.explain(exception),
+    });
+    const { runtime } = stories;
+    const receiver = mail.receiver(runtime);
     late.runtime = runtime;
     const metrics = meterWorkers(runtime);
     lifecycle.onStop("metrics", () => metrics.close());
@@ -127,7 +144,7 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
 
     const names = workers.map(({ name }) => name);
     const unavailable = (name: string) => byName.get(name)?.unavailable;
-    const receive = createReceive({ receiver, spool, workers: names, unavailable, ids });
+    const receive = createReceive({ receiver, spool: mail.spool, workers: names, unavailable, ids });
     const http = createDevHttp({
       runtime,
       receive,
@@ -160,17 +177,8 @@ export async function startDev(options: DevOptions): Promise<DevServer> {
       report({ event: "refused", from, to, reason: `${code} ${enhanced} ${text}` });
     const smtp = await listenForMail(
       smtpPort,
-      {
-        host,
-        receive: receiver.receive,
-        spool,
-        clock,
-        ids,
-        log,
-        onRefused,
-        limits: { messageBytes: spool.maxBytes, closeMs: limits.graceMs ?? 5000 },
-      },
-      options.report,
+      (port) => mail.listen(receiver, { host, port, onRefused, closeMs: limits.graceMs ?? 5000 }),
+      { host, report },
     );
     if (smtp !== undefined) lifecycle.onStop("smtp", () => smtp.close());
     // First of all: nothing is built any more while the rest comes to its end.
@@ -237,17 +245,17 @@ function newRunFolder(parent: string, now: number): string {
   return join(parent, new Date(now).toISOString().replaceAll(":", "-"));
 }
 
-/** A port that was asked for is taken or refused; the default one gives way to the next free one. */
+/** Listens on the requested port, or on the first free default port. */
 async function listenForMail(
   port: DevOptions["smtpPort"],
-  options: Omit<SmtpListenerOptions, "port">,
-  report: DevOptions["report"],
+  listen: (port: number) => Promise<SmtpListener>,
+  { host, report }: { host: string; report: DevOptions["report"] },
 ): Promise<SmtpListener | undefined> {
   if (port === false) return undefined;
-  if (port !== undefined) return createSmtpListener({ ...options, port });
+  if (port !== undefined) return listen(port);
   for (const candidate of SMTP_PORTS) {
     try {
-      const listener = await createSmtpListener({ ...options, port: candidate });
+      const listener = await listen(candidate);
       if (candidate !== SMTP_PORTS[0])
         report({ event: "notice", text: `Port ${SMTP_PORTS[0]} is in use; SMTP listens on ${candidate}` });
       return listener;
@@ -256,7 +264,7 @@ async function listenForMail(
     }
   }
   throw mailErrors.listenFailed({
-    host: options.host,
+    host,
     port: `${SMTP_PORTS[0]}-${SMTP_PORTS.at(-1)}`,
     reason: "all of them are in use",
   });

@@ -1,5 +1,4 @@
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
-import type { TraceEvent } from "../mail/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 
 /** Counts what the workers do, for Prometheus. */
@@ -31,32 +30,4 @@ export function meterWorkers(
     if (event.kind === "email") octets.inc({ worker }, event.rawSize);
   });
   return metrics;
-}
-
-/** Counts mail on its way out, for Prometheus. */
-export function meterOutbound(metrics: Metrics) {
-  const steps = metrics.counter(
-    "reelpost_mail_outbound_total",
-    "Recipients of mail on its way out, by what happened: queued, deferred, delivered, bounced",
-    ["step", "way"],
-  );
-  const waiting = metrics.gauge(
-    "reelpost_mail_outbound_waiting",
-    "Recipients that wait in the queue, all processes together",
-  );
-  const paused = metrics.gauge(
-    "reelpost_mail_outbound_paused",
-    "Destinations and hosts that this process leaves alone for a while, after failures",
-  );
-  return {
-    count({ step, detail }: TraceEvent): void {
-      steps.inc({ step, way: detail["inSession"] === true ? "relay" : "queue" });
-    },
-    /** Asked when the numbers are read. */
-    watch(now: { waiting(): Promise<number>; paused(): number }): void {
-      // prom-client asks whoever has such a property.
-      Object.assign(waiting, { collect: async () => waiting.set(await now.waiting().catch(() => Number.NaN)) });
-      Object.assign(paused, { collect: () => paused.set(now.paused()) });
-    },
-  };
 }

@@ -4,7 +4,11 @@ import {
   createPlatformHttp,
   createD1TransferHttp,
   createTailSockets,
+  createMtaStsPolicyPage,
   createVerifyPage,
+  emailDatasets,
+  emailRoutes,
+  graphqlRoutes,
   D1_TRANSFERS,
   streamRoutes,
   VERIFY_PREFIX,
@@ -14,12 +18,11 @@ import type { ConnectionLimits } from "../kernel/connection-limits.ts";
 import { createClientAddress } from "../kernel/client-address.ts";
 import { networkSet } from "../kernel/networks.ts";
 import type { Settings } from "../kernel/settings.ts";
-import { activityApi } from "./activity.ts";
 import { meterApi } from "./api-meter.ts";
 import { composeRoutes } from "./api-routes.ts";
 import type { Basics } from "./compose.ts";
 import { confinementFindings, confinementText } from "./confinement.ts";
-import { emailAuthApi } from "./email-auth.ts";
+import { createDoctor } from "./doctor/doctor.ts";
 import { createProbes } from "./probes.ts";
 import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
@@ -66,39 +69,27 @@ export function createServeHttp(
   { rooms, settings, roles, options: { version, checkAnswers = false }, graceMs, account, urls }: ServeHttpParts,
   basics: Basics,
 ): PlatformHttp {
-  const { platform, bindings, certificates, mtaSts, mail, stream, metrics } = rooms;
-  const { routing } = mail;
+  const { platform, bindings, certificates, dns, mail, stream, metrics } = rooms;
+  const { zones } = platform;
   const { clock, ids, log, lifecycle } = basics;
   const address = createClientAddress(settings.http.trusted_proxies);
   const confinement = () => confinementFindings({ settings, media: stream.media });
   const tailSockets = createTailSockets({ tails: platform.tails, log });
   const api = createApi({
     routes: [
-      ...composeRoutes(
-        platform,
-        bindings,
-        routing,
-        urls.worker,
-        { address, publicUrl: settings.http.public_url },
-        basics,
-      ),
-      ...emailAuthApi(
-        {
-          settings,
-          zones: platform.zones,
-          routing,
-          dns: rooms.dns,
-          tls: certificates.tls,
-          reports: rooms.reports,
-          service: mail.service,
-          outbound: mail.outbound.messages,
-          confinement,
-        },
-        basics,
-      ),
-      ...mail.sending.routes,
+      ...composeRoutes(platform, bindings, urls.worker, { address, publicUrl: settings.http.public_url }, basics),
+      ...emailRoutes(mail, {
+        zones,
+        clock,
+        resolveTxt: dns.lookups.resolveTxt,
+        operator: async () => (await platform.defaultAccount())?.id,
+        diagnose: createDoctor({ settings, mail, dns, confinement, tls: certificates.tls, clock }),
+      }),
+      ...graphqlRoutes({
+        datasets: { zones: emailDatasets({ activity: mail.activity, days: mail.activity.days }) },
+        zoneAccount: zones.zoneAccount,
+      }),
       ...streamRoutes(stream),
-      ...activityApi({ ...mail.activity, platform, queue: mail.outbound.messages, settings }),
     ],
     gate: createGate({ accounts: platform.accounts, zoneAccount: platform.zones.zoneAccount }),
     clock,
@@ -164,7 +155,11 @@ export function createServeHttp(
     ...(roles.has("api") && {
       api,
       upgrade: tailSockets.upgrade,
-      prefixes: { [D1_TRANSFERS]: transfers, [VERIFY_PREFIX]: createVerifyPage(routing), "/upload/": stream.upload },
+      prefixes: {
+        [D1_TRANSFERS]: transfers,
+        [VERIFY_PREFIX]: createVerifyPage(mail.routing),
+        "/upload/": stream.upload,
+      },
     }),
     ...(roles.has("workers") && { workers }),
     assets: stream.deliverAssets,
@@ -180,7 +175,7 @@ export function createServeHttp(
     },
     pages,
     connections: connectionLimits(settings),
-    wellKnown: [certificates.respond, mtaSts.respond],
+    wellKnown: [certificates.respond, createMtaStsPolicyPage(mail.mtaSts)],
     log,
     graceMs,
   });

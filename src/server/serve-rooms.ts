@@ -3,23 +3,18 @@ import { createClientAddress } from "../kernel/client-address.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { OwnAddresses } from "../kernel/own-addresses.ts";
 import type { Metrics } from "../kernel/metrics.ts";
-import type { DmarcReporting } from "../mail/index.ts";
+import { createMail, type Mail } from "../mail/index.ts";
 import { createStream, type Stream } from "../stream/index.ts";
 import { checkTogether } from "./belongs-together.ts";
 import { composeCertificates, type ServeCertificates } from "./certificates.ts";
-import { composeDkimRotation } from "./dkim-rotation.ts";
 import { composeDns, type ServeDns } from "./dns.ts";
 import { composeBindings, openStore, type Basics, type Bindings } from "./compose.ts";
 import { meterWorkers } from "./meters.ts";
-import { composeDmarcReporting } from "./email-auth.ts";
-import { composeMtaSts, type MtaSts } from "./mta-sts.ts";
 import { composePlatform, openSecrets, type Platform } from "./platform.ts";
 import { ownAddressesOf } from "./runtime-settings.ts";
 import type { Role } from "./roles.ts";
-import { composeServeMail, type ServeMail } from "./serve-mail.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { composeServeWorkers } from "./serve-workers.ts";
-import { composeSmtp, type ServeSmtp } from "./smtp.ts";
 
 /** Everything a platform process is made of, but for its listeners. */
 export interface ServeRooms {
@@ -27,10 +22,7 @@ export interface ServeRooms {
   bindings: Bindings;
   certificates: ServeCertificates;
   dns: ServeDns;
-  mtaSts: MtaSts;
-  reports: DmarcReporting;
-  mail: ServeMail;
-  smtp: ServeSmtp;
+  mail: Mail;
   stream: Stream;
   metrics: Metrics;
   /** Addresses and ports that are blocked for connections made on behalf of users. */
@@ -89,49 +81,34 @@ export async function openRooms(
   const metrics = meterWorkers(workers.runtime);
   lifecycle.onStop("metrics", () => metrics.close());
   const dns = composeDns({ settings, zones: platform.zones, metrics, store, roles }, basics);
-  const reports = composeDmarcReporting({ store, settings, zones: platform.zones, dns }, basics);
-  const mtaSts = composeMtaSts({ store, settings, zones: platform.zones, dns, roles, reports }, basics);
+  const { accounts, zones, scripts, live } = platform;
+  const mail = createMail(
+    {
+      settings,
+      store,
+      secrets,
+      roles,
+      accounts,
+      zones,
+      scripts,
+      workers: live,
+      dns,
+      metrics,
+      baseUrl,
+      graceMs: limits?.graceMs ?? GRACE_MS,
+    },
+    basics,
+  );
+  workers.sendMailWith(mail.binding);
   const certificates = await composeCertificates(
     {
       store,
       secrets,
       settings,
-      zones: platform.zones,
-      metrics,
-      alsoFor: mtaSts.hosts,
-      ...(dns.provider && { providerOf: () => dns.provider! }),
-    },
-    basics,
-  );
-  const mail = composeServeMail(
-    { store, secrets, settings, roles, platform, workers, dns, reports, metrics, baseUrl },
-    basics,
-  );
-  if (roles.has("dns"))
-    composeDkimRotation(
-      { store, settings, zones: platform.zones, routing: mail.routing, sending: mail.sending.publisher, dns },
-      basics,
-    );
-  const {
-    receiver,
-    spool,
-    sending: { sending },
-    activity,
-  } = mail;
-  const { accounts, zones } = platform;
-  const smtp = composeSmtp(
-    {
-      settings,
-      receiver,
-      spool,
-      tls: certificates.tls,
-      lookups: dns.lookups,
-      metrics,
-      accounts,
       zones,
-      sending,
-      onRefused: activity.refused,
-      graceMs: limits?.graceMs ?? GRACE_MS,
+      metrics,
+      alsoFor: mail.mtaSts.hosts,
+      ...(dns.provider && { providerOf: () => dns.provider! }),
     },
     basics,
   );
@@ -152,5 +129,5 @@ export async function openRooms(
   );
   late.stream = stream;
   workers.streamWith(stream.binding);
-  return { platform, bindings, certificates, dns, mtaSts, reports, mail, smtp, stream, metrics, own };
+  return { platform, bindings, certificates, dns, mail, stream, metrics, own };
 }

@@ -108,15 +108,17 @@ export async function startServe(options: ServeOptions): Promise<ServeServer> {
     }
 
     async function listenForMail() {
-      const { host, port, close } = await rooms.smtp.listen(fdOf("smtp").fd);
+      const { host, port, close } = await rooms.mail.listen({ tls: rooms.certificates.tls, ...fdOf("smtp") });
       listeners.push({ close });
       rooms.own.listening(port);
-      rooms.mail.listening({ host, port });
       return { host, port };
     }
 
     async function listenForSubmission() {
-      const listener = await rooms.smtp.listenForSubmission(fdOf("submission").fd);
+      const listener = await rooms.mail.listenForSubmission({
+        tls: rooms.certificates.tls,
+        ...fdOf("submission"),
+      });
       if (listener === undefined) return undefined;
       const { host, port, close } = listener;
       rooms.own.listening(port);

@@ -19,3 +19,4 @@ export type { ObjectHandle, ObjectReader, ObjectStore, PartialObject, PutOptions
 export { createSecrets } from "./secrets/aes-gcm.ts";
 export { loadKeyFile, parseKeys } from "./secrets/keys.ts";
 export type { Secrets } from "./secrets/port.ts";
+export type { Store } from "./store.ts";

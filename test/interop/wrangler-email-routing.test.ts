@@ -41,7 +41,7 @@ describe("wrangler email routing", () => {
       ids: randomIds,
       secrets: createSecrets({ keys: [randomBytes(32)] }),
       scripts: { get: async (_account, name) => (name === "inbox" ? inbox : undefined), byId: async () => inbox },
-      addresses: { link: (token) => token, sendVerification: async () => {} },
+      addresses: { link: (token) => token },
       hosts: {
         mx: [1, 2, 3].map((priority) => ({ host: `mx${priority}.reelpost.example`, priority })),
         spfInclude: "_spf.reelpost.example",

@@ -4,17 +4,11 @@ import type { Verdict } from "../authenticate/verdict.ts";
 import { mailErrors, refusalOf, replyOf } from "../errors.ts";
 import type { Forwarding } from "../forwarding/types.ts";
 import type { Message } from "../messages/message.ts";
-import type { Envelope, Route, Settled, SmtpReply, Transport } from "../messages/types.ts";
+import type { Envelope, Settled, SmtpReply, Transport } from "../messages/types.ts";
 import type { Owner, Tell } from "./tell.ts";
+import type { Routed } from "../routing/recipient-route.ts";
 import type { ReportIntake } from "../dmarc-reports/report-intake.ts";
 import type { Handled, HandToWorker } from "./worker.ts";
-
-/** Where a recipient's mail goes, and whose it is. */
-export type Routed = Route &
-  Owner & {
-    /** What is in the way now may be over soon: the refusal is a temporary one. */
-    temporary?: true;
-  };
 
 /** A message that was let in. */
 export interface Delivery {

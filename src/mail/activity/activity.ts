@@ -38,6 +38,8 @@ export interface ActivityLimits {
  * that moment with it: the mail is safe, and its story lacks a line. Steps that cannot be written in time are lost, counted and warned about.
  */
 export interface Activity {
+  /** Days that entries are kept. */
+  readonly days: number;
   /** For traceTo(). Returns at once. */
   trace: Trace;
   /** Newest first. Throws UserError badCursor. */
@@ -82,6 +84,7 @@ export function createActivity({ db, clock, log, ownerOf, days = 31, limits = {}
   });
 
   return {
+    days,
     trace: writer.add,
     async search(query) {
       await writer.flush();

@@ -6,6 +6,8 @@ import type { MailSource } from "../messages/types.ts";
 
 /** Whole messages that accounts sent, for a look at them afterwards. */
 export interface SentMessages {
+  /** Days that messages are kept. */
+  readonly days: number;
   /** Never rejects: what cannot be kept can be sent all the same. The source is not the callee's. */
   keep(mail: { account: string; messageId: string; source: Pick<MailSource, "open"> }): Promise<void>;
   /** Undefined when it was never kept, or is no longer, or is another account's. */
@@ -31,6 +33,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
     `${PREFIX}${dayOf(day)}/${hash("sha256", `${account}\n${messageId}`, "hex").slice(0, 40)}.eml`;
 
   return {
+    days,
     async keep({ account, messageId, source }) {
       const raw = source.open();
       try {

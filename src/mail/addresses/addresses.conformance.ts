@@ -85,7 +85,7 @@ export function addressesConformance(engine: TestEngine): void {
         routing: { addresses },
         clock,
       } = await openRouting(t, engine, {
-        addresses: { link: (token) => token, sendVerification: async () => {}, limit: 3 },
+        addresses: { link: (token) => token, limit: 3 },
       });
       const made = [];
       for (const name of ["a", "b", "c"]) {

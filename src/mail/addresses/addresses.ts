@@ -1,11 +1,8 @@
 import { createHash } from "node:crypto";
-import type { Clock, Ids, Page, PageRequest } from "../../kernel/index.ts";
+import { Fault, type Clock, type Ids, type Page, type PageRequest } from "../../kernel/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
 import { createQuota } from "../quota.ts";
-import { routingErrors } from "../routing/errors.ts";
-import { keyOf, readRecipient } from "../routing/recipient.ts";
-import { switchDestination } from "../routing/rules-table.ts";
-import type { RoutingTables } from "../routing/tables.ts";
+import { keyOf, readRecipient } from "../recipient.ts";
 import {
   addressById,
   addressByToken,
@@ -20,7 +17,8 @@ import {
   type AddressTables,
   type StoredAddress,
 } from "./addresses-table.ts";
-import type { DestinationAddress, VerificationMail } from "./types.ts";
+import { addressErrors } from "./errors.ts";
+import type { DestinationAddress, SendVerification } from "./types.ts";
 
 export interface Addresses {
   list(account: string, query: AddressQuery, page: PageRequest): Promise<Page<DestinationAddress>>;
@@ -44,14 +42,28 @@ export interface Addresses {
   pending(token: string): Promise<DestinationAddress>;
   /** Done by whoever has the mail with the link. Throws badLink. Once more is no mistake. */
   verify(token: string): Promise<DestinationAddress>;
+  /** Sends the verification mail of a new address. An address cannot be created before there is a listener. */
+  onVerification(listener: SendVerification): void;
 }
 
-export interface AddressesParts {
+/** In the transaction that changes an address. Resolves with the zones whose rules changed. */
+export type SwitchRules = (
+  tx: unknown,
+  account: string,
+  address: string,
+  to: "verified" | "unverified" | "deleted",
+  now: number,
+) => Promise<string[]>;
+
+export interface AddressesDeps {
   db: Db;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "token">;
-  mail: VerificationMail;
-  /** Rules of these zones were switched on or off. */
+  /** The URL that verifies the address of the token. */
+  link(token: string): string;
+  /** Enables or disables the rules that forward to an address. */
+  switchRules: SwitchRules;
+  /** Called after the commit, with the zones that `switchRules` changed. */
   rulesChanged(zones: readonly string[]): void;
   /** Addresses of one account at most. Default 200. */
   limit?: number | undefined;
@@ -59,29 +71,36 @@ export interface AddressesParts {
 
 const MAX_EMAIL = 90;
 const LINK_MS = 3 * 24 * 3_600_000;
-/** Nobody's mailbox is to be filled by pressing a button. */
-/** Verification mails of one account in an hour: whoever adds and deletes addresses all day must not write to half the world. */
+/** Verification mails of one account per hour. Without a limit, an account that adds and deletes addresses could mail anyone. */
 const MAILS_PER_HOUR = 300;
 const RESEND_MS = 60_000;
 const TOKEN = /^[\w-]{20,100}$/;
 
 const hashOf = (token: string) => createHash("sha256").update(token).digest("hex");
 
-export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 200 }: AddressesParts): Addresses {
-  type Both = AddressTables & RoutingTables;
+export function createAddresses({
+  db,
+  clock,
+  ids,
+  link,
+  switchRules,
+  rulesChanged,
+  limit = 200,
+}: AddressesDeps): Addresses {
+  let sendVerification: SendVerification | undefined;
   const quota = createQuota({ clock, limit: MAILS_PER_HOUR, perMs: 3_600_000 });
   const tables = db.tables<AddressTables>();
 
   async function need(from: AddressExecutor, account: string, id: string): Promise<StoredAddress> {
     const found = await addressById(from, account, id);
-    if (found === undefined) throw routingErrors.noAddress();
+    if (found === undefined) throw addressErrors.noAddress();
     return found;
   }
 
   /** Keeps a fresh token first: a link that arrives works. Throws noAddress, tooManyMails. */
   async function sendLink({ account, id }: StoredAddress): Promise<StoredAddress> {
     const retryAfter = quota.take(account);
-    if (retryAfter > 0) throw routingErrors.tooManyMails({ limit: MAILS_PER_HOUR, retryAfter });
+    if (retryAfter > 0) throw addressErrors.tooManyMails({ limit: MAILS_PER_HOUR, retryAfter });
     // 192 bits, and a link that fits a line of a message: people copy it.
     const token = ids.token(24);
     const change = (alter: (address: StoredAddress) => Partial<StoredAddress> | undefined) =>
@@ -95,7 +114,8 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
     const tokenHash = hashOf(token);
     const waiting = await change(() => ({ tokenHash, tokenExpiresAt: now + LINK_MS, sentAt: now }));
     try {
-      await mail.sendVerification(waiting.email, mail.link(token));
+      if (sendVerification === undefined) throw new Fault("no listener sends verification mail");
+      await sendVerification(waiting.email, link(token));
     } catch (err) {
       // It may be tried again at once. The address may be gone by now.
       await change((address) => (address.tokenHash === tokenHash ? { sentAt: null } : undefined)).catch(() => {});
@@ -124,7 +144,7 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
       return await db.transaction<AddressTables, StoredAddress>(async (tx) => {
         const there = await addressCalled(tx, account, address);
         if (there !== undefined) return there;
-        if ((await countAddresses(tx, account)) >= limit) throw routingErrors.tooManyAddresses({ limit });
+        if ((await countAddresses(tx, account)) >= limit) throw addressErrors.tooManyAddresses({ limit });
         await keepAddress(tx, fresh);
         return fresh;
       });
@@ -140,27 +160,28 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
     find: (tx: AddressExecutor) => Promise<StoredAddress>,
     to: "verified" | "unverified" | "deleted",
   ): Promise<DestinationAddress> {
-    const { address, zones } = await db.transaction<Both, { address: StoredAddress; zones: string[] }>(async (tx) => {
-      const addresses = tx as unknown as AddressExecutor;
-      const before = await find(addresses);
-      const now = clock.now();
-      if (to === "deleted") await deleteAddress(addresses, before.id);
-      if (to === "deleted" || (to === "verified") !== (before.verifiedAt !== null)) {
-        // Of one that is not verified any more the old link is void too.
-        const after: StoredAddress = {
-          ...before,
-          verifiedAt: to === "verified" ? now : null,
-          modifiedAt: now,
-          ...(to === "unverified" && { tokenHash: null, tokenExpiresAt: null }),
-        };
-        if (to !== "deleted") await keepAddress(addresses, after);
-        return {
-          address: to === "deleted" ? before : after,
-          zones: await switchDestination(tx, before.account, before.address, to, now),
-        };
-      }
-      return { address: before, zones: [] };
-    });
+    const { address, zones } = await db.transaction<AddressTables, { address: StoredAddress; zones: string[] }>(
+      async (tx) => {
+        const before = await find(tx);
+        const now = clock.now();
+        if (to === "deleted") await deleteAddress(tx, before.id);
+        if (to === "deleted" || (to === "verified") !== (before.verifiedAt !== null)) {
+          // Of one that is not verified any more the old link is void too.
+          const after: StoredAddress = {
+            ...before,
+            verifiedAt: to === "verified" ? now : null,
+            modifiedAt: now,
+            ...(to === "unverified" && { tokenHash: null, tokenExpiresAt: null }),
+          };
+          if (to !== "deleted") await keepAddress(tx, after);
+          return {
+            address: to === "deleted" ? before : after,
+            zones: await switchRules(tx, before.account, before.address, to, now),
+          };
+        }
+        return { address: before, zones: [] };
+      },
+    );
     rulesChanged(zones);
     return bare(address);
   }
@@ -168,7 +189,7 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
   async function byToken(from: AddressExecutor, token: string): Promise<StoredAddress> {
     const found = TOKEN.test(token) ? await addressByToken(from, hashOf(token)) : undefined;
     if (found === undefined || found.tokenExpiresAt === null || found.tokenExpiresAt <= clock.now())
-      throw routingErrors.badLink();
+      throw addressErrors.badLink();
     return found;
   }
 
@@ -182,7 +203,7 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
       const email = given.trim();
       const read = readRecipient(email);
       if (email.length > MAX_EMAIL || read === undefined || read.domain === "" || read.domain.startsWith("["))
-        throw routingErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
+        throw addressErrors.badAddress({ address: JSON.stringify(email.slice(0, 100)), limit: MAX_EMAIL });
       const stored = await insert(account, email, keyOf(read));
       return bare(stored.verifiedAt !== null || waitMs(stored) > 0 ? stored : await sendLink(stored));
     },
@@ -190,7 +211,7 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
       const stored = await need(tables, account, id);
       if (stored.verifiedAt !== null) return bare(stored);
       const wait = waitMs(stored);
-      if (wait > 0) throw routingErrors.tooSoon({ seconds: RESEND_MS / 1000, retryAfter: Math.ceil(wait / 1000) });
+      if (wait > 0) throw addressErrors.tooSoon({ seconds: RESEND_MS / 1000, retryAfter: Math.ceil(wait / 1000) });
       return bare(await sendLink(stored));
     },
     setVerified: (account, id, verified) => change((tx) => need(tx, account, id), verified ? "verified" : "unverified"),
@@ -200,6 +221,9 @@ export function createAddresses({ db, clock, ids, mail, rulesChanged, limit = 20
     firstVerified: async (account) => (await oldestVerified(tables, account))?.email,
     pending: async (token) => bare(await byToken(tables, token)),
     verify: (token) => change((tx) => byToken(tx, token), "verified"),
+    onVerification(listener) {
+      sendVerification = listener;
+    },
   };
 
   async function stateOf(account: string, email: string) {

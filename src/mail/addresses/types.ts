@@ -9,10 +9,5 @@ export interface DestinationAddress {
   modifiedAt: number;
 }
 
-/** How the mail with the link goes out. */
-export interface VerificationMail {
-  /** The address that the token in it verifies. */
-  link(token: string): string;
-  /** Resolves when the mail is on its way. Its failure is the caller's failure: nobody waits for a mail that was not sent. */
-  sendVerification(address: string, link: string): Promise<void>;
-}
+/** Sends the mail with the link. Resolves when the mail is on its way; a rejection fails the request for the mail. */
+export type SendVerification = (address: string, link: string) => Promise<void>;

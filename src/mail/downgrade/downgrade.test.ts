@@ -5,7 +5,7 @@ import { after, test, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createManualClock, silentLog, systemClock } from "../../kernel/index.ts";
-import type { Routed } from "../actions/settle.ts";
+import type { Routed } from "../routing/recipient-route.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
 import { createSigner } from "../authenticate/sign.ts";
 import { hasDkimpy, verifyWithDkimpy } from "../forwarding/dkimpy.testing.ts";

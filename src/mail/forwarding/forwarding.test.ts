@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { systemClock } from "../../kernel/index.ts";
-import type { Routed } from "../actions/settle.ts";
+import type { Routed } from "../routing/recipient-route.ts";
 import { createAuthenticator } from "../authenticate/authenticate.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
 import type { Verdict } from "../authenticate/verdict.ts";

@@ -44,10 +44,10 @@ async function open(
     resolver,
     port: sink.port,
     trace: (event) => void trace.push(event),
-    onFailed: ({ recipients }) => void failed.push(...recipients.map(({ rcpt }) => rcpt)),
     ...more,
     ...(limits && { limits }),
   });
+  service.onFailed(({ recipients }) => void failed.push(...recipients.map(({ rcpt }) => rcpt)));
   t.after(async () => {
     await service.stop({ graceMs: 0 });
     await db.close();

@@ -26,11 +26,6 @@ export interface OutboundOptions extends Omit<CarrierOptions, "clock" | "log"> {
   trace: Trace;
   /** Tells the runners of other processes; without it they look every `pollMs`. */
   events?: Events;
-  /**
-   * A recipient will not get its mail. Whether the sender may be told (null sender, NOTIFY=NEVER, a sender nobody vouches for) is for the
-   * callee to know. Called again later when it rejects.
-   */
-  onFailed?: (failure: Failure) => Promise<void> | void;
   limits?: Partial<OutboundLimits>;
   /** Delivers instead of SMTP. */
   carrier?: Carrier;
@@ -81,6 +76,8 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   relaysAtOnce: 100,
 };
 
+export type FailureListener = (failure: Failure) => Promise<void> | void;
+
 /** Mail on its way out: what waits, what is sent, and the three ways to give a message away. */
 export interface OutboundService extends Queue {
   /** Delivers while the caller waits; the answers are the next hops' own. Nothing is kept. */
@@ -89,6 +86,11 @@ export interface OutboundService extends Queue {
   readonly queue: Transport;
   /** Tries while the caller waits; what is refused for good is the caller's, what is put off is queued. */
   readonly relayThenQueue: Transport;
+  /**
+   * Registers a listener for recipients that will not get their mail. The listener decides whether the sender may get a report (null sender,
+   * NOTIFY=NEVER, an unauthenticated sender). When one rejects, all are called again later.
+   */
+  onFailed(listener: FailureListener): void;
   /** Delivers what waits, in this process. Without it the process only takes mail in. */
   start(): void;
   /** Recipients that wait for a try, counted up to the bound of the queue; what was counted in the last seconds counts. */
@@ -133,6 +135,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   const bodies = createBodies({ objects, small: table.body, maxBytes: limits.messageBytes });
   const backoff = createBackoff(limits.backoffMs);
   const breaker = createBreaker({ clock, after: 3, minMs: MINUTE, maxMs: 30 * MINUTE, ...notePauses("destination") });
+  const failureListeners: FailureListener[] = [];
   const settle = createSettle({
     table: claims,
     queue: table,
@@ -142,7 +145,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     trace,
     backoff,
     keepMs: limits.keepMs,
-    ...(options.onFailed && { onFailed: options.onFailed }),
+    onFailed: async (failure) => void (await Promise.all(failureListeners.map((listener) => listener(failure)))),
   });
   const relay = createRelay({ carrier, clock, trace, atOnce: limits.relaysAtOnce });
   let runner: Runner | undefined;
@@ -234,6 +237,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
 
   return {
     ...queue,
+    onFailed: (listener) => void failureListeners.push(listener),
     relay: {
       deliver: async (mail, signal) =>
         settledOf(mail.to, await relay(mail, { budgetMs: limits.relayMs, ...(signal && { signal }) })),

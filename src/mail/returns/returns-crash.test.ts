@@ -15,7 +15,6 @@ import { outboundMigrations } from "../outbound/migrations.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
 import type { OutboundTables } from "../outbound/queue/migrations.ts";
-import type { Failure } from "../outbound/queue/settle.ts";
 import { createReturns } from "./returns.ts";
 import { MAIL, until } from "./returns.testing.ts";
 import { returnsMigrations } from "./returns-table.ts";
@@ -30,7 +29,6 @@ type Moment = (typeof MOMENTS)[number];
 async function openService(folder: string, port: number, clock: Clock, dieAt?: Moment) {
   const db = openSqlite({ path: join(folder, "test.db") });
   const die = (moment: Moment) => void (dieAt === moment && process.kill(process.pid, "SIGKILL"));
-  const late: { tell?: (failure: Failure) => Promise<void> } = {};
   const outbound = createOutbound({
     db,
     objects: await openFsObjects({ folder: join(folder, "objects") }),
@@ -41,7 +39,6 @@ async function openService(folder: string, port: number, clock: Clock, dieAt?: M
     trace: () => {},
     port,
     resolver: resolverOf({ "example.net": { a: ["127.0.0.1"] }, "example.org": { a: ["127.0.0.1"] } }),
-    onFailed: (failure) => late.tell!(failure),
     limits: { pollMs: 20, leaseMs: 500 },
   });
   const queue: Transport = {
@@ -67,10 +64,10 @@ async function openService(folder: string, port: number, clock: Clock, dieAt?: M
     ids: randomIds,
     log: silentLog,
   });
-  late.tell = async (failure) => {
+  outbound.onFailed(async (failure) => {
     await returns.onFailed(failure);
     die("noted");
-  };
+  });
   return { db, outbound, srs };
 }
 

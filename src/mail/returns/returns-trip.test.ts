@@ -48,7 +48,6 @@ async function startForwarder(
   const db = openSqlite({ path: join(folder, "test.db") });
   await migrate(db, [...outboundMigrations, ...returnsMigrations]);
   const spool = createSpool({ dir: join(folder, "spool"), ids });
-  const late: { failed?: Parameters<typeof createOutbound>[0]["onFailed"] } = {};
   const outbound = createOutbound({
     db,
     objects: await openFsObjects({ folder: join(folder, "objects") }),
@@ -59,7 +58,6 @@ async function startForwarder(
     trace,
     port,
     resolver: resolverOf(Object.fromEntries(Object.entries(ADDRESSES).map(([name, a]) => [name, { a: [a] }]))),
-    onFailed: (failure) => late.failed!(failure),
   });
   const [srs, signer] = [createSrs({ domain, keys: [`srs of ${domain}`] }), createSigner({ clock })];
   const key = { ...keyOf(domain), algorithm: "rsa" as const };
@@ -78,7 +76,7 @@ async function startForwarder(
     ids,
     log,
   });
-  late.failed = returns.onFailed;
+  outbound.onFailed(returns.onFailed);
   const authenticator = createAuthenticator({ resolver: tableResolver(DNS), authservId: domain, clock });
   const forwarding = createForwarding({
     transport: outbound.queue,

@@ -98,7 +98,6 @@ export const openRoom =
     const [events, entries]: [TraceEvent[], Entry[]] = [[], []];
     const sink = await startSink(rules);
     const trace = (event: TraceEvent) => void events.push(event);
-    const late: { returns?: ReturnsService } = {};
     const outbound = createOutbound({
       db,
       objects: await openFsObjects({ folder }),
@@ -116,11 +115,10 @@ export const openRoom =
           ]),
         ),
       ),
-      onFailed: (failure) => late.returns!.onFailed(failure),
       ...more,
     });
     const srs = createSrs({ domain: forwardDomain, keys: [`srs key of ${forwardDomain}`] });
-    const returns = (late.returns = createReturns({
+    const returns = createReturns({
       db,
       queue: outbound.queue,
       srs,
@@ -137,7 +135,8 @@ export const openRoom =
       log: silentLog,
       limits,
       ...others,
-    }));
+    });
+    outbound.onFailed(returns.onFailed);
     stops.push(() => outbound.stop({ graceMs: 0 }));
     outbound.start();
     const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds });

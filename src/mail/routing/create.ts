@@ -1,8 +1,7 @@
 import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Db, Events, Secrets } from "../../store/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
-import { createAddresses, type Addresses } from "../addresses/addresses.ts";
-import type { VerificationMail } from "../addresses/types.ts";
+import { createAddresses, type Addresses, type AddressesDeps } from "../addresses/addresses.ts";
 import { createDkimKeys, type DkimKeys } from "../dkim-keys/dkim-keys.ts";
 import { createRoutingDns, type RoutingDns } from "./dns.ts";
 import { routingErrors } from "./errors.ts";
@@ -12,9 +11,10 @@ import type { RecordVerifier, RoutingLimits, RoutingParts } from "./parts.ts";
 import { createPlanner, type PlannedZone, type PlanRequest } from "./plan.ts";
 import { createResolve } from "./resolve.ts";
 import { createRules, type Rules } from "./rules.ts";
+import { switchDestination } from "./rules-table.ts";
 import { createSettings, type ZoneSettings } from "./settings.ts";
 import { createTablesCache } from "./tables-cache.ts";
-import type { RoutingTables } from "./tables.ts";
+import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Resolution } from "./types.ts";
 
 export interface EmailRoutingOptions {
@@ -25,8 +25,8 @@ export interface EmailRoutingOptions {
   events: Events;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex" | "token">;
-  /** How a new destination address is asked whether it agrees. */
-  addresses: VerificationMail & { limit?: number };
+  /** Links in verification mail, and addresses of one account. `addresses.onVerification` sends the mail. */
+  addresses: Pick<AddressesDeps, "link"> & { limit?: number };
   hosts: RoutingHosts;
   /** Where mail for postmaster goes that no rule takes. Default: the account's first verified destination address. */
   postmaster?: string;
@@ -62,13 +62,12 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   const { db, zones, scripts, events, clock, ids, hosts, verifier, postmaster, log = silentLog } = options;
   const tables = createTablesCache({ db, events, zones, clock });
   const dkimKeys = createDkimKeys(options);
-  const { limit, ...mail } = options.addresses;
   const addresses = createAddresses({
     db,
     clock,
     ids,
-    limit,
-    mail,
+    ...options.addresses,
+    switchRules: (tx, ...change) => switchDestination(tx as RoutingExecutor, ...change),
     rulesChanged(changed) {
       for (const zone of changed) tables.changed(zone);
     },

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { matchRecipient, matchTable } from "./match.ts";
-import { readRecipient } from "./recipient.ts";
+import { readRecipient } from "../recipient.ts";
 import type { Rule } from "./types.ts";
 
 const ZONE = { id: "z".repeat(32), account: "a".repeat(32), name: "example.com" };

@@ -1,4 +1,4 @@
-import { keyOf, untagged, type Recipient } from "./recipient.ts";
+import { keyOf, untagged, type Recipient } from "../recipient.ts";
 import { compilePattern, isPattern } from "./patterns.ts";
 import { targetOf } from "./rules-table.ts";
 import type { Rule, Why } from "./types.ts";

@@ -2,7 +2,7 @@ import type { Zone } from "../../zones/index.ts";
 import { routingErrors } from "./errors.ts";
 import { namesCalled } from "./names-table.ts";
 import type { RoutingParts } from "./parts.ts";
-import { keyOf, readRecipient } from "./recipient.ts";
+import { keyOf, readRecipient } from "../recipient.ts";
 import { checkAction, checkMatcher } from "./rule-check.ts";
 import { rulesOf, rulesOwnedBy, targetOf } from "./rules-table.ts";
 import { sameAction, type Rules } from "./rules.ts";

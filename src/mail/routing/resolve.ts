@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
 import { matchRecipient, type MatchTable } from "./match.ts";
 import type { RoutingParts } from "./parts.ts";
-import { readRecipient, type Recipient } from "./recipient.ts";
+import { readRecipient, type Recipient } from "../recipient.ts";
 import type { TablesCache } from "./tables-cache.ts";
 import type { Resolution, Rule } from "./types.ts";
 

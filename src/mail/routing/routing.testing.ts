@@ -47,8 +47,8 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
   const mails: { address: string; link: string; token: string }[] = [];
   const mailer = { fails: false };
   const zones = createZones({ db, clock, ids: randomIds, events, nameServers: ["ns1.reelpost.example"] });
-  const build = (from: Db, more: Partial<EmailRoutingOptions> = {}) =>
-    createEmailRouting({
+  const build = (from: Db, more: Partial<EmailRoutingOptions> = {}) => {
+    const built = createEmailRouting({
       db: from,
       zones,
       scripts,
@@ -57,16 +57,16 @@ export async function openRouting(t: TestContext, engine: TestEngine, options: P
       clock,
       ids: randomIds,
       hosts: HOSTS,
-      addresses: {
-        link: (token) => `https://mail.example/email/verify/${token}`,
-        async sendVerification(address, link) {
-          if (mailer.fails) throw new Error("no way out");
-          mails.push({ address, link, token: link.slice(link.lastIndexOf("/") + 1) });
-        },
-      },
+      addresses: { link: (token) => `https://mail.example/email/verify/${token}` },
       ...options,
       ...more,
     });
+    built.addresses.onVerification(async (address, link) => {
+      if (mailer.fails) throw new Error("no way out");
+      mails.push({ address, link, token: link.slice(link.lastIndexOf("/") + 1) });
+    });
+    return built;
+  };
   const routing = build(db);
   t.after(async () => {
     routing.close();

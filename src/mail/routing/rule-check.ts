@@ -1,7 +1,7 @@
 import { isWithin } from "../../protocol/dns/index.ts";
 import { routingErrors } from "./errors.ts";
 import { compilePattern } from "./patterns.ts";
-import { keyOf, readRecipient } from "./recipient.ts";
+import { keyOf, readRecipient } from "../recipient.ts";
 import type { Action, Matcher, PatternMatcher, RuleRequest, RuleSource } from "./types.ts";
 
 export const MAX_NAME = 256;

@@ -3,7 +3,7 @@ import { sql, type ExpressionBuilder } from "kysely";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
 import { addressCalled, type AddressExecutor } from "../addresses/addresses-table.ts";
-import { keyOf, readRecipient } from "./recipient.ts";
+import { keyOf, readRecipient } from "../recipient.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Matcher, Rule } from "./types.ts";
 

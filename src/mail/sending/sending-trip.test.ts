@@ -64,7 +64,6 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     resolver,
     port: sink.port,
     trace,
-    onFailed: (failure) => returns.onFailed(failure),
   });
   returns = createReturns({
     db,
@@ -81,6 +80,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     ids: randomIds,
     log: silentLog,
   });
+  outbound.onFailed(returns.onFailed);
   outbound.start();
   const zone = await house.newZone();
   await house.domains.create(zone, "example.com");

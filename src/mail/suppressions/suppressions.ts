@@ -1,7 +1,7 @@
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { DnsSyntaxError, normalDomain } from "../../protocol/dns/index.ts";
 import { isUniqueViolation, type Db } from "../../store/index.ts";
-import { keyOf, readRecipient } from "../routing/recipient.ts";
+import { keyOf, readRecipient } from "../recipient.ts";
 import { createBulk } from "./bulk.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { suppressionErrors } from "./errors.ts";

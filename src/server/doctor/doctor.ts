@@ -1,8 +1,9 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import { createStsFetch, type EmailRouting, type OutboundService } from "../../mail/index.ts";
-import { isAbsence, type Lookups, type Pusher, type RecordWatch, type Wanted, type Zone } from "../../zones/index.ts";
+import { createStsFetch, type Mail } from "../../mail/index.ts";
+import { isAbsence, type Zone } from "../../zones/index.ts";
+import type { ServeDns } from "../dns.ts";
 import { allOf, fine, type Finding } from "./finding.ts";
 import { certificateOf, mailHostOf, portOf, sendersOf } from "./hosts.ts";
 import { pauseFindings } from "./pauses.ts";
@@ -10,16 +11,18 @@ import { delegationOf, dmarcOf, recordsOf } from "./records.ts";
 
 export interface DoctorOptions {
   settings: Settings;
-  routing: Pick<EmailRouting, "dns" | "settings">;
-  /** What the DNS of `email.forward_domain` must say. */
-  service: { records(): Promise<Wanted[]> };
-  lookups: Lookups;
-  /** Knows nothing of our own tables. */
-  world: Pick<Lookups, "resolve">;
-  watch: Pick<RecordWatch, "look">;
-  pusher?: Pick<Pusher, "status"> | undefined;
-  byHand(zone: string): boolean;
-  outbound: Pick<OutboundService, "pausesOf">;
+  mail: {
+    routing: Pick<Mail["routing"], "dns" | "settings">;
+    queue: Pick<Mail["queue"], "pausesOf">;
+    records: Mail["records"];
+  };
+  dns: {
+    lookups: ServeDns["lookups"];
+    world: Pick<ServeDns["world"], "resolve">;
+    watch: Pick<ServeDns["watch"], "look">;
+    pusher?: Pick<NonNullable<ServeDns["pusher"]>, "status"> | undefined;
+    byHand: ServeDns["byHand"];
+  };
   /** Confinement of untrusted code and files in this process. */
   confinement(): Promise<Finding[]>;
   tls: Pick<TlsSource, "pem">;
@@ -33,14 +36,9 @@ const STS_MS = 5000;
 /** Looks at everything that mail of a name needs from the world outside: its records, our hosts and their ports, names and certificates. Never rejects for what it finds. */
 export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) => Promise<Finding[]> {
   const {
-    settings: { dns, email, outbound },
-    routing,
-    service,
-    lookups,
-    world,
-    watch,
-    pusher,
-    byHand,
+    settings: { dns: dnsSettings, email, outbound },
+    mail: { routing, queue, records },
+    dns: { lookups, world, watch, pusher, byHand },
     tls,
     clock,
     mailPort = 25,
@@ -49,7 +47,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   const domain = email.forward_domain.toLowerCase();
 
   async function pushesOf(zone: Zone): Promise<Finding[]> {
-    const check = `records at the ${dns.provider} server`;
+    const check = `records at the ${dnsSettings.provider} server`;
     if (pusher === undefined || byHand(zone.name)) return [];
     const { done, problems } = await pusher.status(zone.id);
     if (problems.length > 0)
@@ -81,7 +79,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
 
   /** Without its key nobody can check the seals and signatures of what is forwarded. */
   async function forwardKeysOf(): Promise<Finding[]> {
-    const keys = (await service.records()).filter(({ name }) => name.includes("._domainkey."));
+    const keys = (await records()).filter(({ name }) => name.includes("._domainkey."));
     return (await recordsOf(domain, keys, watch)).map((finding) => ({
       ...finding,
       check: `${finding.check} of ${domain}`,
@@ -150,7 +148,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
   return (zone, name = zone.name) =>
     allOf({
       [`delegation of ${zone.name}`]: async () =>
-        dns.provider === "embedded" && !byHand(zone.name)
+        dnsSettings.provider === "embedded" && !byHand(zone.name)
           ? delegationOf(
               zone.name,
               zone.vanityNameServers.length > 0 ? zone.vanityNameServers : zone.nameServers,
@@ -186,7 +184,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
       [`MX of ${domain}`]: forwardDomainOf,
       [`DKIM of ${domain}`]: forwardKeysOf,
       [`SPF at ${email.spf_include}`]: () => sendersOf(email.spf_include, lookups),
-      "paused deliveries": async () => pauseFindings(await parts.outbound.pausesOf(zone.account)),
+      "paused deliveries": async () => pauseFindings(await queue.pausesOf(zone.account)),
       confinement: parts.confinement,
       delivery: async () =>
         outbound.deliver === "files"

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { routingErrors } from "../../../mail/index.ts";
+import { addressErrors } from "../../../mail/index.ts";
 import { answer, pageAnswer, route, type Route } from "../../operation.ts";
 import { pageQuery, pageRequest } from "../../paging.ts";
 import { addressSchema, showAddress } from "./routing-schemas.ts";
@@ -85,7 +85,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
       async ({ params, body: { status }, caller }) => {
         // Else whoever may add addresses could have mail sent to people who never agreed.
         if (status === "verified" && !caller.allows("Account Settings Write", { account: params.account_id! }))
-          throw routingErrors.adminOnly();
+          throw addressErrors.adminOnly();
         return answer(showAddress(await addresses.setVerified(...named(params), status === "verified")));
       },
     ),

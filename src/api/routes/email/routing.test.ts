@@ -38,10 +38,7 @@ async function start(t: TestContext, caller: Caller = almighty) {
       get: async (_account, name) => (name === "inbox" ? inbox : undefined),
       byId: async (_account, id) => (id === TAG ? inbox : undefined),
     },
-    addresses: {
-      link: (token) => `${VERIFY_PREFIX}${token}`,
-      sendVerification: async (_address, link) => void links.push(link),
-    },
+    addresses: { link: (token) => `${VERIFY_PREFIX}${token}` },
     hosts: {
       mx: [
         { host: "mx1.reelpost.example", priority: 1 },
@@ -52,6 +49,7 @@ async function start(t: TestContext, caller: Caller = almighty) {
       dkimSelector: "reelpost",
     },
   });
+  routing.addresses.onVerification(async (_address, link) => void links.push(link));
   const { call } = await startApi(t, {
     routes: emailRoutingRoutes({ zones, routing }),
     caller,

@@ -253,10 +253,9 @@ export function queueConformance(engine: TestEngine): void {
       const { start, clock } = await open(t);
       const { carrier } = controlledCarrier({ answer: ({ end }) => end("permanent") });
       let calls = 0;
-      const service = await start(carrier, {
-        onFailed: () => {
-          if (++calls < 3) throw new Error("no room for it");
-        },
+      const service = await start(carrier);
+      service.onFailed(() => {
+        if (++calls < 3) throw new Error("no room for it");
       });
       await service.enqueue(mail(["b@there.example"]));
       for (let n = 1; n <= 3; n++) {

@@ -127,10 +127,10 @@ export const openOn = (engine: TestEngine) => async (t: TestContext) => {
       name: "here.example",
       carrier,
       trace: (event) => void events.push(event),
-      onFailed: (failure) => void failures.push(failure),
       resolver: { resolveMx: assert.fail, resolve4: assert.fail, resolve6: assert.fail },
       ...more,
     });
+    service.onFailed((failure) => void failures.push(failure));
     stops.push(() => service.stop({ graceMs: 0 }));
     if (run) service.start();
     return service;

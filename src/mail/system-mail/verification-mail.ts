@@ -1,11 +1,11 @@
 import { Fault, type Clock, type Ids } from "../../kernel/index.ts";
 import { domainOf, parseMailbox } from "../../protocol/rfc5322/index.ts";
 import type { Transport } from "../messages/types.ts";
-import { routingErrors } from "../routing/errors.ts";
+import { addressErrors } from "../addresses/errors.ts";
 import { compose } from "../sending/compose.ts";
-import type { VerificationMail } from "./types.ts";
+import type { SendVerification } from "../addresses/types.ts";
 
-export interface VerificationMailParts {
+export interface VerificationMailDeps {
   transport: Transport;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;
@@ -14,12 +14,7 @@ export interface VerificationMailParts {
 }
 
 /** Sends the verification email to a new destination address. Throws UserError verificationRefused, verificationDelayed. */
-export function createVerificationMail({
-  transport,
-  clock,
-  ids,
-  from,
-}: VerificationMailParts): VerificationMail["sendVerification"] {
+export function createVerificationMail({ transport, clock, ids, from }: VerificationMailDeps): SendVerification {
   return async (address, link) => {
     const sender = parseMailbox(from);
     const recipient = parseMailbox(address);
@@ -52,6 +47,6 @@ export function createVerificationMail({
       reply: { code, enhanced, text },
     } = refused;
     const details = { address: recipient.address, reply: `${code} ${enhanced} ${text}`, from: sender.address };
-    throw temporary ? routingErrors.verificationDelayed(details) : routingErrors.verificationRefused(details);
+    throw temporary ? addressErrors.verificationDelayed(details) : addressErrors.verificationRefused(details);
   };
 }

@@ -1,23 +1,27 @@
-import type { Clock } from "../kernel/index.ts";
-import { withFields, type Outbound, type Signer, type Spool, type Trace, type Transport } from "../mail/index.ts";
-import type { ServiceKeys } from "./forwarding.ts";
+import type { Clock } from "../../kernel/index.ts";
+import type { Signer } from "../authenticate/sign.ts";
+import type { SigningKey } from "../dkim-keys/types.ts";
+import { withFields } from "../messages/rewrite.ts";
+import type { Spool } from "../messages/spool.ts";
+import type { Outbound, Trace, Transport } from "../messages/types.ts";
 
-export interface OwnMailParts {
+export interface SystemMailDeps {
   transport: Transport;
   spool: Pick<Spool, "hold">;
   signer: Signer;
-  service(): Pick<ServiceKeys, "keys">;
+  /** Signing keys of the forward domain. */
+  keys(): Promise<SigningKey[]>;
   trace: Trace;
   clock: Pick<Clock, "now">;
 }
 
-/** Sends system mail, held in memory and signed for the platform's domain. */
-export function createOwnMail({ transport, spool, signer, service, trace, clock }: OwnMailParts): Transport {
+/** Sends the server's own mail, held in memory and signed for the forward domain. */
+export function createSystemMail({ transport, spool, signer, keys, trace, clock }: SystemMailDeps): Transport {
   async function signed(mail: Outbound): Promise<Outbound> {
     const raw = mail.raw();
     if (!(raw instanceof Uint8Array)) return mail;
     const source = spool.hold(raw);
-    const fields = await signer.sign(source, { dkim: await service().keys() });
+    const fields = await signer.sign(source, { dkim: await keys() });
     const whole = withFields(source, fields);
     trace({
       message: mail.messageId,

@@ -1,11 +1,9 @@
 import { hostname } from "node:os";
 import type { Settings } from "../kernel/settings.ts";
 
-/** Under which names mail of this installation comes and goes, as several parts need them alike. */
-
-/** Our host name in SMTP, in reports and in what we say of senders. */
+/** The host name of this server in SMTP, in delivery reports and in Authentication-Results. */
 export const smtpName = ({ name }: Settings["smtp"]): string => (name === "" ? hostname() : name);
 
-/** Where mail comes in, the first one first. */
+/** The hosts that receive mail, most preferred first. */
 export const mxHosts = ({ mx }: Settings["email"]): { host: string; priority: number }[] =>
   mx.map((host, i) => ({ host, priority: (i + 1) * 10 }));

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { settingsSchema } from "../kernel/settings.ts";
-import { LookupError } from "../zones/index.ts";
-import { createOwnDomains } from "./own-domains.ts";
+import { settingsSchema } from "../../kernel/settings.ts";
+import { LookupError } from "../../zones/index.ts";
+import { createLocalDomains } from "./local-domains.ts";
 
-test("mail for a routed domain comes in here, unless the DNS leads it elsewhere", async () => {
+test("treats a routed domain as local unless its MX records name other hosts", async () => {
   const mx: Record<string, string[] | "ENOTFOUND" | "ENODATA" | "ESERVFAIL"> = {
     "ours.example": ["MX1.us.example"],
     "rp-bounce.ours.example": ["mx2.us.example"],
@@ -16,7 +16,7 @@ test("mail for a routed domain comes in here, unless the DNS leads it elsewhere"
     "rp-bounce.ours.org": ["mx.victim.org"],
     "stranger.org": ["mx1.us.example"],
   };
-  const isOurs = createOwnDomains({
+  const isLocal = createLocalDomains({
     settings: settingsSchema.parse({
       email: { mx: ["mx1.us.example", "mx2.us.example"], forward_domain: "fwd.us.example" },
       workers: { domain: "workers.us.example" },
@@ -34,7 +34,7 @@ test("mail for a routed domain comes in here, unless the DNS leads it elsewhere"
       },
     },
   });
-  const ours = async (...domains: string[]) => Promise.all(domains.map(isOurs));
+  const ours = async (...domains: string[]) => Promise.all(domains.map(isLocal));
   assert.deepEqual(
     await ours(
       "Ours.example",

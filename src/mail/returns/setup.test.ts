@@ -4,15 +4,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createLifecycle, randomIds, silentLog, systemClock } from "../kernel/index.ts";
-import { settingsSchema } from "../kernel/settings.ts";
-import { createDkimKeys, createSigner, type Outbound } from "../mail/index.ts";
-import { createLocalEvents, createSecrets, migrate, openSqlite } from "../store/index.ts";
-import { composeServiceKeys, composeSrs } from "./forwarding.ts";
-import { migrations } from "./migrations.ts";
-import { composeReturns } from "./returns.ts";
+import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { settingsSchema } from "../../kernel/settings.ts";
+import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../store/index.ts";
+import { createSigner } from "../authenticate/sign.ts";
+import { createDkimKeys } from "../dkim-keys/dkim-keys.ts";
+import { createServiceKeys } from "../dkim-keys/service-keys.ts";
+import { setUpSrs } from "../forwarding/setup.ts";
+import type { Outbound } from "../messages/types.ts";
+import { mailMigrations } from "../migrations.ts";
+import { setUpReturns } from "./setup.ts";
 
-test("return paths and reports are those of the settings, and other processes with the same keys know them", async (t) => {
+test("uses the domains of the settings, and accepts return paths of other processes with the same keys", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const settings = settingsSchema.parse({
@@ -20,7 +23,7 @@ test("return paths and reports are those of the settings, and other processes wi
     email: { forward_domain: "forward.example.com", sending_label: "bounces" },
   });
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, migrations);
+  await migrate(db, mailMigrations);
   const key = randomBytes(32);
   const queued: Outbound[] = [];
 
@@ -28,7 +31,7 @@ test("return paths and reports are those of the settings, and other processes wi
     const lifecycle = createLifecycle({ log: silentLog });
     const basics = { clock: systemClock, ids: randomIds, log: silentLog, lifecycle };
     const secrets = createSecrets({ keys: [key] });
-    const srs = composeSrs(settings, secrets);
+    const srs = setUpSrs(settings, secrets);
     const dkimKeys = createDkimKeys({
       db,
       secrets,
@@ -40,7 +43,7 @@ test("return paths and reports are those of the settings, and other processes wi
     const queue = {
       deliver: async (mail: Outbound) => (queued.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))),
     };
-    const { returns, start: run } = composeReturns(
+    const { returns, start: run } = setUpReturns(
       {
         store: { db },
         secrets,
@@ -48,7 +51,7 @@ test("return paths and reports are those of the settings, and other processes wi
         queue,
         srs,
         signer: createSigner({ clock: systemClock }),
-        service: composeServiceKeys(settings, { dkimKeys }),
+        service: createServiceKeys(settings, dkimKeys),
         trace: () => {},
       },
       basics,

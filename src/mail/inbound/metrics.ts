@@ -1,9 +1,10 @@
-import type { Metrics } from "../kernel/metrics.ts";
-import type { SmtpListener, SmtpReply } from "../mail/index.ts";
+import type { Metrics } from "../../kernel/metrics.ts";
+import type { SmtpReply } from "../messages/types.ts";
+import type { SmtpListener } from "./server.ts";
 
 type Name = "smtp" | "submission";
 
-/** Counts what the SMTP servers see, for Prometheus. */
+/** Counts connections and rejections of the SMTP listeners for Prometheus. */
 export function meterSmtp(metrics: Metrics) {
   const refusals = metrics.counter(
     "reelpost_smtp_refusals_total",

@@ -6,13 +6,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { SMTPServer } from "smtp-server";
-import { createLifecycle, randomIds, silentLog, systemClock } from "../kernel/index.ts";
-import { createMetrics } from "../kernel/metrics.ts";
-import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
-import { outboundMigrations, type Outbound, type TraceEvent } from "../mail/index.ts";
-import { createJobs, createLocalEvents, jobsMigrations, migrate, openFsObjects, openSqlite } from "../store/index.ts";
-import { composeOutbound, type ServeOutboundParts } from "./outbound.ts";
-import { parseRoles } from "./roles.ts";
+import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
+import { createMetrics } from "../../kernel/metrics.ts";
+import { settingsSchema, type SettingsInput } from "../../kernel/settings.ts";
+import type { Outbound, TraceEvent } from "../messages/types.ts";
+import {
+  createJobs,
+  createLocalEvents,
+  jobsMigrations,
+  migrate,
+  openFsObjects,
+  openSqlite,
+} from "../../store/index.ts";
+import { outboundMigrations } from "./migrations.ts";
+import { setUpOutbound, type OutboundSetupDeps } from "./setup.ts";
 
 async function startSink(t: TestContext) {
   const sink = { port: 0, to: [] as string[] };
@@ -39,7 +46,8 @@ const nothing = async () => Promise.reject(Object.assign(new Error("none"), { co
 async function open(
   t: TestContext,
   outbound: NonNullable<SettingsInput["outbound"]>,
-  more: Partial<ServeOutboundParts> = {},
+  more: Partial<OutboundSetupDeps> = {},
+  { start = true } = {},
 ) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-outbound-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -61,14 +69,12 @@ async function open(
   const trace: TraceEvent[] = [];
   const captured: Outbound[] = [];
   const metrics = createMetrics({ processMetrics: false });
-  const made = composeOutbound(
+  const made = setUpOutbound(
     {
       store,
       metrics,
       settings: settingsSchema.parse({ outbound }),
-      roles: parseRoles(undefined),
       trace: (event) => void trace.push(event),
-      onFailed: async () => {},
       lookups: {
         query: nothing,
         resolveMx: nothing,
@@ -77,14 +83,13 @@ async function open(
         resolve4: async (host) => (host.endsWith(".example") ? ["127.0.0.1"] : nothing()),
       },
       files: { deliver: async (mail) => (captured.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))) },
-      isOurs: async () => false,
-      ownListener: () => undefined,
+      isLocal: async () => false,
       limits: { pollMs: 20 },
       ...more,
     },
     basics,
   );
-  made.start();
+  if (start) made.start();
   return { ...made, trace, captured, metrics };
 }
 
@@ -146,13 +151,15 @@ test("smart_host: everything to the first that works, wherever it is; without on
   await assert.rejects(open(t, { deliver: "smart_host", smart_hosts: ["relay.example"] }), { kind: "badSmartHost" });
 });
 
-test("a process without the role takes mail in and leaves its delivery to others; mail of our domains goes to where we listen", async (t) => {
+test("queues without delivering until it is started; relays mail of local domains to the local listener", async (t) => {
   const sink = await startSink(t);
-  const ours = {
-    isOurs: async (domain: string) => domain === "ours.test",
-    ownListener: () => ({ host: "0.0.0.0", port: sink.port }),
-  };
-  const idle = await open(t, { deliver: "mx" }, { ...ours, roles: parseRoles(["smtp"]) });
+  const idle = await open(
+    t,
+    { deliver: "mx" },
+    { isLocal: async (domain: string) => domain === "ours.test" },
+    { start: false },
+  );
+  idle.deliverLocallyTo({ host: "0.0.0.0", port: sink.port });
   await idle.queue.deliver(mail("b@ours.test"));
   assert.equal((await idle.messages.list({})).items[0]!.state, "queued");
   assert.deepEqual(await idle.relay.deliver(mail("c@ours.test")), [{ rcpt: "c@ours.test", ok: true }]);

@@ -17,11 +17,14 @@ import {
 } from "../kernel/index.ts";
 import { createMetrics } from "../kernel/metrics.ts";
 import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
-import { createSpool, type Envelope } from "../mail/index.ts";
+import { createSpool } from "./messages/spool.ts";
+import type { Envelope } from "./messages/types.ts";
 import type { Zone } from "../zones/index.ts";
-import { composeSmtp, submissionPorts, type ServeSmtpParts } from "./smtp.ts";
+import { createListeners, type ListenersDeps } from "./listeners.ts";
+import { createSubmitters } from "./submission/submitters.ts";
 
 const context = createSecureContext(tlsOptions({}));
+const at = { tls: { context: () => context } };
 
 const callerOf = (account: string): Caller => ({
   tokenId: "t",
@@ -30,13 +33,13 @@ const callerOf = (account: string): Caller => ({
   allows: (permission, on) => permission === "Email Sending Write" && "account" in on && on.account === account,
 });
 
-async function compose(t: TestContext, settings: SettingsInput, changes: Partial<ServeSmtpParts> = {}) {
+async function compose(t: TestContext, settings: SettingsInput, changes: Partial<ListenersDeps> = {}) {
   const dir = mkdtempSync(join(tmpdir(), "reelpost-smtp-"));
   const lifecycle = createLifecycle({ log });
   const metrics = createMetrics({ processMetrics: false });
   const received: Envelope[] = [];
   const sent: { account: string; from: string; to: readonly string[] }[] = [];
-  const smtp = composeSmtp(
+  const smtp = createListeners(
     {
       settings: settingsSchema.parse({
         ...settings,
@@ -55,7 +58,6 @@ async function compose(t: TestContext, settings: SettingsInput, changes: Partial
             : { code: 550, enhanced: "5.1.1", text: `No such recipient: ${rcpt}` },
       },
       spool: createSpool({ dir, ids }),
-      tls: { context: () => context },
       lookups: { resolve: () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" })) },
       metrics,
       accounts: { authenticate: async ({ secret }) => (secret === "token of one" ? callerOf("one") : undefined) },
@@ -82,8 +84,8 @@ async function compose(t: TestContext, settings: SettingsInput, changes: Partial
     await lifecycle.stop();
     await rm(dir, { recursive: true, force: true });
   });
-  async function start(listen: () => ReturnType<typeof smtp.listenForSubmission>) {
-    const listener = await listen();
+  async function start(listen: typeof smtp.listenForSubmission) {
+    const listener = await listen(at);
     if (listener !== undefined) lifecycle.onStop("listener", () => listener.close());
     return listener?.port ?? 0;
   }
@@ -92,7 +94,7 @@ async function compose(t: TestContext, settings: SettingsInput, changes: Partial
 
 const raw = "From: a@sender.example\r\n\r\nbody\r\n";
 
-test("mail comes in over STARTTLS; recipients that are none are refused, and counted", async (t) => {
+test("receives mail over STARTTLS; rejects and counts unknown recipients", async (t) => {
   const { smtp, start, received, metrics } = await compose(t, {});
   const port = await start(smtp.listen);
   const client = createTransport({ host: "127.0.0.1", port, requireTLS: true, tls: { rejectUnauthorized: false } });
@@ -109,7 +111,7 @@ test("mail comes in over STARTTLS; recipients that are none are refused, and cou
   assert.match(body, /reelpost_smtp_connections\{listener="smtp"\} \d/);
 });
 
-test("block lists are asked by the resolver of the server; postmaster hears from those who are listed", async (t) => {
+test("queries block lists with the server's resolver; accepts mail of listed clients for postmaster", async (t) => {
   const { smtp, start, received } = await compose(
     t,
     { smtp: { dnsbl: ["bl.example"] } },
@@ -138,7 +140,7 @@ test("block lists are asked by the resolver of the server; postmaster hears from
   );
 });
 
-test("a token submits for the account of the sender's zone, and for no other", async (t) => {
+test("lets a token submit only for the account of the sender's zone", async (t) => {
   const { smtp, start, sent } = await compose(t, {});
   const port = await start(smtp.listenForSubmission);
   const client = createTransport({
@@ -156,12 +158,12 @@ test("a token submits for the account of the sender's zone, and for no other", a
   assert.deepEqual(sent, [{ account: "one", from: "a@mail.sender.example", to: ["b@elsewhere.example"] }]);
 });
 
-test("submission can be switched off", async (t) => {
+test("does not listen for submission when it is disabled", async (t) => {
   const { smtp } = await compose(t, { submission: { enabled: false } });
-  assert.equal(await smtp.listenForSubmission(), undefined);
+  assert.equal(await smtp.listenForSubmission(at), undefined);
 });
 
-test("the answer to a submission: ok when anything is taken, the next server's words when nothing is, 554 for what is wrong with the message", async () => {
+test("replies 250 if any recipient is accepted, the next hop's reply if none is, 554 for an invalid message", async () => {
   const errors = defineErrors("x", {
     bad: { code: "E_VALIDATION_ERROR", http: 400, message: "From: header does not match mail from" },
   });
@@ -175,7 +177,7 @@ test("the answer to a submission: ok when anything is taken, the next server's w
     [errors.bad(), "554 5.6.0 From: header does not match mail from"],
   ] as const) {
     let discarded = 0;
-    const ports = submissionPorts({
+    const ports = createSubmitters({
       accounts: { authenticate: async () => undefined },
       zones: { byName: async () => ({ id: "z", account: "one" }) as Zone },
       sending: {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { settingsSchema } from "../kernel/settings.ts";
-import type { Resolution } from "../mail/index.ts";
-import { routeOf } from "./email-routing.ts";
+import { settingsSchema } from "../../kernel/settings.ts";
+import { createRecipientRoute } from "./recipient-route.ts";
+import type { Resolution } from "./types.ts";
 
 const settings = settingsSchema.parse({
   email: { forward_domain: "Fwd.Example" },
@@ -20,10 +20,14 @@ const scripts = {
 };
 
 const sends = async (domain: string) => domain === "shop.example";
-const route = (recipient: string) =>
-  routeOf(recipient, { resolve }, { scripts } as unknown as Parameters<typeof routeOf>[2], settings, { sends });
+const route = createRecipientRoute({
+  settings,
+  resolve,
+  scripts: scripts as Parameters<typeof createRecipientRoute>[0]["scripts"],
+  sends,
+});
 
-test("a worker has an address of its own, and it is its account's mail", async () => {
+test("routes the address of a worker to it and its account", async () => {
   assert.deepEqual(await route("Inbox+tag@team.workers.example"), {
     kind: "worker",
     script: "acc/inbox",
@@ -33,11 +37,11 @@ test("a worker has an address of its own, and it is its account's mail", async (
   assert.deepEqual(await route("inbox@else.example"), { kind: "none" });
 });
 
-test("a routed domain answers for itself", async () => {
+test("keeps the result of a routed domain", async () => {
   assert.deepEqual(await route("nobody@ours.example"), { kind: "none", why: "no rule", account: "acc", zone: "z" });
 });
 
-test("the domains that bounces come back to have a postmaster", async () => {
+test("accepts postmaster and abuse at the domains that receive bounces", async () => {
   for (const recipient of [
     "postmaster@fwd.example",
     "PostMaster@FWD.example",

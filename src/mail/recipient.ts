@@ -1,4 +1,4 @@
-import { canonicalDomain, parseAddress } from "../../protocol/rfc5322/index.ts";
+import { canonicalDomain, parseAddress } from "../protocol/rfc5322/index.ts";
 
 /** A recipient as it is compared. */
 export interface Recipient {

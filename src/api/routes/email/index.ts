@@ -1,0 +1,58 @@
+import type { Clock } from "../../../kernel/index.ts";
+import type { Mail } from "../../../mail/index.ts";
+import type { Zones } from "../../../zones/index.ts";
+import type { Route } from "../../operation.ts";
+import { activityRoutes } from "./activity.ts";
+import { emailAuthRoutes } from "./auth.ts";
+import { doctorRoutes, type DoctorDeps } from "./doctor.ts";
+import { queueRoutes } from "./queue.ts";
+import { emailRoutingRoutes } from "./routing.ts";
+import { emailSendingRoutes } from "./sending.ts";
+
+export interface EmailRoutesDeps extends Pick<DoctorDeps, "diagnose"> {
+  zones: Pick<Zones, "get" | "find" | "records" | "zoneAccount">;
+  clock: Pick<Clock, "now">;
+  resolveTxt(name: string): Promise<string[][]>;
+  /** The operator's account. Its members also see mail without an account. */
+  operator(): Promise<string | undefined>;
+}
+
+/** All operations of mail: routing, sending, the log, the queue, authentication and doctor. */
+export const emailRoutes = (
+  {
+    routing,
+    sending,
+    sendingDomains: domains,
+    suppressions,
+    spool,
+    queue,
+    activity,
+    sentMessages,
+    reports,
+  }: Pick<
+    Mail,
+    | "routing"
+    | "sending"
+    | "sendingDomains"
+    | "suppressions"
+    | "spool"
+    | "queue"
+    | "activity"
+    | "sentMessages"
+    | "reports"
+  >,
+  { zones, clock, resolveTxt, operator, diagnose }: EmailRoutesDeps,
+): Route[] => [
+  ...emailRoutingRoutes({ zones, routing }),
+  ...emailAuthRoutes({ zones, reports, clock, resolveTxt }),
+  ...doctorRoutes({ zones, diagnose }),
+  ...emailSendingRoutes({ zones, domains, suppressions, sending, spool, clock }),
+  ...activityRoutes({
+    activity,
+    messages: sentMessages,
+    messageDays: sentMessages.days,
+    zoneAccount: zones.zoneAccount,
+    operator,
+  }),
+  ...queueRoutes({ queue, operator }),
+];

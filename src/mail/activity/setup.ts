@@ -1,0 +1,99 @@
+import type { Basics } from "../../kernel/basics.ts";
+import { every } from "../../kernel/every.ts";
+import type { Metrics } from "../../kernel/metrics.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Store } from "../../store/index.ts";
+import type { Zones } from "../../zones/index.ts";
+import type { Envelope, SmtpReply } from "../messages/types.ts";
+import type { Queue } from "../outbound/queue/queue.ts";
+import { createActivity, type Activity } from "./activity.ts";
+import { createSentMessages, type SentMessages } from "./sent-messages.ts";
+
+export interface ActivitySetupDeps {
+  store: Pick<Store, "db" | "objects">;
+  settings: Pick<Settings, "email">;
+  zones: Pick<Zones, "byName">;
+  metrics: Metrics;
+}
+
+export interface ActivitySetup {
+  activity: Activity;
+  sentMessages: SentMessages;
+  /** Sets the status of messages that a killed process left unfinished: now and every hour. */
+  settleInterrupted(queue: Pick<Queue, "ofInbound">): void;
+  /** Logs a message that SMTP rejected before it was received. */
+  rejected(envelope: Envelope, reply: SmtpReply): void;
+}
+
+const HOUR = 3_600_000;
+/** Longer than a running process handles any message. */
+const INTERRUPTED_MS = HOUR;
+/** The content of sent messages is kept for this long. */
+export const SENT_MESSAGE_DAYS = 7;
+/** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
+const MAX_REJECTIONS = 600;
+
+/** The log of messages, and the copies of sent mail. */
+export function setUpActivity(
+  { store: { db, objects }, settings: { email }, zones, metrics }: ActivitySetupDeps,
+  { clock, ids, log, lifecycle }: Basics,
+): ActivitySetup {
+  const activity = createActivity({
+    db,
+    clock,
+    log,
+    days: email.log_days,
+    async ownerOf(domain) {
+      const zone = await zones.byName(domain, { enclosing: true });
+      return zone && { account: zone.account, zone: zone.id };
+    },
+  });
+  lifecycle.onStop("log of messages", () => activity.close());
+  const sentMessages = createSentMessages({ objects, clock, log, days: SENT_MESSAGE_DAYS });
+  for (const [name, { sweep }] of [
+    ["email log: sweep of entries", activity],
+    ["email log: sweep of sent messages", sentMessages],
+  ] as const) {
+    const sweeper = every(HOUR, sweep, { name, log });
+    void sweeper.run();
+    lifecycle.onStop(name, () => sweeper.stop());
+  }
+  const lost = metrics.gauge(
+    "reelpost_mail_log_lost_steps",
+    "Steps of messages that the log could not keep up with, since the start",
+  );
+  // prom-client calls `collect` when the numbers are read.
+  Object.assign(lost, { collect: () => lost.set(activity.lost()) });
+
+  let minute = { at: -Infinity, rejections: 0 };
+  return {
+    activity,
+    sentMessages,
+    settleInterrupted(queue) {
+      const settler = every(HOUR, () => activity.settleInterrupted(queue, clock.now() - INTERRUPTED_MS), {
+        name: "email log: setting the status of interrupted messages",
+        log,
+      });
+      lifecycle.onStop("email log: interrupted messages", () => settler.stop());
+      // With a shared database, another process may still be handling recent messages.
+      if (db.dialect === "sqlite")
+        activity
+          .settleInterrupted(queue, clock.now())
+          .catch((err: unknown) =>
+            log.warn({ err }, "email log: failed to set the status of interrupted messages, will retry"),
+          );
+      else void settler.run();
+    },
+    rejected({ from, to, ip, helo }, reply) {
+      const at = clock.now();
+      if (at - minute.at >= 60_000) minute = { at, rejections: 0 };
+      if (to.length === 0 || ++minute.rejections > MAX_REJECTIONS) return;
+      activity.trace({
+        message: ids.hex(),
+        at: new Date(at),
+        step: "rejected",
+        detail: { from, to, ip, helo, ...reply },
+      });
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { Basics } from "../../kernel/basics.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Store } from "../../store/index.ts";
+import type { RecordWatch, Zones } from "../../zones/index.ts";
+import type { DkimKeys } from "./dkim-keys.ts";
+import { createDkimRotation, type DkimRotation, type DkimRotationOptions } from "./rotation.ts";
+
+export interface DkimRotationSetupDeps {
+  store: Pick<Store, "jobs">;
+  settings: Pick<Settings, "email">;
+  zones: Pick<Zones, "find">;
+  dkimKeys: DkimKeys;
+  publishers: DkimRotationOptions["publishers"];
+  watch: Pick<RecordWatch, "look">;
+  /** Whether the records of a zone are entered manually. */
+  byHand(zone: string): boolean;
+}
+
+/** Rotates the DKIM keys of all names at the age that the settings give. */
+export function setUpDkimRotation(
+  { store: { jobs }, settings: { email }, zones, dkimKeys, publishers, watch, byHand }: DkimRotationSetupDeps,
+  { clock, log, lifecycle }: Basics,
+): DkimRotation {
+  const rotation = createDkimRotation({
+    dkimKeys,
+    zones,
+    jobs,
+    clock,
+    log,
+    days: email.dkim_days,
+    publishers,
+    async seen(name, records) {
+      const { records: found } = await watch.look(
+        name,
+        records.map(({ name: at, text }) => ({ type: "TXT", name: at, content: text })),
+      );
+      return found.every(({ state }) => state === "right");
+    },
+    publishes: (zone) => zone.type === "full" && !byHand(zone.name),
+  });
+  lifecycle.onStop("DKIM rotation", () => rotation.close());
+  return rotation;
+}

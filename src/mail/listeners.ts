@@ -1,0 +1,104 @@
+import type { Basics } from "../kernel/basics.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { TlsSource } from "../kernel/tls-source.ts";
+import type { Lookups } from "../zones/index.ts";
+import { createBlockLists } from "./inbound/block-lists.ts";
+import { createSmtpListener } from "./inbound/listener.ts";
+import { meterSmtp } from "./inbound/metrics.ts";
+import { createRspamd } from "./inbound/rspamd.ts";
+import type { SmtpListener } from "./inbound/server.ts";
+import type { OnRefused } from "./inbound/types.ts";
+import type { Spool } from "./messages/spool.ts";
+import { smtpName } from "./names.ts";
+import type { Receiver } from "./receive.ts";
+import { createSubmissionListener } from "./submission/listener.ts";
+import { createSubmitters, type SubmittersDeps } from "./submission/submitters.ts";
+
+export interface ListenersDeps extends SubmittersDeps {
+  settings: Settings;
+  receiver: Pick<Receiver, "receive" | "checkRecipient">;
+  spool: Spool;
+  lookups: Pick<Lookups, "resolve">;
+  metrics: Metrics;
+  /** Called for each message that is rejected before it is received. */
+  onRefused?: OnRefused;
+  /** Milliseconds that a closing listener waits for messages in progress. */
+  graceMs: number;
+}
+
+export interface ListenOptions {
+  tls: Pick<TlsSource, "context">;
+  /** An inherited socket. Default: the listener opens its own. */
+  fd?: number | undefined;
+}
+
+export interface Listeners {
+  /** Inbound mail. Rejects with UserError when the port is unavailable. */
+  listen(options: ListenOptions): Promise<SmtpListener>;
+  /** Mail from users; undefined where `submission.enabled` is false. */
+  listenForSubmission(options: ListenOptions): Promise<SmtpListener | undefined>;
+}
+
+/** The SMTP listeners as the settings of `smtp` and `submission` describe them. */
+export function createListeners(deps: ListenersDeps, { clock, ids, log }: Basics): Listeners {
+  const {
+    settings: { smtp, submission },
+    receiver,
+    spool,
+    lookups,
+    metrics,
+    graceMs,
+  } = deps;
+  const meter = meterSmtp(metrics);
+  const shared = { name: smtpName(smtp), proxies: smtp.proxies, spool, clock, ids, log };
+  const limits = {
+    connections: smtp.connections,
+    connectionsPerNetwork: Math.min(smtp.connections, smtp.connections_per_address),
+    closeMs: graceMs,
+  };
+  const onRefused =
+    (listener: "smtp" | "submission"): OnRefused =>
+    (envelope, reply, stage) => {
+      meter.refused(listener, stage, reply);
+      deps.onRefused?.(envelope, reply, stage);
+    };
+
+  return {
+    async listen({ tls, fd }) {
+      const listener = await createSmtpListener({
+        ...shared,
+        tls,
+        host: smtp.host,
+        port: smtp.port,
+        fd,
+        dsn: true,
+        onRefused: onRefused("smtp"),
+        limits: { ...limits, messageBytes: spool.maxBytes, messagesPerMinute: smtp.messages_per_minute },
+        receive: receiver.receive,
+        checkRecipient: receiver.checkRecipient,
+        ...(smtp.dnsbl.length > 0 && {
+          blockLists: createBlockLists({ lists: smtp.dnsbl, resolver: lookups.resolve, clock, log }),
+        }),
+        ...(smtp.rspamd !== "" && { filter: createRspamd({ url: smtp.rspamd }) }),
+      });
+      meter.watch("smtp", listener);
+      return listener;
+    },
+    async listenForSubmission({ tls, fd }) {
+      if (!submission.enabled) return undefined;
+      const listener = await createSubmissionListener({
+        ...shared,
+        tls,
+        ...createSubmitters(deps),
+        host: submission.host,
+        port: submission.port,
+        fd,
+        limits,
+        onRefused: onRefused("submission"),
+      });
+      meter.watch("submission", listener);
+      return listener;
+    },
+  };
+}

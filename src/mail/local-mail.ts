@@ -1,0 +1,58 @@
+import { mkdirSync } from "node:fs";
+import type { Basics } from "../kernel/basics.ts";
+import type { SendEmailPort, WorkerRuntime } from "../workers/index.ts";
+import { createSmtpListener, type SmtpListenerOptions } from "./inbound/listener.ts";
+import type { SmtpListener } from "./inbound/server.ts";
+import { createSpool, type Spool } from "./messages/spool.ts";
+import { traceTo } from "./messages/trace.ts";
+import { createCapture, type Captured } from "./outbound/capture.ts";
+import { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
+import { createSendEmail } from "./sending/send-email.ts";
+
+export interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
+  /** Outbound messages are written here as .eml files. */
+  mailDirectory: string;
+  spoolDirectory: string;
+  onCaptured: (captured: Captured) => void;
+  rules: NonNullable<ReceiverOptions["rules"]>;
+  maxMessageBytes?: number | undefined;
+}
+
+/** Mail of a development server: it receives from anyone and writes all outbound messages to files. */
+export interface LocalMail {
+  /** `send()` of a worker's send_email binding. */
+  binding: SendEmailPort;
+  spool: Spool;
+  /** Receives mail for the workers of this runtime. */
+  receiver(runtime: Pick<WorkerRuntime, "email">): Receiver;
+  /** Rejects with UserError when the port is unavailable. */
+  listen(
+    receiver: Receiver,
+    options: Pick<SmtpListenerOptions, "host" | "port" | "onRefused"> & { closeMs: number },
+  ): Promise<SmtpListener>;
+}
+
+export function createLocalMail(options: LocalMailOptions, { clock, ids, log, lifecycle }: Basics): LocalMail {
+  const { mailDirectory: dir, spoolDirectory, maxMessageBytes: maxBytes, route, rules } = options;
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const spool = createSpool({ dir: spoolDirectory, ids, ...(maxBytes !== undefined && { maxBytes }) });
+  lifecycle.onStop("spool", () => spool.close());
+  const transport = createCapture({ dir, log, onWritten: options.onCaptured });
+  lifecycle.onStop("captured mail", () => transport.close());
+  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
+  return {
+    binding: createSendEmail({ transport, spool, trace, clock, ids, isVerified: rules.isVerified }),
+    spool,
+    receiver: (runtime) => createReceiver({ runtime, route, transport, spool, trace, clock, ids, log, rules }),
+    listen: ({ receive }, { closeMs, ...at }) =>
+      createSmtpListener({
+        ...at,
+        receive,
+        spool,
+        clock,
+        ids,
+        log,
+        limits: { messageBytes: spool.maxBytes, closeMs },
+      }),
+  };
+}

@@ -1,0 +1,270 @@
+import { join } from "node:path";
+import type { AccountsRoom } from "../accounts/index.ts";
+import type { Basics } from "../kernel/basics.ts";
+import type { Metrics } from "../kernel/metrics.ts";
+import type { Settings } from "../kernel/settings.ts";
+import type { Secrets, Store } from "../store/index.ts";
+import type { LiveWorkers, Scripts, SendEmailPort } from "../workers/index.ts";
+import type { Lookups, RecordWatch, Zones } from "../zones/index.ts";
+import { setUpActivity, type ActivitySetup } from "./activity/setup.ts";
+import { setUpAuthenticator } from "./authenticate/setup.ts";
+import { createSigner } from "./authenticate/sign.ts";
+import { createServiceKeys } from "./dkim-keys/service-keys.ts";
+import { setUpDkimRotation } from "./dkim-keys/setup.ts";
+import type { DmarcReporting } from "./dmarc-reports/reports.ts";
+import { setUpDmarcReporting } from "./dmarc-reports/setup.ts";
+import { createDowngrade } from "./downgrade/downgrade.ts";
+import { createForwarding } from "./forwarding/forwarding.ts";
+import { setUpSrs } from "./forwarding/setup.ts";
+import { setUpHeld } from "./held/setup.ts";
+import { createListeners, type Listeners } from "./listeners.ts";
+import { createSpool, type Spool } from "./messages/spool.ts";
+import { traceTo } from "./messages/trace.ts";
+import { setUpMtaSts, type MtaSts } from "./mta-sts/setup.ts";
+import { mxHosts } from "./names.ts";
+import { setUpFiles, setUpOutbound, type OutboundSetup } from "./outbound/setup.ts";
+import { createReceiver } from "./receive.ts";
+import { setUpReturns } from "./returns/setup.ts";
+import type { EmailRouting } from "./routing/create.ts";
+import { createLocalDomains } from "./routing/local-domains.ts";
+import { neededRecords, type NeededRecord } from "./routing/needed.ts";
+import type { RecordVerifier } from "./routing/parts.ts";
+import { createRecipientRoute, workerOf } from "./routing/recipient-route.ts";
+import { setUpRouting } from "./routing/setup.ts";
+import { createSendEmailBinding } from "./sending/binding.ts";
+import { setUpSending, setUpSendingDomains } from "./sending/setup.ts";
+import type { Sending, SendingDomains } from "./sending/types.ts";
+import { setUpSuppressions } from "./suppressions/setup.ts";
+import type { Suppressions } from "./suppressions/types.ts";
+import { createSystemMail } from "./system-mail/system-mail.ts";
+import { createVerificationMail } from "./system-mail/verification-mail.ts";
+
+export interface MailDeps {
+  settings: Settings;
+  store: Store;
+  secrets: Secrets;
+  /** The roles of this process. */
+  roles: { has(role: "smtp" | "outbound" | "dns"): boolean };
+  accounts: Pick<AccountsRoom, "authenticate">;
+  zones: Zones;
+  scripts: Pick<Scripts, "get" | "byId" | "bySubdomain">;
+  workers: Pick<LiveWorkers, "email">;
+  dns: {
+    lookups: Lookups;
+    /** Compares records with the public DNS. */
+    watch: RecordWatch & RecordVerifier;
+    /** Whether the records of a zone are entered manually. */
+    byHand(zone: string): boolean;
+  };
+  metrics: Metrics;
+  /** URL of this server as clients reach it. */
+  baseUrl(): string;
+  /** Milliseconds that closing listeners wait for messages in progress. */
+  graceMs: number;
+}
+
+/** Email Routing, Email Sending and the mail server of one process. */
+export interface Mail extends Listeners {
+  /** Delivers queued mail, retries and sweeps from now on, as far as the roles of this process include it. */
+  start(): void;
+  /** Rules, destination addresses and DNS records of routed domains. */
+  routing: EmailRouting;
+  sending: Sending;
+  sendingDomains: SendingDomains;
+  suppressions: Suppressions;
+  /** `send()` of a worker's send_email binding. */
+  binding: SendEmailPort;
+  /** The outbound queue. */
+  queue: OutboundSetup["messages"];
+  /** The log of messages, and copies of sent mail. */
+  activity: ActivitySetup["activity"];
+  sentMessages: ActivitySetup["sentMessages"];
+  /** DMARC and TLS reports about zones. */
+  reports: DmarcReporting;
+  /** The MTA-STS policies of routed domains. */
+  mtaSts: MtaSts;
+  /** The DNS records that the forward domain needs. */
+  records(): Promise<NeededRecord[]>;
+  /** Holds raw messages while they are sent. */
+  spool: Spool;
+}
+
+/** Builds mail from the settings. Nothing runs before `listen` and `start`, except sweeps of old data. */
+export function createMail(deps: MailDeps, basics: Basics): Mail {
+  const { settings, store, secrets, roles, zones, scripts, workers, dns, metrics } = deps;
+  const { clock, ids, log, lifecycle } = basics;
+  const { lookups, watch, byHand } = dns;
+  const { email } = settings;
+
+  const spool = createSpool({ dir: join(settings.data_dir, "spool"), ids });
+  lifecycle.onStop("spool", () => spool.close());
+  const { activity, sentMessages, settleInterrupted, rejected } = setUpActivity(
+    { store, settings, zones, metrics },
+    basics,
+  );
+  const trace = traceTo({ log, listeners: [(event) => log.info({ ...event }, "mail"), activity.trace] });
+  const signer = createSigner({ clock });
+  const srs = setUpSrs(settings, secrets);
+
+  const reports = setUpDmarcReporting({ store, settings, zones, lookups }, basics);
+  const { tlsReportUri } = reports;
+  const mtaSts = setUpMtaSts(
+    { store, settings, zones, lookups, updatesRecords: roles.has("dns"), tlsReportUri },
+    basics,
+  );
+  const routing = setUpRouting(
+    { store, zones, scripts, secrets, settings, baseUrl: deps.baseUrl, verifier: watch },
+    basics,
+  );
+  const { dkimKeys, resolve } = routing;
+  const service = createServiceKeys(settings, dkimKeys);
+  const sendingDomains = setUpSendingDomains({ store, settings, zones, routing, verifier: watch }, basics);
+  const sends = async (domain: string) => (await sendingDomains.find(domain))?.enabled === true;
+
+  const outbound = setUpOutbound(
+    {
+      store,
+      settings,
+      metrics,
+      lookups,
+      trace,
+      files: setUpFiles(settings, basics),
+      isLocal: createLocalDomains({ settings, resolve, sends, lookups }),
+      downgrade: createDowngrade({ signer, findKey: dkimKeys.find }),
+    },
+    basics,
+  );
+  const suppressions = setUpSuppressions(store, basics);
+  const { returns, start: startReturns } = setUpReturns(
+    { store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, sends, trace },
+    basics,
+  );
+  outbound.onFailed(returns.onFailed);
+  const systemMail = createSystemMail({
+    transport: outbound.relayThenQueue,
+    spool,
+    signer,
+    keys: service.keys,
+    trace,
+    clock,
+  });
+  routing.addresses.onVerification(createVerificationMail({ transport: systemMail, clock, ids, from: email.from }));
+  const sending = setUpSending(
+    {
+      store,
+      settings,
+      zones,
+      routing,
+      domains: sendingDomains,
+      suppressions,
+      outbound,
+      returns,
+      signer,
+      spool,
+      trace,
+      keep: sentMessages.keep,
+    },
+    basics,
+  );
+
+  const transport = settings.outbound.forward === "queue" ? outbound.relayThenQueue : outbound.relay;
+  const forwarding = createForwarding({
+    transport,
+    signer,
+    srs,
+    returns,
+    spool,
+    clock,
+    ids,
+    keysOf: ({ zone, domain }) => dkimKeys.signers({ zone, domain, use: "routing" }),
+    serviceKey: service.keys,
+    loopKeys: secrets.derive("mail-loop"),
+  });
+  const held = setUpHeld({ store, settings, spool, returns, trace }, basics);
+  const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
+  const receiver = createReceiver({
+    runtime: { email: (name, mail, actions) => workers.email(workerOf(name), mail, actions) },
+    route: createRecipientRoute({ settings, resolve, scripts, reports, sends }),
+    rules: {
+      isVerified: async (address, account) =>
+        account === undefined || (await routing.addresses.stateOf(account, address)) === "verified",
+    },
+    transport,
+    forwarding,
+    returns,
+    reports,
+    held,
+    spool,
+    trace,
+    clock,
+    ids,
+    log,
+    ...(authenticator && { authenticator }),
+  });
+  const listeners = createListeners(
+    {
+      settings,
+      receiver,
+      spool,
+      lookups,
+      metrics,
+      accounts: deps.accounts,
+      zones,
+      sending,
+      onRefused: rejected,
+      graceMs: deps.graceMs,
+    },
+    basics,
+  );
+  if (roles.has("dns"))
+    setUpDkimRotation(
+      {
+        store,
+        settings,
+        zones,
+        dkimKeys,
+        publishers: {
+          routing: { rotate: routing.dns.rotateDkim, republish: routing.dns.republish },
+          sending: { rotate: sendingDomains.rotateDkim, republish: sendingDomains.republish },
+        },
+        watch,
+        byHand,
+      },
+      basics,
+    );
+
+  return {
+    async listen(options) {
+      const listener = await listeners.listen(options);
+      outbound.deliverLocallyTo(listener);
+      return listener;
+    },
+    listenForSubmission: listeners.listenForSubmission,
+    start() {
+      if (roles.has("outbound")) {
+        outbound.start();
+        startReturns();
+      }
+      settleInterrupted(outbound.messages);
+      // Retries run the workers, which run in the processes that receive mail.
+      if (roles.has("smtp")) held.start(receiver.retry);
+    },
+    routing,
+    sending,
+    sendingDomains,
+    suppressions,
+    binding: createSendEmailBinding({ sending, spool }),
+    queue: outbound.messages,
+    activity,
+    sentMessages,
+    reports,
+    mtaSts,
+    records: async () =>
+      neededRecords(
+        service.domain,
+        { mx: mxHosts(email), spfInclude: email.spf_include, dkimSelector: email.dkim_selector },
+        await service.records(),
+      ),
+    spool,
+  };
+}

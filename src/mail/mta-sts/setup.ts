@@ -1,0 +1,77 @@
+import { isIP } from "node:net";
+import type { Basics } from "../../kernel/basics.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Store } from "../../store/index.ts";
+import type { Lookups, Zones } from "../../zones/index.ts";
+import { createPublishedSts, type PublishedStsOptions } from "./published.ts";
+
+export interface MtaStsSetupDeps {
+  store: Pick<Store, "db" | "events">;
+  settings: Pick<Settings, "email" | "http" | "tls">;
+  zones: Zones;
+  lookups: Pick<Lookups, "resolve">;
+  /** Whether this process updates the records of zones at start. */
+  updatesRecords: boolean;
+  tlsReportUri: PublishedStsOptions["reportTo"];
+}
+
+/** The MTA-STS policies of routed domains. */
+export interface MtaSts {
+  /** The policy that `host` serves; undefined: no routed domain has this policy host. */
+  policyOf(host: string): Promise<string | undefined>;
+  /** Policy hosts that need a certificate: their CNAME record names this server. */
+  hosts(): Promise<string[]>;
+}
+
+/** Bounds the certificates that policy hosts cause. */
+const MAX_HOSTS = 100;
+
+/** Publishes policies in the mode of `email.mta_sts` if this server is reachable by HTTPS. */
+export function setUpMtaSts(
+  {
+    store: { db, events },
+    settings: { email, http, tls },
+    zones,
+    lookups,
+    updatesRecords,
+    tlsReportUri,
+  }: MtaStsSetupDeps,
+  { log, lifecycle }: Basics,
+): MtaSts {
+  const offered = tls.https || http.public_url.startsWith("https://");
+  const webHost = publicHost(http.public_url) ?? email.mx[0]!;
+  const published = createPublishedSts({
+    db,
+    events,
+    zones,
+    log,
+    mode: offered ? email.mta_sts : "off",
+    mx: email.mx,
+    webHost,
+    reportTo: tlsReportUri,
+  });
+  lifecycle.onStop("MTA-STS", () => published.close());
+  if (updatesRecords)
+    published.sweep().catch((err: unknown) => log.error({ err }, "MTA-STS: failed to update the records of zones"));
+
+  return {
+    policyOf: (host) => published.policyOf(host.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "")),
+    async hosts() {
+      const hosts = await published.hosts(MAX_HOSTS);
+      const pointHere = await Promise.all(
+        hosts.map((host) =>
+          lookups.resolve(host, "CNAME").then(
+            ([target]) => target === webHost,
+            () => false,
+          ),
+        ),
+      );
+      return hosts.filter((_, index) => pointHere[index]);
+    },
+  };
+}
+
+function publicHost(url: string): string | undefined {
+  const host = url === "" ? "" : new URL(url).hostname;
+  return host === "" || host === "localhost" || isIP(host.replace(/^\[|\]$/g, "")) ? undefined : host;
+}

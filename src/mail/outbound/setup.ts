@@ -1,0 +1,177 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Basics } from "../../kernel/basics.ts";
+import type { Metrics } from "../../kernel/metrics.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Store } from "../../store/index.ts";
+import { createEgressCheck } from "../../workers/index.ts";
+import type { Lookups } from "../../zones/index.ts";
+import type { Trace, Transport } from "../messages/types.ts";
+import { smtpName } from "../names.ts";
+import { createCapture } from "./capture.ts";
+import { outboundErrors } from "./errors.ts";
+import { meterOutbound } from "./metrics.ts";
+import { createOutbound, type OutboundLimits, type OutboundService } from "./outbound.ts";
+import { createDane } from "./policy/dane.ts";
+import { createStsFetch } from "./policy/sts-fetch.ts";
+import { createStsTable } from "./policy/sts-table.ts";
+import { createStsPolicies } from "./policy/sts.ts";
+import { readSmartHost } from "./smart-hosts.ts";
+import type { Downgrade, LocalHop, SmartHost } from "./types.ts";
+
+export interface OutboundSetupDeps {
+  store: Store;
+  settings: Settings;
+  metrics: Metrics;
+  lookups: Pick<Lookups, "query" | "resolveMx" | "resolveTxt" | "resolve4" | "resolve6">;
+  trace: Trace;
+  /** Receives all outbound mail where `outbound.deliver` is `files`. */
+  files: Transport;
+  /** Whether this server receives mail for the domain. */
+  isLocal: (domain: string) => Promise<boolean>;
+  /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
+  downgrade?: Downgrade;
+  limits?: Partial<OutboundLimits>;
+}
+
+export interface OutboundSetup extends Pick<OutboundService, "relay" | "queue" | "relayThenQueue" | "onFailed"> {
+  /** The queue for the API: list, get, resend, cancel. */
+  messages: Pick<OutboundService, "list" | "get" | "resend" | "cancel" | "paused" | "pausesOf" | "ofInbound">;
+  /** From now on mail for local domains is delivered to this listener of the same process. */
+  deliverLocallyTo(listener: { host: string; port: number }): void;
+  /** Delivers queued mail from now on, unless all mail is written to files. */
+  start(): void;
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const GRACE_MS = 10_000;
+/** Messages that a killed process was delivering are free again after this. */
+const LEASE_MS = 20_000;
+
+/** Outbound mail as the settings of `outbound` describe it. Throws UserError for an invalid smart host. */
+export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecycle }: Basics): OutboundSetup {
+  const {
+    store: { db, objects, events },
+    settings,
+    metrics,
+    lookups,
+    files,
+    isLocal,
+    downgrade,
+    limits,
+  } = deps;
+  const { outbound, smtp, email, dns, tls } = settings;
+  const reaches = createEgressCheck({
+    allowLoopback: outbound.allow_private,
+    allowPrivate: outbound.allow_private,
+    denyPorts: [],
+    allow: [],
+  });
+  const mayConnect = (address: string) => reaches(address, outbound.port) === undefined;
+  const ca = tls.acme_ca_file === "" ? undefined : readFileSync(tls.acme_ca_file, "utf8");
+  const sts = createStsPolicies({
+    table: createStsTable(db),
+    fetch: createStsFetch({ resolver: lookups, mayConnect, ...(ca !== undefined && { ca }) }),
+    resolveTxt: lookups.resolveTxt,
+    clock,
+    log,
+  });
+  const meters = meterOutbound(metrics);
+  let listener: { host: string; port: number } | undefined;
+
+  const localHop: LocalHop = async (domain) => {
+    if (!(await isLocal(domain))) return undefined;
+    // The message arrives from a trusted address and is accepted with any authentication result: the sender was checked before.
+    // The MX records are not used: behind a NAT this server may be unable to reach its own public address.
+    return listener === undefined ? "by-mx" : { host: reachable(listener.host), port: listener.port, tls: "none" };
+  };
+
+  const service = createOutbound({
+    db,
+    objects,
+    events,
+    clock,
+    ids,
+    log,
+    name: smtpName(smtp),
+    resolver: lookups,
+    smartHosts: smartHostsOf(settings),
+    mayConnect,
+    localHop,
+    ...(downgrade && { downgrade }),
+    port: outbound.port,
+    families: outbound.ipv6 ? [4, 6] : [4],
+    ownNames: email.mx,
+    ...(outbound.mta_sts && { policyFor: sts.policyFor }),
+    // DANE needs a resolver that validates DNSSEC, on a connection that others cannot change.
+    ...(outbound.dane && dns.validating && { daneFor: createDane({ lookups, port: outbound.port }) }),
+    ...(ca !== undefined && { ca }),
+    trace: (event) => {
+      meters.count(event);
+      deps.trace(event);
+    },
+    limits: {
+      perDestination: outbound.per_destination === DEFAULT_PER_DESTINATION ? undefined : outbound.per_destination,
+      perMinute: outbound.per_minute === 0 ? undefined : outbound.per_minute,
+      backoffMs: outbound.retry_minutes.map((minutes) => minutes * MINUTE),
+      lifetimeMs: outbound.days * DAY,
+      leaseMs: LEASE_MS,
+      ...limits,
+    },
+  });
+  meters.watch({ waiting: service.waiting, paused: () => service.paused().length });
+  lifecycle.onStop(
+    "outbound mail",
+    async () => {
+      sts.close();
+      await service.stop({ graceMs: GRACE_MS });
+    },
+    { timeoutMs: GRACE_MS + 5000 },
+  );
+
+  const leaves = outbound.deliver !== "files";
+  const { relay, queue, relayThenQueue } = leaves ? service : { relay: files, queue: files, relayThenQueue: files };
+  return {
+    relay,
+    queue,
+    relayThenQueue,
+    onFailed: service.onFailed,
+    messages: service,
+    deliverLocallyTo(at) {
+      listener = at;
+    },
+    start() {
+      if (leaves) service.start();
+    },
+  };
+}
+
+/** A smart host is one destination for all domains and gets four times the default, unless the settings name a limit. */
+const DEFAULT_PER_DESTINATION = 5;
+
+function smartHostsOf({ outbound: { deliver, smart_hosts: given } }: Settings): SmartHost[] {
+  if (deliver !== "smart_host") return [];
+  if (given.length === 0) throw outboundErrors.noSmartHosts();
+  return given.map(readSmartHost);
+}
+
+/** A listener on all addresses is reached at the loopback address. */
+const reachable = (host: string) => (host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host);
+
+/** Writes outbound mail to `<data directory>/mail`. */
+export function setUpFiles({ data_dir: dataDir }: Pick<Settings, "data_dir">, { log, lifecycle }: Basics): Transport {
+  const dir = join(dataDir, "mail");
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const files = createCapture({
+    dir,
+    log,
+    onWritten: ({ mail, files: [file] }) =>
+      log.info(
+        { message: mail.inbound?.id, messageId: mail.messageId, to: mail.to, file: file?.path },
+        "outbound: message written to a file instead of being sent",
+      ),
+  });
+  lifecycle.onStop("captured mail", () => files.close());
+  return files;
+}

@@ -1,0 +1,81 @@
+import type { Basics } from "../../kernel/basics.ts";
+import { every, type Repetition } from "../../kernel/every.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Srs } from "../../protocol/srs/index.ts";
+import type { Secrets, Store } from "../../store/index.ts";
+import type { Signer } from "../authenticate/sign.ts";
+import type { ServiceKeys } from "../dkim-keys/service-keys.ts";
+import type { Trace, Transport } from "../messages/types.ts";
+import { smtpName } from "../names.ts";
+import { createReturns } from "./returns.ts";
+import type { BounceList, ReturnsService } from "./types.ts";
+
+export interface ReturnsSetupDeps {
+  store: Pick<Store, "db">;
+  secrets: Secrets;
+  settings: Settings;
+  /** Queues delivery reports. */
+  queue: Transport;
+  srs: Srs;
+  signer: Signer;
+  /** Sign delivery reports. */
+  service: Pick<ServiceKeys, "keys">;
+  list?: BounceList;
+  /** Whether Email Sending is enabled for a domain. */
+  sends?: (domain: string) => Promise<boolean>;
+  trace: Trace;
+}
+
+export interface ReturnsSetup {
+  returns: ReturnsService;
+  /** Sends delay notifications and deletes expired return paths from now on: for a process with the role outbound. */
+  start(): void;
+}
+
+const SWEEP_MS = 60_000;
+
+/** Bounces and delivery reports as the settings describe them. */
+export function setUpReturns(
+  {
+    store: { db },
+    secrets,
+    settings: { email, smtp, outbound },
+    queue,
+    srs,
+    signer,
+    service,
+    list,
+    sends,
+    trace,
+  }: ReturnsSetupDeps,
+  { clock, ids, log, lifecycle }: Basics,
+): ReturnsSetup {
+  const returns = createReturns({
+    db,
+    queue,
+    srs,
+    keys: secrets.derive("return-paths"),
+    forwardDomain: email.forward_domain,
+    label: email.sending_label,
+    name: smtpName(smtp),
+    signer,
+    signWith: () => service.keys(),
+    ...(list && { list }),
+    ...(sends && { sends }),
+    trace,
+    clock,
+    ids,
+    log,
+    // A return path outlives the last attempt here and the last bounce of a next hop that retries for as long.
+    limits: { pathDays: Math.max(21, outbound.days * 2 + 7) },
+  });
+  let sweeper: Repetition | undefined;
+  lifecycle.onStop("return paths", async () => {
+    await sweeper?.stop();
+    await returns.flush();
+  });
+  return {
+    returns,
+    start: () => void (sweeper ??= every(SWEEP_MS, returns.sweep, { name: "bounces: sweep", log })),
+  };
+}

@@ -1,0 +1,72 @@
+import type { Settings } from "../../kernel/settings.ts";
+import type { LiveWorkers, Scripts } from "../../workers/index.ts";
+import type { Route } from "../messages/types.ts";
+import type { Resolution } from "./types.ts";
+
+/** The route of a recipient, and the account and zone that the mail belongs to. */
+export type Routed = Route & {
+  account?: string | undefined;
+  zone?: string | undefined;
+  /** The recipient is rejected with a 4xx reply: the reason may pass. */
+  temporary?: true;
+};
+
+export interface RecipientRouteDeps {
+  settings: Pick<Settings, "workers" | "email">;
+  resolve(recipient: string): Promise<Resolution>;
+  scripts: Pick<Scripts, "bySubdomain">;
+  /** The zone whose report address this is. */
+  reports?: { zoneAt(address: string): Promise<{ zone: string; account: string } | undefined> };
+  /** Whether Email Sending is enabled for a domain. */
+  sends?: (domain: string) => Promise<boolean>;
+}
+
+/**
+ * Decides which recipients this server accepts: those of routed domains, the addresses of workers, report addresses, and the postmaster of
+ * each domain that receives bounces. Any other recipient is `none`, so the server never relays.
+ */
+export function createRecipientRoute({
+  settings: { workers, email },
+  resolve,
+  scripts,
+  reports,
+  sends,
+}: RecipientRouteDeps): (recipient: string) => Promise<Routed> {
+  const forwardDomain = email.forward_domain.toLowerCase();
+  const label = `${email.sending_label}.`;
+
+  /** RFC 5321 4.5.1 requires a postmaster for every domain that receives mail. */
+  async function receivesBounces(domain: string): Promise<boolean> {
+    if (domain === forwardDomain) return true;
+    return domain.startsWith(label) && (await sends?.(domain.slice(label.length))) === true;
+  }
+
+  return async (recipient) => {
+    const found = await resolve(recipient);
+    if (found.kind !== "none" || found.why !== "not our domain") return found;
+    const [, domain] = /^(?:postmaster|abuse)@(.+)$/.exec(recipient.toLowerCase()) ?? [];
+    if (domain !== undefined && (await receivesBounces(domain))) return resolve("postmaster");
+    const reported = await reports?.zoneAt(recipient);
+    if (reported !== undefined) return { kind: "report", ...reported };
+    return workerRoute(recipient, workers.domain, scripts);
+  };
+}
+
+/** Every worker has the address `<worker>@<account label>.<workers domain>`. */
+async function workerRoute(recipient: string, domain: string, scripts: Pick<Scripts, "bySubdomain">): Promise<Routed> {
+  const at = recipient.lastIndexOf("@");
+  const host = recipient.slice(at + 1).toLowerCase();
+  if (!host.endsWith(`.${domain}`)) return { kind: "none" };
+  // `user+tag@…` is for `user` (RFC 5233).
+  const [script] = recipient.slice(0, at).toLowerCase().split("+", 1);
+  const ref = await scripts.bySubdomain(host.slice(0, -domain.length - 1), script!);
+  return ref === undefined
+    ? { kind: "none" }
+    : { kind: "worker", script: `${ref.account}/${ref.script}`, account: ref.account };
+}
+
+/** The worker of a route. Inside mail a worker is `<account>/<script>`. */
+export function workerOf(name: string): Parameters<LiveWorkers["email"]>[0] {
+  const slash = name.indexOf("/");
+  return { account: name.slice(0, slash), script: name.slice(slash + 1) };
+}

@@ -1,0 +1,88 @@
+import type { Basics } from "../../kernel/basics.ts";
+import { every } from "../../kernel/every.ts";
+import type { Settings } from "../../kernel/settings.ts";
+import type { Store } from "../../store/index.ts";
+import type { Zone, Zones } from "../../zones/index.ts";
+import { mxHosts } from "../names.ts";
+import type { EmailRouting } from "../routing/create.ts";
+import type { RecordVerifier } from "../routing/parts.ts";
+import { createSendingDomains } from "./domains.ts";
+import { createSending, type SendingParts } from "./sending.ts";
+import type { Sending, SendingDomains } from "./types.ts";
+
+const SWEEP_MS = 10 * 60_000;
+
+/** Whether Email Routing is enabled for a name of the zone. */
+export const routedNames =
+  (settings: EmailRouting["settings"]) =>
+  async (zone: Zone, name: string): Promise<boolean> => {
+    const { enabled, subdomains } = await settings.of(zone);
+    return name === zone.name ? enabled : subdomains.some((one) => one.name === name && one.enabled);
+  };
+
+export interface SendingDomainsSetupDeps {
+  store: Pick<Store, "db" | "events">;
+  settings: Pick<Settings, "email">;
+  zones: Zones;
+  routing: Pick<EmailRouting, "settings" | "dkimKeys">;
+  /** Compares records with the public DNS. Default: the records of the zones count. */
+  verifier?: RecordVerifier;
+}
+
+/** The domains that accounts may send from. */
+export function setUpSendingDomains(
+  { store: { db, events }, settings: { email }, zones, routing, verifier }: SendingDomainsSetupDeps,
+  { clock, ids, log, lifecycle }: Basics,
+): SendingDomains {
+  const domains = createSendingDomains({
+    db,
+    events,
+    clock,
+    ids,
+    zones,
+    dkimKeys: routing.dkimKeys,
+    isRouted: routedNames(routing.settings),
+    log,
+    ...(verifier && { verifier }),
+    hosts: { mx: mxHosts(email), spfInclude: email.spf_include, label: email.sending_label, dmarc: email.dmarc },
+  });
+  lifecycle.onStop("sending domains", () => domains.close());
+  domains
+    .tidy()
+    .catch((err: unknown) =>
+      log.warn({ err }, "sending: failed to delete domains of deleted zones, will retry at the next start"),
+    );
+  return domains;
+}
+
+export interface SendingSetupDeps extends Pick<
+  SendingParts,
+  "zones" | "domains" | "suppressions" | "returns" | "signer" | "spool" | "trace" | "keep"
+> {
+  store: Pick<Store, "db">;
+  settings: Pick<Settings, "email">;
+  routing: Pick<EmailRouting, "settings" | "addresses" | "dkimKeys">;
+  outbound: { relayThenQueue: SendingParts["transport"]; queue: SendingParts["queue"] };
+}
+
+/** The single path on which mail of accounts leaves, with the limits of `email`. */
+export function setUpSending(
+  { store: { db }, settings: { email }, routing, outbound, ...deps }: SendingSetupDeps,
+  { clock, ids, log, lifecycle }: Basics,
+): Sending {
+  const sending = createSending({
+    ...deps,
+    db,
+    clock,
+    ids,
+    transport: outbound.relayThenQueue,
+    queue: outbound.queue,
+    dkimKeys: routing.dkimKeys,
+    isRouted: routedNames(routing.settings),
+    isVerified: routing.addresses.isVerified,
+    limits: { perDay: email.daily_limit, perMinute: email.minute_limit },
+  });
+  const sweeper = every(SWEEP_MS, sending.sweep, { name: "sending: sweep of message counts", log });
+  lifecycle.onStop("sending", () => sweeper.stop());
+  return sending;
+}

@@ -1,0 +1,24 @@
+import type { Basics } from "../../kernel/basics.ts";
+import { every } from "../../kernel/every.ts";
+import type { Store } from "../../store/index.ts";
+import type { BounceList } from "../returns/types.ts";
+import { createSuppressions } from "./suppressions.ts";
+import type { Suppressions } from "./types.ts";
+
+const SWEEP_MS = 10 * 60_000;
+/** Batches of one sweep. The next sweep deletes the rest. */
+const MAX_BATCHES = 20;
+
+/** The suppression lists of all accounts. Bounces add to them, and sending reads them. */
+export function setUpSuppressions(
+  { db }: Pick<Store, "db">,
+  { clock, ids, log, lifecycle }: Basics,
+): Suppressions & BounceList {
+  const suppressions = createSuppressions({ db, clock, ids });
+  async function sweep() {
+    for (let batch = 0; batch < MAX_BATCHES && (await suppressions.sweep()) > 0; batch++) continue;
+  }
+  const sweeper = every(SWEEP_MS, sweep, { name: "suppressions: sweep", log });
+  lifecycle.onStop("suppressions", () => sweeper.stop());
+  return suppressions;
+}

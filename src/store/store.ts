@@ -1,0 +1,12 @@
+import type { Db } from "./db/port.ts";
+import type { Events } from "./events/port.ts";
+import type { Jobs } from "./jobs/port.ts";
+import type { ObjectStore } from "./objects/port.ts";
+
+/** The storage of one installation. */
+export interface Store {
+  db: Db;
+  objects: ObjectStore;
+  events: Events;
+  jobs: Jobs;
+}

@@ -54,7 +54,6 @@ export type { TlsStatistics } from "./dmarc-reports/tls-statistics.ts";
 export type { ReportIntake } from "./dmarc-reports/report-intake.ts";
 export type { DmarcCounts, TlsCounts } from "./dmarc-reports/report-rows-table.ts";
 export { inspectSpf, type SpfInspection, type SpfProblem, type SpfTerm, type SpfTree } from "./spf-inspect/inspect.ts";
-export { textOf as txtTextOf, isSpf } from "./routing/spf.ts";
 export { createDkimRotation, type DkimPublisher, type DkimRotation } from "./dkim-keys/rotation.ts";
 export type * from "./dkim-keys/types.ts";
 export { mailMigrations } from "./migrations.ts";

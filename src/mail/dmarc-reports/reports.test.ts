@@ -5,29 +5,9 @@ import { randomIds } from "../../kernel/index.ts";
 import type { Events } from "../../store/index.ts";
 import type { Zone } from "../../zones/index.ts";
 import { until } from "../returns/returns.testing.ts";
-import { textOf } from "../routing/spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
 import { openRouting } from "../routing/routing.testing.ts";
-import { ruaOf, withoutRua, withRua } from "./dmarc-text.ts";
 import { createDmarcReporting } from "./reports.ts";
-
-test("an address to report to is put into a record and taken out of it", () => {
-  const uri = "mailto:x@r.example";
-  assert.equal(withRua("v=DMARC1; p=reject", uri), "v=DMARC1; p=reject; rua=mailto:x@r.example;");
-  assert.equal(
-    withRua("v=DMARC1;p=none; RUA = mailto:me@a.example!10m ;adkim=s", uri),
-    "v=DMARC1; p=none; RUA = mailto:me@a.example!10m,mailto:x@r.example; adkim=s;",
-  );
-  assert.equal(
-    withRua(`v=DMARC1; p=none; rua=${uri.toUpperCase()}!5m`, uri),
-    `v=DMARC1; p=none; rua=${uri.toUpperCase()}!5m`,
-  );
-  assert.deepEqual(ruaOf("v=DMARC1; p=none; rua=mailto:A@a.example!10m, mailto:b@b.example"), [
-    "mailto:a@a.example",
-    "mailto:b@b.example",
-  ]);
-  for (const text of ["v=DMARC1; p=reject;", "v=DMARC1; p=none; rua=mailto:me@a.example; adkim=s;"])
-    assert.equal(withoutRua(withRua(text, uri), uri), text);
-});
 
 describe("DMARC reports of a zone", () => {
   onEveryDatabase((engine) => {
@@ -46,7 +26,7 @@ describe("DMARC reports of a zone", () => {
       t.after(async () => reports.close());
       const zone = await newZone();
       const texts = async () =>
-        (await zones.records.managed.at(zone.id, "_dmarc.example.com", ["TXT"])).map(({ content }) => textOf(content));
+        (await zones.records.managed.at(zone.id, "_dmarc.example.com", ["TXT"])).map(({ content }) => txtText(content));
 
       const before = await reports.of(zone);
       assert.deepEqual(

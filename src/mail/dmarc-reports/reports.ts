@@ -1,8 +1,9 @@
 import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type DnsRecord, type Zone, type Zones } from "../../zones/index.ts";
-import { isSpf, textOf } from "../routing/spf.ts";
-import { isDmarc, ruaOf, withoutRua, withRua } from "./dmarc-text.ts";
+import { txtText } from "../../protocol/dns/index.ts";
+import { isSpf } from "../../protocol/spf/index.ts";
+import { isDmarc, ruaOf, withoutRua, withRua } from "../../protocol/dmarc/index.ts";
 import { dmarcStatistics, type DmarcStatistics, type StatisticsRequest } from "./dmarc-statistics.ts";
 import { tlsStatistics, type TlsStatistics } from "./tls-statistics.ts";
 import { createReportIntake, RETENTION_DAYS, type ReportIntake } from "./report-intake.ts";
@@ -113,7 +114,7 @@ export function createDmarcReporting({
       named(zone, "CNAME", "._domainkey."),
       named(zone, "TXT", "._bimi."),
     ]);
-    const dmarc = policy.filter(({ type, content }) => type === "TXT" && isDmarc(textOf(content)));
+    const dmarc = policy.filter(({ type, content }) => type === "TXT" && isDmarc(txtText(content)));
     const resolved = dmarc.length > 0 ? [] : await resolveTxt(`_dmarc.${zone.name}`).catch(() => []);
     return {
       dmarc,
@@ -122,7 +123,7 @@ export function createDmarcReporting({
         .map((strings) => strings.join(""))
         .filter(isDmarc)
         .map((content) => ({ name: `_dmarc.${zone.name}`, content })),
-      spf: apex.filter(({ type, content }) => type === "TXT" && isSpf(textOf(content))),
+      spf: apex.filter(({ type, content }) => type === "TXT" && isSpf(txtText(content))),
       spfAlias: apex.filter(({ type }) => type === "CNAME"),
       dkim,
       dkimAlias,
@@ -165,11 +166,11 @@ export function createDmarcReporting({
         name: `_dmarc.${zone.name}.`,
         content: `v=DMARC1; p=none; rua=${uri};`,
       }));
-    await rewrite(zone, there, withRua(textOf(there.content), uri));
+    await rewrite(zone, there, withRua(txtText(there.content), uri));
   }
 
   async function rewrite(zone: Zone, record: DnsRecord, text: string): Promise<void> {
-    if (text === textOf(record.content)) return;
+    if (text === txtText(record.content)) return;
     if (!record.locked) return void (await zones.records.update(zone, record.id, { content: text }));
     // One that the platform made says now what a person has asked for: it becomes theirs, and stays as it is from now on.
     await managed.alter(zone, { owner: record.managedBy!, add: [], remove: [record], locked: true });
@@ -210,7 +211,7 @@ export function createDmarcReporting({
       if (enabled === true) await ask(zone, uriOf(row));
       if (enabled === false)
         for (const record of (await recordsOf(zone)).dmarc)
-          await rewrite(zone, record, withoutRua(textOf(record.content), uriOf(row)));
+          await rewrite(zone, record, withoutRua(txtText(record.content), uriOf(row)));
       await keepReports(tables, {
         ...row,
         enabled: enabled ?? row.enabled,
@@ -245,7 +246,7 @@ export function createDmarcReporting({
 
 function statusOf({ dmarc, dmarcAlias, dmarcResolved }: MailAuthRecords, uri: string): DmarcReportStatus | undefined {
   const texts =
-    dmarc.length > 0 ? dmarc.map(({ content }) => textOf(content)) : dmarcResolved.map(({ content }) => content);
+    dmarc.length > 0 ? dmarc.map(({ content }) => txtText(content)) : dmarcResolved.map(({ content }) => content);
   // RFC 7489 6.6.3: with two there is none.
   if (texts.length > 1) return "multiple-dmarc-reports";
   if (texts.length === 0) return dmarcAlias.length > 0 ? "cname-on-dmarc-record" : "missing-dmarc-report";

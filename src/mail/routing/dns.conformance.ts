@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
-import { textOf } from "./spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
 import { ACCOUNT, HOSTS, openRouting, refusal } from "./routing.testing.ts";
 
 const page = { page: 1, perPage: 50 };
@@ -15,7 +15,7 @@ export function dnsConformance(engine: TestEngine): void {
         (await house.zones.records.managed.at(zone.id, name))
           .map(
             (record) =>
-              `${record.type} ${record.priority ?? ""} ${record.type === "TXT" ? textOf(record.content) : record.content}${record.locked ? " locked" : ""}`,
+              `${record.type} ${record.priority ?? ""} ${record.type === "TXT" ? txtText(record.content) : record.content}${record.locked ? " locked" : ""}`,
           )
           .sort();
       const status = async () => (await house.routing.settings.of(zone)).status;

@@ -7,7 +7,8 @@ import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-
 import { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
 import { ownerOf } from "./owner.ts";
 import type { RoutingParts } from "./parts.ts";
-import { includes, textOf, withInclude, withoutInclude } from "./spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
+import { includes, withInclude, withoutInclude } from "../../protocol/spf/index.ts";
 import type { RoutingTables } from "./tables.ts";
 
 export interface RoutingDns {
@@ -76,7 +77,7 @@ export function createRoutingDns({
   async function joinSpf(zone: Zone, there: readonly DnsRecord[], name: string): Promise<string | null> {
     const [only, ...more] = spfOf(name, there);
     if (only === undefined || more.length > 0 || only.locked) return null;
-    const text = textOf(only.content);
+    const text = txtText(only.content);
     if (includes(text, hosts.spfInclude)) return null;
     await zones.records.update(zone, only.id, { content: withInclude(text, hosts.spfInclude) });
     return only.id;
@@ -86,7 +87,7 @@ export function createRoutingDns({
     if (id === null) return;
     const record = (await managed.at(zone.id, name, ["TXT"])).find((one) => one.id === id && !one.locked);
     if (record !== undefined)
-      await zones.records.update(zone, id, { content: withoutInclude(textOf(record.content), hosts.spfInclude) });
+      await zones.records.update(zone, id, { content: withoutInclude(txtText(record.content), hosts.spfInclude) });
   }
 
   async function publish(zone: Zone, name: string, there: readonly DnsRecord[]): Promise<void> {

@@ -1,6 +1,7 @@
 import type { DnsRecord } from "../../zones/index.ts";
 import type { NeededRecord } from "./needed.ts";
-import { includes, isSpf, textOf } from "./spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
+import { includes, isSpf } from "../../protocol/spf/index.ts";
 import type { RoutingStatus } from "./types.ts";
 
 export interface DnsProblem {
@@ -64,7 +65,7 @@ export const foreignMx = (
 export const isOutdated = ({ managedBy, locked }: DnsRecord, owner: string): boolean => managedBy === owner && locked;
 
 export const spfOf = (name: string, there: readonly DnsRecord[]): DnsRecord[] =>
-  there.filter((record) => record.type === "TXT" && record.name === name && isSpf(textOf(record.content)));
+  there.filter((record) => record.type === "TXT" && record.name === name && isSpf(txtText(record.content)));
 
 const sameMx = (record: DnsRecord, wanted: NeededRecord) =>
   record.type === "MX" &&
@@ -76,7 +77,7 @@ const sameMx = (record: DnsRecord, wanted: NeededRecord) =>
 function spfProblems(wanted: NeededRecord, there: readonly DnsRecord[], include: string): DnsProblem[] {
   const found = spfOf(wanted.name, there);
   if (found.length > 1) return found.map((record) => ({ code: "spf.multiple" as const, existing: shown(record) }));
-  return found.length === 1 && includes(textOf(found[0]!.content), include)
+  return found.length === 1 && includes(txtText(found[0]!.content), include)
     ? []
     : [{ code: "spf.missing", missing: wanted }];
 }
@@ -84,7 +85,7 @@ function spfProblems(wanted: NeededRecord, there: readonly DnsRecord[], include:
 // RFC 6376 3.6.2.2: with two records at one selector the result is anybody's.
 function dkimProblems(wanted: NeededRecord, there: readonly DnsRecord[]): DnsProblem[] {
   const found = there.filter(({ type, name }) => type === "TXT" && name === wanted.name);
-  if (!found.some(({ content }) => textOf(content) === wanted.content))
+  if (!found.some(({ content }) => txtText(content) === wanted.content))
     return [{ code: "dkim.missing", missing: wanted }];
   return found.length > 1 ? found.map((record) => ({ code: "dkim.conflict" as const, existing: shown(record) })) : [];
 }
@@ -92,7 +93,7 @@ function dkimProblems(wanted: NeededRecord, there: readonly DnsRecord[]): DnsPro
 const shown = (record: DnsRecord): NeededRecord => ({
   type: record.type as "MX" | "TXT",
   name: record.name,
-  content: record.type === "TXT" ? textOf(record.content) : record.content,
+  content: record.type === "TXT" ? txtText(record.content) : record.content,
   ...(record.priority !== null && { priority: record.priority }),
   ttl: 1,
 });

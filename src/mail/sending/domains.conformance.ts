@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { refusal } from "../routing/routing.testing.ts";
-import { textOf } from "../routing/spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
 import { ACCOUNT, openSending, OTHER_ACCOUNT } from "./sending.testing.ts";
 
 export function domainsConformance(engine: TestEngine): void {
@@ -14,7 +14,7 @@ export function domainsConformance(engine: TestEngine): void {
         (await house.zones.records.managed.at(zone.id, name))
           .map(
             (record) =>
-              `${record.type} ${record.priority ?? ""} ${record.type === "TXT" ? textOf(record.content) : record.content}${record.locked ? " locked" : ""}`,
+              `${record.type} ${record.priority ?? ""} ${record.type === "TXT" ? txtText(record.content) : record.content}${record.locked ? " locked" : ""}`,
           )
           .sort();
       const problems = async (id: string) => (await house.domains.status(zone, id)).problems.map(({ code }) => code);

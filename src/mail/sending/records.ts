@@ -1,10 +1,11 @@
 import type { DnsRecord, Zone, Zones } from "../../zones/index.ts";
 import type { DkimRecord } from "../dkim-keys/types.ts";
-import { isDmarc } from "../dmarc-reports/dmarc-text.ts";
+import { isDmarc } from "../../protocol/dmarc/index.ts";
 import { foreignMx, isOutdated, spfOf } from "../routing/examine.ts";
 import { ownerOf } from "../routing/owner.ts";
 import { dkimRecords, mxRecords, spfRecord, type NeededRecord } from "../routing/needed.ts";
-import { includes, textOf } from "../routing/spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
+import { includes } from "../../protocol/spf/index.ts";
 import type { SendingProblem } from "./types.ts";
 
 /** What the records of a sending name say; the operator's own hosts. */
@@ -34,7 +35,7 @@ export interface Found {
   delegated: boolean;
 }
 
-const isPolicy = ({ type, content }: DnsRecord) => type === "TXT" && isDmarc(textOf(content));
+const isPolicy = ({ type, content }: DnsRecord) => type === "TXT" && isDmarc(txtText(content));
 
 export async function look(
   records: Zones["records"]["managed"],
@@ -103,7 +104,7 @@ export function examineSending(
   const spfs = spfOf(spf!.name, found.bounce);
   if (spfs.length > 1) problems.push({ code: "spf.multiple", multiple: spfs.map(shown) });
   else if (spfs.length === 0) problems.push({ code: "spf.missing", missing: spf! });
-  else if (!includes(textOf(spfs[0]!.content), spfInclude))
+  else if (!includes(txtText(spfs[0]!.content), spfInclude))
     problems.push(
       isOutdated(spfs[0]!, found.owner)
         ? { code: "spf.missing", missing: spf! }
@@ -114,7 +115,7 @@ export function examineSending(
   for (const record of needed.filter(({ name }) => name.includes("._domainkey."))) {
     const there = found.dkim.filter(({ name }) => name === record.name);
     if (there.length > 1) problems.push({ code: "dkim.conflict", multiple: there.map(shown) });
-    else if (there.length === 0 || textOf(there[0]!.content) !== record.content)
+    else if (there.length === 0 || txtText(there[0]!.content) !== record.content)
       problems.push({ code: "dkim.missing", missing: record, ...(there[0] && { existing: shown(there[0]) }) });
   }
   if (found.delegated) problems.push({ code: "domainkey.delegated" });
@@ -141,7 +142,7 @@ export function unresolved(record: NeededRecord): SendingProblem {
 const shown = (record: DnsRecord): NeededRecord => ({
   type: record.type as "MX" | "TXT",
   name: record.name,
-  content: record.type === "TXT" ? textOf(record.content) : record.content,
+  content: record.type === "TXT" ? txtText(record.content) : record.content,
   ...(record.priority !== null && { priority: record.priority }),
   ttl: 1,
 });

@@ -16,7 +16,7 @@ import { createOutbound, type OutboundService } from "../outbound/outbound.ts";
 import { resolverOf, startSink, type SinkRules } from "../outbound/outbound.testing.ts";
 import { createReturns } from "../returns/returns.ts";
 import type { ReturnsService } from "../returns/types.ts";
-import { textOf } from "../routing/spf.ts";
+import { txtText } from "../../protocol/dns/index.ts";
 import { createSendEmailBinding } from "./binding.ts";
 import { ACCOUNT, draftOf, messageOf, openSending } from "./sending.testing.ts";
 
@@ -87,7 +87,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
   const dns = async () => {
     const found: Record<string, string[][]> = {};
     for (const { type, name, content } of await house.zones.records.managed.list(zone.id, "email-sending"))
-      if (type === "TXT") found[`${name} TXT`] = [[textOf(content)]];
+      if (type === "TXT") found[`${name} TXT`] = [[txtText(content)]];
     return found;
   };
   const send = (to: string[], more: Record<string, unknown> = {}) =>

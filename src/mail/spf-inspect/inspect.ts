@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { isSpf } from "../routing/spf.ts";
+import { isSpf, MAX_SPF_LOOKUPS, parseSpfTerm, spfWords, type ParsedSpfTerm } from "../../protocol/spf/index.ts";
 
 export type SpfProblemCode =
   | "lookup_failed"
@@ -18,16 +17,7 @@ export interface SpfProblem {
   details?: string;
 }
 
-export type SpfQualifier = "pass" | "neutral" | "fail" | "soft_fail";
-export type SpfTermType = "ALL" | "A" | "MX" | "IP4" | "IP6" | "EXISTS" | "INCLUDE" | "PTR" | "REDIRECT";
-
-export interface SpfTerm {
-  type: SpfTermType;
-  /** As in the record, with its qualifier; of IP4 and IP6 the address alone. */
-  value: string;
-  result: SpfQualifier;
-  /** Lookups of the term itself (RFC 7208 4.6.4). */
-  lookups: number;
+export interface SpfTerm extends Omit<ParsedSpfTerm, "target"> {
   nested?: SpfTree;
 }
 
@@ -44,15 +34,10 @@ export interface SpfInspection extends SpfTree {
   problems: SpfProblem[];
 }
 
-/** RFC 7208 4.6.4. */
-const MAX_LOOKUPS = 10;
 /** A record within a record. */
 const MAX_DEPTH = 12;
 /** Questions of one inspection: beyond the ten, people still want to see what is wrong. */
 const MAX_QUESTIONS = 40;
-const QUALIFIERS: Record<string, SpfQualifier> = { "+": "pass", "?": "neutral", "-": "fail", "~": "soft_fail" };
-const MECHANISM = /^([+?~-]?)(all|include|a|mx|ptr|ip4|ip6|exists)(?:([:/])(.*))?$/i;
-const NEEDS_VALUE = new Set(["include", "ip4", "ip6", "exists"]);
 
 /** What an SPF record says, with all that it includes. `resolveTxt` rejects with `code` ENOTFOUND or ENODATA where there is nothing. */
 export async function inspectSpf(
@@ -93,12 +78,8 @@ export async function inspectSpf(
     const tree: SpfTree = { domain: name, record: text, lookups: 0, terms: [] };
     if (!isSpf(text))
       problems.push({ code: "invalid_spf", domain: name, message: "The record does not begin with v=spf1" });
-    const words = text
-      .split(/ +/)
-      .slice(1)
-      .filter((word) => word !== "");
-    for (const word of words) {
-      const term = termOf(word);
+    for (const word of spfWords(text)) {
+      const term = parseSpfTerm(word);
       if (term === undefined)
         problems.push({
           code: "invalid_mechanism",
@@ -117,39 +98,11 @@ export async function inspectSpf(
   }
 
   const tree = await treeOf(domain, record, []);
-  if (tree.lookups > MAX_LOOKUPS)
+  if (tree.lookups > MAX_SPF_LOOKUPS)
     problems.push({
       code: "max_lookups",
       domain,
-      message: `${tree.lookups} lookups are needed, and RFC 7208 4.6.4 allows ${MAX_LOOKUPS}: the record fails for every receiver`,
+      message: `${tree.lookups} lookups are needed, and RFC 7208 4.6.4 allows ${MAX_SPF_LOOKUPS}: the record fails for every receiver`,
     });
   return { ...tree, problems };
-}
-
-/** "modifier": one that nobody has to understand (RFC 7208 6). */
-function termOf(word: string): (SpfTerm & { target?: string }) | "modifier" | undefined {
-  const [, modifier, target] = /^([a-z][a-z0-9_.-]*)=(.*)$/i.exec(word) ?? [];
-  if (modifier?.toLowerCase() === "redirect")
-    return target === "" ? undefined : { type: "REDIRECT", value: word, result: "pass", lookups: 1, target: target! };
-  if (modifier !== undefined) return "modifier";
-  const [, qualifier = "", mechanism, sign, rest = ""] = MECHANISM.exec(word) ?? [];
-  if (mechanism === undefined) return undefined;
-  const name = mechanism.toLowerCase();
-  if ((sign === undefined || sign === "/" || rest === "") && NEEDS_VALUE.has(name)) return undefined;
-  if (name === "all" && sign !== undefined) return undefined;
-  const type = name.toUpperCase() as SpfTermType;
-  const result = QUALIFIERS[qualifier === "" ? "+" : qualifier]!;
-  if (name === "ip4" || name === "ip6")
-    return isNetwork(rest, name) ? { type, value: `${qualifier}${rest}`, result, lookups: 0 } : undefined;
-  return { type, value: word, result, lookups: name === "all" ? 0 : 1, ...(name === "include" && { target: rest }) };
-}
-
-function isNetwork(text: string, family: "ip4" | "ip6"): boolean {
-  const [address, length, ...more] = text.split("/");
-  const [version, bits] = family === "ip4" ? [4, 32] : [6, 128];
-  return (
-    more.length === 0 &&
-    isIP(address!) === version &&
-    (length === undefined || (/^(0|[1-9]\d{0,2})$/.test(length) && Number(length) <= bits))
-  );
 }

@@ -9,6 +9,7 @@ export { isRecordType, layoutOf, RECORD_TYPES, type RecordType, typeNumber } fro
 export { bareReply, type RecordSet, type Reply, UDP_PAYLOAD, udpLimit, writeBareHeader, writeReply } from "./reply.ts";
 export { DnsSyntaxError } from "./syntax-error.ts";
 export { words, type Token } from "./tokens.ts";
+export { txtText } from "./txt-text.ts";
 export {
   readTsigKey,
   signMessage,

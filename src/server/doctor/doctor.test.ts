@@ -118,6 +118,7 @@ describe("the doctor", () => {
       (await ask({ "_dmarc.a.org TXT": [["v=DMARC1; ", "p=reject"]] }))[0]!,
       /^ok DMARC: _dmarc\.a\.org: v=DMARC1; p=reject/,
     );
+    assert.match((await ask({ "_dmarc.a.org TXT": [["v=DMARC1; p=reject; sp=none"]] }))[0]!, /^ok DMARC/);
     assert.match(
       (
         await ask({ "_dmarc.mail.a.org TXT": [["v=DMARC1; p=none"]], "_dmarc.a.org TXT": [["v=DMARC1; p=reject"]] })

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { inspectSpf, type SpfTree } from "../../mail/index.ts";
+import { isSpf } from "../../protocol/spf/index.ts";
 import { isAbsence, type Lookups } from "../../zones/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
@@ -106,7 +107,7 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
 /** Whether the addresses that mail leaves from are said, and have names: large receivers refuse those that have none. */
 export async function sendersOf(include: string, lookups: Asked): Promise<Finding[]> {
   const texts = await lookups.resolveTxt(include).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
-  const record = texts.map((strings) => strings.join("")).find((text) => /^v=spf1( |$)/i.test(text));
+  const record = texts.map((strings) => strings.join("")).find(isSpf);
   const check = `SPF at ${include}`;
   if (record === undefined)
     return [

@@ -1,3 +1,4 @@
+import { isDmarc, policyOf } from "../../protocol/dmarc/index.ts";
 import { isAbsence, type Lookups, type RecordWatch, type Verification, type Wanted } from "../../zones/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
@@ -117,9 +118,7 @@ export async function dmarcOf(
     const texts = await lookups
       .resolveTxt(`_dmarc.${domain}`)
       .catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
-    const [policy, ...more] = texts
-      .map((strings) => strings.join(""))
-      .filter((text) => /^v=DMARC1\s*(;|$)/i.test(text));
+    const [policy, ...more] = texts.map((strings) => strings.join("")).filter(isDmarc);
     if (more.length > 0)
       return [
         {
@@ -133,7 +132,7 @@ export async function dmarcOf(
     if (policy === undefined) continue;
     const found = `_dmarc.${domain}: ${policy}`;
     return [
-      /p\s*=\s*none/i.test(policy)
+      policyOf(policy) === "none"
         ? {
             check: "DMARC",
             status: "warning",

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
 import {
-  txtTextOf,
   type DmarcCounts,
   type DmarcReports,
   type DmarcStatistics,
@@ -10,6 +9,7 @@ import {
   type TlsCounts,
   type TlsStatistics,
 } from "../../../mail/index.ts";
+import { txtText } from "../../../protocol/dns/index.ts";
 import type { DnsRecord } from "../../../zones/index.ts";
 
 const time = z.iso.datetime();
@@ -51,7 +51,7 @@ const shown = ({ id, type, name, content, ttl }: DnsRecord): z.input<typeof reco
   id,
   type,
   name,
-  content: type === "TXT" ? txtTextOf(content) : content,
+  content: type === "TXT" ? txtText(content) : content,
   ttl,
 });
 

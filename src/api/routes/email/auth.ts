@@ -1,6 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { Clock } from "../../../kernel/index.ts";
-import { inspectSpf, isSpf, txtTextOf, type DmarcReporting, type StatisticsRequest } from "../../../mail/index.ts";
+import { inspectSpf, type DmarcReporting, type StatisticsRequest } from "../../../mail/index.ts";
+import { txtText } from "../../../protocol/dns/index.ts";
+import { isSpf } from "../../../protocol/spf/index.ts";
 import type { Zones } from "../../../zones/index.ts";
 import { apiErrors } from "../../errors.ts";
 import { answer, route, type Route } from "../../operation.ts";
@@ -130,7 +132,7 @@ export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuth
     async ({ params, query: { id } }) => {
       const zone = await zones.get(params.zone_id!);
       const record = await zones.records.get(zone.id, id);
-      const text = txtTextOf(record.content);
+      const text = txtText(record.content);
       if (record.type !== "TXT" || !isSpf(text))
         throw apiErrors.badRequest({ reason: `${record.name} ${record.type} is no SPF record` });
       return answer(showInspection(await inspectSpf(record.name, text, resolveTxt)));

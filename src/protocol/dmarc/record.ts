@@ -1,0 +1,57 @@
+/** RFC 7489 6.3: the version comes first. */
+export const isDmarc = (text: string): boolean => /^v=DMARC1\s*(;|$)/i.test(text);
+
+const POLICIES = ["none", "quarantine", "reject"] as const;
+export type DmarcPolicy = (typeof POLICIES)[number];
+
+/** The policy of the domain itself; undefined where the record has none that receivers know. */
+export function policyOf(text: string): DmarcPolicy | undefined {
+  const [, value] = /^p\s*=\s*(\w+)$/i.exec(tagsOf(text).find((tag) => /^p\s*=/i.test(tag)) ?? "") ?? [];
+  return POLICIES.find((policy) => policy === value?.toLowerCase());
+}
+
+const tagsOf = (text: string): string[] =>
+  text
+    .split(";")
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== "");
+const isRua = (tag: string): boolean => /^rua\s*=/i.test(tag);
+const written = (all: string[]): string => `${all.join("; ")};`;
+
+/** The report URIs in lower case, without size limits (`!10m`). */
+export function ruaOf(text: string): string[] {
+  const rua = tagsOf(text).find(isRua) ?? "";
+  return rua
+    .slice(rua.indexOf("=") + 1)
+    .split(",")
+    .map((uri) =>
+      uri
+        .trim()
+        .toLowerCase()
+        .replace(/!\d+[kmgt]?$/, ""),
+    )
+    .filter((uri) => uri !== "");
+}
+
+/** Adds a report URI. Receivers may ignore all but the first two (RFC 7489 6.2). */
+export function withRua(text: string, uri: string): string {
+  if (ruaOf(text).includes(uri.toLowerCase())) return text;
+  const all = tagsOf(text);
+  const at = all.findIndex(isRua);
+  // p is the second tag (RFC 7489 6.4), so rua goes to the end.
+  return written(at === -1 ? [...all, `rua=${uri}`] : all.with(at, `${all[at]},${uri}`));
+}
+
+/** Removes a report URI. */
+export function withoutRua(text: string, uri: string): string {
+  const left = tagsOf(text).flatMap((tag) => {
+    if (!isRua(tag)) return [tag];
+    const uris = tag
+      .slice(tag.indexOf("=") + 1)
+      .split(",")
+      .map((one) => one.trim())
+      .filter((one) => one.toLowerCase().replace(/!\d+[kmgt]?$/, "") !== uri.toLowerCase());
+    return uris.length === 0 ? [] : [`rua=${uris.join(",")}`];
+  });
+  return written(left);
+}

@@ -2,7 +2,7 @@ import type { Mutation } from "./mutation.ts";
 
 const mime = "src/protocol/mime/mime.test.ts";
 const downgrade = "src/mail/downgrade/downgrade.test.ts";
-const returns = "src/mail/returns/returns.test.ts";
+const returns = "src/mail/bounces/bounces.test.ts";
 
 /** Mail for servers without 8BITMIME or SMTPUTF8, return paths, and sender identity. */
 export const mutations: Mutation[] = [
@@ -89,28 +89,28 @@ export const mutations: Mutation[] = [
   },
   { file: "src/mail/downgrade/ascii-header.ts", from: 'value.includes("=?") ||', to: "", test: downgrade },
   {
-    file: "src/mail/returns/take.ts",
+    file: "src/mail/bounces/bounce-processor.ts",
     from: "if (readBounce(await beginning(source)) === undefined)",
     to: 'if (rcpt === "")',
     test: returns,
     name: "not a delivery report",
   },
   {
-    file: "src/mail/returns/take.ts",
+    file: "src/mail/bounces/bounce-processor.ts",
     from: '(envelope.from !== "" || path.kind === "forward")',
     to: 'envelope.from !== ""',
     test: returns,
     name: "not a delivery report",
   },
   {
-    file: "src/mail/returns/take.ts",
+    file: "src/mail/bounces/bounce-processor.ts",
     from: "if (!(await isAuthenticated()))",
     to: 'if (rcpt === "")',
     test: returns,
     name: "authenticated author",
   },
   {
-    file: "src/mail/returns/take.ts",
+    file: "src/mail/bounces/bounce-processor.ts",
     from: "isNamed(own) || !sent.some(isNamed) ? own : undefined",
     to: "own",
     test: returns,

@@ -116,16 +116,16 @@ export const mutations: Mutation[] = [
     name: "hostile headers",
   },
   {
-    file: "src/mail/returns/take.ts",
+    file: "src/mail/bounces/bounce-processor.ts",
     from: 'if (from !== "") return replyOf',
     to: "if (false) return replyOf",
-    test: "src/mail/returns/returns-trip.test.ts",
+    test: "src/mail/bounces/bounces-trip.test.ts",
   },
   {
-    file: "src/mail/returns/failures.ts",
+    file: "src/mail/bounces/failures.ts",
     from: 'reason === "hard_bounce" && (await isConfirmed(account, email))',
     to: 'reason === "hard_bounce"',
-    test: "src/mail/returns/returns.test.ts",
+    test: "src/mail/bounces/bounces.test.ts",
   },
   {
     file: "src/mail/sending/sender.ts",

@@ -12,7 +12,7 @@ export { createForwarding, type ForwardingOptions } from "./forwarding/forwardin
 export type * from "./forwarding/types.ts";
 export { createHeld, type HeldLimits, type HeldOptions } from "./held/held.ts";
 export type * from "./held/types.ts";
-export type * from "./returns/types.ts";
+export type * from "./bounces/types.ts";
 export { addressSet } from "./inbound/network.ts";
 export { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./inbound/listener.ts";
 export type { ServerLimits, SmtpListener } from "./inbound/server.ts";
@@ -87,7 +87,7 @@ export type {
   TlsLevel,
   TlsPolicy,
 } from "./outbound/types.ts";
-export { createReturns, type ReturnsLimits, type ReturnsOptions } from "./returns/returns.ts";
+export { createBounces, type BouncesLimits, type BouncesOptions } from "./bounces/bounces.ts";
 export { createActivity, type Activity, type ActivityLimits, type ActivityOptions } from "./activity/activity.ts";
 export type { Count, CountColumn, CountFilter, CountOperator, CountQuery, RowsQuery } from "./activity/counts-table.ts";
 export { activityMigrations } from "./activity/entries-table.ts";

@@ -24,7 +24,7 @@ import { setUpMtaSts, type MtaSts } from "./mta-sts/setup.ts";
 import { mxHosts } from "./names.ts";
 import { setUpFiles, setUpOutbound, type OutboundSetup } from "./outbound/setup.ts";
 import { createReceiver } from "./receive.ts";
-import { setUpReturns } from "./returns/setup.ts";
+import { setUpBounces } from "./bounces/setup.ts";
 import type { EmailRouting } from "./routing/create.ts";
 import { createLocalDomains } from "./routing/local-domains.ts";
 import { neededRecords, type NeededRecord } from "./routing/needed.ts";
@@ -135,11 +135,11 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     basics,
   );
   const suppressions = setUpSuppressions(store, basics);
-  const { returns, start: startReturns } = setUpReturns(
+  const { bounces, start: startBounces } = setUpBounces(
     { store, secrets, settings, queue: outbound.queue, srs, signer, service, list: suppressions, sends, trace },
     basics,
   );
-  outbound.onFailed(returns.onFailed);
+  outbound.onFailed(bounces.onFailed);
   const systemMail = createSystemMail({
     transport: outbound.relayThenQueue,
     spool,
@@ -158,7 +158,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       domains: sendingDomains,
       suppressions,
       outbound,
-      returns,
+      bounces,
       signer,
       spool,
       trace,
@@ -172,7 +172,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     transport,
     signer,
     srs,
-    returns,
+    bounces,
     spool,
     clock,
     ids,
@@ -180,7 +180,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     serviceKey: service.keys,
     loopKeys: secrets.derive("mail-loop"),
   });
-  const held = setUpHeld({ store, settings, spool, returns, trace }, basics);
+  const held = setUpHeld({ store, settings, spool, bounces, trace }, basics);
   const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => workers.email(workerOf(name), mail, actions) },
@@ -191,7 +191,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     },
     transport,
     forwarding,
-    returns,
+    bounces,
     reports,
     held,
     spool,
@@ -243,7 +243,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     start() {
       if (roles.has("outbound")) {
         outbound.start();
-        startReturns();
+        startBounces();
       }
       settleInterrupted(outbound.messages);
       // Retries run the workers, which run in the processes that receive mail.

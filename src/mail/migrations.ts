@@ -3,7 +3,7 @@ import { activityMigrations } from "./activity/entries-table.ts";
 import { addressesMigration } from "./addresses/addresses-table.ts";
 import { dkimMigration, dkimStateMigration } from "./dkim-keys/keys-table.ts";
 import { outboundMigrations } from "./outbound/migrations.ts";
-import { returnsMigrations } from "./returns/returns-table.ts";
+import { bouncesMigrations } from "./bounces/bounces-table.ts";
 import { reportRowsMigration, tlsRowsMigration } from "./dmarc-reports/report-rows-table.ts";
 import { dmarcReportsMigration } from "./dmarc-reports/reports-table.ts";
 import { routingDestinationsMigration, routingMigration } from "./routing/tables.ts";
@@ -17,7 +17,7 @@ export const mailMigrations: Migration[] = [
   dkimStateMigration,
   dmarcReportsMigration,
   ...outboundMigrations,
-  ...returnsMigrations,
+  ...bouncesMigrations,
   sendingMigration,
   suppressionsMigration,
   ...activityMigrations,

@@ -60,11 +60,11 @@ const judge = (accept: boolean): NonNullable<ReceiverOptions["authenticator"]> =
   tagged: (source) => source,
 });
 
-const returns: NonNullable<ReceiverOptions["returns"]> = {
+const bounces: NonNullable<ReceiverOptions["bounces"]> = {
   isReturnPath: (rcpt) => rcpt.endsWith("@fwd.example"),
   check: async (rcpt, { from }) =>
     from === "" && !rcpt.startsWith("forged") ? undefined : { code: 550, enhanced: "5.1.1", text: "no bounce" },
-  async take({ rcpt }) {
+  async process({ rcpt }) {
     if (rcpt.startsWith("forged")) throw mailErrors.noSuchRecipient({ address: rcpt });
     if (rcpt.startsWith("broken")) throw new Error("secret");
     return { rcpt, ok: true };
@@ -73,7 +73,7 @@ const returns: NonNullable<ReceiverOptions["returns"]> = {
 };
 
 test("before the message: nobody, not now, and welcome", async () => {
-  const { receiver } = await setUp({ returns });
+  const { receiver } = await setUp({ bounces });
   const asked = async (rcpt: string, from?: string) => {
     const reply = await receiver.checkRecipient(rcpt, envelope([], from));
     return reply === undefined ? "welcome" : `${reply.code} ${reply.enhanced} ${reply.text}`;
@@ -98,7 +98,7 @@ test("a worker that is not there yet is a reason to come again", async () => {
 });
 
 test("what comes back is not judged; what comes with it is", async () => {
-  const { receive, trace } = await setUp({ returns, authenticator: judge(false) });
+  const { receive, trace } = await setUp({ bounces, authenticator: judge(false) });
   assert.deepEqual(await receive(["srs@fwd.example"], ""), ["ok"]);
   assert.deepEqual(
     trace.events.map(({ step }) => step),
@@ -110,16 +110,16 @@ test("what comes back is not judged; what comes with it is", async () => {
 });
 
 test("a complaint comes from somebody who can be named", async () => {
-  const stranger = await setUp({ returns, authenticator: judge(false) });
+  const stranger = await setUp({ bounces, authenticator: judge(false) });
   assert.deepEqual(await stranger.receive(["srs@fwd.example"], "fbl@provider.example"), ["550 5.7.26 who are you"]);
-  const provider = await setUp({ returns, authenticator: judge(true) });
+  const provider = await setUp({ bounces, authenticator: judge(true) });
   assert.deepEqual(await provider.receive(["srs@fwd.example"], "fbl@provider.example"), ["ok"]);
 });
 
 test("authenticates the author of a complaint by DMARC or, without a policy, by the envelope sender", async () => {
-  const asking: typeof returns = {
-    ...returns,
-    take: async ({ rcpt, isAuthenticated }) =>
+  const asking: typeof bounces = {
+    ...bounces,
+    process: async ({ rcpt, isAuthenticated }) =>
       (await isAuthenticated())
         ? { rcpt, ok: true }
         : { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.7.26", text: "unknown author" } },
@@ -134,7 +134,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
     }) as unknown as Verdict;
   const said = async (verdict: Verdict | undefined, from: string) => {
     const { receive } = await setUp({
-      returns: asking,
+      bounces: asking,
       ...(verdict && { authenticator: { check: async () => verdict, tagged: (source) => source } }),
     });
     return (await receive(["srs@fwd.example"], from))[0];
@@ -155,7 +155,7 @@ test("authenticates the author of a complaint by DMARC or, without a policy, by 
   for (const [verdict, from] of refused)
     assert.equal(await said(verdict, from), "550 5.7.26 unknown author", JSON.stringify([verdict, from]));
   const dark = await setUp({
-    returns: asking,
+    bounces: asking,
     authenticator: { ...judge(true), check: () => Promise.reject(mailErrors.verifierBusy()) },
   });
   assert.match(
@@ -212,7 +212,7 @@ test("a held message is tried again for one recipient, to the end of what its wo
 });
 
 test("a bounce that was held because others had theirs is a bounce the second time too", async () => {
-  const { receiver, spool } = await setUp({ returns });
+  const { receiver, spool } = await setUp({ bounces });
   const mail = {
     envelope: envelope(["srs@fwd.example"], ""),
     source: spool.hold(Buffer.from(MESSAGE)),

@@ -17,7 +17,7 @@ import { readMessage, type Message } from "./messages/message.ts";
 import type { Spool } from "./messages/spool.ts";
 import type { Envelope, MailSource, Settled, SmtpReply, Trace, Transport } from "./messages/types.ts";
 import type { Routed } from "./routing/recipient-route.ts";
-import type { Returns } from "./returns/types.ts";
+import type { Bounces } from "./bounces/types.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;
@@ -37,7 +37,7 @@ export interface ReceiverOptions {
   /** Sends on what goes on, signed and with a sender of ours. Without it messages go to the transport as they are. */
   forwarding?: Forwarding;
   /** Takes what comes back. Without it no address is a return path. */
-  returns?: Pick<Returns, "isReturnPath" | "check" | "take" | "bounce">;
+  bounces?: Pick<Bounces, "isReturnPath" | "check" | "process" | "bounce">;
   /** Records reports about zones. Without it they are dropped. */
   reports?: ReportIntake;
   /** Keeps what only some recipients could have yet. Without it the sender keeps it, and comes again for all of them. */
@@ -84,14 +84,14 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     maxHops = 100,
     authenticator,
     forwarding,
-    returns,
+    bounces,
     reports,
     held,
   } = options;
   const tell = createTell({ trace, clock });
   const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
   const settle = createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
-  const answer = createMixed({ held, returns, tell, clock, log });
+  const answer = createMixed({ held, bounces, tell, clock, log });
 
   function read(source: MailSource): Message {
     const message = readMessage(source);
@@ -128,7 +128,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return verdict !== undefined && isAuthorAuthenticated(envelope, verdict);
     };
     try {
-      return { settled: await returns!.take({ rcpt, envelope, source, isAuthenticated }) };
+      return { settled: await bounces!.process({ rcpt, envelope, source, isAuthenticated }) };
     } catch (err) {
       return { settled: refused(rcpt, faultOr(err, source.id)) };
     }
@@ -153,7 +153,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   ): Promise<Settled[]> {
     const message = read(source);
     const { from, to, helo, ip, tls } = envelope;
-    const back = new Set(to.filter((rcpt) => returns?.isReturnPath(rcpt)));
+    const back = new Set(to.filter((rcpt) => bounces?.isReturnPath(rcpt)));
     tell(source.id, "received", {
       from,
       to,
@@ -195,7 +195,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
     async checkRecipient(rcpt, envelope) {
       try {
-        if (returns?.isReturnPath(rcpt)) return await returns.check(rcpt, envelope);
+        if (bounces?.isReturnPath(rcpt)) return await bounces.check(rcpt, envelope);
         const chosen = await route(rcpt, envelope);
         if (chosen.temporary) return replyOf(mailErrors.notThereYet());
         return chosen.kind === "none" ? replyOf(mailErrors.noSuchRecipient({ address: rcpt })) : undefined;
@@ -206,7 +206,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
-        if (returns?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt, verdict)).settled;
+        if (bounces?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt, verdict)).settled;
         const { settled, ended, left } = await settle(
           { envelope, message: read(source), verdict },
           rcpt,

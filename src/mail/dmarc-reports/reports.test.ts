@@ -4,7 +4,7 @@ import { onEveryDatabase } from "../../../test/support/databases.ts";
 import { randomIds } from "../../kernel/index.ts";
 import type { Events } from "../../store/index.ts";
 import type { Zone } from "../../zones/index.ts";
-import { until } from "../returns/returns.testing.ts";
+import { until } from "../bounces/bounces.testing.ts";
 import { txtText } from "../../protocol/dns/index.ts";
 import { openRouting } from "../routing/routing.testing.ts";
 import { createDmarcReporting } from "./reports.ts";

@@ -20,7 +20,7 @@ import { createOutbound } from "../outbound/outbound.ts";
 import { resolverOf, startSink, type Sink, type SinkMail } from "../outbound/outbound.testing.ts";
 import { outboundMigrations } from "../outbound/migrations.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.ts";
-import type { ReturnPathRequest } from "../returns/types.ts";
+import type { ReturnPathRequest } from "../bounces/types.ts";
 import { createForwarding } from "./forwarding.ts";
 
 /** Servers that receive, judge, sign and relay over real SMTP, for tests. */
@@ -135,7 +135,7 @@ export async function startHost(
     loopKeys: [`loop of ${name}`],
     keysOf: async (asked) => (asked.zone === name ? [signing(asked.domain)] : []),
     serviceKey: async () => [signing(forwardDomain)],
-    returns: {
+    bounces: {
       async pathFor(request) {
         tokens.push(request);
         return `token${tokens.length}@${forwardDomain}`;

@@ -1,12 +1,12 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
-import type { Returns } from "../returns/types.ts";
+import type { Bounces } from "../bounces/types.ts";
 import type { ForwardRequest } from "./types.ts";
 import { isVouchedFor } from "./vouched.ts";
 
 export interface SenderParts {
   srs: Pick<Srs, "forward" | "isOurs">;
-  returns: Pick<Returns, "pathFor">;
+  bounces: Pick<Bounces, "pathFor">;
   clock: Pick<Clock, "now">;
 }
 
@@ -16,7 +16,7 @@ export interface SenderParts {
  */
 export async function forwardingSender(
   { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
-  { srs, returns, clock }: SenderParts,
+  { srs, bounces, clock }: SenderParts,
 ): Promise<{ from: string; vouched: boolean }> {
   const { from: sender } = envelope;
   if (sender === "") return { from: "", vouched: false };
@@ -24,5 +24,5 @@ export async function forwardingSender(
   // One of ours came back to us: it is signed, and stays as it is.
   const rewritten = vouched || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
   if (rewritten?.ok) return { from: rewritten.address, vouched };
-  return { from: await returns.pathFor({ sender, vouched, account, zone, inbound: { id: source.id, rcpt } }), vouched };
+  return { from: await bounces.pathFor({ sender, vouched, account, zone, inbound: { id: source.id, rcpt } }), vouched };
 }

@@ -4,7 +4,7 @@ import type { Tell } from "../actions/tell.ts";
 import type { Verdict } from "../authenticate/verdict.ts";
 import { isVouchedFor } from "../forwarding/vouched.ts";
 import type { Envelope, MailSource } from "../messages/types.ts";
-import type { Returns } from "../returns/types.ts";
+import type { Bounces } from "../bounces/types.ts";
 import type { HeldRecipient, Retry } from "./types.ts";
 
 /** What is kept of a held message, beside its content. */
@@ -23,7 +23,7 @@ export interface AttemptParts {
   clock: Pick<Clock, "now">;
   tell: Tell;
   log: Log;
-  returns?: Pick<Returns, "bounce"> | undefined;
+  bounces?: Pick<Bounces, "bounce"> | undefined;
   limits: { lifetimeMs: number; recipients: number };
 }
 
@@ -34,7 +34,7 @@ export const TELL_MS = 2 * 24 * 60 * 60_000;
  * One more attempt for everyone who waits; resolves with those who still do. What it came to for each is written down at once: a process that
  * dies repeats only what was under way.
  */
-export function createAttempt({ clock, tell, log, returns, limits }: AttemptParts) {
+export function createAttempt({ clock, tell, log, bounces, limits }: AttemptParts) {
   async function step(
     kept: Kept,
     one: HeldRecipient,
@@ -64,7 +64,7 @@ export function createAttempt({ clock, tell, log, returns, limits }: AttemptPart
       const { account, zone } = failed[0]!;
       const recipients = failed.map(({ rcpt, reply }) => ({ rcpt, reply }));
       told =
-        (await returns?.bounce({
+        (await bounces?.bounce({
           inbound: { id: message },
           account,
           zone,

@@ -43,7 +43,7 @@ async function openRoom(folder: string, port: number) {
   });
   const spool = createSpool({ dir: join(folder, `spool-${process.pid}`), ids: randomIds });
   const events = createLocalEvents({ log: silentLog });
-  const returns = {
+  const bounces = {
     isReturnPath: () => false,
     check: async () => undefined,
     take: () => assert.fail(),
@@ -66,7 +66,7 @@ async function openRoom(folder: string, port: number) {
     objects,
     jobs,
     spool,
-    returns,
+    bounces,
     limits: { backoffMs: [30], leaseMs: 400, pollMs: 10 },
   });
   const receiver = createReceiver({
@@ -75,7 +75,7 @@ async function openRoom(folder: string, port: number) {
     transport: relay,
     spool,
     held,
-    returns,
+    bounces,
     route: (rcpt) => ({ kind: "forward", to: [rcpt.replace("@here", "@there")] }),
   });
   held.start(receiver.retry);

@@ -9,7 +9,7 @@ import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Jobs
 import type { Verdict } from "../authenticate/verdict.ts";
 import { createSpool } from "../messages/spool.ts";
 import type { Envelope, MailSource, TraceEvent } from "../messages/types.ts";
-import type { BounceRequest } from "../returns/types.ts";
+import type { BounceRequest } from "../bounces/types.ts";
 import { createHeld, type HeldOptions } from "./held.ts";
 import type { HeldRecipient, Retried } from "./types.ts";
 
@@ -69,7 +69,7 @@ const openOn =
         ids: randomIds,
         log: silentLog,
         trace: (event) => void trace.push(event),
-        returns: { bounce: async (request) => (bounced.push(request), true) },
+        bounces: { bounce: async (request) => (bounced.push(request), true) },
         limits: { leaseMs: 10 * MINUTE, ...limits },
         ...more,
         ...options,
@@ -235,7 +235,7 @@ export function heldConformance(engine: TestEngine): void {
     let refused = 0;
     const told: string[] = [];
     const { clock, tried, start, source, bodies, gone, resting, until } = await open(t, {
-      returns: {
+      bounces: {
         async bounce({ recipients }) {
           if (full) {
             refused++;

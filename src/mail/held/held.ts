@@ -4,7 +4,7 @@ import { createTell } from "../actions/tell.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { MailSource, Trace } from "../messages/types.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/queue/backoff.ts";
-import type { Returns } from "../returns/types.ts";
+import type { Bounces } from "../bounces/types.ts";
 import { createAttempt, TELL_MS, type Kept } from "./attempt.ts";
 import { createHeldBodies } from "./bodies.ts";
 import type { Held, HeldRecipient, Retry } from "./types.ts";
@@ -18,7 +18,7 @@ export interface HeldOptions {
   trace: Trace;
   log: Log;
   /** Tells senders. Without it what fails is only traced. */
-  returns?: Pick<Returns, "bounce">;
+  bounces?: Pick<Bounces, "bounce">;
   limits?: Partial<HeldLimits>;
 }
 
@@ -56,14 +56,14 @@ export function createHeld({
   ids,
   trace,
   log,
-  returns,
+  bounces,
   limits: changes,
 }: HeldOptions): Held {
   const limits = { ...DEFAULT_HELD_LIMITS, ...changes };
   const bodies = createHeldBodies(objects);
   const backoff = createBackoff(limits.backoffMs);
   const tell = createTell({ trace, clock });
-  const attempt = createAttempt({ clock, tell, log, returns, limits });
+  const attempt = createAttempt({ clock, tell, log, bounces, limits });
   let worker: JobWorker | undefined;
   let sweeper: NodeJS.Timeout | undefined;
 

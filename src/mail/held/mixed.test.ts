@@ -5,7 +5,7 @@ import { foldReplies } from "../inbound/fold.ts";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf } from "../mail.testing.ts";
 import type { Envelope } from "../messages/types.ts";
 import { createReceiver } from "../receive.ts";
-import type { BounceRequest } from "../returns/types.ts";
+import type { BounceRequest } from "../bounces/types.ts";
 import type { HeldMail } from "./types.ts";
 
 /** Recipients of one message that fare differently, and what the sender is answered. */
@@ -14,7 +14,7 @@ type Fate = "ok" | "later" | "never";
 interface Parts {
   /** "none": there is no such part; "fails": it cannot do it now. */
   held: "none" | "works" | "fails";
-  returns: "none" | "works" | "fails" | "nobody to tell";
+  bounces: "none" | "works" | "fails" | "nobody to tell";
 }
 
 const spool = await newSpool();
@@ -26,7 +26,7 @@ const envelope = (to: string[]): Envelope => ({
   smtputf8: false,
 });
 
-async function receive(fates: Fate[], { held, returns }: Parts) {
+async function receive(fates: Fate[], { held, bounces }: Parts) {
   const [kept, bounced]: [HeldMail[], BounceRequest[]] = [[], []];
   const trace = memoryTrace();
   const receiver = createReceiver({
@@ -48,15 +48,15 @@ async function receive(fates: Fate[], { held, returns }: Parts) {
         hold: async (mail) => (held === "fails" ? Promise.reject(new Error("disk full")) : void kept.push(mail)),
       },
     }),
-    ...(returns !== "none" && {
-      returns: {
+    ...(bounces !== "none" && {
+      bounces: {
         isReturnPath: () => false,
         check: async () => undefined,
-        take: () => assert.fail(),
+        process: () => assert.fail(),
         async bounce(request) {
-          if (returns === "fails") throw new Error("queue full");
+          if (bounces === "fails") throw new Error("queue full");
           bounced.push(request);
-          return returns === "works";
+          return bounces === "works";
         },
       },
     }),
@@ -69,7 +69,7 @@ async function receive(fates: Fate[], { held, returns }: Parts) {
   return { settled, reply: foldReplies(settled), kept, bounced, to, events: trace.events };
 }
 
-const all = (parts: Partial<Parts>): Parts => ({ held: "works", returns: "works", ...parts });
+const all = (parts: Partial<Parts>): Parts => ({ held: "works", bounces: "works", ...parts });
 
 test("all have it: 250; nobody has it: the refusal itself, and nothing is kept", async () => {
   assert.equal((await receive(["ok", "ok"], all({}))).reply.code, 250);
@@ -112,24 +112,24 @@ test("some have it: 250, the others are held or bounced", async () => {
 });
 
 test("a sender that must not be told: 250 all the same, and the log says so", async () => {
-  const { reply, events } = await receive(["ok", "never"], all({ returns: "nobody to tell" }));
+  const { reply, events } = await receive(["ok", "never"], all({ bounces: "nobody to tell" }));
   assert.equal(reply.code, 250);
   assert.equal(events.find(({ step }) => step === "rejected")!.detail["told"], false);
 });
 
 test("what can be neither held nor told stays with the sender", async () => {
   // Nobody can be told now: the refusal is held, to be told later.
-  const untold = await receive(["ok", "never"], all({ returns: "fails" }));
+  const untold = await receive(["ok", "never"], all({ bounces: "fails" }));
   assert.deepEqual([untold.reply.code, untold.kept.map(({ recipients }) => recipients[0]!.bounce)], [250, [true]]);
   assert.equal((await receive(["ok", "later"], all({ held: "fails" }))).reply.code, 451);
-  assert.equal((await receive(["ok", "never"], all({ held: "fails", returns: "fails" }))).reply.code, 555);
+  assert.equal((await receive(["ok", "never"], all({ held: "fails", bounces: "fails" }))).reply.code, 555);
   // The sender comes again for everybody: a report now would come again with it.
   const again = await receive(["ok", "later", "never"], all({ held: "fails" }));
   assert.deepEqual([again.reply.code, again.bounced.length], [451, 0]);
 });
 
 test("without these parts it is as SMTP has it: any failure for now is for all", async () => {
-  const parts: Parts = { held: "none", returns: "none" };
+  const parts: Parts = { held: "none", bounces: "none" };
   assert.equal((await receive(["ok", "later", "never"], parts)).reply.code, 451);
   assert.equal((await receive(["ok", "never"], parts)).reply.code, 555);
 });
@@ -138,7 +138,7 @@ test("whatever happens, every recipient has the message, is held, is told of, or
   const fate = fc.constantFrom<Fate>("ok", "later", "never");
   const parts = fc.record<Parts>({
     held: fc.constantFrom("none", "works", "fails"),
-    returns: fc.constantFrom("none", "works", "fails", "nobody to tell"),
+    bounces: fc.constantFrom("none", "works", "fails", "nobody to tell"),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 6 }), parts, async (fates, given) => {

@@ -3,12 +3,12 @@ import type { Delivery, Outcome } from "../actions/settle.ts";
 import type { Tell } from "../actions/tell.ts";
 import { isVouchedFor } from "../forwarding/vouched.ts";
 import type { Settled } from "../messages/types.ts";
-import type { Returns } from "../returns/types.ts";
+import type { Bounces } from "../bounces/types.ts";
 import type { Held, HeldRecipient } from "./types.ts";
 
 export interface MixedParts {
   held?: Pick<Held, "hold"> | undefined;
-  returns?: Pick<Returns, "bounce"> | undefined;
+  bounces?: Pick<Bounces, "bounce"> | undefined;
   tell: Tell;
   clock: Pick<Clock, "now">;
   log: Log;
@@ -26,7 +26,7 @@ type Failed = Outcome & { settled: Extract<Settled, { ok: false }> };
  * What can be neither held nor told stays a refusal, and the sender comes again: twice is better than never. The results say what there is
  * left to refuse.
  */
-export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
+export function createMixed({ held, bounces, tell, clock, log }: MixedParts) {
   function say(
     message: string,
     { settled: { rcpt, temporary, reply }, account, zone }: Failed,
@@ -65,7 +65,7 @@ export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
     const { account, zone } = failed[0]!;
     const recipients = failed.map(({ settled: { rcpt, reply } }) => ({ rcpt, reply }));
     try {
-      return await returns!.bounce({
+      return await bounces!.bounce({
         inbound: { id: source.id },
         account,
         zone,
@@ -105,7 +105,7 @@ export function createMixed({ held, returns, tell, clock, log }: MixedParts) {
       (await hold(delivery, later, false))
     ) {
       take(later, { held: true });
-      if (never.length > 0 && returns !== undefined) {
+      if (never.length > 0 && bounces !== undefined) {
         const told = await bounce(delivery, never);
         if (told !== undefined) take(never, { told });
         else if (await hold(delivery, never, true)) take(never, { held: true });

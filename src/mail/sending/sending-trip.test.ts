@@ -14,8 +14,8 @@ import { createSigner } from "../authenticate/sign.ts";
 import { hasDkimpy, verifyWithDkimpy } from "../forwarding/dkimpy.testing.ts";
 import { createOutbound, type OutboundService } from "../outbound/outbound.ts";
 import { resolverOf, startSink, type SinkRules } from "../outbound/outbound.testing.ts";
-import { createReturns } from "../returns/returns.ts";
-import type { ReturnsService } from "../returns/types.ts";
+import { createBounces } from "../bounces/bounces.ts";
+import type { BouncesService } from "../bounces/types.ts";
 import { txtText } from "../../protocol/dns/index.ts";
 import { createSendEmailBinding } from "./binding.ts";
 import { ACCOUNT, draftOf, messageOf, openSending } from "./sending.testing.ts";
@@ -39,14 +39,14 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
   const sink = await startSink(rules);
   const folder = await mkdtemp(join(tmpdir(), "reelpost-trip-"));
   let outbound!: OutboundService;
-  let returns!: ReturnsService;
+  let bounces!: BouncesService;
   const house = await openSending(t, engine, {
     transport: { deliver: (mail) => outbound.relayThenQueue.deliver(mail) },
     queue: { deliver: (mail) => outbound.queue.deliver(mail) },
-    returns: {
-      pathFor: (request) => returns.pathFor(request),
-      pathsFor: (request) => returns.pathsFor(request),
-      noteRefused: (refusal) => returns.noteRefused(refusal),
+    bounces: {
+      pathFor: (request) => bounces.pathFor(request),
+      pathsFor: (request) => bounces.pathsFor(request),
+      noteRefused: (refusal) => bounces.noteRefused(refusal),
     },
     async beforeClose() {
       await outbound.stop({ graceMs: 0 });
@@ -65,7 +65,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     port: sink.port,
     trace,
   });
-  returns = createReturns({
+  bounces = createBounces({
     db,
     queue: outbound.queue,
     srs: createSrs({ domain: "fwd.example", keys: ["srs key"] }),
@@ -80,7 +80,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     ids: randomIds,
     log: silentLog,
   });
-  outbound.onFailed(returns.onFailed);
+  outbound.onFailed(bounces.onFailed);
   outbound.start();
   const zone = await house.newZone();
   await house.domains.create(zone, "example.com");
@@ -98,7 +98,7 @@ async function open(t: TestContext, engine: TestEngine, rules: SinkRules = {}) {
     ...house,
     sink,
     outbound,
-    returns,
+    bounces,
     zone,
     dns,
     send,
@@ -167,7 +167,7 @@ onEveryDatabase((engine) => {
   });
 
   test("a bounce that comes back to the return path suppresses its recipient", async (t) => {
-    const { send, sink, returns, listed, source } = await open(t, engine);
+    const { send, sink, bounces, listed, source } = await open(t, engine);
     await send(["user@there.example"]);
     const path = sink.mails[0]!.from;
     const report = [
@@ -194,8 +194,8 @@ onEveryDatabase((engine) => {
       "--b--",
       "",
     ].join("\r\n");
-    assert.equal(returns.isReturnPath(path), true);
-    const settled = await returns.take({
+    assert.equal(bounces.isReturnPath(path), true);
+    const settled = await bounces.process({
       rcpt: path,
       envelope: { from: "", to: [path], helo: "mx.there.example", ip: "192.0.2.1", smtputf8: false },
       source: source(report),

@@ -360,7 +360,7 @@ export function sendingConformance(engine: TestEngine): void {
     test("what becomes of each recipient is told; refusals teach", async (t) => {
       const noted: unknown[] = [];
       const paths: unknown[] = [];
-      const returns = {
+      const bounces = {
         pathFor: async (request: unknown) => (paths.push(request), "path@rp-bounce.example.com"),
         pathsFor: async (request: { to: string[] }) => (
           paths.push(request),
@@ -370,7 +370,7 @@ export function sendingConformance(engine: TestEngine): void {
       };
       const reply = { code: 550, enhanced: "5.1.1", text: "no such user" };
       const { draft, transport, zone, routed, verified } = await open(t, engine, {
-        returns,
+        bounces,
         answer: (rcpt) =>
           rcpt.startsWith("gone")
             ? { rcpt, ok: false, temporary: false, reply }
@@ -413,7 +413,7 @@ export function sendingConformance(engine: TestEngine): void {
 
     test("a refusal that cannot be noted is no reason to send the others their message again", async (t) => {
       const { draft } = await open(t, engine, {
-        returns: {
+        bounces: {
           pathFor: async () => "path@rp-bounce.example.com",
           pathsFor: async ({ to }) => to.map(() => "path@rp-bounce.example.com"),
           noteRefused: () => Promise.reject(new Error("the database is away")),

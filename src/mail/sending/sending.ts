@@ -9,7 +9,7 @@ import { changedHeader, formatField, withFields, withHeader } from "../messages/
 import type { Spool } from "../messages/spool.ts";
 import type { MailSource, Outbound, Settled, Trace, Transport } from "../messages/types.ts";
 import { createQuota } from "../quota.ts";
-import type { ReturnsService } from "../returns/types.ts";
+import type { BouncesService } from "../bounces/types.ts";
 import type { Suppressions } from "../suppressions/types.ts";
 import { readLetter, type Letter } from "./letter.ts";
 import { composeWithin, DEFAULT_SEND_LIMITS, partsOf, type SendLimits } from "./send-email.ts";
@@ -31,7 +31,7 @@ export interface SendingParts extends SenderParts {
   dkimKeys: Pick<DkimKeys, "signers">;
   suppressions: Pick<Suppressions, "among">;
   /** Where bounces come back to. Without it: to the sender. */
-  returns?: Pick<ReturnsService, "pathFor" | "pathsFor" | "noteRefused">;
+  bounces?: Pick<BouncesService, "pathFor" | "pathsFor" | "noteRefused">;
   isVerified(account: string, address: string): Promise<boolean>;
   /** Keeps what was sent from a domain whose mail may be looked at afterwards. The source is not the callee's. */
   keep?: (mail: { account: string; zone: string; messageId: string; source: MailSource }) => Promise<void>;
@@ -69,7 +69,7 @@ const REFUSALS = 60;
 const MINUTE_MS = 60_000;
 
 export function createSending(parts: SendingParts): Sending {
-  const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, returns, isVerified, keep } =
+  const { db, clock, ids, trace, spool, transport, queue, signer, dkimKeys, suppressions, bounces, isVerified, keep } =
     parts;
   const limits: SendingLimits = { ...DEFAULT_SEND_LIMITS, perMinute: 0, perDay: 0, ...parts.limits };
   const minutes = createQuota({ clock, limit: limits.perMinute, perMs: MINUTE_MS });
@@ -264,13 +264,13 @@ export function createSending(parts: SendingParts): Sending {
     to: string[];
     sender: string;
   }): Promise<Pick<Outbound, "from" | "fromFor">> {
-    if (returns === undefined) return { from: sender };
+    if (bounces === undefined) return { from: sender };
     // The name has no records for bounces of its own: they come to ours, and go on to the sender.
     if (use !== "sending")
       return {
-        from: await returns.pathFor({ account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } }),
+        from: await bounces.pathFor({ account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } }),
       };
-    const paths = await returns.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
+    const paths = await bounces.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
     return { from: paths[0]!, ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, paths[at]!])) }) };
   }
 
@@ -295,7 +295,7 @@ export function createSending(parts: SendingParts): Sending {
     }
     // The next refusal is another chance to note it; an error now would have the caller send the whole message again.
     for (const { rcpt, reply, temporary } of refused)
-      if (!temporary) await returns?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
+      if (!temporary) await bounces?.noteRefused({ account, domain: name, rcpt, reply }).catch(() => {});
     return {
       delivered: textsOf(settled.filter((one) => one.ok && one.queued !== true)),
       queued: textsOf(settled.filter((one) => one.ok && one.queued === true)),

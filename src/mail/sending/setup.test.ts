@@ -15,7 +15,7 @@ import { setUpSrs } from "../forwarding/setup.ts";
 import { createSpool } from "../messages/spool.ts";
 import type { Outbound, Settled } from "../messages/types.ts";
 import { mailMigrations } from "../migrations.ts";
-import { setUpReturns } from "../returns/setup.ts";
+import { setUpBounces } from "../bounces/setup.ts";
 import { createEmailRouting } from "../routing/create.ts";
 import { setUpSuppressions } from "../suppressions/setup.ts";
 import { createSendEmailBinding } from "./binding.ts";
@@ -57,7 +57,7 @@ async function open(
   const transport = { deliver: async (mail: Outbound) => (sent.push(mail), mail.to.map(answer)) };
   const signer = createSigner(basics);
   const suppressions = setUpSuppressions({ db }, basics);
-  const { returns } = setUpReturns(
+  const { bounces } = setUpBounces(
     {
       store: { db },
       secrets,
@@ -82,7 +82,7 @@ async function open(
       domains,
       suppressions,
       outbound: { relayThenQueue: transport, queue: transport },
-      returns,
+      bounces,
       signer,
       spool,
       trace: () => {},

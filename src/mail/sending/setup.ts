@@ -57,7 +57,7 @@ export function setUpSendingDomains(
 
 export interface SendingSetupDeps extends Pick<
   SendingParts,
-  "zones" | "domains" | "suppressions" | "returns" | "signer" | "spool" | "trace" | "keep"
+  "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "keep"
 > {
   store: Pick<Store, "db">;
   settings: Pick<Settings, "email">;

@@ -1,28 +1,28 @@
 import type { Log } from "../../kernel/index.ts";
-import type { PathRow, ReturnsTable } from "./returns-table.ts";
+import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
 /**
- * Return paths that nobody waits for. What comes back for a sender nobody vouches for goes no further: a path that is lost costs a line in the
- * log of messages, and what comes back to it is refused. So they are gathered, and one commit is for all of a moment.
+ * Writes the return paths of unauthenticated senders in batches. Their bounces are only traced, so losing a path in a crash costs a line in
+ * the log of messages and rejects the bounce. One commit therefore holds all paths of 50 ms.
  */
-export interface LaterPaths {
-  /** Resolves at once, unless too many wait. */
+export interface ReturnPathBatch {
+  /** Resolves immediately unless the batch is full. */
   add(row: PathRow): Promise<void>;
-  /** A path, also one that still waits. */
+  /** A path, including one that is not written yet. */
   path(id: string): Promise<PathRow | undefined>;
   flush(): Promise<void>;
 }
 
-const MOST = 500;
+const MAX_BATCH = 500;
 const GATHER_MS = 50;
 
-export function createLaterPaths({
+export function createReturnPathBatch({
   table,
   log,
 }: {
-  table: Pick<ReturnsTable, "insertPaths" | "path">;
+  table: Pick<BouncesTable, "insertPaths" | "path">;
   log: Log;
-}): LaterPaths {
+}): ReturnPathBatch {
   let waiting: PathRow[] = [];
   let writing: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -38,7 +38,10 @@ export function createLaterPaths({
         table
           .insertPaths(rows)
           .catch((err: unknown) =>
-            log.warn({ err, paths: rows.length }, "return paths could not be kept: what comes back to them is refused"),
+            log.warn(
+              { err, paths: rows.length },
+              "bounces: failed to store return paths; bounces to them are rejected",
+            ),
           ),
       ]);
     return writing.then(() => {});
@@ -47,7 +50,7 @@ export function createLaterPaths({
   return {
     async add(row) {
       waiting.push(row);
-      if (waiting.length >= MOST) return flush();
+      if (waiting.length >= MAX_BATCH) return flush();
       timer ??= setTimeout(() => void flush(), GATHER_MS).unref();
     },
     async path(id) {

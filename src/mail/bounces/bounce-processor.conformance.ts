@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createSrs } from "../../protocol/srs/index.ts";
-import { bounceOf, complaintOf, DAY, NOON, openRoom, type Room } from "./returns.testing.ts";
+import { bounceOf, complaintOf, DAY, NOON, openRoom, type Room } from "./bounces.testing.ts";
 
 const NOT_AUTHENTICATED = "550 5.7.26 Feedback report rejected: its author is not authenticated";
 const ONLY_REPORTS = "550 5.7.1 This address accepts delivery reports only";
 const NO_SUCH = "550 5.1.1 Unknown return path";
 const EXPIRED = "550 5.1.1 Return path expired";
 
-const sentTo = ({ returns }: Room, to: string[]) =>
-  returns.pathsFor({
+const sentTo = ({ bounces }: Room, to: string[]) =>
+  bounces.pathsFor({
     account: "acc",
     zone: "zone",
     domain: "Here.Example",
@@ -22,7 +22,7 @@ const sentTo = ({ returns }: Room, to: string[]) =>
 const sent = async (room: Room): Promise<string> => (await sentTo(room, ["bob@example.net"]))[0]!;
 
 /** What comes to a return path. */
-export function takeConformance(engine: TestEngine): void {
+export function bounceProcessorConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
   describe("a bounce to an SRS address", () => {
@@ -42,7 +42,7 @@ export function takeConformance(engine: TestEngine): void {
 
       const other = await open(t, {
         forwardDomain: "two.example",
-        returns: { srs: createSrs({ domain: "two.example", keys: ["other"] }) },
+        bounces: { srs: createSrs({ domain: "two.example", keys: ["other"] }) },
       });
       assert.equal(await other.take(sink.mails[0]!.to[0]!, sink.mails[0]!.raw), "ok");
       await other.drained();
@@ -58,11 +58,11 @@ export function takeConformance(engine: TestEngine): void {
     });
 
     test("rejects a message that is not a delivery report, whatever its sender", async (t) => {
-      const { returns, srs, take, drained, sink } = await open(t);
+      const { bounces, srs, take, drained, sink } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
       const long = `${"x".repeat(60)}@example.org`;
-      const token = await returns.pathFor({
+      const token = await bounces.pathFor({
         sender: long,
         vouched: true,
         inbound: { id: "in1", rcpt: "info@here.example" },
@@ -85,10 +85,10 @@ export function takeConformance(engine: TestEngine): void {
     });
 
     test("that is forged, expired or not from nobody is refused, already at RCPT", async (t) => {
-      const { returns, srs, take, clock, drained, sink } = await open(t);
+      const { bounces, srs, take, clock, drained, sink } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
-      const refused = async (rcpt: string, from: string) => (await returns.check(rcpt, { from }))?.text;
+      const refused = async (rcpt: string, from: string) => (await bounces.check(rcpt, { from }))?.text;
       const forged = path.address.replace("alice", "mallory");
       assert.equal(await refused(path.address, ""), undefined);
       assert.match((await refused(forged, ""))!, /No mail was sent/);
@@ -134,12 +134,12 @@ export function takeConformance(engine: TestEngine): void {
 
   describe("a bounce to the path of a stored forward", () => {
     test("goes on to a sender that was vouched for, and ends at one that was not", async (t) => {
-      const { returns, take, drained, sink, events } = await open(t);
+      const { bounces, take, drained, sink, events } = await open(t);
       const long = `${"x".repeat(60)}@example.org`;
       const inbound = { id: "in1", rcpt: "info@here.example" };
       const [known, unknown] = await Promise.all(
         [true, false].map((vouched) =>
-          returns.pathFor({ account: "acc", zone: "zone", sender: long, vouched, inbound }),
+          bounces.pathFor({ account: "acc", zone: "zone", sender: long, vouched, inbound }),
         ),
       );
       assert.match(known!, /^[a-z0-9-]+@fwd\.example$/);
@@ -172,7 +172,7 @@ export function takeConformance(engine: TestEngine): void {
       const room = await open(t);
       const path = await sent(room);
       assert.match(path, /^rp-[a-z0-9-]{38}@rp-bounce\.here\.example$/);
-      assert.ok(path.indexOf("@") <= 64 && room.returns.isReturnPath(path));
+      assert.ok(path.indexOf("@") <= 64 && room.bounces.isReturnPath(path));
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
       assert.deepEqual(room.entries, [
@@ -318,8 +318,8 @@ export function takeConformance(engine: TestEngine): void {
         `${local}@fwd.example`,
         path.replace(/^rp-./, (start) => (start === "rp-0" ? "rp-1" : "rp-0")),
       ]) {
-        assert.ok(room.returns.isReturnPath(forged), forged);
-        assert.equal((await room.returns.check(forged, { from: "" }))?.code, 550, forged);
+        assert.ok(room.bounces.isReturnPath(forged), forged);
+        assert.equal((await room.bounces.check(forged, { from: "" }))?.code, 550, forged);
         assert.equal(await room.take(forged, bounceOf("bob@example.net")), NO_SUCH, forged);
       }
       for (const address of [
@@ -329,7 +329,7 @@ export function takeConformance(engine: TestEngine): void {
         "rp-x@fwd.example",
         "",
       ])
-        assert.ok(!room.returns.isReturnPath(address), address);
+        assert.ok(!room.bounces.isReturnPath(address), address);
       assert.equal(
         await room.take(path, "From: x@example.net\r\nSubject: hello\r\n\r\nBuy!\r\n", "x@example.net"),
         ONLY_REPORTS,
@@ -339,7 +339,7 @@ export function takeConformance(engine: TestEngine): void {
       room.clock.advance(-2 * DAY);
       assert.equal(await room.take(path, bounceOf("bob@example.net")), "ok");
       room.clock.advance(3 * DAY);
-      await room.returns.sweep();
+      await room.bounces.sweep();
       room.clock.advance(-3 * DAY);
       assert.equal(await room.take(path, bounceOf("bob@example.net", { id: "<later@x>" })), EXPIRED, "its row is gone");
     });
@@ -351,7 +351,7 @@ export function takeConformance(engine: TestEngine): void {
       const [bobs, carols] = await sentTo(room, ["bob@example.net", "carol@example.net"]);
       assert.equal(await room.take(bobs!, complaintOf({ rcpt: "bob@example.net" }), "fbl@provider.example"), "ok");
       assert.equal(
-        await room.returns.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }),
+        await room.bounces.check("abuse@rp-bounce.here.example", { from: "fbl@provider.example" }),
         undefined,
       );
       assert.equal(
@@ -427,8 +427,8 @@ export function takeConformance(engine: TestEngine): void {
     });
 
     test("about mail of a domain that sends none here is refused before it is said", async (t) => {
-      const { returns } = await open(t, { returns: { sends: async (domain) => domain === "here.example" } });
-      const asked = async (rcpt: string) => (await returns.check(rcpt, { from: "fbl@provider.example" }))?.code;
+      const { bounces } = await open(t, { bounces: { sends: async (domain) => domain === "here.example" } });
+      const asked = async (rcpt: string) => (await bounces.check(rcpt, { from: "fbl@provider.example" }))?.code;
       assert.deepEqual(
         [await asked("abuse@rp-bounce.here.example"), await asked("Abuse@rp-bounce.elsewhere.example")],
         [undefined, 550],

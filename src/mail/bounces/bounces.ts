@@ -5,17 +5,17 @@ import type { DkimKey, Signer } from "../authenticate/sign.ts";
 import { mailErrors, replyOf } from "../errors.ts";
 import type { MailSource, Trace, Transport } from "../messages/types.ts";
 import { suppressionFor } from "./classify.ts";
-import { returnsErrors } from "./errors.ts";
+import { bounceErrors } from "./errors.ts";
 import { createFailures, statusOf } from "./failures.ts";
-import { createNotices } from "./notices.ts";
+import { createDelayNotifications } from "./delay-notifications.ts";
 import { createPaths, pathId } from "./paths.ts";
 import { createReporter } from "./reporter.ts";
-import { createLaterPaths } from "./later-paths.ts";
-import { createReturnsTable, type PathRow } from "./returns-table.ts";
-import { createTake } from "./take.ts";
-import type { BounceList, BounceRequest, ReturnPathRequest, ReturnsService, SendingPathsRequest } from "./types.ts";
+import { createReturnPathBatch } from "./return-path-batch.ts";
+import { createBouncesTable, type PathRow } from "./bounces-table.ts";
+import { createBounceProcessor } from "./bounce-processor.ts";
+import type { BounceList, BounceRequest, ReturnPathRequest, BouncesService, SendingPathsRequest } from "./types.ts";
 
-export interface ReturnsOptions {
+export interface BouncesOptions {
   db: Db;
   /** Takes a message into the outbound queue: resolves when it is on the disk. */
   queue: Transport;
@@ -38,10 +38,10 @@ export interface ReturnsOptions {
   clock: Clock;
   ids: Pick<Ids, "hex" | "token" | "messageId">;
   log: Log;
-  limits?: Partial<ReturnsLimits>;
+  limits?: Partial<BouncesLimits>;
 }
 
-export interface ReturnsLimits {
+export interface BouncesLimits {
   /** Days for which a return path works. */
   pathDays: number;
   /** Reports to one sender in an hour. */
@@ -53,7 +53,7 @@ export interface ReturnsLimits {
 }
 
 /** Servers try for five days, and people's own take longer: as SRS does. */
-export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = {
+export const DEFAULT_RETURNS_LIMITS: BouncesLimits = {
   pathDays: 21,
   reportsPerSender: 100,
   perPath: 200,
@@ -62,7 +62,7 @@ export const DEFAULT_RETURNS_LIMITS: ReturnsLimits = {
 
 const DAY_MS = 86_400_000;
 
-export function createReturns(options: ReturnsOptions): ReturnsService {
+export function createBounces(options: BouncesOptions): BouncesService {
   const {
     db,
     queue,
@@ -81,9 +81,9 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
     log,
   } = options;
   const limits = { ...DEFAULT_RETURNS_LIMITS, ...options.limits };
-  const stored = createReturnsTable(db);
-  const later = createLaterPaths({ table: stored, log });
-  const table = { ...stored, path: later.path };
+  const stored = createBouncesTable(db);
+  const batch = createReturnPathBatch({ table: stored, log });
+  const table = { ...stored, path: batch.path };
   const paths = createPaths({ keys, forwardDomain, label, maxAgeDays: limits.pathDays });
   const failures = createFailures({ srs, paths, table, list, clock });
   const report = createReporter({
@@ -99,7 +99,7 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
     domain: forwardDomain,
     perSender: limits.reportsPerSender,
   });
-  const { refusal, take } = createTake({
+  const { refusal, process } = createBounceProcessor({
     srs,
     paths,
     table,
@@ -111,7 +111,7 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
     forwardDomain,
     perPath: limits.perPath,
   });
-  const notices = createNotices({ db, failures, report, clock, log, delayMs: limits.delayMs });
+  const notifyDelays = createDelayNotifications({ db, failures, report, clock, log, delayMs: limits.delayMs });
 
   const newPath = ({ account, zone }: Pick<ReturnPathRequest, "account" | "zone">, now: number) => ({
     id: pathId(ids.hex()),
@@ -134,7 +134,7 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
       rcpt: inbound.rcpt,
       recipients: "[]",
     };
-    await (vouched ? table.insertPath(row) : later.add(row));
+    await (vouched ? table.insertPath(row) : batch.add(row));
     return paths.make(row.id, forwardDomain, now);
   }
 
@@ -192,12 +192,12 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
       const sentFrom = paths.abuseDeskOf(rcpt);
       return (
         refusal(rcpt, from) ??
-        (sentFrom === undefined || (await sends(sentFrom)) ? undefined : replyOf(returnsErrors.noSuchPath()))
+        (sentFrom === undefined || (await sends(sentFrom)) ? undefined : replyOf(bounceErrors.noSuchPath()))
       );
     },
-    async take(mail) {
+    async process(mail) {
       try {
-        return await take(mail);
+        return await process(mail);
       } catch (err) {
         if (err instanceof UserError && err.entry.smtp !== undefined) throw err;
         log.error({ err, message: mail.source.id, rcpt: mail.rcpt }, "what came to a return path could not be handled");
@@ -216,9 +216,9 @@ export function createReturns(options: ReturnsOptions): ReturnsService {
         reply.code < 500 ? undefined : suppressionFor({ status: statusOf(reply), code: reply.code, text: reply.text }),
         { domain, note: `${reply.code} ${reply.enhanced} ${reply.text}` },
       ),
-    flush: later.flush,
+    flush: batch.flush,
     async sweep() {
-      await notices();
+      await notifyDelays();
       for (let rounds = 0; rounds < 20 && (await table.sweep(clock.now())); rounds++) continue;
     },
   };

@@ -13,7 +13,7 @@ import { createServiceKeys } from "../dkim-keys/service-keys.ts";
 import { setUpSrs } from "../forwarding/setup.ts";
 import type { Outbound } from "../messages/types.ts";
 import { mailMigrations } from "../migrations.ts";
-import { setUpReturns } from "./setup.ts";
+import { setUpBounces } from "./setup.ts";
 
 test("uses the domains of the settings, and accepts return paths of other processes with the same keys", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-returns-"));
@@ -43,7 +43,7 @@ test("uses the domains of the settings, and accepts return paths of other proces
     const queue = {
       deliver: async (mail: Outbound) => (queued.push(mail), mail.to.map((rcpt) => ({ rcpt, ok: true as const }))),
     };
-    const { returns, start: run } = setUpReturns(
+    const { bounces, start: run } = setUpBounces(
       {
         store: { db },
         secrets,
@@ -57,11 +57,11 @@ test("uses the domains of the settings, and accepts return paths of other proces
       basics,
     );
     run();
-    return { returns, srs, stop: () => lifecycle.stop() };
+    return { bounces, srs, stop: () => lifecycle.stop() };
   }
 
   const [one, other] = [start(), start()];
-  const [sent] = (await one.returns.pathsFor({
+  const [sent] = (await one.bounces.pathsFor({
     account: "acc",
     domain: "shop.example",
     messageId: "<m@shop.example>",
@@ -71,12 +71,12 @@ test("uses the domains of the settings, and accepts return paths of other proces
   const forward = one.srs.forward("alice@example.org", Date.now());
   assert.ok(forward.ok);
   for (const path of [sent, forward.address]) {
-    assert.ok(other.returns.isReturnPath(path));
-    assert.equal(await other.returns.check(path, { from: "" }), undefined);
+    assert.ok(other.bounces.isReturnPath(path));
+    assert.equal(await other.bounces.check(path, { from: "" }), undefined);
   }
   const head = Buffer.from("From: a@example.org\r\nMessage-ID: <first@example.org>\r\n");
   assert.equal(
-    await other.returns.bounce({
+    await other.bounces.bounce({
       inbound: { id: "in1" },
       envelope: { from: "a@example.org" },
       vouched: true,

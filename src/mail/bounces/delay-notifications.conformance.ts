@@ -3,17 +3,17 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import type { DsnEvent, DsnRequest } from "../messages/types.ts";
-import { envelopeOf, MAIL, NOON, openRoom, until } from "./returns.testing.ts";
+import { envelopeOf, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
 
 const HOUR = 3_600_000;
 
 /** What is told before mail has failed, and of mail that was never queued. */
-export function noticesConformance(engine: TestEngine): void {
+export function delayNotificationsConformance(engine: TestEngine): void {
   const open = openRoom(engine);
 
   describe("mail that is late", () => {
     test("is told once after four hours, where NOTIFY=DELAY asks, and no sooner", async (t) => {
-      const { outbound, returns, srs, sink, clock } = await open(t, {
+      const { outbound, bounces, srs, sink, clock } = await open(t, {
         rules: { rcpt: (to) => (to.endsWith("@example.net") ? "450 4.2.1 try later" : undefined) },
       });
       const path = srs.forward("alice@example.org", NOON);
@@ -35,10 +35,10 @@ export function noticesConformance(engine: TestEngine): void {
       }
       await until(async () => (await outbound.list({ state: "deferred" })).items.length === 3);
       clock.advance(4 * HOUR - 1);
-      await returns.sweep();
+      await bounces.sweep();
       assert.equal((await outbound.list({})).items.length, 3);
       clock.advance(1);
-      for (let n = 0; n < 3; n++) await returns.sweep();
+      for (let n = 0; n < 3; n++) await bounces.sweep();
       await until(() => sink.mails.length > 0);
       assert.deepEqual(
         sink.mails.map(({ from, to }) => [from, to]),
@@ -58,7 +58,7 @@ export function noticesConformance(engine: TestEngine): void {
 
   describe("mail that went on", () => {
     test("is told of as relayed where NOTIFY=SUCCESS asks and the next hop sends no notices", async (t) => {
-      const { outbound, returns, srs, sink, clock, drained } = await open(t, { rules: { hideDSN: true } });
+      const { outbound, bounces, srs, sink, clock, drained } = await open(t, { rules: { hideDSN: true } });
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
       for (const notify of [["SUCCESS"], ["FAILURE"]] satisfies DsnEvent[][]) {
@@ -73,7 +73,7 @@ export function noticesConformance(engine: TestEngine): void {
       }
       await drained();
       clock.advance(1000);
-      for (let n = 0; n < 3; n++) await returns.sweep();
+      for (let n = 0; n < 3; n++) await bounces.sweep();
       await drained();
       const reports = sink.mails.filter(({ to }) => to[0] === "alice@example.org");
       assert.deepEqual(
@@ -90,7 +90,7 @@ export function noticesConformance(engine: TestEngine): void {
 
   describe("mail that went on to a server with notices of its own", () => {
     test("is left to that server, which is told of the wish", async (t) => {
-      const { outbound, returns, srs, sink, clock, drained } = await open(t);
+      const { outbound, bounces, srs, sink, clock, drained } = await open(t);
       const path = srs.forward("alice@example.org", NOON);
       assert.ok(path.ok);
       await outbound.enqueue({
@@ -103,7 +103,7 @@ export function noticesConformance(engine: TestEngine): void {
       });
       await drained();
       clock.advance(1000);
-      await returns.sweep();
+      await bounces.sweep();
       await drained();
       assert.deepEqual(
         sink.mails.map(({ to, args, rcptArgs }) => [to, args["ENVID"], rcptArgs[0]!["NOTIFY"]]),
@@ -124,10 +124,10 @@ export function noticesConformance(engine: TestEngine): void {
     });
 
     test("is reported once to a sender that is vouched for and wants to know, and to nobody else", async (t) => {
-      const { returns, source, sink, drained, clock } = await open(t);
+      const { bounces, source, sink, drained, clock } = await open(t);
       const message = source(MAIL);
       const bounce = (from: string, more: Parameters<typeof request>[1] = {}) =>
-        returns.bounce({ ...request(from, more), source: message });
+        bounces.bounce({ ...request(from, more), source: message });
       assert.equal(await bounce(""), false);
       assert.equal(await bounce("alice@example.org", { vouched: false }), false);
       assert.equal(
@@ -165,8 +165,8 @@ export function noticesConformance(engine: TestEngine): void {
 
     test("is not forgotten when its report cannot be queued", async (t) => {
       let broken = true;
-      const { returns, source } = await open(t, {
-        returns: {
+      const { bounces, source } = await open(t, {
+        bounces: {
           queue: {
             deliver: async ({ to }) =>
               to.map((rcpt) =>
@@ -179,11 +179,11 @@ export function noticesConformance(engine: TestEngine): void {
       });
       const message = source(MAIL);
       await assert.rejects(
-        returns.bounce({ ...request("alice@example.org"), source: message }),
+        bounces.bounce({ ...request("alice@example.org"), source: message }),
         /could not be queued: full/,
       );
       broken = false;
-      assert.equal(await returns.bounce({ ...request("alice@example.org"), source: message }), true);
+      assert.equal(await bounces.bounce({ ...request("alice@example.org"), source: message }), true);
     });
   });
 }

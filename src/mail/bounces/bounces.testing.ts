@@ -14,9 +14,9 @@ import { outboundMigrations } from "../outbound/migrations.ts";
 import { createOutbound, type OutboundOptions } from "../outbound/outbound.ts";
 import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/outbound.testing.ts";
 import type { OutboundTables } from "../outbound/queue/migrations.ts";
-import { createReturns, type ReturnsOptions } from "./returns.ts";
-import { returnsMigrations } from "./returns-table.ts";
-import type { BounceList, ReturnsService } from "./types.ts";
+import { createBounces, type BouncesOptions } from "./bounces.ts";
+import { bouncesMigrations } from "./bounces-table.ts";
+import type { BounceList, BouncesService } from "./types.ts";
 
 export const NOON = Date.UTC(2026, 0, 5, 12);
 export const DAY = 86_400_000;
@@ -48,7 +48,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 }
 
 export interface Room {
-  returns: ReturnsService;
+  bounces: BouncesService;
   outbound: ReturnType<typeof createOutbound>;
   sink: Sink;
   clock: ReturnType<typeof createManualClock>;
@@ -65,9 +65,9 @@ export interface Room {
 
 export interface RoomOptions {
   rules?: SinkRules;
-  limits?: ReturnsOptions["limits"];
+  limits?: BouncesOptions["limits"];
   outbound?: Partial<OutboundOptions>;
-  returns?: Partial<ReturnsOptions>;
+  bounces?: Partial<BouncesOptions>;
   forwardDomain?: string;
   /** True if authors of complaints are authenticated. Default true. */
   authenticated?: boolean;
@@ -82,7 +82,7 @@ export const openRoom =
       rules = {},
       limits = {},
       outbound: more = {},
-      returns: others = {},
+      bounces: others = {},
       forwardDomain = "fwd.example",
       authenticated = true,
     }: RoomOptions = {},
@@ -93,7 +93,7 @@ export const openRoom =
       for (const stop of stops) await stop();
       await rm(folder, { recursive: true, force: true });
     });
-    const { db } = await engine.open(t, [...outboundMigrations, ...returnsMigrations]);
+    const { db } = await engine.open(t, [...outboundMigrations, ...bouncesMigrations]);
     const clock = createManualClock(NOON);
     const [events, entries]: [TraceEvent[], Entry[]] = [[], []];
     const sink = await startSink(rules);
@@ -118,7 +118,7 @@ export const openRoom =
       ...more,
     });
     const srs = createSrs({ domain: forwardDomain, keys: [`srs key of ${forwardDomain}`] });
-    const returns = createReturns({
+    const bounces = createBounces({
       db,
       queue: outbound.queue,
       srs,
@@ -136,13 +136,13 @@ export const openRoom =
       limits,
       ...others,
     });
-    outbound.onFailed(returns.onFailed);
+    outbound.onFailed(bounces.onFailed);
     stops.push(() => outbound.stop({ graceMs: 0 }));
     outbound.start();
     const spool = createSpool({ dir: join(folder, "spool"), ids: randomIds });
     const source = (text: string | Buffer) => spool.hold(Buffer.from(text as string));
     return {
-      returns,
+      bounces,
       outbound,
       sink,
       clock,
@@ -151,7 +151,7 @@ export const openRoom =
       srs,
       source,
       async take(rcpt, text, from = "") {
-        const settled: Settled = await returns.take({
+        const settled: Settled = await bounces.process({
           rcpt,
           envelope: envelopeOf(from, [rcpt]),
           source: source(text),

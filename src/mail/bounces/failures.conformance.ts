@@ -4,7 +4,7 @@ import type { TestEngine } from "../../../test/support/databases.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import { headerValue, readHeader } from "../../protocol/rfc5322/index.ts";
 import type { DsnRequest, Outbound } from "../messages/types.ts";
-import { DAY, MAIL, NOON, openRoom, until } from "./returns.testing.ts";
+import { DAY, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
 
 const forward = (from: string, to: string, more: Partial<Outbound> = {}): Outbound => ({
   messageId: "<x@fwd.example>",
@@ -27,9 +27,9 @@ export function failuresConformance(engine: TestEngine): void {
 
   describe("a forward that fails in the queue", () => {
     test("is reported to the first sender, from nobody, signed, and without the address it was passed on to", async (t) => {
-      const { outbound, returns, srs, sink, drained, events } = await open(t, { rules: noSuchUser });
+      const { outbound, bounces, srs, sink, drained, events } = await open(t, { rules: noSuchUser });
       const path = srs.forward("alice@example.org", NOON);
-      assert.ok(path.ok && returns.isReturnPath(path.address));
+      assert.ok(path.ok && bounces.isReturnPath(path.address));
       const dsn: DsnRequest = { envid: "QQ314", to: { "no-bob@example.net": { orcpt: "rfc822;info@here.example" } } };
       await outbound.enqueue(forward(path.address, "no-bob@example.net", { dsn }));
       await drained();
@@ -66,10 +66,10 @@ export function failuresConformance(engine: TestEngine): void {
     });
 
     test("draws no report where the sender is null, unknown, or asked for none", async (t) => {
-      const { outbound, returns, srs, sink, drained, clock } = await open(t, { rules: noSuchUser });
+      const { outbound, bounces, srs, sink, drained, clock } = await open(t, { rules: noSuchUser });
       const srsPath = srs.forward("alice@example.org", clock.now());
       assert.ok(srsPath.ok);
-      const unknown = await returns.pathFor({
+      const unknown = await bounces.pathFor({
         sender: "stranger@example.org",
         vouched: false,
         inbound: { id: "in2", rcpt: "info@here.example" },
@@ -91,9 +91,9 @@ export function failuresConformance(engine: TestEngine): void {
     });
 
     test("is reported by way of a stored path, with all of the message where RET=FULL asks for it", async (t) => {
-      const { outbound, returns, sink, drained } = await open(t, { rules: noSuchUser });
+      const { outbound, bounces, sink, drained } = await open(t, { rules: noSuchUser });
       const long = `${"x".repeat(60)}@example.org`;
-      const path = await returns.pathFor({
+      const path = await bounces.pathFor({
         sender: long,
         vouched: true,
         inbound: { id: "in1", rcpt: "info@here.example" },
@@ -142,7 +142,7 @@ export function failuresConformance(engine: TestEngine): void {
     });
 
     test("is told once, however often the queue asks", async (t) => {
-      const { returns, outbound, srs, sink, drained, clock } = await open(t);
+      const { bounces, outbound, srs, sink, drained, clock } = await open(t);
       const path = srs.forward("alice@example.org", clock.now());
       assert.ok(path.ok);
       const failure = {
@@ -171,9 +171,9 @@ export function failuresConformance(engine: TestEngine): void {
         dsn: {},
         open: async () => Buffer.from(MAIL),
       };
-      await returns.onFailed({ ...failure, recipients: failure.recipients.slice(0, 1) });
-      await Promise.all([returns.onFailed(failure), returns.onFailed(failure)]);
-      await returns.onFailed(failure);
+      await bounces.onFailed({ ...failure, recipients: failure.recipients.slice(0, 1) });
+      await Promise.all([bounces.onFailed(failure), bounces.onFailed(failure)]);
+      await bounces.onFailed(failure);
       await drained();
       assert.deepEqual(
         sink.mails.map(({ raw }) =>
@@ -192,11 +192,11 @@ export function failuresConformance(engine: TestEngine): void {
         full: "552 5.2.2 mailbox full",
         spam: "550 5.7.1 looks like spam",
       };
-      const { outbound, returns, sink, drained, entries, clock } = await open(t, {
+      const { outbound, bounces, sink, drained, entries, clock } = await open(t, {
         rules: { rcpt: (to) => refusals[to.split("@")[0]!] },
       });
       const to = Object.keys(refusals).map((name) => `${name}@example.net`);
-      const [from] = (await returns.pathsFor({
+      const [from] = (await bounces.pathsFor({
         account: "acc",
         domain: "here.example",
         messageId: "<s@here.example>",
@@ -230,8 +230,8 @@ export function failuresConformance(engine: TestEngine): void {
     });
 
     test("is reported to its sender where NOTIFY=FAILURE asks", async (t) => {
-      const { outbound, returns, sink, drained } = await open(t, { rules: noSuchUser });
-      const [from] = (await returns.pathsFor({
+      const { outbound, bounces, sink, drained } = await open(t, { rules: noSuchUser });
+      const [from] = (await bounces.pathsFor({
         account: "acc",
         domain: "here.example",
         messageId: "<s@here.example>",

@@ -19,9 +19,9 @@ import { outboundMigrations } from "../outbound/migrations.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
 import { createReceiver } from "../receive.ts";
-import { createReturns } from "./returns.ts";
-import { envelopeOf, MAIL, until } from "./returns.testing.ts";
-import { returnsMigrations } from "./returns-table.ts";
+import { createBounces } from "./bounces.ts";
+import { envelopeOf, MAIL, until } from "./bounces.testing.ts";
+import { bouncesMigrations } from "./bounces-table.ts";
 
 /** Every server has an address of this machine, and all of them one port: as mail finds them in the world. */
 const ADDRESSES: Record<string, string> = {
@@ -46,7 +46,7 @@ async function startForwarder(
   const folder = await mkdtemp(join(tmpdir(), "reelpost-trip-"));
   const [clock, ids, log, trace] = [systemClock, randomIds, silentLog, memoryTrace()];
   const db = openSqlite({ path: join(folder, "test.db") });
-  await migrate(db, [...outboundMigrations, ...returnsMigrations]);
+  await migrate(db, [...outboundMigrations, ...bouncesMigrations]);
   const spool = createSpool({ dir: join(folder, "spool"), ids });
   const outbound = createOutbound({
     db,
@@ -61,7 +61,7 @@ async function startForwarder(
   });
   const [srs, signer] = [createSrs({ domain, keys: [`srs of ${domain}`] }), createSigner({ clock })];
   const key = { ...keyOf(domain), algorithm: "rsa" as const };
-  const returns = createReturns({
+  const bounces = createBounces({
     db,
     queue: outbound.queue,
     srs,
@@ -76,7 +76,7 @@ async function startForwarder(
     ids,
     log,
   });
-  outbound.onFailed(returns.onFailed);
+  outbound.onFailed(bounces.onFailed);
   const authenticator = createAuthenticator({ resolver: tableResolver(DNS), authservId: domain, clock });
   const forwarding = createForwarding({
     transport: outbound.queue,
@@ -85,7 +85,7 @@ async function startForwarder(
     spool,
     clock,
     ids,
-    returns,
+    bounces,
     loopKeys: [`loops of ${domain}`],
     keysOf: async () => [],
     serviceKey: async () => [key],
@@ -101,7 +101,7 @@ async function startForwarder(
     log,
     authenticator,
     forwarding,
-    returns,
+    bounces,
   });
   const smtp = await startSink({
     address: ADDRESSES[domain]!,

@@ -6,7 +6,7 @@ import { createManualClock, randomIds } from "../../kernel/index.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import { createSigner } from "../authenticate/sign.ts";
 import { composeReport, type Story } from "./report.ts";
-import { KEY, MAIL, NOON } from "./returns.testing.ts";
+import { KEY, MAIL, NOON } from "./bounces.testing.ts";
 
 const clock = createManualClock(NOON);
 const head = Buffer.from(MAIL.slice(0, MAIL.indexOf("\r\n\r\n") + 2));

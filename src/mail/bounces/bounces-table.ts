@@ -1,8 +1,8 @@
 import { sql, type Kysely } from "kysely";
 import { createCommits, prepared, type Db, type Migration } from "../../store/index.ts";
-import { noticesMigration } from "./notices-table.ts";
+import { delayNotificationsMigration } from "./delay-notifications-table.ts";
 
-export interface ReturnsTables {
+export interface BouncesTables {
   return_paths: PathRow;
   /** What has been done and is not to be done again. */
   return_marks: { id: string; expires_at: number };
@@ -33,7 +33,7 @@ export interface PathRow {
 }
 
 /** Behind those of the outbound queue: the last of them adds indexes to it. */
-export const returnsMigrations: Migration[] = [
+export const bouncesMigrations: Migration[] = [
   {
     name: "mail-returns-001",
     async up(db, types) {
@@ -70,16 +70,16 @@ export const returnsMigrations: Migration[] = [
       await db.schema.createIndex("return_counts_hour").on("return_counts").columns(["hour", "name"]).execute();
     },
   },
-  noticesMigration,
+  delayNotificationsMigration,
 ];
 
-export type ReturnsTable = ReturnType<typeof createReturnsTable>;
+export type BouncesTable = ReturnType<typeof createBouncesTable>;
 
 const MANY = 500;
 const HOUR = 3_600_000;
 
-export function createReturnsTable(db: Db) {
-  const tables: Kysely<ReturnsTables> = db.tables<ReturnsTables>();
+export function createBouncesTable(db: Db) {
+  const tables: Kysely<BouncesTables> = db.tables<BouncesTables>();
   const commits = createCommits(db);
   const pathById = prepared<PathRow>((arg) =>
     tables.selectFrom("return_paths").selectAll().where("id", "=", arg<string>("id")),

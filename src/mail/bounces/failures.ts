@@ -8,13 +8,13 @@ import { suppressionFor } from "./classify.ts";
 import type { Paths } from "./paths.ts";
 import { MAX_RETURNED, type Original } from "./report.ts";
 import type { Tale } from "./reporter.ts";
-import type { PathRow, ReturnsTable } from "./returns-table.ts";
+import type { PathRow, BouncesTable } from "./bounces-table.ts";
 import type { BounceList, BounceReason } from "./types.ts";
 
 export interface FailureParts {
   srs: Srs;
   paths: Paths;
-  table: ReturnsTable;
+  table: BouncesTable;
   list: BounceList | undefined;
   clock: Pick<Clock, "now">;
 }

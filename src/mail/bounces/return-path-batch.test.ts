@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLog } from "../../kernel/index.ts";
-import { createLaterPaths } from "./later-paths.ts";
-import type { PathRow } from "./returns-table.ts";
+import { createReturnPathBatch } from "./return-path-batch.ts";
+import type { PathRow } from "./bounces-table.ts";
 
 const row = (id: string) => ({ id }) as PathRow;
 
@@ -30,7 +30,7 @@ function slowTable() {
 
 test("paths of a moment are one write, nobody waits for it, and one that is asked for is there", async () => {
   const table = slowTable();
-  const later = createLaterPaths({ table, log: silentLog });
+  const later = createReturnPathBatch({ table, log: silentLog });
   for (const id of ["a", "b", "c"]) await later.add(row(id));
   assert.equal(table.writes.map(({ ids }) => ids).join(), "");
   const asked = later.path("b");
@@ -46,7 +46,7 @@ test("paths of a moment are one write, nobody waits for it, and one that is aske
 
 test("when too many wait, who comes next waits too; a write that fails ends nothing", async () => {
   const table = slowTable();
-  const later = createLaterPaths({ table, log: silentLog });
+  const later = createReturnPathBatch({ table, log: silentLog });
   let full = false;
   const adding = (async () => {
     for (let n = 0; n < 500; n++) await later.add(row(`n${n}`));

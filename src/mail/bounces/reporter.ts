@@ -3,7 +3,7 @@ import { Fault, type Clock, type Log } from "../../kernel/index.ts";
 import { isTold } from "../../protocol/dsn/index.ts";
 import type { DsnEvent, Trace, Transport } from "../messages/types.ts";
 import { composeReport, type ReportParts, type Story, type Told as Recipient } from "./report.ts";
-import type { ReturnsTable } from "./returns-table.ts";
+import type { BouncesTable } from "./bounces-table.ts";
 
 /** Whether somebody was told; `before`: of all of it already. */
 export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "before";
@@ -21,7 +21,7 @@ export interface Tale extends Omit<Story, "recipients"> {
 }
 
 export interface ReporterParts extends ReportParts {
-  table: ReturnsTable;
+  table: BouncesTable;
   /** Takes a message into the queue. */
   queue: Transport;
   trace: Trace;

@@ -15,9 +15,9 @@ import { outboundMigrations } from "../outbound/migrations.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
 import type { OutboundTables } from "../outbound/queue/migrations.ts";
-import { createReturns } from "./returns.ts";
-import { MAIL, until } from "./returns.testing.ts";
-import { returnsMigrations } from "./returns-table.ts";
+import { createBounces } from "./bounces.ts";
+import { MAIL, until } from "./bounces.testing.ts";
+import { bouncesMigrations } from "./bounces-table.ts";
 
 /** A process that dies between a failure and its report, and the one after it. */
 
@@ -50,7 +50,7 @@ async function openService(folder: string, port: number, clock: Clock, dieAt?: M
     },
   };
   const srs = createSrs({ domain: "fwd.example", keys: ["srs"] });
-  const returns = createReturns({
+  const bounces = createBounces({
     db,
     queue,
     srs,
@@ -65,7 +65,7 @@ async function openService(folder: string, port: number, clock: Clock, dieAt?: M
     log: silentLog,
   });
   outbound.onFailed(async (failure) => {
-    await returns.onFailed(failure);
+    await bounces.onFailed(failure);
     die("noted");
   });
   return { db, outbound, srs };
@@ -95,7 +95,7 @@ if (process.argv[2] === "work") {
           rcpt: (to) => (to === "bob@example.net" ? "550 5.1.1 no such user" : undefined),
         });
         const first = openSqlite({ path: join(folder, "test.db") });
-        await migrate(first, [...outboundMigrations, ...returnsMigrations]);
+        await migrate(first, [...outboundMigrations, ...bouncesMigrations]);
         await first.close();
         const child = spawn(process.execPath, [import.meta.filename, "work", folder, String(sink.port), moment], {
           stdio: ["ignore", "inherit", "inherit"],

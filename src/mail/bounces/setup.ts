@@ -7,10 +7,10 @@ import type { Signer } from "../authenticate/sign.ts";
 import type { ServiceKeys } from "../dkim-keys/service-keys.ts";
 import type { Trace, Transport } from "../messages/types.ts";
 import { smtpName } from "../names.ts";
-import { createReturns } from "./returns.ts";
-import type { BounceList, ReturnsService } from "./types.ts";
+import { createBounces } from "./bounces.ts";
+import type { BounceList, BouncesService } from "./types.ts";
 
-export interface ReturnsSetupDeps {
+export interface BouncesSetupDeps {
   store: Pick<Store, "db">;
   secrets: Secrets;
   settings: Settings;
@@ -26,8 +26,8 @@ export interface ReturnsSetupDeps {
   trace: Trace;
 }
 
-export interface ReturnsSetup {
-  returns: ReturnsService;
+export interface BouncesSetup {
+  bounces: BouncesService;
   /** Sends delay notifications and deletes expired return paths from now on: for a process with the role outbound. */
   start(): void;
 }
@@ -35,7 +35,7 @@ export interface ReturnsSetup {
 const SWEEP_MS = 60_000;
 
 /** Bounces and delivery reports as the settings describe them. */
-export function setUpReturns(
+export function setUpBounces(
   {
     store: { db },
     secrets,
@@ -47,10 +47,10 @@ export function setUpReturns(
     list,
     sends,
     trace,
-  }: ReturnsSetupDeps,
+  }: BouncesSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
-): ReturnsSetup {
-  const returns = createReturns({
+): BouncesSetup {
+  const bounces = createBounces({
     db,
     queue,
     srs,
@@ -72,10 +72,10 @@ export function setUpReturns(
   let sweeper: Repetition | undefined;
   lifecycle.onStop("return paths", async () => {
     await sweeper?.stop();
-    await returns.flush();
+    await bounces.flush();
   });
   return {
-    returns,
-    start: () => void (sweeper ??= every(SWEEP_MS, returns.sweep, { name: "bounces: sweep", log })),
+    bounces,
+    start: () => void (sweeper ??= every(SWEEP_MS, bounces.sweep, { name: "bounces: sweep", log })),
   };
 }

@@ -3,7 +3,7 @@ import type { Db, Migration } from "../../store/index.ts";
 import type { MessageRow, OutboundTables, RecipientRow } from "../outbound/queue/migrations.ts";
 
 /** Recipients whose senders asked for notices are few: each question is answered by an index of those alone. */
-export const noticesMigration: Migration = {
+export const delayNotificationsMigration: Migration = {
   name: "mail-returns-002-notices",
   async up(db) {
     await sql`create index outbound_late on outbound_recipients (created_at, id) where notify is not null and finished_at is null`.execute(
@@ -20,7 +20,7 @@ export interface Place {
   id: string;
 }
 
-export function createNoticesTable(db: Db) {
+export function createDelayNotificationsTable(db: Db) {
   const tables = db.tables<OutboundTables>();
   const recipients = tables.selectFrom("outbound_recipients").selectAll();
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { createPaths, pathId } from "./paths.ts";
-import { DAY, NOON } from "./returns.testing.ts";
+import { DAY, NOON } from "./bounces.testing.ts";
 
 const options = { forwardDomain: "Fwd.Example", label: "rp-bounce", maxAgeDays: 21 };
 const paths = createPaths({ ...options, keys: ["new"] });

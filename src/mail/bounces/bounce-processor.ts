@@ -12,15 +12,15 @@ import type { Srs } from "../../protocol/srs/index.ts";
 import { replyOf } from "../errors.ts";
 import type { Envelope, MailSource, Settled, SmtpReply, Trace, TraceEvent, Transport } from "../messages/types.ts";
 import { suppressionFor } from "./classify.ts";
-import { returnsErrors } from "./errors.ts";
+import { bounceErrors } from "./errors.ts";
 import type { Failures } from "./failures.ts";
 import type { Paths } from "./paths.ts";
-import type { PathRow, ReturnsTable } from "./returns-table.ts";
+import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
-export interface TakeParts {
+export interface BounceProcessorDeps {
   srs: Srs;
   paths: Paths;
-  table: ReturnsTable;
+  table: BouncesTable;
   failures: Failures;
   queue: Transport;
   trace: Trace;
@@ -41,8 +41,8 @@ interface Returned {
 /** How long a report is known again: longer than a server tries to bring it. */
 const KNOWN_MS = 10 * 86_400_000;
 
-/** What comes to a return path. */
-export function createTake({
+/** Processes mail to return paths: bounces, complaints and automatic replies. */
+export function createBounceProcessor({
   srs,
   paths,
   table,
@@ -53,25 +53,25 @@ export function createTake({
   ids,
   forwardDomain,
   perPath,
-}: TakeParts) {
+}: BounceProcessorDeps) {
   /** What can be told from the envelope alone. */
   function refusal(rcpt: string, from: string): SmtpReply | undefined {
     if (srs.isOurs(rcpt)) {
       // Anybody who was forwarded a message has an SRS address of its sender: it is for bounces, and no way to write to them.
-      if (from !== "") return replyOf(returnsErrors.onlyReports());
+      if (from !== "") return replyOf(bounceErrors.onlyReports());
       const back = srs.reverse(rcpt, clock.now());
       return back.ok
         ? undefined
-        : replyOf(back.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
+        : replyOf(back.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
     }
     if (paths.abuseDeskOf(rcpt) !== undefined) return undefined;
     const read = paths.read(rcpt, clock.now());
     return read.ok
       ? undefined
-      : replyOf(read.why === "expired" ? returnsErrors.pathExpired() : returnsErrors.noSuchPath());
+      : replyOf(read.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
   }
 
-  async function take(mail: Returned): Promise<Settled> {
+  async function process(mail: Returned): Promise<Settled> {
     const { rcpt, envelope } = mail;
     const refused = refusal(rcpt, envelope.from);
     if (refused !== undefined) return settledBy(rcpt, refused);
@@ -81,37 +81,37 @@ export function createTake({
       return { rcpt, ok: true };
     }
     if ((await table.count(`at ${rcpt.toLowerCase()}`, clock.now())) > perPath)
-      return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
+      return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
     const settled = srs.isOurs(rcpt)
-      ? await takeSrs(mail)
+      ? await processSrs(mail)
       : paths.abuseDeskOf(rcpt) !== undefined
-        ? await takeComplaint(mail)
-        : await takePath(mail);
+        ? await processComplaint(mail)
+        : await processPath(mail);
     // Last: a process that dies before has answered nothing, and the report comes again.
     if (settled.ok && known !== undefined) await table.mark([known], clock.now() + KNOWN_MS, clock.now());
     return settled;
   }
 
-  async function takeSrs({ rcpt, source }: Returned): Promise<Settled> {
+  async function processSrs({ rcpt, source }: Returned): Promise<Settled> {
     const back = srs.reverse(rcpt, clock.now());
-    if (!back.ok) return settledBy(rcpt, replyOf(returnsErrors.noSuchPath()));
+    if (!back.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
     // A null sender is no proof of a bounce: any other mail would reach the original sender with a local signature.
-    if (readBounce(await beginning(source)) === undefined) return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+    if (readBounce(await beginning(source)) === undefined) return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
     return passOn(rcpt, source, back.address, undefined);
   }
 
-  async function takePath({ rcpt, envelope, source, isAuthenticated }: Returned): Promise<Settled> {
+  async function processPath({ rcpt, envelope, source, isAuthenticated }: Returned): Promise<Settled> {
     const found = await pathAt(rcpt);
-    if (found === undefined) return settledBy(rcpt, replyOf(returnsErrors.pathExpired()));
+    if (found === undefined) return settledBy(rcpt, replyOf(bounceErrors.pathExpired()));
     const { path } = found;
     const bytes = await beginning(source);
     const bounce = envelope.from === "" ? readBounce(bytes) : undefined;
     const feedback = bounce === undefined && path.kind === "sent" ? readFeedback(bytes) : undefined;
-    if (feedback !== undefined) return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
+    if (feedback !== undefined) return processFeedback(rcpt, source, found, feedback, isAuthenticated);
     if (bounce === undefined && (envelope.from !== "" || path.kind === "forward"))
-      return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+      return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
     for (const one of bounce?.recipients ?? []) await noteBounce(found, one, bounce!.kind === "guess");
-    if (path.kind === "forward") return takeForwarded(rcpt, source, path);
+    if (path.kind === "forward") return processForwarded(rcpt, source, path);
     if (bounce !== undefined) return noted(source, rcpt, path);
     // Answering machines use the return path too; nobody waits for what they say.
     tell(source.id, "dropped", { why: "not a delivery report", about: path.header_id }, { rcpt, path });
@@ -125,14 +125,14 @@ export function createTake({
   }
 
   /** A complaint suppresses permanently, and every recipient of a message knows its return path: only an authenticated author counts. */
-  async function takeFeedback(
+  async function processFeedback(
     rcpt: string,
     source: MailSource,
     found: FoundPath,
     feedback: Feedback,
     isAuthenticated: () => Promise<boolean>,
   ): Promise<Settled> {
-    if (!(await isAuthenticated())) return settledBy(rcpt, replyOf(returnsErrors.reporterUnknown()));
+    if (!(await isAuthenticated())) return settledBy(rcpt, replyOf(bounceErrors.reporterUnknown()));
     await complain(found, feedback);
     return noted(source, rcpt, found.path);
   }
@@ -143,7 +143,7 @@ export function createTake({
     return { rcpt, ok: true };
   }
 
-  async function takeForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<Settled> {
+  async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<Settled> {
     if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
     // Nobody vouched for the sender: to tell the address would be to write to a stranger.
     tell(source.id, "dropped", { why: "the sender is not vouched for", about: path.message_id }, { rcpt, path });
@@ -153,7 +153,7 @@ export function createTake({
   /** A bounce on its way back to the first sender: still from nobody, so that it ends there. */
   async function passOn(rcpt: string, source: MailSource, to: string, path: PathRow | undefined): Promise<Settled> {
     if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath)
-      return settledBy(rcpt, replyOf(returnsErrors.tooManyReports()));
+      return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
     const account = path?.account_id ? { account: path.account_id } : {};
     const [settled] = await queue.deliver({
       messageId: ids.messageId(forwardDomain),
@@ -170,14 +170,14 @@ export function createTake({
   }
 
   /** abuse@ of a name where bounces arrive: what providers send there names the path of the message in it. */
-  async function takeComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<Settled> {
+  async function processComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<Settled> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
       const found = address === undefined ? undefined : await pathAt(address);
       if (feedback !== undefined && found?.path.kind === "sent")
-        return takeFeedback(rcpt, source, found, feedback, isAuthenticated);
+        return processFeedback(rcpt, source, found, feedback, isAuthenticated);
     }
-    return settledBy(rcpt, replyOf(returnsErrors.onlyReports()));
+    return settledBy(rcpt, replyOf(bounceErrors.onlyReports()));
   }
 
   async function noteBounce(found: FoundPath, one: BouncedRecipient, guessed: boolean): Promise<void> {
@@ -250,7 +250,7 @@ export function createTake({
     });
   }
 
-  return { refusal, take };
+  return { refusal, process };
 }
 
 interface FoundPath {

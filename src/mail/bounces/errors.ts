@@ -1,7 +1,7 @@
 import { defineErrors } from "../../kernel/index.ts";
 
 /** What a peer is told that writes to a return path. */
-export const returnsErrors = defineErrors("mail-returns", {
+export const bounceErrors = defineErrors("mail-returns", {
   onlyReports: {
     code: "E_REJECTED",
     http: 400,

@@ -56,7 +56,7 @@ export interface Outcome {
 }
 
 /** What comes back of mail that left, and who is told. */
-export interface Returns {
+export interface Bounces {
   /** The envelope sender for a forward. When it resolves, its token is on disk if the sender is authenticated. */
   pathFor(request: ReturnPathRequest): Promise<string>;
   /** One envelope sender per recipient, in the same order, so that a recipient cannot report another. On disk when it resolves. */
@@ -69,7 +69,7 @@ export interface Returns {
    * Processes mail to a return path. `isAuthenticated`: true if its author is authenticated; called only for complaints. Rejects only with a
    * UserError that has an SMTP reply. The caller keeps ownership of the source.
    */
-  take(mail: {
+  process(mail: {
     rcpt: string;
     envelope: Envelope;
     source: MailSource;
@@ -83,7 +83,7 @@ export interface Returns {
 }
 
 /** The same, seen by those who have the queue and the database. */
-export interface ReturnsService extends Returns {
+export interface BouncesService extends Bounces {
   /** For the outbound queue: tells the sender of what failed, and suppresses addresses that sent mail cannot reach. Rejects to be called again. */
   onFailed(failure: Failure): Promise<void>;
   /** Notes for the suppression list what a next hop answered in the session to mail that an account sent. */

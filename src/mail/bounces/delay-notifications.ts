@@ -5,10 +5,10 @@ import type { RecipientRow } from "../outbound/queue/migrations.ts";
 import { replyOfRow, showMessage } from "../outbound/queue/queue.ts";
 import type { FailedRecipient, Failure } from "../outbound/queue/settle.ts";
 import type { Failures } from "./failures.ts";
-import { createNoticesTable, type Place } from "./notices-table.ts";
+import { createDelayNotificationsTable, type Place } from "./delay-notifications-table.ts";
 import type { Reporter } from "./reporter.ts";
 
-export interface NoticesParts {
+export interface DelayNotificationsDeps {
   db: Db;
   failures: Failures;
   report: Reporter;
@@ -19,20 +19,27 @@ export interface NoticesParts {
 
 const PAGE = 100;
 const PAGES = 10;
-/** How far back is looked after a start: a process that was down for longer leaves notices out. */
+/** Age up to which deliveries are found after a start. A process that was down for longer omits their notifications. */
 const BACK_MS = 24 * 3_600_000;
 
 /**
- * Tells of what is late and of what went on to a server that sends no notices itself, where the sender asked for it (RFC 3461 5.2.2, 5.2.7).
- * What a call finds is told once, whichever process tells it; a call does a bounded amount of work, and the next goes on behind it.
+ * Notifies senders of delayed mail, and of mail relayed to a server that sends no notifications, where NOTIFY requests it (RFC 3461 5.2.2,
+ * 5.2.7). Each is reported once by any process. A call does a bounded amount of work, and the next call continues after it.
  */
-export function createNotices({ db, failures, report, clock, log, delayMs }: NoticesParts): () => Promise<void> {
-  const table = createNoticesTable(db);
+export function createDelayNotifications({
+  db,
+  failures,
+  report,
+  clock,
+  log,
+  delayMs,
+}: DelayNotificationsDeps): () => Promise<void> {
+  const table = createDelayNotificationsTable(db);
   const start = { at: 0, id: "" };
   let late: Place = start;
   let arrived: Place = { at: clock.now() - BACK_MS, id: "" };
 
-  async function tell(rows: RecipientRow[], action: "delayed" | "relayed"): Promise<void> {
+  async function notify(rows: RecipientRow[], action: "delayed" | "relayed"): Promise<void> {
     const messages = await table.messages([...new Set(rows.map((row) => row.message_id))]);
     for (const [id, ofIt] of Map.groupBy(rows, (row) => row.message_id)) {
       const row = messages.get(id);
@@ -52,13 +59,13 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
           ),
         });
       } catch (err) {
-        // The round after the next wrap comes past it again.
-        log.warn({ err, outbound: id }, "a delivery notice could not be sent yet");
+        // The next pass over the table finds it again.
+        log.warn({ err, outbound: id }, "bounces: failed to send a delivery notification, will retry");
       }
     }
   }
 
-  async function goOn(
+  async function processPages(
     from: Place,
     action: "delayed" | "relayed",
     page: (after: Place) => Promise<RecipientRow[]>,
@@ -67,7 +74,7 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
     let place = from;
     for (let n = 0; n < PAGES; n++) {
       const rows = await page(place);
-      await tell(rows, action);
+      await notify(rows, action);
       const last = rows.at(-1);
       if (last !== undefined) place = { at: atOf(last), id: last.id };
       if (rows.length < PAGE) return { place, ended: true };
@@ -77,20 +84,20 @@ export function createNotices({ db, failures, report, clock, log, delayMs }: Not
 
   return async () => {
     const now = clock.now();
-    const lateNow = await goOn(
+    const lateNow = await processPages(
       late,
       "delayed",
       (after) => table.late(after, now - delayMs, PAGE),
       (row) => row.created_at,
     );
     late = lateNow.ended ? start : lateNow.place;
-    const arrivedNow = await goOn(
+    const arrivedNow = await processPages(
       arrived,
       "relayed",
       (after) => table.arrived(after, now, PAGE),
       (row) => row.finished_at!,
     );
-    // A transaction of another process may still bring one with an earlier moment.
+    // A transaction of another process may still commit a delivery with an earlier time.
     arrived = arrivedNow.ended ? { at: Math.min(arrivedNow.place.at, now - OVERLAP_MS), id: "" } : arrivedNow.place;
   };
 }

@@ -15,7 +15,7 @@ export const mutations: Mutation[] = [
     test: "src/mail/closed-sources.test.ts",
   },
   {
-    file: "src/mail/held/bodies.ts",
+    file: "src/mail/retry/bodies.ts",
     from: "        closeStream(raw);",
     to: "        void raw;",
     test: "src/mail/closed-sources.test.ts",

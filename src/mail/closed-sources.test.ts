@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { ObjectStore } from "../store/index.ts";
 import { createSentMessages } from "./activity/sent-messages.ts";
-import { createHeldBodies } from "./held/bodies.ts";
+import { createRetryBodies } from "./retry/bodies.ts";
 import { createRspamd } from "./inbound/rspamd.ts";
 import { clock, log, temporaryFolder } from "./mail.testing.ts";
 import type { MailSource } from "./messages/types.ts";
@@ -41,7 +41,7 @@ test("the queue closes a message that the object store rejects", async () => {
 
 test("deferred inbound deliveries close a message that the object store rejects", async () => {
   const { raw, source } = openSource();
-  await assert.rejects(createHeldBodies(failingStore).put("m1", 0, source), /no space/);
+  await assert.rejects(createRetryBodies(failingStore).put("m1", 0, source), /no space/);
   assert.ok(raw.destroyed);
 });
 

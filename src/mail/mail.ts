@@ -16,7 +16,7 @@ import { setUpDmarcReporting } from "./dmarc-reports/setup.ts";
 import { createDowngrade } from "./downgrade/downgrade.ts";
 import { createForwarding } from "./forwarding/forwarding.ts";
 import { setUpSrs } from "./forwarding/setup.ts";
-import { setUpHeld } from "./held/setup.ts";
+import { setUpRetryQueue } from "./retry/setup.ts";
 import { createListeners, type Listeners } from "./listeners.ts";
 import { createSpool, type Spool } from "./messages/spool.ts";
 import { traceTo } from "./messages/trace.ts";
@@ -180,7 +180,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     serviceKey: service.keys,
     loopKeys: secrets.derive("mail-loop"),
   });
-  const held = setUpHeld({ store, settings, spool, bounces, trace }, basics);
+  const retries = setUpRetryQueue({ store, settings, spool, bounces, trace }, basics);
   const authenticator = setUpAuthenticator(settings, lookups.resolve, basics);
   const receiver = createReceiver({
     runtime: { email: (name, mail, actions) => workers.email(workerOf(name), mail, actions) },
@@ -193,7 +193,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     forwarding,
     bounces,
     reports,
-    held,
+    retries,
     spool,
     trace,
     clock,
@@ -247,7 +247,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       }
       settleInterrupted(outbound.messages);
       // Retries run the workers, which run in the processes that receive mail.
-      if (roles.has("smtp")) held.start(receiver.retry);
+      if (roles.has("smtp")) retries.start(receiver.retry);
     },
     routing,
     sending,

@@ -11,8 +11,8 @@ import { mailErrors, refusalOf, replyOf } from "./errors.ts";
 import type { ReportIntake } from "./dmarc-reports/report-intake.ts";
 import type { Forwarding } from "./forwarding/types.ts";
 import { isAuthorAuthenticated } from "./forwarding/vouched.ts";
-import { createMixed } from "./held/mixed.ts";
-import type { Held, Retry } from "./held/types.ts";
+import { createPartialDelivery } from "./retry/partial-delivery.ts";
+import type { RetryQueue, Retry } from "./retry/types.ts";
 import { readMessage, type Message } from "./messages/message.ts";
 import type { Spool } from "./messages/spool.ts";
 import type { Envelope, MailSource, Settled, SmtpReply, Trace, Transport } from "./messages/types.ts";
@@ -40,8 +40,8 @@ export interface ReceiverOptions {
   bounces?: Pick<Bounces, "isReturnPath" | "check" | "process" | "bounce">;
   /** Records reports about zones. Without it they are dropped. */
   reports?: ReportIntake;
-  /** Keeps what only some recipients could have yet. Without it the sender keeps it, and comes again for all of them. */
-  held?: Pick<Held, "hold">;
+  /** Retries for the recipients that lack an accepted message. Without it the sender retries for all recipients. */
+  retries?: Pick<RetryQueue, "add">;
 }
 
 export interface Receiver {
@@ -55,7 +55,7 @@ export interface Receiver {
    * the session has said so far.
    */
   checkRecipient(rcpt: string, envelope: Envelope): Promise<SmtpReply | undefined>;
-  /** Tries a recipient of a held message once more; what `held.start` takes. */
+  /** Tries a recipient of a held message once more; for `RetryQueue.start`. */
   retry: Retry;
   /** Hands one message to one worker, past all routing, and tells everything it did. The source is the receiver's from here on. */
   dispatch(mail: {
@@ -86,12 +86,12 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     forwarding,
     bounces,
     reports,
-    held,
+    retries,
   } = options;
   const tell = createTell({ trace, clock });
   const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
   const settle = createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
-  const answer = createMixed({ held, bounces, tell, clock, log });
+  const answer = createPartialDelivery({ retries, bounces, tell, clock, log });
 
   function read(source: MailSource): Message {
     const message = readMessage(source);

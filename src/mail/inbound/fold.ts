@@ -1,11 +1,9 @@
 import type { Settled, SmtpReply } from "../messages/types.ts";
 
 /**
- * One answer for a message to several recipients, since SMTP has one reply after DATA (RFC 5321 4.1.1.4). The rule loses nothing:
- *
- *  - all went well: 250.
- *  - any failed for now: 4xx. The sender keeps the message and offers it again to all of them; a recipient that had it sees it twice.
- *  - otherwise any was refused for good: 5xx, and the text names them, so that the sender's bounce does too.
+ * Writes the single SMTP reply for the results that `createPartialDelivery` (in retry) leaves: it has already turned failures into successes
+ * where another recipient has the message. 250 without failures, else the first 4xx, else the first 5xx. The text names the failed
+ * recipients, so that the sender's bounce does too.
  */
 export function foldReplies(settled: Settled[]): SmtpReply {
   const failed = settled.filter((one) => !one.ok);

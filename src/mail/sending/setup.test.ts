@@ -53,6 +53,7 @@ async function open(
       dkimSelector: "reelpost",
     },
   });
+  routing.addresses.onVerification(async () => {});
   const sent: Outbound[] = [];
   const transport = { deliver: async (mail: Outbound) => (sent.push(mail), mail.to.map(answer)) };
   const signer = createSigner(basics);
@@ -110,7 +111,7 @@ async function open(
   return { sending, domains, zones, zone, routing, sent, send, suppressions };
 }
 
-test("records, return paths and limits are those of the settings", async (t) => {
+test("takes records, return paths and limits from the settings", async (t) => {
   const { domains, zones, zone, sent, send, sending } = await open(t, {
     dmarc: "v=DMARC1; p=none;",
     daily_limit: 2,
@@ -146,7 +147,7 @@ test("records, return paths and limits are those of the settings", async (t) => 
   assert.deepEqual((await sending.limits(ACCOUNT)).quota, { unit: "day", value: 2 });
 });
 
-test("mail to addresses that agreed leaves from any routed name, signed by its key for routing; bounces come to us", async (t) => {
+test("sends to verified addresses from any routed name, with its routing key and a return path of the forward domain", async (t) => {
   const { routing, zone, sent, send, domains } = await open(t);
   await routing.dns.enable(zone, "in.example.com");
   const { id } = await routing.addresses.create(ACCOUNT, "user@there.example");
@@ -164,7 +165,7 @@ test("mail to addresses that agreed leaves from any routed name, signed by its k
   assert.equal((await domains.get(zone, made.id)).enabled, false);
 });
 
-test("who refuses for good is suppressed, and the keys that sign can be rotated", async (t) => {
+test("suppresses a permanently rejected recipient; rotates the sending keys", async (t) => {
   const { domains, zone, send, suppressions, routing } = await open(t, {}, (rcpt) =>
     rcpt.startsWith("gone")
       ? { rcpt, ok: false, temporary: false, reply: { code: 550, enhanced: "5.1.1", text: "no such user" } }

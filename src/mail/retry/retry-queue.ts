@@ -1,3 +1,4 @@
+import { every, type Repetition } from "../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
 import { createTell } from "../actions/tell.ts";
@@ -6,10 +7,10 @@ import type { MailSource, Trace } from "../messages/types.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/queue/backoff.ts";
 import type { Bounces } from "../bounces/types.ts";
 import { createAttempt, TELL_MS, type Kept } from "./attempt.ts";
-import { createHeldBodies } from "./bodies.ts";
-import type { Held, HeldRecipient, Retry } from "./types.ts";
+import { createRetryBodies } from "./bodies.ts";
+import type { RetryQueue, RetryRecipient, Retry } from "./types.ts";
 
-export interface HeldOptions {
+export interface RetryQueueOptions {
   objects: ObjectStore;
   jobs: Jobs;
   spool: Pick<Spool, "collect">;
@@ -19,10 +20,10 @@ export interface HeldOptions {
   log: Log;
   /** Tells senders. Without it what fails is only traced. */
   bounces?: Pick<Bounces, "bounce">;
-  limits?: Partial<HeldLimits>;
+  limits?: Partial<RetryLimits>;
 }
 
-export interface HeldLimits {
+export interface RetryLimits {
   /** After this time what still waits is bounced. Default 5 days (RFC 5321 4.5.4.1). */
   lifetimeMs: number;
   /** Waits after each attempt; the last goes on until the lifetime is over. */
@@ -34,7 +35,7 @@ export interface HeldLimits {
   pollMs: number;
 }
 
-export const DEFAULT_HELD_LIMITS: HeldLimits = {
+export const DEFAULT_RETRY_LIMITS: RetryLimits = {
   lifetimeMs: DEFAULT_LIFETIME_MS,
   backoffMs: DEFAULT_BACKOFF_MS,
   messages: 5,
@@ -48,7 +49,7 @@ const KIND = "mail.held";
 const ATTEMPTS = 100_000;
 const SWEEP_MS = 6 * 60 * 60_000;
 
-export function createHeld({
+export function createRetryQueue({
   objects,
   jobs,
   spool,
@@ -58,25 +59,22 @@ export function createHeld({
   log,
   bounces,
   limits: changes,
-}: HeldOptions): Held {
-  const limits = { ...DEFAULT_HELD_LIMITS, ...changes };
-  const bodies = createHeldBodies(objects);
+}: RetryQueueOptions): RetryQueue {
+  const limits = { ...DEFAULT_RETRY_LIMITS, ...changes };
+  const bodies = createRetryBodies(objects);
   const backoff = createBackoff(limits.backoffMs);
   const tell = createTell({ trace, clock });
   const attempt = createAttempt({ clock, tell, log, bounces, limits });
   let worker: JobWorker | undefined;
-  let sweeper: NodeJS.Timeout | undefined;
+  let sweeper: Repetition | undefined;
 
-  /** Twice what a job can live: nobody asks for it any more. */
-  const sweep = () =>
-    void bodies
-      .sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS))
-      .catch((err: unknown) => log.warn({ err }, "held mail: what is left over could not be deleted"));
+  /** Content older than twice the life of a job belongs to no job. */
+  const sweep = () => bodies.sweep(clock.now() - 2 * (limits.lifetimeMs + TELL_MS));
 
   async function run(job: Job, retry: Retry, context: JobContext): Promise<void> {
     const kept = job.payload as Kept;
     // Of an earlier attempt, where there was one.
-    const waiting = ((await jobs.get(job.id))?.progress as HeldRecipient[] | undefined) ?? kept.recipients;
+    const waiting = ((await jobs.get(job.id))?.progress as RetryRecipient[] | undefined) ?? kept.recipients;
     const left =
       waiting.length === 0
         ? []
@@ -87,12 +85,12 @@ export function createHeld({
 
   async function withBody(
     kept: Kept,
-    waiting: HeldRecipient[],
-    use: (source: MailSource) => Promise<HeldRecipient[]>,
-  ): Promise<HeldRecipient[]> {
+    waiting: RetryRecipient[],
+    use: (source: MailSource) => Promise<RetryRecipient[]>,
+  ): Promise<RetryRecipient[]> {
     const body = await bodies.open(kept.body);
     if (body === undefined) {
-      log.error({ message: kept.message, body: kept.body }, "held mail: the content of a message is gone");
+      log.error({ message: kept.message, body: kept.body }, "retry queue: the content of a message is missing");
       for (const { rcpt, reply, account, zone } of waiting)
         tell(kept.message, "bounced", { ...reply, held: true, told: false, lost: true }, { rcpt, account, zone });
       return [];
@@ -107,7 +105,7 @@ export function createHeld({
   }
 
   return {
-    async hold({ envelope, source, verdict, recipients }) {
+    async add({ envelope, source, verdict, recipients }) {
       const at = clock.now();
       const body = await bodies.put(ids.hex(), at, source);
       const kept: Kept = { message: source.id, body, at, envelope, verdict, recipients };
@@ -126,12 +124,11 @@ export function createHeld({
         },
         (job, context) => run(job, retry, context),
       );
-      sweeper ??= setInterval(sweep, SWEEP_MS).unref();
-      sweep();
+      sweeper ??= every(SWEEP_MS, sweep, { name: "retry queue: sweep", log });
+      void sweeper.run();
     },
     async stop() {
-      clearInterval(sweeper);
-      await worker?.stop();
+      await Promise.all([sweeper?.stop(), worker?.stop()]);
     },
   };
 }

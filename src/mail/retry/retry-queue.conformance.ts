@@ -10,8 +10,8 @@ import type { Verdict } from "../authenticate/verdict.ts";
 import { createSpool } from "../messages/spool.ts";
 import type { Envelope, MailSource, TraceEvent } from "../messages/types.ts";
 import type { BounceRequest } from "../bounces/types.ts";
-import { createHeld, type HeldOptions } from "./held.ts";
-import type { HeldRecipient, Retried } from "./types.ts";
+import { createRetryQueue, type RetryQueueOptions } from "./retry-queue.ts";
+import type { RetryRecipient, Retried } from "./types.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -34,7 +34,7 @@ const NEVER = { code: 550, enhanced: "5.1.1", text: "never" };
 
 const later = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: true, reply: LATER });
 const never = (rcpt: string): Retried => ({ rcpt, ok: false, temporary: false, reply: NEVER });
-const waiting = (rcpt: string, more: Partial<HeldRecipient> = {}): HeldRecipient => ({
+const waiting = (rcpt: string, more: Partial<RetryRecipient> = {}): RetryRecipient => ({
   rcpt,
   reply: LATER,
   account: "acc",
@@ -44,7 +44,7 @@ const waiting = (rcpt: string, more: Partial<HeldRecipient> = {}): HeldRecipient
 
 const openOn =
   (engine: TestEngine) =>
-  async (t: TestContext, { limits, ...more }: Partial<HeldOptions> = {}) => {
+  async (t: TestContext, { limits, ...more }: Partial<RetryQueueOptions> = {}) => {
     const folder = await mkdtemp(join(tmpdir(), "reelpost-held-"));
     const { db } = await engine.open(t, jobsMigrations);
     const clock = createManualClock(Date.UTC(2026, 0, 1, 12));
@@ -60,8 +60,8 @@ const openOn =
     const started: { stop(): Promise<void> }[] = [];
 
     /** One more process. */
-    function start(options: Partial<HeldOptions> = {}) {
-      const held = createHeld({
+    function start(options: Partial<RetryQueueOptions> = {}) {
+      const retries = createRetryQueue({
         objects,
         jobs,
         spool,
@@ -74,16 +74,16 @@ const openOn =
         ...more,
         ...options,
       });
-      held.start(async ({ envelope, source, verdict }, { rcpt, to }) => {
+      retries.start(async ({ envelope, source, verdict }, { rcpt, to }) => {
         assert.deepEqual([envelope, verdict, await textOf(source)], [ENVELOPE, VERDICT, RAW]);
         tried.push(to === undefined ? rcpt : `${rcpt} to ${to.join()}`);
         return (answers.get(rcpt) ?? ((ok) => ({ rcpt: ok, ok: true })))(rcpt);
       });
-      started.push(held);
-      return held;
+      started.push(retries);
+      return retries;
     }
     t.after(async () => {
-      await Promise.all(started.map((held) => held.stop()));
+      await Promise.all(started.map((retries) => retries.stop()));
       await spool.close();
       await events.close();
       await rm(folder, { recursive: true, force: true });
@@ -146,15 +146,15 @@ const textOf = async (source: MailSource) => {
   return Buffer.from(raw instanceof Uint8Array ? raw : Buffer.concat(await raw.toArray())).toString("latin1");
 };
 
-export function heldConformance(engine: TestEngine): void {
+export function retryQueueConformance(engine: TestEngine): void {
   const open = openOn(engine);
 
   test("what is held is tried until everyone has it, those who do not twice, and then nothing is left of it", async (t) => {
     const { clock, answers, tried, start, source, bodies, steps, until, resting, gone, dueAt } = await open(t);
     answers.set("c@here.example", later);
-    const held = start();
+    const retries = start();
     const given = await source();
-    await held.hold({
+    await retries.add({
       envelope: ENVELOPE,
       source: given,
       verdict: VERDICT,
@@ -182,7 +182,7 @@ export function heldConformance(engine: TestEngine): void {
   test("what is refused for good in the meantime is bounced, all of one message at once", async (t) => {
     const { clock, answers, start, source, bounced, steps, gone } = await open(t);
     for (const rcpt of ["b@here.example", "c@here.example"]) answers.set(rcpt, never);
-    await start().hold({
+    await start().add({
       envelope: ENVELOPE,
       source: await source(),
       verdict: VERDICT,
@@ -211,7 +211,7 @@ export function heldConformance(engine: TestEngine): void {
   test("five days are enough: then the sender hears what was said last", async (t) => {
     const { clock, answers, tried, start, source, bounced, trace, until, resting, gone } = await open(t);
     answers.set("b@here.example", later);
-    await start().hold({
+    await start().add({
       envelope: ENVELOPE,
       source: await source(),
       verdict: VERDICT,
@@ -246,7 +246,7 @@ export function heldConformance(engine: TestEngine): void {
         },
       },
     });
-    await start().hold({
+    await start().add({
       envelope: ENVELOPE,
       source: await source(),
       verdict: VERDICT,
@@ -263,7 +263,7 @@ export function heldConformance(engine: TestEngine): void {
 
   test("of several addresses only those that are left are tried", async (t) => {
     const { clock, tried, start, source, gone } = await open(t);
-    await start().hold({
+    await start().add({
       envelope: ENVELOPE,
       source: await source(),
       verdict: VERDICT,
@@ -278,7 +278,7 @@ export function heldConformance(engine: TestEngine): void {
     const { clock, answers, tried, start, source, gone, until } = await open(t, { limits: { recipients: 1 } });
     const first = start();
     answers.set("c@here.example", later);
-    await first.hold({
+    await first.add({
       envelope: ENVELOPE,
       source: await source(),
       verdict: VERDICT,
@@ -308,7 +308,7 @@ export function heldConformance(engine: TestEngine): void {
         list: async function* () {},
       },
     });
-    await gone.hold({
+    await gone.add({
       envelope: ENVELOPE,
       source: await source(),
       verdict: VERDICT,
@@ -328,7 +328,7 @@ export function heldConformance(engine: TestEngine): void {
       },
     });
     await assert.rejects(
-      start().hold({
+      start().add({
         envelope: ENVELOPE,
         source: await source(),
         verdict: VERDICT,

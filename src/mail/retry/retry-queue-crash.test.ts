@@ -22,7 +22,7 @@ import { outboundMigrations } from "../outbound/migrations.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
 import { createReceiver } from "../receive.ts";
-import { createHeld } from "./held.ts";
+import { createRetryQueue } from "./retry-queue.ts";
 
 /**
  * A ledger of mixed messages, over processes that are killed while they hold some: of every message that was taken one recipient has it, one
@@ -46,7 +46,7 @@ async function openRoom(folder: string, port: number) {
   const bounces = {
     isReturnPath: () => false,
     check: async () => undefined,
-    take: () => assert.fail(),
+    process: () => assert.fail(),
     async bounce({ recipients }: { recipients: { rcpt: string }[] }) {
       const to = recipients.map(({ rcpt }) => rcpt.replace(/^no-(.*)@.*$/, "told-$1@there.example"));
       const settled = await relay.deliver({
@@ -61,7 +61,7 @@ async function openRoom(folder: string, port: number) {
     },
   };
   const jobs = createJobs({ ...parts, db, events });
-  const held = createHeld({
+  const held = createRetryQueue({
     ...parts,
     objects,
     jobs,
@@ -74,7 +74,7 @@ async function openRoom(folder: string, port: number) {
     runtime: runtimeOf({}),
     transport: relay,
     spool,
-    held,
+    retries: held,
     bounces,
     route: (rcpt) => ({ kind: "forward", to: [rcpt.replace("@here", "@there")] }),
   });

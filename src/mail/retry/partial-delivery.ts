@@ -4,10 +4,10 @@ import type { Tell } from "../actions/tell.ts";
 import { isVouchedFor } from "../forwarding/vouched.ts";
 import type { Settled } from "../messages/types.ts";
 import type { Bounces } from "../bounces/types.ts";
-import type { Held, HeldRecipient } from "./types.ts";
+import type { RetryQueue, RetryRecipient } from "./types.ts";
 
-export interface MixedParts {
-  held?: Pick<Held, "hold"> | undefined;
+export interface PartialDeliveryDeps {
+  retries?: Pick<RetryQueue, "add"> | undefined;
   bounces?: Pick<Bounces, "bounce"> | undefined;
   tell: Tell;
   clock: Pick<Clock, "now">;
@@ -17,16 +17,16 @@ export interface MixedParts {
 type Failed = Outcome & { settled: Extract<Settled, { ok: false }> };
 
 /**
- * One answer for recipients that fared differently, since SMTP has one reply after DATA (RFC 5321 4.1.1.4):
+ * Decides which results of a message with several recipients the SMTP reply reports, since SMTP has one reply after DATA (RFC 5321 4.1.1.4):
  *
- *  - nobody has the message: it is refused, for now if any refusal is for now, and stays with the sender.
- *  - somebody has it: to refuse it would bring it to them twice, or call it lost. It is taken; whoever could not have it yet is tried again
- *    from what is held, and the sender is told of refusals.
+ *  - No recipient has the message: every failure is reported, and the sender keeps the message.
+ *  - Some recipient has it: a rejection would deliver it twice or report it as lost. The message is accepted. Temporary failures go to the
+ *    retry queue, and permanent ones are bounced to the sender.
  *
- * What can be neither held nor told stays a refusal, and the sender comes again: twice is better than never. The results say what there is
- * left to refuse.
+ * A failure that can be neither queued nor bounced stays in the results: delivering twice is better than never. `foldReplies` (in inbound)
+ * writes the reply for the failures that remain.
  */
-export function createMixed({ held, bounces, tell, clock, log }: MixedParts) {
+export function createPartialDelivery({ retries, bounces, tell, clock, log }: PartialDeliveryDeps) {
   function say(
     message: string,
     { settled: { rcpt, temporary, reply }, account, zone }: Failed,
@@ -35,9 +35,13 @@ export function createMixed({ held, bounces, tell, clock, log }: MixedParts) {
     tell(message, temporary ? "deferred" : "rejected", { ...reply, ...more }, { rcpt, account, zone });
   }
 
-  async function hold({ envelope, message, verdict }: Delivery, failed: Failed[], bounce: boolean): Promise<boolean> {
-    if (held === undefined || failed.length === 0) return failed.length === 0;
-    const recipients = failed.map(({ settled: { rcpt, reply }, left, account, zone }): HeldRecipient => ({
+  async function enqueue(
+    { envelope, message, verdict }: Delivery,
+    failed: Failed[],
+    bounce: boolean,
+  ): Promise<boolean> {
+    if (retries === undefined || failed.length === 0) return failed.length === 0;
+    const recipients = failed.map(({ settled: { rcpt, reply }, left, account, zone }): RetryRecipient => ({
       rcpt,
       reply,
       account,
@@ -46,18 +50,18 @@ export function createMixed({ held, bounces, tell, clock, log }: MixedParts) {
       ...(bounce && { bounce }),
     }));
     try {
-      await held.hold({ envelope, source: message.source, verdict, recipients });
+      await retries.add({ envelope, source: message.source, verdict, recipients });
       return true;
     } catch (err) {
       log.error(
         { err, message: message.source.id },
-        `a message could not be held for some of its recipients: ${messageOf(err)}`,
+        `retry queue: failed to store a message for some of its recipients: ${messageOf(err)}`,
       );
       return false;
     }
   }
 
-  /** Undefined where the sender could not be told, though it should be. */
+  /** Undefined if the report could not be stored. */
   async function bounce(
     { envelope, message: { source }, verdict }: Delivery,
     failed: Failed[],
@@ -76,15 +80,12 @@ export function createMixed({ held, bounces, tell, clock, log }: MixedParts) {
         arrivedAt: new Date(clock.now()),
       });
     } catch (err) {
-      log.warn(
-        { err, message: source.id },
-        `the sender of a message could not be told of refusals yet: ${messageOf(err)}`,
-      );
+      log.warn({ err, message: source.id }, `bounces: failed to report rejections, will retry: ${messageOf(err)}`);
       return undefined;
     }
   }
 
-  /** `delivery` is undefined for a message that was not let in: nobody holds it, and its sender hears the refusal itself. */
+  /** `delivery` is undefined for a message that failed authentication: all its failures are reported. */
   return async (id: string, delivery: Delivery | undefined, outcomes: readonly Outcome[]): Promise<Settled[]> => {
     const failed = outcomes.filter((one): one is Failed => !one.settled.ok);
     const [later, never] = [
@@ -102,13 +103,13 @@ export function createMixed({ held, bounces, tell, clock, log }: MixedParts) {
       delivery !== undefined &&
       failed.length > 0 &&
       failed.length < outcomes.length &&
-      (await hold(delivery, later, false))
+      (await enqueue(delivery, later, false))
     ) {
       take(later, { held: true });
       if (never.length > 0 && bounces !== undefined) {
         const told = await bounce(delivery, never);
         if (told !== undefined) take(never, { told });
-        else if (await hold(delivery, never, true)) take(never, { held: true });
+        else if (await enqueue(delivery, never, true)) take(never, { held: true });
       }
     }
     return outcomes.map((one): Settled => {

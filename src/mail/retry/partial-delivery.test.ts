@@ -6,7 +6,7 @@ import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf } fr
 import type { Envelope } from "../messages/types.ts";
 import { createReceiver } from "../receive.ts";
 import type { BounceRequest } from "../bounces/types.ts";
-import type { HeldMail } from "./types.ts";
+import type { RetryMail } from "./types.ts";
 
 /** Recipients of one message that fare differently, and what the sender is answered. */
 
@@ -27,7 +27,7 @@ const envelope = (to: string[]): Envelope => ({
 });
 
 async function receive(fates: Fate[], { held, bounces }: Parts) {
-  const [kept, bounced]: [HeldMail[], BounceRequest[]] = [[], []];
+  const [kept, bounced]: [RetryMail[], BounceRequest[]] = [[], []];
   const trace = memoryTrace();
   const receiver = createReceiver({
     runtime: runtimeOf({
@@ -44,8 +44,8 @@ async function receive(fates: Fate[], { held, bounces }: Parts) {
     ids,
     log,
     ...(held !== "none" && {
-      held: {
-        hold: async (mail) => (held === "fails" ? Promise.reject(new Error("disk full")) : void kept.push(mail)),
+      retries: {
+        add: async (mail) => (held === "fails" ? Promise.reject(new Error("disk full")) : void kept.push(mail)),
       },
     }),
     ...(bounces !== "none" && {

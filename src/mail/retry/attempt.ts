@@ -5,9 +5,9 @@ import type { Verdict } from "../authenticate/verdict.ts";
 import { isVouchedFor } from "../forwarding/vouched.ts";
 import type { Envelope, MailSource } from "../messages/types.ts";
 import type { Bounces } from "../bounces/types.ts";
-import type { HeldRecipient, Retry } from "./types.ts";
+import type { RetryRecipient, Retry } from "./types.ts";
 
-/** What is kept of a held message, beside its content. */
+/** A queued message without its content. */
 export interface Kept {
   /** The inbound message. */
   message: string;
@@ -16,10 +16,10 @@ export interface Kept {
   at: number;
   envelope: Envelope;
   verdict?: Verdict | undefined;
-  recipients: HeldRecipient[];
+  recipients: RetryRecipient[];
 }
 
-export interface AttemptParts {
+export interface AttemptDeps {
   clock: Pick<Clock, "now">;
   tell: Tell;
   log: Log;
@@ -27,27 +27,27 @@ export interface AttemptParts {
   limits: { lifetimeMs: number; recipients: number };
 }
 
-/** How long a sender that cannot be told is tried to be told. */
+/** How long a failed report is retried. */
 export const TELL_MS = 2 * 24 * 60 * 60_000;
 
 /**
  * One more attempt for everyone who waits; resolves with those who still do. What it came to for each is written down at once: a process that
  * dies repeats only what was under way.
  */
-export function createAttempt({ clock, tell, log, bounces, limits }: AttemptParts) {
+export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps) {
   async function step(
     kept: Kept,
-    one: HeldRecipient,
+    one: RetryRecipient,
     source: MailSource,
     retry: Retry,
-  ): Promise<HeldRecipient | undefined> {
+  ): Promise<RetryRecipient | undefined> {
     if (one.bounce) return one;
     const { envelope, verdict, message } = kept;
     const { rcpt, account, zone } = one;
     const { to, ...tried } = await retry({ envelope, source, verdict, recipients: [one] }, one);
     if (tried.ok) return undefined;
     const { bounce: _, to: __, ...rest } = one;
-    const after: HeldRecipient = { ...rest, reply: tried.reply, ...(to && { to }) };
+    const after: RetryRecipient = { ...rest, reply: tried.reply, ...(to && { to }) };
     if (!tried.temporary || clock.now() - kept.at >= limits.lifetimeMs) return { ...after, bounce: true };
     tell(message, "deferred", { ...tried.reply, held: true }, { rcpt, account, zone });
     return after;
@@ -56,7 +56,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptPart
   /** Whether there is nothing more to do about them. */
   async function giveUp(
     { message, envelope, verdict, at }: Kept,
-    failed: HeldRecipient[],
+    failed: RetryRecipient[],
     source: MailSource,
   ): Promise<boolean> {
     let told = false;
@@ -76,10 +76,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptPart
         })) ?? false;
     } catch (err) {
       if (clock.now() - at < limits.lifetimeMs + TELL_MS) return false;
-      log.error(
-        { err, message },
-        `held mail: the sender could not be told of a failure in all that time: ${messageOf(err)}`,
-      );
+      log.error({ err, message }, `retry queue: failed to report a failure to the sender, gave up: ${messageOf(err)}`);
     }
     for (const { rcpt, reply, account, zone } of failed)
       tell(message, "bounced", { ...reply, held: true, told }, { rcpt, account, zone });
@@ -88,11 +85,11 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptPart
 
   return async (
     kept: Kept,
-    waiting: HeldRecipient[],
+    waiting: RetryRecipient[],
     source: MailSource,
     retry: Retry,
     { signal, progress }: JobContext,
-  ): Promise<HeldRecipient[]> => {
+  ): Promise<RetryRecipient[]> => {
     const left = new Map(waiting.map((one) => [one.rcpt, one]));
     let written = Promise.resolve();
     const write = () => (written = written.then(() => progress([...left.values()])));

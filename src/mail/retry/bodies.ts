@@ -3,7 +3,7 @@ import { closeStream } from "../messages/streams.ts";
 import type { MailSource } from "../messages/types.ts";
 
 /** The content of held messages: one object each, under the day it came. */
-export interface HeldBodies {
+export interface RetryBodies {
   /** On the disk when it resolves; with the name to find it by. */
   put(id: string, at: number, source: MailSource): Promise<string>;
   open(name: string): Promise<ObjectHandle | undefined>;
@@ -17,7 +17,7 @@ const BATCH = 500;
 
 const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 
-export function createHeldBodies(objects: ObjectStore): HeldBodies {
+export function createRetryBodies(objects: ObjectStore): RetryBodies {
   return {
     async put(id, at, source) {
       const name = `${PREFIX}${dayOf(at)}/${id}.eml`;

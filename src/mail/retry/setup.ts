@@ -4,10 +4,10 @@ import type { Store } from "../../store/index.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { Trace } from "../messages/types.ts";
 import type { Bounces } from "../bounces/types.ts";
-import { createHeld } from "./held.ts";
-import type { Held } from "./types.ts";
+import { createRetryQueue } from "./retry-queue.ts";
+import type { RetryQueue } from "./types.ts";
 
-export interface HeldSetupDeps {
+export interface RetryQueueSetupDeps {
   store: Pick<Store, "objects" | "jobs">;
   settings: Pick<Settings, "outbound">;
   spool: Pick<Spool, "collect">;
@@ -16,15 +16,15 @@ export interface HeldSetupDeps {
 }
 
 /** Retries with the intervals and lifetime of `outbound`. A process that receives mail starts it. */
-export function setUpHeld(
-  { store: { objects, jobs }, settings: { outbound }, spool, bounces, trace }: HeldSetupDeps,
+export function setUpRetryQueue(
+  { store: { objects, jobs }, settings: { outbound }, spool, bounces, trace }: RetryQueueSetupDeps,
   { clock, ids, log, lifecycle }: Basics,
-): Held {
+): RetryQueue {
   const limits = {
     backoffMs: outbound.retry_minutes.map((minutes) => minutes * 60_000),
     lifetimeMs: outbound.days * 24 * 60 * 60_000,
   };
-  const held = createHeld({ objects, jobs, spool, clock, ids, trace, log, bounces, limits });
-  lifecycle.onStop("held mail", () => held.stop());
-  return held;
+  const retries = createRetryQueue({ objects, jobs, spool, clock, ids, trace, log, bounces, limits });
+  lifecycle.onStop("retry queue", () => retries.stop());
+  return retries;
 }

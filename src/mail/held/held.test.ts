@@ -1,4 +1,0 @@
-import { onEveryDatabase } from "../../../test/support/databases.ts";
-import { heldConformance } from "./held.conformance.ts";
-
-onEveryDatabase(heldConformance);

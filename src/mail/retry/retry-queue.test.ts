@@ -1,0 +1,4 @@
+import { onEveryDatabase } from "../../../test/support/databases.ts";
+import { retryQueueConformance } from "./retry-queue.conformance.ts";
+
+onEveryDatabase(retryQueueConformance);

@@ -22,6 +22,57 @@ export interface TlsPolicy {
   mx?: string[];
   /** A check (DANE) in the place of the usual one of the certificate, once TLS stands and before any mail is said. What it throws makes the host unusable. */
   verify?: (host: string, socket: TLSSocket) => void;
+  /** The policy as a TLS report names it. Sessions without one are not reported. */
+  reported?: ReportedPolicy;
+}
+
+/** A policy as a TLS report names it (RFC 8460 4.4). */
+export interface ReportedPolicy {
+  type: "sts" | "tlsa" | "no-policy-found";
+  /** `policy-string`: the lines of an MTA-STS policy, or TLSA records. */
+  lines: string[];
+  /** `mx-host` */
+  mx: string[];
+  /** Why the policy is not known. Each session counts as failed. */
+  failure?: TlsFailure;
+}
+
+/** RFC 8460 4.3. "dane-required" is absent: no setting requires DANE. */
+export type TlsFailureType =
+  | "starttls-not-supported"
+  | "certificate-host-mismatch"
+  | "certificate-expired"
+  | "certificate-not-trusted"
+  | "validation-failure"
+  | "tlsa-invalid"
+  | "dnssec-invalid"
+  | "sts-policy-fetch-error"
+  | "sts-policy-invalid"
+  | "sts-webpki-invalid";
+
+export interface TlsFailure {
+  type: TlsFailureType;
+  reason?: string;
+}
+
+/** The outcome of TLS in one session with a host of `domain`. */
+export interface TlsResult {
+  domain: string;
+  policy: ReportedPolicy;
+  /** Undefined: the session met the policy. */
+  failure?: TlsFailure | undefined;
+  mx: string;
+  ip: string;
+  /** Undefined if no connection was made. */
+  sendingIp?: string | undefined;
+}
+
+/** Records the outcome of TLS for the domains that mail is sent to (RFC 8460). */
+export interface TlsResults {
+  /** Envelope sender of TLS reports. They are delivered despite TLS failures, and their sessions are not recorded (RFC 8460 5.3). */
+  reportSender: string;
+  /** Must not throw. */
+  record(result: TlsResult): void;
 }
 
 export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsPolicy | undefined>;
@@ -29,7 +80,7 @@ export type PolicyFor = (domain: string) => TlsPolicy | undefined | Promise<TlsP
 /** What DANE says of one host (RFC 7672). `unknown`: nobody can tell, so no mail may go there now. */
 export type DaneFinding =
   | { kind: "none" }
-  | { kind: "unknown"; why: string }
+  | { kind: "unknown"; why: string; reported?: ReportedPolicy }
   /** `host`: the name to ask the certificate for (SNI): where the aliases of the MX host lead. */
   | { kind: "policy"; host: string; policy: TlsPolicy };
 

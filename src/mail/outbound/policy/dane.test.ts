@@ -4,6 +4,7 @@ import { test, type TestContext } from "node:test";
 import { createManualClock, silentLog } from "../../../kernel/index.ts";
 import { authority, issuedBy, selfSigned, type Pair } from "../certificate.testing.ts";
 import { parcelOf, startSink } from "../outbound.testing.ts";
+import type { TlsResult } from "../types.ts";
 import { createCarrier, type CarrierOptions } from "../smtp/carrier.ts";
 import { createDane } from "./dane.ts";
 import { startDns, type Told } from "./dns.testing.ts";
@@ -222,4 +223,30 @@ test("RFC 8461 2: DANE goes before MTA-STS, which never makes good for it", asyn
     "one that it would take",
   );
   assert.equal((await deliver(t, other, { records: {} }, { ...enforced, ca: other.cert })).how, "TLS");
+});
+
+test("reports the TLSA records and why a host does not meet them (RFC 8460 4.3, 4.4)", async (t) => {
+  const byRoot = [tlsa(2, 0, 1, hash("sha256", root.der))];
+  const expired = issuedBy(between, ["mx.there.example"], { until: Date.now() - 3_600_000 });
+  const cases: [string, Pair | undefined, Tlsa[] | Told][] = [
+    ["ok", leaf, byRoot],
+    ["tlsa-invalid", own, byRoot],
+    ["tlsa-invalid", own, [tlsa(3, 1, 1, Buffer.alloc(32))]],
+    ["certificate-host-mismatch", issuedBy(between, ["mx.else.example"]), byRoot],
+    ["certificate-expired", expired, byRoot],
+    ["starttls-not-supported", undefined, byRoot],
+    ["dnssec-invalid", own, { fail: ["TLSA"] }],
+  ];
+  for (const [type, pair, records] of cases) {
+    const recorded: TlsResult[] = [];
+    const tlsResults = { reportSender: "reports@out.example", record: (one: TlsResult) => void recorded.push(one) };
+    await deliver(t, pair, records, { tlsResults });
+    const [{ policy, failure, mx } = {} as TlsResult, ...more] = recorded;
+    assert.equal(failure?.type ?? "ok", type);
+    const lines = Array.isArray(records)
+      ? records.map((one) => `${one.usage} ${one.selector} 1 ${Buffer.from(one.certificate).toString("hex")}`)
+      : [];
+    assert.deepEqual(policy, { type: "tlsa", lines, mx: ["mx.there.example"] }, type);
+    assert.deepEqual([mx, more], ["mx.there.example", []]);
+  }
 });

@@ -1,6 +1,6 @@
 import { messageOf } from "../../../kernel/index.ts";
-import type { DaneFinding, DaneFor } from "../types.ts";
-import { checkTlsa, isUsable, readTlsa } from "./tlsa.ts";
+import type { DaneFinding, DaneFor, ReportedPolicy } from "../types.ts";
+import { checkTlsa, formatTlsa, isUsable, readTlsa } from "./tlsa.ts";
 
 /** DNS whose answers say whether DNSSEC stands behind them: only a resolver of one's own that validates may be asked. */
 export interface SecureLookups {
@@ -48,14 +48,16 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
     for (const name of new Set([expanded, host])) {
       const tlsa = await ask(`_${port}._tcp.${name}`, "TLSA");
       if (!tlsa.there || !tlsa.authentic) continue;
-      const usable = tlsa.data.slice(0, MAX_RECORDS).map(readTlsa).filter(isUsable);
+      const records = tlsa.data.slice(0, MAX_RECORDS).map(readTlsa);
+      const reported: ReportedPolicy = { type: "tlsa", lines: records.map(formatTlsa), mx: [name] };
+      const usable = records.filter(isUsable);
       // 2.2: records of which none can be used still say that there is TLS.
-      if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require" } };
+      if (usable.length === 0) return { kind: "policy", host: name, policy: { level: "require", reported } };
       const names = [...new Set([name, host, domain])];
       return {
         kind: "policy",
         host: name,
-        policy: { level: "require", verify: (_host, socket) => checkTlsa(socket, usable, names) },
+        policy: { level: "require", reported, verify: (_host, socket) => checkTlsa(socket, usable, names) },
       };
     }
     return NONE;
@@ -67,7 +69,11 @@ export function createDane({ lookups, port }: { lookups: SecureLookups; port: nu
       return await look(domain, host);
     } catch (err) {
       // 2.1.2: an answer that cannot be had may be one that somebody keeps back.
-      return { kind: "unknown", why: `it cannot be looked up whether ${host} has TLSA records: ${messageOf(err)}` };
+      return {
+        kind: "unknown",
+        why: `it cannot be looked up whether ${host} has TLSA records: ${messageOf(err)}`,
+        reported: { type: "tlsa", lines: [], mx: [host] },
+      };
     }
   };
 }

@@ -3,7 +3,8 @@ import { isIP, type LookupFunction } from "node:net";
 import { getCACertificates } from "node:tls";
 import { messageOf } from "../../../kernel/index.ts";
 import { MAX_POLICY_BYTES, readPolicy, type StsPolicy } from "../../../protocol/mtasts/index.ts";
-import type { MailResolver } from "../types.ts";
+import { certificateFailure } from "../smtp/tls-failure.ts";
+import type { MailResolver, TlsFailureType } from "../types.ts";
 
 export interface StsFetchOptions {
   resolver: Pick<MailResolver, "resolve4" | "resolve6">;
@@ -17,7 +18,7 @@ export interface StsFetchOptions {
   timeoutMs?: number;
 }
 
-export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string };
+export type StsFetched = { ok: true; policy: StsPolicy } | { ok: false; why: string; failure: TlsFailureType };
 
 /** Fetches the policy of a domain (RFC 8461 3.3): over HTTPS, from a host whose certificate names it, without following redirections. Never rejects. */
 export function createStsFetch({
@@ -73,11 +74,17 @@ export function createStsFetch({
       const reading = readPolicy(
         await get(`mta-sts.${domain}`, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])),
       );
-      return reading.ok ? reading : { ok: false, why: reading.why };
+      return reading.ok ? reading : { ok: false, why: reading.why, failure: "sts-policy-invalid" };
     } catch (err) {
-      return { ok: false, why: messageOf(err) };
+      return { ok: false, why: messageOf(err), failure: failureOf(err) };
     }
   };
+}
+
+function failureOf(err: unknown): TlsFailureType {
+  return certificateFailure((err as NodeJS.ErrnoException).code) === undefined
+    ? "sts-policy-fetch-error"
+    : "sts-webpki-invalid";
 }
 
 function problemOf(status: number | undefined, type = ""): string | undefined {

@@ -8,6 +8,7 @@ import { migrate, openSqlite, type Db } from "../../../store/index.ts";
 import { onEveryDatabase } from "../../../../test/support/databases.ts";
 import { selfSigned, type Pair } from "../certificate.testing.ts";
 import { parcelOf, startSink } from "../outbound.testing.ts";
+import type { TlsPolicy } from "../types.ts";
 import { createCarrier } from "../smtp/carrier.ts";
 import { startDns, type Told } from "./dns.testing.ts";
 import { createStsFetch } from "./sts-fetch.ts";
@@ -92,7 +93,14 @@ async function temporary(t: TestContext): Promise<Db> {
   return db;
 }
 
-const ENFORCED = { level: "verified", mx: ["*.there.example"] };
+const reportedAs = (mode: string, mx = "*.there.example") => ({
+  type: "sts",
+  lines: ["version: STSv1", `mode: ${mode}`, `mx: ${mx}`, "max_age: 604800"],
+  mx: [mx],
+});
+const enforced = (mx: string) => ({ level: "verified", mx: [mx], reported: reportedAs("enforce", mx) });
+const ENFORCED = enforced("*.there.example");
+const failing = (answer: TlsPolicy | undefined) => `${answer?.level} ${answer?.reported?.failure?.type}`;
 
 onEveryDatabase((engine) => {
   test("a policy is fetched once, kept over processes, and replaced when its id changes", async (t) => {
@@ -105,7 +113,7 @@ onEveryDatabase((engine) => {
     site.body = ENFORCE.replace("*.there", "mx.there");
     names["_mta-sts.there.example"] = txt("2");
     clock.advance(2 * MINUTE);
-    assert.deepEqual(await policyFor("there.example"), { level: "verified", mx: ["mx.there.example"] });
+    assert.deepEqual(await policyFor("there.example"), enforced("mx.there.example"));
     assert.equal(site.fetched, 2);
   });
 
@@ -144,29 +152,33 @@ test("an old policy is fetched again on the side, before it ends", async (t) => 
 });
 
 test("what is no policy, or comes from nobody who may say it, leaves the domain without one, and is not asked for again at once", async (t) => {
-  const cases: [string, (site: Site) => void][] = [
-    ["not found", (site) => void (site.status = 404)],
-    ["a redirection", (site) => void ((site.status = 302), (site.location = "https://mta-sts.there.example/else"))],
-    ["a page", (site) => void (site.type = "text/html")],
-    ["nonsense", (site) => void (site.body = "hello")],
-    ["too much", (site) => void (site.body = `${ENFORCE}${"x: y\r\n".repeat(20_000)}`)],
+  const cases: [string, string, (site: Site) => void][] = [
+    ["not found", "sts-policy-fetch-error", (site) => void (site.status = 404)],
+    [
+      "a redirection",
+      "sts-policy-fetch-error",
+      (site) => void ((site.status = 302), (site.location = "https://mta-sts.there.example/else")),
+    ],
+    ["a page", "sts-policy-fetch-error", (site) => void (site.type = "text/html")],
+    ["nonsense", "sts-policy-invalid", (site) => void (site.body = "hello")],
+    ["too much", "sts-policy-fetch-error", (site) => void (site.body = `${ENFORCE}${"x: y\r\n".repeat(20_000)}`)],
   ];
-  for (const [what, change] of cases) {
+  for (const [what, type, change] of cases) {
     const { site, policyFor, clock } = await open(t, await temporary(t));
     change(site);
-    assert.equal(await policyFor("there.example"), undefined, what);
+    assert.equal(failing(await policyFor("there.example")), `opportunistic ${type}`, what);
     clock.advance(2 * MINUTE);
-    assert.equal(await policyFor("there.example"), undefined, what);
+    assert.equal(failing(await policyFor("there.example")), `opportunistic ${type}`, what);
     assert.equal(site.fetched, 1, what);
     clock.advance(6 * MINUTE);
     await policyFor("there.example");
     assert.equal(site.fetched, 2, what);
   }
   const wrong = await open(t, await temporary(t), { pair: selfSigned("there.example") });
-  assert.equal(await wrong.policyFor("there.example"), undefined);
+  assert.equal(failing(await wrong.policyFor("there.example")), "opportunistic sts-webpki-invalid");
   assert.equal(wrong.site.fetched, 0, "the certificate is for another name");
   const inside = await open(t, await temporary(t), { mayConnect: (address) => address !== "127.0.0.1" });
-  assert.equal(await inside.policyFor("there.example"), undefined);
+  assert.equal(failing(await inside.policyFor("there.example")), "opportunistic sts-policy-fetch-error");
   assert.equal(inside.site.fetched, 0, "nothing is fetched from inside");
 });
 
@@ -175,11 +187,15 @@ test("without a record nothing is fetched; testing and none keep no mail back", 
   assert.equal(await policyFor("other.example"), undefined);
   assert.equal(policyFor("[192.0.2.1]"), undefined);
   assert.equal(site.fetched, 0);
-  for (const [id, mode] of Object.entries({ 5: "testing", 6: "none" })) {
+  const testing = { level: "opportunistic", reported: reportedAs("testing") };
+  for (const [id, mode, expected] of [
+    ["5", "testing", testing],
+    ["6", "none", undefined],
+  ] as const) {
     site.body = ENFORCE.replace("enforce", mode);
     names["_mta-sts.there.example"] = txt(id);
     clock.advance(2 * MINUTE);
-    assert.equal(await policyFor("there.example"), undefined);
+    assert.deepEqual(await policyFor("there.example"), expected);
   }
   assert.equal(site.fetched, 2);
 });

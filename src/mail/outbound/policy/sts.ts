@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../../kernel/index.ts";
-import { policyIdOf } from "../../../protocol/mtasts/index.ts";
-import type { PolicyFor, TlsPolicy } from "../types.ts";
+import { formatPolicy, policyIdOf } from "../../../protocol/mtasts/index.ts";
+import type { PolicyFor, ReportedPolicy, TlsFailure, TlsPolicy } from "../types.ts";
 import type { StsFetched } from "./sts-fetch.ts";
 import type { KeptPolicy, StsTable } from "./sts-table.ts";
 
@@ -29,7 +29,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
   close(): void;
 } {
   const known = new Map<string, { until: number; answer: Promise<TlsPolicy | undefined> }>();
-  const failed = new Map<string, number>();
+  const failed = new Map<string, { until: number; failure: TlsFailure }>();
   const closing = new AbortController();
   let swept = clock.now();
 
@@ -48,13 +48,15 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
     }
   }
 
-  async function fetchNew(domain: string, id: string): Promise<KeptPolicy | undefined> {
-    if ((failed.get(domain) ?? 0) > clock.now()) return undefined;
+  async function fetchNew(domain: string, id: string): Promise<KeptPolicy | TlsFailure> {
+    const before = failed.get(domain);
+    if (before !== undefined && before.until > clock.now()) return before.failure;
     const fetched = await fetch(domain, closing.signal);
     if (!fetched.ok) {
-      keep(failed, domain, clock.now() + FAILED_MS);
+      const failure = { type: fetched.failure, reason: fetched.why };
+      keep(failed, domain, { until: clock.now() + FAILED_MS, failure });
       log.info({ domain, why: fetched.why }, "the MTA-STS policy of a domain could not be fetched");
-      return undefined;
+      return failure;
     }
     const now = clock.now();
     const fresh = { id, policy: fetched.policy, fetchedAt: now, expiresAt: now + fetched.policy.maxAge * 1000 };
@@ -73,7 +75,10 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
       held !== undefined &&
       (clock.now() - held.fetchedAt > DAY || held.expiresAt - clock.now() < (held.expiresAt - held.fetchedAt) / 2);
     if (id === undefined) return asTls(held);
-    if (held?.id !== id) return asTls((await fetchNew(domain, id)) ?? held);
+    if (held?.id !== id) {
+      const fetched = await fetchNew(domain, id);
+      return "policy" in fetched ? asTls(fetched) : held === undefined ? withoutPolicy(fetched) : asTls(held);
+    }
     if (stale)
       fetchNew(domain, id).catch((err: unknown) =>
         log.warn({ err, domain }, "the MTA-STS policy of a domain could not be kept"),
@@ -99,5 +104,15 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
 }
 
 /** RFC 8461 5: `testing` and `none` keep no mail back. */
-const asTls = (held: KeptPolicy | undefined): TlsPolicy | undefined =>
-  held?.policy.mode === "enforce" ? { level: "verified", mx: held.policy.mx } : undefined;
+function asTls(held: KeptPolicy | undefined): TlsPolicy | undefined {
+  if (held === undefined || held.policy.mode === "none") return undefined;
+  const { mode, mx } = held.policy;
+  const reported: ReportedPolicy = { type: "sts", lines: formatPolicy(held.policy).trimEnd().split("\r\n"), mx };
+  return mode === "enforce" ? { level: "verified", mx, reported } : { level: "opportunistic", reported };
+}
+
+/** The domain has a policy that cannot be had: mail goes as if it had none, and the report says why. */
+const withoutPolicy = (failure: TlsFailure): TlsPolicy => ({
+  level: "opportunistic",
+  reported: { type: "sts", lines: [], mx: [], failure },
+});

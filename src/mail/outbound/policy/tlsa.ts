@@ -2,6 +2,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { SessionFailure } from "../smtp/failure.ts";
 import { reply } from "../smtp/replies.ts";
+import type { TlsFailureType } from "../types.ts";
 
 /** A TLSA record (RFC 6698 2.1). */
 export interface Tlsa {
@@ -39,16 +40,28 @@ export function isUsable({ usage, selector, matchingType, certificate }: Tlsa): 
 export function checkTlsa(socket: TLSSocket, records: Tlsa[], names: string[]): void {
   const chain = chainOf(socket.getPeerX509Certificate());
   const [leaf] = chain;
-  if (leaf === undefined) throw refused("it showed no certificate");
+  if (leaf === undefined) throw refused({ type: "certificate-not-trusted", why: "it showed no certificate" });
   // RFC 7672 3.1.1: neither the name nor the dates of such a certificate mean anything.
   if (records.some((record) => record.usage === END_ENTITY && matches(record, leaf))) return;
   const anchors = records.filter(({ usage }) => usage === TRUST_ANCHOR);
-  const why =
-    anchors.length === 0 ? "no TLSA record matches its certificate" : whyNotAnchored(chain, anchors, names, new Date());
-  if (why !== undefined) throw refused(why);
+  const refusal: Refusal | undefined =
+    anchors.length === 0
+      ? { type: "tlsa-invalid", why: "no TLSA record matches its certificate" }
+      : whyNotAnchored(chain, anchors, names, new Date());
+  if (refusal !== undefined) throw refused(refusal);
 }
 
-const refused = (why: string) => new SessionFailure(reply(451, "4.7.5", `DANE: ${why}`), { tls: true });
+interface Refusal {
+  type: TlsFailureType;
+  why: string;
+}
+
+const refused = ({ type, why }: Refusal) =>
+  new SessionFailure(reply(451, "4.7.5", `DANE: ${why}`), { tls: true, tlsFailure: { type, reason: why } });
+
+/** RFC 6698 2.2. */
+export const formatTlsa = ({ usage, selector, matchingType, certificate }: Tlsa): string =>
+  `${usage} ${selector} ${matchingType} ${Buffer.from(certificate).toString("hex")}`;
 
 /** As the server sent it, each certificate followed by its issuer's. */
 function chainOf(leaf: X509Certificate | undefined): X509Certificate[] {
@@ -67,20 +80,21 @@ function matches({ selector, matchingType, certificate }: Tlsa, shown: X509Certi
 }
 
 /** RFC 7672 3.1.2, 3.2.2: from the server's certificate up to one that a record names, every link holds today, and the server's names it. */
-function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string[], now: Date): string | undefined {
+function whyNotAnchored(chain: X509Certificate[], anchors: Tlsa[], names: string[], now: Date): Refusal | undefined {
   const [leaf] = chain as [X509Certificate];
   const whole = withAnchor(chain, anchors);
   const at = whole.findIndex((one, depth) => depth > 0 && anchors.some((record) => matches(record, one)));
-  if (at === -1) return "no TLSA record matches a certificate of its chain";
+  if (at === -1) return { type: "tlsa-invalid", why: "no TLSA record matches a certificate of its chain" };
   for (const [depth, one] of whole.slice(0, at).entries()) {
     const issuer = whole[depth + 1]!;
     if (!issuer.ca || !one.checkIssued(issuer) || !one.verify(issuer.publicKey))
-      return "the chain up to its trust anchor does not hold";
-    if (now < one.validFromDate || now > one.validToDate) return "a certificate of its chain is not valid today";
+      return { type: "certificate-not-trusted", why: "the chain up to its trust anchor does not hold" };
+    if (now < one.validFromDate || now > one.validToDate)
+      return { type: "certificate-expired", why: "a certificate of its chain is not valid today" };
   }
   // "*" stands for one whole label only (3.2.2).
   if (!names.some((name) => leaf.checkHost(name, { subject: "never", partialWildcards: false }) !== undefined))
-    return `its certificate is for none of ${names.join(", ")}`;
+    return { type: "certificate-host-mismatch", why: `its certificate is for none of ${names.join(", ")}` };
   return undefined;
 }
 

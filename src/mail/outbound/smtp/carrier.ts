@@ -14,6 +14,7 @@ import type {
   PolicyFor,
   Result,
   SmartHost,
+  TlsResults,
 } from "../types.ts";
 import { createBreaker, type Breaker, type BreakerOptions } from "./breaker.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
@@ -23,6 +24,7 @@ import { createRoutes } from "./routes.ts";
 import { nameOf, type Session, type SessionTarget } from "./session.ts";
 import { createTargets } from "./targets.ts";
 import { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./timeouts.ts";
+import { createSessionResults } from "./tls-results.ts";
 
 export interface CarrierOptions {
   clock: Pick<Clock, "now">;
@@ -45,6 +47,8 @@ export interface CarrierOptions {
   policyFor?: PolicyFor;
   /** What DANE says of a host; where it says something, it goes before the policy. Default: nothing. */
   daneFor?: DaneFor;
+  /** Records the outcome of TLS for reports. Default: nothing is recorded. Deliveries to smart hosts and to this server are not recorded. */
+  tlsResults?: TlsResults;
   /** Tells domains of ours apart; not asked where there are smart hosts. */
   localHop?: LocalHop;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
@@ -78,6 +82,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
     ...(options.onResume && { onResume: options.onResume }),
   });
   const targetsOf = createTargets({ routes: createRoutes(options), smartHosts, policyFor, daneFor, localHop });
+  const tlsResults = createSessionResults(options.tlsResults);
   const pool: Pool = createPool({
     name: options.name,
     timeouts,
@@ -90,10 +95,17 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   });
 
   /** The connection this message goes over. An opportunist whose TLS fails goes on without (RFC 7435 3). */
-  async function connect(target: SessionTarget, signal: AbortSignal): Promise<{ session: Session; reused: boolean }> {
+  async function connect(
+    domain: string,
+    target: SessionTarget,
+    signal: AbortSignal,
+  ): Promise<{ session: Session; reused: boolean }> {
     try {
-      return await pool.acquire(target, signal);
+      const acquired = await pool.acquire(target, signal);
+      tlsResults.established(domain, target, acquired.session);
+      return acquired;
     } catch (err) {
+      if (err instanceof SessionFailure) tlsResults.failed(domain, target, err);
       if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls)
         throw err;
       log.debug({ peer: nameOf(target), why: err.reply.text }, "TLS failed, the mail goes in plain text");
@@ -102,13 +114,14 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
   }
 
   async function handOver(
+    domain: string,
     target: SessionTarget,
     parcel: Parcel,
     to: ParcelRecipient[],
     signal: AbortSignal,
   ): Promise<Result[]> {
     for (;;) {
-      const { session, reused } = await connect(target, signal);
+      const { session, reused } = await connect(domain, target, signal);
       try {
         return await speak(session, parcel, to, signal);
       } catch (err) {
@@ -227,7 +240,10 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
         if (!done.has(rcpt)) done.set(rcpt, { rcpt, outcome, reply: answer, ...(host !== undefined && { host }) });
     };
 
-    const targets = await targetsOf(domain);
+    const targets = await targetsOf(domain, {
+      ignorePolicy: tlsResults.isReport(parcel.from),
+      onExcluded: (hop, policy, failure) => tlsResults.excluded(domain, hop, policy, failure),
+    });
     if (!Array.isArray(targets)) {
       reached = targets.permanent;
       leave(targets.permanent ? "permanent" : "temporary", targets.reply);
@@ -255,7 +271,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       }
       tried++;
       try {
-        keep(done, await handOver(target, parcel, left, signal));
+        keep(done, await handOver(domain, target, parcel, left, signal));
         reached = true;
         breaker.succeeded(peer);
       } catch (err) {

@@ -1,6 +1,8 @@
 import type { SmtpReply } from "../../messages/types.ts";
 import { messageOf } from "../../../kernel/index.ts";
+import type { TlsFailure } from "../types.ts";
 import { clean, parseReply, reply } from "./replies.ts";
+import { tlsFailureOf } from "./tls-failure.ts";
 
 /** The session with a host could not be had, or broke. Says nothing about the message; `reply` is temporary unless the host declined all mail. */
 export class SessionFailure extends Error {
@@ -12,6 +14,10 @@ export class SessionFailure extends Error {
   readonly ours: boolean;
   /** The message was out whole when the connection went: it may have arrived, so no other host is asked. */
   readonly afterMessage: boolean;
+  /** For the TLS report of the domain; defined where `tls` is true. */
+  readonly tlsFailure: TlsFailure | undefined;
+  /** Our address on the connection, if one was made. */
+  sendingIp: string | undefined;
 
   constructor(
     reply: SmtpReply,
@@ -19,14 +25,16 @@ export class SessionFailure extends Error {
       tls = false,
       ours = false,
       afterMessage = false,
+      tlsFailure,
       cause,
-    }: { tls?: boolean; ours?: boolean; afterMessage?: boolean; cause?: unknown } = {},
+    }: { tls?: boolean; ours?: boolean; afterMessage?: boolean; tlsFailure?: TlsFailure; cause?: unknown } = {},
   ) {
     super(reply.text, { cause });
     this.reply = reply;
     this.tls = tls;
     this.ours = ours;
     this.afterMessage = afterMessage;
+    this.tlsFailure = tls ? (tlsFailure ?? tlsFailureOf(cause)) : undefined;
   }
 }
 

@@ -1,11 +1,12 @@
 import { Readable } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { Body, Parcel, ParcelRecipient, TlsPolicy } from "../types.ts";
+import type { Body, Parcel, ParcelRecipient, TlsFailure, TlsPolicy } from "../types.ts";
 import { openSocket } from "./connect.ts";
 import { SessionFailure, sessionFailure } from "./failure.ts";
 import type { NextHop } from "./next-hops.ts";
 import { clean, reply } from "./replies.ts";
+import { tlsFailureOf } from "./tls-failure.ts";
 import { startTlsOptions } from "./tls-policy.ts";
 import { tellingTimes, type SmtpTimeouts } from "./timeouts.ts";
 import { readAnswers, type Answers, type Refusal } from "./transaction.ts";
@@ -33,6 +34,10 @@ export interface Session {
   readonly peer: string;
   /** "TLSv1.3"; undefined for plain text. */
   readonly tls: string | undefined;
+  /** Why the certificate does not verify for the host; undefined if it does, and for plain text. */
+  readonly certificateFailure: TlsFailure | undefined;
+  /** Our address on this connection. */
+  readonly sendingIp: string | undefined;
   /** The keywords of the EHLO reply, upper case. */
   readonly extensions: ReadonlySet<string>;
   /** Octets it takes (RFC 1870); 0 for "does not say". */
@@ -75,12 +80,14 @@ export async function openSession(
   let connection: SMTPConnection | undefined;
   // A peer that hangs up over the command STARTTLS fails at TLS as much as one that does so in the handshake.
   let lastSaid = "";
+  let sendingIp: string | undefined;
   try {
     const socket = await openSocket(
       target,
       { timeoutMs: timeouts.connectMs, ...(options.localAddress && { localAddress: options.localAddress }) },
       signal,
     );
+    sendingIp = socket.localAddress;
     const verified = target.policy.level === "verified" && target.policy.verify === undefined;
     connection = new SMTPConnection({
       connection: socket,
@@ -108,17 +115,19 @@ export async function openSession(
       lastSaid = text;
       return say.call(inner, text, log);
     };
-    const session = createSession(connection, target, peer, timeouts);
+    const session = createSession(connection, target, peer, timeouts, sendingIp);
     await session.open(signal);
     inner._sendCommand = say;
     return session;
   } catch (err) {
     connection?.close();
-    throw sessionFailure(
+    const failure = sessionFailure(
       signal.aborted ? interrupted() : err,
       peer,
       connection?.upgrading === true || lastSaid === "STARTTLS",
     );
+    failure.sendingIp = sendingIp;
+    throw failure;
   }
 }
 
@@ -129,6 +138,7 @@ function createSession(
   target: SessionTarget,
   peer: string,
   timeouts: SmtpTimeouts,
+  sendingIp: string | undefined,
 ): Session & { open(signal: AbortSignal): Promise<void> } {
   const inner = connection as unknown as Inner;
   let sent = 0;
@@ -249,6 +259,11 @@ function createSession(
     get tls() {
       return connection.secure ? (socket()?.getProtocol?.() ?? "TLS") : undefined;
     },
+    get certificateFailure() {
+      const error = connection.secure ? (socket()?.authorizationError as unknown) : undefined;
+      return error ? tlsFailureOf({ code: String(error), message: String(error) }) : undefined;
+    },
+    sendingIp,
     get extensions() {
       return new Set(inner._supportedExtensions);
     },

@@ -1,9 +1,11 @@
 import type { SmtpReply } from "../../messages/types.ts";
-import type { DaneFor, LocalHop, PolicyFor, SmartHost, TlsPolicy } from "../types.ts";
+import type { DaneFor, LocalHop, PolicyFor, ReportedPolicy, SmartHost, TlsFailure, TlsPolicy } from "../types.ts";
+import type { NextHop } from "./next-hops.ts";
 import { reply } from "./replies.ts";
 import type { Routes } from "./routes.ts";
 import type { SessionTarget } from "./session.ts";
 import { allowsHost } from "./tls-policy.ts";
+import { WRONG_HOST } from "./tls-results.ts";
 
 export interface TargetsOptions {
   routes: Routes;
@@ -20,7 +22,15 @@ export interface Nowhere {
   reply: SmtpReply;
 }
 
-const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic" };
+export interface TargetRequest {
+  /** TLS where a host offers it, whatever the policy of the domain: for TLS reports. */
+  ignorePolicy?: boolean;
+  /** Called for each host that the policy excludes. */
+  onExcluded?: (hop: NextHop, policy: ReportedPolicy | undefined, failure: TlsFailure) => void;
+}
+
+const NO_POLICY: ReportedPolicy = { type: "no-policy-found", lines: [], mx: [] };
+const OPPORTUNISTIC: TlsPolicy = { level: "opportunistic", reported: NO_POLICY };
 
 /** Whom to give mail for a domain, in order, and how well protected; or why nobody. */
 export function createTargets({
@@ -29,10 +39,15 @@ export function createTargets({
   policyFor,
   daneFor,
   localHop,
-}: TargetsOptions): (domain: string) => Promise<SessionTarget[] | Nowhere> {
-  async function serversOf(domain: string, ours: boolean): Promise<SessionTarget[] | Nowhere> {
+}: TargetsOptions): (domain: string, request?: TargetRequest) => Promise<SessionTarget[] | Nowhere> {
+  async function serversOf(
+    domain: string,
+    ours: boolean,
+    { ignorePolicy = false, onExcluded }: TargetRequest,
+  ): Promise<SessionTarget[] | Nowhere> {
     const routed = await routes.to(domain, { ours });
     if (!routed.ok) return routed;
+    if (ignorePolicy) return routed.hops.map((hop) => ({ ...hop, policy: { level: "opportunistic" } }));
     const names = [...new Set(routed.hops.map(({ host }) => host))];
     const [policy = OPPORTUNISTIC, ...each] = await Promise.all([
       policyFor?.(domain),
@@ -45,8 +60,11 @@ export function createTargets({
       const found = dane.get(hop.host);
       // RFC 8461 2: a policy of MTA-STS never makes good for DANE that fails, so where there is DANE nothing else is asked.
       if (found?.kind === "policy") targets.push({ ...hop, host: found.host, policy: found.policy });
-      else if (found?.kind === "unknown") why ??= found.why;
-      else if (allowsHost(policy, hop.host)) targets.push({ ...hop, policy });
+      else if (found?.kind === "unknown") {
+        why ??= found.why;
+        onExcluded?.(hop, found.reported, { type: "dnssec-invalid" });
+      } else if (allowsHost(policy, hop.host)) targets.push({ ...hop, policy });
+      else onExcluded?.(hop, policy.reported, WRONG_HOST);
     }
     if (targets.length > 0) return targets;
     return {
@@ -56,9 +74,9 @@ export function createTargets({
     };
   }
 
-  return async (domain) => {
+  return async (domain, request = {}) => {
     if (smartHosts.length > 0) return routes.smart();
     const here = await localHop?.(domain);
-    return here === undefined || here === "by-mx" ? serversOf(domain, here !== undefined) : routes.host(here);
+    return here === undefined || here === "by-mx" ? serversOf(domain, here !== undefined, request) : routes.host(here);
   };
 }

@@ -1,0 +1,59 @@
+import type { ReportedPolicy, TlsFailure, TlsResults } from "../types.ts";
+import type { SessionFailure } from "./failure.ts";
+import type { NextHop } from "./next-hops.ts";
+import type { Session, SessionTarget } from "./session.ts";
+import { allowsHost } from "./tls-policy.ts";
+
+/** Records the outcome of each session once for each domain that uses it. */
+export interface SessionResults {
+  /** Whether parcels of this envelope sender are TLS reports. */
+  isReport(from: string): boolean;
+  established(domain: string, target: SessionTarget, session: Session): void;
+  /** Failures outside of TLS are not recorded. */
+  failed(domain: string, target: SessionTarget, err: SessionFailure): void;
+  /** The policy excluded a host: no session was opened. */
+  excluded(domain: string, hop: NextHop, policy: ReportedPolicy | undefined, failure: TlsFailure): void;
+}
+
+export const WRONG_HOST: TlsFailure = { type: "validation-failure", reason: "the policy does not list the MX host" };
+
+export function createSessionResults(results: TlsResults | undefined): SessionResults {
+  /** One connection carries mail of several domains with the same host. */
+  const recorded = new WeakMap<Session, Set<string>>();
+
+  function record(
+    domain: string,
+    { host, address }: NextHop,
+    policy: ReportedPolicy,
+    failure: TlsFailure | undefined,
+    sendingIp?: string,
+  ) {
+    results?.record({ domain, policy, failure: policy.failure ?? failure, mx: host, ip: address, sendingIp });
+  }
+
+  return {
+    isReport: (from) => results !== undefined && from === results.reportSender,
+    established(domain, target, session) {
+      const { reported } = target.policy;
+      if (results === undefined || reported === undefined) return;
+      const domains = recorded.get(session) ?? new Set();
+      if (domains.has(domain)) return;
+      recorded.set(session, domains.add(domain));
+      record(domain, target, reported, failureOf(reported, target.host, session), session.sendingIp);
+    },
+    failed(domain, target, { tlsFailure, sendingIp }) {
+      const { reported } = target.policy;
+      if (reported !== undefined && tlsFailure !== undefined) record(domain, target, reported, tlsFailure, sendingIp);
+    },
+    excluded(domain, hop, policy, failure) {
+      if (policy !== undefined) record(domain, hop, policy, failure);
+    },
+  };
+}
+
+/** A policy in mode "testing" is evaluated here alone: it stops no mail. */
+function failureOf({ type, mx }: ReportedPolicy, host: string, session: Session): TlsFailure | undefined {
+  if (session.tls === undefined) return { type: "starttls-not-supported" };
+  if (type !== "sts") return undefined;
+  return allowsHost({ level: "verified", mx }, host) ? session.certificateFailure : WRONG_HOST;
+}

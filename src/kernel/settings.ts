@@ -214,6 +214,11 @@ export const settingsSchema = z.strictObject({
       .boolean()
       .default(true)
       .meta({ description: "Enforce MTA-STS policies of other domains", example: true }),
+    tls_reports: z.boolean().default(true).meta({
+      description:
+        "Send a daily TLS report (RFC 8460) to domains that request one. Requires `deliver` mx and a public `email.forward_domain`, which sends the reports; `email.postmaster` is their contact",
+      example: true,
+    }),
   }),
   authentication: group("Sender authentication", {
     enabled: z.boolean().default(true).meta({ description: "Evaluate SPF, DKIM, DMARC and ARC", example: true }),

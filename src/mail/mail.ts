@@ -38,6 +38,7 @@ import { setUpSuppressions } from "./suppressions/setup.ts";
 import type { Suppressions } from "./suppressions/types.ts";
 import { createSystemMail } from "./system-mail/system-mail.ts";
 import { createVerificationMail } from "./system-mail/verification-mail.ts";
+import { setUpTlsReports } from "./tls-reports/setup.ts";
 
 export interface MailDeps {
   settings: Settings;
@@ -121,6 +122,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
   const sendingDomains = setUpSendingDomains({ store, settings, zones, routing, verifier: watch }, basics);
   const sends = async (domain: string) => (await sendingDomains.find(domain))?.enabled === true;
 
+  const tlsReports = setUpTlsReports({ store, settings, lookups }, basics);
   const outbound = setUpOutbound(
     {
       store,
@@ -131,6 +133,7 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       files: setUpFiles(settings, basics),
       isLocal: createLocalDomains({ settings, resolve, sends, lookups }),
       downgrade: createDowngrade({ signer, findKey: dkimKeys.find }),
+      tlsResults: tlsReports?.results,
     },
     basics,
   );
@@ -244,6 +247,17 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
       if (roles.has("outbound")) {
         outbound.start();
         startBounces();
+        tlsReports?.start(
+          createSystemMail({
+            transport: outbound.queue,
+            spool,
+            signer,
+            keys: service.keys,
+            bounces: false,
+            trace,
+            clock,
+          }),
+        );
       }
       settleInterrupted(outbound.messages);
       // Retries run the workers, which run in the processes that receive mail.

@@ -9,6 +9,7 @@ import { dmarcReportsMigration } from "./dmarc-reports/reports-table.ts";
 import { routingDestinationsMigration, routingMigration } from "./routing/tables.ts";
 import { sendingMigration } from "./sending/domains-table.ts";
 import { suppressionsMigration } from "./suppressions/suppressions-table.ts";
+import { tlsReportsMigration } from "./tls-reports/results-table.ts";
 
 export const mailMigrations: Migration[] = [
   dkimMigration,
@@ -24,4 +25,5 @@ export const mailMigrations: Migration[] = [
   routingDestinationsMigration,
   reportRowsMigration,
   tlsRowsMigration,
+  tlsReportsMigration,
 ];

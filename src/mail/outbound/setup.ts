@@ -17,7 +17,7 @@ import { createStsFetch } from "./policy/sts-fetch.ts";
 import { createStsTable } from "./policy/sts-table.ts";
 import { createStsPolicies } from "./policy/sts.ts";
 import { readSmartHost } from "./smart-hosts.ts";
-import type { Downgrade, LocalHop, SmartHost } from "./types.ts";
+import type { Downgrade, LocalHop, SmartHost, TlsResults } from "./types.ts";
 
 export interface OutboundSetupDeps {
   store: Store;
@@ -27,6 +27,8 @@ export interface OutboundSetupDeps {
   trace: Trace;
   /** Receives all outbound mail where `outbound.deliver` is `files`. */
   files: Transport;
+  /** Records the outcome of TLS for reports. Default: not recorded. */
+  tlsResults?: TlsResults | undefined;
   /** Whether this server receives mail for the domain. */
   isLocal: (domain: string) => Promise<boolean>;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
@@ -59,6 +61,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     files,
     isLocal,
     downgrade,
+    tlsResults,
     limits,
   } = deps;
   const { outbound, smtp, email, dns, tls } = settings;
@@ -100,6 +103,7 @@ export function setUpOutbound(deps: OutboundSetupDeps, { clock, ids, log, lifecy
     mayConnect,
     localHop,
     ...(downgrade && { downgrade }),
+    ...(tlsResults && { tlsResults }),
     port: outbound.port,
     families: outbound.ipv6 ? [4, 6] : [4],
     ownNames: email.mx,

@@ -11,12 +11,22 @@ export interface SystemMailDeps {
   signer: Signer;
   /** Signing keys of the forward domain. */
   keys(): Promise<SigningKey[]>;
+  /** True if bounces go to the sender. Default true. */
+  bounces?: boolean;
   trace: Trace;
   clock: Pick<Clock, "now">;
 }
 
 /** Sends the server's own mail, held in memory and signed for the forward domain. */
-export function createSystemMail({ transport, spool, signer, keys, trace, clock }: SystemMailDeps): Transport {
+export function createSystemMail({
+  transport,
+  spool,
+  signer,
+  keys,
+  bounces = true,
+  trace,
+  clock,
+}: SystemMailDeps): Transport {
   async function signed(mail: Outbound): Promise<Outbound> {
     const raw = mail.raw();
     if (!(raw instanceof Uint8Array)) return mail;
@@ -29,7 +39,7 @@ export function createSystemMail({ transport, spool, signer, keys, trace, clock 
       step: "sent",
       detail: { via: "platform", from: mail.from, to: mail.to, messageId: mail.messageId, size: whole.size },
     });
-    return { ...mail, raw: () => whole.open(), vouched: true };
+    return { ...mail, raw: () => whole.open(), ...(bounces && { vouched: true as const }) };
   }
 
   return { deliver: async (mail, signal) => transport.deliver(await signed(mail), signal) };

@@ -1,0 +1,40 @@
+import { parseAddress } from "../../protocol/rfc5322/index.ts";
+
+/** Where a domain wants its reports (RFC 8460 3). */
+export type ReportTarget = { kind: "mail"; address: string } | { kind: "https"; url: string };
+
+/** A record may name more; the RFC lets a sender choose. */
+const MAX_TARGETS = 3;
+const MAX_RECORD = 4096;
+
+/** The targets that the TXT records at `_smtp._tls.<domain>` name; empty unless exactly one is a TLSRPT record. */
+export function readTlsrptRecord(texts: readonly string[]): ReportTarget[] {
+  const records = texts.filter((text) => text.length <= MAX_RECORD && /^v=TLSRPTv1[ \t]*;/.test(text));
+  if (records.length !== 1) return [];
+  const rua = records[0]!
+    .split(";")
+    .map((field) => field.trim())
+    .find((field) => field.startsWith("rua="));
+  const targets = (rua ?? "").slice("rua=".length).split(",").map(targetOf);
+  const unique = new Map(targets.flatMap((target) => (target === undefined ? [] : [[nameOf(target), target]])));
+  return [...unique.values()].slice(0, MAX_TARGETS);
+}
+
+export const nameOf = (target: ReportTarget): string =>
+  target.kind === "mail" ? `mailto:${target.address}` : target.url;
+
+function targetOf(text: string): ReportTarget | undefined {
+  const uri = text.trim();
+  if (/^https:\/\//i.test(uri)) {
+    const url = URL.parse(uri);
+    return url === null ? undefined : { kind: "https", url: url.href };
+  }
+  const [, encoded] = /^mailto:([^?]+)/i.exec(uri) ?? [];
+  if (encoded === undefined) return undefined;
+  try {
+    const address = parseAddress(decodeURIComponent(encoded))?.address;
+    return address === undefined ? undefined : { kind: "mail", address };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { every } from "../../kernel/every.ts";
+import type { Clock, Log } from "../../kernel/index.ts";
+import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
+import type { TlsResult } from "../outbound/types.ts";
+import type { TlsResultRow, TlsResultsTable } from "./results-table.ts";
+import type { TlsCount } from "./types.ts";
+
+export interface ResultLogDeps {
+  table: Pick<TlsResultsTable, "add">;
+  clock: Pick<Clock, "now">;
+  log: Log;
+  limits?: Partial<ResultLogLimits>;
+}
+
+export interface ResultLogLimits {
+  /** Domains of one day. Sessions with further domains are not counted. */
+  domains: number;
+  /** Different results of a domain in one day. Further ones are counted without host, addresses and policy text. */
+  perDomain: number;
+  flushMs: number;
+}
+
+export interface ResultLog {
+  record(result: TlsResult): void;
+  flush(): Promise<void>;
+  /** Writes the counts in memory and stops. */
+  close(): Promise<void>;
+}
+
+export const DAY_MS = 86_400_000;
+const LIMITS: ResultLogLimits = { domains: 10_000, perDomain: 100, flushMs: 10_000 };
+const MAX_LINES = 50;
+const MAX_LINE = 300;
+
+/** Counts sessions in memory and adds them to the table in batches: a killed process loses the counts of the last seconds. */
+export function createResultLog({ table, clock, log, limits: changes }: ResultLogDeps): ResultLog {
+  const limits = { ...LIMITS, ...changes };
+  let pending = new Map<string, TlsResultRow>();
+  /** What the current day has, to bound the rows of each domain. */
+  let seen = { day: -1, domains: new Map<string, Set<string>>() };
+  const repetition = every(limits.flushMs, write, { name: "tls-reports: storing counts", log });
+
+  /** The row to count in; undefined if the day is full. */
+  function rowOf(result: TlsResult): Omit<TlsResultRow, "sessions"> | undefined {
+    const { domain } = result;
+    const day = Math.floor(clock.now() / DAY_MS);
+    if (seen.day !== day) seen = { day, domains: new Map() };
+    let keys = seen.domains.get(domain);
+    if (keys === undefined) {
+      if (seen.domains.size >= limits.domains) {
+        if (seen.domains.size === limits.domains) log.warn({ domains: limits.domains }, "tls-reports: day is full");
+        return undefined;
+      }
+      seen.domains.set(domain, (keys = new Set()));
+    }
+    let detail = JSON.stringify(detailOf(result));
+    let result_key = hashOf(detail);
+    if (!keys.has(result_key) && keys.size >= limits.perDomain) {
+      detail = JSON.stringify(shortDetailOf(result));
+      result_key = hashOf(detail);
+    } else keys.add(result_key);
+    return { day, domain, result_key, detail };
+  }
+
+  function add(row: TlsResultRow) {
+    const key = `${row.day} ${row.domain} ${row.result_key}`;
+    const counted = pending.get(key);
+    if (counted === undefined) pending.set(key, row);
+    else counted.sessions += row.sessions;
+  }
+
+  async function write() {
+    if (pending.size === 0) return;
+    const rows = [...pending.values()];
+    pending = new Map();
+    try {
+      await table.add(rows);
+    } catch (err) {
+      for (const row of rows) add(row);
+      throw err;
+    }
+  }
+
+  return {
+    record(result) {
+      // There is no DNS name to ask for a report address of.
+      if (result.domain.startsWith("[")) return;
+      const row = rowOf(result);
+      if (row !== undefined) add({ ...row, sessions: 1 });
+    },
+    flush: repetition.run,
+    async close() {
+      await repetition.run();
+      await repetition.stop();
+    },
+  };
+}
+
+function detailOf({ policy, failure, mx, ip, sendingIp }: TlsResult): Omit<TlsCount, "sessions"> {
+  const { type, lines, mx: hosts } = policy;
+  return {
+    policy: { type, lines: bounded(lines), mx: bounded(hosts) },
+    ...(failure && {
+      failure: {
+        type: failure.type,
+        ...(failure.reason !== undefined && { reason: failure.reason.slice(0, MAX_LINE) }),
+        mx,
+        ip,
+        // Behind a NAT it is an address of the private network, which concerns nobody else.
+        ...(sendingIp !== undefined && isPublic(sendingIp) && { sendingIp }),
+      },
+    }),
+  };
+}
+
+const shortDetailOf = ({ policy: { type }, failure }: TlsResult): Omit<TlsCount, "sessions"> => ({
+  policy: { type, lines: [], mx: [] },
+  ...(failure && { failure: { type: failure.type } }),
+});
+
+const isPublic = (ip: string) => !isNotPublicAddress(ip) && !isLoopbackAddress(ip);
+const bounded = (lines: readonly string[]) => lines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LINE));
+const hashOf = (text: string) => createHash("sha256").update(text).digest("base64url");

@@ -1,0 +1,30 @@
+import type { Transport } from "../messages/types.ts";
+import type { ReportedPolicy, TlsFailure, TlsResults } from "../outbound/types.ts";
+
+/** Sessions of one UTC day with one domain that ended alike. */
+export interface TlsCount {
+  policy: Omit<ReportedPolicy, "failure">;
+  failure?: TlsFailure & { mx?: string; ip?: string; sendingIp?: string };
+  sessions: number;
+}
+
+/** Who reports (RFC 8460 4.4, 5.3). */
+export interface Reporter {
+  /** Domain of the report sender: TLS-Report-Submitter. */
+  domain: string;
+  organization: string;
+  /** Address for questions about reports. */
+  contact: string;
+}
+
+/** TLS reports to the domains that mail is sent to (RFC 8460). */
+export interface TlsReports {
+  /** What outbound SMTP records. Counts are on the disk some seconds later. */
+  readonly results: TlsResults;
+  /** Sends the reports of past days in this process, by jobs. `transport` signs messages and stores them for delivery. */
+  start(transport: Transport): void;
+  /** Writes the counts in memory. Never rejects: counts that could not be written stay for the next attempt. */
+  flush(): Promise<void>;
+  /** Ends the jobs and writes the counts in memory. */
+  close(): Promise<void>;
+}

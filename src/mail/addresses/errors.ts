@@ -7,20 +7,24 @@ export const addressErrors = defineErrors("email-routing", {
     code: 2904,
     http: 400,
     message: "An account has at most {limit} destination addresses",
-    fix: "Delete addresses that are not needed.",
+    fix: "Delete unused addresses.",
   },
   badAddress: {
     code: 2905,
     http: 422,
     message: "{address} is not an e-mail address",
-    fix: "Give one address, like user@example.com, of at most {limit} characters.",
+    fix: "Use one address like user@example.com with at most {limit} characters.",
   },
   tooSoon: {
     code: 2906,
     http: 429,
-    message: "A verification mail was sent to this address less than {seconds} seconds ago",
+    message: "A verification email was sent to this address less than {seconds} seconds ago",
   },
-  tooManyMails: { code: 2909, http: 429, message: "An account may ask for {limit} verification mails in an hour" },
+  tooManyMails: {
+    code: 2909,
+    http: 429,
+    message: "Rate limit exceeded: {limit} verification emails per hour and account",
+  },
   verificationRefused: {
     code: 2910,
     http: 422,
@@ -30,19 +34,19 @@ export const addressErrors = defineErrors("email-routing", {
   verificationDelayed: {
     code: 2918,
     http: 503,
-    message: "The verification email to {address} cannot be sent now: {reply}",
+    message: "Cannot send the verification email to {address} now: {reply}",
     fix: "Resend it later.",
   },
   adminOnly: {
     code: 2907,
     http: 403,
-    message: "Only an administrator may verify an address without its mail",
-    fix: "Use a token with Account Settings Write, or open the link in the verification mail.",
+    message: "Only an administrator can verify an address without the verification email",
+    fix: "Use a token with Account Settings Write, or open the link in the verification email.",
   },
   badLink: {
     code: 2908,
     http: 404,
-    message: "This link is not valid, or not any more",
-    fix: "Ask for another verification mail.",
+    message: "The link is invalid or has expired",
+    fix: "Request another verification email.",
   },
 });

@@ -40,8 +40,8 @@ const neighbours = order
     to: { path: `^src/${to}/` },
   }));
 
-// Inside a domain the files know each other; from outside only its front door is used. A worker's folder, which commands read without any server, has a door of its own:
-// they would load the whole of `workers` with it.
+// A domain is imported through its index. The project folder of workers has an index of its own, because commands that
+// need no server would otherwise load all of `workers`.
 const domains = ["accounts", "certificates", "zones", "workers", "mail", "stream", "api", "dev", "server"];
 const frontDoors = domains.map((domain) => ({
   name: `${domain}-through-index`,

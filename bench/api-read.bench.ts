@@ -10,15 +10,15 @@ const FEW = 1000;
 const MANY = 1_000_000;
 const CONCURRENCY = 16;
 const SAMPLE_MS = 2000;
-/** Enough for a 99th percentile that two slow requests do not make. */
+/** Enough for a 99th percentile that two slow requests do not determine. */
 const TIMED = 2000;
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 const bareServer = join(import.meta.dirname, "api-read", "bare.ts");
 
 /**
- * A page of 20 DNS records and one record, read from `reelpost serve` with everything a request passes there (token, permission, rate limit),
- * beside a bare route of Hono that answers the same octets. What has not changed is answered from memory; the `table` figures are those of
- * requests that go to SQLite. And the slowest of those, where the table has a thousand times the rows.
+ * Reads a page of 20 DNS records and a single record from `reelpost serve` with token, permission and rate limit
+ * checks, next to a bare Hono route that returns the same octets. Unchanged data is answered from memory; the `table`
+ * figures are for requests that reach SQLite, and the last ones for a table with a thousand times the rows.
  */
 const bench: Bench = {
   name: "api-read",
@@ -43,7 +43,7 @@ const bench: Bench = {
           of("list p99, many rows") / of("list p99, few rows"),
           of("get p99, many rows") / of("get p99, few rows"),
         ),
-        // For the reader: what the ratios are made of.
+        // The values behind the ratios.
         list_table_ratio: of("reelpost from the table list") / of("hono list"),
         get_table_ratio: of("reelpost from the table get") / of("hono get"),
         list_per_cpu_second: of("reelpost list"),
@@ -66,7 +66,7 @@ async function startOurs(kit: Kit, name: string, rows: number): Promise<Side> {
   kit.say(`making ${rows} records`);
   const { token, zone, records } = await fillDataDirectory(cwd, rows);
   const args = [main, "serve", "--json", "--data-dir", cwd, "--port", "0", "--smtp-port", "0", "--log-level", "warn"];
-  // Counted as always, and never reached.
+  // Counted as usual, but never reached.
   const env = { REELPOST_API_RATE_LIMIT: "1000000000" };
   const server = await startServerProcess({
     name: "reelpost serve",
@@ -108,7 +108,7 @@ function clientOf(kit: Kit, { url }: ServerProcess, token: string): LoadClient {
 const listPath = (zone: string) => `/client/v4/zones/${zone}/dns_records?page=1&per_page=20`;
 const getPath = (zone: string, id: string) => `/client/v4/zones/${zone}/dns_records/${id}`;
 
-/** `anew`: every request differs from all before it in a parameter that means nothing, so that none is answered from memory. */
+/** `anew`: a meaningless parameter makes every request unique, so that none is answered from memory. */
 function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"list" | "get", () => Promise<void>> {
   let next = 0;
   const different = (mark: string) => (anew ? `${mark}_=${next++}` : "");
@@ -123,7 +123,7 @@ function requestsOf({ client, zone, records }: Side, anew: boolean): Record<"lis
   };
 }
 
-/** Requests for each second of the server's own CPU time: what else the machine does does not count. */
+/** Requests per second of the server's own CPU time, independent of other load. */
 function perCpuArms(who: string, side: Side, anew = false): Arm[] {
   return Object.entries(requestsOf(side, anew)).map(([what, request]) => ({
     name: `${who} ${what}`,
@@ -143,7 +143,7 @@ function perCpuArms(who: string, side: Side, anew = false): Arm[] {
   }));
 }
 
-/** One request after the other, none of them answered from memory: the time that 99 in a hundred do not need. */
+/** Sequential requests that are not answered from memory: the 99th percentile of their duration. */
 function p99Arms(where: string, side: Side): Arm[] {
   return Object.entries(requestsOf(side, true)).map(([what, request]) => ({
     name: `${what} p99, ${where}`,

@@ -10,14 +10,14 @@ import type { Arm, Bench, Kit } from "./harness/bench.ts";
 import { createClient, throughput } from "./harness/load.ts";
 import { median } from "./harness/median.ts";
 
-const compatibilityDate = "2026-07-01"; // both runtimes know it
+const compatibilityDate = "2026-07-01"; // Supported by both runtimes.
 const sampleMs = 2000;
 const usualSize = 4096;
 const largeSize = 25 * 1024 * 1024;
 const largeRepeats = 3;
 const coldRepeats = 3;
 
-/** One Email Worker on both sides: it parses a mail of 4 KB with postal-mime, puts a note into KV and forwards it. */
+/** The same Email Worker on both sides: parses a 4 KB message with postal-mime, writes to KV and forwards it. */
 const bench: Bench = {
   name: "email-dispatch",
   async setup(kit) {
@@ -43,7 +43,7 @@ const bench: Bench = {
         concurrent32_ratio: of("reelpost 32 concurrent") / of("miniflare 32 concurrent"),
         cold_start_ms: of("reelpost cold start"),
         large_message_ratio: of("reelpost 25 MiB forwarded") / of("25 MiB to disk twice"),
-        // For the reader: the same for a worker that also reads every octet, and what the ratios are made of.
+        // The same for a worker that also reads every octet, and the values behind the ratios.
         large_message_read_ratio: of("reelpost 25 MiB read and forwarded") / of("25 MiB to disk twice"),
         sequential_per_second: of("reelpost sequential"),
         concurrent32_per_second: of("reelpost 32 concurrent"),
@@ -54,7 +54,7 @@ const bench: Bench = {
 };
 export default bench;
 
-/** One file without imports, so that both sides run the very same code. */
+/** One file without imports, so that both sides run the same code. */
 async function bundledWorker(kit: Kit): Promise<string> {
   const outfile = join(kit.dir, "worker.js");
   await build({
@@ -80,7 +80,7 @@ function dispatchArms(kit: Kit, who: string, url: string): Arm[] {
   }));
 }
 
-/** From the first octet sent until the answer: the worker forwards the message, or reads all of it before that. */
+/** From the first octet sent until the response: the worker forwards the message, or reads all of it first. */
 function largeMessageArms(kit: Kit, url: string): Arm[] {
   const post = poster(kit, "reelpost", url);
   const nextMail = createMails({ size: largeSize, prefix: "large" });

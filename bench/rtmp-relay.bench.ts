@@ -9,10 +9,10 @@ import { cpuSecondsOfTree } from "./smtp-accept/cpu-tree.ts";
 
 const STREAMS = 4;
 const SECONDS = 10;
-/** Servers may leave out pictures where a player is slow, and here none is. */
+/** Servers may drop frames for a slow player; these players are fast. */
 const COMPLETE = 0.98;
 
-/** Four broadcasts of 6 Mbit/s, each with one player of RTMP, in processor time, beside nginx-rtmp in the same run. */
+/** CPU time for four 6 Mbit/s broadcasts with one RTMP player each, next to nginx-rtmp in the same run. */
 const bench: Bench = {
   name: "rtmp-relay",
   async setup(kit) {
@@ -53,9 +53,12 @@ export default bench;
 interface Relay {
   port: number;
   pid: number;
-  /** Of publishers and of players. */
+  /** Keys of publishers and players. */
   keys(n: string): [string, string];
-  /** Players come before there is anything: those of nginx would begin with the second group of pictures. Ours let nobody in to nothing, and begin with the last key frame. */
+  /**
+   * True if players connect before the publisher: those of nginx would otherwise start with the second GOP. Our server
+   * rejects early players and starts with the latest key frame.
+   */
   early: boolean;
 }
 
@@ -75,7 +78,7 @@ function arm(name: string, { port, pid, keys, early }: Relay, tags: readonly Flv
             const players = early ? [await startPlayer(port, play)] : [];
             const publisher = await startPublisher(port, publish);
             clients.push(publisher, ...players);
-            // Configurations and the first picture, which travel by another connection.
+            // Codec configuration and the first frame, which arrive on another connection.
             let sent = await publisher.send(tags.slice(0, 8));
             const [player = await patiently(() => startPlayer(port, play))] = players;
             clients.push(player);
@@ -102,7 +105,7 @@ async function patiently<T>(attempt: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What was sent has come, or nothing comes any more. */
+/** Resolves when everything sent has arrived, or when nothing more arrives. */
 async function arrived(player: Player, sent: number): Promise<void> {
   for (let last = -1; player.received().octets !== last;) {
     last = player.received().octets;

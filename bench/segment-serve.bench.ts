@@ -11,9 +11,9 @@ const CONNECTIONS = 8;
 const main = join(import.meta.dirname, "..", "src", "cli", "main.ts");
 
 /**
- * Segments of one video to eight viewers at once, in bytes for each second of processor time, beside nginx, which has the kernel send the same files.
- * Ours is `reelpost serve`, which checks for each segment who may watch: once as it is, with memory for segments that several viewers ask for, and once
- * without, as it is with a library that nobody watches together.
+ * Serves segments of one video to eight concurrent viewers, in bytes per second of CPU time, next to nginx, which uses
+ * sendfile for the same files. `reelpost serve` authorizes every segment. Measured with the segment cache, and without
+ * it, as in a large library.
  */
 const bench: Bench = {
   name: "segment-serve",
@@ -30,7 +30,7 @@ const bench: Bench = {
       ],
       figures: (of) => ({
         ratio_vs_nginx: of("reelpost") / of("nginx"),
-        // For the reader: without the memory, and what the ratios are made of.
+        // Without the cache, and the values behind the ratios.
         from_files_ratio: of("reelpost, from files") / of("nginx"),
         mb_per_cpu_second: of("reelpost"),
         from_files_mb_per_cpu_second: of("reelpost, from files"),

@@ -5,8 +5,8 @@ import { join } from "node:path";
 const INSTALL_TIMEOUT_MS = 5 * 60_000;
 
 /**
- * Installs a folder that has a package.json and a lock file of its own (programs to measure against, clients to be driven by), unless the
- * versions it names are there already. Returns them by name.
+ * Installs a folder with its own package.json and lock file (peers of benchmarks, test clients), unless its versions
+ * are installed already. Returns the versions by name.
  */
 export async function installLocked(dir: string, say: (line: string) => void): Promise<Record<string, string>> {
   const { dependencies } = readJson(join(dir, "package.json")) as { dependencies: Record<string, string> };
@@ -23,7 +23,7 @@ export async function installLocked(dir: string, say: (line: string) => void): P
 }
 
 function npmCi(dir: string): Promise<void> {
-  // npm's own output belongs on stderr: stdout is the caller's.
+  // npm's output goes to stderr: stdout belongs to the caller.
   const npm = spawn("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: dir,
     stdio: ["ignore", 2, 2],

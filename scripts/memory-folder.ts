@@ -1,16 +1,16 @@
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 
-/** Where Linux keeps files in memory. */
+/** Linux' in-memory file system. */
 const SHARED_MEMORY = "/dev/shm";
 const PREFIX = "rp-tests-";
-/** Databases, videos and browsers' profiles of a whole run are a third of it. */
+/** Databases, videos and browser profiles of a whole run use a third of it. */
 const WANTED_BYTES = 6 * 2 ** 30;
 
 /**
- * A folder in memory for what tests write, where there is room for it: an fsync costs nothing there, and tests make some hundred thousand of them.
- * Nothing of what they see changes by it: a file system in memory does not outlive the machine, but it outlives any process. `remove` is to be called
- * at the end; what a killed run left is removed by the next one.
+ * An in-memory folder for test files if there is room: tests make some hundred thousand fsyncs, which are free there.
+ * It survives the death of any process, so tests see no difference. Call `remove` at the end; the next run removes the
+ * folder of a killed run.
  */
 export function memoryFolder(): { path: string; remove(): void } | undefined {
   try {
@@ -22,7 +22,7 @@ export function memoryFolder(): { path: string; remove(): void } | undefined {
     }
     if (bavail * bsize < WANTED_BYTES) return undefined;
     const path = mkdtempSync(join(SHARED_MEMORY, `${PREFIX}${process.pid}-`));
-    // As /tmp: programs that do not run as root have folders of their own in it.
+    // Like /tmp: programs that do not run as root create their own folders.
     chmodSync(path, 0o1777);
     return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5 }) };
   } catch {

@@ -1,5 +1,5 @@
 /**
- * The files that are made from the schema of the settings. A test compares them; this writes them anew:
+ * Generates files from the settings schema; a test compares them:
  *
  *     node scripts/settings-files.ts
  */

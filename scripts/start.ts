@@ -1,8 +1,7 @@
 /**
- * npm start: the whole trip of a message on one machine. A platform with a domain, whose DNS answers; a worker that is deployed and has an address
- * there; a message sent to it by a real client; what the worker did, what was forwarded to another mail server, and the log of it all. Beside it
- * the trip of a video: uploaded, watched a moment later, and sent by mail to a worker that publishes it; and a short broadcast that is watched while it
- * runs, and is a video afterwards.
+ * npm start: a tour on one machine. Starts a platform with a domain, DNS, a deployed worker with an address; sends a
+ * message with a real client and shows what the worker did, the forwarded message and the log. Uploads a video, plays
+ * it, and sends one by mail to a worker that publishes it. Runs a short broadcast that becomes a recording.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Resolver } from "node:dns/promises";
@@ -25,7 +24,7 @@ const mailAVideo = join(root, "examples", "mail-a-video");
 const folder = join(root, ".reelpost", "start");
 const host = "127.0.0.1";
 
-// Names that nobody on the internet has (RFC 2606 2): whatever it says about others, these are ours.
+// Reserved names (RFC 2606 2) that do not exist on the internet.
 const DOMAIN = "analytical.test";
 const SENDER = "ada@lovelace.test";
 const OWNER = "me@home.test";
@@ -33,7 +32,7 @@ const OWNER = "me@home.test";
 const domainOf = (address: string) => address.slice(address.indexOf("@") + 1);
 
 const videos = !ensureSystem("start").includes("ffmpeg");
-// Each start begins with nothing.
+// Each start is clean.
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
@@ -56,13 +55,14 @@ const platform = await startPlatform(
     REELPOST_LIVE_RTMP_PORT: String(ports.rtmp),
     REELPOST_LIVE_RTMPS_PORT: String(ports.rtmps),
     REELPOST_LIVE_SRT_PORT: String(ports.srt),
-    // The recording of a broadcast is ready when nobody comes back to it for so long.
+    // The recording is ready after this reconnect timeout.
     REELPOST_LIVE_RECONNECT_SECONDS: "2",
     REELPOST_OUTBOUND_DELIVER: "smart_host",
     REELPOST_OUTBOUND_SMART_HOSTS: `smtp://${host}:${elsewhere.port}`,
   },
 );
-// The terminal tells the whole group of Ctrl-C; a process manager tells only us. Either way the server decides when it is done.
+// A terminal sends Ctrl-C to the whole process group, a process manager only to this process. In both cases the server
+// decides when to exit.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => platform.kill(signal));
 
 try {
@@ -93,7 +93,8 @@ await elsewhere.close();
 async function makeDomain({ call, account }: Platform): Promise<string> {
   const zone = await call<{ id: string }>("POST", "/zones", { name: DOMAIN, account: { id: account.id } });
   await call("POST", `/zones/${zone.id}/email/routing/dns`, {});
-  // Where the sender comes from: its SPF record says that this machine may send its mail, and its DMARC policy that others may rely on that. Workers reply to such mail only.
+  // Domain of the sender: its SPF record authorizes this machine, and it has a DMARC policy. Workers can reply to
+  // authenticated mail only.
   const senders = await call<{ id: string }>("POST", "/zones", { name: domainOf(SENDER), account: { id: account.id } });
   const says = (name: string, text: string) =>
     call("POST", `/zones/${senders.id}/dns_records`, { type: "TXT", name, content: `"${text}"`, ttl: 300 });
@@ -117,7 +118,7 @@ async function makeDomain({ call, account }: Platform): Promise<string> {
   return zone.id;
 }
 
-/** A destination address agrees by opening the link in the mail it is sent. */
+/** The owner of a destination address confirms it by opening the link in the verification message. */
 async function askOwner({ call, account }: Platform): Promise<void> {
   await call("POST", `/accounts/${account.id}/email/routing/addresses`, { email: OWNER });
   const { raw } = await elsewhere.next(({ to }) => to.includes(OWNER));
@@ -147,7 +148,7 @@ async function deployInbox(platform: Platform): Promise<Deployed> {
   return { config, url: workers.replace("<worker>", "inbox") };
 }
 
-/** With what only this server can say put into a copy of its configuration. Where that copy is. */
+/** Copies the configuration with values that only this server knows. Returns the path of the copy. */
 async function deployExample({ cli }: Platform, example: string, bindings: Record<string, unknown>): Promise<string> {
   const config = parse(readFileSync(join(example, "wrangler.jsonc"), "utf8")) as { name: string };
   const file = join(folder, `${config.name}.json`);
@@ -194,7 +195,7 @@ async function sendMessage(): Promise<void> {
   say(`  ${response}`);
 }
 
-/** Over SMTP. What the server said to it. */
+/** Sends over SMTP. Returns the server's reply. */
 async function send(message: {
   to: string[];
   subject: string;
@@ -252,7 +253,7 @@ function showForward({ from, raw }: Delivered): void {
   tell("DKIM-Signature", /\bd=[^;]+/);
 }
 
-/** Where the uploaded one is watched. */
+/** Returns the URL of the uploaded video's watch page. */
 async function showVideos(platform: Platform, zone: string): Promise<string> {
   const { watch } = await uploadVideo(platform, folder);
   await deployExample(platform, mailAVideo, {});

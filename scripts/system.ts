@@ -1,8 +1,8 @@
 /**
- * What the program and its tests need from the system, beside Node: looked for, and as root on Debian or Ubuntu installed.
+ * Checks for the system packages of the program and its tests; as root on Debian or Ubuntu, installs them.
  *
- *     node scripts/system.ts start      what `npm start` needs
- *     node scripts/system.ts test       what `npm test` needs
+ *     node scripts/system.ts start      requirements of `npm start`
+ *     node scripts/system.ts test       requirements of `npm test`
  */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ export type Purpose = "start" | "test";
 interface Need {
   name: string;
   for: Purpose[];
-  /** One line: what is lost without it. */
+  /** What does not work without it, in one line. */
   without: string;
   found(): boolean;
   debianPackage: string;
@@ -123,7 +123,10 @@ const isProgram = (name: string) =>
 
 const SERVICE_POLICY = "/usr/sbin/policy-rc.d";
 
-/** Debian starts a server that it installs, here on port 53. invoke-rc.d asks this script first; 101 is "not allowed" (policy-rc.d(8)). */
+/**
+ * Debian starts a server after installing it, here on port 53. invoke-rc.d calls this script first; 101 means "not
+ * allowed" (policy-rc.d(8)).
+ */
 function withoutServices(install: () => void) {
   const ours = !existsSync(SERVICE_POLICY);
   if (ours) writeFileSync(SERVICE_POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
@@ -134,7 +137,9 @@ function withoutServices(install: () => void) {
   }
 }
 
-/** Looks for everything `purpose` needs, installs what it can, says on stderr what it does. Returns the names of what is still missing. */
+/**
+ * Checks the requirements of `purpose`, installs what it can, and reports on stderr. Returns the names of missing ones.
+ */
 export function ensureSystem(
   purpose: Purpose,
   say: (line: string) => void = (line) => process.stderr.write(`${line}\n`),
@@ -159,7 +164,7 @@ export function ensureSystem(
   return still.map(({ name }) => name);
 }
 
-/** The folder with initdb and postgres, newest version first: Debian's, or the first on the PATH. */
+/** The folder with initdb and postgres: Debian's newest version, or the first on the PATH. */
 export function findPostgres(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -172,7 +177,10 @@ export function findPostgres(): string | undefined {
 
 const CLUSTER_SETTINGS = "/etc/postgresql-common/createcluster.conf";
 
-/** Only the programs are wanted. Debian's package would also make and start a server on port 5432: told not to, for this one installation. */
+/**
+ * Only the programs are needed. Debian's package would also create and start a server on port 5432; this prevents it
+ * for this installation.
+ */
 function installPostgres(apt: Apt) {
   if (!apt("install", "postgresql-common")) return;
   const before = existsSync(CLUSTER_SETTINGS) ? readFileSync(CLUSTER_SETTINGS) : undefined;
@@ -205,7 +213,7 @@ function createApt(say: (line: string) => void): Apt {
   };
 }
 
-/** apt's own error lines, without the addresses of package servers: logs are public, mirrors may not be. */
+/** apt's error lines without the addresses of package servers: logs are public, mirrors may not be. */
 function complaintOf({ error, signal, stderr }: SpawnSyncReturns<string>): string {
   if (error || signal) return error?.message ?? `ended by ${signal}`;
   const lines = stderr

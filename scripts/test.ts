@@ -26,9 +26,9 @@ import { impurity } from "./test/pure.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const TEST_TIMEOUT_MS = { usual: 120_000, soak: 8 * 3600_000 };
-/** A test that blocks its process cannot time itself out: with no news from anywhere for this long, the run ends. */
+/** A test that blocks its process cannot time out: the run ends after this long without any event. */
 const SILENCE_MS = { usual: 300_000, soak: 8 * 3600_000 };
-/** So many files are named at the end, with the time they took. */
+/** Number of slow files listed at the end. */
 const SLOWEST = 25;
 /** Runs all pure files in its process. */
 const PURE_GROUP = "scripts/test/pure-files.ts";
@@ -66,7 +66,7 @@ for (const [name, port] of Object.entries(FREE_PORTS)) process.env[name] ??= por
 // Some thousand processes of these tests load the same modules: they share what one of them has compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(CACHE, "reelpost-tests");
 
-// Clips are made once and kept; everything else that tests write goes into memory, where there is room.
+// Clips are created once and kept; all other files of tests go to memory if there is room.
 process.env["TEST_CLIPS_FOLDER"] ??= tmpdir();
 const memory = process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
 if (memory) process.env["TMPDIR"] = memory.path;
@@ -110,14 +110,15 @@ async function runTests() {
   const interrupted = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupted.abort());
   const notRun: string[] = [];
-  // Tests start servers and child processes of their own, and wait for them: one more than there are cores keeps them busy, more than eight help nobody.
+  // Tests wait for their servers and child processes: one more than the number of cores keeps them busy; more than
+  // eight does not help.
   const concurrency = Math.min(8, Math.max(2, availableParallelism() + 1));
   const times: Times = { ...readTimes(RECORDED_TIMES), ...readTimes(LAST_TIMES) };
   const events = run({
     cwd: ROOT,
     files: schedule(grouped(), times, concurrency).map((file) => join(ROOT, file)),
     concurrency,
-    // Not forceExit: it ends a file's process with its last results still in the pipe, and they are lost without a word.
+    // No forceExit: it would end a file's process with its last results still in the pipe.
     timeout: TEST_TIMEOUT_MS[kind],
     signal: interrupted.signal,
     ...(options.name ? { testNamePatterns: options.name } : {}),
@@ -131,7 +132,7 @@ async function runTests() {
   const took = new Map<string, number>();
   events.on("test:summary", ({ file, success, duration_ms: ms }) => {
     if (file !== undefined) took.set(relative(ROOT, file), ms);
-    // The one without a file is the summary of the whole run.
+    // The summary without a file covers the whole run.
     else if (!success) process.exitCode = 1;
   });
   const silence = setTimeout(() => {
@@ -185,7 +186,7 @@ function keepTimes(before: Times, took: ReadonlyMap<string, number>): void {
   writeFileSync(RECORDED_TIMES, `${JSON.stringify(rounded, null, 2)}\n`);
 }
 
-/** Of `skip` and `todo`: absent or false when the test ran, else true or the reason. */
+/** `skip` or `todo`: absent or false if the test ran, else true or the reason. */
 function given(mark: string | boolean | undefined): boolean {
   return mark !== undefined && mark !== false;
 }

@@ -1,4 +1,4 @@
-// The floor: a route of Hono that answers the same bytes, with nobody to ask who calls and no table to look into.
+// The lower bound: a Hono route that returns the same bytes without authentication or database.
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 

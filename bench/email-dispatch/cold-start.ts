@@ -12,7 +12,7 @@ import {
 } from "../../src/workers/index.ts";
 import type { Kit } from "../harness/bench.ts";
 
-/** Milliseconds from the decision to start a worker's process until its first message is done; the bindings and their store are real and up. */
+/** Milliseconds from starting a worker's process until its first message is done, with real bindings and storage. */
 export async function createColdStart(
   kit: Kit,
   { worker, compatibilityDate, nextMail }: { worker: string; compatibilityDate: string; nextMail: () => Uint8Array },

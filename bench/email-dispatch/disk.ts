@@ -1,7 +1,7 @@
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Milliseconds that plain Node needs to write `bytes` into two new files, one after the other, each on the disk before it counts. */
+/** Milliseconds that plain Node needs to write `bytes` to two new files in sequence, with fsync. */
 export async function timeOfWritingTwice(dir: string, bytes: Uint8Array): Promise<number> {
   const started = performance.now();
   const files = [join(dir, "floor-1"), join(dir, "floor-2")];

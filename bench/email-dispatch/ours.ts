@@ -5,7 +5,7 @@ import { startServerProcess, type ServerProcess } from "../harness/server-proces
 
 const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 
-/** `reelpost dev` with the bundled worker, its data on the disk, in a process of its own. */
+/** `reelpost dev` with the bundled worker in a separate process, with data on disk. */
 export async function startReelpost(
   kit: Kit,
   { worker, compatibilityDate }: { worker: string; compatibilityDate: string },

@@ -3,7 +3,7 @@ import type { Kit } from "../harness/bench.ts";
 import { installedPeer } from "../harness/peers.ts";
 import { startServerProcess, type ServerProcess } from "../harness/server-process.ts";
 
-/** Miniflare with the bundled worker and a KV namespace on the disk, in a process of its own. */
+/** Miniflare with the bundled worker and a KV namespace on disk, in a separate process. */
 export async function startMiniflare(
   kit: Kit,
   { worker, compatibilityDate }: { worker: string; compatibilityDate: string },

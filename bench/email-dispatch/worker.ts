@@ -10,7 +10,7 @@ interface Env {
   MAILS: { put(key: string, value: string): Promise<void> };
 }
 
-/** What a usual Email Worker does to a message: parse it, note it, pass it on. */
+/** A typical Email Worker: parses a message, stores a note and forwards it. */
 export default {
   async email(message: Message, env: Env): Promise<void> {
     if (message.to.startsWith("read@")) await new Response(message.raw).arrayBuffer();

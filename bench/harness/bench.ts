@@ -1,37 +1,37 @@
 /**
- * One comparison: the same work done by us and by a peer (or by the physical floor), measured in turns within one run.
+ * A comparison of the same work done by us and by a peer (or the physical limit), interleaved in one run.
  * `bench/<name>.bench.ts` exports one as its default.
  */
 export interface Bench {
   name: string;
-  /** Builds the fixtures and starts what the arms measure. Everything it starts goes onto `kit.onStop`. */
+  /** Creates fixtures and starts the servers to measure. Everything it starts is registered with `kit.onStop`. */
   setup(kit: Kit): Promise<Prepared>;
 }
 
 export interface Kit {
-  /** A fresh folder on the disk of the repository, removed at the end. */
+  /** A new folder on the repository's disk, removed at the end. */
   dir: string;
-  /** One line for the reader, on stderr. */
+  /** Prints one line to stderr. */
   say(line: string): void;
-  /** Stops run in reverse order, also when the bench fails. */
+  /** Runs in reverse order, also after a failure. */
   onStop(stop: () => Promise<void> | void): void;
 }
 
 export interface Prepared {
-  /** The exact version of everything we are measured against. */
+  /** The exact version of every peer. */
   peers: Record<string, string>;
   arms: Arm[];
-  /** The figures of one round, out of that round's samples. The result shows the median of each over all rounds. */
+  /** The figures of one round, computed from its samples. The result shows the median over all rounds. */
   figures(samples: Samples): Record<string, number>;
 }
 
 export interface Arm {
   name: string;
-  /** For the progress line: "msg/s", "ms". */
+  /** Unit for the progress line: "msg/s", "ms". */
   unit: string;
-  /** Takes one sample. Throws when the work was not done as asked: a wrong answer is never a fast answer. */
+  /** Takes one sample. Throws if the work was not done correctly: a wrong response is never a fast one. */
   sample(): Promise<number>;
 }
 
-/** One number for each arm, by its name. */
+/** One number per arm, by name. */
 export type Samples = (arm: string) => number;

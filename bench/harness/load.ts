@@ -14,8 +14,8 @@ export interface LoadClient {
 }
 
 /**
- * Asks over keep-alive connections, one for each request under way. The load shares the machine with what it measures,
- * so this speaks just enough HTTP/1.1 to cost a tenth of `node:http`: it needs a Content-Length in the answer and throws without one.
+ * HTTP load over keep-alive connections, one per concurrent request. The load shares the machine with the server, so
+ * this speaks minimal HTTP/1.1 at a tenth of the cost of `node:http`: it requires Content-Length and throws without it.
  */
 export function createClient(url: string, headers: Record<string, string> = {}): LoadClient {
   const fixed = Object.entries(headers)
@@ -32,7 +32,7 @@ export function createClient(url: string, headers: Record<string, string> = {}):
     return socket;
   };
 
-  /** Servers close connections that rest while other arms have their turn. */
+  /** Servers close idle connections while other arms run. */
   const idleConnection = () => {
     for (;;) {
       const socket = idle.pop();
@@ -88,7 +88,7 @@ function readAnswer(socket: Socket): Promise<Answer> {
   });
 }
 
-/** How many `send`s finish in a second when `concurrency` callers each send the next as soon as the last is answered. */
+/** Completed `send` calls per second with `concurrency` callers, each of which sends again after its response. */
 export async function throughput(
   send: () => Promise<void>,
   { concurrency, forMs }: { concurrency: number; forMs: number },

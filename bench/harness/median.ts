@@ -1,4 +1,4 @@
-/** The middle value; the mean of the middle two for an even count. */
+/** The median; the mean of the middle two for an even count. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError("no values to take the median of");
   const sorted = values.toSorted((a, b) => a - b);

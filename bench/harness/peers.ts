@@ -3,7 +3,7 @@ import { installLocked } from "../../scripts/install-locked.ts";
 
 const peersDir = join(import.meta.dirname, "..", "peers");
 
-/** Where a peer lives and which version it is. Installs it from its own lock file when it is not there yet. */
+/** Path and version of a peer. Installs it from its own lock file if necessary. */
 export async function installedPeer(
   name: string,
   say: (line: string) => void,

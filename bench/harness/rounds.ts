@@ -2,10 +2,11 @@ import type { Prepared } from "./bench.ts";
 import { median } from "./median.ts";
 
 /**
- * Runs every arm once a round, so that whatever else the machine does hits all of them alike. Every second round goes
- * backwards: no arm always follows the same neighbour. One round before them warms caches and compilers and is thrown away.
+ * Runs every arm once per round, so that other load affects all arms alike. Every second round runs in reverse, so that
+ * no arm always follows the same neighbour. A first round warms caches and compilers and is discarded.
  *
- * A figure is computed within its round and the median is taken over the rounds: a slow minute then moves both sides of a ratio.
+ * Figures are computed within a round, and the median over the rounds is reported: a slow minute affects both sides of
+ * a ratio.
  */
 export async function runRounds(
   prepared: Prepared,

@@ -12,14 +12,14 @@ interface Options {
   name: string;
   args: string[];
   cwd: string;
-  /** Gives the server's URL out of the line that says it is ready, undefined for every other line of stdout. */
+  /** Extracts the server's URL from the ready line; undefined for other lines of stdout. */
   ready: (line: string) => string | undefined;
   env?: Record<string, string>;
   readyTimeoutMs?: number;
   stopTimeoutMs?: number;
 }
 
-/** Starts a server in a Node process of its own and resolves when it says that it is ready. Its output is read and dropped afterwards. */
+/** Starts a server in a separate Node process and resolves when it is ready. Its output is then discarded. */
 export async function startServerProcess({
   name,
   args,

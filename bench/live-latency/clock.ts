@@ -1,12 +1,12 @@
 /**
- * The time of day as a picture: 8 by 5 fields, black or white, the first one the highest of 40 bits of milliseconds. It survives every encoder, and whoever
- * sees it knows when it was made.
+ * The time of day as a frame: 8 by 5 black or white fields, the first one the highest of 40 bits of milliseconds. It
+ * survives every encoder and shows when the frame was created.
  */
 export const COLUMNS = 8;
 export const ROWS = 5;
 const BITS = COLUMNS * ROWS;
 
-/** One grey picture: width * height octets. */
+/** One grey frame: width * height octets. */
 export function paintClock(time: number, width: number, height: number): Buffer {
   const picture = Buffer.alloc(width * height);
   const [w, h] = [width / COLUMNS, height / ROWS];
@@ -18,7 +18,10 @@ export function paintClock(time: number, width: number, height: number): Buffer 
   return picture;
 }
 
-/** For pages: `paint(context, width, height)` draws the clock, `watch(video, ms)` resolves with how old each picture was when it was shown, in milliseconds. */
+/**
+ * For pages: `paint(context, width, height)` draws the clock; `watch(video, ms)` resolves with the age of each
+ * displayed frame in milliseconds.
+ */
 export const CLOCK_SCRIPT = `
   const BITS = ${BITS}, COLUMNS = ${COLUMNS}, ROWS = ${ROWS};
   function paint(context, width, height) {

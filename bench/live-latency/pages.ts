@@ -1,6 +1,6 @@
 import { CLOCK_SCRIPT } from "./clock.ts";
 
-/** `play(url)` begins; `watch` of the clock tells how old the pictures are. */
+/** `play(url)` starts playback; `watch` of the clock reports the age of the frames. */
 export const HLS_PAGE = `<!doctype html><video muted width="320"></video><script src="/hls.js"></script><script>${CLOCK_SCRIPT}
   const video = document.querySelector("video");
   async function play(url) {
@@ -11,7 +11,7 @@ export const HLS_PAGE = `<!doctype html><video muted width="320"></video><script
   }
 </script>`;
 
-/** `publish(url)` sends the clock by WHIP, `play(url)` shows what comes by WHEP. */
+/** `publish(url)` sends the clock over WHIP, `play(url)` plays WHEP. */
 export const WEBRTC_PAGE = `<!doctype html><video muted autoplay playsinline width="320"></video><script>${CLOCK_SCRIPT}
   const video = document.querySelector("video");
   async function exchange(url, peer) {

@@ -5,7 +5,10 @@ const WIDTH = 640;
 const HEIGHT = 360;
 const RATE = 30;
 
-/** Publishes the clock over RTMP, as an encoder that is set up for low latency does: no B-frames, a key frame every two seconds, silence as sound. */
+/**
+ * Publishes the clock over RTMP like an encoder tuned for low latency: no B-frames, a key frame every two seconds,
+ * silent audio.
+ */
 export function publishClock(url: string): { ended: Promise<never>; stop(): Promise<void> } {
   const child = spawn(
     "ffmpeg",
@@ -57,7 +60,7 @@ export function publishClock(url: string): { ended: Promise<never>; stop(): Prom
   const began = performance.now();
   let frames = 0;
   const timer = setInterval(() => {
-    // As many as are due: a timer that is late sends the next one at once.
+    // Sends all due frames: a late timer catches up.
     while (frames < ((performance.now() - began) / 1000) * RATE) {
       frames++;
       child.stdin.write(paintClock(Date.now() % 2 ** 40, WIDTH, HEIGHT));

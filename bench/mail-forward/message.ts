@@ -4,11 +4,11 @@ import { createSigner } from "../../src/mail/index.ts";
 
 export interface SignedMessage {
   octets: Buffer;
-  /** What verifiers look for at `<selector>._domainkey.<domain>`. */
+  /** The TXT record at `<selector>._domainkey.<domain>`. */
   record: string;
 }
 
-/** A message as others send it: signed with an RSA key of 2048 bits, and of so many octets. */
+/** A message of the given size, signed with a 2048-bit RSA key. */
 export async function signedMessage({
   domain,
   selector,

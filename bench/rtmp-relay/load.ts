@@ -13,7 +13,7 @@ import {
   writeCommand,
 } from "../../src/protocol/rtmp/index.ts";
 
-/** One client that is connected and has its stream. */
+/** A connected client with its stream. */
 interface Client {
   socket: Socket;
   peer: RtmpPeer;
@@ -21,21 +21,21 @@ interface Client {
 }
 
 export interface Publisher {
-  /** Sends the tags, each at its time, and gives the octets of pictures. */
+  /** Sends each tag at its time; returns the octets of video. */
   send(tags: readonly FlvTag[]): Promise<number>;
   close(): void;
 }
 
 export interface Player {
-  /** Octets of pictures that have come, and messages of them. */
+  /** Octets and number of received video messages. */
   received(): { octets: number; pictures: number };
   close(): void;
 }
 
 const TIMEOUT_MS = 20_000;
-/** What OBS sends by. */
+/** OBS' chunk size. */
 const CHUNK_SIZE = 4096;
-/** Tags are sent as they come due, looked for so often. */
+/** Interval at which due tags are sent. */
 const TICK_MS = 5;
 
 function open(

@@ -9,13 +9,13 @@ import { freePort, untilOpen } from "../smtp-accept/ports.ts";
 export interface NginxRtmp {
   version: string;
   port: number;
-  /** The master: its worker is its child. */
+  /** The master process; the worker is its child. */
   pid: number;
 }
 
 const MODULE = "/usr/lib/nginx/modules/ngx_rtmp_module.so";
 
-/** nginx with nginx-rtmp as it is set up to relay: one worker, nothing recorded, no HLS, no log of connections. */
+/** nginx with nginx-rtmp in its usual relay setup: one worker, no recording, no HLS, no access log. */
 export async function startNginxRtmp(kit: Kit): Promise<NginxRtmp> {
   if (!existsSync(MODULE))
     throw new Error("nginx-rtmp is not installed: apt-get install nginx-light libnginx-mod-rtmp");

@@ -1,4 +1,4 @@
-// The RTMP server and the hub behind it as they are in the program, alone in a process: what is relayed to players of RTMP, without anything that makes segments.
+// The RTMP server and the hub alone in a process: relays to RTMP players without creating segments.
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
 import { createHub } from "../../src/stream/live/hub/hub.ts";
 import { startRtmpServer } from "../../src/stream/live/ingest/rtmp/server.ts";

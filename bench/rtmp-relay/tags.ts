@@ -6,7 +6,7 @@ import { ffmpeg } from "../vod-ladder/source-clip.ts";
 
 const FILE_HEADER = 13;
 
-/** What an encoder sends: 720p with 30 frames and 6 Mbit/s, a key frame every two seconds, AAC. */
+/** Typical encoder output: 720p at 30 fps and 6 Mbit/s, a key frame every two seconds, AAC. */
 export async function makeTags(dir: string, seconds: number): Promise<FlvTag[]> {
   const file = join(dir, "published.flv");
   await ffmpeg([
@@ -18,7 +18,7 @@ export async function makeTags(dir: string, seconds: number): Promise<FlvTag[]> 
     "lavfi",
     "-i",
     `sine=frequency=440:sample_rate=48000:duration=${seconds}`,
-    // Noise, or so simple a picture would never come to its bitrate.
+    // Noise, because a simple image would not reach its bitrate.
     "-vf",
     "noise=alls=30:allf=t",
     "-c:v",

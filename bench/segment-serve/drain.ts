@@ -3,8 +3,8 @@ import { connect, type Socket } from "node:net";
 const answerTimeoutMs = 30_000;
 
 /**
- * Fetches paths over kept connections and throws the bodies away, counted. The load shares the machine with what it measures: no byte of a body is
- * looked at, and socket reads go into one buffer.
+ * Fetches paths over keep-alive connections and discards the counted bodies. The load shares the machine with the
+ * server, so bodies are not inspected and reads share one buffer.
  */
 export interface Drain {
   /** Resolves with the octets of the body. Rejects for anything but 200. */

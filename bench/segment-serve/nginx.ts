@@ -8,7 +8,7 @@ import { freePort, untilOpen } from "../smtp-accept/ports.ts";
 export interface Nginx {
   version: string;
   url: string;
-  /** The master: its worker is its child. */
+  /** The master process; the worker is its child. */
   pid: number;
 }
 

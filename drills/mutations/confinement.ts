@@ -5,7 +5,7 @@ const reportTest = "src/server/confinement.test.ts";
 const deployTest = "test/deploy/service-unit.test.ts";
 const imageTest = "test/deploy/image.test.ts";
 
-/** The confinement in force, and what the unit and the image have. */
+/** Confinement reports, and hardening of unit and image. */
 export const mutations: Mutation[] = [
   { file: report, from: `sandbox === "bwrap" || sandbox === "landlock"`, to: `sandbox !== "none"`, test: reportTest },
   { file: report, from: `if (users === "account")`, to: `if (users !== "server")`, test: reportTest },

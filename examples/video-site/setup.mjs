@@ -1,8 +1,8 @@
 /**
- * Once, after the worker was deployed: makes a signing key, registers the webhook, and gives the worker what it must know as secrets. With the
- * variables of the cloudflare SDK (CLOUDFLARE_BASE_URL, CLOUDFLARE_API_TOKEN) and CLOUDFLARE_ACCOUNT_ID:
+ * Run once after deploying the worker: creates a signing key, registers the webhook, and stores the worker's secrets.
+ * Uses the variables of the cloudflare SDK (CLOUDFLARE_BASE_URL, CLOUDFLARE_API_TOKEN) and CLOUDFLARE_ACCOUNT_ID:
  *
- *     node setup.mjs <address of the worker>
+ *     node setup.mjs <URL of the worker>
  */
 import Cloudflare from "cloudflare";
 

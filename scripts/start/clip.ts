@@ -1,6 +1,9 @@
 import { spawn } from "node:child_process";
 
-/** A video to try things with: `seconds` of ffmpeg's test pictures, 1280x720, with a quiet tone. Rejects with the words of ffmpeg. */
+/**
+ * Creates a sample video: `seconds` of ffmpeg's test pattern, 1280x720, with a quiet tone. Rejects with ffmpeg's
+ * message.
+ */
 export function makeClip(path: string, seconds: number): Promise<void> {
   const child = spawn(
     "ffmpeg",

@@ -6,19 +6,19 @@ import { SMTPServer } from "smtp-server";
 export interface Delivered {
   from: string;
   to: string[];
-  /** The message as it came. */
+  /** The message as received. */
   raw: string;
 }
 
-/** The rest of the internet: a mail server on this machine that takes whatever is sent to it. */
+/** Stands for the rest of the internet: a mail server on this machine that accepts everything. */
 export interface Elsewhere {
   port: number;
-  /** The first message that fits, waiting for it as long as `ms`. */
+  /** Resolves with the first matching message; waits for it up to `ms`. */
   next(fits: (mail: Delivered) => boolean, ms?: number): Promise<Delivered>;
   close(): Promise<void>;
 }
 
-/** Of the messages that came, the newest are remembered. */
+/** Maximum number of stored messages; the newest are kept. */
 const MOST = 100;
 
 export async function startElsewhere(): Promise<Elsewhere> {
@@ -35,7 +35,7 @@ export async function startElsewhere(): Promise<Elsewhere> {
   const server = new SMTPServer({
     disabledCommands: ["AUTH", "STARTTLS"],
     onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
-      // A client that breaks off has sent nothing.
+      // An aborted transfer is not a message.
       void take(
         stream,
         mailFrom ? mailFrom.address : "",

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface FirstSegment {
   /** `640x360` */
   size: string;
-  /** Cut from the uploaded file as it is; otherwise encoded. */
+  /** Cut from the uploaded file; otherwise encoded. */
   asSent: boolean;
   octets: number;
-  /** When its last octet was here, of `performance.now()`. */
+  /** Arrival of its last octet, as `performance.now()`. */
   at: number;
 }
 
@@ -14,8 +14,8 @@ const PATIENCE_MS = 60_000;
 const POLL_MS = 25;
 
 /**
- * Asks for the HLS manifest until there is one, then, as a player does, for the first segment of the rendition that it names first.
- * Where that is the uploaded file itself, the first one that is encoded is fetched as well.
+ * Polls the HLS manifest until it exists, then fetches the first segment of its first rendition, as a player does. If
+ * that is the uploaded file itself, also fetches the first encoded segment.
  */
 export async function firstSegments(manifest: string): Promise<FirstSegment[]> {
   const variants = variantsOf(await manifestWhenReady(manifest));
@@ -49,7 +49,7 @@ async function manifestWhenReady(url: string): Promise<string> {
     const response = await fetch(url);
     const body = await response.text();
     if (response.ok) return body;
-    // 424: it never will be. Everything else may be "not yet".
+    // 424 is final; other errors may be temporary.
     if (response.status === 424) throw new Error(`the video cannot be played: ${body}`);
   }
   throw new Error(`${url} was not there after ${PATIENCE_MS / 1000} s`);

@@ -9,12 +9,15 @@ interface LiveInput {
   playback: { hls: string };
 }
 
-/** Of the broadcast. */
+/** Duration of the broadcast. */
 const SECONDS = 12;
 const PATIENCE_MS = 30_000;
 const POLL_MS = 50;
 
-/** A short broadcast of ffmpeg's test pictures, published over RTMP as OBS would, watched while it runs, and a recording when it is over. Where it is watched. */
+/**
+ * Publishes a short test pattern over RTMP, as OBS would, plays it live, and waits for the recording. Returns the watch
+ * page.
+ */
 export async function showBroadcast({ call, account, url }: Platform): Promise<string> {
   const path = `/accounts/${account.id}/stream/live_inputs`;
   const input = await call<LiveInput>("POST", path, {
@@ -49,7 +52,7 @@ export async function showBroadcast({ call, account, url }: Platform): Promise<s
   return watch;
 }
 
-/** Resolves when it is over. Rejects with the words of ffmpeg. */
+/** Resolves at its end. Rejects with ffmpeg's message. */
 function publish(target: string): Promise<void> {
   const child = spawn(
     "ffmpeg",
@@ -102,12 +105,12 @@ function publish(target: string): Promise<void> {
         : reject(new Error(`ffmpeg could not publish: ${words.trim() || `it ended with ${code}`}`)),
     );
   });
-  // Waited for later; until then it may have failed already.
+  // Awaited later; it may fail before.
   over.catch(() => {});
   return over;
 }
 
-/** Length of the parts that players are offered, in seconds; undefined: nothing yet. */
+/** Part duration in seconds; undefined if there are none yet. */
 async function firstParts(manifest: string): Promise<number | undefined> {
   const response = await fetch(manifest);
   if (!response.ok) return undefined;

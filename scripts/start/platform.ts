@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 const root = join(import.meta.dirname, "..", "..");
 const main = join(root, "src", "cli", "main.ts");
 
-/** What `reelpost serve --json` says when it takes requests. */
+/** The ready line of `reelpost serve --json`. */
 export interface Ready {
   url: string;
   api: string;
@@ -18,15 +18,15 @@ export interface Ready {
 }
 
 export interface Platform extends Ready {
-  /** One call of the v4 API: its result. */
+  /** Calls the v4 API and returns the result. */
   call<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** `reelpost <args>`, as the administrator. Its standard output. */
+  /** Runs `reelpost <args>` as the administrator. Returns its standard output. */
   cli(...args: string[]): Promise<string>;
   ended: Promise<number>;
   kill(signal: NodeJS.Signals): void;
 }
 
-/** `reelpost serve`, with its log in a file. Rejects when it ends before it is ready. */
+/** Starts `reelpost serve` with its log in a file. Rejects if it exits before it is ready. */
 export async function startPlatform(args: string[], log: string, env: Record<string, string>): Promise<Platform> {
   const server = spawn(process.execPath, [main, "serve", "--json", ...args], {
     cwd: root,
@@ -93,5 +93,5 @@ function endOf(child: ChildProcess): Promise<number> {
   });
 }
 
-/** A path as a person in the clone types it. */
+/** A path relative to the clone. */
 export const fromHere = (path: string): string => relative(process.cwd(), path);

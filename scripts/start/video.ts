@@ -8,17 +8,17 @@ import { firstSegments } from "./first-segment.ts";
 import { fromHere, type Platform } from "./platform.ts";
 import { headline, row } from "./tell.ts";
 
-/** The parts of the API's object that are told. */
+/** The printed fields of the API object. */
 interface Video {
   preview: string;
   playback: { hls: string };
 }
 
-/** What TUS asks for: pieces of a multiple of 256 KiB, of at least 5 MiB. */
+/** TUS chunk size: a multiple of 256 KiB, at least 5 MiB. */
 const PIECE = 20 * 256 * 1024;
 const SECONDS = 20;
 
-/** A clip, uploaded as a browser or a phone does it; how long a viewer would have waited; where to watch it. */
+/** Uploads a clip like a browser or phone; prints the time to the first segment and the watch page. */
 export async function uploadVideo(platform: Platform, folder: string): Promise<{ watch: string }> {
   const file = join(folder, "clip.mp4");
   await makeClip(file, SECONDS);
@@ -61,7 +61,7 @@ async function upload({ api, token, account }: Platform, file: string): Promise<
   return { uid, lastOctetAt };
 }
 
-/** What the sender of a video gets: the reply of the worker, and that what it names is there. */
+/** Shows the worker's reply to the sender of a video, and checks its links. */
 export async function showReply(elsewhere: Elsewhere, sender: string): Promise<void> {
   const { raw } = await elsewhere.next(({ to }) => to.includes(sender), 60_000);
   const { subject, from, html } = await PostalMime.parse(raw);

@@ -24,7 +24,7 @@ export async function insertUser(db: Executor, user: User): Promise<void> {
     .execute();
 }
 
-/** The user of the first run. */
+/** The user created by the first run. */
 export async function firstUser(db: Executor): Promise<User | undefined> {
   const row = await db.selectFrom("users").selectAll().orderBy("created_at").orderBy("id").limit(1).executeTakeFirst();
   return row && toUser(row);
@@ -85,7 +85,7 @@ export async function findAccount(db: Executor, id: string): Promise<Account | u
   return row && toAccount(row);
 }
 
-/** The oldest one: what the first run made, as long as it is there. */
+/** The oldest account: the one created by the first run, unless it was deleted. */
 export async function firstAccount(db: Executor): Promise<Account | undefined> {
   const row = await db
     .selectFrom("accounts")
@@ -97,7 +97,7 @@ export async function firstAccount(db: Executor): Promise<Account | undefined> {
   return row && toAccount(row);
 }
 
-/** In no order. */
+/** The order of the result is undefined. */
 export async function findAccounts(db: Executor, ids: readonly string[], name?: string): Promise<Account[]> {
   if (ids.length === 0) return [];
   let query = db.selectFrom("accounts").selectAll().where("id", "in", ids);
@@ -143,7 +143,7 @@ export async function deleteMembershipsOf(db: Executor, account: string): Promis
   await db.deleteFrom("memberships").where("account_id", "=", account).execute();
 }
 
-/** Whether anyone but this membership has access to the account. */
+/** True if another membership gives access to the account. */
 export async function otherMemberExists(db: Executor, { id, account }: Membership): Promise<boolean> {
   return (
     (await db
@@ -157,7 +157,7 @@ export async function otherMemberExists(db: Executor, { id, account }: Membershi
   );
 }
 
-/** Accounts that a user has access to, oldest membership first. */
+/** Accounts that a user can access, oldest membership first. */
 export async function accountsOfUser(db: Executor, user: string): Promise<string[]> {
   const rows = await db
     .selectFrom("memberships")
@@ -186,7 +186,7 @@ export interface MembershipQuery {
   direction?: "asc" | "desc" | undefined;
 }
 
-/** Of one user, each with its account. The caller bounds how many accounts a user has. */
+/** Memberships of one user, each with its account. The caller bounds the number of accounts per user. */
 export async function listMemberships(
   db: Executor,
   user: string,

@@ -12,7 +12,7 @@ const MINUTE = 60_000;
 const ACCOUNT = "com.cloudflare.api.account";
 const groups = (...names: string[]) => names.map((name) => permissionGroups.find((group) => group.name === name)!.id);
 
-/** What accounts and tokens must be on every database. */
+/** Behaviour of accounts and tokens on every database. */
 export function accountsConformance(engine: TestEngine): void {
   async function setUp(t: TestContext, options: Partial<AccountsOptions> = {}) {
     const { db, another } = await engine.open(t, accountsMigrations);
@@ -39,7 +39,7 @@ export function accountsConformance(engine: TestEngine): void {
   };
 
   describe("the first run", () => {
-    test("makes user, account and a token that may do everything, once", async (t) => {
+    test("creates a user, an account and a token with every permission, once", async (t) => {
       const { room, first, admin } = await setUp(t);
       assert.match(first.token, /^[\w-]{40}$/);
       assert.deepEqual(
@@ -59,7 +59,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal((await room.accounts.get(admin, first.account.id)).name, "Home");
     });
 
-    test("wants an address that can be shown", async (t) => {
+    test("requires an address that can be displayed", async (t) => {
       const { db } = await engine.open(t, accountsMigrations);
       const room = createAccounts({
         db,
@@ -73,7 +73,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal((await room.bootstrap({ email: "ann+x@mail.example.com" }))!.user.email, "ann+x@mail.example.com");
     });
 
-    test("of two at once, one makes it", async (t) => {
+    test("only one of two concurrent first runs creates the user", async (t) => {
       const { db, another } = await engine.open(t, accountsMigrations);
       const parts = {
         clock: createManualClock(1),
@@ -86,7 +86,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(made.filter((each) => each !== undefined).length, 1);
     });
 
-    test("a lost token is replaced on the machine; before the first run there is nobody to give one", async (t) => {
+    test("replaces a lost token on the machine itself; fails before the first run", async (t) => {
       const { room, caller } = await setUp(t, { limits: { userTokens: 1 } });
       const { token } = await room.newAdminToken();
       assert.ok((await caller(token)).allows("API Tokens Write", { user: true }));
@@ -103,7 +103,7 @@ export function accountsConformance(engine: TestEngine): void {
   });
 
   describe("tokens", () => {
-    test("are kept as a hash, and told once", async (t) => {
+    test("are stored as a hash; the value is shown once", async (t) => {
       const { db, room, admin, reader, mine } = await setUp(t);
       const { token, value } = await room.tokens.create(mine, reader, admin);
       assert.deepEqual(await room.tokens.get(mine, token.id), token);
@@ -112,7 +112,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.ok(!JSON.stringify(rows).includes(value));
     });
 
-    test("let in who brings them, for what they say", async (t) => {
+    test("authenticate their bearer with the permissions of their policies", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const { token, value } = await room.tokens.create(mine, reader, admin);
       const found = await caller(value);
@@ -123,7 +123,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await caller(""), undefined);
     });
 
-    test("stop at once when they are revoked, rolled, disabled or narrowed", async (t) => {
+    test("stop working as soon as they are revoked, rolled, disabled or narrowed", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const make = async () => {
         const made = await room.tokens.create(mine, reader, admin);
@@ -164,7 +164,7 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("stop in the process that stops them without its own hint", async (t) => {
+    test("stop working in the process that revokes them without waiting for its own notification", async (t) => {
       const silent = { publish: () => {}, subscribe: () => () => {}, close: async () => {} };
       const { room, admin, caller, reader, mine } = await setUp(t, { events: silent });
       const { token, value } = await room.tokens.create(mine, reader, admin);
@@ -176,7 +176,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await caller(next), undefined);
     });
 
-    test("stop in another process too, when the hint arrives", async (t) => {
+    test("stop working in another process when the notification arrives", async (t) => {
       const { another, clock, events, room, admin, reader, mine } = await setUp(t);
       const other = createAccounts({ db: await another(), clock, ids: randomIds, events, log: silentLog });
       t.after(() => other.close());
@@ -186,7 +186,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await other.authenticate({ secret: value }), undefined);
     });
 
-    test("and without the hint after a few seconds", async (t) => {
+    test("stop working in another process within a few seconds if the notification is lost", async (t) => {
       const { another, clock, room, admin, reader, mine } = await setUp(t);
       const deaf = createAccounts({
         db: await another(),
@@ -203,7 +203,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.equal(await deaf.authenticate({ secret: value }), undefined);
     });
 
-    test("are valid from and until", async (t) => {
+    test("are valid from not_before until expires_on", async (t) => {
       const { clock, room, admin, caller, reader, mine } = await setUp(t);
       const start = clock.now();
       const { token, value } = await room.tokens.create(
@@ -261,7 +261,7 @@ export function accountsConformance(engine: TestEngine): void {
       stop();
     });
 
-    test("hold to their addresses", async (t) => {
+    test("work only from their allowed addresses", async (t) => {
       const { room, admin, caller, reader, mine } = await setUp(t);
       const { value } = await room.tokens.create(mine, { ...reader, ip: { in: ["192.0.2.0/24"] } }, admin);
       assert.ok(await caller(value, { ip: "192.0.2.7" }));
@@ -271,7 +271,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(caller(value), refused("wrongAddress"));
     });
 
-    test("are refused with the field that is wrong", async (t) => {
+    test("are rejected with the invalid field", async (t) => {
       const { room, first, admin, reader, mine } = await setUp(t);
       const policy = reader.policies[0]!;
       const on = (
@@ -314,7 +314,7 @@ export function accountsConformance(engine: TestEngine): void {
         await assert.rejects(room.tokens.create(mine, { ...reader, ...change }, admin), { kind: "badToken", message });
     });
 
-    test("give no more than they have", async (t) => {
+    test("cannot grant more than the calling token allows", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const maker: TokenRequest = {
         name: "maker",
@@ -358,7 +358,7 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("give no longer than they have it, and to no other addresses", async (t) => {
+    test("cannot outlive the calling token or allow other addresses", async (t) => {
       const { clock, room, first, admin, caller, reader, mine } = await setUp(t);
       const bounds = { expiresAt: clock.now() + 60_000, ip: { in: ["192.0.2.0/24"] } };
       const maker: TokenRequest = {
@@ -397,7 +397,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.ok(await room.tokens.roll(mine, token.id, by));
     });
 
-    test("of an account belong to it alone", async (t) => {
+    test("of an account belong to that account only", async (t) => {
       const { room, first, admin, caller, reader, mine } = await setUp(t);
       const other = await room.accounts.create(admin, { name: "Other" });
       const owner = { account: other.id };
@@ -423,7 +423,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.tokens.delete({ account: first.account.id }, token.id), refused("noToken"));
     });
 
-    test("are listed page by page, oldest first, and end", async (t) => {
+    test("are listed by page, oldest first, and the list ends", async (t) => {
       const { clock, room, admin, reader, mine } = await setUp(t);
       const made = [admin.tokenId];
       for (let i = 0; i < 4; i++) {
@@ -446,7 +446,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.tokens.create(mine, reader, admin), refused("tooManyTokens"));
     });
 
-    test("keep the ids of policies that stay", async (t) => {
+    test("keep the ids of unchanged policies", async (t) => {
       const { room, admin, reader, mine } = await setUp(t);
       const { token } = await room.tokens.create(mine, reader, admin);
       const [policy] = token.policies;
@@ -466,7 +466,7 @@ export function accountsConformance(engine: TestEngine): void {
       assert.match(changed.policies[1]!.id, /^[0-9a-f]{32}$/);
     });
 
-    test("remember roughly when they were last used, with one write a minute at most", async (t) => {
+    test("record their last use approximately, with at most one write per minute", async (t) => {
       const { clock, room, admin, caller, reader, mine } = await setUp(t);
       const { token, value } = await room.tokens.create(mine, reader, admin);
       assert.equal(token.lastUsedAt, null);
@@ -489,7 +489,7 @@ export function accountsConformance(engine: TestEngine): void {
   });
 
   describe("users", () => {
-    test("come with their address and a global key, or one of their tokens", async (t) => {
+    test("authenticate with their address and a global key, or with one of their tokens", async (t) => {
       const { room, first, caller } = await setUp(t);
       const { key } = await room.newGlobalKey();
       assert.match(key, /^[0-9a-f]{37}$/);
@@ -519,7 +519,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.tokens.verify(again, "user"), refused("invalidToken"));
     });
 
-    test("are edited field by field", async (t) => {
+    test("update single fields", async (t) => {
       const { room, admin } = await setUp(t);
       await room.users.update(admin, { firstName: "Ann", country: "NL" });
       const user = await room.users.update(admin, { firstName: null, lastName: "Lee" });
@@ -533,7 +533,7 @@ export function accountsConformance(engine: TestEngine): void {
   describe("accounts", () => {
     const page = { page: 1, perPage: 2 };
 
-    test("are created, listed, found by name, changed", async (t) => {
+    test("are created, listed, found by name, and updated", async (t) => {
       const { clock, room, first, admin, caller } = await setUp(t);
       for (const name of ["Two", "Three"]) {
         clock.advance(10);
@@ -557,7 +557,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.accounts.update("0".repeat(32), { name: "x" }), refused("noAccount"));
     });
 
-    test("exist at once, and are gone at once with their tokens", async (t) => {
+    test("take effect immediately, and are deleted immediately with their tokens", async (t) => {
       const { room, first, admin, caller, reader } = await setUp(t);
       const made = "0".repeat(32);
       assert.equal(await room.accountExists(made), false);
@@ -578,7 +578,7 @@ export function accountsConformance(engine: TestEngine): void {
       await assert.rejects(room.accounts.get(by, made), refused("notAllowed"));
     });
 
-    test("stay while they are the last or hold anything", async (t) => {
+    test("cannot be deleted while they are the last one or hold resources", async (t) => {
       const full = new Set<string>();
       const { room, first, admin } = await setUp(t, { contents: async (id) => (full.has(id) ? "2 zones" : undefined) });
       await assert.rejects(room.accounts.delete(first.account.id), refused("lastAccount"));
@@ -620,7 +620,7 @@ export function accountsConformance(engine: TestEngine): void {
       );
     });
 
-    test("the last one of an account cannot be given up", async (t) => {
+    test("the last member of an account cannot leave", async (t) => {
       const { db, room, admin, first, caller } = await setUp(t);
       const { membership } = (await room.memberships.list(admin, { page: 1, perPage: 1 })).items[0]!;
       await assert.rejects(room.memberships.delete(admin, membership.id), refused("lastMember"));

@@ -18,19 +18,24 @@ import type { Account, AccountLimits } from "./types.ts";
 import type { AccountTables } from "./tables.ts";
 
 export interface Accounts {
-  /** Those of which the caller's token reaches anything, oldest membership first unless `direction` says otherwise. */
+  /**
+   * Accounts in which the caller's token has any permission, oldest membership first unless `direction` says otherwise.
+   */
   list(
     by: Caller,
     page: PageRequest,
     options?: { name?: string | undefined; direction?: "asc" | "desc" | undefined },
   ): Promise<Page<Account>>;
-  /** Throws notAllowed unless the caller's token reaches anything of it. */
+  /** Throws notAllowed unless the caller's token has a permission in the account. */
   get(by: Caller, id: string): Promise<Account>;
-  /** The caller's user becomes its member. Throws badAccount, tooManyAccounts. */
+  /** The caller's user becomes a member of the new account. Throws badAccount, tooManyAccounts. */
   create(by: Caller, request: AccountRequest): Promise<Account>;
-  /** Absent settings stay. Throws noAccount, badAccount. */
+  /** Omitted settings keep their values. Throws noAccount, badAccount. */
   update(id: string, request: AccountRequest): Promise<Account>;
-  /** With its memberships and its own tokens. Throws lastAccount, and accountNotEmpty while anything else lives in it. */
+  /**
+   * Deletes the account with its memberships and its own tokens. Throws lastAccount, and accountNotEmpty while it holds
+   * resources.
+   */
   delete(id: string): Promise<void>;
 }
 
@@ -40,7 +45,10 @@ export interface AccountRequest {
   settings?: Partial<Account["settings"]> | undefined;
 }
 
-/** What still lives in an account, in words ("2 zones, 1 worker"); undefined: nothing. The domains above answer that. */
+/**
+ * A summary of the resources in an account ("2 zones, 1 worker"); undefined if there are none. Higher domains provide
+ * it.
+ */
 export type AccountContents = (account: string) => Promise<string | undefined>;
 
 export interface AccountsParts {
@@ -49,7 +57,7 @@ export interface AccountsParts {
   ids: Ids;
   limits: Pick<AccountLimits, "accounts">;
   contents: AccountContents;
-  /** Called when a change is committed, before it is answered; with the tokens that went with an account. */
+  /** Called after the commit of a change and before the response; with the tokens that were deleted with an account. */
   changed(account: string, tokens?: string[]): void;
 }
 

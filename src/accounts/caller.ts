@@ -1,4 +1,4 @@
-/** What a permission group allows to be done with; the words of the hosted service's permission groups. */
+/** The resource area of a permission group, as the hosted service names it. */
 export type PermissionArea =
   | "Account Settings"
   | "Account API Tokens"
@@ -23,17 +23,17 @@ export type PermissionArea =
 /** Write includes Read. */
 export type Permission = `${PermissionArea} ${"Read" | "Write"}`;
 
-/** What an operation is about: the user behind the token, one account, or one zone of an account. */
+/** The target of an operation: the user behind the token, one account, or one zone of an account. */
 export type Resource = { user: true } | { account: string } | { zone: string; account: string };
 
-/** Who sends a request, as its token tells. */
+/** The client behind a request, as identified by its token. */
 export interface Caller {
   /** 32 hex digits. */
   tokenId: string;
   user: { id: string; email: string };
-  /** Accounts of which the token reaches anything; "all" for those of the user. */
+  /** Accounts in which the token has any permission; "all" for all accounts of the user. */
   accounts: readonly string[];
-  /** Zones of which a policy denies something, whoever's they are: what may be done with all zones of an account may not be with these. */
+  /** Zones in which a policy denies something. A permission for all zones of an account does not apply to them. */
   deniedZones?: readonly string[];
   allows(permission: Permission, on: Resource): boolean;
 }

@@ -19,7 +19,7 @@ export interface AccountsOptions {
   events: Events;
   log: Log;
   limits?: Partial<AccountLimits>;
-  /** Default: nothing ever lives in an account. */
+  /** Default: accounts hold no resources. */
   contents?: AccountContents;
 }
 
@@ -32,17 +32,20 @@ export interface AccountsRoom extends FirstRun {
   authenticate: Authenticator["authenticate"];
   isKnown: Authenticator["isKnown"];
   stillValid: Authenticator["stillValid"];
-  /** Calls the listener when a token, an account or a membership changes, in any process. Returns a function that unsubscribes. */
+  /**
+   * Calls the listener when a token, an account or a membership changes in any process. Returns a function that
+   * unsubscribes.
+   */
   onChanged(listener: () => void): () => void;
-  /** From memory, for a few seconds. */
+  /** Cached for a few seconds. */
   accountExists(id: string): Promise<boolean>;
   nameOf(account: string): Promise<string | undefined>;
-  /** Writes what is only noted yet: when tokens were used. */
+  /** Writes buffered updates: the times at which tokens were last used. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Topics of `store/events`; the ids are those of tokens and of accounts. */
+/** Topics of `store/events`. The ids are token ids and account ids. */
 const TOKENS = "tokens";
 const ACCOUNTS = "accounts";
 
@@ -69,7 +72,7 @@ export function createAccounts({
     freshMs: ACCOUNT_FRESH_MS,
   });
 
-  // Which tokens a change of an account or of memberships touches is not worth knowing: such changes are rare.
+  // Account and membership changes are rare, so every cached token is dropped instead of tracking the affected ones.
   const listeners = new Set<() => void>();
   const forget = {
     token: (id: string) => {
@@ -83,7 +86,7 @@ export function createAccounts({
       for (const listener of listeners) listener();
     },
   };
-  // The others hear of it by the hint; this process does not wait for its own.
+  // Other processes receive the notification; this process does not wait for its own.
   const changed = {
     token: (id: string) => {
       forget.token(id);

@@ -1,8 +1,8 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** What accounts, users and API tokens refuse. 1000, 9109 and their texts are those clients of the hosted API know. */
+/** Errors of accounts, users and API tokens. Clients of the hosted API know codes 1000 and 9109 with their texts. */
 export const accountErrors = defineErrors("accounts", {
-  // ---- who calls
+  // ---- authentication
   invalidToken: {
     code: 1000,
     http: 401,

@@ -15,29 +15,35 @@ import { hashSecret, makeGlobalKey } from "./tokens/value.ts";
 import type { Account, User } from "./types.ts";
 import type { AccountTables } from "./tables.ts";
 
-/** What is done on the machine itself, where no token is needed because the database is at hand. */
+/** Operations on the machine itself. They need no token, because whoever runs them can already read the database. */
 export interface FirstRun {
-  /** `token` is the value that the token is to have; throws weakToken. Makes user, account and a token with every permission, all or nothing, when there is no user yet; undefined when there is. Throws badAccount. */
+  /**
+   * Creates a user, an account and a token with every permission in one transaction. Resolves with undefined if a user
+   * exists. `token` sets the token's value; throws weakToken, badAccount.
+   */
   bootstrap(options?: {
     accountName?: string;
     email?: string;
     token?: string;
   }): Promise<{ user: User; account: Account; token: string } | undefined>;
-  /** The oldest account: the first run's, as long as it is there. */
+  /** The oldest account: the one created by the first run, unless it was deleted. */
   firstAccount(): Promise<Account | undefined>;
-  /** One more token like the first one's, for when that is lost; no limit stands in its way. Throws noUser. */
+  /** Another token like the first one, in case that one is lost. The token limit does not apply. Throws noUser. */
   newAdminToken(options?: { name?: string }): Promise<{ user: User; token: string }>;
-  /** A new global API key for the first user, for clients that send X-Auth-Email and X-Auth-Key; the one before is void. Throws noUser. */
+  /**
+   * A new global API key for the first user, for clients that send X-Auth-Email and X-Auth-Key. The previous key stops
+   * working. Throws noUser.
+   */
   newGlobalKey(): Promise<{ user: User; key: string }>;
 }
 
-/** Of nobody: `.internal` is set aside for private use, so no mail ever goes there. */
+/** `.internal` is reserved for private use, so mail to this address never leaves the machine. */
 const DEFAULT_EMAIL = "admin@reelpost.internal";
-/** Clients check the address they are shown. */
+/** Clients validate the address that they display. */
 const EMAIL =
   /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/i;
 
-/** `changed` is called when something that callers depend on was replaced. */
+/** `changed` is called when cached credentials became stale. */
 export function createFirstRun({
   db,
   clock,
@@ -106,7 +112,8 @@ export function createFirstRun({
           return true;
         })
         .catch((err: unknown) => {
-          // Two processes at once: PostgreSQL may see the same address twice before it sees that the transactions collide.
+          // Two concurrent processes: PostgreSQL may report the duplicate address before it detects the serialization
+          // conflict.
           if (isUniqueViolation(err)) return false;
           throw err;
         });

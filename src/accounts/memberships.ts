@@ -19,17 +19,17 @@ export interface MembershipWithAccount {
   account: Account;
 }
 
-/** Of the caller's user. */
+/** Memberships of the caller's user. */
 export interface Memberships {
   list(by: Caller, page: PageRequest, query?: MembershipQuery): Promise<Page<MembershipWithAccount>>;
-  /** This and the others below throw noMembership. */
+  /** This and the following functions throw noMembership. */
   get(by: Caller, id: string): Promise<MembershipWithAccount>;
-  /** Throws lastMember when nobody else is in the account; so does delete. */
+  /** Throws lastMember if the account has no other member; so does delete. */
   setStatus(by: Caller, id: string, status: "accepted" | "rejected"): Promise<MembershipWithAccount>;
   delete(by: Caller, id: string): Promise<void>;
 }
 
-/** `changed` is called when a change is committed, before it is answered. */
+/** `changed` is called after the commit of a change and before the response. */
 export function createMemberships({ db, changed }: { db: Db; changed(account: string): void }): Memberships {
   const tables = db.tables<AccountTables>();
   const transaction = <Result>(work: (tx: Executor) => Promise<Result>) => db.transaction<AccountTables, Result>(work);

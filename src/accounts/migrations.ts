@@ -50,7 +50,7 @@ export const accountsMigrations: Migration[] = [
       await db.schema
         .createTable("tokens")
         .addColumn("id", key, (column) => column.primaryKey())
-        // One of the two, never both: whose token it is.
+        // Exactly one of the two is set: the owner of the token.
         .addColumn("user_id", key)
         .addColumn("account_id", key)
         .addColumn("created_by", key, (column) => column.notNull())

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
 
-/** The tables of this room. */
+/** Tables of the accounts domain. */
 export interface AccountTables {
   users: {
     id: string;
     email: string;
-    /** Lowercase: addresses are compared by it. */
+    /** Lower case, for comparison. */
     email_key: string;
     first_name: string | null;
     last_name: string | null;

@@ -1,4 +1,4 @@
-/** Ids are 32 hex digits, times epoch milliseconds. */
+/** Ids are 32 hex digits; times are in milliseconds since the Unix epoch. */
 export interface User {
   id: string;
   email: string;
@@ -21,7 +21,7 @@ export interface Account {
 
 export type MembershipStatus = "accepted" | "pending" | "rejected";
 
-/** A user in an account, with all rights in it: what a token may do there is what its policies say. */
+/** Membership of a user in an account, with all permissions. The policies of a token limit what the token can do. */
 export interface Membership {
   id: string;
   user: string;
@@ -31,13 +31,13 @@ export interface Membership {
 }
 
 export interface AccountLimits {
-  /** Of one user, expired and disabled ones included. */
+  /** Maximum number of tokens per user, including expired and disabled ones. */
   userTokens: number;
-  /** Of one account. */
+  /** Maximum number of tokens per account. */
   accountTokens: number;
-  /** That one user is a member of. */
+  /** Maximum number of accounts per user. */
   accounts: number;
 }
 
-/** Those of the hosted service, where it has one. */
+/** Limits of the hosted service, where it has one. */
 export const DEFAULT_ACCOUNT_LIMITS: AccountLimits = { userTokens: 50, accountTokens: 500, accounts: 500 };

@@ -8,7 +8,7 @@ import type { AccountTables } from "./tables.ts";
 export interface Users {
   /** The user behind a caller. */
   get(by: Caller): Promise<User>;
-  /** Absent fields stay; null empties one. */
+  /** Omitted fields keep their values; null clears a field. */
   update(by: Caller, change: UserChange): Promise<User>;
 }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 
 export const CORS = {
-  // Tokens are sent by scripts, never by the browser itself: any page may ask, and none is let in by that.
+  // Scripts send tokens explicitly, browsers never do, so any origin may call the API.
   "access-control-allow-origin": "*",
   "access-control-expose-headers":
     "cf-ray, x-request-id, retry-after, etag, location, stream-media-id, tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length",
@@ -14,14 +14,14 @@ export const PREFLIGHT = {
   "access-control-max-age": "7200",
 };
 
-/** Of every answer. cf-ray is where clients of the hosted API look for what to quote in a report. */
+/** Headers of every response. Clients of the hosted API look for a request id in cf-ray. */
 export const headersOf = (id: string): Record<string, string> => ({
   ...CORS,
   "cf-ray": id.slice(0, 16),
   "x-request-id": id,
 });
 
-/** An envelope, straight to Node's response: a Response in between would cost more than everything else that a short answer needs. */
+/** Writes an envelope directly to Node's response: building a Response costs more than the rest of a short answer. */
 export function sendJson(
   outgoing: ServerResponse,
   status: number,
@@ -39,7 +39,7 @@ export function sendJson(
     "x-request-id",
     id,
   ];
-  // Only browsers ask for more, and say so (Fetch 3.3.3).
+  // Only browsers send Origin and need the longer header list (Fetch 3.3.3).
   if (outgoing.req.headers.origin !== undefined) headers.push(...CORS_LIST);
   for (const name in more) headers.push(name, more[name]!);
   outgoing.writeHead(status, headers);

@@ -24,7 +24,7 @@ export const almighty: Caller = {
 
 export interface TestApiOptions {
   routes: Route[];
-  /** Who comes with TEST_TOKEN. Default: may do everything. */
+  /** The caller behind TEST_TOKEN. Default: has every permission. */
   caller?: Caller;
   /** Replaces the gate that knows TEST_TOKEN, TEST_ACCOUNT and TEST_ZONE. */
   gate?: Partial<Gate>;
@@ -39,7 +39,7 @@ export interface TestAnswer {
   headers: Headers;
   text: string;
   bytes: Buffer;
-  /** The parsed JSON; any, because tests look wherever they like. */
+  /** The parsed JSON; `any`, because tests read arbitrary fields. */
   // oxlint-disable-next-line no-explicit-any
   body: any;
 }
@@ -47,7 +47,7 @@ export interface TestAnswer {
 export interface TestApi {
   /** `http://127.0.0.1:<port>/client/v4` */
   url: string;
-  /** `path` below /client/v4. A plain object goes as JSON; FormData, bytes, text and streams as they are. */
+  /** `path` below /client/v4. Plain objects are sent as JSON; FormData, bytes, text and streams are sent unchanged. */
   call(
     method: string,
     path: string,
@@ -55,7 +55,10 @@ export interface TestApi {
   ): Promise<TestAnswer>;
 }
 
-/** Serves routes over real HTTP. Every answer is held against the schema its route declares and, where it is at hand, against the published API. */
+/**
+ * Serves routes over real HTTP. Every response is validated against the schema of its route and, if available, against
+ * the published API.
+ */
 export async function startApi(
   scope: { after(end: () => Promise<void>): void },
   {

@@ -96,7 +96,7 @@ const routes = [
 ];
 const base = `/accounts/${TEST_ACCOUNT}/things`;
 
-test("a page has its result_info, and the list ends", async (t) => {
+test("a page has a result_info, and the list ends", async (t) => {
   const { call } = await startApi(t, { routes });
   const last = await call("get", base, { query: { page: 3 } });
   assert.deepEqual(last.body, {
@@ -113,7 +113,7 @@ test("a page has its result_info, and the list ends", async (t) => {
     assert.equal((await call("get", base, { query: { page } })).status, 400, page);
 });
 
-test("who calls is asked first", async (t) => {
+test("authenticates the caller first", async (t) => {
   const { call } = await startApi(t, { routes });
   const refused = async (headers: Record<string, string>) => {
     const { status, body } = await call("get", base, { headers });
@@ -126,7 +126,7 @@ test("who calls is asked first", async (t) => {
   assert.deepEqual((await refused({ authorization: "Bearer nobody" })).slice(0, 2), [401, 10000]);
 });
 
-test("a token without the permission, an account and a zone that are not there are told apart", async (t) => {
+test("distinguishes a missing permission, an unknown account and an unknown zone", async (t) => {
   const { call } = await startApi(t, {
     routes,
     caller: { ...almighty, allows: (permission) => permission === "DNS Read" },
@@ -139,7 +139,7 @@ test("a token without the permission, an account and a zone that are not there a
   assert.deepEqual((await call("get", `/zones/${"0".repeat(32)}/files/a`)).body.errors[0].code, 7003);
 });
 
-test("what is thrown becomes an envelope: words for the caller's mistakes, a place in the log for ours", async (t) => {
+test("converts thrown errors to envelopes: user errors with their text, internal errors with a log reference", async (t) => {
   const { call } = await startApi(t, { routes });
   const gone = await call("get", `${base}/zzz`);
   assert.deepEqual(
@@ -175,7 +175,7 @@ test("what is thrown becomes an envelope: words for the caller's mistakes, a pla
   assert.equal((await call("get", `${base}/verify`)).body.result, "exact");
 });
 
-test("a body is JSON whatever its content type, and what is wrong with it is named", async (t) => {
+test("parses the body as JSON whatever its content type, and names invalid fields", async (t) => {
   const { call } = await startApi(t, { routes });
   const put = (body: unknown, headers: Record<string, string> = {}) => call("put", `${base}/t1`, { body, headers });
   assert.equal(
@@ -195,7 +195,7 @@ test("a body is JSON whatever its content type, and what is wrong with it is nam
   assert.deepEqual([large.status, large.body.errors[0].code], [413, 10413]);
 });
 
-test("unknown URIs and methods are said to be so", async (t) => {
+test("reports unknown URIs and methods", async (t) => {
   const { call, url } = await startApi(t, { routes });
   assert.deepEqual(
     [(await call("get", "/nothing")).status, (await call("get", "/nothing")).body.errors[0].code],
@@ -207,7 +207,7 @@ test("unknown URIs and methods are said to be so", async (t) => {
   assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, "*"]);
 });
 
-test("a token that asks too often is told when to come back", async (t) => {
+test("reports the retry delay to a token that exceeds its rate limit", async (t) => {
   const { call } = await startApi(t, { routes, rateLimit: { requests: 2, seconds: 60 } });
   await call("get", base);
   await call("get", base);
@@ -252,7 +252,7 @@ test("the API page runs only its own script and cannot be framed", async (t) => 
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
-test("the document describes the routes", async (t) => {
+test("the OpenAPI document describes the routes", async (t) => {
   const { url } = await startApi(t, { routes });
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     openapi: string;
@@ -269,6 +269,6 @@ test("the document describes the routes", async (t) => {
         page.includes(operation.summary),
       operation.id,
     );
-  // Throws where a browser would: nothing else here parses it.
+  // Throws on a syntax error, as a browser would; nothing else here parses the script.
   assert.ok(new Script(/<script>([^]*)<\/script>/.exec(page)![1]!));
 });

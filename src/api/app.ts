@@ -26,19 +26,19 @@ export interface ApiOptions {
   log: Log;
   version: string;
   rateLimit?: RateLimit;
-  /** Octets of bodies held whole at the same time. Default 256 MiB. */
+  /** Maximum number of octets of request bodies in memory. Default 256 MiB. */
   bodyMemory?: number;
-  /** Where a request comes from. Default: the peer of its connection. */
+  /** The client's address. Default: the peer of the connection. */
   clientIp?(incoming: IncomingMessage): string | undefined;
-  /** Told of every answer, with how long it took. */
+  /** Called for every response with its duration. */
   onAnswer?(operation: string, status: number, ms: number): void;
-  /** Tests: an answer that does not fit its declared schema is a Fault instead of going out. */
+  /** For tests: throws a Fault instead of sending a response that violates its schema. */
   checkAnswers?: boolean;
 }
 
 type Env = { Bindings: HttpBindings };
 
-/** The v4 REST API: routes below /client/v4, and the document that describes them. It runs on Node's own requests and responses. */
+/** The v4 REST API: routes below /client/v4, and the OpenAPI document. Works on Node's own requests and responses. */
 export function createApi({
   routes,
   gate,
@@ -62,7 +62,7 @@ export function createApi({
   for (const { operation, handle } of routes) {
     const { method, status: usual = 200, version: versionOf } = operation;
 
-    /** Who it is, whether they may, and what there is to answer. */
+    /** Authenticates, authorizes and answers a request. */
     async function serve(
       context: Context<Env>,
       id: string,
@@ -85,7 +85,7 @@ export function createApi({
       const known = readAt === undefined ? undefined : cache.get(incoming.url!, readAt);
       if (known !== undefined) return sendJson(outgoing, usual, id, known);
 
-      // A body that is still on its way may outlive the token that it came with.
+      // A slow body may outlive the token of its request.
       const whole = incoming.complete;
       const confirm = async () => {
         if (whole) return;
@@ -93,7 +93,7 @@ export function createApi({
         if (now === undefined) throw apiErrors.notAuthenticated();
         await authorize(gate, now, operation, params, context.req.path);
       };
-      // A child log costs more than many a request; most never log.
+      // Creating a child log is expensive, and most requests never log.
       let child: Log | undefined;
       const answer = await handle(
         await createCall(context, {
@@ -136,11 +136,11 @@ export function createApi({
         body.free();
         const ms = performance.now() - startedAt;
         onAnswer?.(operation.id, told.status, ms);
-        // What was changed, by whom, is a line of the log; reads are not.
+        // Changes are logged with their caller; reads are not.
         if (method !== "get")
           log.info(
             { request: id, operation: operation.id, ...told, params: context.req.param(), ms: Math.round(ms) },
-            "api",
+            "api: request completed",
           );
       }
     });
@@ -157,7 +157,7 @@ export function createApi({
       );
   }
   app.options(`${API_BASE}/*`, () => new Response(null, { status: 204, headers: PREFLIGHT }));
-  // Not a route of its own: a second match would cost every request the way through Hono's middleware.
+  // Not a route: a second match would send every request through Hono's middleware.
   app.notFound(({ req, env }) => {
     const id = ids.hex();
     const allow = methods(req.path.slice(API_BASE.length)).join(", ");

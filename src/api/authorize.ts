@@ -6,7 +6,7 @@ import type { Credentials, Gate } from "./ports.ts";
 
 const BEARER = /^Bearer +([\x21-\x7e]{1,256})$/i;
 
-/** Reads who the caller claims to be. Throws noCredentials or badCredentials. */
+/** Reads the credentials of a request. Throws noCredentials or badCredentials. */
 export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefined): Credentials {
   const { authorization } = headers;
   const from = ip === undefined ? {} : { ip };
@@ -26,7 +26,7 @@ export function credentialsOf(headers: IncomingHttpHeaders, ip: string | undefin
   return { secret: key, email, ...from };
 }
 
-/** Finds what the path is about and whether the caller may. Throws badIdentifier, notAllowed. */
+/** Determines the resource of the path and checks the caller's permission. Throws badIdentifier, notAllowed. */
 export async function authorize(
   gate: Gate,
   caller: Caller,

@@ -1,2 +1,2 @@
-/** Where the v4 API lives on the platform port. */
+/** Path of the v4 API on the platform port. */
 export const API_BASE = "/client/v4";

@@ -1,20 +1,23 @@
 import { apiErrors } from "./errors.ts";
 
-/** Octets of bodies that are held whole at the same time, of all requests together. */
+/** Limits the memory for request bodies of all concurrent requests, in octets. */
 export interface BodyMemory {
-  /** For one request: `take` counts octets as they come; beyond the bound it gives back what this request had and throws busy. `free` gives back. */
+  /**
+   * One request: `take` counts octets as they arrive; above the limit it releases those of this request and throws
+   * busy. `free` releases them.
+   */
   open(): { take(octets: number): void; free(): void };
 }
 
-/** Enough for some deploys and bulk writes at once; what is made of a body while it is read takes about twice as much again. */
+/** Sufficient for several concurrent deploys and bulk writes; parsing takes about twice as much again. */
 export const DEFAULT_BODY_MEMORY = 256 * 1024 * 1024;
 
-/** What every body may take whatever there is: the server goes on being steered while others fill it. */
+/** Always granted to each body, so that the server stays manageable while others use up the limit. */
 const SMALL = 64 * 1024;
 
 /**
- * A bound on what many large bodies at once may cost. Those beyond it are refused and not queued: they would hold what they have sent already while
- * they wait for others that do the same.
+ * Limits the memory for large concurrent bodies. Requests above the limit are rejected instead of queued: while waiting
+ * they would keep what they have already sent.
  */
 export function createBodyMemory(limit = DEFAULT_BODY_MEMORY): BodyMemory {
   let held = 0;

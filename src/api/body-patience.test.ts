@@ -33,29 +33,25 @@ const answerOf = async (request: ReturnType<typeof httpRequest>) => {
   return Buffer.concat(await response.toArray()).toString();
 };
 
-test(
-  "a body that stops arriving costs the client its connection, one that goes on does not",
-  { timeout: 60_000 },
-  async (t) => {
-    const send = await serve(t, whole);
-    for (const headers of [{ "content-length": "10000" }, { "transfer-encoding": "chunked" }]) {
-      const stalled = send(headers);
-      stalled.write("x".repeat(5000));
-      await assert.rejects(once(stalled, "response"), { code: "ECONNRESET" });
-    }
-    const slow = send({ "content-length": String(60 * 2048) });
-    const answered = answerOf(slow);
-    for (let i = 0; i < 60; i++) {
-      slow.write("x".repeat(2048));
-      // Far below the patience each, far above it all together.
-      await sleep(5);
-    }
-    slow.end();
-    assert.equal(await answered, String(60 * 2048));
-  },
-);
+test("closes the connection of a stalled body, but not of a slow one", { timeout: 60_000 }, async (t) => {
+  const send = await serve(t, whole);
+  for (const headers of [{ "content-length": "10000" }, { "transfer-encoding": "chunked" }]) {
+    const stalled = send(headers);
+    stalled.write("x".repeat(5000));
+    await assert.rejects(once(stalled, "response"), { code: "ECONNRESET" });
+  }
+  const slow = send({ "content-length": String(60 * 2048) });
+  const answered = answerOf(slow);
+  for (let i = 0; i < 60; i++) {
+    slow.write("x".repeat(2048));
+    // Each pause is far below the timeout; their sum is far above it.
+    await sleep(5);
+  }
+  slow.end();
+  assert.equal(await answered, String(60 * 2048));
+});
 
-test("who takes their time with what has arrived is not cut", { timeout: 60_000 }, async (t) => {
+test("does not count the time in which the server does not read", { timeout: 60_000 }, async (t) => {
   const send = await serve(t, async (request) => {
     await sleep(4 * IDLE_MS);
     const length = await whole(request);

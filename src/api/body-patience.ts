@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 
-/** A client that sends fewer bytes than this within `idleMs` counts as stalled. */
+/** A client that sends fewer bytes than this within `idleMs` is stalled. */
 const MIN_OCTETS = 1024;
 
 /**
- * Cuts a connection whose body has stopped arriving: what came of it is held, and nothing else ever ends it. As long as what has come waits for us,
- * the client is not at fault.
+ * Closes a connection whose body has stalled, because nothing else would end it. Time during which received data waits
+ * for the server does not count.
  */
 export function cutIdleBody(request: IncomingMessage, idleMs: number, minOctets = MIN_OCTETS): void {
   const { headers, socket } = request;

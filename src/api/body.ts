@@ -5,17 +5,17 @@ import { checkJsonShape } from "./json-shape.ts";
 const MIB = 1024 * 1024;
 export const DEFAULT_BODY_BYTES = MIB;
 
-/** Parts of one form: more modules than a worker may have, and the fields around them. */
+/** Maximum number of parts in a form: more than the modules of a worker and the fields around them. */
 const MAX_PARTS = 5000;
 
 export interface BodyBounds {
   /** Octets. */
   limit: number;
-  /** Told of octets as they come; what it throws ends the reading. */
+  /** Called with octets as they arrive; an error that it throws stops the read. */
   take?(octets: number): void;
 }
 
-/** The whole body, or bodyTooLarge as soon as it is known to be. Throws brokeOff when the client goes away before its end. */
+/** The whole body. Throws bodyTooLarge as soon as the limit is exceeded, and brokeOff if the client disconnects. */
 export async function readBounded(request: Request, { limit, take }: BodyBounds): Promise<Uint8Array> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > limit) throw apiErrors.bodyTooLarge({ limit });
@@ -32,20 +32,23 @@ export async function readBounded(request: Request, { limit, take }: BodyBounds)
         take?.(chunk.length);
         chunks.push(chunk);
       } catch (thrown) {
-        // Read to its end all the same: a body that is left in the middle takes the connection with it, and with that the answer.
+        // Drains the rest: an unread body would close the connection, and the response would be lost.
         refusal = thrown;
         chunks.length = 0;
       }
     }
   } catch (cause) {
-    // A client that goes away is no failure of ours.
+    // A client that disconnects is not a server error.
     throw cause instanceof UserError ? cause : apiErrors.brokeOff({}, { cause });
   }
   if (refusal !== undefined) throw refusal;
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
-/** JSON whatever the content type: real clients send it as text/plain. Undefined for an empty body. Throws badJson, tooManyValues, tooDeep. */
+/**
+ * Parses JSON whatever the content type, because real clients send text/plain. Undefined for an empty body. Throws
+ * badJson, tooManyValues, tooDeep.
+ */
 export function parseJson(bytes: Uint8Array, maxValues?: number): unknown {
   if (bytes.length === 0) return undefined;
   checkJsonShape(bytes, maxValues);
@@ -58,12 +61,12 @@ export function parseJson(bytes: Uint8Array, maxValues?: number): unknown {
 
 export async function readForm(request: Request, bounds: BodyBounds): Promise<FormData> {
   const type = request.headers.get("content-type") ?? "";
-  // Before the body is read: what is no form is refused at once.
+  // Checked before the body is read, to reject other types immediately.
   checkForm(type);
   return parseForm(await readBounded(request, bounds), type);
 }
 
-/** Throws badMultipart, also for a content type that is none of a form. */
+/** Throws badMultipart, also for a content type that is not a form. */
 export async function parseForm(bytes: Uint8Array, type: string): Promise<FormData> {
   checkForm(type);
   checkParts(bytes, type);
@@ -79,7 +82,7 @@ function checkForm(type: string): void {
     throw apiErrors.badMultipart({ reason: `the content type is ${type === "" ? "absent" : JSON.stringify(type)}` });
 }
 
-/** Counted before it is parsed: each of a million empty parts would become a file of its own. */
+/** Counts the parts before parsing: each of a million empty parts would become a File. */
 function checkParts(bytes: Uint8Array, type: string): void {
   const boundary = /;\s*boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(type);
   if (boundary === null) return;
@@ -87,7 +90,7 @@ function checkParts(bytes: Uint8Array, type: string): void {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let parts = 0;
   for (let at = body.indexOf(line); at >= 0; at = body.indexOf(line, at + line.length)) {
-    // The last one closes the form.
+    // The last boundary closes the form.
     if (++parts > MAX_PARTS + 1) throw apiErrors.badMultipart({ reason: `it has more than ${MAX_PARTS} parts` });
   }
 }

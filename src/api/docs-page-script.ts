@@ -1,4 +1,6 @@
-/** What the page of operations does in the browser: filters, and tells of an operation that is opened what openapi.json says of it. */
+/**
+ * Browser script of the operations page: filters, and shows the details from openapi.json when an operation is opened.
+ */
 export const DOCS_SCRIPT = String.raw`
 const filter = document.getElementById("filter");
 const none = document.getElementById("none");

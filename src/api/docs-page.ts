@@ -14,7 +14,10 @@ export const DOCS_HEADERS = {
   "referrer-policy": "no-referrer",
 };
 
-/** The operations on one page, grouped by tag, with a filter; made of the same declarations as the OpenAPI document beside it. */
+/**
+ * The operations on one page, grouped by tag, with a filter; generated from the same declarations as the OpenAPI
+ * document.
+ */
 export function renderDocsPage(operations: Operation[], version: string) {
   const byTag = [...Map.groupBy(operations, ({ tag }) => tag)].sort(([a], [b]) => a.localeCompare(b));
   return html`<!doctype html>

@@ -20,7 +20,7 @@ export const success = ({ result, info, messages = [], beside }: Answer) => ({
   ...beside,
 });
 
-/** `result` is null but for the few operations that are published with another. */
+/** `result` is null, except for the few operations that publish another value. */
 export const failure = (errors: ErrorItem[], result: unknown = null) => ({
   success: false,
   errors,
@@ -28,10 +28,13 @@ export const failure = (errors: ErrorItem[], result: unknown = null) => ({
   result,
 });
 
-/** Codes of errors that name themselves in words (`E_STORE_DISK_FULL`): their text says more than any number of ours would. */
+/** Code for errors whose own code is a word (`E_STORE_DISK_FULL`); their text is more useful than a number. */
 const WORDED = 10002;
 
-/** The one place where a domain's error becomes an item of the envelope. The fix follows the text only where no client matches on it: in `error_chain`. */
+/**
+ * The only place that converts a domain error to an item of the envelope. Clients match on the text, so the fix goes to
+ * `error_chain`.
+ */
 export const errorItem = (error: UserError): ErrorItem => {
   const code = typeof error.code === "number" ? error.code : WORDED;
   const named = typeof error.code === "string" ? [{ code, message: error.code }] : [];
@@ -40,11 +43,11 @@ export const errorItem = (error: UserError): ErrorItem => {
   return { code, message: error.message, ...(chain.length > 0 && { error_chain: chain }) };
 };
 
-/** Details that a throwing place adds to its error: `{ chain: [{ code, message }] }`. */
+/** Details that the throwing code adds: `{ chain: [{ code, message }] }`. */
 const chainOf = ({ details }: UserError): ErrorItem[] =>
   Array.isArray(details.chain) ? (details.chain as ErrorItem[]) : [];
 
-/** One item for each thing that is wrong, each with the place where it stands. */
+/** One item per invalid value, with its location. */
 export function invalidInput(error: z.ZodError, where: "body" | "query"): UserError {
   const chain = error.issues.slice(0, 20).map(({ path, message }): ErrorItem => ({
     code: 10001,

@@ -10,8 +10,8 @@ export interface Failure {
 }
 
 /**
- * Any thrown thing as the envelope of a failure. A person's mistake is answered in words; ours is logged, and the answer only names the place in the log.
- * `translate` gives errors the words of an operation that has its own.
+ * Converts any thrown value to the envelope of a failure. User errors keep their text; internal errors are logged, and
+ * the response names the log entry. `translate` maps errors for operations with an error table of their own.
  */
 export function failureOf(
   thrown: unknown,
@@ -44,7 +44,7 @@ function answerOf(error: UserError): Failure {
     headers: {
       ...(wait !== undefined && { "retry-after": String(wait) }),
       ...(typeof allow === "string" && { allow }),
-      // The official clients repeat every 409 unless this says that it is of no use.
+      // The official clients retry every 409 unless this header stops them.
       ...(error.entry.permanent === true && { "x-should-retry": "false" }),
     },
   };

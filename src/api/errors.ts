@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** What is wrong with a request whatever it asks for. Codes and texts are those clients know from the hosted API. */
+/** Errors that any request can cause. Clients of the hosted API know these codes and texts. */
 export const apiErrors = defineErrors("api", {
   noCredentials: {
     code: 9106,

@@ -1,7 +1,7 @@
 import type { AccountsRoom } from "../accounts/index.ts";
 import type { Gate } from "./ports.ts";
 
-/** Who calls is answered by the accounts; whose a zone is, by whoever keeps zones. */
+/** Accounts authenticate callers; the zones domain maps zones to accounts. */
 export const createGate = ({
   accounts,
   zoneAccount,

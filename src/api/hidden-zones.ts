@@ -1,8 +1,8 @@
 import type { Caller, Permission } from "../accounts/index.ts";
 
 /**
- * Zones that a caller who may read of an account as a whole may not read of: a policy takes them out. Any of the permissions is enough to read.
- * They may be another account's, or none: to be left out of lists, never to be shown.
+ * Zones of an account that a policy hides from a caller who may read the rest. One of the permissions suffices to read.
+ * The list may contain zones of other accounts or deleted ones: use it to filter, never to display.
  */
 export const hiddenZones = (caller: Caller, account: string, ...readers: readonly Permission[]): string[] =>
   (caller.deniedZones ?? []).filter(

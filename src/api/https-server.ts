@@ -2,10 +2,10 @@ import type { ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { TlsSource } from "../kernel/tls-source.ts";
 
-/** How long a client may take to agree on a key. */
+/** Time limit for the TLS handshake. */
 const HANDSHAKE_MS = 20_000;
 
-/** HTTPS with whatever certificate `tls` has at the moment a client comes. */
+/** An HTTPS server that uses the current certificate of `tls` for each connection. */
 export function createHttpsServer(options: ServerOptions, tls: TlsSource): Server {
   const server = createServer({
     ...options,
@@ -13,7 +13,7 @@ export function createHttpsServer(options: ServerOptions, tls: TlsSource): Serve
     handshakeTimeout: HANDSHAKE_MS,
     SNICallback: (name, done) => done(null, tls.context(name)),
   });
-  // For clients that name no host: SNICallback is not asked for them.
+  // For clients without SNI: SNICallback is not called for them.
   const enough = tls.onChange(() => server.setSecureContext(tls.pem()));
   return server.once("close", enough);
 }

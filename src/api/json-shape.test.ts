@@ -5,14 +5,14 @@ import { checkJsonShape } from "./json-shape.ts";
 
 const shape = (text: string, maxValues?: number) => checkJsonShape(Buffer.from(text), maxValues);
 
-/** Values and names of fields, all counted as the commas and brackets between them. */
+/** Values and field names, counted like the commas and brackets between them. */
 function count(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inside = Object.values(value);
   return 1 + Math.max(0, inside.length - 1) + inside.reduce((sum: number, each) => sum + count(each), 0);
 }
 
-test("counts what is between texts, whatever is in them", () => {
+test("counts values between strings, whatever the strings contain", () => {
   check(
     property(jsonValue(), (value) => {
       const text = JSON.stringify(value);
@@ -23,7 +23,7 @@ test("counts what is between texts, whatever is in them", () => {
   );
 });
 
-test("what is nested too deep, and what is no JSON", () => {
+test("handles deep nesting and invalid JSON", () => {
   shape("[".repeat(200) + "]".repeat(200));
   assert.throws(() => shape("[".repeat(201) + "]".repeat(201)), { kind: "tooDeep" });
   shape("[[],".repeat(1000).replaceAll("[[]", "[]"), 10_000);

@@ -1,8 +1,8 @@
 import { apiErrors } from "./errors.ts";
 
-/** Values of one JSON text unless the operation takes more. */
+/** Default maximum number of values in one JSON text. */
 export const DEFAULT_VALUES = 100_000;
-/** Deeper than anything that is meant, and far from where a recursion over it ends. */
+/** Deeper than any valid request, and far below the recursion limit. */
 const MAX_DEPTH = 200;
 
 const QUOTE = 0x22;
@@ -14,8 +14,9 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * Looks at JSON before it is parsed: a megabyte of `0,` is half a million values, a validator has some hundred bytes to say about each of them that
- * is wrong, and so a body far below every limit of octets would take the whole heap. Says nothing about whether it is JSON. Throws tooManyValues, tooDeep.
+ * Checks the size of JSON before parsing: a megabyte of `0,` is half a million values, and a validator reports hundreds
+ * of bytes for each invalid one, so a small body could exhaust the heap. Does not check the syntax. Throws
+ * tooManyValues, tooDeep.
  */
 export function checkJsonShape(bytes: Uint8Array, maxValues = DEFAULT_VALUES): void {
   let values = 1;
@@ -41,12 +42,12 @@ export function checkJsonShape(bytes: Uint8Array, maxValues = DEFAULT_VALUES): v
   }
 }
 
-/** Where the text that begins at `from` has its other quote. */
+/** The position of the closing quote of the string that begins at `from`. */
 function endOfString(bytes: Uint8Array, from: number): number {
   for (let end = bytes.indexOf(QUOTE, from + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1)) {
     let before = end - 1;
     while (bytes[before] === BACKSLASH) before--;
-    // An even number of backslashes are characters of the text.
+    // An even number of backslashes escapes only itself.
     if ((end - before) % 2 === 1) return end;
   }
   return bytes.length;

@@ -1,14 +1,17 @@
 import type { IncomingMessage } from "node:http";
 
 export interface LingerOptions {
-  /** How long, and for how many octets, a client that sends on is waited for. Default 30 s, 256 MiB: more than the largest piece of an upload. */
+  /**
+   * Time and octets for which the server drains a client that keeps sending. Default 30 s, 256 MiB: more than the
+   * largest chunk of an upload.
+   */
   ms?: number;
   octets?: number;
 }
 
 /**
- * A connection that is closed while its client still sends is reset by the system, and the client may never read why it was refused (RFC 9112 9.6). So
- * whoever wants it closed behind an early answer is kept waiting until the rest of the request has come and been thrown away.
+ * Closing a connection while the client sends resets it, and the client may never read the response (RFC 9112 9.6). So
+ * after an early response the rest of the request is drained before the connection closes.
  */
 export function lingerBeforeClose(
   request: IncomingMessage,

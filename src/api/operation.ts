@@ -23,40 +23,40 @@ export interface Operation<
   permission: Permission | null;
   /** What is answered when nobody is behind the credentials, where clients look for another error than the usual one. */
   refusal?: () => UserError;
-  /** What any error is answered as, for operations that are published with errors of their own. Of details, `result` stands in the place of null. */
+  /** Maps errors of operations that publish their own errors. `details.result` replaces the null result. */
   translate?: (error: UserError) => UserError;
   query?: Query;
-  /** A JSON body, taken as JSON whatever its content type says. Absent: the body is the handler's own business. */
+  /** JSON body, whatever its content type. Absent: the handler reads the body. */
   body?: Body;
-  /** An absent body is taken as `{}`. */
+  /** Treats an absent body as `{}`. */
   bodyOptional?: boolean;
-  /** Most octets of the body that `json()`, `bytes()` and `form()` take. Default 1 MiB. */
+  /** Maximum number of octets that `json()`, `bytes()` and `form()` read. Default 1 MiB. */
   maxBytes?: number;
-  /** Most values in a JSON body: numbers, texts, lists, names of fields. Default 100,000. */
+  /** Maximum number of values in a JSON body: numbers, strings, lists, field names. Default 100,000. */
   maxValues?: number;
   /**
-   * For reads whose answer is the same for every caller: a number that changes with whatever the answer is made of. Repeated reads are
-   * answered from memory while it stays. Undefined: this time the handler is asked.
+   * For reads with the same answer for every caller: a number that changes with the underlying data. While it stays
+   * equal, repeated reads are answered from memory. Undefined: call the handler.
    */
   version?(params: Record<string, string>): number | undefined;
-  /** Of `result` in the envelope; for the answers that have one. */
+  /** Schema of `result` in the envelope. */
   result?: Result;
-  /** Content type of an answer without an envelope. */
+  /** Content type of a response without an envelope. */
   raw?: string;
-  /** Answers 200 unless this says otherwise. */
+  /** Status of the response. Default 200. */
   status?: number;
   /** Response headers for OPTIONS at this path, in addition to the CORS headers. */
   options?: Record<string, string>;
 }
 
-/** One request to an operation, checked. */
+/** A validated request to an operation. */
 export interface Call<Query = unknown, Body = unknown> {
   /** Decoded, and without the "+" in their names. */
   params: Record<string, string>;
   query: Query;
   body: Body;
   caller: Caller;
-  /** Names this request in the log and in the answer. */
+  /** The request id in the log and in the response. */
   id: string;
   log: Log;
   request: Request;
@@ -65,20 +65,20 @@ export interface Call<Query = unknown, Body = unknown> {
   /** The body as multipart/form-data. Throws badMultipart, bodyTooLarge. */
   form(): Promise<FormData>;
   /**
-   * Throws notAuthenticated or notAllowed when the token has lost meanwhile what let this request in. To be asked between the end of a body
-   * and what is kept of it; `bytes()`, `form()` and a declared body have asked already. Costs nothing for a request that was quick.
+   * Throws notAuthenticated or notAllowed if the token lost its permission since the request began. Call it between
+   * reading a body and storing it; `bytes()`, `form()` and declared bodies already do. Free for short requests.
    */
   confirm(): Promise<void>;
-  /** Under Node, what the request came as: for big bodies and answers. */
+  /** Node's request and response, for large bodies and responses. */
   node: { incoming: IncomingMessage; outgoing: ServerResponse };
 }
 
-/** What the envelope of a success carries. */
+/** The content of a success envelope. */
 export interface Answer<Result = unknown> {
   result: Result;
   info?: ResultInfo;
   messages?: { code: number; message: string }[];
-  /** Fields beside `result`, where the contract has them. */
+  /** Fields beside `result` that the contract defines. */
   beside?: Record<string, unknown>;
   status?: number;
 }
@@ -98,7 +98,10 @@ export interface Route {
   handle(call: Call): Promise<Answer | Response>;
 }
 
-/** Ties an operation to the domain function that does it. A handler returns the envelope's content, or a whole Response where there is no envelope. */
+/**
+ * Binds an operation to the domain function that implements it. A handler returns the content of the envelope, or a
+ * Response without envelope.
+ */
 export const route = <Query extends z.ZodType, Body extends z.ZodType, Result extends z.ZodType>(
   operation: Operation<Query, Body, Result>,
   handle: (call: Call<z.output<Query>, z.output<Body>>) => Promise<Answer<z.input<Result>> | Response>,

@@ -1,10 +1,13 @@
 import { z } from "@hono/zod-openapi";
 import type { PageRequest } from "../kernel/index.ts";
 
-/** Beyond this, `page * per_page` is no number to count rows with. */
+/** Above this, `page * per_page` exceeds the safe integer range. */
 const LAST_PAGE = 1_000_000_000;
 
-/** `page` and `per_page` of a list. Too large a page size is cut down rather than refused: `result_info` says what was given. */
+/**
+ * `page` and `per_page` of a list. A larger page size is reduced instead of rejected; `result_info` reports the actual
+ * one.
+ */
 export const pageQuery = ({ perPage = 20, max = 1000 }: { perPage?: number; max?: number } = {}) => ({
   page: z.coerce.number().int().min(1).max(LAST_PAGE).default(1),
   per_page: z.coerce

@@ -4,7 +4,7 @@ import { destinationOf, namesTwoHosts, workerParent } from "./platform-host.ts";
 
 const DOMAIN = "workers.example.com";
 
-test("a worker is named by host or by path", () => {
+test("recognizes a worker by host or by path", () => {
   assert.deepEqual(destinationOf("/a?b=1", "inbox.acme.workers.example.com:8787", { domain: DOMAIN }), {
     kind: "worker",
     script: "inbox",
@@ -39,7 +39,7 @@ test("a worker is named by host or by path", () => {
   });
 });
 
-test("everything else is the platform's", () => {
+test("assigns all other requests to the platform", () => {
   for (const host of [
     "workers.example.com",
     "acme.workers.example.com",
@@ -56,7 +56,7 @@ test("everything else is the platform's", () => {
   assert.deepEqual(destinationOf("/workers/", "h", { domain: DOMAIN }), { kind: "platform", path: "/workers/" });
 });
 
-test("videos have hosts of their own, whatever is served below the same name", () => {
+test("videos have their own hosts, whatever is served below the same domain", () => {
   for (const [host, domain] of [
     ["customer-a1.videos.example.com:8787", "videos.example.com"],
     ["Customer-a1.VIDEOS.example.com.", "videos.example.com:8787"],
@@ -117,7 +117,7 @@ test("returns the parent domain that the workers of an account share", () => {
     assert.equal(workerParent(host, DOMAIN), undefined, String(host));
 });
 
-test("two hosts are one too many", () => {
+test("rejects a request with two hosts", () => {
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "Host", "hOST", "a"]), true);
   assert.equal(namesTwoHosts(["Host", "a", "Accept", "host", "X-Host", "b"]), false);
   assert.equal(namesTwoHosts([]), false);

@@ -1,4 +1,4 @@
-/** What a request is for, as its host and path tell. */
+/** The target of a request, from its host and path. */
 export type Destination =
   | { kind: "worker"; label: string; script: string; url: string }
   | { kind: "default-account-worker"; script: string; url: string }
@@ -51,7 +51,7 @@ function pathOf(url: string): string {
   return end < 0 ? url : url.slice(0, end);
 }
 
-/** A host name without port, in lower case, as a worker's own: `<script>.<label>.<domain>`. */
+/** A lower-case host name without port in the form of a worker: `<script>.<label>.<domain>`. */
 function workerOf(name: string, domain: string): { script: string; label: string } | undefined {
   if (name.length <= domain.length || !name.endsWith(domain) || name[name.length - domain.length - 1] !== ".")
     return undefined;
@@ -67,7 +67,7 @@ export function workerParent(host: string | undefined, domain: string): string |
   return worker && `${worker.label}.${domain}`;
 }
 
-/** RFC 9112 3.2: such a request is refused, because whoever stands in front may have gone by the other one. */
+/** RFC 9112 3.2: such a request is rejected, because a proxy may have used the other host. */
 export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -75,7 +75,7 @@ export function namesTwoHosts(rawHeaders: readonly string[]): boolean {
   return hosts > 1;
 }
 
-/** Without the port and the dot of the root, in lower case. */
+/** Lower case, without port and trailing dot. */
 function hostName(host = ""): string {
   const colon = host.lastIndexOf(":");
   const name = colon < 0 || host.endsWith("]") ? host : host.slice(0, colon);

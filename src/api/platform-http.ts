@@ -16,43 +16,45 @@ import { destinationOf, namesTwoHosts, type Destination, type HostNames } from "
 export interface PlatformHttpOptions {
   /** Absent: this process does not serve the API. */
   api?: ReturnType<typeof createApi>;
-  /** Absent: this process runs no workers. */
+  /** Absent: this process does not run workers. */
   workers?: {
     live: Pick<LiveWorkers, "fetch" | "upgrade">;
     bySubdomain(label: string, script: string): Promise<ScriptRef | undefined>;
-    /** The label of the account whose workers are at /workers/<script>/ too. */
+    /** The label of the account whose workers are also at /workers/<script>/. */
     defaultLabel(): Promise<string | undefined>;
   };
   /** All host names of the server, including those that this process does not serve. */
   hosts: HostNames;
-  /** Takes an upgrade that is its own (a tail) and returns true. */
+  /** Handles an upgrade request (a tail) and returns true. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** Paths of the platform itself: `/healthz`. */
+  /** Exact paths of the platform, such as `/healthz`. */
   pages: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
-  /** By the beginning of the path, which ends in a slash; any method. */
+  /** Path prefixes that end in a slash; any method. */
   prefixes?: Record<string, (request: IncomingMessage, response: ServerResponse) => void | Promise<void>>;
   /** Serves scripts and styles of platform pages if videos have separate hosts. Resolves false if the request is for something else. */
   assets?(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Asked in turn for what lies below `/.well-known/` (RFC 8615), whatever the host, before all others; false: not one of its requests. */
+  /** Handlers for `/.well-known/` (RFC 8615) on any host, called in turn before all others; false means not handled. */
   wellKnown?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
-  /** Asked in turn for what is not the API, a worker, a prefix or a page; false: not one of its requests. */
+  /** Handlers for all remaining requests, called in turn; false means not handled. */
   others?: readonly ((request: IncomingMessage, response: ServerResponse) => Promise<boolean>)[];
   log: Log;
   /** Connection limits across all listeners. Default: no limit. */
   connections?: ConnectionLimits;
   /** How long a request body may stall, in ms. Default: 1 minute for the platform, 5 minutes for a worker. */
   bodyIdleMs?: { platform: number; worker: number };
-  /** How long close() waits for requests under way before it cuts them. Default 30 s. */
+  /** How long close() waits for pending requests. Default 30 s. */
   graceMs?: number;
 }
 
 export interface PlatformHttp {
-  /** `fd`: a socket that listens already. `tls`: for HTTPS. Once for each address. Rejects with UserError when the port is taken. */
+  /**
+   * `fd`: a listening socket. `tls`: for HTTPS. Call once per address. Rejects with UserError if the port is in use.
+   */
   listen(address: { host: string; port: number; fd?: number }, tls?: TlsSource): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
 
-/** How long connections stay open without a request while the server stops. */
+/** Idle time after which connections close during shutdown. */
 const IDLE_MS = 500;
 /** Longer for workers: their clients may stream live data with pauses. */
 const BODY_IDLE_MS = { platform: 60_000, worker: 300_000 };
@@ -70,7 +72,7 @@ const SERVER_OPTIONS = {
   shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
 };
 
-/** The HTTP port of the platform, and HTTPS where it is wanted: the API, the workers' own addresses, and the server's health. */
+/** The HTTP and HTTPS ports of the platform: the API, the workers' URLs, and the health endpoints. */
 export function createPlatformHttp({
   api,
   workers,
@@ -210,19 +212,19 @@ export function createPlatformHttp({
   function answerOn(server: Server) {
     server.on("request", (request: IncomingMessage, response: ServerResponse) => {
       onRequest(request, response)?.catch((err: unknown) => {
-        log.error({ err }, "a request failed");
+        log.error({ err }, "http: request failed");
         if (response.headersSent) response.destroy();
         else refuse(response, 500, "The server failed. Its log tells why.");
       });
     });
     server.on("upgrade", (request, socket, head) => {
       upgraded.add(socket);
-      // Node, this file and two pipelines each want to hear of its end: more than the ten that Node takes for a leak.
+      // Node, this file and two pipelines each add a close listener, which exceeds Node's leak warning at ten.
       socket.setMaxListeners(20);
       socket.once("close", () => upgraded.delete(socket));
       socket.on("error", () => socket.destroy());
       onUpgrade(request, socket, head).catch((err: unknown) => {
-        log.error({ err }, "an upgrade failed");
+        log.error({ err }, "http: upgrade failed");
         socket.destroy();
       });
     });
@@ -235,7 +237,7 @@ export function createPlatformHttp({
       answerOn(server);
       servers.push(server);
       const bound = await listen(server, address);
-      server.on("error", (err) => log.error({ err }, "http server"));
+      server.on("error", (err) => log.error({ err }, "http: server error"));
       return tls === undefined ? bound : { ...bound, url: bound.url.replace("http:", "https:") };
     },
     async close() {

@@ -3,19 +3,19 @@ import { networkOf } from "../kernel/networks.ts";
 import { apiErrors } from "./errors.ts";
 
 export interface RateLimit {
-  /** Requests of one token in a window; 0: no limit. */
+  /** Requests per token and window; 0 disables the limit. */
   requests: number;
-  /** Length of the window, in seconds. */
+  /** Window length in seconds. */
   seconds: number;
 }
 
-/** The limit the hosted API publishes: 1,200 requests in five minutes. */
+/** The published limit of the hosted API: 1,200 requests in five minutes. */
 export const DEFAULT_RATE_LIMIT: RateLimit = { requests: 1200, seconds: 300 };
 
-/** Tokens counted at once; the oldest window is forgotten for one more. */
+/** Maximum number of tracked tokens; a new one evicts the oldest window. */
 const MAX_TOKENS = 10_000;
 
-/** Counts requests in fixed windows, one for each token. Throws tooManyRequests with the seconds to wait in `retryAfter`. */
+/** Counts requests per token in fixed windows. Throws tooManyRequests with the remaining seconds in `retryAfter`. */
 export function createRateLimiter({ requests, seconds }: RateLimit, clock: Clock): (token: string) => void {
   const windows = new Map<string, { ends: number; count: number }>();
   if (requests === 0) return () => {};

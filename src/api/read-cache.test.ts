@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createReadCache } from "./read-cache.ts";
 
-test("an answer is good for its version only", () => {
+test("a cached answer is valid for its version only", () => {
   const cache = createReadCache();
   cache.put("/a", 1, "one");
   assert.equal(cache.get("/a", 1), "one");
@@ -10,7 +10,7 @@ test("an answer is good for its version only", () => {
   assert.equal(cache.get("/a", 1), undefined, "and is forgotten when it is not");
 });
 
-test("what is not asked for makes room", () => {
+test("evicts entries that are not used", () => {
   const cache = createReadCache(2 * 3 * (2 + 100));
   for (const url of ["/a", "/b", "/c"]) cache.put(url, 1, "x".repeat(100));
   cache.get("/a", 1);

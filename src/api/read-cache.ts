@@ -1,8 +1,11 @@
-/** Answers to reads, each with the version of what it was read from. Bounded by octets; what was used last stays longest. */
+/**
+ * A cache of read answers, each with the version of its data. Bounded in octets; evicts the least recently used
+ * entries.
+ */
 export interface ReadCache {
-  /** Undefined when it was never read, or something has changed since. */
+  /** Undefined if not cached or outdated. */
   get(url: string, version: number): string | undefined;
-  /** `version` was taken before reading: a change in between makes the answer unusable, not wrong. */
+  /** Read `version` before the data: a concurrent change then makes the entry outdated instead of wrong. */
   put(url: string, version: number, answer: string): void;
 }
 
@@ -10,12 +13,12 @@ interface Entry {
   version: number;
   answer: string;
   octets: number;
-  /** Since it came, or since its last turn. */
+  /** Since it was added or last examined. */
   used: boolean;
 }
 
 const MAX_OCTETS = 32 * 1024 * 1024;
-/** One long answer is no reason to forget many short ones. */
+/** A single long answer must not evict many short ones. */
 const MAX_ANSWER = 256 * 1024;
 
 export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
@@ -27,7 +30,10 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
     octets -= entry.octets;
   }
 
-  /** What was asked for since its last turn gets another one: nearly the order of last use, and a read moves nothing. */
+  /**
+   * Clock eviction: entries used since their last turn get another one. Approximates LRU without moving entries on
+   * reads.
+   */
   function makeRoom() {
     for (const [url, entry] of entries) {
       if (octets <= maxOctets) return;
@@ -46,7 +52,7 @@ export function createReadCache(maxOctets = MAX_OCTETS): ReadCache {
       return entry.answer;
     },
     put(url, version, answer) {
-      // V8 keeps text with characters beyond Latin-1 in two octets each.
+      // V8 stores text with characters beyond Latin-1 in two octets each.
       const entry = { version, answer, used: false, octets: 2 * (answer.length + url.length) };
       if (entry.octets > MAX_ANSWER) return;
       const before = entries.get(url);

@@ -23,7 +23,7 @@ const seen = (result: ReturnType<ReturnType<typeof createSegmentRouter<string>>[
 function routers() {
   const ours = createSegmentRouter<string>();
   const theirs = new TrieRouter<string>();
-  // Theirs takes the first that was added; words are added first.
+  // Hono's router takes the first pattern added; literals are added first.
   for (const pattern of [...PATTERNS].sort((a, b) => (a.includes(":") ? 1 : 0) - (b.includes(":") ? 1 : 0))) {
     ours.add("GET", pattern, pattern);
     theirs.add("GET", pattern, pattern);
@@ -31,7 +31,7 @@ function routers() {
   return { ours, theirs };
 }
 
-test("a word goes before a parameter, and a way that leads nowhere is gone back", () => {
+test("a literal takes precedence over a parameter, with backtracking", () => {
   const { ours } = routers();
   const match = (path: string, method = "GET") => seen(ours.match(method, path))[0];
   assert.deepEqual(match("/a/verify"), ["/a/verify", {}]);
@@ -40,7 +40,7 @@ test("a word goes before a parameter, and a way that leads nowhere is gone back"
   assert.deepEqual(match("/k/b/list"), ["/k/b/list", {}]);
   assert.deepEqual(match("/k/b/c//d"), ["/k/:key{.+}", { key: "b/c//d" }]);
   assert.deepEqual(match("/q/c"), ["/:x/c", { x: "q" }]);
-  // Hono's `*` takes nothing as well; here it wants at least one octet, as `{.+}` does.
+  // Hono's `*` also matches nothing; here it needs at least one octet, like `{.+}`.
   ours.add("GET", "/o/*", "/o/*");
   assert.deepEqual(match("/o/anything/at/all")?.[0], "/o/*");
   assert.equal(match("/o"), undefined);
@@ -48,7 +48,7 @@ test("a word goes before a parameter, and a way that leads nowhere is gone back"
   assert.equal(match("/a", "POST"), undefined);
 });
 
-test("a slash at the end means the same as none, but to DELETE, and where it may belong to a key", () => {
+test("ignores a trailing slash, except for DELETE and where it may belong to a key", () => {
   const router = createSegmentRouter<string>();
   for (const [method, path] of [
     ["GET", "/a"],
@@ -71,7 +71,7 @@ test("a slash at the end means the same as none, but to DELETE, and where it may
     assert.equal(match(method, path), undefined, `${method} ${path}`);
 });
 
-test("finds what Hono's own router finds", () => {
+test("finds the same routes as Hono's router", () => {
   const { ours, theirs } = routers();
   const segment = fc.constantFrom("a", "b", "c", "k", "o", "x", "verify", "list", "%2F", "é");
   fc.assert(

@@ -3,9 +3,9 @@ import type { Params, Result, Router } from "hono/router";
 interface Node<T> {
   fixed: Map<string, Node<T>>;
   param?: Node<T>;
-  /** What ends here, by method, with the names of the parameters on the way. */
+  /** Routes that end here, by method, with the names of their parameters. */
   ends: Map<string, End<T>>;
-  /** What ends here and takes the rest of the path as its last parameter. */
+  /** Routes that end here and take the rest of the path as their last parameter. */
   rest: Map<string, End<T>>;
 }
 
@@ -15,9 +15,10 @@ interface End<T> {
 }
 
 /**
- * Hono's own fast router refuses what this API is full of, a word and a parameter in one place (`/tokens/verify`, `/tokens/:id`), and its
- * other one costs as much as all the rest of a short answer. Here a path is a walk along its segments: a word goes before a parameter.
- * Patterns are `/a/:b`, and as the last segment `:c{.+}` or `*` for everything that follows.
+ * Hono's fast router rejects a literal and a parameter in the same position (`/tokens/verify`, `/tokens/:id`), which
+ * this API has everywhere, and its other router costs as much as the rest of a short answer. This router walks the
+ * segments; a literal takes precedence over a parameter. Patterns are `/a/:b`, with `:c{.+}` or `*` as the last segment
+ * for the rest of the path.
  */
 export function createSegmentRouter<T>(): Router<T> {
   const root = createNode<T>();
@@ -49,10 +50,11 @@ export function createSegmentRouter<T>(): Router<T> {
 
 const createNode = <T>(): Node<T> => ({ fixed: new Map(), ends: new Map(), rest: new Map() });
 
-/** `from`: where the next segment begins. Leaves the values of the parameters in `values`. */
+/** `from`: start of the next segment. Stores parameter values in `values`. */
 function find<T>(node: Node<T>, method: string, path: string, from: number, values: string[]): End<T> | undefined {
   if (from > path.length) return node.ends.get(method);
-  // A slash at the end, as some documents of the hosted API write it, means the same as none. Not to DELETE: behind it an empty name may have been meant.
+  // A trailing slash, as some documents of the hosted API have it, is ignored. Not for DELETE, where an empty name may
+  // have been intended.
   if (from === path.length && method !== "DELETE" && node.rest.size === 0) return node.ends.get(method);
   const slash = path.indexOf("/", from);
   const to = slash < 0 ? path.length : slash;

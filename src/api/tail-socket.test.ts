@@ -18,7 +18,7 @@ const HANDSHAKE = {
   "Sec-WebSocket-Key": KEY,
 };
 
-/** Tails of which one can be read, and the server in front of them. */
+/** A server with one readable tail. */
 async function open(t: TestContext, options: Partial<TailSocketsOptions> = {}) {
   const read = Promise.withResolvers<ReaderConnection>();
   const left = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ async function open(t: TestContext, options: Partial<TailSocketsOptions> = {}) {
   };
 }
 
-/** A client that speaks in bytes. */
+/** A client at the byte level. */
 async function rawClient(
   t: TestContext,
   port: number,
@@ -93,7 +93,7 @@ async function rawClient(
     socket,
     head,
     status: Number(head.split(" ")[1]),
-    /** The next thing that the server says, pings apart. Undefined when it has hung up. */
+    /** The next event from the server, except pings. Undefined if it closed the connection. */
     async next(): Promise<SocketEvent | undefined> {
       for (;;) {
         events.push(...[...messages.push(received)].filter(({ kind }) => kind !== "ping"));
@@ -109,7 +109,7 @@ async function rawClient(
 const masked = (opcode: number, payload: string | Uint8Array, fin = true) =>
   encodeFrame(opcode, Buffer.from(payload), { fin, mask: Buffer.from([9, 8, 7, 6]) });
 
-test("the stock client connects, is told records and is closed with 1000 when the tail ends", async (t) => {
+test("a stock client connects, receives records and is closed with 1000 when the tail ends", async (t) => {
   const { url, reader, left } = await open(t);
   const client = new WebSocket(url, "trace-v1");
   const seen: string[] = [];
@@ -131,7 +131,7 @@ test("the stock client connects, is told records and is closed with 1000 when th
   await left;
 });
 
-test("the first frame may come unmasked, as wrangler sends it; pings are answered both ways", async (t) => {
+test("accepts an unmasked first frame, as wrangler sends it, and answers pings in both directions", async (t) => {
   const { url, reader } = await open(t, { pingMs: 5 });
   const client = new WebSocket(url, "trace-v1", { perMessageDeflate: true });
   let pings = 0;
@@ -142,7 +142,7 @@ test("the first frame may come unmasked, as wrangler sends it; pings are answere
   client.ping("are you there");
   const answered = new Promise<Buffer>((resolve) => client.once("pong", resolve));
   assert.equal((await answered).toString(), "are you there");
-  // Kept alive by its pongs alone.
+  // Kept alive only by its pongs.
   await pinged;
   const told = new Promise((resolve) => client.once("message", (data) => resolve(String(data))));
   (await reader).write("still here");
@@ -150,7 +150,7 @@ test("the first frame may come unmasked, as wrangler sends it; pings are answere
   client.terminate();
 });
 
-test("the answer names the key, trace-v1 only when it was asked for, and never an extension", async (t) => {
+test("the response contains the key, trace-v1 only on request, and no extension", async (t) => {
   const { port } = await open(t);
   const { status, head } = await rawClient(t, port, {
     headers: { "Sec-WebSocket-Protocol": "other, trace-v1", "Sec-WebSocket-Extensions": "permessage-deflate" },
@@ -164,7 +164,7 @@ test("the answer names the key, trace-v1 only when it was asked for, and never a
   assert.doesNotMatch(plain.head, /Sec-WebSocket-Protocol/);
 });
 
-test("what is no handshake, no tail or no path of a tail is refused", async (t) => {
+test("rejects an invalid handshake, an unknown tail and another path", async (t) => {
   const { port } = await open(t);
   const status = async (asked: Parameters<typeof rawClient>[2]) => (await rawClient(t, port, asked)).status;
   assert.equal(await status({ path: tailPath("f".repeat(32)) }), 404);
@@ -176,7 +176,7 @@ test("what is no handshake, no tail or no path of a tail is refused", async (t) 
   assert.equal(await status({ method: "POST" }), 405);
 });
 
-test("fragments, and frames in odd pieces, are read; a close is answered with its code", async (t) => {
+test("reads fragmented messages and split frames, and echoes the close code", async (t) => {
   const { port, left } = await open(t);
   const client = await rawClient(t, port);
   const wire = Buffer.concat([
@@ -209,7 +209,7 @@ for (const [what, frame, code] of WRONG) {
   });
 }
 
-test("a reader that does not read is not written to; it goes on when it does", async (t) => {
+test("pauses for a slow reader and continues when it catches up", async (t) => {
   const { port, reader, drains } = await open(t);
   const client = await rawClient(t, port);
   client.socket.pause();
@@ -223,14 +223,14 @@ test("a reader that does not read is not written to; it goes on when it does", a
   assert.ok(drains() > before);
 });
 
-test("a reader that is silent for too long is gone", async (t) => {
+test("closes a reader that stays silent too long", async (t) => {
   const { port, left } = await open(t, { pingMs: 5 });
   const client = await rawClient(t, port);
   await left;
   assert.equal(await client.next(), undefined);
 });
 
-test("at the end of the server readers are told to go; nobody new comes", async (t) => {
+test("closes readers on shutdown and accepts no new ones", async (t) => {
   const { sockets, port, left } = await open(t);
   const client = await rawClient(t, port);
   sockets.close();
@@ -240,7 +240,7 @@ test("at the end of the server readers are told to go; nobody new comes", async 
   assert.equal((await rawClient(t, port)).status, 503);
 });
 
-test("who says goodbye and goes on talking is left", { timeout: 60_000 }, async (t) => {
+test("drops a client that keeps sending after its close frame", { timeout: 60_000 }, async (t) => {
   const { port, left } = await open(t);
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   socket.on("error", () => {}).resume();

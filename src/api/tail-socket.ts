@@ -14,28 +14,28 @@ import {
 import type { TailReader, Tails } from "../workers/index.ts";
 import { API_BASE } from "./base.ts";
 
-/** Where a tail is read. Its id is all a reader has to know: clients send no token along. */
+/** Path of a tail. The id is the credential: clients send no token. */
 export const tailPath = (id: string): string => `${API_BASE}/tails/${id}`;
 const TAIL_PATH = new RegExp(`^${tailPath("([0-9a-f]{32})")}/?(?:\\?.*)?$`);
 
-/** The one subprotocol: a JSON object in each text frame. */
+/** The only subprotocol: a JSON object per text frame. */
 const PROTOCOL = "trace-v1";
 
 export interface TailSockets {
-  /** Takes the upgrades of tails: true when this was one. */
+  /** Handles upgrade requests for tails; returns true if it was one. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** Says goodbye to every reader: they come back to another process, or to the next one here. */
+  /** Closes every reader; they reconnect to another process or to the next one here. */
   close(): void;
 }
 
 export interface TailSocketsOptions {
   tails: Pick<Tails, "read">;
   log: Log;
-  /** A reader that says nothing for two of these, not even to a ping, is gone. Default 20 s. */
+  /** Ping interval; a reader that is silent for two intervals is closed. Default 20 s. */
   pingMs?: number;
 }
 
-/** Readers have nothing to say that anybody would need; `wrangler tail` says a few words. */
+/** Readers need not send anything; `wrangler tail` sends a few words. */
 const MAX_MESSAGE = 64 * 1024;
 const HANDSHAKE_MS = 2000;
 
@@ -43,7 +43,7 @@ interface Connection {
   close(code: number, reason: string): void;
 }
 
-/** The WebSockets of tails (RFC 6455). */
+/** WebSockets of tails (RFC 6455). */
 export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOptions): TailSockets {
   const open = new Set<Connection>();
   let closed = false;
@@ -76,7 +76,7 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
       if (id === undefined) return false;
       socket.on("error", () => socket.destroy());
       start(id, request, socket, head).catch((err: unknown) => {
-        log.error({ err }, "a tail could not be opened");
+        log.error({ err }, "api: failed to open a tail");
         refuse(socket, 500, "the server failed, its log tells why");
       });
       return true;
@@ -88,7 +88,7 @@ export function createTailSockets({ tails, log, pingMs = 20_000 }: TailSocketsOp
   };
 }
 
-/** One reader's connection. What is written before it begins waits. */
+/** The connection of one reader. Messages before the handshake completes are queued. */
 function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number; onClose: () => void }) {
   const messages = createMessageReader({ maxMessage: MAX_MESSAGE, acceptUnmasked: true });
   const early: string[] = [];
@@ -98,7 +98,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
 
   const send = (frame: Buffer): boolean => socket.writable && socket.write(frame);
 
-  /** One that does not go by itself is not waited for, whatever it still says. */
+  /** Does not wait for a client that does not close, whatever it still sends. */
   const goSoon = () => setTimeout(() => socket.destroy(), HANDSHAKE_MS).unref();
 
   function close(code: number, reason: string) {
@@ -106,7 +106,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
     closing = true;
     if (!begun) return;
     send(encodeClose(code, reason));
-    // The other end answers with a close of its own (7.1.2).
+    // The peer responds with its own close frame (7.1.2).
     goSoon();
   }
 
@@ -115,13 +115,13 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
     try {
       for (const event of messages.push(chunk)) {
         if (event.kind === "close") {
-          // 5.5.1: the answer repeats the code.
+          // 5.5.1: echoes the code.
           if (!closing) send(encodeClose(event.code ?? CLOSE.normal));
           closing = true;
           socket.end();
           goSoon();
         } else if (event.kind === "ping" && !closing && !socket.writableNeedDrain) {
-          // 5.5.3 asks for an answer to the last ping only: those that come while the line is full are passed over.
+          // 5.5.3 requires a pong only for the last ping: pings during back-pressure are skipped.
           send(encodeFrame(OPCODE.pong, event.payload));
         }
       }
@@ -144,7 +144,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
       early.push(text);
       return false;
     },
-    /** Answers the handshake and joins the connection with its reader. */
+    /** Completes the handshake and attaches the reader. */
     begin(answer: string, head: Buffer, reader: TailReader) {
       const pings = setInterval(ping, pingMs).unref();
       socket.once("close", () => {
@@ -157,7 +157,7 @@ function createConnection(socket: Duplex, { pingMs, onClose }: { pingMs: number;
       socket.on("drain", () => reader.drained());
       socket.write(answer);
       begun = true;
-      // It may have ended in the very moment in which it was opened.
+      // It may have ended while it was being opened.
       if (closing) {
         closing = false;
         return close(CLOSE.normal, "the tail has ended");

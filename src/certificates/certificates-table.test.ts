@@ -13,7 +13,7 @@ onEveryDatabase((engine: TestEngine) => {
   }
   const issued = { chain: "chain", private_key: "sealed", not_after: 9000, next_at: 5000 };
 
-  test("who asks for a certificate asks alone, until it is done or has been silent for too long", async (t) => {
+  test("only the holder of the lease requests a certificate, until it finishes or the lease expires", async (t) => {
     const { table, other } = await open(t);
     assert.equal(await table.claim("a", "one", 999, 2000), undefined);
     const claims = await Promise.all([table.claim("a", "one", 1000, 2000), other.claim("a", "two", 1000, 2000)]);
@@ -21,7 +21,7 @@ onEveryDatabase((engine: TestEngine) => {
     const winner = claims[0] === undefined ? "two" : "one";
     assert.equal(await table.claim("a", "three", 2000, 3000), undefined);
     assert.equal((await table.claim("a", "three", 2001, 3000))?.lease, "three");
-    // Killed it was not, only slow: what it brings now is not wanted any more.
+    // The slow process is still alive; its result is discarded.
     assert.equal(await table.issued("a", winner, issued), false);
     assert.equal(await table.failed("a", winner, { next_at: 1, failures: 9, error: "no" }), false);
     assert.equal(await other.issued("a", "three", issued), true);
@@ -29,7 +29,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.equal((await table.claim("a", "four", 5000, 6000))?.chain, "chain");
   });
 
-  test("a failure leaves what there was and says why, a success forgets it", async (t) => {
+  test("a failure keeps the previous certificate and stores the reason; a success clears it", async (t) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
     await table.issued("a", "one", issued);
@@ -46,7 +46,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.deepEqual([after!.chain, after!.failures, after!.error], ["next", 0, null]);
   });
 
-  test("what is wanted is made once, what nobody asks for any more goes after it has expired", async (t) => {
+  test("creates wanted rows once; removes unwanted ones after they expire", async (t) => {
     const { table } = await open(t);
     await table.claim("a", "one", 1000, 2000);
     await table.issued("a", "one", issued);
@@ -71,7 +71,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.deepEqual(await table.rows([]), []);
   });
 
-  test("of two that make an account one key is kept, for both", async (t) => {
+  test("two processes that create an account concurrently share one key", async (t) => {
     const { table, other } = await open(t);
     const [one, two] = await Promise.all([table.account("d", "first"), other.account("d", "second")]);
     assert.equal(one, two);
@@ -79,7 +79,7 @@ onEveryDatabase((engine: TestEngine) => {
     assert.equal(await table.account("e", "fourth"), "fourth");
   });
 
-  test("a proof is shown until it is removed or an hour old", async (t) => {
+  test("a challenge response is served until it is removed or one hour old", async (t) => {
     const { proofs } = await open(t);
     await proofs.add("token", "token.print", 1000);
     await proofs.add("left", "left.print", 500);

@@ -6,17 +6,17 @@ export interface CertificateTables {
     directory: string;
     /** JSON */
     names: string;
-    /** PEM; null until the first one was issued, as is the next. */
+    /** PEM; null until the first certificate is issued, like the next column. */
     chain: string | null;
     /** Sealed under `tls/<id>`. */
     private_key: string | null;
     not_after: number | null;
-    /** When it is to be asked for. */
+    /** Time of the next attempt. */
     next_at: number;
-    /** How often in a row it was asked for in vain, and why the last time. */
+    /** Number of consecutive failures, and the reason of the last one. */
     failures: number;
     error: string | null;
-    /** Who asks for it now, and until when nobody else does. */
+    /** Holder of the lease, and its end. */
     lease: string | null;
     lease_until: number | null;
   };
@@ -36,17 +36,17 @@ export type CertificateRow = CertificateTables["tls_certificates"];
 type Issued = Pick<CertificateRow, "chain" | "private_key" | "not_after" | "next_at">;
 
 export interface CertificatesTable {
-  /** Makes the rows that are not there yet. */
+  /** Inserts the missing rows. */
   want(rows: readonly Pick<CertificateRow, "id" | "directory" | "names" | "next_at">[]): Promise<void>;
   rows(ids: readonly string[]): Promise<CertificateRow[]>;
-  /** Undefined where it is not due, or somebody else asks for it. */
+  /** Undefined if it is not due or another process holds the lease. */
   claim(id: string, lease: string, now: number, until: number): Promise<CertificateRow | undefined>;
   /** False when the lease was lost. */
   issued(id: string, lease: string, issued: Issued): Promise<boolean>;
   failed(id: string, lease: string, failed: Pick<CertificateRow, "next_at" | "failures" | "error">): Promise<boolean>;
-  /** Removes what expired before, or was never had, and nobody has asked for since. */
+  /** Removes unwanted rows that expired before the given time or were never issued. */
   forget(before: number): Promise<void>;
-  /** The account's key, sealed: the first that anybody brought. */
+  /** The sealed key of the account: the first one that a process stored. */
   account(directory: string, fresh: string): Promise<string>;
 }
 
@@ -144,7 +144,7 @@ export function createProofsTable(db: Db): ProofsTable {
             .where("expires_at", ">", now),
         )
       )[0]?.key_authorization,
-    // With what a killed process left behind.
+    // Also removes what killed processes left behind.
     remove: async (token, now) =>
       void (await db.write(
         tables

@@ -1,8 +1,8 @@
 import type { TlsSource } from "../kernel/tls-source.ts";
 
-/** A TlsSource that looks after itself. */
+/** A TlsSource that renews its certificates. */
 export interface Certificates extends TlsSource {
-  /** Looks now, not only in time, whether there is something new. Never throws: what is wrong is logged, and what was served stays. */
+  /** Checks for new certificates now. Never throws: problems are logged, and the previous certificates stay in use. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** What can be wrong with certificates before a server starts with them. */
+/** Certificate errors that prevent the server from starting. */
 export const certificateErrors = defineErrors("certificates", {
   badPair: {
     code: "tls_bad_pair",

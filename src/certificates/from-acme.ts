@@ -16,25 +16,28 @@ export interface AcmeCertificatesOptions {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Address of the ACME server's directory. */
+  /** URL of the ACME directory. */
   directory: string;
   /** `mailto:` addresses. */
   contact?: readonly string[];
-  /** PEM: the authorities that the ACME server is trusted by. Absent: the usual ones. */
+  /** PEM: authorities that sign the ACME server's certificate. Default: the public ones. */
   ca?: string | undefined;
   solver: Solver;
-  /** The certificates there shall be, each by its names; the first is the default one. Asked at each look. At most 1000 count. */
+  /** The wanted certificates, each with its names; the first one is the default. Called at each poll. At most 1,000. */
   wanted(): Promise<readonly (readonly string[])[]>;
-  /** Served for whatever there is no certificate for yet. */
+  /** Served for names without a certificate yet. */
   fallback: Pair;
-  /** How often to look whether one is due, or was renewed elsewhere. Default a minute. */
+  /** Poll interval for due or renewed certificates. Default one minute. */
   pollMs?: number;
-  /** Of one request to the ACME server, default 30 s; of everything for one certificate, default 5 minutes. */
+  /** Time limits: one request to the ACME server, default 30 s; one certificate, default 5 minutes. */
   limits?: { requestMs?: number; orderMs?: number };
 }
 
 export interface AcmeCertificates extends Certificates {
-  /** Begins to ask: when the listeners are there that HTTP-01 needs. Until then only what the database holds is served. */
+  /**
+   * Starts requesting certificates, once the listeners for HTTP-01 exist. Until then only stored certificates are
+   * served.
+   */
   start(): void;
 }
 
@@ -43,8 +46,9 @@ const MOST = 1000;
 const DAY = 86_400_000;
 
 /**
- * Certificates from an ACME server, kept in the database and shared by all processes on it: whoever finds one due takes a lease and asks, the
- * others hear of it and serve it. Their private keys stay the same when they are renewed, so that TLSA records stay true (RFC 7671 5.1).
+ * Certificates from an ACME server, stored in the database and shared by all its processes. The process that finds one
+ * due takes a lease and requests it; the others receive a notification and serve it. Renewal keeps the private key, so
+ * that TLSA records stay valid (RFC 7671 5.1).
  */
 export async function createAcmeCertificates(options: AcmeCertificatesOptions): Promise<AcmeCertificates> {
   const {
@@ -67,7 +71,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   const held = createHeldCertificates(fallback);
   const over = new AbortController();
   let watching: Promise<void> | undefined;
-  /** One after the other: a look that begins later sees what the one before has done. */
+  /** Checks run one after the other, so that each one sees the result of the previous one. */
   let turn = Promise.resolve();
 
   async function wantedRows(): Promise<CertificateRow[]> {
@@ -97,7 +101,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
       try {
         return before.get(chain) ?? readPair({ cert: chain, key: secrets.open(key, sealedFor(id)) });
       } catch (err) {
-        log.error({ err, names }, "a TLS certificate in the database cannot be used");
+        log.error({ err, names }, "tls: failed to read a stored certificate");
         return undefined;
       }
     });
@@ -138,7 +142,7 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
     (turn = turn
       .then(() => look(how))
       .catch((err: unknown) => {
-        if (!over.signal.aborted) log.warn({ err }, "TLS certificates could not be looked after");
+        if (!over.signal.aborted) log.warn({ err }, "tls: certificate renewal failed, will retry");
       }));
 
   async function watch() {
@@ -149,13 +153,13 @@ export async function createAcmeCertificates(options: AcmeCertificatesOptions): 
   }
 
   await look({ ask: false });
-  // What another process was given. One that is asking may stay inside for minutes, so this does not wait for its turn.
+  // Certificates from another process. A renewal may take minutes, so this does not wait for it.
   const unsubscribe = events.subscribe(
     CHANGED,
     () =>
       void wantedRows()
         .then(serve)
-        .catch((err: unknown) => log.warn({ err }, "a renewed TLS certificate could not be read")),
+        .catch((err: unknown) => log.warn({ err }, "tls: failed to read a renewed certificate")),
   );
 
   return {

@@ -16,7 +16,7 @@ async function folderOf(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** A log, and how many lines of it are warnings. */
+/** A log, and the number of its warnings. */
 function counted() {
   const lines: string[] = [];
   const log = createLog({
@@ -47,7 +47,7 @@ async function filesIn(
 }
 
 describe("certificates from files", () => {
-  test("are read again when they are replaced, by themselves", async (t) => {
+  test("are reloaded automatically when the files change", async (t) => {
     const { put, clock, open } = await filesIn(t);
     const certificates = await open();
     assert.equal(nameOf(certificates.pem()), "DNS:first.example");
@@ -58,7 +58,7 @@ describe("certificates from files", () => {
     assert.equal(nameOf(certificates.pem()), "DNS:second.example");
   });
 
-  test("are read again behind a symbolic link that leads elsewhere now, as certbot and Kubernetes renew", async (t) => {
+  test("are reloaded when a symbolic link changes its target, as certbot and Kubernetes do", async (t) => {
     const folder = await folderOf(t);
     for (const [version, name] of [
       ["1", "first.example"],
@@ -83,7 +83,7 @@ describe("certificates from files", () => {
     assert.equal(nameOf(certificates.pem()), "DNS:second.example");
   });
 
-  test("that do not belong together are not served; it is said once, and not while they are being written", async (t) => {
+  test("are not served if certificate and key do not match; the mismatch is logged once, and not during a write", async (t) => {
     const { log, warnings } = counted();
     const { put, open, keyFile } = await filesIn(t, { log });
     const certificates = await open();
@@ -106,7 +106,7 @@ describe("certificates from files", () => {
     assert.ok(certificates.context());
   });
 
-  test("that cannot be used from the start are refused with what to do", async (t) => {
+  test("are rejected at start with a fix if they cannot be read", async (t) => {
     const refused = (kind: string) => (err: unknown) =>
       err instanceof UserError && err.kind === kind && err.fix !== undefined;
     const { put, open, certFile } = await filesIn(t, {
@@ -119,7 +119,7 @@ describe("certificates from files", () => {
     await assert.rejects(open(), refused("unreadable"));
   });
 
-  test("that have expired are served, and complained about", async (t) => {
+  test("are served after they expire, with a warning", async (t) => {
     const { log, warnings } = counted();
     const { open } = await filesIn(t, {
       log,
@@ -130,8 +130,8 @@ describe("certificates from files", () => {
   });
 });
 
-describe("the certificate that signed itself", () => {
-  test("is made once, for its owner only, and stays the same until its names change or it grows old", async (t) => {
+describe("the self-signed certificate", () => {
+  test("is created once with owner-only permissions, and replaced only when its names change or it is about to expire", async (t) => {
     const folder = await folderOf(t);
     const file = join(folder, "tls", "self-signed.pem");
     const clock = createManualClock(Date.now());
@@ -148,7 +148,7 @@ describe("the certificate that signed itself", () => {
     assert.ok(third.notAfter > clock.now() + 3000 * 86_400_000);
   });
 
-  test("that was damaged is made anew", async (t) => {
+  test("is replaced when it is damaged", async (t) => {
     const file = join(await folderOf(t), "self-signed.pem");
     await keepSelfSigned({ file, names: ["a.example"], clock: systemClock });
     await writeFile(file, (await readFile(file, "utf8")).slice(0, 100));

@@ -13,15 +13,15 @@ export interface FileCertificatesOptions {
   keyFile: string;
   clock: Clock;
   log: Log;
-  /** How often the files are looked at. Default 5 s. Watching them would miss what renews through symbolic links. */
+  /** Poll interval of the files. Default 5 s. A file watcher would miss renewals through symbolic links. */
   pollMs?: number;
 }
 
 const MAX_BYTES = 1024 * 1024;
 
 /**
- * What somebody else puts into two files. When they change and do not belong together, the pair before is served on. Rejects with UserError
- * badPair or unreadable when they cannot be used from the start.
+ * Certificates from two files that another program writes. If a changed pair does not match, the previous pair stays in
+ * use. Rejects with UserError badPair or unreadable if the files cannot be used at start.
  */
 export async function createFileCertificates({
   certFile,
@@ -51,7 +51,7 @@ export async function createFileCertificates({
   function warnOfAge() {
     const [{ notAfter }] = held.held();
     if (notAfter <= clock.now())
-      log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "the TLS certificate has expired");
+      log.warn({ certFile, expired: new Date(notAfter).toISOString() }, "tls: certificate expired");
   }
 
   async function refresh() {
@@ -65,15 +65,15 @@ export async function createFileCertificates({
       held.hold([readPair(content)]);
       seen = content;
       trouble = undefined;
-      log.info({ certFile }, "the TLS certificate was replaced");
+      log.info({ certFile }, "tls: certificate replaced");
       warnOfAge();
     } catch (err) {
       const now = `${content?.cert} ${content?.key} ${messageOf(err)}`;
-      // Between the writing of the one file and of the other they do not belong together: only what stays so is worth a word, and one.
+      // Certificate and key do not match while they are being written, so only a persistent mismatch is logged, once.
       if (trouble === now)
         log.warn(
           { err, certFile, keyFile },
-          "the TLS files have changed and cannot be used: the certificate before is served on",
+          "tls: changed certificate files are invalid; keeping the previous certificate",
         );
       trouble = trouble === now || trouble === `said ${now}` ? `said ${now}` : now;
     }

@@ -1,9 +1,11 @@
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Pair } from "./pair.ts";
 
-/** A TlsSource whose certificates are put into it from outside. */
+/** A TlsSource with certificates set by its owner. */
 export interface HeldCertificates extends TlsSource {
-  /** Serves these from now on: by their names, and the first to whoever asks for none of them. At least one. */
+  /**
+   * Serves these certificates from now on, by name; clients that request another name get the first one. At least one.
+   */
   hold(pairs: readonly [Pair, ...Pair[]]): void;
   held(): readonly [Pair, ...Pair[]];
 }

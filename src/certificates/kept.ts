@@ -6,7 +6,7 @@ import { readPair, type Pair } from "./pair.ts";
 import { makeSelfSigned } from "./self-signed.ts";
 
 export interface KeptOptions {
-  /** Certificate and key in one file, for its owner only. Its folder is made. */
+  /** File with certificate and key, readable by its owner only. Its folder is created. */
   file: string;
   /** Host names; at least one. */
   names: readonly string[];
@@ -16,7 +16,10 @@ export interface KeptOptions {
 const DAY = 86_400_000;
 const SOON_MS = 30 * DAY;
 
-/** The certificate that signed itself: made once and the same at every start, so that whoever chose to trust it need not choose again. Another one when the names change. */
+/**
+ * A self-signed certificate, created once and reused at every start, so that clients that trust it keep working.
+ * Replaced when the names change.
+ */
 export async function keepSelfSigned({ file, names, clock }: KeptOptions): Promise<Pair> {
   const kept = await readKept(file);
   if (kept !== undefined && kept.notAfter - clock.now() > SOON_MS && kept.names.join() === names.join()) return kept;
@@ -40,7 +43,7 @@ async function readKept(file: string): Promise<Pair | undefined> {
     const end = text.indexOf("-----BEGIN PRIVATE KEY-----");
     return readPair({ cert: text.slice(0, end), key: text.slice(end) });
   } catch {
-    // Not there, or damaged: another one does as well.
+    // Missing or damaged: create a new one.
     return undefined;
   }
 }

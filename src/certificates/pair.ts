@@ -5,14 +5,14 @@ import type { TlsPem } from "../kernel/tls-source.ts";
 /** A certificate that can be served. */
 export interface Pair extends TlsPem {
   context: SecureContext;
-  /** Host names it is for, in lower case; some may begin with `*.`. */
+  /** Lower-case host names; some may begin with `*.`. */
   names: readonly string[];
   /** Milliseconds since the Unix epoch. */
   notBefore: number;
   notAfter: number;
 }
 
-/** Throws what is wrong with them, in OpenSSL's words. */
+/** Throws with OpenSSL's reason. */
 export function readPair({ cert, key }: TlsPem): Pair {
   const leaf = new X509Certificate(cert);
   if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("the key belongs to another certificate");
@@ -27,7 +27,7 @@ export function readPair({ cert, key }: TlsPem): Pair {
 }
 
 function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
-  // Node writes anything unusual as a JSON string: such a name is none that a client asks for.
+  // Node encodes unusual names as JSON strings; no client requests such a name.
   return subjectAltName
     .split(", ")
     .filter((name) => name.startsWith("DNS:") && !name.includes('"'))

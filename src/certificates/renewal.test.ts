@@ -4,12 +4,12 @@ import { renewAt, retryIn } from "./renewal.ts";
 
 const HOUR = 3_600_000;
 
-test("a certificate is renewed when two thirds of its life are over, whether it lives 90 days or six", () => {
+test("a certificate is renewed after two thirds of its lifetime, whether that is 90 days or six", () => {
   assert.equal(renewAt({ notBefore: 0, notAfter: 90 * 24 * HOUR }), 60 * 24 * HOUR);
   assert.equal(renewAt({ notBefore: 24 * HOUR, notAfter: 7 * 24 * HOUR }), 5 * 24 * HOUR);
 });
 
-test("failures are put off longer and longer, fewer than five fall into an hour, and none waits for more than six", () => {
+test("retry delays grow, at most four attempts fall into the first hour, and no delay exceeds six hours", () => {
   const times = [0];
   for (let failures = 1; failures < 60; failures++) times.push(times.at(-1)! + retryIn(failures));
   for (const at of times) assert.ok(times.filter((other) => other >= at && other < at + HOUR).length < 5);

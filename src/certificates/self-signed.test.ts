@@ -8,7 +8,7 @@ import { systemClock } from "../kernel/index.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import { createHeldCertificates, makeSelfSigned, readPair } from "./index.ts";
 
-/** The certificate that a client is shown who asks for this name. */
+/** The certificate that a client receives for this server name. */
 async function shownTo(t: TestContext, source: TlsSource, servername?: string): Promise<X509Certificate> {
   const server = createServer(
     { ...source.pem(), SNICallback: (name, done) => done(null, source.context(name)) },
@@ -28,7 +28,7 @@ async function shownTo(t: TestContext, source: TlsSource, servername?: string): 
   return shown;
 }
 
-test("a certificate that signed itself is one that TLS takes, for its names", () => {
+test("TLS clients accept a self-signed certificate for its names", () => {
   const pair = makeSelfSigned({ names: ["mx.example.com", "localhost"], clock: systemClock });
   const leaf = new X509Certificate(pair.cert);
   assert.deepEqual(pair.names, ["mx.example.com", "localhost"]);
@@ -36,7 +36,7 @@ test("a certificate that signed itself is one that TLS takes, for its names", ()
   assert.ok(pair.notAfter - pair.notBefore > 3650 * 86_400_000);
 });
 
-test("a client is shown the certificate of the name it asks for, else the first", async (t) => {
+test("a client receives the certificate of the requested name, otherwise the first one", async (t) => {
   const make = (...names: string[]) => makeSelfSigned({ names, clock: systemClock });
   const [first, second, wild] = [make("a.example"), make("b.example"), make("*.wild.example")];
   const source = createHeldCertificates(first);
@@ -50,7 +50,7 @@ test("a client is shown the certificate of the name it asks for, else the first"
   assert.equal(await names("elsewhere.example"), "DNS:a.example");
 });
 
-test("whoever listens hears of each change until it is enough", () => {
+test("listeners are called for each change until they unsubscribe", () => {
   const pair = makeSelfSigned({ names: ["a.example"], clock: systemClock });
   const source = createHeldCertificates(pair);
   let heard = 0;
@@ -61,7 +61,7 @@ test("whoever listens hears of each change until it is enough", () => {
   assert.equal(heard, 1);
 });
 
-test("a key of another certificate is refused", () => {
+test("rejects a key that belongs to another certificate", () => {
   const [one, other] = ["a.example", "b.example"].map((name) => makeSelfSigned({ names: [name], clock: systemClock }));
   assert.throws(() => readPair({ cert: one!.cert, key: other!.key }), /another certificate/);
   assert.throws(() => readPair({ cert: "nothing", key: one!.key }));

@@ -13,10 +13,10 @@ export interface SelfSignedRequest {
 
 const DAY = 86_400_000;
 
-/** A certificate that vouches for itself: enough to encrypt mail, where hardly anybody checks names, and for trying things out. */
+/** A self-signed certificate: sufficient to encrypt mail, where clients rarely check names, and for testing. */
 export function makeSelfSigned({ names, days = 3650, clock }: SelfSignedRequest): Pair {
   const { privateKey: key } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  // Clocks of other machines may be behind.
+  // Clocks of other machines may be slow.
   const der = certificate({ names, key, notBefore: clock.now() - DAY, notAfter: clock.now() + days * DAY });
   return readPair({ cert: pem("CERTIFICATE", der), key: key.export({ type: "pkcs8", format: "pem" }) as string });
 }

@@ -33,7 +33,7 @@ const facts: BannerFacts = {
   ],
 };
 
-it("shows every address, binding and key, and no secret", () => {
+it("lists every URL, binding and key, and no secret", () => {
   const banner = renderBanner(facts, false);
   for (const part of [
     "http://127.0.0.1:8787/",
@@ -53,7 +53,7 @@ it("shows every address, binding and key, and no secret", () => {
   assert.doesNotMatch(banner, /\u001b/);
 });
 
-it("has curl lines that a shell takes as they stand", () => {
+it("has curl commands that work when pasted into a shell", () => {
   const lines = renderBanner(facts, false)
     .split("\n")
     .filter((line) => line.trim().startsWith("curl"));

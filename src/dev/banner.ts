@@ -10,11 +10,11 @@ export interface BannerFacts {
   mailDirectory: string;
   /** The default worker first. */
   workers: { name: string; config: string; bindings: Binding[] }[];
-  /** Empty where there is no keyboard. */
+  /** Empty without a keyboard. */
   hotkeys: { key: string; label: string }[];
 }
 
-/** Everything a developer needs to begin: where the server is, lines to paste, what the worker is bound to, which keys do what. */
+/** The start banner: URLs, commands to paste, bindings and hotkeys. */
 export function renderBanner(facts: BannerFacts, colour: boolean): string {
   const paint = painter(colour);
   const place = (label: string, value: string) => `  ${label.padEnd(10)}  ${value}`;
@@ -41,7 +41,7 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
 const SAMPLE =
   "From: ada@example.com\\nTo: inbox@example.org\\nMessage-ID: <1@example.com>\\nSubject: Hello\\n\\nHello from curl";
 
-// $'...' is understood by bash, zsh and ksh; --data-binary keeps the line breaks.
+// bash, zsh and ksh support $'...'; --data-binary keeps the line breaks.
 const curlWithEnvelope = (url: string) =>
   `curl '${url}/cdn-cgi/handler/email?from=ada@example.com&to=inbox@example.org' --data-binary $'${SAMPLE}'`;
 const curlWithHeaders = (url: string) =>

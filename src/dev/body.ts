@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** The client went away before the body was whole: there is nobody to answer. */
+/** The client disconnected before the body was complete, so no response is possible. */
 export class ClientGone extends Error {
   override readonly name = "ClientGone";
 }
@@ -11,7 +11,7 @@ export function declaredLength(request: IncomingMessage): number | undefined {
   return header === undefined ? (request.headers["transfer-encoding"] === undefined ? 0 : undefined) : Number(header);
 }
 
-/** A body of known, modest length, in one piece: no stream machinery on the path every small message takes. */
+/** Reads a small body of known length without a stream: most messages take this path. */
 export function collect(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -25,8 +25,8 @@ export function collect(request: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * After an early refusal the client may still be sending. Reads and drops a little, so that it gets to see the answer
- * (RFC 9112 9.6), then closes.
+ * After an early rejection the client may still be sending. Drains a limited amount, so that the client can read the
+ * response (RFC 9112 9.6), then closes.
  */
 export function dropRest(request: IncomingMessage, maxBytes = 64 * 1024 * 1024, maxMs = 5000): void {
   if (request.complete) return;

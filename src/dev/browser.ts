@@ -5,7 +5,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, [command: string, args: string[]]
   win32: ["cmd", ["/c", "start", ""]],
 };
 
-/** Asks the desktop to open `url`. Rejects when there is nobody to ask. */
+/** Opens `url` in the desktop's browser. Rejects if there is none. */
 export function openBrowser(url: string): Promise<void> {
   const [command, args] = OPENERS[process.platform] ?? ["xdg-open", []];
   return new Promise((resolve, reject) => {

@@ -32,7 +32,7 @@ const email: EmailEvent = {
 const at = new Date(0);
 
 describe("the console", () => {
-  it("tells a message in one line and its outcome", () => {
+  it("prints a message and its outcome in one line", () => {
     assert.deepEqual(print(email), ["email  ada@example.com -> inbox@example.org  2.1 KB  14ms", "  ok"]);
     assert.deepEqual(print({ ...email, from: "", rejected: "no thanks" }), [
       "email  <> -> inbox@example.org  2.1 KB  14ms",
@@ -40,7 +40,7 @@ describe("the console", () => {
     ]);
   });
 
-  it("indents logs, then what was done with mail and where it lies, then exceptions with help", () => {
+  it("indents logs, then mail actions with their files, then exceptions with help", () => {
     const lines = print({
       ...email,
       outcome: "exception",
@@ -76,7 +76,7 @@ describe("the console", () => {
     ]);
   });
 
-  it("tells a request in one line", () => {
+  it("prints a request in one line", () => {
     const fetch: DevEvent = {
       event: "fetch",
       worker: "inbox",
@@ -96,7 +96,7 @@ describe("the console", () => {
     ]);
   });
 
-  it("does not let strangers drive the terminal", () => {
+  it("escapes control characters from strangers", () => {
     const lines = print(
       {
         ...email,
@@ -110,7 +110,7 @@ describe("the console", () => {
     assert.equal(lines.length, 3);
   });
 
-  it("bounds what it prints of one event", () => {
+  it("limits the output of one event", () => {
     const lines = print({
       ...email,
       logs: Array.from({ length: 5000 }, () => ({ level: "log" as const, at, message: ["x".repeat(100_000)] })),
@@ -120,7 +120,7 @@ describe("the console", () => {
     assert.ok(lines.includes("  ... 4800 more log lines"));
   });
 
-  it("speaks JSON lines to machines", () => {
+  it("prints JSON lines for programs", () => {
     const output = memory();
     createJsonLines({ output })({ ...email, logs: [{ level: "log", at, message: ["hi"] }] });
     assert.deepEqual(JSON.parse(output.lines.join("")), {
@@ -130,7 +130,7 @@ describe("the console", () => {
   });
 });
 
-it('shows a report of problems as it is, without a second "warning" above it', () => {
+it('prints a problem report without a second "warning" prefix', () => {
   const report = [
     "src/a.ts:1:2: warning: Binding not found",
     "  fix: add it",

@@ -11,24 +11,24 @@ import type {
 import { painter, type Output } from "./output.ts";
 import { cut, formatMs, formatSize, indent, logArguments, logText, oneLine } from "./text.ts";
 
-/** A worker in a loop can log without end; what is printed of one event is bounded. */
+/** A looping worker can log without end, so the output of one event is limited. */
 const MAX_LOG_LINES = 200;
 const MAX_EXCEPTIONS = 10;
 
 interface Options {
   output: Output;
-  /** Prefix events with the worker's name: with one worker it would be noise. */
+  /** Prefixes events with the worker's name if there are several workers. */
   severalWorkers?: boolean;
 }
 
-/** Tells events to people: one line for what came in, indented lines for what the worker made of it. */
+/** Prints events for people: one line per event, with indented details. */
 export function createConsole({ output, severalWorkers = false }: Options): Report {
   const paint = painter(output.colour);
   const render = createRenderer(paint, output.colour, severalWorkers);
   return (event) => output.write(render(event));
 }
 
-/** Tells events to machines: one JSON object per line. */
+/** Prints events for programs: one JSON object per line. */
 export const createJsonLines =
   ({ output }: { output: Output }): Report =>
   (event) =>
@@ -153,7 +153,7 @@ function createRenderer(
       case "notice":
         return event.text;
       case "warning":
-        // A report of problems says the word in each entry, after its place.
+        // Each entry of a report has its own severity after its position.
         return REPORT.test(event.text)
           ? event.text.replaceAll(REPORT_WORD, `$1${paint("yellow", "warning")}`)
           : `${paint("yellow", "warning")}${block(event.text)}`;
@@ -163,7 +163,7 @@ function createRenderer(
   };
 }
 
-/** One line beside its label, several below it. */
+/** A single line follows its label; several lines go below it. */
 const REPORT = /^\S[^\n]*?: warning: /;
 const REPORT_WORD = /^(\S.*?: )warning(?=: )/gm;
 

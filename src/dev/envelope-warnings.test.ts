@@ -8,7 +8,7 @@ const headers: [string, string][] = [
   ["Cc", "three@example.org"],
 ];
 
-it("is silent when the envelope is in the headers, in whatever spelling", () => {
+it("prints nothing if the envelope matches the headers, in any notation", () => {
   for (const to of ["one@example.org", "TWO@example.org", "three@EXAMPLE.org"])
     assert.deepEqual(envelopeWarnings({ from: "ada@example.com", to, headers }), []);
 });
@@ -24,6 +24,6 @@ it("names both sides of a difference", () => {
   );
 });
 
-it("takes a message without a sender, as reports of a delivery are, for what it is", () => {
+it("accepts a null sender, as delivery reports have", () => {
   assert.deepEqual(envelopeWarnings({ from: "", to: "one@example.org", headers }), []);
 });

@@ -2,9 +2,9 @@ import { headerValues, parseAddressList, sameAddress } from "../protocol/rfc5322
 import type { InboundMail } from "../workers/index.ts";
 
 /**
- * Envelope and header say who a message is from and for independently of each other (RFC 5321 3.3). In real mail they often differ;
- * in a test they mostly do by mistake, and the worker sees the envelope in `message.from` and `message.to`. Reports of a delivery have
- * no sender in the envelope, as they must (RFC 5321 4.5.5).
+ * Compares envelope and headers, which are independent (RFC 5321 3.3). They often differ in real mail, but in a test a
+ * difference is usually a mistake, and the worker sees the envelope in `message.from` and `message.to`. Delivery
+ * reports have no envelope sender (RFC 5321 4.5.5).
  */
 export function envelopeWarnings({ from, to, headers }: Pick<InboundMail, "from" | "to" | "headers">): string[] {
   const warnings: string[] = [];

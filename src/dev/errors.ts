@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** What can be wrong with starting or using the development server. */
+/** Errors of the development server. */
 export const devErrors = defineErrors("dev", {
   twoWorkersOneName: {
     code: "two_workers_one_name",

@@ -1,6 +1,6 @@
 import type { Invocation, ThrownException } from "../workers/index.ts";
 
-/** What happened, as the console tells it: one event is one block of lines, or one JSON object. */
+/** An event for the console: printed as one block of lines or one JSON object. */
 export type DevEvent =
   | EmailEvent
   | FetchEvent
@@ -27,12 +27,12 @@ export interface LogLine {
   message: unknown[];
 }
 
-/** An exception with, where one is known, the help a newcomer needs. */
+/** An exception, with help for newcomers if available. */
 export interface Explained extends ThrownException {
   help?: string;
 }
 
-/** One thing the worker did with mail, and where the copy lies. */
+/** A mail action of the worker, and the files it wrote. */
 export interface MailAction {
   action: "forward" | "reply" | "send";
   from: string;
@@ -83,7 +83,7 @@ export interface ScheduledEvent {
   exceptions: Explained[];
 }
 
-/** Mail that cannot be told to belong to one invocation: several were running, or none. */
+/** Mail that cannot be attributed to one invocation, because several or none were running. */
 export interface SentEvent extends MailAction {
   event: "sent";
   worker: string;

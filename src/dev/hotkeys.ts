@@ -2,20 +2,22 @@ import { emitKeypressEvents } from "node:readline";
 import type { ReadStream } from "node:tty";
 
 export interface Hotkey {
-  /** The first is shown, the others work too. */
+  /** The first key is displayed; the others are aliases. */
   keys: string[];
   label: string;
   run: () => void | Promise<void>;
 }
 
-/** One key, one action, on a terminal. Ctrl-C stays what it is: it is passed to `interrupt`. Returns the function that gives the terminal back. */
+/**
+ * Runs an action for each key on a terminal. Ctrl-C calls `interrupt`. Returns a function that restores the terminal.
+ */
 export function listenForHotkeys(
   input: ReadStream,
   hotkeys: Hotkey[],
   options: { interrupt: () => void; failed: (error: unknown) => void },
 ): () => void {
   const onKeypress = (typed: string | undefined, key: { name?: string; ctrl?: boolean; meta?: boolean }) => {
-    // In raw mode the terminal sends no signals by itself.
+    // In raw mode the terminal does not send signals.
     if (key.ctrl && (key.name === "c" || key.name === "d")) return options.interrupt();
     if (key.ctrl || key.meta) return;
     const wanted = typed?.toLowerCase() ?? key.name;

@@ -10,23 +10,23 @@ import { noSuchWorker, pickWorker } from "./worker-choice.ts";
 interface Options {
   runtime: Pick<WorkerRuntime, "fetch" | "scheduled" | "upgrade">;
   receive: Receive;
-  /** Names, the default first. */
+  /** Worker names, the default one first. */
   workers: readonly string[];
-  /** Why a worker cannot answer at all (its code never built); undefined when it can. */
+  /** Why a worker cannot respond (its first build failed); undefined if it can. */
   unavailable: (worker: string) => string | undefined;
-  /** Whatever is asked for below the path of videos. Resolves false for what is none of its addresses. */
+  /** Handles requests below the video path. Resolves with false for other paths. */
   video: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
-  /** What the health path reports beside `status`. */
+  /** Fields of the health response besides `status`. */
   health: () => Record<string, unknown>;
-  /** What the metrics path answers: the text format of Prometheus. */
+  /** The metrics response in Prometheus text format. */
   metrics: () => Promise<{ contentType: string; body: string }>;
   log: Log;
-  /** How long close() waits for requests under way before it cuts them. Default 5 s. */
+  /** How long close() waits for pending requests. Default 5 s. */
   graceMs?: number;
 }
 
 export interface DevHttp {
-  /** Port 0 takes any free one. Rejects with UserError when the port is taken. */
+  /** Port 0 selects a free port. Rejects with UserError if the port is in use. */
   listen(address: { host: string; port: number }): Promise<{ url: string; port: number }>;
   close(): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface DevHttp {
 export const HEALTH_PATH = "/cdn-cgi/reelpost/health";
 export const METRICS_PATH = "/cdn-cgi/reelpost/metrics";
 
-/** Before `/<video>/…` and `/upload/…`; the rest of the port is the worker's. */
+/** Prefix of `/<video>/…` and `/upload/…`; all other paths belong to the worker. */
 export const VIDEO_PREFIX = "/cdn-cgi/stream/";
 
 const FORMS: Record<string, "query" | "headers"> = {
@@ -43,7 +43,9 @@ const FORMS: Record<string, "query" | "headers"> = {
   "/__email": "headers",
 };
 
-/** The developer's HTTP server: the receive forms, a health path, and the worker's own fetch handler for everything else. */
+/**
+ * The development HTTP server: the receive forms, a health path, and the worker's fetch handler for all other requests.
+ */
 export function createDevHttp({
   runtime,
   receive,
@@ -57,7 +59,7 @@ export function createDevHttp({
 }: Options): DevHttp {
   const server = createServer({
     ...HTTP_SERVER_OPTIONS,
-    // Clients that offer HTTP/2 (`Upgrade: h2c`) are served without it, with their body read as any other (RFC 9110 7.8).
+    // Ignores the offer of HTTP/2 (`Upgrade: h2c`) and reads the body as usual (RFC 9110 7.8).
     shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === "websocket",
   });
   const upgraded = new Set<Duplex>();
@@ -66,7 +68,7 @@ export function createDevHttp({
     if (request.url!.startsWith(VIDEO_PREFIX))
       return void onVideo(request, response, continued).catch((err: unknown) => failed(err, response));
     const choice = pickWorker(request.url!, request.headers.host, workers);
-    // The client may or may not send the body it held back: the connection cannot be used again (RFC 9110 10.1.1).
+    // The client may or may not send the body that it withheld, so the connection cannot be reused (RFC 9110 10.1.1).
     if (!continued) response.shouldKeepAlive = false;
     if (choice.unknown !== undefined) return refuse(response, 404, noSuchWorker(choice.unknown, workers));
     const { worker, path, query } = choice;
@@ -107,13 +109,14 @@ export function createDevHttp({
   }
 
   function failed(err: unknown, response: ServerResponse) {
-    log.error({ err }, "a request failed inside the development server");
+    log.error({ err }, "dev: request failed");
     if (response.headersSent) response.destroy();
     else refuse(response, 500, `The development server failed: ${messageOf(err)}`);
   }
 
   server.on("request", (request, response) => onRequest(request, response));
-  // With a listener the decision to send "100 Continue" is ours: a message that is too big is refused before it is sent.
+  // With this listener the server decides when to send "100 Continue", so a too large message is rejected before it is
+  // sent.
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) =>
     onRequest(request, response, false),
   );
@@ -131,12 +134,12 @@ export function createDevHttp({
   return {
     async listen(address) {
       const bound = await listen(server, address);
-      server.on("error", (err) => log.error({ err }, "http server"));
+      server.on("error", (err) => log.error({ err }, "http: server error"));
       return bound;
     },
     close() {
       const closed = closeGracefully(server, graceMs);
-      // A WebSocket has no end of its own to wait for.
+      // A WebSocket may stay open indefinitely.
       for (const socket of upgraded) socket.destroy();
       return closed;
     },

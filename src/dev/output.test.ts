@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { describe, it } from "node:test";
 import { createOutput } from "./output.ts";
 
-/** A reader that takes nothing until it is let go. */
+/** A reader that accepts nothing until it is released. */
 function slowReader() {
   let text = "";
   let release: (() => void) | undefined;
@@ -28,7 +28,7 @@ function slowReader() {
 }
 
 describe("output", () => {
-  it("keeps the order and says how much a slow reader missed", async () => {
+  it("keeps the order and reports how much a slow reader missed", async () => {
     const reader = slowReader();
     const output = createOutput(reader.stream, { maxPending: 100, env: {} });
     output.write("first, longer than the stream likes to hold");
@@ -46,7 +46,7 @@ describe("output", () => {
     assert.equal(lines.at(-1), "after");
   });
 
-  it("survives a reader that goes away", async () => {
+  it("survives a reader that disconnects", async () => {
     const stream = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error("write EPIPE"), { code: "EPIPE" })),
     });
@@ -57,7 +57,7 @@ describe("output", () => {
     await output.flushed();
   });
 
-  it("has colours on a terminal only, and not with NO_COLOR", () => {
+  it("uses colours on a terminal only, and not with NO_COLOR", () => {
     const terminal = () => Object.assign(new Writable(), { isTTY: true });
     assert.equal(createOutput(terminal(), { env: {} }).colour, true);
     assert.equal(createOutput(terminal(), { env: { NO_COLOR: "1" } }).colour, false);

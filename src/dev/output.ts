@@ -1,15 +1,15 @@
 import { styleText } from "node:util";
 
-/** Lines wait this long for more of them: under load a write for each would cost more than the line. */
+/** Buffering time for lines: one write per line would cost more than the line itself. */
 const BATCH_MS = 4;
 
-/** Where the console writes: lines go out in batches, and a reader that is too slow costs lines, never memory. */
+/** Console output in batches. A slow reader loses lines instead of using memory. */
 export interface Output {
-  /** One or more whole lines, without the last line break. */
+  /** One or more complete lines, without the last line break. */
   write(text: string): void;
-  /** Whether escape sequences are welcome: a terminal, and nobody set NO_COLOR. */
+  /** True on a terminal without NO_COLOR: escape sequences are allowed. */
   readonly colour: boolean;
-  /** Resolves when everything written so far was handed to the operating system, or nobody reads any more. */
+  /** Resolves when everything is handed to the operating system, or when the reader is gone. */
   flushed(): Promise<void>;
 }
 
@@ -19,10 +19,10 @@ export const painter = (colour: boolean): Paint =>
   colour ? (format, text) => styleText(format, text, { validateStream: false }) : (_, text) => text;
 
 interface Options {
-  /** Characters that may wait for a slow reader before lines are dropped. Default 1 MiB. */
+  /** Maximum number of characters queued for a slow reader before lines are dropped. Default 1 MiB. */
   maxPending?: number;
   env?: NodeJS.ProcessEnv;
-  /** What is written in place of dropped lines. */
+  /** The text that replaces dropped lines. */
   dropped?: (lines: number) => string;
 }
 
@@ -39,7 +39,7 @@ export function createOutput(stream: NodeJS.WritableStream, options: Options = {
   let waiting: (() => void)[] = [];
 
   unblock(stream);
-  // A closed pipe (`reelpost dev | head`) ends the output, not the server.
+  // A closed pipe (`reelpost dev | head`) stops the output, not the server.
   stream.on("error", () => {
     broken = true;
     settle();
@@ -96,7 +96,7 @@ function wantsColour(stream: NodeJS.WritableStream, env: NodeJS.ProcessEnv): boo
   return (stream as { isTTY?: boolean }).isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
-// Node writes to pipes synchronously on POSIX: a reader that stops reading would stop the whole server.
+// Node writes to pipes synchronously on POSIX: a stalled reader would block the whole server.
 function unblock(stream: NodeJS.WritableStream) {
   if ((stream as { isTTY?: boolean }).isTTY === true) return;
   (stream as { _handle?: { setBlocking?: (on: boolean) => void } })._handle?.setBlocking?.(false);

@@ -3,7 +3,7 @@ import { it } from "node:test";
 import * as fc from "fast-check";
 import { queryOf } from "./query.ts";
 
-it("reads what the receive forms know and nothing else", () => {
+it("reads the known parameters only", () => {
   assert.deepEqual(queryOf("from=a%40b.example&to=c@d.example&x=1&format=json"), {
     from: "a@b.example",
     to: "c@d.example",
@@ -19,7 +19,7 @@ it("keeps a plus sign, encoded or not", () => {
   assert.equal(queryOf("to=user%2Btag%40example.com").to, "user+tag@example.com");
 });
 
-it("takes any query without a throw, and gives back what was encoded", () => {
+it("accepts any query without throwing, and decodes encoded values", () => {
   fc.assert(fc.property(fc.string(), (query) => void queryOf(query)));
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", minLength: 1 }), fc.string({ unit: "grapheme" }), (from, to) => {

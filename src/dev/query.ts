@@ -1,4 +1,4 @@
-/** What the receive forms understand in a query. */
+/** Query parameters of the receive forms. */
 export interface ReceiveQuery {
   from?: string;
   to?: string;
@@ -9,8 +9,8 @@ export interface ReceiveQuery {
 const NAMES = new Set<keyof ReceiveQuery>(["from", "to", "format", "worker"]);
 
 /**
- * The first value of each known name. A plus sign stays one, unlike in a web form: addresses have no spaces, and
- * `to=user+tag@example.com` is what people type.
+ * The first value of each known name. Unlike in a web form, a plus sign stays a plus sign: addresses have no spaces,
+ * and users type `to=user+tag@example.com`.
  */
 export function queryOf(query: string): ReceiveQuery {
   const found: ReceiveQuery = {};
@@ -29,7 +29,7 @@ function decode(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    // A stray percent sign: taken as it stands.
+    // A stray percent sign stays unchanged.
     return value;
   }
 }

@@ -1,8 +1,10 @@
-/** Runs `work` for every request, one run at a time; requests that come during a run are answered by one more run after it. */
+/** Runs `work` on request, one run at a time; all requests during a run share the next one. */
 export interface Coalesced {
-  /** Resolves when a run that began after this call has ended. `work` reports its own failures and does not reject. */
+  /**
+   * Resolves when a run that started after this call has finished. `work` reports its own failures and does not reject.
+   */
   request(): Promise<void>;
-  /** No run begins any more; resolves when the one under way has ended. */
+  /** Starts no more runs; resolves when the current one has finished. */
   close(): Promise<void>;
 }
 

@@ -15,37 +15,37 @@ import { queryOf } from "./query.ts";
 import { joinReplies, jsonReply, plainReply, send, textReply, TEXTS, type Reply } from "./replies.ts";
 import { noSuchWorker } from "./worker-choice.ts";
 
-/** A request to one of the receive forms: the envelope is in the query, or in the message's own From and To. */
+/** A request to a receive form: the envelope is in the query, or in the From and To headers of the message. */
 export interface ReceiveRequest {
   form: "query" | "headers";
-  /** The worker that the path or host names; `?worker=` goes before it. */
+  /** The worker selected by path or host; `?worker=` overrides it. */
   worker: string;
   query: string;
   request: IncomingMessage;
   response: ServerResponse;
-  /** False when the client waits for "100 Continue" before it sends the body. */
+  /** False if the client waits for "100 Continue" before it sends the body. */
   continued: boolean;
 }
 
-/** Answers the request. Rejects only when the server itself fails. */
+/** Responds to the request. Rejects only on an internal error. */
 export type Receive = (request: ReceiveRequest) => Promise<void>;
 
 interface Options {
   receiver: Pick<Receiver, "dispatch">;
   spool: Spool;
   workers: readonly string[];
-  /** Why a worker cannot run at all; undefined when it can. */
+  /** Why a worker cannot run; undefined if it can. */
   unavailable: (worker: string) => string | undefined;
   ids: Pick<Ids, "hex" | "messageId">;
-  /** Bodies up to this many bytes are collected without a spool. Default 256 KiB. */
+  /** Bodies up to this size are collected without a spool file. Default 256 KiB. */
   inMemory?: number;
 }
 
-/** RFC 5321 4.5.3.1.8: a server takes at least 100 recipients. */
+/** RFC 5321 4.5.3.1.8: a server accepts at least 100 recipients. */
 const MAX_RECIPIENTS = 100;
 
 export function createReceive({ receiver, spool, workers, unavailable, ids, inMemory = 256 * 1024 }: Options): Receive {
-  /** Reads the body. Undefined when it is empty. */
+  /** Reads the body. Undefined if it is empty. */
   async function take({ request, response, continued }: ReceiveRequest): Promise<MailSource | undefined> {
     const length = declaredLength(request);
     if (length === 0) return undefined;
@@ -53,7 +53,8 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
       throw mailErrors.messageTooLarge({ limit: mebibytes(spool.maxBytes) });
     if (!continued) response.writeContinue();
     if (length !== undefined && length <= inMemory) return spool.hold(await collect(request));
-    // Refused half-way, the request must live on for its answer to be seen. Its chunks are copies that node:http made for us alone.
+    // The connection must survive an early rejection, so that the client can read the response. Node already copied the
+    // chunks.
     const source = await spool.collect(request.iterator({ destroyOnReturn: false }), { owned: true });
     return source.size === 0 ? undefined : source;
   }
@@ -125,7 +126,7 @@ export function createReceive({ receiver, spool, workers, unavailable, ids, inMe
     }
   }
 
-  /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form stands for one: its message is all there is to go by. */
+  /** Submission servers add a missing Message-ID (RFC 6409 8.3), and this form acts as one. */
   async function withMessageId(source: MailSource, messageId: string): Promise<MailSource> {
     const raw = source.open();
     const completed = await spool.collect(raw instanceof Uint8Array ? oneChunk(raw) : raw, {
@@ -168,7 +169,7 @@ async function* oneChunk(bytes: Uint8Array) {
   yield bytes;
 }
 
-/** One source for each of several dispatches, with ids of their own; the last discard frees it. */
+/** Creates one source per dispatch, each with its own id; the last discard frees the message. */
 function shareSource(source: MailSource, count: number, ids: Pick<Ids, "hex">): MailSource[] {
   let held = count;
   const discard = async () => {

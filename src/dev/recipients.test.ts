@@ -7,7 +7,7 @@ const workers: Claims[] = [
   { worker: "shop", addresses: ["*@shop.example", "Boss@example.org"] },
 ];
 
-it("gives mail to the worker that claims the address, then its domain, then the one the domain names, then the first", () => {
+it("selects the worker by address, then by domain, then by the domain's worker name, then the first worker", () => {
   assert.equal(workerFor("Help@shop.example", workers), "inbox");
   assert.equal(workerFor("orders@SHOP.example", workers), "shop");
   assert.equal(workerFor("boss@example.org", workers), "shop");
@@ -15,7 +15,7 @@ it("gives mail to the worker that claims the address, then its domain, then the 
   assert.equal(workerFor("anyone@example.net", workers), "inbox");
 });
 
-it("knows what nobody asked for", () => {
+it("recognizes unclaimed recipients", () => {
   assert.equal(claimedBy("orders@shop.example", workers), "shop");
   assert.equal(claimedBy("anyone@example.net", workers), undefined);
 });

@@ -1,14 +1,14 @@
 import { parseAddress } from "../protocol/rfc5322/index.ts";
 
-/** Address patterns of one worker: `support@example.org`, or `*@example.org` for a whole domain. */
+/** Address patterns of a worker: `support@example.org`, or `*@example.org` for a domain. */
 export interface Claims {
   worker: string;
   addresses: readonly string[];
 }
 
 /**
- * Which worker gets mail for `recipient`: the one that claims the address, else its domain, else the one that the domain names
- * (`anyone@NAME.localhost`), else the first. On a developer's machine no recipient is unknown.
+ * The worker for `recipient`: the one that claims the address, else the domain, else the one named by the domain
+ * (`anyone@NAME.localhost`), else the first. Locally no recipient is unknown.
  */
 export function workerFor(recipient: string, workers: readonly Claims[]): string {
   const domain = parseAddress(recipient)?.domain;
@@ -19,7 +19,7 @@ export function workerFor(recipient: string, workers: readonly Claims[]): string
   );
 }
 
-/** The worker that asked for mail to `recipient` in its configuration. */
+/** The worker whose configuration claims `recipient`. */
 export function claimedBy(recipient: string, workers: readonly Claims[]): string | undefined {
   return claimant(recipient.toLowerCase(), workers) ?? claimant(`*@${parseAddress(recipient)?.domain ?? ""}`, workers);
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Handled } from "../mail/index.ts";
 
-/** The texts of the local receive forms. Test suites in the field compare them: they stay as they are. */
+/** Texts of the local receive forms. Test suites compare them, so they never change. */
 export const TEXTS = {
   processed: "Worker successfully processed email",
   incomplete:
@@ -19,14 +19,14 @@ export interface Reply {
 
 export const textReply = (status: number, body: string): Reply => ({ status, type: "text/plain; charset=utf-8", body });
 
-/** The plain form: what happened, in one of the known texts, or the stack of what the handler threw. */
+/** The plain response: a known text, or the stack trace of the thrown error. */
 export function plainReply(handled: Handled): Reply {
   if (handled.outcome !== "ok") return textReply(500, failureText(handled));
   if (handled.rejectReason !== undefined) return textReply(400, TEXTS.rejected(handled.rejectReason));
   return textReply(200, TEXTS.processed);
 }
 
-/** `format=json`: what the worker did, for test suites. A rejection is a result, not a failure. */
+/** `format=json`: the actions of the worker, for test suites. A rejection is a result, not a failure. */
 export function jsonReply(handled: Handled): Reply {
   return {
     status: handled.outcome === "ok" ? 200 : 500,
@@ -42,12 +42,12 @@ function jsonOf({ outcome, exception, rejectReason, forwards, replies, events }:
     forwards,
     replies: replies.map((reply) => ({ ...reply, raw: reply.raw?.toString() ?? "" })),
     events,
-    // Ours, beyond the contract: which limit it was, and what was thrown.
+    // Extensions of the contract: which limit was exceeded, and what was thrown.
     ...(outcome !== "ok" && { x_outcome: outcome, x_exception: exception }),
   };
 }
 
-/** One message for several recipients: the worst status, and what happened to each. */
+/** One message with several recipients: the worst status, and the result of each. */
 export function joinReplies(results: { to: string; handled: Handled }[], json: boolean): Reply {
   const replies = results.map(({ handled }) => (json ? jsonReply(handled) : plainReply(handled)));
   if (replies.length === 1) return replies[0]!;

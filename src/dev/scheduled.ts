@@ -2,25 +2,28 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { WorkerRuntime } from "../workers/index.ts";
 import { noSuchWorker } from "./worker-choice.ts";
 
-/** The path by which a scheduled handler is run by hand, the same as in `wrangler dev`. */
+/** Path that runs a scheduled handler, as in `wrangler dev`. */
 export const SCHEDULED_PATH = "/cdn-cgi/handler/scheduled";
 
 interface Options {
   runtime: Pick<WorkerRuntime, "scheduled">;
-  /** The one that is meant when the query names none. */
+  /** The default worker, if the query names none. */
   worker: string;
   workers: readonly string[];
   unavailable: (worker: string) => string | undefined;
-  /** `worker`: which one. `cron`: what the handler is told as its pattern, default "". `time`: epoch milliseconds, default now. `format=json`. */
+  /**
+   * `worker`: which worker. `cron`: the pattern passed to the handler, default "". `time`: epoch milliseconds, default
+   * now. `format=json`.
+   */
   query: string;
   request: IncomingMessage;
   response: ServerResponse;
 }
 
-/** The last moment that a Date can hold (ECMA-262 21.4.1.1). */
+/** The largest time value of a Date (ECMA-262 21.4.1.1). */
 const LAST_MS = 8.64e15;
 
-/** Runs the handler now; answers with its outcome when its waitUntil() work is done too: 200 for ok, 500 for anything else. */
+/** Runs the handler now and responds when its waitUntil() work is done, too: 200 for ok, 500 for anything else. */
 export async function runScheduled({
   runtime,
   worker,
@@ -30,7 +33,7 @@ export async function runScheduled({
   request,
   response,
 }: Options): Promise<void> {
-  // Nobody reads it, and the connection is to be used again.
+  // Drains the body, so that the connection can be reused.
   request.resume();
   if (request.method !== "GET" && request.method !== "POST")
     return answer(response, 405, `${SCHEDULED_PATH} is asked with GET or POST`, { allow: "GET, POST" });

@@ -18,10 +18,10 @@ const mail = (id: string): InboundMail => ({
   raw: () => Buffer.from("hello"),
   canBeForwarded: true,
 });
-/** The record comes later than the test. */
+/** The record arrives after the test. */
 const ok: EmailOutcome = { outcome: "ok", ended: new Promise(() => {}) };
 
-/** A runtime in which nothing happens until the test says that it has. */
+/** A runtime whose invocations finish on request of the test. */
 function heldRuntime() {
   let tell: (invocation: Invocation) => void = () => {};
   const runtime = {
@@ -84,8 +84,8 @@ const told = (events: DevEvent[]) =>
     "actions" in event ? event.actions.map(({ messageId }) => messageId) : "messageId" in event ? event.messageId : "",
   ]);
 
-describe("stories", () => {
-  it("give a forward to its message, whatever else runs", (t) => {
+describe("the invocation log", () => {
+  it("attributes a forward to its message, whatever else runs", (t) => {
     const { stories, events, begin, endMail } = setUp();
     t.after(stories.close);
     begin("m1");
@@ -100,7 +100,7 @@ describe("stories", () => {
     ]);
   });
 
-  it("give a send to the one invocation that runs, and to none when it could be one of two", (t) => {
+  it("attributes a send to the only running invocation, and to none if it could be one of two", (t) => {
     const { stories, events, begin, endMail } = setUp();
     t.after(stories.close);
     begin("m1");
@@ -119,7 +119,7 @@ describe("stories", () => {
     ]);
   });
 
-  it("do not guess which of two equal requests a send belongs to", (t) => {
+  it("does not guess which of two equal requests sent a message", (t) => {
     const { stories, events, end } = setUp();
     t.after(stories.close);
     const ask = () => void stories.runtime.fetch("inbox", { method: "GET", url: "/a" } as never, {} as never);
@@ -135,7 +135,7 @@ describe("stories", () => {
     ]);
   });
 
-  it("tell of a message whose process could not be had, although no record of it comes", async (t) => {
+  it("reports a message whose process failed to start, although there is no record of it", async (t) => {
     const { stories, events } = setUp();
     t.after(stories.close);
     const failing = {
@@ -160,7 +160,7 @@ describe("stories", () => {
     );
   });
 
-  it("carry the rejection, warnings about the envelope, and explained exceptions, the handler's own first", (t) => {
+  it("includes the rejection, envelope warnings and explained exceptions, the handler's own first", (t) => {
     const { stories, events, endMail } = setUp((worker) => `help for ${worker}`);
     t.after(stories.close);
     void stories.runtime.email("inbox", { ...mail("m1"), from: "other@example.com" }, {} as MailActions);

@@ -4,9 +4,9 @@ import type { InboundMail, Invocation, Outcome, WorkerRuntime } from "../workers
 import { envelopeWarnings } from "./envelope-warnings.ts";
 import type { EmailEvent, Explained, FetchEvent, MailAction, Report } from "./events.ts";
 
-/** Puts together what belongs together: an invocation, the mail it sent, what was odd about its message. */
+/** Correlates invocations with the mail that they sent and with the warnings about their messages. */
 export interface Stories {
-  /** The runtime, with the beginning of every invocation noted. Everything in the server must go through this one. */
+  /** The runtime, instrumented to note the start of each invocation. All calls must go through it. */
   readonly runtime: WorkerRuntime;
   /** Mail that was written to disk. */
   captured(captured: Captured): void;
@@ -20,25 +20,25 @@ interface Options {
   clock: Clock;
 }
 
-/** An invocation that has begun and whose record has not come yet. */
+/** A started invocation without a record yet. */
 interface Live {
   worker: string;
-  /** What its record will be recognised by: the message's id, method and URL, or schedule. */
+  /** Identifies its record: the id of the message, method and URL, or the schedule. */
   key: string;
   actions: MailAction[];
   warnings: string[];
-  /** Milliseconds since the epoch: when it began, and when the caller was done with it. Its record comes a little later. */
+  /** Milliseconds since the epoch: the start, and the end for the caller. The record follows a little later. */
   began: number;
   over?: number;
 }
 
-/** The runtime waits this long for a record; one that has not come by then will not. */
+/** Time limit of the runtime for a record. */
 const RECORD_PATIENCE_MS = 40_000;
-/** The record of a request that failed comes at once or not at all. */
+/** The record of a failed request arrives immediately or never. */
 const FAILED_PATIENCE_MS = 2000;
-/** What one invocation sends beyond this is told apart from it. */
+/** Maximum number of actions attributed to one invocation; further ones are reported separately. */
 const MAX_ACTIONS = 1000;
-/** More live invocations than this are not followed; what they send is told apart from them. */
+/** Maximum number of tracked invocations; mail of others is reported separately. */
 const MAX_LIVE = 10_000;
 
 export function createStories({ runtime, report, explain, clock }: Options): Stories {
@@ -64,7 +64,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     return true;
   }
 
-  /** A process that could not be had leaves no record: then the outcome is all there is to tell. */
+  /** A process that failed to start leaves no record, so only the outcome is known. */
   function tellUnrecorded(
     entry: Live,
     { outcome, exception }: Outcome,
@@ -92,7 +92,7 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
     }
   }, RECORD_PATIENCE_MS / 4).unref();
 
-  /** Takes out the entry of a record. Of several that could be meant, one without actions is as good as another. */
+  /** Removes the entry that matches a record. Equal entries without actions are interchangeable. */
   function end(worker: string, key: string): Live | undefined {
     const entries = live.get(worker) ?? [];
     const candidates = entries.filter((entry) => entry.key === key);
@@ -209,7 +209,10 @@ export function createStories({ runtime, report, explain, clock }: Options): Sto
   };
 }
 
-/** Only what is certain: the message it answers, or the one invocation that is running. A binding does not say on whose behalf it is called. */
+/**
+ * Attributes only certain cases: the message it answers, or the only running invocation. A binding call does not name
+ * its invocation.
+ */
 function ownerOf(entries: Live[], inbound: string | undefined): Live | undefined {
   const candidates = inbound === undefined ? entries : entries.filter(({ key }) => key.startsWith(`${inbound} `));
   return candidates.length === 1 ? candidates[0] : undefined;

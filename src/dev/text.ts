@@ -6,7 +6,7 @@ export { cut, formatMs, formatSize, indent, oneLine } from "../kernel/text.ts";
 // oxlint-disable-next-line no-control-regex
 const SGR = /\u001b\[[0-9;]{0,20}m/g;
 
-/** Text of a worker's log: its colours may stay when the output has colours, every other control is made visible. */
+/** Log text of a worker: keeps colours if the output has colours, and escapes all other control characters. */
 export function logText(text: string, colour: boolean): string {
   const normal = text.replaceAll("\r\n", "\n");
   if (!normal.includes("\u001b")) return visible(normal);
@@ -17,11 +17,11 @@ export function logText(text: string, colour: boolean): string {
     out += visible(normal.slice(at, match.index)) + match[0];
     at = match.index + match[0].length;
   }
-  // A colour left on would run into the lines after it.
+  // An open colour would affect the following lines.
   return `${out}${visible(normal.slice(at))}\u001b[0m`;
 }
 
-/** The arguments of a console call as one text. */
+/** The arguments of a console call as one string. */
 export function logArguments(args: unknown[], max = 8192): string {
   return cut(
     args

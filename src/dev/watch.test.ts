@@ -31,7 +31,7 @@ describe("watching files", () => {
   const nextReport = () => (reports.length > 0 ? Promise.resolve() : new Promise<void>((resolve) => (wake = resolve)));
   const file = (name: string) => join(folder, name);
 
-  it("reports a changed file and not its neighbours", async () => {
+  it("reports a changed file, but not its neighbours", async () => {
     await writeFile(file("a.ts"), "1");
     await watch.set([file("a.ts")]);
     await writeFile(file("b.ts"), "1");
@@ -40,7 +40,7 @@ describe("watching files", () => {
     assert.deepEqual(reports, [[file("a.ts")]]);
   });
 
-  it("reports a file that an editor renames into place, again and again", async () => {
+  it("reports a file replaced by an editor's rename, repeatedly", async () => {
     await writeFile(file("a.ts"), "1");
     await watch.set([file("a.ts")]);
     for (const text of ["2", "3"]) {
@@ -52,7 +52,7 @@ describe("watching files", () => {
     }
   });
 
-  it("makes one report of a burst", async () => {
+  it("reports a burst once", async () => {
     await writeFile(file("a.ts"), "");
     await writeFile(file("b.ts"), "");
     await watch.set([file("a.ts"), file("b.ts")]);
@@ -66,7 +66,7 @@ describe("watching files", () => {
     );
   });
 
-  it("reports while changes never pause", async () => {
+  it("reports during continuous changes", async () => {
     await writeFile(file("a.ts"), "");
     await watch.set([file("a.ts")]);
     const stop = new AbortController();
@@ -79,7 +79,7 @@ describe("watching files", () => {
     assert.ok(reports.length >= 1);
   });
 
-  it("reports a new member of the set that changed while nobody watched it", async () => {
+  it("reports a file added to the set that changed before it was watched", async () => {
     const readSince = Date.now();
     await mkdir(file("lib"));
     await writeFile(file("lib/late.ts"), "changed after it was read");
@@ -90,7 +90,7 @@ describe("watching files", () => {
     assert.deepEqual(reports, [[file("lib/late.ts")]]);
   });
 
-  it("reports a file that appears, when asked for any", async () => {
+  it("reports a new file if any file is of interest", async () => {
     await writeFile(file("a.ts"), "import './missing.ts'");
     await watch.set([file("a.ts")], { anyNewFile: true });
     await writeFile(file(".a.ts.swp"), "");
@@ -99,7 +99,7 @@ describe("watching files", () => {
     assert.deepEqual(reports, [[file("missing.ts")]]);
   });
 
-  it("goes on when a folder cannot be watched", async () => {
+  it("continues if a folder cannot be watched", async () => {
     const troubles: string[] = [];
     const lenient = createFileWatch({
       onChange: (files) => void reports.push(files),

@@ -2,24 +2,30 @@ import { watch, type FSWatcher } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname, resolve, sep } from "node:path";
 
-/** Tells when one of a changing set of files changes. Directories are watched, not files: editors save by renaming a new file into place. */
+/**
+ * Watches a changing set of files. Watches directories instead of files, because editors save by renaming a new file
+ * into place.
+ */
 export interface FileWatch {
   /**
-   * Replaces the set. `readSince`: when the reader of these files began (epoch milliseconds); a file that is new in the set and
-   * changed after that is reported at once, because nobody watched it then.
+   * Replaces the set. `readSince`: when the files were read (epoch milliseconds); a file new in the set that changed
+   * after that is reported immediately.
    */
   set(files: Iterable<string>, options?: { readSince?: number; anyNewFile?: boolean }): Promise<void>;
   close(): void;
 }
 
 interface Options {
-  /** Called with the changed paths once the file system has been quiet for `quietMs`, or at the latest after `quietMs * 10`. */
+  /** Called with the changed paths once no change occurred for `quietMs`, or at the latest after `quietMs * 10`. */
   onChange: (files: string[]) => void;
-  /** Default 40 ms: an editor's burst of events is one change. */
+  /** Default 40 ms: an editor's burst of events counts as one change. */
   quietMs?: number;
-  /** Inotify watches are a shared resource; directories beyond this many go unwatched, dependencies first. Default 1024. */
+  /**
+   * Maximum number of watched directories, because inotify watches are shared; dependencies are dropped first. Default
+   * 1024.
+   */
   maxDirectories?: number;
-  /** Called once when something cannot be watched, for a notice. */
+  /** Called once if something cannot be watched. */
   onTrouble?: (trouble: { path: string; error: Error }) => void;
 }
 
@@ -55,7 +61,7 @@ export function createFileWatch({
 
   function watchDirectory(directory: string) {
     try {
-      // `name` is null on some systems and under load: then any watched file in it may have changed.
+      // `name` is null on some systems and under load: any watched file in the directory may have changed.
       const watcher = watch(directory, (_, name) => {
         if (name === null)
           for (const file of files) {
@@ -111,6 +117,6 @@ const inDependencies = (path: string) => path.includes(`${sep}node_modules${sep}
 const nearestFirst = (directories: Set<string>) =>
   [...directories].sort((a, b) => Number(inDependencies(a + sep)) - Number(inDependencies(b + sep)));
 
-// After a failed build the missing file may be any; hidden files and editors' swap files are not sources.
+// After a failed build, any new file may be the missing one; hidden files and swap files are not sources.
 const couldBeSource = (path: string) =>
   !inDependencies(path) && !basename(path).startsWith(".") && !/(~|\.sw[a-z]|\.tmp)$/.test(path);

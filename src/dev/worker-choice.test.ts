@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pickWorker } from "./worker-choice.ts";
 
-describe("which worker a request means", () => {
+describe("worker selection", () => {
   const workers = ["inbox", "notifier"];
   const pick = (url: string, host?: string) => pickWorker(url, host, workers);
 
-  it("is the first without a word about it", () => {
+  it("selects the first worker by default", () => {
     assert.deepEqual(pick("/a/b?c=d", "127.0.0.1:8787"), {
       worker: "inbox",
       path: "/a/b",
@@ -16,7 +16,7 @@ describe("which worker a request means", () => {
     assert.deepEqual(pick("/", undefined), { worker: "inbox", path: "/", query: "", url: "/" });
   });
 
-  it("can be named by the path, which the worker does not see", () => {
+  it("selects by path, which the worker does not see", () => {
     assert.deepEqual(pick("/cdn-cgi/worker/notifier/a?b"), { worker: "notifier", path: "/a", query: "b", url: "/a?b" });
     assert.deepEqual(pick("/cdn-cgi/worker/notifier"), { worker: "notifier", path: "/", query: "", url: "/" });
     assert.deepEqual(pick("/cdn-cgi/worker/notifier?x"), { worker: "notifier", path: "/", query: "x", url: "/?x" });
@@ -28,13 +28,13 @@ describe("which worker a request means", () => {
     });
   });
 
-  it("can be named by the host", () => {
+  it("selects by host", () => {
     assert.equal((pick("/", "Notifier.localhost:8787") as { worker: string }).worker, "notifier");
     assert.equal((pick("/", "localhost:8787") as { worker: string }).worker, "inbox");
     assert.equal((pickWorker("/", "app.localhost", ["only"]) as { worker: string }).worker, "only");
   });
 
-  it("says which name nobody has", () => {
+  it("names an unknown worker", () => {
     assert.deepEqual(pick("/cdn-cgi/worker/inbx/"), { unknown: "inbx" });
     assert.deepEqual(pick("/", "inbx.localhost"), { unknown: "inbx" });
   });

@@ -6,13 +6,13 @@ export type WorkerChoice =
       worker: string;
       path: string;
       query: string;
-      /** Path and query as the worker should see them. */ url: string;
+      /** Path and query for the worker. */ url: string;
     }
   | { unknown: string };
 
 /**
- * Which worker a request means: `/cdn-cgi/worker/NAME/rest` (the worker sees `/rest`), the host `NAME.localhost`,
- * otherwise the first. `?worker=NAME` belongs to the receive forms alone: elsewhere the query is the worker's own.
+ * Selects the worker of a request: `/cdn-cgi/worker/NAME/rest` (the worker sees `/rest`), the host `NAME.localhost`,
+ * otherwise the first. `?worker=NAME` applies to the receive forms only: elsewhere the query belongs to the worker.
  */
 export function pickWorker(url: string, host: string | undefined, workers: readonly string[]): WorkerChoice {
   let rest = url;

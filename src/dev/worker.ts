@@ -16,17 +16,17 @@ import type { Report } from "./events.ts";
 import { coalesce } from "./rebuild.ts";
 import { createFileWatch } from "./watch.ts";
 
-/** One worker's project, kept running: read, built, deployed, and all of that again when a file of it changes. */
+/** A running project: read, built, deployed, and rebuilt when a file changes. */
 export interface DevWorker {
-  /** Stays the same until the server is started again. */
+  /** Constant until the server restarts. */
   readonly name: string;
   readonly project: Project;
-  /** Why there is nothing that could run; undefined when there is. */
+  /** Why no version can run; undefined if one can. */
   readonly unavailable: string | undefined;
-  /** What the running version was built from. */
+  /** The build of the running version. */
   readonly build: ProjectBuild | undefined;
   rebuild(reason: "start" | "change" | "key"): Promise<void>;
-  /** What a newcomer should know about an exception of this worker. */
+  /** Help for newcomers about an exception of this worker. */
   explain(exception: ThrownException): string | undefined;
   close(): Promise<void>;
 }
@@ -36,15 +36,15 @@ interface Options {
   config: string | undefined;
   environment: string | undefined;
   runtime: Pick<WorkerRuntime, "deploy">;
-  /** Told of builds that went well or not, and of warnings. */
+  /** Receives build results and warnings. */
   report: Report;
   clock: Clock;
   watch: boolean;
 }
 
 /**
- * Reads the configuration and prepares to build; `rebuild("start")` makes the first version. Throws UserError when the configuration
- * cannot be used. From then on a mistake costs nothing: it is reported, and the version that was running goes on.
+ * Reads the configuration and prepares the build; `rebuild("start")` creates the first version. Throws UserError for an
+ * invalid configuration. Later errors are reported, and the previous version keeps running.
  */
 export async function openDevWorker({
   cwd,
@@ -101,7 +101,7 @@ export async function openDevWorker({
       return true;
     } catch (err) {
       fail(err);
-      // Unread, it has to be read whatever changes next: the mistake may lie in any of its files.
+      // Read again after any change: the error may be in any of its files.
       readAgain = true;
       return false;
     }
@@ -111,7 +111,7 @@ export async function openDevWorker({
     const why = reason;
     try {
       const build = await bundler.build();
-      // The same code with other line numbers is deployed too: its stacks must point at the new lines.
+      // Deploys equal code with different line numbers, too: stack traces must show the new lines.
       if (running?.digest === build.digest && running.script.sourceMap === build.script.sourceMap && why === "change") {
         report({ event: "unchanged", worker: name });
       } else {
@@ -135,7 +135,7 @@ export async function openDevWorker({
     }
   }
 
-  /** Looks for what will go wrong later. Its own failure is no reason to hold anything up. */
+  /** Checks for problems that would appear later. A failure of the check itself is ignored. */
   async function inspect(build: ProjectBuild) {
     const inspection = await inspectProject(project, build).catch(() => undefined);
     if (inspection === undefined) return;
@@ -154,7 +154,7 @@ export async function openDevWorker({
 
   function warn(warnings: Project["warnings"]) {
     const text = formatProblems(warnings, { cwd });
-    // Said once, not after every keystroke.
+    // Reported once instead of after every keystroke.
     if (text !== "" && text !== warned) report({ event: "warning", text });
     warned = text;
   }
@@ -184,5 +184,5 @@ export async function openDevWorker({
   };
 }
 
-/** The kernel stamps files with a coarser clock than Date.now() reads. */
+/** The kernel's file timestamps are coarser than Date.now(). */
 const CLOCK_GRAIN_MS = 10;

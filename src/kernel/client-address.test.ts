@@ -6,7 +6,7 @@ import { createClientAddress } from "./client-address.ts";
 const request = (remoteAddress: string, headers: Record<string, string> = {}) =>
   ({ socket: { remoteAddress }, headers }) as unknown as IncomingMessage;
 
-test("only a trusted proxy is believed, and only about the hops before it", () => {
+test("trusts only configured proxies, and only the hops before them", () => {
   const { ip, scheme } = createClientAddress(["10.0.0.0/8", "::1"]);
   const forwarded = { "x-forwarded-for": "6.6.6.6, 198.51.100.7, 10.1.1.1", "x-forwarded-proto": "https" };
   assert.equal(ip(request("203.0.113.9", forwarded)), "203.0.113.9");

@@ -3,13 +3,16 @@ import { isIP } from "node:net";
 import { networkSet, plainAddress } from "./networks.ts";
 
 export interface ClientAddress {
-  /** The address a request came from: the peer's, or what a trusted proxy says it was. */
+  /** The client's address: the peer, or the address that a trusted proxy reports. */
   ip(request: IncomingMessage): string | undefined;
-  /** `http` or `https`, as the client sees it. */
+  /** `http` or `https`, as seen by the client. */
   scheme(request: IncomingMessage): "http" | "https";
 }
 
-/** `trusted`: addresses and CIDR ranges of proxies. What anybody else writes into X-Forwarded-* is ignored. Throws TypeError for a text that is neither: the settings have been checked. */
+/**
+ * `trusted`: addresses and CIDR ranges of proxies. X-Forwarded-* headers from other peers are ignored. Throws TypeError
+ * for invalid entries, which the settings reject earlier.
+ */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {
   const isTrusted = networkSet(
     trusted,
@@ -20,7 +23,7 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
     ip(request) {
       const peer = plain(request.socket.remoteAddress);
       if (trusted.length === 0 || !isTrusted(peer)) return peer;
-      // From the right: the last hop that is not one of ours is the client.
+      // From the right: the last hop that is not a trusted proxy is the client.
       const hops = String(request.headers["x-forwarded-for"] ?? "")
         .split(",")
         .map((hop) => plain(hop.trim()))

@@ -1,8 +1,8 @@
-/** Time as a dependency: everything that waits or stamps takes a Clock, so that tests can move it. */
+/** Time as a dependency: code that waits or reads the time takes a Clock, so that tests can control it. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Resolves after `ms`; rejects with the signal's reason when aborted first. Never keeps the process alive. */
+  /** Resolves after `ms`; rejects with the signal's reason if aborted. Does not keep the process alive. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export const systemClock: Clock = {
     }),
 };
 
-/** A clock that stands still until it is told to move. */
+/** A clock that moves only on request. */
 export function createManualClock(start = 0): Clock & { advance(ms: number): void } {
   let time = start;
   let waiting: { at: number; wake: () => void }[] = [];

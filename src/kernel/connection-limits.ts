@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { networkOf, type NetworkSet } from "./networks.ts";
 
 export interface ConnectionLimits {
-  /** Maximum of open connections in total. */
+  /** Maximum number of open connections in total. */
   total: number;
   /** Maximum per IPv4 address or IPv6 /64. */
   perNetwork: number;

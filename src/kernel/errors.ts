@@ -1,5 +1,5 @@
 /**
- * One table of errors per domain; the API, the SMTP edge and the CLI each translate an entry, and nothing else formats errors.
+ * One error table per domain. The API, the SMTP server and the CLI each format an entry; no other code formats errors.
  *
  *     const mailErrors = defineErrors("mail", {
  *       recipientNotAllowed: { code: "E_RECIPIENT_NOT_ALLOWED", http: 403, smtp: 550, enhanced: "5.7.1",
@@ -8,22 +8,24 @@
  *     throw mailErrors.recipientNotAllowed({ address });
  */
 export interface ErrorEntry {
-  /** What clients match on: a v4 number (7003) or a runtime name ("E_FIELD_MISSING"). */
+  /** The code that clients match on: a v4 number (7003) or a runtime name ("E_FIELD_MISSING"). */
   code: number | string;
   /** HTTP status, 400-599. */
   http: number;
-  /** SMTP reply code and RFC 3463 enhanced code, where the error can reach an SMTP peer. */
+  /** SMTP reply code and RFC 3463 enhanced code, if the error can reach an SMTP client. */
   smtp?: number;
   enhanced?: string;
-  /** What went wrong, with `{name}` places. Tested constants: clients match on some of these texts. */
+  /** The message, with `{name}` placeholders. Tests pin the texts, because clients match on some of them. */
   message: string;
-  /** What the reader should do about it, with the same places. */
+  /** What the reader should do, with the same placeholders. */
   fix?: string;
-  /** A conflict (409) that time does not solve: clients that repeat such requests by themselves are told not to. */
+  /** A permanent conflict (409): clients that retry automatically are told not to. */
   permanent?: true;
 }
 
-/** Somebody's input or configuration is wrong: shown to them with its fix, never logged as our fault. */
+/**
+ * A problem with the user's input or configuration: shown to the user with its fix, never logged as an internal error.
+ */
 export class UserError extends Error {
   override readonly name = "UserError";
   readonly domain: string;
@@ -52,7 +54,7 @@ export class UserError extends Error {
   }
 }
 
-/** A broken invariant or a failing machine: logged with its stack; the outside sees only a general text. */
+/** A broken invariant or a failing machine: logged with its stack; clients see only a generic text. */
 export class Fault extends Error {
   override readonly name = "Fault";
 }
@@ -76,5 +78,5 @@ export function defineErrors<const Table extends Record<string, ErrorEntry>>(
 const fill = (text: string, details: Record<string, unknown>) =>
   text.replace(/\{(\w+)\}/g, (place, name: string) => (name in details ? String(details[name]) : place));
 
-/** The message of anything that was thrown: JavaScript lets people throw whatever they like. */
+/** The message of any thrown value, which need not be an Error. */
 export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));

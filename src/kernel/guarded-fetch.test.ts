@@ -33,7 +33,7 @@ const failsWith = (kind: string, text?: RegExp) => (err: unknown) => {
 const open = createGuardedFetch({ allowPrivate: true });
 const guarded = createGuardedFetch({ allowPrivate: false });
 
-test("what is no address of the web is refused", async () => {
+test("rejects URLs that are not http or https", async () => {
   for (const url of [
     "",
     "video.mp4",
@@ -53,7 +53,7 @@ test("what is no address of the web is refused", async () => {
   }
 });
 
-test("addresses of the own network are refused, in every dress, before anything is connected to", async (t) => {
+test("rejects addresses of the local network in every notation, before connecting", async (t) => {
   let asked = 0;
   const at = await origin(t, (_, response) => void (asked++, response.end()));
   const { port } = new URL(at);
@@ -79,7 +79,7 @@ test("addresses of the own network are refused, in every dress, before anything 
   assert.equal(asked, 0);
 });
 
-test("addresses of this very machine are refused too, in every dress, public as they may be", async (t) => {
+test("rejects this machine's own addresses in every notation, even public ones", async (t) => {
   const interfaces = t.mock.method(
     os,
     "networkInterfaces",
@@ -97,7 +97,7 @@ test("addresses of this very machine are refused too, in every dress, public as 
     await assert.rejects(guarded(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
-test("refuses this machine's public addresses that the settings list", async () => {
+test("rejects this machine's public addresses listed in the settings", async () => {
   const behindNat = createGuardedFetch({
     allowPrivate: false,
     own: createOwnAddresses({ addresses: ["93.184.216.34", "2606:4700::/64"] }).has,
@@ -106,7 +106,7 @@ test("refuses this machine's public addresses that the settings list", async () 
     await assert.rejects(behindNat(`http://${host}:9/`, { headersMs: 2000 }), failsWith("refused"), host);
 });
 
-test("a name is judged by where it leads, and connected to nowhere else", async (t) => {
+test("checks the addresses of a name, and connects only to those", async (t) => {
   const at = await origin(t, (request, response) => void response.end(request.headers.host));
   const { port } = new URL(at);
   let answers: string[][] = [["10.0.0.1", "127.0.0.1"]];
@@ -119,7 +119,7 @@ test("a name is judged by where it leads, and connected to nowhere else", async 
     createGuardedFetch({ allowPrivate: false, lookup })(`http://rebind.example:${port}/`),
     failsWith("refused", /^Invalid URL: rebind\.example does not resolve to a public IP address$/),
   );
-  // Were the name looked up once more for the connection, it would lead elsewhere.
+  // A second lookup for the connection would return another address.
   answers = [["127.0.0.1"], ["192.0.2.1"]];
   const answer = await createGuardedFetch({ allowPrivate: true, lookup })(`http://rebind.example:${port}/`);
   assert.equal(await answer.text(100), `rebind.example:${port}`);
@@ -130,7 +130,7 @@ test("a name is judged by where it leads, and connected to nowhere else", async 
   );
 });
 
-test("connects only to the public addresses of a name that has both, at most eight", async () => {
+test("connects only to the public addresses of a name that has both kinds, at most eight", async () => {
   const of = (addresses: string[], all = false) =>
     addressesOf(
       "mixed.example",
@@ -155,7 +155,7 @@ test("connects only to the public addresses of a name that has both, at most eig
   await assert.rejects(of(["::ffff:127.0.0.1", "64:ff9b::a00:1"]), failsWith("refused"));
 });
 
-test("a connection whose redirect is not followed is let go", async (t) => {
+test("closes a connection whose redirect is not followed", async (t) => {
   for (const location of [
     "ftp://example.com/a",
     "http://user:secret@example.com/",
@@ -165,7 +165,7 @@ test("a connection whose redirect is not followed is let go", async (t) => {
     const { promise: gone, resolve } = Promise.withResolvers<void>();
     const at = await origin(t, (request, response) => {
       request.socket.once("close", () => resolve());
-      // Its answer does not end by itself.
+      // The response never ends.
       response.writeHead(302, { location }).write("x");
     });
     await assert.rejects(open(`${at}/`), failsWith("badUrl"), location);
@@ -173,7 +173,7 @@ test("a connection whose redirect is not followed is let go", async (t) => {
   }
 });
 
-test("each redirect is checked, five are followed, and credentials stay with their origin", async (t) => {
+test("checks each redirect, follows five, and keeps credentials at their origin", async (t) => {
   const seen: (string | undefined)[] = [];
   const other = await origin(t, (request, response) => {
     seen.push(request.headers.authorization);
@@ -203,14 +203,14 @@ test("each redirect is checked, five are followed, and credentials stay with the
   await assert.rejects(open(`${at}/file`), failsWith("badUrl"));
   assert.equal((await open(`${at}/4`, { redirects: 0 })).status, 302);
   assert.equal((await open(`${at}/4`, { method: "POST", body: "{}" })).status, 302);
-  // Only the first hop is on the own network here: the guard looks at the second one for itself.
+  // Only the first hop is in the local network: the guard checks the second one separately.
   const { port } = new URL(at);
   let hops = 0;
   const mixed = createGuardedFetch({ allowPrivate: () => hops++ === 0 });
   await assert.rejects(mixed(`http://127.0.0.1:${port}/private`), failsWith("refused", /10\.1\.2\.3/));
 });
 
-test("a body is counted as it comes, whatever was declared", async (t) => {
+test("counts the actual octets of a body, whatever length it declares", async (t) => {
   const at = await origin(t, (request, response) => {
     if (request.url === "/declared") return void response.writeHead(200, { "content-length": "5000" }).flushHeaders();
     if (request.url === "/short")
@@ -231,7 +231,7 @@ test("a body is counted as it comes, whatever was declared", async (t) => {
   assert.equal((await (await open(`${at}/endless`)).text(12_345)).length, 12_345);
 });
 
-test("who does not answer, or answers by drops, is left", async (t) => {
+test("aborts a server that does not respond or sends too slowly", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const asked = Promise.withResolvers<void>();
   const at = await origin(t, (request, response) => {

@@ -7,7 +7,10 @@ import { defineErrors, messageOf, UserError } from "./errors.ts";
 import { isLoopbackAddress, isNotPublicAddress, type NetworkSet } from "./networks.ts";
 import { createOwnAddresses } from "./own-addresses.ts";
 
-/** Of fetching what a stranger named. The texts tell nothing of what an address behind the guard answered, nor which address a name has there: details do, for our log. */
+/**
+ * Errors of fetching a user's URL. The texts reveal neither the response of a blocked address nor the resolved address;
+ * the details are for the log.
+ */
 export const fetchErrors = defineErrors("fetch", {
   badUrl: { code: 10010, http: 400, message: "Invalid URL: {reason}" },
   refused: {
@@ -26,13 +29,13 @@ export const fetchErrors = defineErrors("fetch", {
 export type AddressLookup = (host: string) => Promise<string[]>;
 
 export interface GuardedFetchOptions {
-  /** Loopback, private, link-local addresses and those of this machine too. Asked for each request. */
+  /** Allows loopback, private and link-local addresses and those of this machine. Called for each request. */
   allowPrivate: boolean | (() => boolean);
   /** Addresses of this machine. Default: those of its interfaces. */
   own?: NetworkSet;
-  /** Default: the system's resolver. */
+  /** Default: the system resolver. */
   lookup?: AddressLookup;
-  /** Certificates to trust beside the system's, PEM. */
+  /** Trusted certificates besides the system's, PEM. */
   ca?: string;
   userAgent?: string;
 }
@@ -40,38 +43,43 @@ export interface GuardedFetchOptions {
 export interface GuardedRequest {
   method?: "GET" | "HEAD" | "POST";
   headers?: Record<string, string>;
-  /** With POST. */
+  /** Sent with POST. */
   body?: string | Uint8Array;
   signal?: AbortSignal;
-  /** Redirects that are followed, of GET and HEAD. Default 5; a POST is never redirected: its answer is the redirect. */
+  /**
+   * Maximum number of redirects for GET and HEAD. Default 5. A POST is never redirected: the redirect is the response.
+   */
   redirects?: number;
-  /** Until the headers of each hop are there. Default 20 s. */
+  /** Time limit for the headers of each hop. Default 20 s. */
   headersMs?: number;
-  /** Of all of it, the body too. Default 60 s. */
+  /** Time limit for everything including the body. Default 60 s. */
   totalMs?: number;
-  /** Octets of the body. Default 1 MiB. */
+  /** Maximum size of the body in octets. Default 1 MiB. */
   maxBytes?: number;
-  /** Octets that have to come in each half minute that the reader waits. Default 1. */
+  /** Minimum octets per half minute while the reader waits. Default 1. */
   slowest?: number;
 }
 
 export interface GuardedResponse {
-  /** The last one, behind redirects. */
+  /** The final URL after redirects. */
   url: URL;
   status: number;
-  /** Names in lower case; of several, the first. */
+  /** Lower-case names; the first value of repeated headers. */
   headers: Record<string, string | undefined>;
-  /** Of one reading, which ends the request also where it ends early. Throws fetchErrors; an answer of a declared length that ends before is `unreachable`. */
+  /**
+   * Can be read once; leaving early ends the request. Throws fetchErrors; a response that ends before its declared
+   * length is `unreachable`.
+   */
   body: AsyncIterable<Uint8Array>;
-  /** The body, at most so many octets of it, and the request is over. */
+  /** The first octets of the body; ends the request. */
   text(octets: number): Promise<string>;
-  /** Lets go of the connection; what has been read stays. To be called where nothing reads the body. */
+  /** Closes the connection; data already read stays. Call it if nothing reads the body. */
   close(): void;
 }
 
 export type GuardedFetch = (url: string, request?: GuardedRequest) => Promise<GuardedResponse>;
 
-/** A request on its way: where to, with what, under which bounds. */
+/** A request in progress: target, content and limits. */
 interface Asking extends Required<Omit<GuardedRequest, "signal" | "body">> {
   body?: string | Uint8Array;
   signal: AbortSignal;
@@ -80,9 +88,9 @@ interface Asking extends Required<Omit<GuardedRequest, "signal" | "body">> {
 const WINDOW_MS = 30_000;
 
 /**
- * Fetches what users name, without being led into the own network: only http and https, no credentials in the address, connected to an
- * address that was checked and to no other (a name that resolves to something else a moment later gains nothing), every redirect checked
- * anew, with bounds of time and size. One connection per request; nothing is cached, decoded or remembered. Throws `fetchErrors`.
+ * Fetches URLs from users without reaching the local network: http and https only, no credentials in the URL, connects
+ * only to checked addresses (a name that resolves differently a moment later gains nothing), checks every redirect, and
+ * limits time and size. One connection per request; nothing is cached or decoded. Throws `fetchErrors`.
  */
 export function createGuardedFetch({
   allowPrivate,
@@ -157,23 +165,26 @@ export function createGuardedFetch({
 export const systemLookup: AddressLookup = async (host) =>
   (await dnsLookup(host, { all: true })).map(({ address }) => address);
 
-/** The address of a stranger as it may be fetched from. Throws badUrl. */
+/** Validates a user's URL. Throws badUrl. */
 export function readUrl(text: string): URL {
   const bad = (reason: string) => fetchErrors.badUrl({ reason });
   if (text.length > 4096) throw bad("it is longer than 4096 characters");
-  // A parser passes over what stands around an address, and who keeps the text does not.
+  // URL parsers strip surrounding control characters, but code that stores the text does not.
   if (/\p{Cc}/u.test(text)) throw bad("it has control characters");
   const url = URL.parse(text);
   if (url === null) throw bad(`${JSON.stringify(text.slice(0, 200))} is not an absolute URL`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw bad(`it begins with ${url.protocol}, only http: and https: are fetched`);
-  // Somebody's mail server is no place for requests either.
+  // Requests must not reach mail servers.
   if (url.port === "25") throw bad("port 25 is closed");
   if (url.username !== "" || url.password !== "") throw bad("user names and passwords in a URL are not sent");
   return url;
 }
 
-/** Resolves a host to the addresses that may be connected to: at most eight, public ones only. `own`: addresses of this machine; if absent, private ones are allowed too. Throws unreachable, refused. */
+/**
+ * Resolves a host to allowed addresses: at most eight, public ones only. `own`: addresses of this machine; if absent,
+ * private ones are allowed, too. Throws unreachable, refused.
+ */
 export async function addressesOf(host: string, lookup: AddressLookup, own: NetworkSet | undefined): Promise<string[]> {
   const found =
     isIP(host) !== 0
@@ -214,14 +225,14 @@ function send(
       host: url.host,
       ...(body !== undefined && { "content-length": String(Buffer.byteLength(body)) }),
     },
-    // A name is looked up by `lookup`; an address is connected to as it is, and has been checked.
+    // A name resolves with `lookup`; a literal address was checked already.
     host,
     port: url.port,
     path: url.pathname + url.search,
   };
   let asked: ClientRequest;
   if (url.protocol === "https:") {
-    // A server that takes invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED takes none here.
+    // Ignores NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified.
     asked = requestHttps({
       ...options,
       rejectUnauthorized: true,
@@ -240,7 +251,7 @@ function send(
   return promise;
 }
 
-/** Errors of several addresses come as one without a text. */
+/** The error for several addresses has no message of its own. */
 const reasonOf = (err: Error): string =>
   err instanceof AggregateError ? (err.errors.map(messageOf)[0] ?? "no connection") : err.message;
 
@@ -261,7 +272,7 @@ function redirectOf(answer: IncomingMessage, from: URL): URL | undefined {
     if (to === null) throw fetchErrors.badUrl({ reason: `${from.hostname} redirects to what is no URL` });
     return readUrl(to.href);
   } catch (err) {
-    // Nobody is going to read it, and no time ends an answer that is not read.
+    // An unread response would never end.
     answer.destroy();
     throw err;
   }
@@ -277,7 +288,7 @@ function response(url: URL, answer: IncomingMessage, asking: Asking, over: () =>
     over();
     answer.destroy();
   };
-  // An answer that breaks off while nobody reads it is told to who reads it then.
+  // A response that breaks off before it is read is reported to the later reader.
   answer.on("error", () => {}).once("close", over);
   const body = readBody(url.hostname, answer, asking, close);
   return {
@@ -310,7 +321,7 @@ async function* readBody(
   const declared = answer.headers["content-length"];
   const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let size = 0;
-  // Only the time that the reader waits counts: an origin is not slow because our disk is.
+  // Only the reader's waiting time counts: a slow local disk does not make the origin slow.
   let [waited, octets] = [0, 0];
   let slow: Error | undefined;
   const tooSlow = () =>
@@ -350,7 +361,7 @@ function timeLimit(ms: number, reason: () => Error): { signal: AbortSignal; clea
   return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }
 
-/** What is waited for may take longer than it is waited for. */
+/** The awaited operation may outlive the wait. */
 async function aborting<Value>(signal: AbortSignal, waiting: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason);

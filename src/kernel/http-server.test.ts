@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { closeGracefully, listen } from "./http-server.ts";
 
-test("a server that closes answers what is on its way on open connections, says that it was the last, and takes no new ones", async (t) => {
+test("closing answers pending requests with Connection: close, and accepts no new ones", async (t) => {
   const server = createServer((_, response) => void response.end("answer"));
   const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -23,7 +23,7 @@ test("a server that closes answers what is on its way on open connections, says 
   await closed;
 });
 
-test("a connection that says nothing is closed after a while, and one that is busy after the grace", async () => {
+test("closing drops idle connections after a while, and busy ones after the grace period", async () => {
   const server = createServer(() => {});
   const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
   const busy = request({ port, host: "127.0.0.1", agent: false }).end();

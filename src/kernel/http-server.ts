@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import { Server as NetServer, type AddressInfo } from "node:net";
 import { defineErrors } from "./errors.ts";
 
-/** What can be wrong with listening. */
+/** Errors of listening. */
 export const listenErrors = defineErrors("listen", {
   portBusy: {
     code: "port_busy",
@@ -24,7 +24,10 @@ export const listenErrors = defineErrors("listen", {
   },
 });
 
-/** For servers of HTTP/1.1 in front of workers and big bodies: a handler may stream for as long as it likes, only the headers have to arrive in time. */
+/**
+ * For HTTP/1.1 servers in front of workers and large bodies: handlers may stream indefinitely; only headers have a time
+ * limit.
+ */
 export const HTTP_SERVER_OPTIONS = {
   requestTimeout: 0,
   headersTimeout: 60_000,
@@ -33,7 +36,10 @@ export const HTTP_SERVER_OPTIONS = {
   noDelay: true,
 } as const;
 
-/** Port 0 takes any free one; `fd` is a socket that listens already, and goes before the address. Rejects with UserError when the port cannot be had. */
+/**
+ * Port 0 selects a free port; `fd` is a listening socket and overrides the address. Rejects with UserError if the port
+ * is unavailable.
+ */
 export function listen(
   server: Server,
   { host, port, fd }: { host: string; port: number; fd?: number },
@@ -50,9 +56,9 @@ export function listen(
 }
 
 /**
- * Takes no new connection and resolves when the last request is answered; after `graceMs` what is left is cut. Connections without a request
- * are kept for `idleMs` (default 0): a busy client's next request may be on its way, and gets its answer with `Connection: close`
- * instead of a reset (RFC 9112 9.5).
+ * Accepts no new connections and resolves after the last response; drops the rest after `graceMs`. Idle connections
+ * stay open for `idleMs` (default 0): the next request of a busy client may be in flight, and gets its response with
+ * `Connection: close` instead of a reset (RFC 9112 9.5).
  */
 export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Promise<void> {
   return new Promise((resolve) => {
@@ -60,11 +66,11 @@ export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Pr
     server.maxRequestsPerSocket = 1;
     const since = performance.now();
     const cut = setTimeout(() => server.closeAllConnections(), graceMs);
-    // A connection whose last request is answered from here on stays open for the next one that nobody will send.
+    // A connection that finishes its last request now would wait for a next one that never comes.
     const idle = setInterval(() => {
       if (performance.now() - since >= idleMs) server.closeIdleConnections();
     }, 20);
-    // That of http would close idle connections first.
+    // The method of http.Server would close idle connections first.
     NetServer.prototype.close.call(server, () => {
       clearTimeout(cut);
       clearInterval(idle);
@@ -74,7 +80,7 @@ export function closeGracefully(server: Server, graceMs: number, idleMs = 0): Pr
   });
 }
 
-/** The wildcard addresses are reached through loopback. */
+/** Wildcard addresses are reachable through loopback. */
 export const urlHost = (host: string): string =>
   host === "0.0.0.0" || host === "::" ? "localhost" : host.includes(":") ? `[${host}]` : host;
 

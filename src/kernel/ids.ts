@@ -1,25 +1,28 @@
 import { randomBytes, randomUUID } from "node:crypto";
 
-/** Every identifier the platform makes. Injected, so that tests can predict them. */
+/** All identifiers of the platform. Injected, so that tests can predict them. */
 export interface Ids {
-  /** 32 lowercase hex digits: the id form of the v4 API. */
+  /** 32 lower-case hex digits: the id format of the v4 API. */
   hex(): string;
   /** RFC 9562 version 4. */
   uuid(): string;
-  /** An unguessable bearer value, base64url, `bytes` of entropy (default 32). */
+  /** An unguessable bearer value in base64url, with `bytes` of entropy (default 32). */
   token(bytes?: number): string;
-  /** `<36 alphanumerics@domain>`, the form that send(), forward() and reply() return. */
+  /** `<36 alphanumerics@domain>`, the format that send(), forward() and reply() return. */
   messageId(domain: string): string;
 }
 
-/** Whether it is of the form of `Ids.hex`. What is not never was an id, and may hold what PostgreSQL takes for no text: it is not looked for. */
+/**
+ * True for the format of `Ids.hex`. Any other text is not an id and may contain U+0000, which PostgreSQL rejects, so it
+ * is never looked up.
+ */
 export const isHexId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/** The largest multiple of 62 below 256: bytes from here on would make the first letters likelier. */
+/** The largest multiple of 62 below 256: larger bytes would bias the first letters. */
 const UNBIASED = 248;
 
-/** Ids are made several times a message, and asking the kernel for each costs more than all the rest of it. */
+/** Random octets in bulk: one system call per id would dominate its cost. */
 function createRandomPool(size = 8192): (bytes: number) => Buffer {
   let pool = Buffer.alloc(0);
   return (bytes) => {

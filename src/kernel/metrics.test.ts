@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createMetrics } from "./metrics.ts";
 
-test("two servers of one process do not share numbers", async () => {
+test("two servers in one process have separate metrics", async () => {
   const [one, two] = [createMetrics({ processMetrics: false }), createMetrics({ processMetrics: false })];
   const mails = one.counter("reelpost_mails_total", "Messages", ["outcome"]);
   two.counter("reelpost_mails_total", "Messages", ["outcome"]);
@@ -19,7 +19,7 @@ test("two servers of one process do not share numbers", async () => {
   assert.equal((await one.render()).body.trim(), "");
 });
 
-test("the process's own numbers are there when they are wanted", async () => {
+test("includes process metrics on request", async () => {
   const metrics = createMetrics();
   assert.match((await metrics.render()).body, /^process_resident_memory_bytes \d+$/m);
   metrics.close();

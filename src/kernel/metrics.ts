@@ -1,27 +1,32 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 
-/** The numbers a server tells Prometheus. Each server has its own: prom-client's global registry would mix two servers of one process. */
+/**
+ * Prometheus metrics. Each server has its own registry: prom-client's global one would mix the servers of a process.
+ */
 export interface Metrics {
   readonly registry: Registry;
-  /** Counts up. `name` in the form reelpost_<what>_total. */
+  /** A counter. Names have the form reelpost_<what>_total. */
   counter<Label extends string>(name: string, help: string, labels?: readonly Label[]): Counter<Label>;
   gauge<Label extends string>(name: string, help: string, labels?: readonly Label[]): Gauge<Label>;
-  /** `buckets` in the unit of the name, seconds as a rule. */
+  /** `buckets` in the unit of the name, usually seconds. */
   histogram<Label extends string>(
     name: string,
     help: string,
     options?: { labels?: readonly Label[]; buckets?: number[] },
   ): Histogram<Label>;
-  /** The answer to GET /metrics. */
+  /** The response of GET /metrics. */
   render(): Promise<{ contentType: string; body: string }>;
-  /** Forgets every metric. */
+  /** Removes all metrics. */
   close(): void;
 }
 
-/** From a fast handler to a slow one. */
+/** From fast to slow handlers. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** `processMetrics`: memory, CPU, event loop and garbage collection of this process; switch it off where many servers share one. */
+/**
+ * `processMetrics`: memory, CPU, event loop and garbage collection of this process; disable it if several servers share
+ * a process.
+ */
 export function createMetrics({ processMetrics = true }: { processMetrics?: boolean } = {}): Metrics {
   const registry = new Registry();
   if (processMetrics) collectDefaultMetrics({ register: registry });

@@ -18,7 +18,7 @@ test("treats special addresses of clouds and routing as not public", () => {
   for (const address of ["168.63.129.17", "5f01::1"]) assert.equal(isNotPublicAddress(address), false, address);
 });
 
-test("addresses and ranges are read, and nothing else", () => {
+test("parses addresses and ranges, and nothing else", () => {
   assert.deepEqual(parseNetwork("10.0.0.5"), { address: "10.0.0.5", prefix: 32, family: "ipv4" });
   assert.deepEqual(parseNetwork("2001:db8::/32"), { address: "2001:db8::", prefix: 32, family: "ipv6" });
   for (const text of [
@@ -37,7 +37,7 @@ test("addresses and ranges are read, and nothing else", () => {
     assert.equal(parseNetwork(text), undefined, JSON.stringify(text));
 });
 
-test("a set knows its addresses in every spelling, and refuses what it cannot read", () => {
+test("a set contains its addresses in every notation, and rejects invalid ones", () => {
   const has = networkSet(["10.0.0.5", "192.0.2.0/24", "2001:db8::/32", "fe80::/10"], refuse);
   for (const ip of [
     "10.0.0.5",
@@ -56,7 +56,7 @@ test("a set knows its addresses in every spelling, and refuses what it cannot re
   assert.throws(() => networkSet(["10.0.0.5", "intranet"], refuse), { message: "not intranet" });
 });
 
-test("IPv4 ranges hold what their first bits say", () => {
+test("an IPv4 range contains the addresses with its prefix", () => {
   const octets = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 });
   const bits = (ip: number[]) => ip.map((octet) => octet.toString(2).padStart(8, "0")).join("");
   fc.assert(
@@ -71,7 +71,7 @@ test("IPv4 ranges hold what their first bits say", () => {
   );
 });
 
-test("who shares a limit: an IPv4 address, an IPv6 /64", () => {
+test("a limit is shared by an IPv4 address or an IPv6 /64", () => {
   assert.equal(networkOf("192.0.2.1"), "192.0.2.1");
   assert.equal(networkOf("::ffff:192.0.2.1"), "192.0.2.1");
   assert.equal(networkOf("2001:db8::1"), "2001:db8:0:0::/64");

@@ -1,11 +1,11 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 
-/** IP addresses and ranges of them, as settings, tokens and limits speak of them. */
+/** IP addresses and ranges, as used in settings, tokens and limits. */
 
-/** An address is a range of one. */
+/** A single address is a range of one. */
 export interface Network {
   address: string;
-  /** Bits that the addresses of the range share. */
+  /** Number of common prefix bits. */
   prefix: number;
   family: "ipv4" | "ipv6";
 }
@@ -19,10 +19,10 @@ export function parseNetwork(text: string): Network | undefined {
   return version === 0 || prefix > longest ? undefined : { address, prefix, family: version === 4 ? "ipv4" : "ipv6" };
 }
 
-/** Whether an address is in a set. What is no address is in none. */
+/** Tests membership of an address. Invalid addresses are in no set. */
 export type NetworkSet = (ip: string | undefined) => boolean;
 
-/** Throws what `refuse` makes of a text that is neither an address nor a range. An IPv4 range holds its addresses in IPv6 clothing too. */
+/** Throws the error of `refuse` for an invalid entry. An IPv4 range also contains its IPv4-mapped IPv6 addresses. */
 export function networkSet(ranges: readonly string[], refuse: (range: string) => Error): NetworkSet {
   const list = new BlockList();
   for (const range of ranges) {
@@ -36,12 +36,12 @@ export function networkSet(ranges: readonly string[], refuse: (range: string) =>
   };
 }
 
-/** IPv4 in IPv6 clothing (RFC 4291 2.5.5.2), as a socket of both families reports it, without it. */
+/** Converts an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2), as dual-stack sockets report it, to IPv4. */
 export const plainAddress = (ip: string | undefined): string => ip?.replace(/^::ffff:(?=\d+\.)/i, "") ?? "";
 
 /**
- * Who shares a limit: an IPv4 address, or the /64 of an IPv6 address, which is what one customer gets; anybody in it has 2^64 addresses to
- * come from.
+ * The network that shares a limit: an IPv4 address, or the /64 of an IPv6 address, which is the usual assignment of one
+ * customer with its 2^64 addresses.
  */
 export function networkOf(ip: string): string {
   const plain = plainAddress(ip);
@@ -49,7 +49,7 @@ export function networkOf(ip: string): string {
   const [head = "", tail] = plain.replace(/%.*$/, "").split("::");
   const groups = head === "" ? [] : head.split(":");
   if (tail !== undefined) {
-    // A tail in dotted form counts for two groups, but stands behind the first four whatever it is.
+    // A dotted tail counts as two groups but is always behind the first four.
     const behind = tail === "" ? 0 : tail.split(":").length + (tail.includes(".") ? 1 : 0);
     while (groups.length + behind < 8) groups.push("0");
     if (tail !== "") groups.push(...tail.split(":"));
@@ -60,9 +60,9 @@ export function networkOf(ip: string): string {
     .join(":")}::/64`;
 }
 
-// IANA's special-purpose registries (RFC 6890): everything that is not globally reachable, multicast and broadcast included.
-// 168.63.129.16 is reachable in every Azure network and serves machine configuration; 5f00::/16 is SRv6 (RFC 9602).
-// ::/96 holds IPv4 addresses in an old dress (RFC 4291 2.5.5.1); fec0::/10 was site-local once (RFC 3879).
+// IANA's special-purpose registries (RFC 6890): everything that is not globally reachable, including multicast and
+// broadcast. 168.63.129.16 is reachable in every Azure network and serves machine configuration; 5f00::/16 is SRv6 (RFC
+// 9602). ::/96 contains deprecated IPv4-compatible addresses (RFC 4291 2.5.5.1); fec0::/10 was site-local (RFC 3879).
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const NOT_PUBLIC = [
   "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
@@ -75,5 +75,8 @@ const constant = (ranges: readonly string[]) =>
 
 /** 127.0.0.0/8, ::1. */
 export const isLoopbackAddress: NetworkSet = constant(LOOPBACK);
-/** Private, shared, link-local and other addresses that are no place on the internet. Loopback ones are for `isLoopbackAddress` to tell. */
+/**
+ * Private, shared, link-local and other addresses that are not on the internet. Loopback addresses are covered by
+ * `isLoopbackAddress`.
+ */
 export const isNotPublicAddress: NetworkSet = constant(NOT_PUBLIC);

@@ -1,4 +1,4 @@
-/** One numbered page of a list, as `page` and `per_page` of the v4 API ask for it. Pages count from 1; past the end a page is empty. */
+/** A page of a list, per `page` and `per_page` of the v4 API. Pages count from 1; pages after the end are empty. */
 export interface PageRequest {
   page: number;
   perPage: number;
@@ -6,7 +6,7 @@ export interface PageRequest {
 
 export interface Page<Item> {
   items: Item[];
-  /** Of the whole list. */
+  /** Size of the whole list. */
   total: number;
 }
 

@@ -20,7 +20,7 @@ function setUp({ max = 3 } = {}) {
   return { clock, asked, recent, read };
 }
 
-test("one reading serves all who wait, and those who come while it is fresh", async () => {
+test("one read serves all concurrent and recent callers", async () => {
   const { clock, asked, recent } = setUp();
   const waiting = [recent.get("a"), recent.get("a")];
   asked[0]!.answer("one");
@@ -32,7 +32,7 @@ test("one reading serves all who wait, and those who come while it is fresh", as
   assert.equal(await again, "two");
 });
 
-test("what is forgotten while it is read is neither kept nor given to those who ask later", async () => {
+test("an invalidated read is neither cached nor returned to later callers", async () => {
   const { asked, recent } = setUp();
   const before = recent.get("a");
   recent.forget(() => true);
@@ -43,7 +43,7 @@ test("what is forgotten while it is read is neither kept nor given to those who 
   assert.deepEqual([await before, await after, await recent.get("a")], ["old", "new", "new"]);
 });
 
-test("absent things are not kept, failures neither", async () => {
+test("does not cache missing values or failures", async () => {
   const { asked, read } = setUp();
   assert.equal(await read("a", undefined), undefined);
   assert.equal(await read("a", "there"), "there");
@@ -60,7 +60,7 @@ test("absent things are not kept, failures neither", async () => {
   assert.equal(await broken.get("a"), "up");
 });
 
-test("no more than so many are kept", async () => {
+test("bounds the number of cached values", async () => {
   const { asked, recent, read } = setUp({ max: 2 });
   for (const key of ["a", "b", "c"]) await read(key, key);
   assert.equal(await recent.get("c"), "c");

@@ -1,15 +1,18 @@
 import type { Clock } from "./clock.ts";
 
-/** What was read a moment ago, by key. Absent things are not kept: they may appear at any time, and nobody should push others out by asking for them. */
+/**
+ * A short-lived cache by key. Missing values are not cached: they may appear at any time, and queries for them must not
+ * evict others.
+ */
 export interface Recent<Value> {
   get(key: string): Promise<Value | undefined>;
   /** True if the value is cached. */
   has(key: string): boolean;
-  /** From now on these are read anew, also by who is just waiting for a reading that began before. */
+  /** Invalidates matching values, including reads in progress. */
   forget(which: (value: Value, key: string) => boolean): void;
 }
 
-/** At most `max` values, each for `freshMs`; one reading at a time for each key. */
+/** At most `max` values for `freshMs` each; concurrent callers of one key share a read. */
 export function createRecent<Value>({
   read,
   clock,
@@ -30,7 +33,7 @@ export function createRecent<Value>({
     readings.set(key, reading);
     try {
       const value = await reading;
-      // Not ours any more: something was forgotten since, and this may be what it was before.
+      // Invalidated since: the value may be outdated.
       if (readings.get(key) !== reading) return value;
       values.delete(key);
       if (value === undefined) return undefined;

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { type SettingField, settingGroups } from "./settings-fields.ts";
 import { settingsSchema } from "./settings.ts";
 
-/** JSON Schema of a settings file, for editors. */
+/** JSON Schema of the settings file, for editors. */
 export const settingsJsonSchema = (): object => ({
   title: "Settings of reelpost",
   ...z.toJSONSchema(settingsSchema, { io: "input" }),
 });
 
-/** A settings file that says what every setting is for. Everything in it is the default, so it changes nothing as it stands. */
+/** An example settings file that documents every setting. All values are defaults, so it changes nothing. */
 export function settingsExample(): string {
   const parts = settingGroups().flatMap(({ name, description, fields }) => {
     if (fields.length === 0) return [];
@@ -27,7 +27,7 @@ export function settingsExample(): string {
 const INTRODUCTION = `Settings stand in a file (JSON with comments, or TOML) and in environment variables. A variable goes before the file, an option of
 the command line before both. A list in a variable is written with commas.`;
 
-/** The page of the manual, in Markdown. */
+/** The settings page of the documentation, in Markdown. */
 export function settingsPage(): string {
   const row = (field: SettingField) =>
     `| \`${field.path.join(".")}\` | ${field.description}.${choicesOf(field)} | \`${JSON.stringify(field.preset)}\` | \`${field.variable}\` |`;

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { type FieldMeta, metaAt, unwrap } from "./config/index.ts";
 import { settingsSchema } from "./settings.ts";
 
-/** One setting, as everything that is made from the schema needs it. */
+/** One setting, as needed by everything generated from the schema. */
 export interface SettingField {
   /** ["http", "port"] */
   path: string[];
@@ -27,7 +27,7 @@ const PREFIX = "REELPOST_";
 export const settingFields = (schema: z.ZodObject = settingsSchema): SettingField[] =>
   settingGroups(schema).flatMap(({ fields }) => fields);
 
-/** In the order of the schema; settings that stand alone are in a group without a name. */
+/** In schema order; top-level settings are in a group without a name. */
 export function settingGroups(schema: z.ZodObject = settingsSchema): SettingGroup[] {
   const preset = schema.parse({}) as Record<string, unknown>;
   const single: SettingGroup = { name: "", description: "", fields: [] };
@@ -66,7 +66,10 @@ function kindOf(schema: z.ZodType): SettingField["kind"] {
   return type === "number" || type === "boolean" ? type : "string";
 }
 
-/** The value of an environment variable, as its setting wants it. Text that fits no form is left as it is: the schema then refuses it. */
+/**
+ * Converts an environment variable to the setting's type. Text that does not convert stays unchanged, and the schema
+ * rejects it.
+ */
 export function fromVariable({ kind }: Pick<SettingField, "kind">, text: string): unknown {
   const number = (word: string) => (/^-?\d+(\.\d+)?$/.test(word) ? Number(word) : word);
   switch (kind) {

@@ -29,16 +29,16 @@ export const settingsErrors = defineErrors("settings", {
 
 export interface ReadSettingsOptions {
   cwd: string;
-  /** A .jsonc, .json or .toml file. Without it there are the defaults and the environment. */
+  /** A .jsonc, .json or .toml file. Optional. */
   file?: string;
   env: Record<string, string | undefined>;
-  /** From the command line: goes before everything else. */
+  /** From the command line: takes precedence over everything else. */
   overrides?: SettingsInput;
 }
 
 /**
- * Defaults, then the file, then REELPOST_ variables, then the command line. Throws `settingsErrors.invalid` with every problem of file and
- * environment at once; `data_dir` comes back absolute.
+ * Merges defaults, the file, REELPOST_ variables and the command line, in this order. Throws `settingsErrors.invalid`
+ * with all problems of file and environment; `data_dir` is returned absolute.
  */
 export async function readSettings({
   cwd,
@@ -75,7 +75,7 @@ async function readDocument(file: string): Promise<ConfigDocument> {
   return parseDocument(file, text);
 }
 
-/** Checks the variables by themselves, so that each problem is told of the variable and not of the file. */
+/** Validates the variables separately, so that each problem names its variable. */
 function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; problems: Problem[] } {
   const fields = settingFields();
   const value: Record<string, unknown> = {};
@@ -102,7 +102,7 @@ function readEnvironment(env: ReadSettingsOptions["env"]): { value: object; prob
     problems: [],
     locate: () => ({ file: "environment", line: 1, column: 1 }),
   };
-  // One schema pass finds them all; the place of each is its variable.
+  // One schema pass finds all problems; the position of each is its variable.
   const issues = settingsSchema.safeParse(value).error?.issues ?? [];
   const described = checkDocument(document, settingsSchema).problems;
   return {
@@ -128,7 +128,7 @@ function put(target: Record<string, unknown>, [first, ...rest]: readonly string[
   else put((target[first!] ??= {}) as Record<string, unknown>, rest, value);
 }
 
-/** `over` wins, group by group; a list is replaced, not joined. */
+/** `over` wins, group by group; lists are replaced, not joined. */
 function merge(under: object, over: object): object {
   const merged: Record<string, unknown> = { ...under };
   for (const [name, value] of Object.entries(over)) {

@@ -18,7 +18,7 @@ async function folder(t: TestContext, files: Record<string, string> = {}) {
   return path;
 }
 
-test("without anything, the defaults", async (t) => {
+test("uses the defaults without any input", async (t) => {
   const cwd = await folder(t);
   const { settings, warnings } = await readSettings({ cwd, env: { PATH: "/bin" } });
   assert.deepEqual(
@@ -35,7 +35,7 @@ test("without anything, the defaults", async (t) => {
   );
 });
 
-test("the command line goes before the environment, the environment before the file", async (t) => {
+test("the command line takes precedence over the environment, the environment over the file", async (t) => {
   const cwd = await folder(t, {
     "s.jsonc": `{ "data_dir": "data", "http": { "port": 1, "host": "::1" }, "smtp": { "port": 1 }, "workers": { "cpu_ms": 1 } }`,
     "s.toml": `data_dir = "data"\n[http]\nport = 1\n`,
@@ -67,7 +67,7 @@ test("the command line goes before the environment, the environment before the f
   );
 });
 
-test("every problem of file and environment at once", async (t) => {
+test("reports all problems of file and environment together", async (t) => {
   const cwd = await folder(t, {
     "s.jsonc": `{\n  "http": { "port": "80", "hots": "x" },\n  "log": { "level": "loud" },\n  "workers": { "cpu_ms": 0 }\n}`,
   });
@@ -110,7 +110,7 @@ environment variable REELPOST_SMTP_PORT: error: "smtp.port" should be a number, 
   );
 });
 
-test("every setting has a description, an example that is right, and a variable of its own", () => {
+test("every setting has a description, a valid example and a unique variable", () => {
   const fields = settingFields();
   assert.ok(fields.length > 15);
   assert.equal(new Set(fields.map(({ variable }) => variable)).size, fields.length);
@@ -121,7 +121,7 @@ test("every setting has a description, an example that is right, and a variable 
   }
 });
 
-test("the generated example is a valid file that changes nothing, and the page and the schema know every setting", () => {
+test("the generated example is valid and changes nothing, and page and schema contain every setting", () => {
   const document = parseDocument("example.jsonc", settingsExample());
   assert.deepEqual(document.problems, []);
   assert.deepEqual(settingsSchema.parse(document.value), settingsSchema.parse({}));
@@ -137,7 +137,7 @@ test("the generated example is a valid file that changes nothing, and the page a
   assert.match(page, /^\| `http\.port` \| TCP port; 0 selects a free one\. \| `8787` \| `REELPOST_HTTP_PORT` \|$/m);
 });
 
-test("what is written into a variable is read back", () => {
+test("reads back a value written to a variable", () => {
   fc.assert(
     fc.property(fc.integer(), fc.boolean(), fc.array(fc.stringMatching(/^[^\s,]+$/)), (number, boolean, words) => {
       assert.equal(fromVariable({ kind: "number" }, ` ${number} `), number);
@@ -151,7 +151,7 @@ test("what is written into a variable is read back", () => {
   );
 });
 
-test("addresses and ranges are checked where they are written", async (t) => {
+test("reports invalid addresses and ranges at their position", async (t) => {
   const cwd = await folder(t);
   for (const variable of [
     "REELPOST_HTTP_TRUSTED_PROXIES",

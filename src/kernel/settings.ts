@@ -4,9 +4,9 @@ import { count, group, host, port, ranges } from "./setting-types.ts";
 import { liveSettings, streamSettings } from "./video-settings.ts";
 
 /**
- * The settings of the program: the one place where they are named, bounded, explained and given defaults. Validation, environment
- * variables, the JSON schema, the commented example and the page of the manual are made from this schema.
- * A field stands here only when the program reads it.
+ * All settings: names, bounds, descriptions and defaults. Validation, environment variables, the JSON schema, the
+ * example file and the documentation page are generated from this schema. Only settings that the program reads are
+ * listed.
  */
 export const settingsSchema = z.strictObject({
   data_dir: z.string().min(1).default(".reelpost").meta({

@@ -1,4 +1,4 @@
-/** Octets for people: 812 B, 2.1 KB, 24.0 MB (powers of 1024). */
+/** A size for people: 812 B, 2.1 KB, 24.0 MB (powers of 1024). */
 export function formatSize(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`;
   const [value, unit] = bytes < 1024 * 1024 ? [bytes / 1024, "KB"] : [bytes / 1024 / 1024, "MB"];
@@ -9,15 +9,16 @@ export const formatMs = (ms: number): string => (ms < 10_000 ? `${Math.round(ms)
 
 export const indent = (text: string, by: string): string => text.replaceAll("\n", `\n${by}`);
 
-// Addresses, subjects and logs come from strangers: a terminal must not obey them. C0 and C1 controls, but tab and line feed.
+// Control characters C0 and C1 except tab and line feed. Addresses, subjects and logs come from strangers and must not
+// control the terminal.
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Control characters written out: `\x1b`. */
+/** Escapes control characters: `\x1b`. */
 export const visible = (text: string): string =>
   text.replace(CONTROLS, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, "0")}`);
 
-/** Text of strangers on one line. */
+/** Untrusted text on one line. */
 export const oneLine = (text: string, max = 500): string => cut(visible(text).replace(/[\n\t]/g, " "), max);
 
 export const cut = (text: string, max: number): string =>

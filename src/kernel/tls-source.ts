@@ -1,22 +1,24 @@
 import type { SecureContext } from "node:tls";
 
 /**
- * Where listeners get their certificate from. It may be another one at any time (a file was replaced, ACME issued a new one), so listeners ask
- * for each connection and keep none; connections that are open stay as they are.
+ * Source of TLS certificates for listeners. Certificates may change at any time (a replaced file, a renewal), so
+ * listeners call it per connection; open connections keep theirs.
  */
 export interface TlsSource {
   /**
-   * For one connection: the certificate for the name that the client asks for (SNI), or the default one. Never throws, costs a look into a map.
+   * The certificate for the requested server name (SNI), or the default one. Never throws; costs one map lookup.
    *
-   *     new TLSSocket(socket, { isServer: true, secureContext: tls.context(), SNICallback: (name, done) => done(null, tls.context(name)) })
+   * new TLSSocket(socket, { isServer: true, secureContext: tls.context(), SNICallback: (name, done) => done(null,
+   *     tls.context(name)) })
    */
   context(serverName?: string): SecureContext;
   /**
-   * What `context` is made of, PEM, the certificate with its chain. For `tls.createServer` and `https.createServer`, which take no context:
-   * give them `{ ...tls.pem(), SNICallback }`, and `server.setSecureContext(tls.pem())` after each change.
+   * The PEM data behind `context`, certificate with chain. For `tls.createServer` and `https.createServer`, which
+   * accept no context: pass `{ ...tls.pem(), SNICallback }` and call `server.setSecureContext(tls.pem())` after each
+   * change.
    */
   pem(serverName?: string): TlsPem;
-  /** Calls `listen` after each change; returns what ends that. */
+  /** Calls `listen` after each change; returns a function that unsubscribes. */
   onChange(listen: () => void): () => void;
 }
 

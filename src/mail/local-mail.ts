@@ -39,7 +39,7 @@ export function createLocalMail(options: LocalMailOptions, { clock, ids, log, li
   lifecycle.onStop("spool", () => spool.close());
   const transport = createCapture({ dir, log, onWritten: options.onCaptured });
   lifecycle.onStop("captured mail", () => transport.close());
-  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail")] });
+  const trace = traceTo({ log, listeners: [(event) => log.debug({ ...event }, "mail: message processed")] });
   return {
     binding: createSendEmail({ transport, spool, trace, clock, ids, isVerified: rules.isVerified }),
     spool,

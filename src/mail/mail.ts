@@ -103,7 +103,10 @@ export function createMail(deps: MailDeps, basics: Basics): Mail {
     { store, settings, zones, metrics },
     basics,
   );
-  const trace = traceTo({ log, listeners: [(event) => log.info({ ...event }, "mail"), activity.trace] });
+  const trace = traceTo({
+    log,
+    listeners: [(event) => log.info({ ...event }, "mail: message processed"), activity.trace],
+  });
   const signer = createSigner({ clock });
   const srs = setUpSrs(settings, secrets);
 

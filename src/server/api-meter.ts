@@ -2,23 +2,23 @@ import type { Metrics } from "../kernel/metrics.ts";
 
 /** Upper bounds, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 5, 30];
-/** 1xx never ends a request; what was cut off counts as 5xx. */
+/** 1xx never ends a request; an aborted response counts as 5xx. */
 const CLASSES = ["2xx", "3xx", "4xx", "5xx"];
 
 const REQUESTS = "reelpost_api_requests_total";
 const SECONDS = "reelpost_api_request_seconds";
 
 interface Tally {
-  /** By class. */
+  /** By status class. */
   answers: Float64Array;
-  /** By bucket, the last one for what is beyond all of them. */
+  /** By bucket; the last one is for longer durations. */
   times: Float64Array;
   seconds: number;
 }
 
 /**
- * Counts the answers of the API by operation and class, and how long they took. A request costs additions only: labels are put together
- * when somebody looks.
+ * Counts API responses by operation and class, with durations. A request costs only additions: labels are built on
+ * scrape.
  */
 export function meterApi({
   registry,
@@ -66,7 +66,7 @@ export function meterApi({
     tally.seconds += seconds;
   };
 
-  /** A metric that prom-client asks for its values, instead of one that it keeps. */
+  /** A metric whose values prom-client reads on scrape. */
   function register(name: string, help: string, type: "counter" | "histogram", values: () => object[]) {
     const metric = {
       name,

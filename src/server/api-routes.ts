@@ -16,7 +16,7 @@ import type { ClientAddress } from "../kernel/client-address.ts";
 import type { Basics, Bindings } from "./compose.ts";
 import type { Platform } from "./platform.ts";
 
-/** Every operation of the API, tied to the domains of this process. */
+/** All operations of the API, bound to the domains of this process. */
 export function composeRoutes(
   { accounts, scripts, zones, tails }: Platform,
   bindings: Bindings,

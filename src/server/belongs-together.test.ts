@@ -19,14 +19,14 @@ async function folder(t: TestContext) {
 const refusal = (kind: string) => (err: UserError) => err.kind === kind;
 
 onEveryDatabase((engine) => {
-  test("what the first process had, the next ones need", async (t) => {
+  test("all processes must have the key and objects of the first one", async (t) => {
     const { db, another } = await engine.open(t, serverMigrations);
     const [first, second] = [randomBytes(32), randomBytes(32)];
     const objects = await folder(t);
     const check = async (keys: Buffer[], on = objects, of = db) =>
       checkTogether({ db: of, objects: on, secrets: createSecrets({ keys }), ids: randomIds });
     const other = await another();
-    // Together at first, as when a whole fleet starts.
+    // Concurrently at first, as when a whole fleet starts.
     await Promise.all([check([first]), check([first], objects, other), check([first])]);
     await check([first]);
     await assert.rejects(check([second]), refusal("otherKey"));
@@ -36,7 +36,7 @@ onEveryDatabase((engine) => {
     await assert.rejects(check([first]), refusal("otherKey"));
   });
 
-  test("a crash between the folder and the database is no obstacle", async (t) => {
+  test("recovers from a crash between writing the folder and the database", async (t) => {
     const { db } = await engine.open(t, serverMigrations);
     const objects = await folder(t);
     const secrets = createSecrets({ keys: [randomBytes(32)] });

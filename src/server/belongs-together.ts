@@ -5,13 +5,14 @@ import { changeMark, claimMark, type MarksTables } from "./marks-table.ts";
 
 const KEY = "secrets-key";
 const OBJECTS = "objects";
-/** In the folder of the objects. */
+/** Stored in the objects folder. */
 const OBJECTS_ID = "store-id";
 
 /**
- * A database, the key of its secrets and the folder of its objects belong together, and each can be configured by itself: after a restore
- * without the key file, or in a second process with a folder of its own, everything would seem to work until something cannot be opened.
- * The first process marks the database; throws otherKey, otherObjects in one that does not fit.
+ * A database, the secrets key and the objects folder belong together but are configured separately: after a restore
+ * without the key file, or in a second process with its own folder, everything would seem to work until something
+ * cannot be opened. The first process stores an id in the database; throws otherKey or otherObjects in a process that
+ * does not match.
  */
 export async function checkTogether(parts: TogetherParts): Promise<void> {
   await checkKey(parts);
@@ -33,7 +34,7 @@ async function checkKey({ db, secrets }: TogetherParts): Promise<void> {
     } catch (err) {
       throw isStoreError(err) ? serverErrors.otherKey({}, { cause: err }) : err;
     }
-    // The newest key from now on: an old one may leave the list.
+    // The newest key from now on, so that the old one can be removed.
     await changeMark(tx, KEY, secrets.seal("", KEY));
   });
 }
@@ -44,10 +45,10 @@ async function checkObjects({ db, objects, ids }: TogetherParts): Promise<void> 
   const own = known ?? ids.hex();
   const wanted = await db.transaction<MarksTables, string>(async (tx) => {
     const claimed = await claimMark(tx, OBJECTS, own);
-    // Before the commit: a database must not name a folder that does not know it.
+    // Before the commit: a database must not refer to a folder without its id.
     if (claimed === own && known === undefined) await objects.put(OBJECTS_ID, Buffer.from(own));
     return claimed;
   });
-  // Another process may have been first, on this very folder.
+  // Another process may have been first, with the same folder.
   if (wanted !== own && wanted !== (await read())) throw serverErrors.otherObjects();
 }

@@ -30,22 +30,25 @@ export interface CertificatesParts {
   settings: Settings;
   zones: Zones;
   metrics: Metrics;
-  /** Where the records of a zone are kept, for DNS-01. Default: in our own tables. */
+  /** Storage of a zone's records, for DNS-01. Default: our own tables. */
   providerOf?(zone: Zone): DnsProvider;
-  /** Names that get certificates of their own beside tls.acme_names, one each. Asked every minute. */
+  /** Additional names, each with its own certificate, besides tls.acme_names. Called every minute. */
   alsoFor?(): Promise<readonly string[]>;
 }
 
 export interface ServeCertificates {
-  /** For every listener that speaks TLS. */
+  /** For every TLS listener. */
   tls: TlsSource;
-  /** Answers for ACME's HTTP-01, whatever the host; false: not one of its requests. */
+  /** Responds to ACME HTTP-01 requests on any host; false for other requests. */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
-  /** Begins to ask for certificates, once the listeners are there. */
+  /** Starts requesting certificates, once the listeners exist. */
   start(): void;
 }
 
-/** What the settings of `tls` say: files, else ACME, else one that signed itself. Rejects with certificateErrors for what cannot be. */
+/**
+ * Certificates per the `tls` settings: files, else ACME, else self-signed. Rejects with certificateErrors for invalid
+ * combinations.
+ */
 export async function composeCertificates(parts: CertificatesParts, basics: Basics): Promise<ServeCertificates> {
   const {
     settings: { tls },
@@ -127,7 +130,7 @@ async function fromAcme(
   return { tls, respond: http.respond, start: tls.start };
 }
 
-/** For all names this machine may be known by. */
+/** For all names of this machine. */
 function ownPair({ data_dir: dataDir, smtp, http, tls }: Settings, { clock }: Basics): Promise<Pair> {
   const publicName = http.public_url === "" ? [] : [new URL(http.public_url).hostname];
   const names = [smtpName(smtp), ...tls.acme_names, ...publicName, "localhost"]

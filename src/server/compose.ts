@@ -30,14 +30,14 @@ import { migrations } from "./migrations.ts";
 
 export type { Basics, Store };
 
-/** What lies elsewhere than in the data directory. */
+/** Storage outside of the data directory. */
 export interface StorePlaces {
   database?: { url: string; connections: number } | undefined;
-  /** A relative path is meant from the data directory. */
+  /** A relative path is relative to the data directory. */
   objects?: string | undefined;
 }
 
-/** Database, objects and events: all of one data directory, or rows and events in PostgreSQL where `database` names one. */
+/** Database, objects and events: in one data directory, or in PostgreSQL if `database` names one. */
 export async function openStore(
   directory: string,
   { lifecycle, clock, ids, log }: Basics,
@@ -47,7 +47,7 @@ export async function openStore(
     database === undefined ? openSqlite({ path: join(directory, "reelpost.sqlite") }) : await openPostgres(database);
   lifecycle.onStop("database", () => db.close());
   await migrate(db, migrations);
-  // The data directory is locked: nobody else works on these.
+  // The data directory is locked, so no other process holds these jobs.
   if (database === undefined) await takeBackJobs(db);
   const events =
     database === undefined ? createLocalEvents({ log }) : await openPostgresEvents({ url: database.url, clock, log });
@@ -69,7 +69,7 @@ export interface BindingOptions {
   d1?: { files: boolean; transfers: boolean };
 }
 
-/** What workers are bound to, on one store. */
+/** Bindings of workers on one store. */
 export function composeBindings(
   { db, objects, events, jobs }: Store,
   directory: string,
@@ -90,9 +90,9 @@ export function composeBindings(
   });
   const sweepAll = () => {
     for (const { sweep } of [kv.store, kv.namespaces, r2.buckets, r2.bucketList, d1.list, d1.transfers])
-      sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed"));
+      sweep().catch((err: unknown) => log.warn({ err }, "storage: sweep failed, will retry"));
   };
-  // At once too: a crash may have left deletions half done.
+  // Also at start: a crash may have interrupted deletions.
   sweepAll();
   const sweeper = setInterval(sweepAll, SWEEP_MS).unref();
   lifecycle.onStop("sweeps", () => clearInterval(sweeper));

@@ -25,8 +25,8 @@ const findings = (
     media: typeof media === "function" || media === undefined ? media : async () => capabilities(media),
   });
 
-describe("the confinement in force", () => {
-  test("names the sandbox, the user and the network of video programs", async () => {
+describe("confinement", () => {
+  test("reports the sandbox, the user and the network of ffmpeg", async () => {
     const report = async (found: Found) =>
       (await findings(found)).slice(0, 1).map((finding) => `${finding.status}: ${finding.found}`);
     assert.deepEqual(await report({ sandbox: "bwrap" }), ["ok: bubblewrap, the server's user, no network"]);
@@ -38,7 +38,7 @@ describe("the confinement in force", () => {
     ]);
   });
 
-  test("warns about limits only, and says which setting and packages change it", async () => {
+  test("warns if only resource limits apply, with the setting and the packages that change it", async () => {
     for (const [sandbox, name] of [
       ["prlimit", "limits only"],
       ["none", "nothing"],
@@ -52,7 +52,7 @@ describe("the confinement in force", () => {
     }
   });
 
-  test("reports an error with its fix where ffmpeg cannot be used", async () => {
+  test("reports an error with its fix if ffmpeg is unusable", async () => {
     const [finding] = await findings(() => Promise.reject(streamErrors.mediaToolsMissing({ reason: "no ffmpeg" })));
     assert.deepEqual([finding!.check, finding!.status], ["confinement of video programs", "error"]);
     assert.match(finding!.found!, /no ffmpeg/);
@@ -61,14 +61,14 @@ describe("the confinement in force", () => {
     assert.deepEqual(other, { check: "confinement of video programs", status: "error", found: "broken pipe" });
   });
 
-  test("says nothing of video in a process that runs no video programs", async () => {
+  test("reports nothing about video in a process that does not run ffmpeg", async () => {
     assert.deepEqual(
       (await findings(undefined)).map(({ check }) => check),
       ["users of worker processes"],
     );
   });
 
-  test("warns when accounts share the user of their workers", async () => {
+  test("warns if the workers of all accounts run as one user", async () => {
     const report = async (users: "account" | "shared" | "server") => (await findings(undefined, users))[0]!;
     assert.deepEqual([(await report("account")).status, (await report("account")).found], ["ok", "one per account"]);
     const [shared, server] = [await report("shared"), await report("server")];
@@ -78,7 +78,7 @@ describe("the confinement in force", () => {
     assert.match(server.fix!, /deploy\/reelpost-account-users\.conf/);
   });
 
-  test("is a line per finding, with the status of those that need attention", async () => {
+  test("prints a line per finding, with the status of those that need attention", async () => {
     assert.equal(
       confinementText(await findings({ sandbox: "prlimit", user: { uid: 1234, gid: 1234 } }, "server")),
       "confinement of video programs: limits only, user 1234, no network (warning)\nusers of worker processes: the server's user for all accounts (warning)\n",

@@ -14,7 +14,7 @@ const folder = async (t: { after: (f: () => Promise<void>) => void }) => {
   return path;
 };
 
-it("refuses a second server in this process and lets it in after the first", async (t) => {
+it("refuses a second server in this process until the first one stops", async (t) => {
   const directory = await folder(t);
   const first = lockDataDirectory(directory);
   assert.throws(
@@ -26,7 +26,7 @@ it("refuses a second server in this process and lets it in after the first", asy
   lockDataDirectory(directory).release();
 });
 
-it("is held by a living process and not by a killed one", async (t) => {
+it("is held by a living process, and released when it is killed", async (t) => {
   const directory = await folder(t);
   const script = `const { lockDataDirectory } = await import(${JSON.stringify(join(import.meta.dirname, "data-lock.ts"))});
     lockDataDirectory(${JSON.stringify(directory)}); console.log("held"); setInterval(() => {}, 1000);`;

@@ -5,7 +5,7 @@ import { messageOf } from "../kernel/index.ts";
 import { makeDurableFolder } from "../store/index.ts";
 import { serverErrors } from "./errors.ts";
 
-/** Makes the folder when it is not there yet, for its owner only. Throws dataDirectoryUnusable. */
+/** Creates the folder if necessary, with owner-only permissions. Throws dataDirectoryUnusable. */
 export function openDataDirectory(directory: string): void {
   try {
     makeDurableFolder(directory);
@@ -16,10 +16,10 @@ export function openDataDirectory(directory: string): void {
 }
 
 /**
- * One server per data directory. SQLite's exclusive transaction on a file of its own is the lock, because it is the one file lock
- * that Node has and that the kernel takes back however the process ends: a killed server leaves nothing to clean up.
- * Nothing else may open the file: to close it gives up the locks of the whole process (fcntl(2), POSIX record locks).
- * Throws UserError when another process, or another server in this one, holds it.
+ * Locks the data directory for one server. The lock is SQLite's exclusive transaction on a separate file: it is the
+ * only file lock available in Node that the kernel releases however the process ends. Nothing else may open the file,
+ * because closing it releases the locks of the whole process (fcntl(2), POSIX record locks). Throws UserError if
+ * another server holds it.
  */
 export function lockDataDirectory(directory: string): { release(): void } {
   const file = join(directory, "lock");

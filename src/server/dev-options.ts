@@ -2,13 +2,15 @@ import type { Report } from "../dev/index.ts";
 import type { Clock, Ids, Log } from "../kernel/index.ts";
 import type { Binding, RuntimeOptions } from "../workers/index.ts";
 
-/** What `reelpost dev` is asked to do. Everything has a default but what cannot have one. */
+/** Options of `reelpost dev`; everything with a sensible default is optional. */
 export interface DevOptions {
-  /** Where the command runs: relative paths are meant from here. */
+  /** Working directory: relative paths start here. */
   cwd: string;
-  /** Where REELPOST_ variables are looked for. Default: nowhere. */
+  /** Source of REELPOST_ variables. Default: none. */
   env?: Record<string, string | undefined>;
-  /** Configuration files, one worker each; the first worker is the default one. Default: the file found in `cwd` or above. */
+  /**
+   * Configuration files, one worker each; the first worker is the default. Default: the file found in `cwd` or above.
+   */
   configs?: string[];
   /** `--env` */
   environment?: string;
@@ -16,40 +18,43 @@ export interface DevOptions {
   host?: string;
   /** Default: `dev.port` of the first configuration, or 8787. 0 takes any free port. */
   port?: number;
-  /** Default: `reelpost.smtpPort` of the first configuration, or the first free one of 2525 to 2534. 0 takes any free port; false: no SMTP. */
+  /**
+   * Default: `reelpost.smtpPort` of the first configuration, or the first free port from 2525 to 2534. 0 selects a free
+   * port; false disables SMTP.
+   */
   smtpPort?: number | false;
-  /** Default: `.reelpost` beside the first configuration file. */
+  /** Default: `.reelpost` next to the first configuration file. */
   dataDir?: string;
   /** Rebuild when a file changes. Default true. */
   watch?: boolean;
-  /** Told about everything that happens. */
+  /** Receives all events. */
   report: Report;
   log: Log;
   clock?: Clock;
   ids?: Ids;
-  /** Tests make these small. */
+  /** Small values for tests. */
   limits?: DevLimits;
 }
 
 export interface DevLimits {
   runtime?: RuntimeOptions["limits"];
-  /** Octets of a message. Default 25 MiB. */
+  /** Maximum size of a message in octets. Default 25 MiB. */
   messageBytes?: number;
-  /** How long close() waits for what is under way. Default 5 s. */
+  /** How long close() waits for pending work. Default 5 s. */
   graceMs?: number;
 }
 
 export interface DevServer {
-  /** `http://127.0.0.1:8787`, without a slash at the end. */
+  /** `http://127.0.0.1:8787`, without a trailing slash. */
   readonly url: string;
   readonly port: number;
   readonly smtp: { host: string; port: number } | undefined;
   readonly dataDir: string;
-  /** Where the `.eml` files of this run go. */
+  /** Folder of this run's `.eml` files. */
   readonly mailDir: string;
-  /** As they are now, the default one first. */
+  /** The current workers, the default one first. */
   readonly workers: { name: string; config: string; bindings: Binding[] }[];
-  /** Reads the configuration and builds every worker again. */
+  /** Reads the configuration and rebuilds every worker. */
   rebuild(): Promise<void>;
   close(): Promise<void>;
 }

@@ -19,14 +19,14 @@ export interface DevVideoParts {
 
 export interface DevVideo {
   binding: StreamPort;
-  /** Below VIDEO_PREFIX: videos, their player, uploads, and the operations of the v4 API that are about videos. */
+  /** Serves paths below VIDEO_PREFIX: videos, their player, uploads, and the video operations of the v4 API. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 
-/** There are no accounts in `reelpost dev`: all videos are of one. */
+/** `reelpost dev` has no accounts: all videos belong to this one. */
 const ACCOUNT = "0".repeat(32);
 const API = `${VIDEO_PREFIX}client/v4/`;
-/** Whoever comes is the developer, whatever the token. */
+/** Every caller is the developer, whatever the token. */
 const OPEN: Gate = {
   authenticate: async () => ({
     tokenId: ACCOUNT,
@@ -39,8 +39,8 @@ const OPEN: Gate = {
 };
 
 /**
- * The whole of Stream for a developer's workers. It begins with the first call of a stream binding or the first request for a video: most workers
- * have none, and ffmpeg is nobody's business until then. What is sent to this machine and fetched from it is allowed.
+ * Stream for local workers. Created by the first call of a stream binding or the first video request: most workers do
+ * not use video, and ffmpeg is not needed until then. Uploads from and fetches to this machine are allowed.
  */
 export function composeDevVideo({ store, dataDir, settings, base }: DevVideoParts, basics: Basics): DevVideo {
   let begun: Begun | undefined;
@@ -59,10 +59,10 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
       },
       basics,
     );
-    // Ports of broadcasts may be somebody else's; everything else works without.
+    // Another process may use the ports; everything else works without them.
     const listening = stream
       .listen()
-      .catch((err: unknown) => basics.log.warn({ err }, "no broadcasts can be published over RTMP and SRT"));
+      .catch((err: unknown) => basics.log.warn({ err }, "live: cannot listen for RTMP and SRT publishers"));
     stream.start();
     const api = createApi({
       ...basics,
@@ -80,7 +80,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
       await listening;
       if (request.url!.startsWith(`${VIDEO_PREFIX}upload/`)) await stream.upload(request, response);
       else if (!request.url!.startsWith(API)) return stream.deliver(request, response);
-      // There are no tokens here: what a page of somebody else's sends is not the developer's wish.
+      // There are no tokens here, so a page of another site must be rejected.
       else if (request.headers.origin !== undefined)
         refuse(response, 403, "The API of the development server is not for pages of browsers.");
       else {
@@ -94,7 +94,7 @@ export function composeDevVideo({ store, dataDir, settings, base }: DevVideoPart
 
 interface Begun {
   stream: Stream;
-  /** What it tells of broadcasts names their ports. */
+  /** The live inputs show these ports. */
   listening: Promise<unknown>;
   api: ReturnType<typeof getRequestListener>;
 }

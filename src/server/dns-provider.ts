@@ -4,7 +4,7 @@ import { readTsigKey } from "../protocol/dns/index.ts";
 import { createPowerDnsProvider, createRfc2136Provider, type DnsProvider } from "../zones/index.ts";
 import { serverErrors } from "./errors.ts";
 
-/** The server that zones are kept at when it is not this one; undefined for those that answer from our tables or are left to people. Throws badDnsProvider. */
+/** The external server of the zones; undefined for embedded and manual zones. Throws badDnsProvider. */
 export function dnsProvider(
   { provider, provider_server: server, provider_key: key }: Settings["dns"],
   clock: Clock,

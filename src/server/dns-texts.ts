@@ -5,18 +5,18 @@ import { serverErrors } from "./errors.ts";
 
 export interface DnsTextsParts {
   zones: Pick<Zones, "byName">;
-  /** Where the records of a zone are kept. */
+  /** The provider of a zone's records. */
   providerOf(zone: Zone): DnsProvider;
   clock: Clock;
-  /** Whether this process is the only one that answers from our tables. */
+  /** True if no other process serves our tables. */
   alone: boolean;
 }
 
 const TTL_SECONDS = 60;
-/** Until other processes, and the secondaries of somebody else's server, know what is new. */
+/** Delay until other processes, and the secondaries of an external server, have the change. */
 const SETTLE_MS = { embedded: 1000, elsewhere: 5000 };
 
-/** The TXT records of DNS-01, in the zones of accounts. */
+/** TXT records for DNS-01, in the zones of accounts. */
 export function createDnsTexts({ zones, providerOf, clock, alone }: DnsTextsParts): DnsTexts {
   async function apply(name: string, change: Pick<DnsChange, "add" | "remove">, signal?: AbortSignal) {
     const zone = await zones.byName(name, { enclosing: true });

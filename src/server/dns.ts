@@ -30,13 +30,13 @@ export interface ServeDnsParts {
 }
 
 export interface ServeDns {
-  /** The one resolver of this process. Zones that we serve ourselves are answered from our own tables. */
+  /** The resolver of this process. Zones on this server are answered from our own tables. */
   lookups: Lookups;
-  /** The same resolvers, without what our own tables say. */
+  /** The same resolvers, ignoring our own tables. */
   world: Lookups;
-  /** What the world sees of records that should be there. */
+  /** Compares expected records with public DNS. */
   watch: RecordWatch & RecordVerifier;
-  /** Whether somebody enters the records of this zone by hand. */
+  /** True if the records of this zone are entered by hand. */
   byHand(zone: string): boolean;
   /** Brings records to the server that is in charge of the zones; undefined where that is this one, where people do, and without the role dns. */
   pusher: Pusher | undefined;
@@ -46,7 +46,7 @@ export interface ServeDns {
   listen(): Promise<{ host: string; port: number; close(): Promise<void> } | undefined>;
 }
 
-/** What is asked of the DNS, and what answers for our zones. Throws badResolver, badDnsProvider. */
+/** Resolver, DNS server and record pushes. Throws badResolver, badDnsProvider. */
 export function composeDns(
   { settings: { dns }, zones, metrics, store: { db, events, jobs }, roles }: ServeDnsParts,
   { clock, log, lifecycle }: Basics,

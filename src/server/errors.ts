@@ -1,6 +1,6 @@
 import { defineErrors } from "../kernel/index.ts";
 
-/** What can be wrong with starting a server. */
+/** Errors of starting a server. */
 export const serverErrors = defineErrors("start", {
   dataDirectoryBusy: {
     code: "data_directory_busy",

@@ -1,15 +1,15 @@
 import { html, raw } from "hono/html";
 
-/** One line of the front page. */
+/** A row of the front page. */
 export interface FrontPageRow {
   name: string;
-  /** A page to go to, a base URL, or the form of an address. */
+  /** A page, a base URL, or an address pattern. */
   address: string;
   page?: boolean;
   what: string;
 }
 
-/** Text for a terminal. */
+/** Text for terminals. */
 export const frontPageText = (version: string, rows: FrontPageRow[]): string =>
   `Reelpost ${version}\n\n${rows.map(({ name, address, what }) => `${name.padEnd(10)} ${address}\n${" ".repeat(11)}${what}`).join("\n")}`;
 

@@ -1,15 +1,16 @@
 import { addressOfSocket } from "./socket-address.ts";
 
-/** The first file descriptor that a service manager hands over (sd_listen_fds(3)). */
+/** The first inherited file descriptor (sd_listen_fds(3)). */
 const FIRST_FD = 3;
 
 /**
- * Sockets that somebody else listens on for us, by name: systemd's socket activation. While this program restarts, connections wait in the
- * socket instead of being refused. Names are those of `FileDescriptorName=`; a single socket without one is `http`.
+ * Sockets that a service manager listens on, by name (systemd socket activation). While this program restarts,
+ * connections wait in the socket instead of being refused. Names are those of `FileDescriptorName=`; a single socket
+ * without a name is `http`.
  */
 export function inheritedSockets(env: Record<string, string | undefined>, pid = process.pid): Map<string, number> {
   const count = Number(env.LISTEN_FDS ?? 0);
-  // Meant for another process: a parent that did not clean up. Without LISTEN_PID it was the launcher that passed them on.
+  // Meant for another process: a parent that did not clean up. Without LISTEN_PID the launcher passed them on.
   if (!Number.isInteger(count) || count < 1 || (env.LISTEN_PID !== undefined && Number(env.LISTEN_PID) !== pid))
     return new Map();
   const names = (env.LISTEN_FDNAMES ?? "").split(":");

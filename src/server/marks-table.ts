@@ -1,7 +1,7 @@
 import { sql, type Kysely } from "kysely";
 import type { Migration } from "../store/index.ts";
 
-/** A mark ties the database to something that lies elsewhere. */
+/** An id that ties the database to external storage. */
 export interface MarksTables {
   server_marks: { name: string; value: string };
 }
@@ -19,7 +19,7 @@ export const serverMigrations: Migration[] = [
   },
 ];
 
-/** The value of a mark: this one, when there was none. Another process that claims it waits for the end of this transaction. */
+/** Returns the stored id, or stores this one if there is none. Concurrent processes wait for this transaction. */
 export async function claimMark(tx: Kysely<MarksTables>, name: string, value: string): Promise<string> {
   await tx
     .insertInto("server_marks")

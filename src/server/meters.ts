@@ -1,7 +1,7 @@
 import { createMetrics, type Metrics } from "../kernel/metrics.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 
-/** Counts what the workers do, for Prometheus. */
+/** Prometheus metrics of workers. */
 export function meterWorkers(
   runtime: Pick<WorkerRuntime, "onInvocation">,
   metrics: Metrics = createMetrics(),
@@ -25,7 +25,7 @@ export function meterWorkers(
 
   runtime.onInvocation(({ script: worker, event, outcome, wallMs }) => {
     invocations.inc({ worker, event: event.kind, outcome });
-    // What nobody waited for has no time of its own.
+    // Background work has no duration of its own.
     if (event.kind !== "other") seconds.observe({ worker, event: event.kind }, wallMs / 1000);
     if (event.kind === "email") octets.inc({ worker }, event.rawSize);
   });

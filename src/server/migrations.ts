@@ -7,7 +7,7 @@ import { d1Migrations, kvMigrations, r2Migrations, scriptsMigrations, tailMigrat
 import { zonesMigrations } from "../zones/index.ts";
 import { serverMigrations } from "./marks-table.ts";
 
-/** The whole schema, in the order in which it is made. One list for `dev` and `serve`: each can open what the other has left. */
+/** The complete schema in order of creation. `dev` and `serve` share the list: each can open the other's database. */
 export const migrations: readonly Migration[] = [
   ...kvMigrations,
   ...r2Migrations,

@@ -16,11 +16,11 @@ const refusal = (host: string, input: SettingsInput, begun = false) => {
   }
 };
 
-test("on loopback nothing needs to be configured", () => {
+test("requires no configuration on loopback", () => {
   for (const host of ["127.0.0.1", "127.3.2.1", "::1", "localhost"]) assert.equal(refusal(host, {}), undefined);
 });
 
-test("elsewhere a key for the secrets and a first token are wanted", () => {
+test("requires a secrets key and a first token on other addresses", () => {
   assert.match(refusal("0.0.0.0", {})!, /0\.0\.0\.0 .*no key .*REELPOST_SECRETS_KEY/);
   assert.match(refusal("::", { secrets: { key: KEY } })!, /no API token yet.*REELPOST_API_TOKEN/);
   assert.match(refusal("192.0.2.1", { secrets: { key: KEY }, api: { token: "short" } })!, /fewer than 32/);

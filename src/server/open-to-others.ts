@@ -2,12 +2,13 @@ import { isLoopback } from "../kernel/index.ts";
 import type { Settings } from "../kernel/settings.ts";
 import { serverErrors } from "./errors.ts";
 
-/** Short tokens are guessed. */
+/** Shorter tokens can be guessed. */
 const LEAST_TOKEN_LENGTH = 32;
 
 /**
- * What must be configured before other machines can reach the server: nobody should find out later that a key made by chance lies beside
- * the data it protects, or that the first token went to a log. `begun`: the data directory has accounts already. Throws openToOthers.
+ * Settings that are required before other machines can reach the server, so that no random key is stored next to the
+ * data it protects and no token is printed to a log. `begun`: the data directory has accounts already. Throws
+ * openToOthers.
  */
 export function refuseUnprepared(
   hosts: string[],

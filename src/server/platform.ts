@@ -17,14 +17,14 @@ import { createZones, type Zones } from "../zones/index.ts";
 import type { Basics, Bindings, Store } from "./compose.ts";
 import { serverErrors } from "./errors.ts";
 
-/** Everything behind the API, whatever roles this process has. */
+/** The modules behind the API, whatever the roles of this process. */
 export interface Platform {
   accounts: AccountsRoom;
   scripts: ScriptStore;
   zones: Zones;
   live: LiveWorkers & LiveVersions;
   tails: Tails;
-  /** The oldest account: whose workers are at /workers/<script>/. */
+  /** The oldest account: its workers are at /workers/<script>/. */
   defaultAccount(): Promise<{ id: string; name: string } | undefined>;
 }
 
@@ -34,9 +34,11 @@ export interface PlatformParts {
   secrets: Secrets;
   runtime: WorkerRuntime;
   settings: Settings;
-  /** Whether cron expressions run here. */
+  /** True if cron triggers run here. */
   scheduled: boolean;
-  /** What an account keeps in rooms that are made later, by name, in numbers: an account that holds anything is not deleted. */
+  /**
+   * Resources of an account in modules created later, as name and count: an account with resources cannot be deleted.
+   */
   alsoHeld(account: string): Promise<Record<string, number>>;
 }
 
@@ -91,7 +93,7 @@ export function composePlatform(
     lifecycle.onStop("schedules", () => schedules.close());
   }
   const sweeper = setInterval(
-    () => void scripts.sweep().catch((err: unknown) => log.warn({ err }, "a sweep failed")),
+    () => void scripts.sweep().catch((err: unknown) => log.warn({ err }, "storage: sweep failed, will retry")),
     SWEEP_MS,
   ).unref();
   lifecycle.onStop("module sweep", () => clearInterval(sweeper));
@@ -127,7 +129,7 @@ export function composePlatform(
   };
 }
 
-/** Throws UserError when the key is not usable, or said in two places. */
+/** Throws UserError if the key is unusable or configured twice. */
 export function openSecrets({ secrets: { key, key_file } }: Settings, dataDirectory: string): Secrets {
   if (key !== "" && key_file !== "") throw serverErrors.secretsElsewhere();
   return createSecrets({

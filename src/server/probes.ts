@@ -8,20 +8,20 @@ type Page = (request: IncomingMessage, response: ServerResponse) => void | Promi
 
 export interface ProbeParts {
   metrics: Metrics;
-  /** What /metrics wants as bearer token; empty: nothing, and only this machine may ask. */
+  /** Bearer token for /metrics; empty: only this machine may read it. */
   metricsToken: string;
-  /** Set when the server is on its way out: load balancers then send nobody new. */
+  /** Aborted during shutdown: load balancers then stop sending requests. */
   stopping: AbortSignal;
   /** Confinement findings as text, for `/readyz?verbose`. */
   confinement(): Promise<string>;
-  /** Resolves when the database answers. */
+  /** Resolves when the database responds. */
   ready(): Promise<void>;
   version: string;
-  /** What the front page names. */
+  /** Rows of the front page. */
   rows(): FrontPageRow[];
 }
 
-/** What the machines around a server ask it: does it live, may it be given work, what has it counted. */
+/** Health, readiness and metrics endpoints. */
 export function createProbes({
   metrics,
   metricsToken,
@@ -33,7 +33,7 @@ export function createProbes({
 }: ProbeParts): Record<string, Page> {
   return {
     "/"({ headers }, response) {
-      // Only browsers ask for HTML by its name.
+      // Only browsers accept text/html explicitly.
       if (!headers.accept?.includes("text/html")) return text(response, 200, frontPageText(version, rows()));
       response
         .writeHead(200, {

@@ -1,10 +1,10 @@
 import { serverErrors } from "./errors.ts";
 
-/** What one process does. A process without a list does everything. */
+/** Roles of a process. Default: all. */
 export const ROLES = ["api", "workers", "smtp", "outbound", "dns", "encode", "live", "playback"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Throws UserError for a word that is no role. */
+/** Throws UserError for an unknown role. */
 export function parseRoles(words: readonly string[] | undefined): ReadonlySet<Role> {
   if (words === undefined || words.length === 0) return new Set(ROLES);
   for (const word of words)
@@ -14,8 +14,8 @@ export function parseRoles(words: readonly string[] | undefined): ReadonlySet<Ro
 }
 
 /**
- * With a database of its own a process is alone: where it has no API nobody ever deploys, where it runs no workers nobody ever meets
- * what was deployed. Throws rolesApart.
+ * A process with its own database runs alone: without the API nothing can be deployed, and without workers nothing
+ * runs. Throws rolesApart.
  */
 export function refuseApart(roles: ReadonlySet<Role>): void {
   if (!roles.has("api") || !roles.has("workers")) throw serverErrors.rolesApart({ roles: [...roles].join(", ") });

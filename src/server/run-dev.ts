@@ -16,20 +16,20 @@ import { startDev } from "./dev.ts";
 import type { DevOptions, DevServer } from "./dev-options.ts";
 
 export interface RunDevOptions extends Omit<DevOptions, "report" | "log"> {
-  /** One JSON object per event on stdout, nothing else there. */
+  /** One JSON object per event on stdout, and nothing else. */
   json?: boolean;
-  /** Of this program, for the banner. */
+  /** Version for the banner. */
   version: string;
-  /** Default "error": what goes wrong in a worker is an event, not a log line. */
+  /** Default "error": a worker's error is an event, not a log line. */
   logLevel?: LogLevel;
   stdin?: NodeJS.ReadStream;
   stdout?: NodeJS.WriteStream;
   stderr?: NodeJS.WriteStream;
-  /** How to leave at once, on the second Ctrl-C. Default process.exit. */
+  /** Exits immediately on the second Ctrl-C. Default process.exit. */
   exit?: (code: number) => void;
 }
 
-/** `reelpost dev` on a terminal or in a pipe. Resolves with the exit code when it was asked to stop; rejects when it cannot start. */
+/** `reelpost dev` on a terminal or in a pipe. Resolves with the exit code after a stop; rejects if it cannot start. */
 export async function runDev({
   json = false,
   version,
@@ -68,7 +68,7 @@ export async function runDev({
   }
 }
 
-/** What a program that starts this one waits for: the line that says where everything is. */
+/** The event that a parent program waits for: ports and paths. */
 const readyEvent = (server: DevServer, version: string) => ({ event: "ready", version, ...factsOf(server) });
 
 function factsOf({ url, smtp, dataDir, mailDir, workers }: DevServer) {
@@ -134,7 +134,7 @@ function interact({ server, stdin, output, report, lifecycle, version }: Interac
   lifecycle.onStop("hotkeys", release);
 }
 
-/** Log lines of the program, told like everything else. */
+/** Forwards log lines of the program as events. */
 function logToReport(report: Report): Writable {
   return new Writable({
     decodeStrings: false,

@@ -3,17 +3,17 @@ import { startServe } from "./serve.ts";
 import type { ServeOptions, ServeServer } from "./serve-options.ts";
 
 export interface RunServeOptions extends ServeOptions {
-  /** One JSON object on standard output when it takes requests, nothing else there. */
+  /** One JSON object on standard output when ready, and nothing else. */
   json: boolean;
   print(line: string): void;
   warn(line: string): void;
-  /** How to leave at once, on the second Ctrl-C. Default process.exit. */
+  /** Exits immediately on the second Ctrl-C. Default process.exit. */
   exit?: (code: number) => void;
 }
 
 const STOP_MS = 60_000;
 
-/** `reelpost serve`: runs until it is asked to stop. Resolves with the exit code; rejects when it cannot start. */
+/** `reelpost serve`: runs until it is stopped. Resolves with the exit code; rejects if it cannot start. */
 export async function runServe({
   json,
   print,
@@ -41,7 +41,7 @@ export async function runServe({
   }
 }
 
-/** What a program that starts this one waits for. */
+/** The event that a parent program waits for. */
 const readyEvent = (
   { url, https, api, smtp, submission, dns, live, dataDir, roles, account, workersUrl, token }: ServeServer,
   version: string,

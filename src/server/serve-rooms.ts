@@ -16,7 +16,7 @@ import type { Role } from "./roles.ts";
 import type { ServeOptions } from "./serve-options.ts";
 import { composeServeWorkers } from "./serve-workers.ts";
 
-/** Everything a platform process is made of, but for its listeners. */
+/** The modules of a platform process, without its listeners. */
 export interface ServeRooms {
   platform: Platform;
   bindings: Bindings;
@@ -25,7 +25,7 @@ export interface ServeRooms {
   mail: Mail;
   stream: Stream;
   metrics: Metrics;
-  /** Addresses and ports that are blocked for connections made on behalf of users. */
+  /** Addresses and ports that are blocked for connections on behalf of users. */
   own: OwnAddresses;
 }
 
@@ -35,7 +35,7 @@ export const d1Of = (roles: ReadonlySet<Role>) => ({
   transfers: roles.has("api"),
 });
 
-/** How long what is under way may take once the server is told to stop. */
+/** Time for pending work after a stop request. */
 export const GRACE_MS = 30_000;
 
 export async function openRooms(

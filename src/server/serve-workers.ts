@@ -24,9 +24,9 @@ export interface ServeWorkersParts {
 
 export interface ServeWorkers {
   runtime: WorkerRuntime;
-  /** Mail needs the runtime, and a worker's `send()` needs mail: told once mail is there, before any worker is given work. */
+  /** Mail needs the runtime, and a worker's `send()` needs mail: set once mail exists, before any worker runs. */
   sendMailWith(port: SendEmailPort): void;
-  /** The same for videos. */
+  /** The same for video. */
   streamWith(port: StreamPort): void;
 }
 

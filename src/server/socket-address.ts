@@ -2,8 +2,8 @@ import { readFileSync, readlinkSync } from "node:fs";
 import { endianness } from "node:os";
 
 /**
- * The address that an inherited TCP socket listens on, as from getsockname(2), which Node offers only for its own listeners. "local" for a socket
- * of another family. Linux only, like socket activation. Undefined if unknown.
+ * The local address of an inherited TCP socket, as from getsockname(2), which Node offers only for its own listeners.
+ * "local" for other socket families. Linux only, like socket activation. Undefined if unknown.
  */
 export function addressOfSocket(fd: number): string | "local" | undefined {
   try {
@@ -28,7 +28,7 @@ export function addressOfHex(hex: string, order: "LE" | "BE" = endianness()): st
   const bytes = Buffer.from(hex, "hex");
   if (order === "LE") bytes.swap32();
   if (bytes.length === 4) return bytes.join(".");
-  // An IPv4 address in an IPv6 socket (RFC 4291, 2.5.5.2) is that IPv4 address.
+  // An IPv4-mapped IPv6 address (RFC 4291 2.5.5.2) is converted to IPv4.
   if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes.readUInt16BE(10) === 0xffff)
     return bytes.subarray(12).join(".");
   const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(i * 2).toString(16)).join(":");

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, mkdirSync, openSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Creates a folder for durable files and syncs its parents: files synced inside a folder are lost if its own directory entry is not synced.
- * The parent is synced even if the folder exists: the process that created it may have died before syncing.
+ * Creates a folder for durable files and syncs its parents: files in a folder are lost if its own directory entry is
+ * not synced. Syncs the parent even if the folder exists: the process that created it may have died before syncing.
  */
 export function makeDurableFolder(path: string): void {
   const folder = resolve(path);

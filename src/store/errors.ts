@@ -1,6 +1,6 @@
 import { defineErrors, UserError } from "../kernel/index.ts";
 
-/** What can go wrong where things are kept. `E_STORE_*` codes; the machine's own error rides along as `cause`. */
+/** Errors of storage. `E_STORE_*` codes; the system's error is the `cause`. */
 export const storeErrors = defineErrors("store", {
   notADatabase: {
     code: "E_STORE_NOT_A_DATABASE",

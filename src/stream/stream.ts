@@ -101,7 +101,9 @@ export interface Stream {
   binding: StreamPort;
   /** Number of videos, keys and so on that an account has, by name. */
   contents(account: string): Promise<Record<string, number>>;
-  /** The confinement of ffmpeg; rejects with UserError if ffmpeg cannot be used. Undefined if this process does not run it. */
+  /**
+   * The confinement of ffmpeg; rejects with UserError if ffmpeg is unusable. Undefined if this process does not run it.
+   */
   media: (() => Promise<MediaCapabilities>) | undefined;
   /** Opens the ports for RTMP and SRT, in the process that publishers connect to. Rejects UserError liveListenFailed. */
   listen(): Promise<LivePorts>;

@@ -12,19 +12,22 @@ export interface ZonesOptions {
   clock: Clock;
   ids: Ids;
   events: Events;
-  /** Hosts that serve the zones: what a registrar is told, and the NS records of every zone. */
+  /** Hosts that serve the zones: the registrar delegates to them, and each zone has NS records for them. */
   nameServers: readonly string[];
-  /** Of a new zone. Default "active": nothing has to be proved to one's own server. "pending" where something looks at delegations and calls setStatus. */
+  /**
+   * Status of a new zone. Default "active": no proof of ownership is required on one's own server. "pending" if a
+   * delegation check calls setStatus.
+   */
   firstStatus?: ZoneStatus;
-  /** Records of one zone at most. Default null: as many as the disk takes. */
+  /** Maximum number of records per zone. Default null: unlimited. */
   recordQuota?: number | null;
 }
 
 export interface Zones extends ZoneList {
   records: Records;
-  /** For startDnsServer. */
+  /** Source of startDnsServer. */
   served: ServedZones;
-  /** The account of a zone, or undefined when there is no such zone. Answered from memory as a rule. */
+  /** The account of a zone, or undefined if there is no such zone. Usually cached. */
   zoneAccount(zone: string): Promise<string | undefined>;
   close(): void;
 }
@@ -40,7 +43,7 @@ export function createZones({
 }: ZonesOptions): Zones {
   const { account, close, ...list } = createZoneList({ db, clock, ids, events, nameServers, firstStatus });
   const versions = createVersions({ events, topic: RECORDS_CHANGED, alone: db.dialect === "sqlite" });
-  // The DNS server keeps nothing for longer than seconds, so for it a hint of another process is enough.
+  // The DNS server caches for seconds only, so notifications from other processes suffice.
   const hinted = db.dialect === "sqlite" ? versions : createVersions({ events, topic: RECORDS_CHANGED, alone: true });
   return {
     ...list,

@@ -25,16 +25,16 @@ export interface ZoneTables {
     account_id: string;
     type: string;
     name: string;
-    /** The name with its labels in reverse, com.example.www: names below one another stand together in the index. */
+    /** The name with reversed labels, com.example.www: names of one subtree are adjacent in the index. */
     reversed: string;
-    /** Presentation of the data, without the priority of MX, SRV and URI. ASCII. */
+    /** The data in presentation format, without the priority of MX, SRV and URI. ASCII. */
     content: string;
-    /** The first characters of content in lower case: what lists are sorted by. Whole contents do not fit into an index of PostgreSQL. */
+    /** The first characters of content in lower case, for sorting. PostgreSQL cannot index complete contents. */
     content_key: string;
-    /** Of type, priority and content in one spelling: equal records have equal digests. */
+    /** Digest of type, priority and content in canonical form: equal records have equal digests. */
     digest: string;
     priority: number | null;
-    /** JSON; null for types without fields of their own. */
+    /** JSON; null for types without fields. */
     data: string | null;
     ttl: number;
     proxied: number;
@@ -42,7 +42,7 @@ export interface ZoneTables {
     /** JSON. */
     settings: string | null;
     comment: string | null;
-    /** In lower case. */
+    /** Lower case. */
     comment_key: string | null;
     comment_at: number | null;
     /** JSON. */
@@ -50,15 +50,15 @@ export interface ZoneTables {
     tags_at: number | null;
     created_at: number;
     modified_at: number;
-    /** The part of the platform that keeps this record, such as "email-routing". */
+    /** The component that manages this record, such as "email-routing". */
     managed_by: string | null;
     locked: number;
     /** JSON: shown in `meta` of the record. */
     meta: string | null;
   };
-  /** Tags once more, in lower case, to search by. */
+  /** Tags in lower case, for searching. */
   dns_record_tags: { zone_id: string; record_id: string; name: string; value: string };
-  /** How many records there are, so that no list counts them. */
+  /** The number of records, so that lists need not count. */
   dns_record_counts: { zone_id: string; type: string; records: number };
 }
 

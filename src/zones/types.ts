@@ -7,19 +7,19 @@ export type ZoneStatus = (typeof ZONE_STATUSES)[number];
 export interface Zone {
   id: string;
   account: string;
-  /** A-labels in lower case, without a dot at the end. */
+  /** Lower-case A-labels without a trailing dot. */
   name: string;
   type: ZoneType;
   status: ZoneStatus;
   paused: boolean;
-  /** Hosts that the registrar is to delegate to. */
+  /** Hosts to which the registrar must delegate. */
   nameServers: string[];
   vanityNameServers: string[];
-  /** What a partial zone proves its ownership with. */
+  /** The TXT value that proves ownership of a partial zone. */
   verificationKey: string | null;
   createdAt: number;
   modifiedAt: number;
   activatedAt: number | null;
-  /** Grows with every change of its records (RFC 1035 3.3.13). */
+  /** Increases with every change of its records (RFC 1035 3.3.13). */
   serial: number;
 }

@@ -31,19 +31,19 @@ function setUp(max?: number) {
   return { accounts, there, reads, gates, hint: (id: string) => hint(id), slowly: () => (slow = true) };
 }
 
-test("a zone is read once, one that is not there each time", async () => {
+test("caches a zone after one read, but not a missing one", async () => {
   const { accounts, reads } = setUp();
   for (const zone of ["z1", "z1", "none", "none"]) await accounts.find(zone);
   assert.deepEqual(reads, ["z1", "none", "none"]);
 });
 
-test("no more are remembered than allowed", async () => {
+test("bounds the cache", async () => {
   const { accounts, reads } = setUp(2);
   for (const zone of ["z1", "z2", "z3", "z3", "z2", "z1"]) await accounts.find(zone);
   assert.deepEqual(reads, ["z1", "z2", "z3", "z1"]);
 });
 
-test("what was read before a zone's end is not remembered after it", async () => {
+test("does not cache a read that began before the zone was deleted", async () => {
   const { accounts, there, gates, slowly } = setUp();
   slowly();
   const early = accounts.find("z1");
@@ -56,7 +56,7 @@ test("what was read before a zone's end is not remembered after it", async () =>
   assert.equal(await late, undefined);
 });
 
-test("hints that were lost make it forget all", async () => {
+test("clears the cache when notifications were lost", async () => {
   const { accounts, reads, hint } = setUp();
   await accounts.find("z1");
   hint("");

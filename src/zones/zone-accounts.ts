@@ -3,15 +3,18 @@ import type { Events } from "../store/index.ts";
 export const ZONE_DELETED = "zones.deleted";
 
 export interface ZoneAccounts {
-  /** The account of a zone, or undefined when there is no such zone. Asked for every request about a zone: mostly answered from memory. */
+  /**
+   * The account of a zone, or undefined if there is no such zone. Called for every request about a zone, and usually
+   * cached.
+   */
   find(zone: string): Promise<string | undefined>;
   forget(zone: string): void;
   close(): void;
 }
 
 /**
- * Remembers at most `max` zones, those asked for last. A zone never changes its account, so only its end has to be heard of,
- * also from other processes. Zones that are not there are not remembered: they may be made at any time.
+ * Caches the `max` most recently used zones. A zone never changes its account, so only deletions invalidate an entry,
+ * also from other processes. Missing zones are not cached, because they may be created at any time.
  */
 export function createZoneAccounts({
   read,
@@ -23,7 +26,7 @@ export function createZoneAccounts({
   max?: number;
 }): ZoneAccounts {
   const known = new Map<string, string>();
-  /** Counts what was forgotten: an answer that was asked for before may be about a zone that is gone. */
+  /** Incremented by each invalidation: a read that began earlier may return a deleted zone. */
   let era = 0;
 
   function forget(zone: string) {

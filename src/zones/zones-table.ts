@@ -8,21 +8,21 @@ import type { Zone, ZoneStatus, ZoneType } from "./types.ts";
 export type TextOperator = "equal" | "not_equal" | "starts_with" | "ends_with" | "contains";
 
 export interface ZoneQuery {
-  /** What the caller may see: accounts as a whole, and single zones. */
+  /** What the caller may see: whole accounts and single zones. */
   visible: {
     accounts: readonly string[];
     zones: readonly string[];
-    /** Of these accounts, but not to be seen. */ hidden?: readonly string[];
+    /** Excluded although their account is visible. */ hidden?: readonly string[];
   };
   name?: { operator: TextOperator; text: string; caseSensitive: boolean } | undefined;
   status?: ZoneStatus | undefined;
   types?: readonly ZoneType[] | undefined;
-  /** Those whose id or name was asked for; each list is a filter of its own. */
+  /** Accounts that match the requested id or name; each list is a filter. */
   inAccounts?: readonly (readonly string[])[] | undefined;
-  /** One of the filters is enough. */
+  /** A match of one filter suffices. */
   any?: boolean | undefined;
   order?: "name" | "status" | "account.id" | "account.name" | "plan.id" | undefined;
-  /** For the order by account name: the ids in that order. */
+  /** For sorting by account name: the ids in that order. */
   accountOrder?: readonly string[] | undefined;
   direction?: "asc" | "desc" | undefined;
 }
@@ -49,7 +49,7 @@ export async function updateZone(db: Executor, { id, ...zone }: Zone): Promise<v
   await db.updateTable("zones").set(row).where("id", "=", id).execute();
 }
 
-/** With all that hangs on it. Whether it was there. */
+/** Deletes everything that belongs to the zone. True if it existed. */
 export async function deleteZone(tx: Executor, id: string): Promise<boolean> {
   const gone = await tx.deleteFrom("zones").where("id", "=", id).returning("id").execute();
   for (const table of ["dns_records", "dns_record_tags", "dns_record_counts"] as const)
@@ -103,7 +103,7 @@ function visible(eb: Builder, { visible: { accounts, zones, hidden = [] } }: Zon
   if (accounts.length > 0)
     either.push(eb.and([eb("account_id", "in", accounts), ...(hidden.length > 0 ? [eb("id", "not in", hidden)] : [])]));
   if (zones.length > 0) either.push(eb("id", "in", zones));
-  // An OR of nothing is nothing.
+  // An empty OR matches nothing.
   return either.length === 0 ? sql<SqlBool>`1 = 0` : eb.or(either);
 }
 
@@ -124,12 +124,12 @@ function textFilter(
   const wanted = caseSensitive ? text : text.toLowerCase();
   if (operator === "equal") return eb("name", "=", wanted);
   if (operator === "not_equal") return eb("name", "<>", wanted);
-  // Names are in lower case: with a capital in it nothing matches, and LIKE of SQLite would not see the difference.
+  // Names are lower case: a pattern with an upper-case letter matches nothing, and SQLite's LIKE ignores case.
   if (wanted !== wanted.toLowerCase()) return sql<SqlBool>`1 = 0`;
   return likeText(sql.ref("name"), operator, wanted);
 }
 
-/** `operator` on a text in lower case; the text is taken literally. */
+/** `operator` on lower-case text; the text is literal. */
 export function likeText(
   column: Expression<unknown>,
   operator: "starts_with" | "ends_with" | "contains",

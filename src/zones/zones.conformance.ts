@@ -11,7 +11,7 @@ const page = { page: 1, perPage: 50 };
 
 export function zonesConformance(engine: TestEngine): void {
   describe("zones", () => {
-    test("are made, read, changed and deleted", async (t) => {
+    test("are created, read, updated and deleted", async (t) => {
       const { zones, clock, events } = await openZones(t, engine);
       const deleted: string[] = [];
       events.subscribe(ZONE_DELETED, (id) => deleted.push(id));
@@ -54,7 +54,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual(deleted, [zone.id]);
     });
 
-    test("of one name exist once, also for two that make it at once", async (t) => {
+    test("of one name exist once, also if two are created concurrently", async (t) => {
       const { zones } = await openZones(t, engine);
       const made = await Promise.all(
         [1, 2, 3, 4].map(() => refusal(zones.create({ account: ACCOUNT, name: "example.com" }))),
@@ -68,7 +68,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "EXAMPLE.com" })), ["zoneExists"]);
     });
 
-    test("within another's zone are refused, within one's own not", async (t) => {
+    test("below another account's zone are rejected, below one's own are accepted", async (t) => {
       const { zones, newZone } = await openZones(t, engine);
       const zone = await newZone();
       assert.deepEqual(await refusal(zones.create({ account: OTHER_ACCOUNT, name: "a.b.example.com" })), [
@@ -80,7 +80,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.equal(await zones.byName("x.example.com"), undefined);
     });
 
-    test("need a name that can be one", async (t) => {
+    test("require a valid name", async (t) => {
       const { zones } = await openZones(t, engine);
       for (const name of [
         "com",
@@ -113,7 +113,7 @@ export function zonesConformance(engine: TestEngine): void {
       );
     });
 
-    test("are listed by what the caller may see, filters, order and page", async (t) => {
+    test("are listed by the caller's permissions, filters, order and page", async (t) => {
       const { zones } = await openZones(t, engine);
       const made = await Promise.all(
         [
@@ -165,12 +165,12 @@ export function zonesConformance(engine: TestEngine): void {
       assert.deepEqual([await zones.count(ACCOUNT), (await zones.idsOf(ACCOUNT, 1)).length], [2, 1]);
     });
 
-    test("tell their account, until they are deleted, in every process", async (t) => {
+    test("report their account in every process until they are deleted", async (t) => {
       const { zones, events, clock, another, newZone } = await openZones(t, engine);
       const zone = await newZone();
       assert.equal(await zones.zoneAccount("0".repeat(32)), undefined);
       assert.equal(await zones.zoneAccount(zone.id), ACCOUNT);
-      // Answered while the zone is being deleted: must not be remembered.
+      // Answered during the deletion: must not be cached.
       const [asked] = await Promise.all([zones.zoneAccount(zone.id), zones.delete(zone.id)]);
       assert.ok(asked === ACCOUNT || asked === undefined);
       assert.equal(await zones.zoneAccount(zone.id), undefined);
@@ -183,7 +183,7 @@ export function zonesConformance(engine: TestEngine): void {
       assert.equal(await elsewhere.zoneAccount(again.id), undefined);
     });
 
-    test("take their records along, and leave no rest behind", async (t) => {
+    test("are deleted with all their records", async (t) => {
       const { zones, records, newZone, db } = await openZones(t, engine);
       const zone = await newZone();
       await records.create(zone, { type: "A", name: "www", content: "192.0.2.1", tags: ["a:b"] });

@@ -24,18 +24,18 @@ export interface ZoneList {
   /** Throws noZone. */
   get(id: string): Promise<Zone>;
   find(id: string): Promise<Zone | undefined>;
-  /** The zone of this name; with `enclosing`, the nearest one that the name is in. */
+  /** The zone with this name; with `enclosing`, the closest zone that contains the name. */
   byName(name: string, options?: { enclosing?: boolean }): Promise<Zone | undefined>;
   list(query: ZoneQuery, page: PageRequest): Promise<Page<Zone>>;
-  /** At most `limit` of an account, by name. */
+  /** At most `limit` zones of an account, by name. */
   idsOf(account: string, limit: number): Promise<string[]>;
-  /** Absent things stay. Throws noZone, unsupportedType, badVanity. */
+  /** Omitted fields keep their values. Throws noZone, unsupportedType, badVanity. */
   update(id: string, change: ZoneChange): Promise<Zone>;
-  /** Whether its name servers were found at its registrar. */
+  /** Stores whether the registrar delegates to its name servers. */
   setStatus(id: string, status: ZoneStatus): Promise<Zone>;
-  /** With its records. Throws noZone. Others hear of it by the event ZONE_DELETED. */
+  /** Deletes its records, too. Throws noZone. Publishes the event ZONE_DELETED. */
   delete(id: string): Promise<void>;
-  /** For AccountContents. */
+  /** Part of AccountContents. */
   count(account: string): Promise<number>;
 }
 
@@ -51,13 +51,16 @@ export interface ZoneListParts {
   ids: Ids;
   events: Events;
   nameServers: readonly string[];
-  /** What a new zone is: "pending" where something will look at its delegation and call setStatus. */
+  /** Status of a new zone: "pending" if a delegation check calls setStatus. */
   firstStatus: ZoneStatus;
 }
 
-/** Second-level names below which the registries of countries sell domains: co.uk, com.au. No list of public suffixes, only its most common shape. */
+/**
+ * Second-level names below which country registries sell domains: co.uk, com.au. Not the public suffix list, only its
+ * most common pattern.
+ */
 const PUBLIC_SUFFIX = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
-/** Registries that do sell domains at those names. */
+/** Registries that sell domains directly at those names. */
 const SOLD_DIRECTLY = /\.(ai|cc|de|fm|me|tv|ws|io|eu)$/;
 const MAX_VANITY = 10;
 
@@ -114,7 +117,7 @@ export function createZoneList({
         await db.transaction<ZoneTables, void>(async (tx) => {
           for (const other of await zonesByName(tx, [name, ...ancestors(name)])) {
             if (other.name === name) throw zoneErrors.zoneExists({ name });
-            // Else somebody could take the mail of a name in another's domain.
+            // Otherwise an account could capture the mail of a name in another account's domain.
             if (other.account !== account) throw zoneErrors.othersZone({ name, zone: other.name });
           }
           await insertZone(tx, zone);

@@ -11,7 +11,7 @@ interface Scope {
   after(stop: () => Promise<void>): void;
 }
 
-/** What `reelpost serve --json` says when it takes requests. */
+/** The ready line of `reelpost serve --json`. */
 export interface Ready {
   /** `http://127.0.0.1:<port>` */
   url: string;

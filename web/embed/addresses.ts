@@ -1,12 +1,14 @@
-/** Hosts that existing pages and libraries name in their frames. Live and API hosts are none of them. */
+/** Hosts that existing pages and libraries use in their frames. Live and API hosts are not included. */
 const PLAYER_HOST =
   /^(customer-[a-z0-9]+|iframe|watch|embed)\.(cloudflarestream\.com|videodelivery\.net)$|^(cloudflarestream\.com|videodelivery\.net)$/;
 const ID = /^[A-Za-z0-9_.-]{16,}$/;
 
 /**
- * The address of the same page on our own host, or undefined where `address` is no player of the hosted service. `root` ends with a slash.
+ * The URL of the same page on our own host, or undefined if `address` is not a player of the hosted service. `root`
+ * ends with a slash.
  *
- *     https://customer-<code>.cloudflarestream.com/<id>/iframe?muted=true   https://iframe.cloudflarestream.com/<id>?muted=true
+ * https://customer-<code>.cloudflarestream.com/<id>/iframe?muted=true
+ *     https://iframe.cloudflarestream.com/<id>?muted=true
  */
 export function localAddress(address: string, root: string): string | undefined {
   if (!URL.canParse(address)) return undefined;
@@ -14,7 +16,7 @@ export function localAddress(address: string, root: string): string | undefined 
   if (!/^https?:$/.test(protocol) || !PLAYER_HOST.test(hostname)) return undefined;
   const [id = "", page = "", ...rest] = pathname.split("/").filter((part) => part !== "");
   if (rest.length > 0 || !ID.test(id)) return undefined;
-  // The hosts that are named after a page show it without its name in the path.
+  // Hosts named after a page serve it without its name in the path.
   const shown = page === "" ? (hostname.startsWith("watch.") ? "watch" : "iframe") : page;
   return shown === "iframe" || shown === "watch" ? `${root}${id}/${shown}${search}${hash}` : undefined;
 }

@@ -1,5 +1,5 @@
-// /embed/local.js: one line in a page, before its other scripts, and frames that name the hosted player show ours. So libraries that know no other
-// address, such as @cloudflare/stream-react, play from here unchanged.
+// /embed/local.js: included before other scripts, it redirects frames of the hosted player to ours, so that libraries
+// with fixed URLs, such as @cloudflare/stream-react, work unchanged.
 import { localAddress } from "./addresses.ts";
 import { createStream } from "./stream.ts";
 
@@ -7,7 +7,7 @@ const script = document.currentScript as HTMLScriptElement | null;
 if (script === null) throw new Error("embed/local.js is a plain script: <script src=…>, not a module");
 const root = new URL("../", script.src).href;
 
-// Libraries load the hosted SDK only where there is none yet; a page that loads it all the same goes on with this one.
+// Libraries load the hosted SDK only if there is none yet; a page that loads it anyway keeps this one.
 Object.defineProperty(window, "Stream", { configurable: true, enumerable: true, get: () => createStream, set() {} });
 
 const { prototype } = HTMLIFrameElement;
@@ -31,7 +31,7 @@ prototype.setAttribute = function setAttribute(this: HTMLIFrameElement, name: st
   );
 };
 
-/** Frames that came as HTML, in the page itself or by innerHTML. */
+/** Frames inserted as HTML, in the page itself or by innerHTML. */
 function redirect(frame: HTMLIFrameElement): void {
   const local = localAddress(frame.src, root);
   if (local !== undefined) frame.src = local;

@@ -1,7 +1,7 @@
 import { isMessage, PROPERTIES, READINGS, TYPE, type FromPlayer, type ToPlayer } from "../shared/messages.ts";
 import { readSpans, timeRanges } from "./time-ranges.ts";
 
-/** The player in a frame, much as if it were a media element of this page. */
+/** Controls the player in a frame, with an API similar to a media element. */
 export interface StreamApi extends EventTarget {
   play(): Promise<void>;
   pause(): void;
@@ -17,18 +17,18 @@ interface Call {
 
 interface Connection {
   api: StreamApi;
-  /** A message that came from the frame, and the origin it came with. */
+  /** Handles a message from the frame with its origin. */
   hear(origin: string, message: FromPlayer): void;
 }
 
-/** Of calls that no answer came to: players of another kind do not answer. */
+/** Maximum number of unanswered calls: other players do not respond. */
 const MAX_CALLS = 100;
 
-/** Pages put players in and take them out for days: what belongs to a frame goes with it. */
+/** Pages may add and remove players for days, so state is bound to the frame. */
 const connections = new WeakMap<HTMLIFrameElement, Connection>();
 const frames = new Set<WeakRef<HTMLIFrameElement>>();
 
-/** The same object for the same frame, however often it is asked for. Throws TypeError for what is no iframe. */
+/** Returns the same object for the same frame. Throws TypeError if it is not an iframe. */
 export function createStream(iframe: HTMLIFrameElement): StreamApi {
   // A frame of another document has another HTMLIFrameElement.
   if (iframe?.tagName !== "IFRAME") throw new TypeError("Stream() takes the iframe element with the player");
@@ -37,7 +37,7 @@ export function createStream(iframe: HTMLIFrameElement): StreamApi {
   const connection = connect(iframe);
   connections.set(iframe, connection);
   frames.add(new WeakRef(iframe));
-  // Once for all of them: the same listener is not added twice.
+  // Added once: repeated registration of the same listener has no effect.
   window.addEventListener("message", listen);
   return connection.api;
 }
@@ -58,7 +58,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
   const calls = new Map<number, Call>();
   let ready = false;
   let lastCall = 0;
-  // Before the player is there only the last value of a property counts, and the last command.
+  // Until the player is ready, only the last value of each property and the last command are kept.
   const waiting = new Map<string, ToPlayer>();
   let spans: Record<"buffered" | "played", unknown> = { buffered: [], played: [] };
 
@@ -69,7 +69,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
     if (to !== "null") iframe.contentWindow?.postMessage(message, to);
   }
 
-  /** To anybody: as long as the frame is empty its origin is this page's, and there is nothing secret in a greeting. */
+  /** To any origin: while the frame is empty its origin is this page's, and the greeting contains no secret. */
   const sayHello = () => iframe.contentWindow?.postMessage({ [TYPE]: "hello" } satisfies ToPlayer, "*");
 
   function send(key: string, message: ToPlayer): void {
@@ -93,7 +93,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
         return;
       case "propertyChange":
         if (message.property === "played") spans.played = message.value;
-        // Only names that are known: others would lie over what the object is made of.
+        // Only known names: others would shadow members of the object.
         else if (Object.hasOwn(values, message.property)) values[message.property] = message.value;
         return;
       case "bufferedTimeRangesUpdate":
@@ -111,7 +111,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
     else call?.reject(new DOMException(String(error.message), String(error.name)));
   }
 
-  // Another page in the same frame is another player: it says so itself when it is there.
+  // Another page in the same frame is another player, which announces itself.
   iframe.addEventListener("load", () => {
     spans = { buffered: [], played: [] };
     sayHello();
@@ -143,7 +143,7 @@ function connect(iframe: HTMLIFrameElement): Connection {
     });
   api.pause = () => send("command", { [TYPE]: "pauseCommand" });
 
-  // The frame may have been there before this script.
+  // The frame may have loaded before this script.
   sayHello();
   return {
     api,

@@ -1,6 +1,6 @@
 import type { TimeSpan } from "../shared/messages.ts";
 
-/** What `buffered` and `played` of a media element are, made of a copy of their spans. */
+/** `buffered` and `played` in the form of a media element, from a copy of their spans. */
 export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   const at = (index: number): TimeSpan => {
     const span = spans[index];
@@ -11,7 +11,7 @@ export function timeRanges(spans: readonly TimeSpan[]): TimeRanges {
   return { length: spans.length, start: (index) => at(index).start, end: (index) => at(index).end };
 }
 
-/** A frame is somebody else's: what it sends is looked at. */
+/** The frame is untrusted: validate its messages. */
 export function readSpans(value: unknown): TimeSpan[] {
   if (!Array.isArray(value)) return [];
   return value

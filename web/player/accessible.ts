@@ -1,6 +1,6 @@
 import { h } from "./elements.ts";
 
-/** Keyboard shortcuts in display order: those of media-chrome and our own (keyboard.ts). */
+/** Keyboard shortcuts in display order: media-chrome's and our own (keyboard.ts). */
 const KEYS: [keys: string[], action: string][] = [
   [["Space", "k"], "Play or pause"],
   [["m"], "Mute"],
@@ -18,7 +18,10 @@ const KEYS: [keys: string[], action: string][] = [
   [["?"], "This list"],
 ];
 
-/** Adds ARIA attributes that the controls lack. To be called once they are in the page: they set their own roles when connected. */
+/**
+ * Adds ARIA attributes that the controls lack. Call it once they are in the page: they set their own roles when
+ * connected.
+ */
 export function makeAccessible(controller: HTMLElement): void {
   // The control sets aria-checked, which is valid for a switch but not for a button.
   controller.querySelector("media-captions-button")?.setAttribute("role", "switch");

@@ -71,7 +71,7 @@ export function readPreload(value: unknown): PlayerOptions["preload"] {
   return value === "metadata" ? "metadata" : "none";
 }
 
-/** `123`, `12.5`, `1h12m27s`, `90s`; anything else is the beginning. In seconds. */
+/** `123`, `12.5`, `1h12m27s`, `90s`; anything else means 0. In seconds. */
 export function readTime(text: string | null): number {
   if (text === null || text === "") return 0;
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
@@ -81,7 +81,7 @@ export function readTime(text: string | null): number {
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
 }
 
-/** Only what may be fetched: never `javascript:` or `data:`, whatever it would be put into. */
+/** Only http and https URLs: never `javascript:` or `data:`. */
 export function webAddress(value: unknown, base?: string): string | undefined {
   if (typeof value !== "string" || value === "" || !URL.canParse(value, base)) return undefined;
   const url = new URL(value, base);

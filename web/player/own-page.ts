@@ -3,13 +3,13 @@ import { type PlayerOptions, writeOptions } from "./options.ts";
 import { readVideo } from "./waiting.ts";
 
 /**
- * Whether `video` has to come with a page of its own. The server takes what this page asks for as asked by a page of ours, wherever it is shown; that it
- * may be shown there the browser has seen to by the rule of the video it came with, and of no other.
+ * True if `video` needs a page of its own. The server trusts requests of this page wherever it is embedded; the browser
+ * has checked embedding only against the rules of the page's own video.
  */
 export const needsOwnPage = (video: PlayerVideo, { video: first }: PageConfig): boolean =>
   window.parent !== window && video.frames !== null && video.frames !== first.frames;
 
-/** Leaves for the page of another video in the same frame, if the browser lets it be shown there. `options` go along. */
+/** Navigates to the page of another video in the same frame, if the browser allows embedding it. Passes `options`. */
 export function openOwnPage({ id }: PlayerVideo, { mode, root }: PageConfig, options: PlayerOptions): void {
   const query = writeOptions(options, new URLSearchParams(location.search));
   location.replace(
@@ -17,7 +17,10 @@ export function openOwnPage({ id }: PlayerVideo, { mode, root }: PageConfig, opt
   );
 }
 
-/** Whether a file that somebody else named, a poster or an advertisement, may be shown here. What is below our own root is judged as the page of its video is. */
+/**
+ * True if a foreign poster or advertisement may be shown here. Files below our own root follow the rules of this page's
+ * video.
+ */
 export async function mayShow(address: string, config: PageConfig): Promise<boolean> {
   const root = new URL(config.root, location.href);
   const { origin, pathname } = new URL(address, location.href);

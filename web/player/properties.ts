@@ -4,9 +4,9 @@ import { setAccent, setLetterbox } from "./colors.ts";
 import { readPreload, webAddress } from "./options.ts";
 
 export interface Properties {
-  /** Every property as it is now. */
+  /** The current value of every property. */
   read(): Record<Property | Reading | "played", unknown>;
-  /** Whatever a page sends: what makes no sense changes nothing. */
+  /** Writes a value from the embedding page; invalid values are ignored. */
   write(property: string, value: unknown): void;
   buffered(): TimeSpan[];
 }
@@ -60,7 +60,7 @@ export function createProperties(app: App): Properties {
     },
   };
 
-  // As the address has it, once; autoplay, preload and src are begun with already.
+  // Initial values from the URL; autoplay, preload and src are applied already.
   media.muted = options.muted;
   media.loop = options.loop;
   setters.controls(options.controls);
@@ -107,7 +107,7 @@ const spansOf = (ranges: TimeRanges): TimeSpan[] =>
 
 const ID = /^[A-Za-z0-9_.-]{16,8192}$/;
 
-/** A uid or a token, alone or as the first part of an address, whichever host it names. */
+/** A uid or token, alone or as the first path segment of a URL, whatever its host. */
 export function idOf(value: unknown): string | undefined {
   if (typeof value !== "string") return undefined;
   const address = webAddress(value);

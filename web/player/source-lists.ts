@@ -1,7 +1,7 @@
 import { Events, type Level, type default as HlsPlayer } from "hls.js";
 import { ORIGINAL } from "./quality-menu.ts";
 
-/** What the controls look for on a media element to offer a choice of qualities: the proposal of video renditions, of which browsers have nothing. */
+/** The video renditions API that the controls expect on a media element; no browser implements it. */
 interface Rendition {
   id: string;
   width: number;
@@ -9,7 +9,7 @@ interface Rendition {
   bitrate: number;
 }
 
-/** An array that tells of its changes. */
+/** An array that dispatches change events. */
 class SourceList<Item> extends EventTarget {
   [index: number]: Item;
   length = 0;
@@ -51,7 +51,7 @@ class Renditions extends SourceList<Rendition> {
     return this.#hls?.manualLevel ?? -1;
   }
 
-  /** -1: as the line allows. What is buffered of another quality is thrown away, so that the choice is seen at once. */
+  /** -1: automatic. Discards the buffer of other qualities, so that the choice is visible immediately. */
   set selectedIndex(index: number) {
     if (this.#hls !== undefined) this.#hls.nextLevel = index;
     this.dispatchEvent(new Event("change"));
@@ -92,12 +92,12 @@ class SoundTracks extends SourceList<SoundTrack> {
 }
 
 export interface SourceLists {
-  /** Shows the choices of this source, and follows them. */
+  /** Shows and follows the renditions of this source. */
   follow(hls: HlsPlayer): void;
   clear(): void;
 }
 
-/** Gives `video` the two lists; to be done before the controls see it. */
+/** Adds the two lists to `video`; call it before the controls connect. */
 export function addSourceLists(video: HTMLVideoElement): SourceLists {
   const renditions = new Renditions();
   const sound = new SoundTracks();

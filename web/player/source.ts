@@ -5,58 +5,60 @@ import { addSourceLists } from "./source-lists.ts";
 import { playWhep, type Whep } from "./whep.ts";
 
 export interface Source {
-  /** Takes this manifest from now on; loads as much of it as `preload` says. */
+  /** Opens this manifest; loads as much of it as `preload` allows. */
   open(
     manifest: string,
     how: {
       preload: PlayerOptions["preload"];
       startTime: number;
       live?: boolean;
-      /** It is the address of a WHEP endpoint. */ webrtc?: boolean;
+      /** True if the URL is a WHEP endpoint. */ webrtc?: boolean;
     },
   ): void;
-  /** Loads what is needed to play: whoever wants to play calls it. */
+  /** Loads what playback needs; called before playing. */
   load(): void;
-  /** Loads the beginning, for its size and first picture. */
+  /** Loads the beginning, for size and first frame. */
   prepare(): void;
-  /** Shows captions of this language (BCP 47), now and in the sources to come; what the viewer chooses afterwards stays. */
+  /**
+   * Shows captions of this language (BCP 47), now and in later sources; a later choice of the viewer takes precedence.
+   */
   showCaptions(language: string | undefined): void;
-  /** While it is a broadcast that runs. Undefined: it is none, or not loaded, or over. */
+  /** The live window of a running broadcast; undefined otherwise. */
   window(): LiveWindow | undefined;
-  /** Keeps close to the aim by playing a little faster than the broadcast, where it is behind. */
+  /** Catches up with the live edge by playing slightly faster. */
   keepUp(close: boolean): void;
-  /** Nothing is in it. */
+  /** True if nothing is loaded. */
   isClosed(): boolean;
   close(): void;
 }
 
-/** What can be seen of a broadcast, in seconds of the media element. */
+/** The seekable range of a broadcast, in seconds of the media element. */
 export interface LiveWindow {
   start: number;
-  /** The newest that can be played without stopping again at once. */
+  /** The latest position that plays without stalling. */
   sync: number;
-  /** Seconds between what is seen and what is being sent. */
+  /** Seconds between the displayed and the published video. */
   latency: number;
-  /** Seconds that playing may be off the aim and still be at it: it is never exactly there. */
+  /** Tolerance in seconds around the target position. */
   slack: number;
-  /** Seconds since more of it was there; undefined where the browser does not tell. */
+  /** Seconds since the last update; undefined if the browser does not report it. */
   age: number | undefined;
 }
 
-/** Without them (older iPhones) the browser plays the manifest itself. */
+/** Without Media Source Extensions (older iPhones) the browser plays the manifest natively. */
 const hasMediaSources = "MediaSource" in window || "ManagedMediaSource" in window;
-/** Seconds that are kept ready: little as long as nobody plays. */
+/** Buffer length in seconds: short while not playing. */
 const AHEAD = { metadata: 1, auto: 30 };
-/** Nobody hears a difference of five percent. */
+/** A difference of five percent is inaudible. */
 const CATCH_UP_RATE = 1.05;
-/** Of what has been seen of a broadcast: it may run for days. */
+/** Back buffer of a broadcast, which may run for days. */
 const LIVE_BEHIND_S = 90;
-/** Tries to get over a broken buffer within one source. */
+/** Maximum number of buffer recoveries per source. */
 const RECOVERIES = 3;
 
 /**
- * Feeds `video` from a manifest: by hls.js where there are media sources. `onFailed` hears only of
- * what is over; everything else is tried again without a word. It answers whether it will be opened again.
+ * Plays a manifest in `video`, with hls.js if Media Source Extensions are available. `onFailed` is called for fatal
+ * errors only and returns true if the source will be opened again; other errors are retried silently.
  */
 export function createSource(
   video: HTMLVideoElement,
@@ -103,7 +105,7 @@ export function createSource(
     current.on(Events.ERROR, (_event, data) => {
       if (!data.fatal) return;
       if (data.type === ErrorTypes.MEDIA_ERROR && ++recoveries <= RECOVERIES) return current.recoverMediaError();
-      // What is there already is seen to its end, by whoever is about to have it opened again.
+      // The buffered rest plays to its end, since the source will be opened again.
       current.stopLoad();
       if (!onFailed(isNetwork(data) ? "network" : "media", data.response?.code)) current.destroy();
     });
@@ -143,7 +145,7 @@ export function createSource(
       startTime = how.startTime;
       live = how.live ?? false;
       webrtc = how.webrtc ?? false;
-      // A connection is made for who is there to watch.
+      // Connects only when the viewer wants to watch.
       if (how.preload !== "none" && !webrtc) fetchSource(AHEAD[how.preload]);
     },
     load() {
@@ -161,7 +163,7 @@ export function createSource(
     keepUp(close) {
       if (hls === undefined || !live) return;
       hls.config.maxLiveSyncPlaybackRate = close ? CATCH_UP_RATE : 1;
-      // Left alone it stays as it was when the viewer went back.
+      // Otherwise the rate would stay after the viewer seeks back.
       if (!close && video.playbackRate === CATCH_UP_RATE) video.playbackRate = 1;
     },
     isClosed: () => manifest === "",
@@ -175,9 +177,9 @@ export function createSource(
 const settings = (startTime: number, ahead: number): Partial<HlsConfig> => ({
   startPosition: startTime > 0 ? startTime : -1,
   maxBufferLength: ahead,
-  // A frame of 300 pixels needs no 1080 lines; the choice in the menu is not bound by it.
+  // A frame of 300 pixels does not need 1080 lines; the quality menu overrides this.
   capLevelToPlayerSize: true,
-  // Segments that nobody has asked for yet are encoded now: their first byte may take a while.
+  // Segments that were never requested are encoded on demand: their first byte may take a while.
   fragLoadPolicy: {
     default: {
       maxTimeToFirstByteMs: 30_000,
@@ -190,18 +192,19 @@ const settings = (startTime: number, ahead: number): Partial<HlsConfig> => ({
   enableCEA708Captions: false,
 });
 
-/** What a browser calls seekable grows by whole segments. */
+/** Native seekable ranges grow by whole segments. */
 const SLACK_S = { hls: 2, native: 6 };
 
-/** The playlist says how far from the edge to stay, and hls.js goes by its parts where it has some. */
+/** The playlist defines the distance from the live edge; hls.js uses parts if available. */
 const LIVE: Partial<HlsConfig> = {
   lowLatencyMode: true,
   liveDurationInfinity: true,
   backBufferLength: LIVE_BEHIND_S,
-  // A number that is thrown anew for each page (CTA-5004), so that viewers behind one address are counted one by one. In a field, where caches do not mind it.
+  // A random session id per page (CTA-5004), so that viewers behind one address are counted separately. In a header,
+  // where it does not affect caches.
   cmcd: { useHeaders: true, includeKeys: ["sid"] },
-  // Errors are soon given up: whoever looks after the broadcast asks what is the matter, and tries again. But that a playlist is waited for in vain is
-  // what a gap looks like: hls.js asks once more without waiting then, and goes on.
+  // Gives up on errors early: the caller checks the state of the broadcast and retries. A playlist request that times
+  // out usually indicates a gap: hls.js requests it again without blocking and continues.
   playlistLoadPolicy: {
     default: {
       maxTimeToFirstByteMs: 10_000,
@@ -219,7 +222,7 @@ function windowOf(hls: HlsPlayer): LiveWindow | undefined {
   return { start: details.fragmentStart, sync, latency: hls.latency, slack: SLACK_S.hls, age: details.age };
 }
 
-/** Browsers that play the manifest by themselves keep their distance by themselves: it is in what they call seekable. */
+/** Natively played manifests keep their own distance from the live edge, within the seekable range. */
 function nativeWindow(video: HTMLVideoElement): LiveWindow | undefined {
   const seekable = Object.getOwnPropertyDescriptor(HTMLMediaElement.prototype, "seekable")!.get!.call(
     video,
@@ -235,7 +238,7 @@ function nativeWindow(video: HTMLVideoElement): LiveWindow | undefined {
   };
 }
 
-/** Of a video that the browser plays from the manifest by itself: its tracks come one by one. */
+/** For natively played manifests: text tracks are added one by one. */
 function showNativeCaptions(video: HTMLVideoElement, wanted: string): void {
   const tracks = [...video.textTracks].filter((track) => track.kind === "subtitles" || track.kind === "captions");
   const chosen =

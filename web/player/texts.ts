@@ -14,7 +14,7 @@ export const failedText = (video: PlayerVideo) => ({
   text: CAUSES[video.error?.code ?? ""] ?? "The server failed while processing it. Upload it again.",
 });
 
-/** While it is made: the first segment is there long before 100 percent, so what is shown is mostly the beginning. */
+/** Status during processing: the first segment is playable long before 100 percent. */
 export function waitingText({ state, pctComplete, live }: PlayerVideo): {
   title: string;
   text: string;
@@ -53,7 +53,7 @@ export function waitingText({ state, pctComplete, live }: PlayerVideo): {
   }
 }
 
-/** Of an HTTP status that stands in the way; undefined: the way itself is. */
+/** Text for an HTTP status; undefined for a network failure. */
 export function refusedText(status: number | undefined): { title: string; text: string; wrong: true } {
   const wrong = true;
   if (status === 404 || status === 410)

@@ -1,16 +1,16 @@
 import type { PlayerVideo } from "../../src/stream/player/page-config.ts";
 
 export interface Waiting {
-  /** Nothing is heard of it afterwards. */
+  /** No callback is called afterwards. */
   stop(): void;
 }
 
 const FIRST_MS = 1000;
 const LONGEST_MS = 10_000;
-/** A broadcast is waited for by people who are there, and begins at a moment that counts. */
+/** Viewers of a broadcast wait for it to start, so it is polled more often. */
 const LONGEST_LIVE_MS = 3000;
 
-/** Asks for a video's state until it plays, or never will. `gone`: it may not be seen any more, with the HTTP status. */
+/** Polls a video's state until it is playable or has failed. `gone`: access was lost, with the HTTP status. */
 export function waitUntilReady(
   address: string,
   first: PlayerVideo,
@@ -33,12 +33,12 @@ export function waitUntilReady(
     }
     if (video?.readyToStream === true) return on.ready(video);
     const now = JSON.stringify(video);
-    // Whoever waits for an upload may wait for hours; while something moves it is asked often.
+    // An upload may take hours; while its progress changes it is polled often.
     const longest = (video ?? first).live === null ? LONGEST_MS : LONGEST_LIVE_MS;
     delay = now === last ? Math.min(delay * 1.3, longest) : FIRST_MS;
     last = now;
     if (video !== undefined) on.change(video);
-    // Not all at the same moment: thousands may have opened the page by the same link.
+    // With jitter: thousands of viewers may have opened the page at the same moment.
     if (video?.state !== "error") timer = setTimeout(ask, delay * (0.8 + 0.4 * Math.random()));
   }
 

@@ -1,14 +1,17 @@
-/** A broadcast by WebRTC, as draft-ietf-wish-whep has it. */
+/** A broadcast over WebRTC (draft-ietf-wish-whep). */
 export interface Whep {
   close(): void;
 }
 
-/** Addresses of this machine are found at once; others that take longer are not needed to reach a server. */
+/** Host candidates are gathered immediately; slower ones are not needed to reach a server. */
 const GATHERING_MS = 1000;
-/** A connection that is disturbed mends itself within this, or not at all. */
+/** A disturbed connection recovers within this time or never. */
 const DISTURBED_MS = 5000;
 
-/** Shows in `video` what is published now. `onLost`: it is over, or never began; with the HTTP status where there is one. Called once, and not after `close`. */
+/**
+ * Plays the current broadcast in `video`. `onLost`: it ended or never started, with the HTTP status if there is one.
+ * Called once, and not after `close`.
+ */
 export function playWhep(video: HTMLVideoElement, address: string, onLost: (status?: number) => void): Whep {
   const peer = new RTCPeerConnection();
   const abort = new AbortController();
@@ -16,12 +19,12 @@ export function playWhep(video: HTMLVideoElement, address: string, onLost: (stat
   let session: string | undefined;
   let disturbed: ReturnType<typeof setTimeout> | undefined;
 
-  // There from the beginning, empty: whoever has said "play" need not say it again.
+  // Set from the beginning, empty, so that an earlier play() call stays effective.
   video.srcObject = stream;
   for (const kind of ["video", "audio"]) peer.addTransceiver(kind, { direction: "recvonly" });
   peer.addEventListener("track", ({ track, receiver }) => {
     stream.addTrack(track);
-    // Nothing is put by for later: what is late is left out.
+    // No jitter buffer: late packets are dropped.
     if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
   });
   peer.addEventListener("connectionstatechange", () => {

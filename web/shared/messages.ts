@@ -1,6 +1,6 @@
 /**
- * What the frame with the player and the page around it tell each other by postMessage. The words are those of the hosted player, which existing
- * pages listen to directly; `hello`, `call` and `called` are ours, and nobody needs them.
+ * Messages between the player frame and the embedding page over postMessage. The names are those of the hosted player,
+ * which existing pages listen to directly; `hello`, `call` and `called` are optional extensions.
  */
 export const TYPE = "__privateUnstableMessageType";
 
@@ -14,17 +14,17 @@ export type FromPlayer =
   | { [TYPE]: "event"; eventName: string }
   | { [TYPE]: "propertyChange"; property: string; value: unknown }
   | { [TYPE]: "bufferedTimeRangesUpdate"; timeRanges: TimeSpan[] }
-  /** What became of a command that had the number. */
+  /** The result of a numbered command. */
   | { [TYPE]: "called"; call: number; error?: { name: string; message: string } };
 
 export type ToPlayer =
-  /** A page that came later than `iframeReady`: it is told again, with every property. */
+  /** Sent by a page that loaded after `iframeReady`, which is then repeated with every property. */
   | { [TYPE]: "hello" }
   | { [TYPE]: "setProperty"; property: string; value: unknown }
   | { [TYPE]: "playCommand"; call?: number }
   | { [TYPE]: "pauseCommand"; call?: number };
 
-/** Events of the media element that are told as they are. */
+/** Media events that are forwarded unchanged. */
 export const MEDIA_EVENTS = [
   "abort",
   "canplay",
@@ -53,7 +53,7 @@ export const MEDIA_EVENTS = [
 export const AD_EVENTS = ["stream-adstart", "stream-adend", "stream-adtimeout"] as const;
 export type AdEvent = (typeof AD_EVENTS)[number];
 
-/** What a page may read and write, and what it reads before the player has said a word. */
+/** Readable and writable properties, with their values before the player is ready. */
 export const PROPERTIES = {
   adUrl: undefined as string | undefined,
   autoplay: false,
@@ -71,7 +71,7 @@ export const PROPERTIES = {
   volume: 1,
 };
 
-/** What a page may only read. `played` is a list of time spans. */
+/** Read-only properties. `played` is a list of time spans. */
 export const READINGS = {
   duration: NaN,
   ended: false,

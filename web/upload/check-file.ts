@@ -2,11 +2,17 @@ import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts"
 import { sizeText, timeText } from "./figures.ts";
 
 const PROBE_MS = 3000;
-/** What browsers name by the file's ending. MPEG transport streams are `.ts`, and may be taken for TypeScript or Qt text: that says nothing. */
+/**
+ * Media types that browsers derive from the file extension. MPEG transport streams are `.ts`, which may look like
+ * TypeScript or Qt text.
+ */
 const NO_VIDEO =
   /^(image\/(?!gif)|font\/|text\/(plain|html|css|csv|javascript)$|application\/(pdf|zip|json|gzip|msword|vnd\.openxmlformats))/;
 
-/** Why the file would be refused at the end, told before anybody waits for it; undefined: go on. What the browser cannot read it says nothing of. */
+/**
+ * Why the server would reject the file, known before the upload; undefined if it may be accepted or the browser cannot
+ * read it.
+ */
 export async function refusalOf(
   file: File,
   { maxBytes, maxDurationSeconds }: UploadPageConfig,

@@ -1,4 +1,4 @@
-// The page at a one-time upload address: choose or drop a file, and watch it go.
+// The page at a one-time upload URL: choose or drop a file and follow its upload.
 import type { UploadPageConfig } from "../../src/stream/player/upload-config.ts";
 import { refusalOf } from "./check-file.ts";
 import { createPace } from "./figures.ts";
@@ -102,7 +102,7 @@ async function begin(chosen: File): Promise<void> {
       );
     },
   });
-  // Paused before it had begun, or another file was chosen meanwhile.
+  // Paused before the start, or another file was chosen meanwhile.
   if (mine !== turn || stepNow() === "paused") transfer.pause();
 }
 

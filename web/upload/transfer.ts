@@ -13,11 +13,11 @@ export interface TransferEvents {
   failed(text: string, rejected: boolean): void;
 }
 
-/** Octets of one request, where the server takes so many: what breaks off is gone on with from where it was, whole units or not. */
+/** Octets per request, if the server accepts that many; an interrupted upload resumes at any offset. */
 const CHUNK = 50 * 1024 * 1024;
 const RETRY_MS = [0, 1000, 3000, 5000, 10_000, 20_000, 30_000];
 
-/** Sends `file` to `address`, a one-time upload address; what of the same file has arrived before is not sent again. */
+/** Uploads `file` to `address`, a one-time upload URL; skips what the server already has. */
 export async function startTransfer(
   address: string,
   file: File,
@@ -30,7 +30,7 @@ export async function startTransfer(
     chunkSize: Math.min(CHUNK, chunkBytes),
     retryDelays: RETRY_MS,
     metadata: { ...markOf(file), filetype: file.type },
-    // The address itself is what is remembered.
+    // The URL itself identifies the upload.
     storeFingerprintForResuming: false,
     onProgress: (sent) => events.progress(sent),
     onSuccess: () => events.done(),
@@ -43,10 +43,10 @@ export async function startTransfer(
   };
 }
 
-/** By what a file is known again, beside its size: two recordings of a camera may have the same one. */
+/** Identifies a file besides its size: two recordings of a camera may have the same size. */
 const markOf = (file: File) => ({ name: file.name, lastModified: String(file.lastModified) });
 
-/** Whether this file has been announced at the address. */
+/** True if the upload of this file has started at the URL. */
 async function hasBegun(address: string, file: File): Promise<boolean> {
   const response = await fetch(address, {
     method: "HEAD",
@@ -71,7 +71,7 @@ function wordsOf(err: Error): string {
     const { errors } = JSON.parse(body) as { errors?: { message?: string }[] };
     if (errors?.[0]?.message !== undefined) return errors[0].message;
   } catch {
-    // Plain words then.
+    // Plain text.
   }
   return body !== "" && body.length < 300 && !body.startsWith("<")
     ? body

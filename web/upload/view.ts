@@ -25,7 +25,7 @@ const CLOCK =
 const CROSS = "m12 10.6 4.9-4.9 1.4 1.4-4.9 4.9 4.9 4.9-1.4 1.4-4.9-4.9-4.9 4.9-1.4-1.4 4.9-4.9-4.9-4.9 1.4-1.4z";
 const CHECK = "m9.5 17.6-5.3-5.3 1.4-1.4 3.9 3.9 8.9-8.9 1.4 1.4z";
 
-/** The one card of the page, in its steps. */
+/** The card of the page with its steps. */
 export function createView(
   root: HTMLElement,
   limits: UploadPageConfig,
@@ -174,7 +174,7 @@ export function createView(
     toggle.textContent = paused ? "Resume" : "Pause";
     sending.classList.toggle("paused", paused);
     document.title = `${whole} % – Upload`;
-    // Read aloud now and then, not with every octet.
+    // Announced periodically instead of for every update.
     const spoken = paused ? "Paused" : `${Math.floor(whole / 10) * 10} percent`;
     if (status.textContent !== spoken) status.textContent = spoken;
   }

@@ -1,4 +1,4 @@
-/** Whether the envelope sender is one of the addresses or of one of the @domains. Case does not matter. */
+/** True if the envelope sender is one of the addresses or in one of the @domains. Case-insensitive. */
 export function isAllowed(sender: string, allowed: string): boolean {
   const address = sender.toLowerCase();
   const domain = address.slice(address.lastIndexOf("@"));

@@ -1,7 +1,10 @@
 import { EmailMessage } from "cloudflare:email";
 import { createMimeMessage } from "mimetext/browser";
 
-/** RFC 3834 2: no answer to other automatic mail, to lists, or to nobody; two machines would answer each other for ever. */
+/**
+ * RFC 3834 2: no response to automatic mail, mailing lists or a null sender; two machines would answer each other
+ * forever.
+ */
 export function mayAutoReply({ from, headers }: ForwardableEmailMessage): boolean {
   const automatic = (headers.get("Auto-Submitted") ?? "no").toLowerCase() !== "no";
   const suppressed = (headers.get("X-Auto-Response-Suppress") ?? "none").toLowerCase() !== "none";
@@ -9,7 +12,7 @@ export function mayAutoReply({ from, headers }: ForwardableEmailMessage): boolea
   return from !== "" && !automatic && !suppressed && !bulk;
 }
 
-/** An answer that mail programs show below the message it belongs to. */
+/** A reply that mail programs show in the thread of its message. */
 export function autoReply(message: ForwardableEmailMessage, name: string): EmailMessage {
   const reply = createMimeMessage();
   reply.setHeader("In-Reply-To", message.headers.get("Message-ID") ?? "");

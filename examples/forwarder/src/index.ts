@@ -5,14 +5,14 @@ interface Env {
   /** Addresses and @domains, separated by commas. */
   ALLOWED_SENDERS: string;
   FORWARD_TO: string;
-  /** The name in the From line of the automatic answer. */
+  /** The name in the From header of the automatic reply. */
   REPLY_NAME: string;
 }
 
 export default {
   async email(message, env) {
     if (!isAllowed(message.from, env.ALLOWED_SENDERS)) {
-      // The reason reaches the sender's server, which tells the sender.
+      // The sender's server receives the reason and reports it to the sender.
       message.setReject("This address takes mail from known senders only");
       return;
     }
@@ -26,7 +26,7 @@ export default {
     try {
       await message.reply(autoReply(message, env.REPLY_NAME));
     } catch (err) {
-      // The message is on its way already. Throwing now would make the sender's server deliver it a second time.
+      // The message is already forwarded. Throwing now would make the sender's server deliver it again.
       console.warn("no automatic answer:", err);
     }
   },

@@ -8,8 +8,8 @@ export interface Counters {
 }
 
 /**
- * KV cannot add to a number: two messages at the same moment would read the same value and one would be lost.
- * So the numbers are counted in D1 and kept in KV, where every visit of the page reads them at the price of one key.
+ * KV has no atomic increment: two concurrent messages would read the same value, and one would be lost. So the counters
+ * are computed in D1 and stored in KV, where each page view reads them with one key.
  */
 export async function recount(env: Env): Promise<void> {
   await env.COUNTERS.put("counters", JSON.stringify(await createMessagesTable(env.MESSAGES).totals()));

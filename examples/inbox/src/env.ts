@@ -3,7 +3,7 @@ export interface Env {
   MAILBOX_NAME: string;
   /** Attachments under `<message id>/<number>`. */
   ATTACHMENTS: R2Bucket;
-  /** One row for each message and attachment: see messages-table.ts. */
+  /** One row per message and attachment: see messages-table.ts. */
   MESSAGES: D1Database;
   /** The key "counters": see counters.ts. */
   COUNTERS: KVNamespace;

@@ -5,7 +5,7 @@ export interface Html {
 
 type Value = Html | string | number | readonly Html[];
 
-/** A template whose values are escaped, unless they are HTML made by this function. */
+/** A template that escapes its values, except HTML created by this function. */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return { html: strings.reduce((text, string, i) => text + render(values[i - 1]!) + string) };
 }

@@ -5,7 +5,10 @@ import { mailboxPage, messagePage, notFoundPage } from "./pages.ts";
 
 const pageSize = 50;
 
-/** `/` and `/messages/<id>` are pages, `/api/messages[/<id>]` the same as JSON, `/attachments/<id>/<number>` the files. */
+/**
+ * `/` and `/messages/<id>` are pages, `/api/messages[/<id>]` returns the same as JSON, and `/attachments/<id>/<number>`
+ * returns the files.
+ */
 export async function handleRequest(request: Request, env: Env): Promise<Response> {
   if (request.method !== "GET" && request.method !== "HEAD")
     return new Response("Send mail by POST /cdn-cgi/handler/email or over SMTP.\n", {
@@ -47,7 +50,10 @@ const summary = ({ text: _text, html: _html, attachments, ...rest }: StoredMessa
   })),
 });
 
-/** Mail comes from strangers: nothing in a page may run or call home, and the HTML of a message is only ever shown in a sandbox. */
+/**
+ * Mail comes from strangers: pages must not run scripts or load remote content, and message HTML is shown only in a
+ * sandbox.
+ */
 const page = (html: string, status = 200) =>
   new Response(html, {
     status,
@@ -66,7 +72,7 @@ async function sendAttachment(env: Env, message: StoredMessage | undefined, numb
   if (object === null) return page(notFoundPage(), 404);
   return new Response(object.body, {
     headers: {
-      // What the sender wrote there may not even be a media type.
+      // The sender's value may not be a media type.
       "content-type": /^[\w.+-]+\/[\w.+-]+$/.test(attachment.type) ? attachment.type : "application/octet-stream",
       "content-length": String(object.size),
       "content-disposition": `attachment; filename*=UTF-8''${extValue(attachment.name)}`,
@@ -76,6 +82,6 @@ async function sendAttachment(env: Env, message: StoredMessage | undefined, numb
   });
 }
 
-// RFC 8187 3.2.1 allows fewer characters than encodeURIComponent leaves alone.
+// RFC 8187 3.2.1 allows fewer characters than encodeURIComponent keeps.
 const extValue = (name: string) =>
   encodeURIComponent(name).replace(/['()*]/g, (character) => `%${character.charCodeAt(0).toString(16)}`);

@@ -14,7 +14,7 @@ export interface StoredMessage {
 }
 
 export interface Attachment {
-  /** Its place in the message, from 0; with the message's id it is the key of the object. */
+  /** Position in the message, from 0; together with the message id it is the object's key. */
   number: number;
   name: string;
   type: string;
@@ -34,7 +34,7 @@ const schema = [
      PRIMARY KEY (message, number))`,
 ];
 
-/** The index of the mailbox. Makes its tables when they are missing, so that the example needs no migration step. */
+/** The index of the mailbox. Creates its tables if missing, so that the example needs no migration. */
 export function createMessagesTable(db: D1Database) {
   const ready = () => db.batch(schema.map((statement) => db.prepare(statement)));
 
@@ -42,7 +42,7 @@ export function createMessagesTable(db: D1Database) {
     async put({ attachments, ...message }: StoredMessage): Promise<void> {
       await ready();
       const { id, sender, senderName, recipient, subject, text, html, size, receivedAt } = message;
-      // A batch is one transaction: a reader sees the message with its attachments or not at all.
+      // A batch is one transaction: readers see the message with all its attachments or not at all.
       await db.batch([
         db
           .prepare(

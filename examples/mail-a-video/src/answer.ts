@@ -1,6 +1,6 @@
 import type { Published } from "./publish.ts";
 
-/** The text and the page of the reply: each video with its picture, which is a link. */
+/** Text and HTML of the reply: each video with its thumbnail as a link. */
 export function answerOf(videos: Published[]): { text: string; html: string } {
   return {
     text: `${videos.map(textOf).join("\n")}\n`,

@@ -2,7 +2,7 @@ export interface Env {
   STREAM: Videos;
 }
 
-/** The stream binding as it is here: beside addresses, `upload()` takes the bytes themselves. */
+/** The local stream binding: besides URLs, `upload()` accepts the bytes themselves. */
 export interface Videos extends Omit<StreamBinding, "upload"> {
   upload(source: string | ArrayBuffer | ReadableStream | Blob, params?: StreamUrlUploadParams): Promise<StreamVideo>;
 }

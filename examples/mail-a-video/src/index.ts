@@ -3,7 +3,7 @@ import { answerOf } from "./answer.ts";
 import type { Env } from "./env.ts";
 import { publish } from "./publish.ts";
 
-/** More in one message are left out. */
+/** Further videos of a message are ignored. */
 const MOST = 3;
 
 export default {
@@ -21,7 +21,8 @@ export default {
     try {
       await message.reply({ from: message.to, subject: `Re: ${mail.subject ?? "your video"}`, ...answerOf(videos) });
     } catch (err) {
-      // Mail that nobody vouches for is not answered. What is published stays: failing here would have it sent, and published, again.
+      // Unauthenticated mail gets no reply. The published video stays: failing here would cause another delivery and a
+      // second video.
       console.log(`${message.from} gets no reply: ${err instanceof Error ? err.message : String(err)}`);
     }
   },

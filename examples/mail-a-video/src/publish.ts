@@ -3,18 +3,21 @@ import type { Env } from "./env.ts";
 
 export interface Published {
   name: string;
-  /** Absent where it was not taken at all. */
+  /** Absent if the upload was rejected. */
   id?: string;
   watch: string;
   thumbnail: string;
-  /** Why it cannot be watched, in words for its sender. */
+  /** Why it cannot be played, in words for the sender. */
   problem?: string;
 }
 
 const PATIENCE_MS = 20_000;
 const POLL_MS = 250;
 
-/** Resolves when the video can be watched, or it is clear that it cannot. Rejects when that may be otherwise later: the mail is sent again then. */
+/**
+ * Resolves when the video is playable, or permanently not. Rejects on a temporary failure: the message is then
+ * delivered again.
+ */
 export async function publish({ filename, content }: Attachment, sender: string, { STREAM }: Env): Promise<Published> {
   const name = filename ?? "video";
   const begun = await STREAM.upload(new Blob([content]), { creator: sender.slice(0, 64), meta: { name } }).catch(
@@ -22,7 +25,7 @@ export async function publish({ filename, content }: Attachment, sender: string,
   );
   if (typeof begun === "string") return { name, watch: "", thumbnail: "", problem: begun };
   let video = begun;
-  // A second or so for most. Who has to wait longer gets the link all the same: the page waits too.
+  // Usually about a second. A slower video is linked anyway: its page waits, too.
   for (
     const started = Date.now();
     !video.readyToStream && video.status.state !== "error" && Date.now() - started < PATIENCE_MS;
@@ -40,7 +43,7 @@ export async function publish({ filename, content }: Attachment, sender: string,
   };
 }
 
-/** Why it was not taken, if it never will be. */
+/** The reason of a permanent rejection. */
 function refusal(err: unknown): string {
   const { statusCode = 500, message } = err as { statusCode?: number; message: string };
   if (statusCode >= 500 || statusCode === 429) throw err;

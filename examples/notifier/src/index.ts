@@ -2,9 +2,9 @@ import PostalMime from "postal-mime";
 import { notify, notifyPending, type Notice } from "./notify.ts";
 
 export interface Env {
-  /** Called with a POST of one Notice as JSON. */
+  /** Receives a POST with one Notice as JSON. */
   NOTIFY_URL: string;
-  /** Notices that could not be delivered, under "pending/<id>". */
+  /** Undelivered notices, under "pending/<id>". */
   PENDING: KVNamespace;
 }
 
@@ -20,11 +20,11 @@ export default {
       preview: (mail.text ?? "").slice(0, 280),
       attachments: mail.attachments.length,
     };
-    // The message is accepted at once; the call goes on after that and its failure never bounces the mail.
+    // The message is accepted immediately; the request continues afterwards, and its failure never bounces the message.
     ctx.waitUntil(notify(notice, env).then((delivered) => (delivered ? notifyPending(env) : undefined)));
   },
 
-  /** What is waiting, as JSON. */
+  /** Pending notices as JSON. */
   async fetch(_request, env) {
     const { keys } = await env.PENDING.list({ prefix: "pending/" });
     return Response.json({

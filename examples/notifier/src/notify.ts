@@ -1,7 +1,7 @@
 import type { Env } from "./index.ts";
 
 export interface Notice {
-  /** Of the notice: the receiver can tell a repeated one by it. */
+  /** Id of the notice: lets the receiver detect repetitions. */
   id: string;
   messageId: string;
   from: string;
@@ -15,7 +15,7 @@ const timeoutMs = 5_000;
 const keptForSeconds = 7 * 24 * 3600;
 const retriedAtOnce = 10;
 
-/** Delivers one notice, or keeps it and says why. Resolves either way, with whether it was delivered. */
+/** Delivers a notice, or stores it with the reason. Resolves with true if it was delivered. */
 export async function notify(notice: Notice, env: Env): Promise<boolean> {
   const why = await failureOf(notice, env.NOTIFY_URL);
   const key = `pending/${notice.id}`;
@@ -31,7 +31,7 @@ export async function notify(notice: Notice, env: Env): Promise<boolean> {
   return false;
 }
 
-/** Tries some of the waiting notices again, until one fails: then the other side is away again. */
+/** Retries some pending notices until one fails: then the receiver is down again. */
 export async function notifyPending(env: Env): Promise<void> {
   const { keys } = await env.PENDING.list({ prefix: "pending/", limit: retriedAtOnce });
   for (const { name } of keys) {

@@ -6,7 +6,7 @@ import { disbelieve } from "./webhook.ts";
 const NAME_CHARACTERS = 200;
 
 export default {
-  /** `/` is the page; `/api/uploads` and `/api/videos[/<uid>]` are what its script asks; the server posts to `/webhook`. */
+  /** `/` is the page; its script calls `/api/uploads` and `/api/videos[/<uid>]`; the server posts to `/webhook`. */
   async fetch(request, env): Promise<Response> {
     const url = new URL(request.url);
     const videos = createVideos(env);
@@ -41,7 +41,7 @@ async function takeNotification(request: Request, env: Env): Promise<Response> {
   return new Response("ok\n");
 }
 
-/** Scripts run by nonce; frames come from where players are, and files may go there. */
+/** Scripts need a nonce; frames and uploads are limited to the delivery origin. */
 function page(delivery: string): Response {
   const nonce = crypto.randomUUID();
   const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self' ${delivery}; frame-src ${delivery}; base-uri 'none'; form-action 'none'`;

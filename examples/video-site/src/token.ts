@@ -2,7 +2,9 @@ import type { Env } from "./env.ts";
 
 const GOOD_FOR_SECONDS = 3600;
 
-/** A token that stands in the place of the video's id for an hour. Signed here: no call of the API. Undefined: there is no signing key. */
+/**
+ * A token that replaces the video id for an hour. Signed locally without an API call. Undefined without a signing key.
+ */
 export async function signToken(uid: string, { STREAM_KEY_ID, STREAM_JWK }: Env): Promise<string | undefined> {
   if (STREAM_KEY_ID === undefined || STREAM_JWK === undefined) return undefined;
   const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
@@ -11,12 +13,12 @@ export async function signToken(uid: string, { STREAM_KEY_ID, STREAM_JWK }: Env)
   ]);
   const now = Math.floor(Date.now() / 1000);
   const header = { alg: "RS256", kid: STREAM_KEY_ID };
-  // A little earlier, for clocks that disagree.
+  // A minute earlier, for clock skew.
   const claims = { sub: uid, kid: STREAM_KEY_ID, nbf: now - 60, exp: now + GOOD_FOR_SECONDS };
   const signed = `${base64url(JSON.stringify(header))}.${base64url(JSON.stringify(claims))}`;
   const signature = await crypto.subtle.sign(algorithm, key, new TextEncoder().encode(signed));
   return `${signed}.${base64url(String.fromCharCode(...new Uint8Array(signature)))}`;
 }
 
-/** Of characters below 256. */
+/** For characters below 256. */
 const base64url = (text: string) => btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");

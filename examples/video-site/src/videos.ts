@@ -6,7 +6,7 @@ import { createClient } from "cloudflare/tree-shakable";
 import type { Env } from "./env.ts";
 import { signToken } from "./token.ts";
 
-/** What KV keeps of a video. Until the webhook comes it is "waiting". */
+/** The state of a video in KV. "waiting" until the webhook arrives. */
 export interface Kept {
   name: string;
   state: "waiting" | "ready" | "error";
@@ -15,13 +15,13 @@ export interface Kept {
 
 export interface Shown extends Kept {
   uid: string;
-  /** 0 to 100, while it is processed. */
+  /** 0 to 100, during processing. */
   percent?: number;
-  /** The page for an iframe, as soon as the video can be played. */
+  /** URL of the player iframe, once the video is playable. */
   player?: string;
 }
 
-/** The part of a notification that matters here; the whole is the video object of the API. */
+/** The relevant part of a notification; the whole is the API's video object. */
 export interface Notification {
   uid: string;
   status: { state: string; errorReasonText: string };
@@ -30,7 +30,7 @@ export interface Notification {
 
 const LONGEST_SECONDS = 600;
 const URL_GOOD_FOR_MS = 15 * 60_000;
-/** An upload that never came is forgotten. */
+/** An upload that never arrives expires. */
 const WAITING_SECONDS = 3600;
 const MOST = 50;
 
@@ -46,7 +46,10 @@ export function createVideos(env: Env) {
     VIDEOS.put(uid, "", { metadata: kept, ...(kept.state === "waiting" && { expirationTtl: WAITING_SECONDS }) });
 
   return {
-    /** A URL that one visitor may send one file to, without a token. `host`: of the site, the only one that may embed the video. */
+    /**
+     * A URL to which one visitor may upload one file without a token. `host`: the site, the only one that may embed the
+     * video.
+     */
     async invite(name: string, host: string): Promise<{ uid: string; uploadURL: string }> {
       const { uid, uploadURL } = await client.stream.directUpload.create({
         account_id,
@@ -67,7 +70,7 @@ export function createVideos(env: Env) {
       return keys.flatMap(({ name: uid, metadata }) => (metadata === undefined ? [] : [{ uid, ...metadata }]));
     },
 
-    /** Before the webhook has come, the API knows more: a video can be played long before all of it is finished. */
+    /** Before the webhook arrives, the API knows more: a video is playable long before it is complete. */
     async show(uid: string): Promise<Shown | undefined> {
       const { metadata: kept } = await VIDEOS.getWithMetadata<Kept>(uid);
       if (kept === null) return undefined;
@@ -87,7 +90,7 @@ export function createVideos(env: Env) {
       }
     },
 
-    /** What the webhook says. */
+    /** Stores the webhook's state. */
     settle({ uid, status, meta }: Notification): Promise<void> {
       const ready = status.state === "ready";
       return keep(uid, {
@@ -97,7 +100,7 @@ export function createVideos(env: Env) {
       });
     },
 
-    /** Where players are. */
+    /** Origin of the players. */
     delivery: deliveryOf(env),
   };
 

@@ -1,6 +1,6 @@
 const OLDEST_SECONDS = 300;
 
-/** Why a notification is not to be believed; undefined: it is the server's own, and of now. */
+/** Why a notification is not authentic; undefined if it is the server's own and recent. */
 export async function disbelieve(
   body: string,
   signature: string | null,
@@ -9,7 +9,7 @@ export async function disbelieve(
   if (secret === undefined) return "WEBHOOK_SECRET is not set";
   const [, time, sig1] = /^time=(\d{1,12}),sig1=([0-9a-f]{64})$/.exec(signature ?? "") ?? [];
   if (time === undefined || sig1 === undefined) return "no Webhook-Signature";
-  // Somebody who once saw one could send it again for ever.
+  // Otherwise a captured notification could be replayed forever.
   if (Math.abs(Date.now() / 1000 - Number(time)) > OLDEST_SECONDS) return "the signature is too old";
   const key = await crypto.subtle.importKey(
     "raw",

@@ -16,27 +16,27 @@ import type { AccountTables } from "../tables.ts";
 
 export interface Authenticator {
   /**
-   * The caller behind a token, or behind a user's address with their global key or one of their tokens. Undefined: unknown, revoked,
-   * disabled, expired or not valid yet. Throws wrongAddress.
+   * The caller behind a token, or behind a user's address with the global key or one of the user's tokens. Undefined if
+   * unknown, revoked, disabled, expired or not yet valid. Throws wrongAddress.
    */
   authenticate(credentials: { secret: string; email?: string; ip?: string }): Promise<Caller | undefined>;
-  /** True if the cache has this value as a valid token. Reads no database. */
+  /** True if the cache holds this value as a valid token. Does not read the database. */
   isKnown(secret: string): boolean;
   /**
-   * The caller of a token id, for a session that it opened at `since`. Undefined if the token is revoked, disabled, not valid now, or changed after
-   * `since`. Reads the database.
+   * The caller of a token id, for a session opened at `since`. Undefined if the token is revoked, disabled, not valid
+   * now, or changed after `since`. Reads the database.
    */
   stillValid(tokenId: string, since: number): Promise<Caller | undefined>;
-  /** Something about this token changed. */
+  /** Call when the token changed. */
   forgetToken(id: string): void;
-  /** Something about users or memberships changed, or nobody knows what. */
+  /** Call when users or memberships changed, or when notifications may have been lost. */
   forgetAll(): void;
 }
 
 interface Known {
   caller: Caller;
   emailKey: string;
-  /** A user's global key is nothing without the address. */
+  /** A global key authenticates only together with the user's address. */
   onlyWithEmail: boolean;
   notBefore: number;
   expiresAt: number;
@@ -45,11 +45,11 @@ interface Known {
   token?: { lastUsedAt: number | null; notedAt: number };
 }
 
-/** Callers kept in memory. */
+/** Maximum number of cached callers. */
 const MAX_CALLERS = 2000;
-/** Changes are told at once; this is for when the telling fails. */
+/** Changes invalidate entries immediately; this limit covers lost notifications. */
 const FRESH_MS = 5000;
-/** How often a token in constant use is noted as used. */
+/** Minimum interval between updates of a token's last use. */
 const NOTE_MS = 10_000;
 
 export function createAuthenticator({
@@ -113,7 +113,7 @@ export function createAuthenticator({
     async stillValid(tokenId, since) {
       const now = clock.now();
       const token = await findToken(tables, tokenId, now);
-      // The token id of a global key is the id of its user.
+      // For a global key, the token id is the user id.
       const entry =
         token === undefined
           ? await readGlobalKey(await findUser(tables, tokenId))
@@ -143,7 +143,7 @@ function known(
   };
 }
 
-/** The accounts of which anything is allowed. A zone named without its account leads to none. */
+/** Accounts in which anything is allowed. A zone without its account yields none. */
 function reached(grants: Grant[], owned: string[]): string[] {
   const allowed = grants.filter(({ effect }) => effect === "allow").map(({ place }) => place);
   if (allowed.some(({ kind }) => kind === "every account" || kind === "every zone")) return owned;

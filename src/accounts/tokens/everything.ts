@@ -1,7 +1,10 @@
 import { permissionGroups, SCOPE_NAMES, type Scope } from "./permission-groups.ts";
 import type { Policy } from "./types.ts";
 
-/** Every permission on all that a user reaches, now and later. The ids are those of nobody: give them new ones before they are stored. */
+/**
+ * Policies with every permission on everything that a user can reach, now and later. Replace the placeholder ids before
+ * storing them.
+ */
 export const everything = (user: string): Policy[] =>
   (Object.keys(SCOPE_NAMES) as Scope[]).map((scope) => ({
     id: "",

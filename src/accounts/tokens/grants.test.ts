@@ -7,7 +7,7 @@ import { permissionGroups } from "./permission-groups.ts";
 import type { Place } from "./places.ts";
 import type { Policy, TokenOwner } from "./types.ts";
 
-// Few of everything, so that allows, denies and questions meet.
+// Small sets, so that allows, denies and queries overlap.
 const hex = (digit: string) => digit.repeat(32);
 const accounts = [hex("a"), hex("b")];
 const zones = [hex("1"), hex("2"), hex("3")];
@@ -57,7 +57,7 @@ const questions: Resource[] = [
   ...zones.map((zone) => ({ zone, account: home[zone]! })),
 ];
 
-/** Says the same the long way round: looks at every policy, every group and every resource for each question. */
+/** Reference implementation: checks every policy, group and resource for each query. */
 function naive(policies: Policy[], reachable: Set<string>, permission: Permission, on: Resource): boolean {
   if ("account" in on && !reachable.has(on.account)) return false;
   const [, area, word] = /^(.*) (Read|Write)$/.exec(permission)!;
@@ -96,7 +96,7 @@ function meant(scope: string, name: string, value: string | Record<string, strin
 
 const owner: TokenOwner = { user };
 
-test("what a token allows is what a walk over its policies says", () => {
+test("a compiled token allows what a walk over its policies allows", () => {
   check(
     property(
       array(policy, { maxLength: 4 }),
@@ -116,7 +116,7 @@ test("what a token allows is what a walk over its policies says", () => {
   );
 });
 
-test("what does not exceed a token allows nothing that the token does not", () => {
+test("a token that does not exceed another allows nothing that the other denies", () => {
   let passed = 0;
   check(
     property(array(policy, { maxLength: 3 }), array(policy, { maxLength: 3 }), (wanted, held) => {
@@ -135,7 +135,7 @@ test("what does not exceed a token allows nothing that the token does not", () =
   assert.ok(passed > 100, `only ${passed} questions were asked`);
 });
 
-test("the same again, and less, never exceeds", () => {
+test("an equal or narrower token never exceeds", () => {
   check(
     property(array(policy, { maxLength: 4 }), (policies) => {
       const grants = grantsOf(policies, owner);
@@ -146,7 +146,7 @@ test("the same again, and less, never exceeds", () => {
   );
 });
 
-test("what exceeds is named", () => {
+test("names the permission that exceeds", () => {
   const grant = (permission: Permission, place: Place, effect: Grant["effect"] = "allow"): Grant => ({
     effect,
     permission,
@@ -170,7 +170,7 @@ test("what exceeds is named", () => {
   );
 });
 
-test("an account's token reaches that account whatever it says", () => {
+test("an account token reaches its own account whatever its policies name", () => {
   const policies: Policy[] = [
     {
       id: "p",

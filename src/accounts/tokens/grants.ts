@@ -4,7 +4,7 @@ import { permissionGroup } from "./permission-groups.ts";
 import { holds, mayMeet, readPlaces, scopeOf, type Place } from "./places.ts";
 import type { Policy, TokenOwner } from "./types.ts";
 
-/** One permission at one place, allowed or denied. */
+/** A permission on a resource, allowed or denied. */
 export interface Grant {
   effect: "allow" | "deny";
   permission: Permission;
@@ -12,8 +12,8 @@ export interface Grant {
 }
 
 /**
- * What policies say, one by one. To allow Write is to allow Read; to deny Read is to deny Write, which includes it.
- * A group and a resource of different scopes have nothing to do with each other.
+ * Flattens policies into grants. Allowing Write allows Read; denying Read denies Write, which includes it. A group and
+ * a resource of different scopes do not combine.
  */
 export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[] {
   return policies.flatMap(({ effect, groups, resources }) => {
@@ -24,7 +24,7 @@ export function grantsOf(policies: readonly Policy[], owner: TokenOwner): Grant[
     );
     return groups.flatMap((id) => {
       const group = permissionGroup(id);
-      // A group of another version of this program: what nobody knows, nobody asks for.
+      // A group of another version of this program: no operation requires it.
       if (group === undefined) return [];
       const implied = implies(group.name, effect);
       return places
@@ -41,7 +41,10 @@ function implies(permission: Permission, effect: Grant["effect"]): Permission[] 
   return [permission];
 }
 
-/** Answers whether a permission is allowed, from sets made once. `reachable`: the accounts of the token's owner. */
+/**
+ * Returns a function that answers whether a permission is allowed, from precomputed sets. `reachable`: the accounts of
+ * the token's owner.
+ */
 export function compile(
   grants: readonly Grant[],
   reachable: ReadonlySet<string>,
@@ -99,8 +102,8 @@ function add(reach: Reach, place: Place): void {
 }
 
 /**
- * A permission of accounts asked for a zone is asked for the zone's account; one of zones asked for an account is asked
- * for all its zones, as creating one needs.
+ * An account permission queried for a zone applies to the zone's account. A zone permission queried for an account
+ * applies to all its zones, as creating a zone requires.
  */
 function covers(reach: Reach, on: Resource): boolean {
   if ("user" in on) return reach.user;
@@ -113,8 +116,8 @@ function covers(reach: Reach, on: Resource): boolean {
 }
 
 /**
- * The first thing that `wanted` allows and `held` does not: with undefined, a token with `wanted` can do nothing that one with `held` cannot.
- * Where that depends on which account a zone is in, the answer is the careful one.
+ * The first grant of `wanted` that `held` does not cover; undefined if `held` covers all of them. If the result depends
+ * on the account of a zone, the grant counts as not covered.
  */
 export function exceeding(wanted: readonly Grant[], held: readonly Grant[]): Grant | undefined {
   const heldBy = Map.groupBy(held, ({ permission }) => permission);

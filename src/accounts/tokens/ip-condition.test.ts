@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { checkIpCondition, ipMatcher } from "./ip-condition.ts";
 
-test("addresses within and without", () => {
+test("matches addresses inside and outside of blocks", () => {
   const lets = ipMatcher({
     in: ["192.0.2.0/24", "2001:db8::/32", "198.51.100.7"],
     notIn: ["192.0.2.128/25", "2001:db8:1::/48"],
@@ -22,7 +22,7 @@ test("addresses within and without", () => {
     assert.ok(!lets(ip), String(ip));
 });
 
-test("only exceptions let all others in, but nobody without an address", () => {
+test("a list of exceptions allows all other addresses, but not an unknown address", () => {
   const lets = ipMatcher({ notIn: ["10.0.0.0/8"] });
   assert.deepEqual(
     ["10.1.2.3", "192.0.2.1", "::1", undefined].map((ip) => lets(ip)),
@@ -31,7 +31,7 @@ test("only exceptions let all others in, but nobody without an address", () => {
   assert.ok(ipMatcher(null)(undefined));
 });
 
-test("what is no block is refused with its place", () => {
+test("rejects an invalid block with its position", () => {
   for (const bad of [
     "",
     "10.0.0.0/33",
@@ -51,7 +51,7 @@ test("what is no block is refused with its place", () => {
   assert.throws(() => checkIpCondition({ in: Array.from({ length: 201 }, () => "10.0.0.1") }), /at most 200/);
 });
 
-test("empty lists say nothing", () => {
+test("empty lists impose no condition", () => {
   assert.equal(checkIpCondition({ in: [], notIn: [] }), null);
   assert.equal(checkIpCondition(undefined), null);
   assert.deepEqual(checkIpCondition({ in: ["10.0.0.1/24"], notIn: [] }), { in: ["10.0.0.1/24"] });

@@ -4,10 +4,10 @@ import { Fault } from "../../kernel/index.ts";
 import { accountErrors } from "../errors.ts";
 import type { IpCondition } from "./types.ts";
 
-/** Entries of `in` and of `not_in`. */
+/** Maximum number of entries in `in` and `not_in`. */
 const MAX_BLOCKS = 200;
 
-/** Throws badToken for what is no address and no CIDR block. Empty lists say nothing: null. */
+/** Throws badToken for entries that are neither an address nor a CIDR block. Empty lists impose no condition: null. */
 export function checkIpCondition(condition: IpCondition | null | undefined): IpCondition | null {
   const kept: IpCondition = {};
   for (const [key, field] of [
@@ -29,13 +29,13 @@ export function checkIpCondition(condition: IpCondition | null | undefined): IpC
   return kept.in === undefined && kept.notIn === undefined ? null : kept;
 }
 
-/** Whether requests from an address may use the token. An address nobody knows may not. */
+/** True if requests from the address may use the token. An unknown address may not. */
 export function ipMatcher(condition: IpCondition | null): (ip: string | undefined) => boolean {
   if (condition === null) return () => true;
   const [within, without] = [condition.in, condition.notIn].map((blocks) => blocks && setOf(blocks));
   return (ip) => isIP(ip ?? "") !== 0 && (within === undefined || within(ip)) && without?.(ip) !== true;
 }
 
-// What was kept has been checked.
+// Stored conditions are already validated.
 const setOf = (blocks: readonly string[]) =>
   networkSet(blocks, (block) => new Fault(`a stored condition does not read: ${block}`));

@@ -3,18 +3,18 @@ import type { Db } from "../../store/index.ts";
 import { setLastUsed } from "./tokens-table.ts";
 import type { AccountTables } from "../tables.ts";
 
-/** Keeps `last_used_on` roughly right without a write for every request. */
+/** Keeps `last_used_on` approximately current without a write per request. */
 export interface LastUsed {
-  /** `before`: what is stored. */
+  /** `before`: the stored time. */
   note(token: string, before: number | null): void;
-  /** Writes what is noted. */
+  /** Writes the buffered times. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A stored time is at most this old while the token is in use. */
+/** Maximum age of the stored time while the token is in use. */
 const STEP_MS = 60_000;
-/** Notes are gathered this long, so that many tokens share a transaction. */
+/** Buffering time, so that many tokens share a transaction. */
 const GATHER_MS = 1000;
 const MAX_NOTED = 2000;
 
@@ -30,7 +30,7 @@ export function createLastUsed({ db, clock, log }: { db: Db; clock: Clock; log: 
     if (batch.size > 0) {
       writing = writing
         .then(() => db.transaction<AccountTables, void>((tx) => setLastUsed(tx, batch)))
-        .catch((err: unknown) => log.warn({ err }, "the last use of API tokens was not noted"));
+        .catch((err: unknown) => log.warn({ err }, "accounts: failed to store the last use of API tokens"));
     }
     return writing;
   }

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import type { Permission, PermissionArea } from "../caller.ts";
 
-/** The kind of resource a permission is about. */
+/** The kind of resource that a permission applies to. */
 export type Scope = "account" | "zone" | "user";
 
 export interface PermissionGroup {
-  /** 32 hex digits; those of the hosted service, so that its clients' constants and Terraform files work. */
+  /**
+   * 32 hex digits. Equal to the ids of the hosted service, so that constants and Terraform files of its clients work.
+   */
   id: string;
   name: Permission;
   scope: Scope;
@@ -20,14 +22,14 @@ type Category =
   | "analytics_and_logs"
   | "media";
 
-/** The name that each scope has in resources and in lists of groups. */
+/** The name of each scope in resources and in lists of groups. */
 export const SCOPE_NAMES: Record<Scope, string> = {
   account: "com.cloudflare.api.account",
   zone: "com.cloudflare.api.account.zone",
   user: "com.cloudflare.api.user",
 };
 
-// Area, scope, category, id of Read, id of Write. Where the hosted service has no such group, the id is made of the name.
+// Area, scope, category, id of Read, id of Write. Groups that the hosted service lacks derive their id from the name.
 const table: [PermissionArea, Scope, Category, read?: string, write?: string][] = [
   [
     "Account Settings",
@@ -126,7 +128,7 @@ const group = (name: Permission, scope: Scope, category: Category, id: string = 
   category,
 });
 
-/** Every group there is, by name. */
+/** All permission groups, by name. */
 export const permissionGroups: readonly PermissionGroup[] = table
   .flatMap(([area, scope, category, read, write]) => [
     group(`${area} Read`, scope, category, read),
@@ -138,7 +140,7 @@ const byId = new Map(permissionGroups.map((each) => [each.id, each]));
 
 export const permissionGroup = (id: string): PermissionGroup | undefined => byId.get(id);
 
-/** Groups of this exact name and scope; an absent filter takes all. */
+/** Groups with exactly this name and scope. An omitted filter matches all. */
 export const findPermissionGroups = ({
   name,
   scope,

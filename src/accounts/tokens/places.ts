@@ -1,7 +1,10 @@
 import type { Resources, TokenOwner } from "./types.ts";
 import type { Scope } from "./permission-groups.ts";
 
-/** One thing, or all things of a kind, that a policy is about. Nothing beyond what the token's owner reaches is ever meant. */
+/**
+ * One resource, or all resources of a kind, that a policy applies to. Always limited to what the token's owner can
+ * reach.
+ */
 export type Place =
   | { kind: "user" }
   | { kind: "every account" }
@@ -16,7 +19,7 @@ export const scopeOf = ({ kind }: Place): Scope =>
 
 const NAME = /^com\.cloudflare\.api\.(account\.zone|account|user)\.([0-9a-f]{32}|\*)$/;
 
-/** The places that `resources` names. Throws what `refuse` makes of a key and a reason. */
+/** The resources that a policy names. Throws the error that `refuse` returns for a key and a reason. */
 export function readPlaces(
   resources: Resources,
   owner: TokenOwner,
@@ -75,7 +78,7 @@ const ofZones = (account: string, zone: string): Place =>
       ? { kind: "zones of", account }
       : { kind: "zone in", account, zone };
 
-/** What an account's token says without naming an account means that account; another account it cannot name. */
+/** An account token that names no account applies to its own account. It cannot name another one. */
 function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Error): Place {
   if (!("account" in owner)) return place;
   const { account } = owner;
@@ -92,7 +95,7 @@ function within(place: Place, owner: TokenOwner, refuse: (reason: string) => Err
   }
 }
 
-/** Whether all of `inner` lies in `outer`, whichever zones there are. */
+/** True if `outer` contains all of `inner`, whatever zones exist. */
 export function holds(outer: Place, inner: Place): boolean {
   switch (outer.kind) {
     case "user":
@@ -112,7 +115,7 @@ export function holds(outer: Place, inner: Place): boolean {
   }
 }
 
-/** Whether anything may lie in both. Unsure, as for a zone whose account is not named, counts as yes. */
+/** True if the two may overlap. Uncertain cases, such as a zone without its account, count as overlap. */
 export function mayMeet(a: Place, b: Place): boolean {
   if (scopeOf(a) !== scopeOf(b)) return false;
   const sameAccount = !("account" in a) || !("account" in b) || a.account === b.account;

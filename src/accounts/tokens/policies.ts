@@ -5,10 +5,10 @@ import { readPlaces, scopeOf } from "./places.ts";
 import type { Policy, TokenOwner, TokenRequest } from "./types.ts";
 
 const MAX_POLICIES = 32;
-/** Permission groups times resources, over all policies of a token: what checking it costs. */
+/** Maximum number of permission groups times resources over all policies of a token: the cost of checking it. */
 const MAX_GRANTS = 2048;
 
-/** Throws badToken that names the field. Policies keep an id they have had before; others get a new one. */
+/** Throws badToken with the field. Policies keep a known id; others get a new one. */
 export function checkPolicies(
   requested: TokenRequest["policies"],
   { owner, ids, known = [] }: { owner: TokenOwner; ids: Ids; known?: readonly Policy[] },
@@ -44,7 +44,7 @@ export function checkPolicies(
           `permission_groups.${number}.id`,
           `there is no permission group ${JSON.stringify(groupId)}; the list of permission groups has all there are`,
         );
-      // Such a pair would quietly allow nothing.
+      // Such a pair would silently allow nothing.
       if (!scopes.has(group.scope))
         throw fail(
           "resources",

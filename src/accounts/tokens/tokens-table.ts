@@ -32,14 +32,14 @@ export async function deleteToken(db: Executor, id: string): Promise<void> {
   await db.deleteFrom("tokens").where("id", "=", id).execute();
 }
 
-/** Resolves with the ids of those that were there. */
+/** Resolves with the ids of the deleted tokens. */
 export async function deleteTokensOf(db: Executor, account: string): Promise<string[]> {
   return (await db.deleteFrom("tokens").where("account_id", "=", account).returning("id").execute()).map(
     ({ id }) => id,
   );
 }
 
-/** `lastUsed` by token id, in one statement for each; an older time never replaces a newer one. */
+/** Sets `lastUsed` by token id. An older time never replaces a newer one. */
 export async function setLastUsed(db: Executor, lastUsed: ReadonlyMap<string, number>): Promise<void> {
   for (const [id, at] of lastUsed) {
     await db
@@ -66,7 +66,7 @@ export async function countTokens(db: Executor, owner: TokenOwner): Promise<numb
   return Number(count);
 }
 
-/** Oldest first unless `direction` says otherwise; expired ones only when asked for. */
+/** Oldest first unless `direction` says otherwise. Expired tokens only on request. */
 export async function listTokens(
   db: Executor,
   owner: TokenOwner,

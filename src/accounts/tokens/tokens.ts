@@ -23,21 +23,27 @@ import { hashSecret, makeTokenValue } from "./value.ts";
 import type { AccountTables, Executor } from "../tables.ts";
 
 export interface Tokens {
-  /** Expired tokens only with `includeExpired`. */
+  /** Includes expired tokens only with `includeExpired`. */
   list(
     owner: TokenOwner,
     page: PageRequest,
     options?: { includeExpired?: boolean; direction?: "asc" | "desc" },
   ): Promise<Page<Token>>;
-  /** This and the others below throw noToken for one that the owner does not have. */
+  /** This and the following functions throw noToken for a token that the owner does not have. */
   get(owner: TokenOwner, id: string): Promise<Token>;
-  /** `value` is told this once. Throws badToken, tooManyTokens, exceeds for what the caller may not do itself, and outlasts for more time or other addresses than it has. */
+  /**
+   * `value` is returned only here. Throws badToken, tooManyTokens, `exceeds` if the caller lacks a permission, and
+   * `outlasts` if the caller's token has a shorter validity or fewer addresses.
+   */
   create(owner: TokenOwner, request: TokenRequest, by: Caller): Promise<{ token: Token; value: string }>;
   update(owner: TokenOwner, id: string, request: TokenRequest, by: Caller): Promise<Token>;
-  /** A new value; the old one is void at once. Whoever may do less than the token may not learn its value. */
+  /**
+   * Returns a new value; the old one stops working immediately. Throws unless the caller holds all permissions of the
+   * token.
+   */
   roll(owner: TokenOwner, id: string, by: Caller): Promise<string>;
   delete(owner: TokenOwner, id: string): Promise<void>;
-  /** The token the caller came with. Throws invalidToken when it is not one of this kind of owner, or of this account. */
+  /** The caller's token. Throws invalidToken if it belongs to the other kind of owner or to another account. */
   verify(by: Caller, owner: "user" | { account: string }): Promise<Token>;
 }
 
@@ -46,7 +52,7 @@ export interface TokensParts {
   clock: Clock;
   ids: Ids;
   limits: Pick<AccountLimits, "userTokens" | "accountTokens">;
-  /** Called when a change is committed, before it is answered. */
+  /** Called after the commit of a change and before the response. */
   changed(token: string): void;
 }
 
@@ -76,7 +82,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
       throw accountErrors.exceeds({ permission: JSON.stringify(over.permission), place: nameOf(over.place) });
   }
 
-  // Read anew: what the caller was allowed when the request began may have been taken away.
+  // Reads the permissions again: they may have been revoked since the request began.
   async function behind(
     tx: Executor,
     { tokenId, user }: Caller,
@@ -161,7 +167,7 @@ export function createTokens({ db, clock, ids, limits, changed }: TokensParts): 
   };
 }
 
-/** A token of a user with every permission on everything, as the first run makes it. */
+/** A user token with every permission on everything, as the first run creates it. */
 export function makeAdminToken({
   ids,
   now,

@@ -1,7 +1,7 @@
-/** Whose token it is: it is managed there, and it never reaches what its owner does not. */
+/** The owner manages the token, and the token never reaches beyond its owner. */
 export type TokenOwner = { user: string } | { account: string };
 
-/** As the v4 API writes it, and as it is stored. */
+/** The representation of the v4 API and of the database. */
 export interface Policy {
   id: string;
   effect: "allow" | "deny";
@@ -25,14 +25,14 @@ export interface Token {
   /** 32 hex digits. */
   id: string;
   owner: TokenOwner;
-  /** The user who made it. */
+  /** The user who created it. */
   createdBy: string;
   name: string;
-  /** "expired" as soon as `expiresAt` has passed, unless it is "disabled" anyway. */
+  /** "expired" once `expiresAt` has passed, unless "disabled". */
   status: TokenStatus;
   policies: Policy[];
   ip: IpCondition | null;
-  /** All times are epoch milliseconds. */
+  /** All times are in milliseconds since the Unix epoch. */
   notBefore: number | null;
   expiresAt: number | null;
   issuedAt: number;
@@ -41,8 +41,8 @@ export interface Token {
 }
 
 /**
- * What a person says of a token they make or change. A change replaces all of it, but for `status`, which stays when absent;
- * "expired" is what it is read back as, and says nothing.
+ * The request to create or replace a token. A replacement changes every field except an omitted `status`. "expired" is
+ * a derived status and is ignored.
  */
 export interface TokenRequest {
   name: string;

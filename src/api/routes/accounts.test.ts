@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ACCOUNT, first, setUpAccounts, STREAM_READ } from "./accounts.testing.ts";
 
-test("an account is created, read, changed and deleted", async (t) => {
+test("an account is created, read, updated and deleted", async (t) => {
   const { call, account } = await setUpAccounts(t);
   const { result: made } = (
     await call("post", "/accounts", { body: { name: "Second", type: "standard", unit: { id: "x" } } })
@@ -46,7 +46,7 @@ test("an account is created, read, changed and deleted", async (t) => {
   ]);
 });
 
-test("an account that holds something stays", async (t) => {
+test("an account with resources cannot be deleted", async (t) => {
   const { call } = await setUpAccounts(t, { contents: async () => "1 zone and 2 workers" });
   const { id } = (await call("post", "/accounts", { body: { name: "Full" } })).body.result;
   assert.deepEqual(first(await call("delete", `/accounts/${id}`)), [
@@ -56,7 +56,7 @@ test("an account that holds something stays", async (t) => {
   ]);
 });
 
-test("a token sees the accounts it reaches, in pages that end", async (t) => {
+test("a token lists the accounts that it can access, by page", async (t) => {
   const { call, as, account, make } = await setUpAccounts(t);
   const { value } = await make();
   for (let i = 0; i < 5; i++) await call("post", "/accounts", { body: { name: `a${i}` } });
@@ -85,7 +85,7 @@ test("a token sees the accounts it reaches, in pages that end", async (t) => {
   assert.deepEqual(first(await narrow("post", "/accounts", { body: { name: "x" } })).slice(0, 2), [403, 9109]);
 });
 
-test("a token of one zone's account finds the account by its zones", async (t) => {
+test("a token for zones of an account finds the account through them", async (t) => {
   const { as, account, make } = await setUpAccounts(t);
   const dnsRead = "82e64a83756745bbbb1c9c2701bf816b";
   const { value } = await make({
@@ -103,7 +103,7 @@ test("a token of one zone's account finds the account by its zones", async (t) =
   );
 });
 
-test("the user is read and edited", async (t) => {
+test("the user is read and updated", async (t) => {
   const { call, as, user, make } = await setUpAccounts(t);
   assert.deepEqual((await call("get", "/user")).body.result, {
     id: user.id,
@@ -129,7 +129,7 @@ test("the user is read and edited", async (t) => {
   assert.deepEqual(first(await as((await make()).value)("get", "/user")).slice(0, 2), [403, 9109]);
 });
 
-test("memberships are listed, read, and the last one stays", async (t) => {
+test("memberships are listed and read, and the last one cannot be removed", async (t) => {
   const { call, account } = await setUpAccounts(t);
   await call("post", "/accounts", { body: { name: "Second" } });
   const { body } = await call("get", "/memberships", { query: { page: 1 } });

@@ -15,7 +15,7 @@ import { userRoutes } from "./user.ts";
 export const ACCOUNT = "com.cloudflare.api.account";
 export const STREAM_READ = "de21485a24744b76a004aa153898f7fe";
 
-/** The routes over HTTP, with accounts and tokens as the first run made them. */
+/** The routes over HTTP, with accounts and tokens from a first run. */
 export async function setUpAccounts(t: TestContext, { contents }: { contents?: AccountContents } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "accounts-api-"));
   const db = await openSqlite({ path: join(folder, "test.db") });

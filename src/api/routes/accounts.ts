@@ -7,7 +7,7 @@ import { accountResult, direction, idResult, showAccount } from "./account-schem
 const tag = "Accounts";
 const type = z.enum(["standard", "enterprise"]).optional();
 
-/** /accounts. Which of them a token sees is sorted out by the domain: any permission on an account lets it be read. */
+/** /accounts. The domain decides which accounts a token can see: any permission in an account allows reading it. */
 export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => [
   route(
     {
@@ -28,7 +28,7 @@ export const accountRoutes = ({ accounts }: { accounts: Accounts }): Route[] => 
 
   route(
     {
-      // An account has no parent to have rights on; who makes one becomes its member.
+      // An account has no parent resource; its creator becomes a member.
       id: "account-creation",
       method: "post",
       path: "/accounts",

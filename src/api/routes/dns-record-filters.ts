@@ -52,7 +52,7 @@ export const recordListQuery = z.object({
 
 type Query = z.output<typeof recordListQuery>;
 
-/** Throws badFilter. `zoneName` is only asked for where a filter needs it. */
+/** Throws badFilter. `zoneName` is called only if a filter needs it. */
 export async function recordQuery(query: Query, zoneName: () => Promise<string>): Promise<RecordQuery> {
   const text = <Field extends "name" | "content" | "comment">(field: Field) => ({
     exact: query[`${field}.exact`] ?? query[field],
@@ -85,7 +85,7 @@ export async function recordQuery(query: Query, zoneName: () => Promise<string>)
   };
 }
 
-/** As names are kept; what is no name matches nothing. */
+/** Normalizes a name; an invalid name matches nothing. */
 function lenientName(name: string): string {
   try {
     return normalName(name);

@@ -14,8 +14,8 @@ export const recordSchema = z.object({
   name: z.string().max(255),
   type: z.enum(RECORD_TYPES as [string, ...string[]]),
   content: z.string(),
-  data: z.record(z.string(), z.unknown()).describe("The fields of types that have them; else empty."),
-  priority: z.number().int().optional().describe("Of MX, SRV and URI."),
+  data: z.record(z.string(), z.unknown()).describe("Fields of types that have them; otherwise empty."),
+  priority: z.number().int().optional().describe("For MX, SRV and URI."),
   ttl: z.number().int().describe("Seconds; 1 is automatic."),
   proxiable: z.boolean(),
   proxied: z.boolean(),
@@ -32,7 +32,7 @@ export const recordSchema = z.object({
 
 const iso = (ms: number) => new Date(ms).toISOString();
 
-/** Most records are as they were made, and writing a time takes longer than all else of a record. */
+/** Most records were never modified, and formatting a time costs more than the rest of a record. */
 function times({ createdAt, modifiedAt }: DnsRecord): { created_on: string; modified_on: string } {
   const created = iso(createdAt);
   return { created_on: created, modified_on: modifiedAt === createdAt ? created : iso(modifiedAt) };
@@ -61,7 +61,7 @@ export const showRecord = (record: DnsRecord): z.input<typeof recordSchema> => (
   ...(record.tagsAt !== null && { tags_modified_on: iso(record.tagsAt) }),
 });
 
-/** What is right in a record is the domain's to say: here only the kinds of JSON values. Null stands for "not given" in what some clients send. */
+/** Validates only JSON types; the domain validates the content. Some clients send null for omitted fields. */
 const fields = {
   content: z.string().nullish(),
   data: z.record(z.string(), z.unknown()).nullish(),
@@ -119,7 +119,7 @@ export const changeOf = ({
           ipv6_only: given.ipv6_only ?? undefined,
           flatten_cname: given.flatten_cname ?? undefined,
         },
-  // Null takes a comment away.
+  // Null removes a comment.
   comment,
   tags: body.tags ?? undefined,
 });

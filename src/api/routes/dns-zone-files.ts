@@ -9,7 +9,7 @@ const LIST = "/zones/{zone_id}/dns_records";
 
 const importResult = z.object({ recs_added: z.number().int(), total_records_parsed: z.number().int() });
 
-/** Zone files in and out, how full a zone is, and the scans. */
+/** Zone file import and export, usage, and scans. */
 export function zoneFileRoutes(zones: Zones): Route[] {
   const { records } = zones;
 
@@ -72,7 +72,7 @@ export function zoneFileRoutes(zones: Zones): Route[] {
   ];
 }
 
-/** Nothing is looked up at other servers, so a scan finds nothing: clients that begin with one go on with an empty zone. */
+/** No other server is queried, so a scan finds nothing: clients that begin with a scan continue with an empty zone. */
 const scanRoutes: Route[] = [
   route(
     {

@@ -6,7 +6,7 @@ import { accountResult, direction, idResult, showAccount } from "./account-schem
 
 const tag = "Memberships";
 
-// A member may do everything; what a token of theirs may do is said by its policies.
+// A member has every permission; the policies of a token limit the token.
 const ROLE = "Super Administrator - All Privileges";
 const AREAS = [
   "analytics",

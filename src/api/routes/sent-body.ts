@@ -6,15 +6,16 @@ const bodyErrors = defineErrors("body", {
   brokeOff: { code: 10001, http: 400, message: "The request body is incomplete.", fix: "Send it again." },
 });
 
-/** `Content-Length` of a request, or undefined where it is sent in chunks. */
+/** `Content-Length` of a request; undefined for chunked encoding. */
 export const sentLength = ({ node }: Pick<Call, "node">): number | undefined => {
   const length = node.incoming.headers["content-length"];
   return length === undefined ? undefined : Number(length);
 };
 
 /**
- * Gives a body to `work` as it arrives, never held whole. `work` may leave it unread: the connection then lives on for the answer, and what
- * is still coming is thrown away by the server. A token that is revoked meanwhile makes the body fail at its end, before `work` can keep it.
+ * Passes a body to `work` as it arrives, without buffering. `work` may leave it unread: the connection stays open for
+ * the response, and the server discards the rest. If the token is revoked meanwhile, the body fails at its end, before
+ * `work` can store it.
  */
 export async function withSentBody<Result>(
   { node: { incoming }, confirm }: Pick<Call, "node" | "confirm">,
@@ -22,10 +23,10 @@ export async function withSentBody<Result>(
 ): Promise<Result> {
   const chunks = (incoming as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
   try {
-    // Without a return(): an iterator that is left early would destroy the request, and with it the connection.
+    // No return(): leaving the iterator early would destroy the request and its connection.
     return await work({ [Symbol.asyncIterator]: () => ({ next: () => nextOf(chunks, incoming, confirm) }) });
   } finally {
-    // An iterator that was left early still listens, and a stream that is listened to that way does not flow.
+    // An iterator that was left early keeps its listener, which would stop the stream from flowing.
     if (!incoming.readableEnded) incoming.removeAllListeners("readable");
   }
 }

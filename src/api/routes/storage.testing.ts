@@ -17,7 +17,9 @@ export interface RawAnswer {
   text: string;
 }
 
-/** The routes of KV and R2 over HTTP, on a database and objects of their own. `wrap` puts something between the objects and their users. */
+/**
+ * The routes of KV and R2 over HTTP, with a database and objects of their own. `wrap` intercepts access to the objects.
+ */
 export async function startStorageApi(
   scope: { after(end: () => Promise<void>): void },
   { wrap = (objects: ObjectStore) => objects } = {},
@@ -41,7 +43,7 @@ export async function startStorageApi(
     log: silentLog,
   });
 
-  /** A request whose path goes out as it is: fetch would make another of it. */
+  /** Sends a request with its path unchanged: fetch would normalize it. */
   async function raw(
     method: string,
     path: string,

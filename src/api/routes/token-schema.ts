@@ -127,5 +127,5 @@ const showGroupName = (id: string) => {
   return { id, ...(name !== undefined && { name }) };
 };
 
-/** Whole seconds are written without a fraction: tools that compare what they sent with what they read see no difference. */
+/** Whole seconds have no fraction, so that tools that compare sent and returned times see no difference. */
 const stamp = (ms: number) => new Date(ms).toISOString().replace(".000Z", "Z");

@@ -6,7 +6,7 @@ const DNS_READ = "82e64a83756745bbbb1c9c2701bf816b";
 const STREAM_WRITE = "714f9c13a5684c2885a793f5edb36f59";
 const TOKENS_WRITE = "686d18d5ac6c441c867cbf6771e58a0a";
 
-test("a token is created, read, changed, rolled and revoked", async (t) => {
+test("a token is created, read, updated, rolled and revoked", async (t) => {
   const { as, call, reader, make } = await setUp(t);
   const made = await make({
     condition: { request_ip: { in: ["127.0.0.0/8"], not_in: ["10.0.0.0/8"] } },
@@ -65,7 +65,7 @@ test("a token is created, read, changed, rolled and revoked", async (t) => {
   assert.deepEqual(first(await call("get", path)), [404, 1003, `API token ${made.id} not found`]);
 });
 
-test("verify tells the state in the published words", async (t) => {
+test("verify returns the state in the published words", async (t) => {
   const { call, as, account, make } = await setUp(t);
   const { body } = await call("get", "/user/tokens/verify");
   assert.deepEqual(body.messages, [{ code: 10000, message: "This API Token is valid and active" }]);
@@ -93,7 +93,7 @@ test("verify tells the state in the published words", async (t) => {
   assert.deepEqual(first(await call("get", `/accounts/${account.id}/tokens/verify`)), [401, 1000, "Invalid API Token"]);
 });
 
-test("a token of an account reaches its account and no user", async (t) => {
+test("an account token reaches its account and no user", async (t) => {
   const { call, as, account, user } = await setUp(t);
   const base = `/accounts/${account.id}/tokens`;
   const policies = [
@@ -129,7 +129,7 @@ test("a token of an account reaches its account and no user", async (t) => {
   assert.equal((await call("delete", `${base}/${id}`)).status, 200);
 });
 
-test("lists of tokens have pages that end, and leave out what has expired unless asked", async (t) => {
+test("lists tokens by page and omits expired ones by default", async (t) => {
   const { call, make } = await setUp(t);
   for (let i = 0; i < 6; i++) await make({ name: `t${i}` });
   const page = async (number: number) => {
@@ -160,7 +160,7 @@ test("lists of tokens have pages that end, and leave out what has expired unless
   assert.equal((await call("get", "/user/tokens", { query: { direction: "up" } })).status, 400);
 });
 
-test("disabled and address-bound tokens are turned away", async (t) => {
+test("rejects disabled tokens and tokens from other addresses", async (t) => {
   const { call, as, make } = await setUp(t);
   const disabled = await make({ status: "disabled" });
   assert.equal(disabled.status, "disabled");
@@ -176,7 +176,7 @@ test("disabled and address-bound tokens are turned away", async (t) => {
   assert.equal((await call("get", "/user/tokens")).body.result.length, 4);
 });
 
-test("a token makes no stronger token, and learns the value of none", async (t) => {
+test("a token cannot create a stronger token or read another token's value", async (t) => {
   const { call, as, account, user, reader, make } = await setUp(t);
   const maker = await make({
     policies: [
@@ -202,7 +202,7 @@ test("a token makes no stronger token, and learns the value of none", async (t) 
   assert.equal((await as(maker.value)("put", `/user/tokens/${admin}/value`, { body: {} })).status, 403);
 });
 
-test("bad tokens are refused with the field", async (t) => {
+test("rejects invalid tokens with the field", async (t) => {
   const { call, reader } = await setUp(t);
   const refused = async (change: object) =>
     first(await call("post", "/user/tokens", { body: { ...reader, ...change } }));
@@ -227,7 +227,7 @@ test("bad tokens are refused with the field", async (t) => {
   assert.deepEqual(body.errors[0].error_chain[0].source, { pointer: "/policies/0/resources" });
 });
 
-test("permission groups are those of the hosted service, found by name and scope", async (t) => {
+test("permission groups equal those of the hosted service, and are found by name and scope", async (t) => {
   const { call, account } = await setUp(t);
   for (const base of ["/user/tokens", `/accounts/${account.id}/tokens`]) {
     const { body } = await call("get", `${base}/permission_groups`);
@@ -248,7 +248,7 @@ test("permission groups are those of the hosted service, found by name and scope
   }
 });
 
-test("X-Auth-Email and X-Auth-Key work, with the global key or a token", async (t) => {
+test("X-Auth-Email and X-Auth-Key authenticate with the global key or a token", async (t) => {
   const { api, room, token } = await setUp(t);
   const { key } = await room.newGlobalKey();
   const ask = async (email: string, secret: string) =>

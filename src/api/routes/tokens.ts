@@ -27,7 +27,7 @@ const VALID = { code: 10000, message: "This API Token is valid and active" };
 
 type Asked = Pick<Call, "caller" | "params">;
 
-/** Tokens of users and tokens of accounts: the same operations in two places. */
+/** User tokens and account tokens: the same operations at two paths. */
 interface Kind {
   tag: string;
   base: string;

@@ -22,7 +22,7 @@ const userResult = z.object({
   organizations: z.array(z.unknown()),
 });
 
-/** Plans, betas and organizations are things of the hosted service: here there are none. */
+/** Plans, betas and organizations exist only in the hosted service. */
 const showUser = ({
   id,
   email,
@@ -49,7 +49,7 @@ const showUser = ({
   organizations: [],
 });
 
-// PostgreSQL refuses U+0000 in text, and no name has the others.
+// PostgreSQL rejects U+0000 in text, and names have no other control characters.
 const text = (max: number) =>
   z
     .string()

@@ -41,11 +41,11 @@ onEveryDatabase((engine) => {
   }
   const PATH = `/accounts/${TEST_ACCOUNT}/workers/scripts/mailer/tails`;
 
-  test("a tail is started, listed and ended", async (t) => {
+  test("a tail is started, listed and deleted", async (t) => {
     const { call, host } = await open(t);
     const none = await call("get", PATH);
     assert.deepEqual([none.status, none.body.errors[0].code], [404, 10057]);
-    // As wrangler sends it: JSON that calls itself text.
+    // wrangler sends JSON with the content type text/plain.
     const { status, body } = await call("post", PATH, {
       body: JSON.stringify({ filters: [] }),
       headers: { "content-type": "text/plain;charset=UTF-8" },
@@ -67,7 +67,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual([gone.status, gone.body.errors[0].code], [404, 10057]);
   });
 
-  test("filters are checked, and self is who asks", async (t) => {
+  test("validates filters, and resolves `self` to the client's address", async (t) => {
     const { call } = await open(t);
     const filters = [
       { outcome: ["exception", "exceededCpu", "exceededMemory", "unknown"] },
@@ -87,7 +87,7 @@ onEveryDatabase((engine) => {
     assert.equal((await call("post", PATH)).status, 200);
   });
 
-  test("a worker that is not there has no tails; one that is has ten", async (t) => {
+  test("an unknown worker has no tails; a worker has at most ten", async (t) => {
     const { call } = await open(t);
     const missing = PATH.replace("mailer", "nobody");
     for (const method of ["get", "post"])
@@ -99,7 +99,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual((({ status, body }) => [status, body.errors[0].code])(await call("post", PATH)), [429, 10058]);
   });
 
-  test("the URL is the one by which clients reach the server", async (t) => {
+  test("the URL is the one at which clients reach the server", async (t) => {
     const behind = await open(t, { trusted: ["127.0.0.0/8"] });
     assert.match(
       (await behind.call("post", PATH, { headers: { "x-forwarded-proto": "https" } })).body.result.url,

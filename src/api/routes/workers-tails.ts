@@ -8,7 +8,7 @@ export interface WorkersTailsRoutesOptions {
   tails: Pick<Tails, "create" | "list" | "delete">;
   scripts: Pick<Scripts, "get">;
   address: ClientAddress;
-  /** How clients reach this server; without it, the address by which a request came. */
+  /** Public URL of this server; default: the address of the request. */
   publicUrl?: string;
 }
 
@@ -18,7 +18,7 @@ const permission = "Workers Tail Read";
 
 const tail = z.object({ id: z.string(), url: z.string(), expires_at: z.iso.datetime() }).openapi("Tail");
 
-/** Live logs: tails are started, listed and ended here; they are read over a WebSocket (tail-socket.ts). */
+/** Live logs: tails are created, listed and deleted here, and read over a WebSocket (tail-socket.ts). */
 export function workersTailsRoutes({ tails, scripts, address, publicUrl }: WorkersTailsRoutesOptions): Route[] {
   async function scriptOf({ params }: Pick<Call, "params">): Promise<[account: string, script: string]> {
     const { account_id: account, script_name: script } = params as { account_id: string; script_name: string };
@@ -70,7 +70,7 @@ export function workersTailsRoutes({ tails, scripts, address, publicUrl }: Worke
         );
       },
     ),
-    // Published as one tail and not as a list: the newest.
+    // The published API returns one tail instead of a list: the newest.
     route(
       {
         id: "worker-tail-logs-list-tails",

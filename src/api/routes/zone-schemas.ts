@@ -11,13 +11,13 @@ export const zoneSchema = z.object({
   status: z.enum(ZONE_STATUSES),
   paused: z.boolean(),
   type: zoneType,
-  development_mode: z.number().describe("Always 0: there is no cache in front of a zone that could be switched off."),
+  development_mode: z.number().describe("Always 0: zones have no cache."),
   name_servers: z.array(z.string()),
   vanity_name_servers: z.array(z.string()),
   original_name_servers: z.array(z.string()).nullable(),
   original_registrar: z.string().nullable(),
   original_dnshost: z.string().nullable(),
-  verification_key: z.string().optional().describe("Of partial zones."),
+  verification_key: z.string().optional().describe("For partial zones."),
   created_on: time,
   modified_on: time,
   activated_on: time.nullable(),
@@ -54,7 +54,7 @@ export const createZoneBody = z.object({
   account: z
     .object({ id: z.string().max(32).optional() })
     .optional()
-    .describe("May be left out by tokens of a single account."),
+    .describe("Optional for tokens of a single account."),
   type: zoneType.optional(),
 });
 
@@ -63,14 +63,14 @@ export const updateZoneBody = z
     paused: z.boolean().optional(),
     type: zoneType.optional(),
     vanity_name_servers: z.array(z.string().max(253)).optional(),
-    plan: z.unknown().optional().describe("Taken for the sake of older clients: there are no plans."),
+    plan: z.unknown().optional().describe("Accepted for older clients: there are no plans."),
   })
   .refine(
     (body) => Object.values(body).some((value) => value !== undefined),
     "one of paused, type, vanity_name_servers is needed",
   );
 
-/** `starts_with:dev`, or a bare text for `equal`. */
+/** `starts_with:dev`, or plain text for `equal`. */
 const OPERATORS =
   /^(equal|not_equal|starts_with|ends_with|contains|starts_with_case_sensitive|ends_with_case_sensitive|contains_case_sensitive):(.*)$/s;
 
@@ -108,7 +108,7 @@ export const zoneListQuery = z.object({
 });
 
 const iso = (ms: number) => new Date(ms).toISOString();
-/** There is one plan, free; its id is the one clients know it by. */
+/** The only plan is free; clients know it by this id. */
 const PLAN_ID = "0feeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
 
 export const showZone = (zone: Zone, accountName: string): z.input<typeof zoneSchema> => ({

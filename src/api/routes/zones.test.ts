@@ -63,7 +63,7 @@ const codes = ({
   body: { errors: { code: number; error_chain?: { code: number }[] }[] };
 }) => [status, body.errors[0]?.code, body.errors[0]?.error_chain?.[0]?.code];
 
-test("zones: made, found by name as wrangler does, changed, deleted", async (t) => {
+test("zones: created, found by name as wrangler does, updated, deleted", async (t) => {
   const { call } = await start(t);
   const made = await call("post", "/zones", {
     body: { name: "Example.COM", account: { id: TEST_ACCOUNT }, type: "full", jump_start: true },
@@ -115,7 +115,7 @@ test("zones: filters, order, pages that end", async (t) => {
   assert.equal(await names({ order: "colour" }), 400);
 });
 
-test("zones: what cannot be made is refused with the code clients know", async (t) => {
+test("zones: rejects invalid zones with the known code", async (t) => {
   const { call, zone } = await start(t);
   await zone();
   const post = async (body: unknown) => codes(await call("post", "/zones", { body })).slice(0, 2);
@@ -135,7 +135,7 @@ test("zones: what cannot be made is refused with the code clients know", async (
   assert.deepEqual(await post("{"), [400, 6007]);
 });
 
-test("zones: a token of one zone sees that one", async (t) => {
+test("zones: a token for one zone sees only that one", async (t) => {
   let mine = "";
   const caller: Caller = {
     ...almighty,
@@ -156,7 +156,7 @@ test("zones: a token of one zone sees that one", async (t) => {
   assert.deepEqual(codes(await call("post", "/zones", { body: { name: "x.test" } })).slice(0, 2), [403, 9109]);
 });
 
-test("records: every type is answered as published, and taken again as it was answered", async (t) => {
+test("records: every type is returned as published, and accepted in that form", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
   const hex = "ab".repeat(32);
@@ -274,7 +274,7 @@ test("records: every type is answered as published, and taken again as it was an
   assert.deepEqual(strip((await call("get", base)).body.result), strip(list.body.result));
 });
 
-test("records: filters of the query", async (t) => {
+test("records: query filters", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
   const post = (body: object) => call("post", base, { body });
@@ -312,7 +312,7 @@ test("records: filters of the query", async (t) => {
   assert.equal(await names("page=5"), "");
 });
 
-test("records: what is wrong is told in codes", async (t) => {
+test("records: reports errors by code", async (t) => {
   const { call, zone, zones } = await start(t);
   const id = await zone();
   const base = `/zones/${id}/dns_records`;
@@ -356,7 +356,7 @@ test("records: what is wrong is told in codes", async (t) => {
   assert.deepEqual(codes(await call("patch", `${base}/${kept}`, { body: { ttl: 60 } })), [400, 1046, undefined]);
 });
 
-test("records: null stands for what is not given", async (t) => {
+test("records: null means omitted", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
   const { status, body } = await call("post", base, {
@@ -411,7 +411,7 @@ test("records: a batch", async (t) => {
   });
 });
 
-test("zone files: forms that cannot be used", async (t) => {
+test("zone files: rejects invalid forms", async (t) => {
   const { call, zone } = await start(t);
   const base = `/zones/${await zone()}/dns_records`;
   const send = async (file: string | File | undefined, fields: Record<string, string> = {}) => {
@@ -453,7 +453,7 @@ test("scans find nothing", async (t) => {
   );
 });
 
-test("zones: one that a policy denies is in no list either", async (t) => {
+test("zones: a zone that a policy denies is in no list", async (t) => {
   const denied: string[] = [];
   const caller: Caller = {
     ...almighty,

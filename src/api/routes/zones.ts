@@ -13,9 +13,9 @@ export interface ZoneRoutesDeps {
 }
 
 const TAG = "Zone";
-/** Accounts of one token: more are not told by name. */
+/** Maximum number of accounts per token whose names are resolved. */
 const MAX_ACCOUNTS = 500;
-/** Zones of one account that a token limited to single zones is tried on. */
+/** Maximum number of zones per account that a zone-limited token is checked against. */
 const MAX_TRIED = 1000;
 
 export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
@@ -142,7 +142,7 @@ export function zonesRoutes({ zones, accounts }: ZoneRoutesDeps): Route[] {
   ];
 }
 
-/** Whoever may do something in a zone may know what it is, as with the hosted API. */
+/** Any permission in a zone allows reading the zone itself, as in the hosted API. */
 const READERS: Permission[] = [
   "Zone Read",
   "DNS Read",

@@ -14,7 +14,7 @@ import { AcmeProblem } from "./problem.ts";
 const identity = makeSelfSigned({ names: ["localhost"], clock: systemClock });
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-/** An HTTPS server that is not always a good ACME server, and a client of it. */
+/** An HTTPS server with scripted ACME responses, and a client of it. */
 async function against(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse, body: string) => void,
@@ -46,7 +46,7 @@ async function against(
   };
 }
 
-/** The directory and nonces 1, 2, 3, …; the rest is `answer`'s. */
+/** Serves the directory and nonces 1, 2, 3, …; `answer` handles all other requests. */
 function acme(answer: (request: IncomingMessage, response: ServerResponse, body: string) => void) {
   let nonces = 0;
   return (request: IncomingMessage, response: ServerResponse, body: string) => {
@@ -68,7 +68,7 @@ const problem = (response: ServerResponse, status: number, type: string, headers
     .end(JSON.stringify({ type: `urn:ietf:params:acme:error:${type}`, detail: "as it is" }));
 
 describe("an ACME server", () => {
-  test("that does not answer, that stops in the middle, or that does not end is not waited for", async (t) => {
+  test("aborts a request that gets no response, a partial response or an endless response", async (t) => {
     for (const hang of [
       () => {},
       (_: IncomingMessage, response: ServerResponse) =>
@@ -83,17 +83,17 @@ describe("an ACME server", () => {
     }
   });
 
-  test("that answers without end is cut off", async (t) => {
+  test("cuts off an endless response", async (t) => {
     const { client } = await against(t, (_, response) => void response.end("x".repeat(2 * 1024 * 1024)));
     await assert.rejects(client.register([]), /more than 1048576 bytes/);
   });
 
-  test("is left at once when the server stops", async (t) => {
+  test("aborts when the server stops", async (t) => {
     const { client, over } = await against(t, () => over.abort(new Error("stopping")));
     await assert.rejects(client.register([]), { name: "AbortError" });
   });
 
-  test("whose certificate another authority signed is not believed", async (t) => {
+  test("rejects a certificate of an untrusted authority", async (t) => {
     const { base } = await against(t, (_, response) => void response.end("{}"));
     const http = createAcmeHttp({ ca: makeSelfSigned({ names: ["localhost"], clock: systemClock }).cert });
     await assert.rejects(
@@ -106,7 +106,7 @@ describe("an ACME server", () => {
     );
   });
 
-  test("may find a nonce bad ten times, and not for ever", async (t) => {
+  test("retries ten times after a bad nonce, then gives up", async (t) => {
     let bad = 10;
     const answer = acme((_, response) =>
       bad-- > 0
@@ -123,7 +123,7 @@ describe("an ACME server", () => {
     );
   });
 
-  test("is sent requests that are signed, each with a nonce of its own, and the account after it is known", async (t) => {
+  test("signs each request with its own nonce, and with the account once it is known", async (t) => {
     const seen: { nonce: string; kid?: string; url: string }[] = [];
     const answer = acme((_, response, body) => {
       const { protected: head, payload, signature } = JSON.parse(body) as Record<string, string>;
@@ -146,7 +146,7 @@ describe("an ACME server", () => {
     assert.deepEqual([...new Set(seen.map(({ kid, url }) => `${kid} ${url}`))], [`${base}/account/1 ${base}/order/1`]);
   });
 
-  test("that wants to be left alone says for how long", async (t) => {
+  test("reports the Retry-After of a rate limit", async (t) => {
     let after = "120";
     const { client } = await against(
       t,
@@ -169,7 +169,7 @@ describe("an ACME server", () => {
     assert.equal((await waits()).retryAfterMs, undefined);
   });
 
-  test("that is none is told apart", async (t) => {
+  test("reports a server that does not speak ACME", async (t) => {
     for (const text of ["<html>", "[]", "{}", "null"]) {
       const { client } = await against(t, (_, response) => void response.end(text));
       await assert.rejects(client.register([]), AcmeProblem);

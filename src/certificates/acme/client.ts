@@ -3,7 +3,7 @@ import type { Clock } from "../../kernel/index.ts";
 import type { AcmeHttp, AcmeResponse } from "./http.ts";
 import { AcmeProblem, problemOf, retryAfter, type ProblemDocument } from "./problem.ts";
 
-/** What RFC 8555 7.1 calls them, as far as they are used here. */
+/** The objects of RFC 8555 7.1, with the fields used here. */
 export interface Order {
   url: string;
   status: "pending" | "ready" | "processing" | "valid" | "invalid";
@@ -27,28 +27,31 @@ export interface Challenge {
   error?: ProblemDocument;
 }
 
-/** With how long the server wants to be waited for until the next look. */
+/** Adds the delay that the server requests before the next poll. */
 export type Looked<Thing> = Thing & { waitMs: number | undefined };
 
-/** One account at one ACME server (RFC 8555). Everything throws AcmeProblem for what the server refuses and an Error for what the network does. */
+/**
+ * One account at one ACME server (RFC 8555). Throws AcmeProblem for refusals of the server and Error for network
+ * failures.
+ */
 export interface AcmeClient {
-  /** Makes the account of this key, or finds it, and agrees to the server's terms. Before anything else. */
+  /** Creates or finds the account of this key and agrees to the terms of service. Must be called first. */
   register(contact: readonly string[]): Promise<void>;
   newOrder(names: readonly string[]): Promise<Looked<Order>>;
   order(url: string): Promise<Looked<Order>>;
   authorization(url: string): Promise<Looked<Authorization>>;
-  /** The server may look now. */
+  /** Tells the server to validate the challenge. */
   challengeReady(url: string): Promise<void>;
   finalize(url: string, request: Uint8Array): Promise<void>;
-  /** PEM, with its chain. */
+  /** PEM, including the chain. */
   certificate(url: string): Promise<string>;
-  /** What has to be shown for a token (8.1). */
+  /** The key authorization for a token (8.1). */
   keyAuthorization(token: string): string;
 }
 
 export interface AcmeClientOptions {
   directory: string;
-  /** Private, on P-256. */
+  /** Private key on P-256. */
   key: KeyObject;
   http: AcmeHttp;
   clock: Pick<Clock, "now">;
@@ -87,7 +90,7 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
   /** `payload` undefined: POST-as-GET (6.3). */
   async function post(url: string, payload?: object): Promise<AcmeResponse> {
     for (let bad = 0; ; bad++) {
-      // A nonce serves once, so whoever takes it leaves none behind.
+      // A nonce is valid once, so it is removed before use.
       const taken = nonce;
       nonce = undefined;
       const head = {
@@ -108,7 +111,7 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
       nonce = response.header("replay-nonce");
       if (response.status < 300) return response;
       const problem = problemOf(response, url, clock.now());
-      // 6.5: a nonce may go bad at any time and is no fault of anybody's.
+      // 6.5: a nonce may expire at any time.
       if (problem.type !== "badNonce" || bad === BAD_NONCES) throw problem;
     }
   }
@@ -126,7 +129,7 @@ export function createAcmeClient({ directory: directoryUrl, key, http, clock, si
   return {
     async register(contact) {
       account = undefined;
-      // 7.3: a key that has an account already gets that one.
+      // 7.3: returns the existing account of the key.
       const response = await post((await directory()).newAccount, { termsOfServiceAgreed: true, contact });
       const location = response.header("location");
       if (location === undefined)
@@ -151,7 +154,7 @@ function jsonOf<Thing>({ text }: AcmeResponse, url: string): Thing {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as Thing;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new AcmeProblem(`${url} did not answer with a JSON object`, "");
 }

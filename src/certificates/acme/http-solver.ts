@@ -11,12 +11,16 @@ const HOUR = 3_600_000;
 const TOKEN = /^[\w-]{1,200}$/;
 
 export interface HttpSolver extends Solver {
-  /** Answers a request below /.well-known/acme-challenge/, whatever its host, and says whether there was an answer. */
+  /**
+   * Responds to requests below /.well-known/acme-challenge/ for any host. Resolves with false if there is no response
+   * for the token.
+   */
   respond(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }
 
 /**
- * HTTP-01 (RFC 8555 8.3). What is shown stands in the database: the server may come to any process, whichever asked for the certificate.
+ * HTTP-01 (RFC 8555 8.3). Challenge responses are stored in the database, because the server may connect to any
+ * process.
  */
 export function createHttpSolver({ db, clock }: { db: Db; clock: Clock }): HttpSolver {
   const proofs = createProofsTable(db);

@@ -11,14 +11,17 @@ export interface OrderParts {
   solver: Solver;
   clock: Clock;
   log: Log;
-  /** Ends everything; an order that waits for its server waits until then. */
+  /** Aborts everything; until then an order waits for its server. */
   signal: AbortSignal;
 }
 
 const FIRST_LOOK_MS = 200;
 const MOST_MS = 10_000;
 
-/** Asks for a certificate for these names, whose private key is `key`, from the account to the chain in PEM (RFC 8555 7.4). */
+/**
+ * Obtains a certificate for these names with the private key `key`: account, order, challenges, chain in PEM (RFC 8555
+ * 7.4).
+ */
 export async function orderCertificate(parts: OrderParts, names: readonly string[], key: KeyObject): Promise<string> {
   const { client, contact, clock, signal } = parts;
   await client.register(contact);
@@ -38,7 +41,7 @@ export async function orderCertificate(parts: OrderParts, names: readonly string
   return client.certificate(certificate);
 }
 
-/** All of an order at once: a server looks at each of them in its own time. */
+/** Solves all challenges of an order concurrently, because the server validates each in its own time. */
 async function prove({ client, solver, clock, log, signal }: OrderParts, urls: readonly string[]): Promise<void> {
   const shown: Proof[] = [];
   try {
@@ -46,7 +49,7 @@ async function prove({ client, solver, clock, log, signal }: OrderParts, urls: r
     const ready: string[] = [];
     for (const url of urls) {
       const authorization = await client.authorization(url);
-      // A server remembers for a while what it was shown (7.1.3).
+      // A server may reuse earlier authorizations (7.1.3).
       if (authorization.status === "valid") continue;
       const challenge = authorization.challenges.find(({ type }) => type === solver.type);
       const { value: name } = authorization.identifier;
@@ -77,15 +80,12 @@ async function prove({ client, solver, clock, log, signal }: OrderParts, urls: r
       await solver
         .clear(proof)
         .catch((err: unknown) =>
-          log.warn(
-            { name: proof.name, reason: messageOf(err) },
-            "what was shown to the ACME server could not be removed",
-          ),
+          log.warn({ name: proof.name, reason: messageOf(err) }, "tls: failed to remove an ACME challenge response"),
         );
   }
 }
 
-/** Looks until it is done or not pending any more, slower each time, as slowly as the server asks. */
+/** Polls until the state is final, with growing delays and at the rate that the server requests. */
 async function poll<Thing extends Looked<{ status: string }>>(
   look: () => Promise<Thing>,
   done: (thing: Thing) => boolean,

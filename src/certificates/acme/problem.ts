@@ -1,11 +1,11 @@
 import type { AcmeResponse } from "./http.ts";
 
-/** What an ACME server says when it does not do what it was asked (RFC 8555 6.7). */
+/** A refusal by an ACME server (RFC 8555 6.7). */
 export class AcmeProblem extends Error {
   override readonly name = "AcmeProblem";
-  /** Without its prefix: "badNonce", "rateLimited"; "" where the server gave none. */
+  /** Problem type without its prefix, such as "badNonce" or "rateLimited"; "" if the server gave none. */
   readonly type: string;
-  /** How long the server wants to be left alone. */
+  /** Delay that the server requests before the next attempt. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, type: string, retryAfterMs?: number) {
@@ -15,7 +15,7 @@ export class AcmeProblem extends Error {
   }
 }
 
-/** A problem document (RFC 9457), as a server sends it or as it stands in an order or a challenge. */
+/** A problem document (RFC 9457) from a response, an order or a challenge. */
 export interface ProblemDocument {
   type?: string;
   detail?: string;
@@ -27,7 +27,7 @@ export function problemOf(response: AcmeResponse, asked: string, now: number): A
   try {
     document = JSON.parse(response.text) as ProblemDocument;
   } catch {
-    // A proxy in front answers with whatever it likes.
+    // A proxy in front may respond with anything.
   }
   const type = typeOf(document);
   return new AcmeProblem(

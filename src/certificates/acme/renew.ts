@@ -19,19 +19,19 @@ export interface RenewParts {
   directory: string;
   contact: readonly string[];
   solver: Solver;
-  /** Of everything for one certificate. */
+  /** Time limit for obtaining one certificate. */
   orderMs: number;
   over: AbortSignal;
 }
 
 const DAY = 86_400_000;
-/** What is wrong on our side, such as a zone that is not there yet, is soon put right, and no authority has counted it. */
+/** Delay after a local problem, such as a missing zone: it is usually fixed soon, and no authority has counted it. */
 const OURS_MS = 60_000;
 
-/** What a private key of a row is sealed under. */
+/** Context under which the private key of a row is sealed. */
 export const sealedFor = (id: string): string => `tls/${id}`;
 
-/** Asks for the certificate of a row whose lease is held, and writes down what came of it. Whether there is a new one. */
+/** Requests the certificate of a row whose lease is held, and stores the result. True if there is a new certificate. */
 export async function renew(parts: RenewParts, row: CertificateRow, lease: string): Promise<boolean> {
   const { table, secrets, clock, log, http, directory, contact, solver, orderMs, over } = parts;
   const names = JSON.parse(row.names) as string[];
@@ -51,12 +51,12 @@ export async function renew(parts: RenewParts, row: CertificateRow, lease: strin
     if (kept)
       log.info(
         { names, until: new Date(pair.notAfter).toISOString(), renewal: new Date(renewAt(pair)).toISOString() },
-        "a TLS certificate was issued",
+        "tls: certificate issued",
       );
-    else log.warn({ names }, "a TLS certificate came too late: another process asks for it by now");
+    else log.warn({ names }, "tls: discarded a certificate, because another process holds the lease");
     return kept;
   } catch (err) {
-    // A server that stops says nothing about the certificate: whoever looks next takes it up.
+    // A shutdown is not a failure: another process continues.
     if (over.aborted)
       await table.failed(row.id, lease, { next_at: row.next_at, failures: row.failures, error: row.error });
     else await putOff(parts, row, lease, err);
@@ -88,7 +88,7 @@ async function putOff(
   );
 }
 
-/** One account for all processes and certificates, made by whoever is first. */
+/** One account for all processes and certificates, created by the first process. */
 async function accountKey({ table, secrets, directory }: RenewParts): Promise<KeyObject> {
   const context = `acme/${directory}`;
   return createPrivateKey(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** One thing to show an ACME server. */
+/** A challenge response for an ACME server. */
 export interface Proof {
   /** The host name, without `*.`. */
   name: string;
@@ -8,18 +8,18 @@ export interface Proof {
   keyAuthorization: string;
 }
 
-/** Shows an ACME server that names are ours. */
+/** Proves control of names to an ACME server. */
 export interface Solver {
   type: "http-01" | "dns-01";
-  /** Resolves when the server may look. */
+  /** Resolves when the server may validate. */
   show(proof: Proof, signal: AbortSignal): Promise<void>;
-  /** Also of what was never shown. */
+  /** Also works for a challenge that was never shown. */
   clear(proof: Proof): Promise<void>;
 }
 
-/** TXT records in the zones that are served here. A name may hold several texts: those of a domain and of its wildcard. */
+/** TXT records in the zones on this server. A name may have several: one for a domain and one for its wildcard. */
 export interface DnsTexts {
-  /** Resolves when every server of the zone answers with it, as far as that can be told. Throws where there is no such zone. */
+  /** Resolves when every known server of the zone serves the record. Throws if there is no such zone. */
   set(name: string, text: string, signal: AbortSignal): Promise<void>;
   remove(name: string, text: string): Promise<void>;
 }

@@ -17,18 +17,18 @@ import {
 const ECDSA_WITH_SHA256 = sequence(oid("1.2.840.10045.4.3.2"));
 
 export interface CertificateDraft {
-  /** Host names; the first is the subject too. */
+  /** Host names; the first one is also the subject. */
   names: readonly string[];
   /** Milliseconds since the Unix epoch. */
   notBefore: number;
   notAfter: number;
-  /** Private, on P-256. */
+  /** Private key on P-256. */
   key: KeyObject;
-  /** Whether it may vouch for other certificates. */
+  /** True if it may sign other certificates. */
   authority?: boolean;
 }
 
-/** A certificate (RFC 5280) that vouches for itself, or is vouched for by `issuer`; in DER. */
+/** A certificate (RFC 5280) in DER, self-signed or signed by `issuer`. */
 export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDraft, "names" | "key"> = draft): Der {
   const { names, notBefore, notAfter, key, authority = false } = draft;
   const basicConstraints = sequence(oid("2.5.29.19"), yes, octets(authority ? sequence(yes) : sequence()));
@@ -47,7 +47,10 @@ export function certificate(draft: CertificateDraft, issuer: Pick<CertificateDra
   return signed(content, issuer.key);
 }
 
-/** A request for a certificate (PKCS #10, RFC 2986), in DER. The names stand in its attribute extensionRequest (RFC 2985 5.4.2), its subject is empty. */
+/**
+ * A certificate signing request (PKCS #10, RFC 2986) in DER. The names are in the attribute extensionRequest (RFC 2985
+ * 5.4.2); the subject is empty.
+ */
 export function certificateRequest(names: readonly string[], key: KeyObject): Der {
   const wanted = context(0, sequence(oid("1.2.840.113549.1.9.14"), set(sequence(subjectAltName(names)))));
   return signed(sequence(integer(Buffer.of(0)), sequence(), publicKeyOf(key), wanted), key);

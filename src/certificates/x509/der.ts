@@ -1,4 +1,4 @@
-/** Writing ASN.1 by the distinguished encoding rules (X.690), as far as certificates and requests for them need it. */
+/** DER encoder for ASN.1 (X.690), limited to what certificates and signing requests need. */
 
 export type Der = Buffer;
 
@@ -8,7 +8,7 @@ export const utf8 = (text: string): Der => tagged(0x0c, Buffer.from(text));
 export const octets = (content: Uint8Array): Der => tagged(0x04, content);
 /** Whole octets only. */
 export const bits = (content: Uint8Array): Der => tagged(0x03, Buffer.concat([Buffer.of(0), content]));
-/** An unsigned number: a set first bit would make it negative. */
+/** An unsigned number: a leading zero octet keeps it positive. */
 export const integer = (bytes: Uint8Array): Der =>
   tagged(0x02, bytes[0]! & 0x80 ? Buffer.concat([Buffer.of(0), bytes]) : bytes);
 export const yes: Der = Buffer.of(0x01, 1, 0xff);
@@ -17,7 +17,7 @@ export const context = (number: number, content: Uint8Array): Der => tagged(0xa0
 /** `[number] IMPLICIT` of a primitive type. */
 export const contextPrimitive = (number: number, content: Uint8Array): Der => tagged(0x80 | number, content);
 
-/** Until 2049 as UTCTime, from then on as GeneralizedTime (RFC 5280 4.1.2.5). */
+/** UTCTime until 2049, then GeneralizedTime (RFC 5280 4.1.2.5). */
 export function time(at: number): Der {
   const digits = new Date(at).toISOString().replace(/\..*|[-:T]/g, "");
   return digits < "2050" ? tagged(0x17, Buffer.from(`${digits.slice(2)}Z`)) : tagged(0x18, Buffer.from(`${digits}Z`));

@@ -10,7 +10,7 @@ const problemsOf = (file: string, text: string) =>
     ({ severity, line, column, message }) => `${line}:${column} ${severity} ${message}`,
   );
 
-test("comments, trailing commas and a byte order mark are read over", () => {
+test("ignores comments, trailing commas and a byte order mark", () => {
   const document = parseDocument("a.jsonc", `\uFEFF{\n  // hello\n  "a": [1, 2,], /* x */\n}\n`);
   assert.deepEqual(document.problems, []);
   assert.deepEqual(structuredClone(document.value), { a: [1, 2] });
@@ -19,7 +19,7 @@ test("comments, trailing commas and a byte order mark are read over", () => {
   assert.deepEqual(document.locate(["nowhere", "near"]), { file: "a.jsonc", line: 1, column: 1 });
 });
 
-test("every syntax error of a JSON file is told with its place", () => {
+test("reports every syntax error of a JSON file with its position", () => {
   assert.deepEqual(problemsOf("a.jsonc", `{\n  "a": 1\n  "b": tru,\n  c: 2\n}`), [
     "3:3 error a comma is missing here",
     "4:3 error this is not JSON",
@@ -29,20 +29,20 @@ test("every syntax error of a JSON file is told with its place", () => {
   assert.deepEqual(problemsOf("a.json", `{"a": "x`), ["1:7 error the text is not closed"]);
 });
 
-test("a name written twice is a warning at the second", () => {
+test("warns about a repeated name at its second occurrence", () => {
   assert.deepEqual(problemsOf("a.json", `{"a": 1,\n "b": {"c": 1, "c": 2},\n "a": 2}`), [
     '2:16 warning "c" is written twice; the last one counts',
     '3:2 warning "a" is written twice; the last one counts',
   ]);
 });
 
-test("absurd files are refused, not run into the ground", () => {
+test("rejects absurd files in bounded time", () => {
   assert.match(problemsOf("a.json", "[".repeat(200_000))[0]!, /nested too deeply/);
   assert.match(problemsOf("a.toml", `a = ${"[".repeat(200_000)}`)[0]!, /^1:/);
   assert.match(problemsOf("a.json", " ".repeat(2_000_000))[0]!, /2000000 characters long/);
 });
 
-test("TOML: a date without quotes is its text; an error has its place", () => {
+test("TOML: reads a date without quotes as text, and reports the position of an error", () => {
   assert.deepEqual(parseDocument("a.toml", "compatibility_date = 2026-11-20\n").value, {
     compatibility_date: "2026-11-20",
   });
@@ -51,7 +51,7 @@ test("TOML: a date without quotes is its text; an error has its place", () => {
   ]);
 });
 
-test("TOML: places of headers, arrays of tables, dotted and quoted names, inline tables, long strings", () => {
+test("TOML: locates headers, arrays of tables, dotted and quoted names, inline tables, long strings", () => {
   const text = [
     "# comment with a = 1", // 1
     'name = "x" # name = 2', // 2
@@ -80,7 +80,7 @@ test("TOML: places of headers, arrays of tables, dotted and quoted names, inline
   assert.equal(at("env", "staging", "kv", 1, "missing"), "9:1");
 });
 
-// ---- positions of generated documents: what stands at the place of a leaf is that leaf
+// ---- generated documents: the text at the position of a leaf is that leaf
 
 const name = fc
   .oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,5}$/), fc.stringMatching(/^[ -~]{1,5}$/))
@@ -127,7 +127,7 @@ for (const [file, write] of [
   ["a.json", (value: object) => JSON.stringify(value, null, 2)],
   ["b.json", (value: object) => JSON.stringify(value)],
 ] as const) {
-  test(`${file}: the place of every leaf of a generated document holds that leaf`, () => {
+  test(`${file}: the position of every leaf of a generated document contains that leaf`, () => {
     fc.assert(
       fc.property(table, (value) => {
         const document = parseDocument(file, write(value));
@@ -138,7 +138,7 @@ for (const [file, write] of [
     );
   });
 
-  test(`${file}: any text is read without a throw, and problems lie within it`, () => {
+  test(`${file}: reads any text without throwing, and problems are within it`, () => {
     fc.assert(
       fc.property(
         fc.string({

@@ -18,24 +18,30 @@ export interface DocumentPlace {
   column: number;
 }
 
-/** A configuration file as read: its value, and where in the text each part of the value stands. */
+/** A parsed configuration file: its value, and the position of each part of the value. */
 export interface ConfigDocument {
   file: string;
   syntax: "json" | "toml";
   text: string;
-  /** undefined when the text cannot be parsed; then `problems` says why. */
+  /** Undefined if the text cannot be parsed; `problems` has the reason. */
   value: unknown;
   problems: Problem[];
-  /** The place of the value at `path`, or of its name. A path that is not in the file gives the place of the nearest part around it. */
+  /**
+   * The position of the value at `path`, or of its name. For a missing path, the position of the closest enclosing
+   * part.
+   */
   locate(path: Path, part?: "name" | "value"): DocumentPlace;
 }
 
-/** A configuration file is written by hand; anything longer is a mistake. */
+/** Configuration files are written by hand; anything longer is a mistake. */
 const MAX_LENGTH = 1024 * 1024;
 
-/** Reads JSON with comments and trailing commas, or TOML when the name ends in `.toml`. Never throws: what is wrong is in `problems`. */
+/**
+ * Parses JSON with comments and trailing commas, or TOML if the name ends in `.toml`. Never throws: errors are in
+ * `problems`.
+ */
 export function parseDocument(file: string, text: string): ConfigDocument {
-  // A byte order mark is invisible in editors and neither parser takes it.
+  // Editors hide a byte order mark, and neither parser accepts it.
   const plain = text.startsWith("\uFEFF") ? text.slice(1) : text;
   const syntax = file.endsWith(".toml") ? "toml" : "json";
   if (plain.length > MAX_LENGTH)
@@ -80,18 +86,18 @@ function jsonOffset(tree: Node, path: Path, part: "name" | "value"): number {
   for (let end = path.length; end >= 0; end--) {
     const node = findNodeAtLocation(tree, path.slice(0, end));
     if (node === undefined) continue;
-    // A part around the path that was asked for is shown by its own beginning.
+    // An enclosing part is shown by its beginning.
     if (part === "name" && end === path.length && node.parent?.type === "property") return node.parent.offset;
     return node.offset;
   }
   return tree.offset;
 }
 
-/** The parser goes on after an error and trips over the same place again; the first is the one that is true. */
+/** The parser continues after an error and fails at the same position again; the first error is the real one. */
 const firstOfEachLine = (problems: Problem[]) =>
   problems.filter((problem, i) => problem.line !== problems[i - 1]?.line);
 
-/** The parser's own words name tokens; these say what to type. */
+/** The parser's messages name tokens; these say what to type. */
 const JSON_ERRORS: Record<string, [message: string, fix?: string]> = {
   InvalidSymbol: ["this is not JSON", 'text stands in double quotes: "text"'],
   InvalidNumberFormat: ["this is not a number"],
@@ -112,7 +118,7 @@ function jsonError({ error }: ParseError): [message: string, fix?: string] {
   return JSON_ERRORS[name] ?? [`the JSON is broken here (${name})`];
 }
 
-/** JSON keeps the last of two equal names and says nothing; whoever wrote both wants to know. */
+/** JSON silently keeps the last of two equal names; report it. */
 function repeatedNames(node: Node, at: (offset: number) => DocumentPlace): Problem[] {
   const problems: Problem[] = [];
   const seen = new Set<string>();
@@ -145,14 +151,14 @@ function parseTomlDocument(file: string, text: string): ConfigDocument {
     return { file, text, syntax: "toml", value, problems: [], locate };
   } catch (thrown) {
     if (!(thrown instanceof TomlError)) throw thrown;
-    // The first line is the message; a picture of the place follows it.
+    // The first line is the message; an excerpt follows it.
     const message = messageOf(thrown).split("\n")[0]!.replace("Invalid TOML document: ", "the TOML is broken here: ");
     const place = { file, line: thrown.line, column: thrown.column };
     return { file, text, syntax: "toml", value: undefined, problems: [errorAt(place, message)], locate: () => place };
   }
 }
 
-/** TOML has dates of its own; `compatibility_date = 2026-11-20` without quotes means the text. */
+/** TOML has date values; `compatibility_date = 2026-11-20` without quotes means text. */
 function plainDates(value: unknown): unknown {
   if (value instanceof TomlDate) return value.toISOString();
   if (Array.isArray(value)) return value.map(plainDates);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { distance, nearest, suggestion } from "./nearest.ts";
 
-test("the name that was meant is found", () => {
+test("finds the intended name", () => {
   const known = [
     "send_email",
     "kv_namespaces",
@@ -25,7 +25,7 @@ test("the name that was meant is found", () => {
   assert.equal(nearest("x", []), undefined);
 });
 
-test("a suggestion names the nearest, or lists a few", () => {
+test("suggests the nearest name, or lists a few", () => {
   assert.equal(suggestion("dve", ["dev", "init"]), 'did you mean "dev"?');
   assert.equal(suggestion("quark", ["dev", "init"]), "known: dev, init");
   assert.equal(suggestion("quark", "abcdefghi".split("")), undefined);
@@ -33,7 +33,7 @@ test("a suggestion names the nearest, or lists a few", () => {
 
 const short = fc.string({ maxLength: 12 });
 
-test("distance is a distance: zero only for equals, the same both ways, at most the longer length", () => {
+test("distance is a metric: zero only for equals, symmetric, at most the longer length", () => {
   fc.assert(
     fc.property(short, short, (a, b) => {
       const edits = distance(a, b);
@@ -45,7 +45,7 @@ test("distance is a distance: zero only for equals, the same both ways, at most 
   );
 });
 
-test("one edit is one away", () => {
+test("one edit has distance one", () => {
   fc.assert(
     fc.property(short, fc.nat(11), fc.constantFrom("insert", "delete", "swap"), (word, where, edit) => {
       const i = Math.min(where, Math.max(0, word.length - 2));
@@ -60,7 +60,7 @@ test("one edit is one away", () => {
   );
 });
 
-test("allows a third of the letters to differ and suggests the first of two equally close names", () => {
+test("allows a third of the letters to differ, and prefers the first of two equally close names", () => {
   assert.equal(nearest("abcdef", ["abcdxy"]), "abcdxy");
   assert.equal(nearest("abcdef", ["abcxyz"]), undefined);
   assert.equal(nearest("name", ["fame", "game"]), "fame");

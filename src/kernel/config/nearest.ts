@@ -1,7 +1,6 @@
 /**
- * The name of `known` that somebody who typed `typed` most likely meant, or undefined when none is near enough to suggest.
- * Near enough: at most one edit in three letters, letter case and `-`/`_` not counted; or four letters and more with which a known name
- * begins. Of equals, the first wins.
+ * The name of `known` that `typed` most likely means; undefined if none is close. Close: at most one edit per three
+ * letters, ignoring case and `-`/`_`, or a prefix of four or more letters. The first of equally close names wins.
  */
 export function nearest(typed: string, known: readonly string[]): string | undefined {
   const wanted = plain(typed);
@@ -16,7 +15,7 @@ export function nearest(typed: string, known: readonly string[]): string | undef
   return best ?? (wanted.length < 4 ? undefined : known.find((name) => plain(name).startsWith(wanted)));
 }
 
-/** `; did you mean "x"?`, or the list of what there is when nothing is near and the list is short. */
+/** `; did you mean "x"?`, or the list of names if none is close and the list is short. */
 export function suggestion(typed: string, known: readonly string[]): string | undefined {
   const name = nearest(typed, known);
   if (name !== undefined) return `did you mean "${name}"?`;
@@ -25,7 +24,10 @@ export function suggestion(typed: string, known: readonly string[]): string | un
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[-_]/g, "");
 
-/** Edits between two short words: insertions, deletions, substitutions, and swaps of neighbours (optimal string alignment). */
+/**
+ * Edit distance of two short words: insertions, deletions, substitutions, and swaps of adjacent letters (optimal string
+ * alignment).
+ */
 export function distance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -1,20 +1,20 @@
 import { isAbsolute, relative } from "node:path";
 
-/** One thing that is wrong in a file somebody wrote: where, what, and how to put it right. Collected, then shown all at once. */
+/** A problem in a user's file: position, message and fix. Problems are collected and shown together. */
 export interface Problem {
   severity: "error" | "warning";
   /** Absolute path, or words such as "environment variable X". */
   file?: string;
-  /** Both from 1. A column counts UTF-16 units, as editors do. */
+  /** Both count from 1. Columns are UTF-16 units, as in editors. */
   line?: number;
   column?: number;
   message: string;
   fix?: string;
-  /** The source line with a mark under the place, where that helps (code). */
+  /** The source line with a marker, where that helps (code). */
   frame?: string;
 }
 
-/** Where in a file. */
+/** A position in a file. */
 export type Place = Pick<Problem, "file" | "line" | "column">;
 
 export const errorAt = (place: Place, message: string, fix?: string): Problem => ({
@@ -33,7 +33,7 @@ export const errorsOf = (problems: readonly Problem[]): Problem[] =>
 export const warningsOf = (problems: readonly Problem[]): Problem[] =>
   problems.filter((problem) => problem.severity === "warning");
 
-/** In reading order: by file, then line, then column; what has no place comes first. */
+/** In reading order: by file, then line, then column; problems without a position come first. */
 export function inOrder(problems: readonly Problem[]): Problem[] {
   return [...problems].sort(
     (a, b) => compare(a.file ?? "", b.file ?? "") || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
@@ -43,7 +43,7 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * The report a person reads; `file:line:column` comes first on its line so that terminals and editors make it a link.
+ * The report for users. `file:line:column` starts the line, so that terminals and editors link it.
  *
  *     wrangler.jsonc:4:25: error: "compatibility_date" is not a calendar date: "2026-13-01"
  *       fix: write it as "YYYY-MM-DD", for example "2026-11-20"
@@ -63,7 +63,7 @@ export function formatProblem(problem: Problem, { cwd }: { cwd?: string } = {}):
   return lines.join("\n");
 }
 
-/** `src/index.ts:3:10`, relative to `cwd` when the file is below it. */
+/** `src/index.ts:3:10`, relative to `cwd` if the file is below it. */
 export function formatPlace({ file, line, column }: Place, cwd?: string): string {
   if (file === undefined) return "";
   const near = cwd === undefined || !isAbsolute(file) ? file : relative(cwd, file);
@@ -80,7 +80,9 @@ export function countProblems(problems: readonly Problem[]): string {
   );
 }
 
-/** The line of `text` at `line` with a mark under `length` characters from `column` (both from 1). Long lines are cut around the place. */
+/**
+ * The text of `line` with a marker under `length` characters from `column` (both from 1). Long lines are cut around it.
+ */
 export function codeFrame(lineText: string, line: number, column: number, length = 1): string {
   const width = 110;
   const start = Math.max(0, Math.min(column - 1 - 30, lineText.length - width));

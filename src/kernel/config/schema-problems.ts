@@ -3,24 +3,24 @@ import type { ConfigDocument, Path } from "./document.ts";
 import { nearest, suggestion } from "./nearest.ts";
 import { type Problem, errorAt, warningAt } from "./problems.ts";
 
-/** What a field says of itself with `.meta({ … })`, beside its description. */
+/** Metadata of a field set with `.meta({ … })`, besides its description. */
 export interface FieldMeta {
   description?: string;
-  /** A value that would be right, shown in fixes and in generated examples. */
+  /** A valid value, for fixes and generated examples. */
   example?: unknown;
-  /** How to put a wrong value right, where "write it as <example>" would not help. */
+  /** The fix for an invalid value, if "write it as <example>" does not help. */
   fix?: string;
 }
 
 export interface Checked<T> {
-  /** undefined when there are errors. */
+  /** Undefined if there are errors. */
   value: T | undefined;
   problems: Problem[];
 }
 
 /**
- * Checks a document against a strict schema. Every problem is found in one go: a wrong value is an error, a field nobody knows is a
- * warning with the nearest name, and is left out of the value.
+ * Validates a document against a strict schema and reports all problems together: an invalid value is an error; an
+ * unknown field is a warning with the closest name, and is removed from the value.
  */
 export function checkDocument<S extends z.ZodType>(document: ConfigDocument, schema: S): Checked<z.output<S>> {
   const value = structuredClone(plainObjects(document.value));
@@ -110,7 +110,7 @@ const KINDS: Record<string, string> = {
   record: "an object: { … }",
 };
 
-/** A value in the words of the person who wrote it: "the number 5", "a list". Long text is cut. */
+/** A value in the user's terms: "the number 5", "a list". Long text is cut. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
@@ -144,7 +144,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   return inner;
 }
 
-/** The field schema at `path`, with its wrappers (optional, default) still on. */
+/** The field schema at `path`, including its wrappers (optional, default). */
 export function schemaAt(schema: z.ZodType, path: Path): z.ZodType | undefined {
   let inner: z.ZodType | undefined = schema;
   for (const part of path) {
@@ -179,7 +179,7 @@ function drop(value: unknown, path: Path, names: string[]) {
   if (typeof around === "object" && around !== null) for (const name of names) Reflect.deleteProperty(around, name);
 }
 
-/** jsonc-parser makes objects without a prototype; structuredClone and zod want ordinary ones. */
+/** jsonc-parser creates objects without a prototype; structuredClone and zod require ordinary ones. */
 function plainObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainObjects);
   if (typeof value !== "object" || value === null) return value;

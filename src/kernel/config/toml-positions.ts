@@ -1,14 +1,14 @@
 import type { Path } from "./document.ts";
 
-/** Offsets of a part's name and of its value. For a table made by a header both are the header. */
+/** Offsets of a part's name and value. For a table with a header, both are the header's. */
 export interface TomlPosition {
   name: number;
   value: number;
 }
 
 /**
- * Where each value of a TOML text stands: the parser gives values only. The text must be valid TOML (the parser has accepted it),
- * so this scanner follows the grammar without checking it again. TOML v1.0.0.
+ * The position of each value in a TOML text: the parser returns values only. The text must be valid, so this scanner
+ * follows the grammar without checking it. TOML v1.0.0.
  */
 export function tomlPositions(text: string): (path: Path) => TomlPosition | undefined {
   const found = new Map<string, TomlPosition>();
@@ -64,7 +64,7 @@ export function tomlPositions(text: string): (path: Path) => TomlPosition | unde
       if (quote === '"' && text[at] === "\\") at += 2;
       else if (!long && text[at] === quote) return void at++;
       else if (long && text.startsWith(quote.repeat(3), at)) {
-        // Up to two quotes may stand directly before the closing three.
+        // Up to two quotes may precede the closing three.
         while (text[at] === quote) at++;
         return;
       } else at++;
@@ -116,7 +116,7 @@ export function tomlPositions(text: string): (path: Path) => TomlPosition | unde
     value(path);
   }
 
-  /** A header names arrays of tables by their name alone and means their last element. */
+  /** A header refers to an array of tables by its name and means the last element. */
   function header(): Path {
     const start = at;
     const isElement = text.startsWith("[[", at);

@@ -26,7 +26,7 @@ export interface ActivitySetup {
 }
 
 const HOUR = 3_600_000;
-/** Longer than a running process handles any message. */
+/** Longer than any message takes in a running process. */
 const INTERRUPTED_MS = HOUR;
 /** The content of sent messages is kept for this long. */
 export const SENT_MESSAGE_DAYS = 7;
@@ -80,7 +80,7 @@ export function setUpActivity(
         activity
           .settleInterrupted(queue, clock.now())
           .catch((err: unknown) =>
-            log.warn({ err }, "email log: failed to set the status of interrupted messages, will retry"),
+            log.warn({ err }, "mail: failed to set the status of interrupted messages, will retry"),
           );
       else void settler.run();
     },

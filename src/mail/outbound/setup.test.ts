@@ -109,7 +109,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-test("files: nothing leaves", async (t) => {
+test("files: sends nothing", async (t) => {
   const { relay, queue, relayThenQueue, captured, messages } = await open(t, {});
   for (const way of [relay, queue, relayThenQueue])
     assert.deepEqual(await way.deliver(mail("b@there.example")), [{ rcpt: "b@there.example", ok: true }]);
@@ -117,7 +117,7 @@ test("files: nothing leaves", async (t) => {
   assert.deepEqual((await messages.list({})).items, []);
 });
 
-test("mx: to the servers of the domain, never into the private network unless that is allowed, and counted", async (t) => {
+test("mx: delivers to the servers of the domain, to private networks only if allowed, and counts", async (t) => {
   const sink = await startSink(t);
   const shut = await open(t, { deliver: "mx", port: sink.port });
   const [refused] = await shut.relay.deliver(mail("b@there.example"));
@@ -139,7 +139,7 @@ test("mx: to the servers of the domain, never into the private network unless th
     assert.ok(body.includes(line), body);
 });
 
-test("smart_host: everything to the first that works, wherever it is; without one there is no start", async (t) => {
+test("smart_host: sends everything to the first that works; fails to start without one", async (t) => {
   const sink = await startSink(t);
   const { relay } = await open(t, {
     deliver: "smart_host",

@@ -57,7 +57,7 @@ async function workerRoute(recipient: string, domain: string, scripts: Pick<Scri
   const at = recipient.lastIndexOf("@");
   const host = recipient.slice(at + 1).toLowerCase();
   if (!host.endsWith(`.${domain}`)) return { kind: "none" };
-  // `user+tag@…` is for `user` (RFC 5233).
+  // `user+tag@…` is delivered to `user` (RFC 5233).
   const [script] = recipient.slice(0, at).toLowerCase().split("+", 1);
   const ref = await scripts.bySubdomain(host.slice(0, -domain.length - 1), script!);
   return ref === undefined

@@ -68,7 +68,7 @@ export interface BulkResult {
   items: BulkItem[];
 }
 
-/** Addresses that an account does not write to. */
+/** Addresses to which an account does not send. */
 export interface Suppressions {
   /** Newest first; with `search` of a user, by address. Those that have expired are not there any more. Throws badCursor, badSearch. */
   list(

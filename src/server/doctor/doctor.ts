@@ -27,13 +27,16 @@ export interface DoctorOptions {
   confinement(): Promise<Finding[]>;
   tls: Pick<TlsSource, "pem">;
   clock: Pick<Clock, "now">;
-  /** Of mail servers. Default 25. */
+  /** Port of mail servers. Default 25. */
   mailPort?: number;
 }
 
 const STS_MS = 5000;
 
-/** Looks at everything that mail of a name needs from the world outside: its records, our hosts and their ports, names and certificates. Never rejects for what it finds. */
+/**
+ * Diagnoses everything that mail of a name needs from public DNS and the network: its records, our hosts and their
+ * ports, names and certificates. Never rejects for a finding.
+ */
 export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) => Promise<Finding[]> {
   const {
     settings: { dns: dnsSettings, email, outbound },
@@ -59,7 +62,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     ];
   }
 
-  /** Bounces of forwarded mail come back to this domain. */
+  /** Bounces of forwarded mail return to this domain. */
   async function forwardDomainOf(): Promise<Finding[]> {
     const check = `MX of ${domain}`;
     const found = (
@@ -77,7 +80,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
     ];
   }
 
-  /** Without its key nobody can check the seals and signatures of what is forwarded. */
+  /** Without its key, receivers cannot verify ARC seals and signatures of forwarded mail. */
   async function forwardKeysOf(): Promise<Finding[]> {
     const keys = (await records()).filter(({ name }) => name.includes("._domainkey."));
     return (await recordsOf(domain, keys, watch)).map((finding) => ({
@@ -102,7 +105,7 @@ export function createDoctor(parts: DoctorOptions): (zone: Zone, name?: string) 
         },
       ];
     const [host] = (await lookups.resolve(`mta-sts.${name}`, "CNAME").catch(none)) as string[];
-    // Only our own host is asked: a record of somebody's must not send this server anywhere.
+    // Contacts only our own hosts: a foreign record must not direct connections of this server.
     if (host === undefined || !hosts.includes(host))
       return [fine(check, `${texts.join(", ")}, policy at ${host ?? `mta-sts.${name}`}`)];
     const fetched = await createStsFetch({ resolver: lookups, mayConnect: () => true, timeoutMs: STS_MS })(

@@ -1,6 +1,6 @@
-/** What was looked at, and what to do about it. Texts are for people. */
+/** A check and its result, for users. */
 export interface Finding {
-  /** What was looked at: "MX mx1.example.com", "DKIM reelpost", "port 25 of mx1.example.com". */
+  /** The check: "MX mx1.example.com", "DKIM reelpost", "port 25 of mx1.example.com". */
   check: string;
   status: "ok" | "warning" | "error";
   found?: string;
@@ -14,7 +14,7 @@ export const fine = (check: string, found?: string): Finding => ({
   ...(found !== undefined && { found }),
 });
 
-/** The findings of all, in order. What cannot be looked at is a finding too. */
+/** All findings in order. A failed check is a finding, too. */
 export async function allOf(checks: Record<string, () => Promise<Finding[]>>): Promise<Finding[]> {
   const found = await Promise.all(
     Object.entries(checks).map(async ([check, look]): Promise<Finding[]> => {

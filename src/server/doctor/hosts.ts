@@ -11,7 +11,7 @@ type Asked = Pick<Lookups, "resolve" | "resolve4" | "resolve6" | "resolveTxt">;
 
 const CONNECT_MS = 3000;
 const MAX_ADDRESSES = 4;
-/** Of those that mail leaves from. */
+/** Maximum number of sender addresses. */
 const MAX_SENDERS = 10;
 
 async function addressesOf(host: string, { resolve4, resolve6 }: Asked): Promise<string[]> {
@@ -19,7 +19,7 @@ async function addressesOf(host: string, { resolve4, resolve6 }: Asked): Promise
   return (await Promise.all([resolve4(host).catch(none), resolve6(host).catch(none)])).flat().slice(0, MAX_ADDRESSES);
 }
 
-/** Whether a host that mail arrives at is there: it has addresses, and a mail server answers at each. */
+/** Checks that an inbound mail host has addresses, and that a mail server responds at each. */
 export async function mailHostOf(host: string, lookups: Asked, port = 25): Promise<Finding[]> {
   const addresses = await addressesOf(host, lookups);
   if (addresses.length === 0)
@@ -37,7 +37,7 @@ export async function mailHostOf(host: string, lookups: Asked, port = 25): Promi
   ];
 }
 
-/** Whether somebody answers at a port; `greeting`: and says what is expected there. */
+/** Checks that a server responds at a port; `greeting`: with the expected greeting. */
 export async function portOf(host: string, address: string, port: number, greeting?: RegExp): Promise<Finding> {
   const check = `port ${port} of ${host} (${address})`;
   const socket = connect({ host: address, port, signal: AbortSignal.timeout(CONNECT_MS) });
@@ -71,7 +71,7 @@ export async function portOf(host: string, address: string, port: number, greeti
   }
 }
 
-/** Whether a host's certificate can be checked by whoever delivers mail to it. */
+/** Checks that sending servers can verify a host's certificate. */
 export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: number): Finding {
   const check = `certificate for ${host}`;
   const certificate = new X509Certificate(tls.pem(host).cert);
@@ -104,7 +104,7 @@ export function certificateOf(host: string, tls: Pick<TlsSource, "pem">, now: nu
     : fine(check, names);
 }
 
-/** Whether the addresses that mail leaves from are said, and have names: large receivers refuse those that have none. */
+/** Checks that sender addresses are listed in SPF and have reverse names: large receivers reject those without. */
 export async function sendersOf(include: string, lookups: Asked): Promise<Finding[]> {
   const texts = await lookups.resolveTxt(include).catch((err: unknown) => (isAbsence(err) ? [] : Promise.reject(err)));
   const record = texts.map((strings) => strings.join("")).find(isSpf);
@@ -128,7 +128,7 @@ export async function sendersOf(include: string, lookups: Asked): Promise<Findin
   return [fine(check, record), ...(await Promise.all(addresses.map((address) => reverseOf(address, lookups))))];
 }
 
-/** The single addresses of a record: of networks nobody knows which of them send. */
+/** Single addresses of a record; for networks the sending addresses are unknown. */
 function singles({ terms }: SpfTree): string[] {
   return terms
     .flatMap(({ type, value, result, nested }): string[] => {
@@ -156,7 +156,7 @@ async function reverseOf(address: string, lookups: Asked): Promise<Finding> {
       found: "none",
       fix: "Ask whoever gave you the address to set its reverse DNS to a name of this server. Gmail and others refuse mail without it.",
     };
-  // Anybody may give an address any name: the name has to say so too.
+  // Anyone can set any reverse name, so the name must resolve back.
   for (const name of names)
     if ((await addressesOf(name, lookups)).some((one) => sameAddress(one, address))) return fine(check, name);
   return {
@@ -176,7 +176,7 @@ export function reverseName(address: string): string {
 const sameAddress = (one: string, other: string): boolean =>
   one.includes(":") === other.includes(":") && (one === other || (one.includes(":") && hexOf(one) === hexOf(other)));
 
-/** The 32 hex digits of an IPv6 address. URL knows every way to write one. */
+/** The 32 hex digits of an IPv6 address. URL normalizes every notation. */
 function hexOf(address: string): string {
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::");
   const groups = (text: string | undefined) => (text === undefined || text === "" ? [] : text.split(":"));

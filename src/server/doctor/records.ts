@@ -2,10 +2,10 @@ import { isDmarc, policyOf } from "../../protocol/dmarc/index.ts";
 import { isAbsence, type Lookups, type RecordWatch, type Verification, type Wanted } from "../../zones/index.ts";
 import { fine, type Finding } from "./finding.ts";
 
-/** Top-level domains that nobody can register: a zone there is for this machine, or this network. */
+/** Top-level domains that cannot be registered: such a zone is for this machine or network only. */
 const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
 
-/** Whether the world is led to the servers of the zone. */
+/** Checks that public DNS delegates to the servers of the zone. */
 export async function delegationOf(
   zone: string,
   expected: readonly string[],
@@ -54,7 +54,7 @@ export async function delegationOf(
   return [fine(check, found)];
 }
 
-/** Whether everybody sees the records that a name needs. */
+/** Checks that the records that a name needs are in public DNS. */
 export async function recordsOf(
   name: string,
   wanted: readonly Wanted[],
@@ -108,7 +108,7 @@ function labelOf({ type, name, content }: { type: string; name: string; content:
   return `${type} ${name}`;
 }
 
-/** Whether receivers are told what to do with what is not ours. */
+/** Checks that a policy tells receivers how to treat unauthenticated mail. */
 export async function dmarcOf(
   name: string,
   organisation: string,

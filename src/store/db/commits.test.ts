@@ -21,7 +21,7 @@ const migrations: Migration[] = [
 ];
 
 onEveryDatabase((engine) => {
-  test("writes of one moment have each their own end, and a group all or nothing", async (t) => {
+  test("concurrent writes finish independently, and a group is atomic", async (t) => {
     const { db } = await engine.open(t, migrations);
     const commits = createCommits(db);
     const note = (name: string, value = 0) => db.tables<Tables>().insertInto("notes").values({ name, value });
@@ -53,7 +53,7 @@ onEveryDatabase((engine) => {
     assert.equal(affected, 40);
   });
 
-  test("what is asked for in turn is done in turn, whatever came together before", async (t) => {
+  test("sequential writes keep their order, whatever was batched before", async (t) => {
     const { db } = await engine.open(t, migrations);
     const commits = createCommits(db);
     await commits.write(db.tables<Tables>().insertInto("notes").values({ name: "count", value: 0 }));

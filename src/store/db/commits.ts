@@ -1,11 +1,11 @@
 import type { Compilable, CompiledQuery, Kysely } from "kysely";
 import type { Db, Written } from "./port.ts";
 
-/** Writes of many at once: what is asked for at the same moment goes to the disk together. */
+/** Group commit: concurrent writes share one fsync. */
 export interface Commits {
-  /** As Db.write. */
+  /** Like Db.write. */
   write: Db["write"];
-  /** All or none of them. */
+  /** Atomic. */
   all(queries: Compilable<unknown>[]): Promise<void>;
 }
 
@@ -15,15 +15,16 @@ interface Asked {
   reject(err: unknown): void;
 }
 
-/** Groups of one commit. A message with its body is one, of at most 64 KiB and as many recipients as it has. */
+/** Maximum number of groups per commit. A message with its body is one group, of at most 64 KiB plus its recipients. */
 const MOST = 200;
-/** How long those that come in turn are waited for after a commit with company: as long as that took, within these bounds. */
+/** After a commit with several groups, waits for more as long as that commit took, within these bounds. */
 const PAUSE_MS = { least: 2, most: 10 };
 
 /**
- * SQLite has one writer, and nothing else goes on while a commit is written: twenty sessions that each come to their end in another round of
- * the event loop would pay twenty fsyncs, and wait for each other's. So a commit takes all that has come, and where several came the next one
- * lets as much time pass as the last has cost. Who comes alone is never kept waiting. PostgreSQL groups commits itself.
+ * SQLite has one writer, and everything else waits during a commit: twenty sessions that finish in different event loop
+ * turns would pay twenty fsyncs and wait for each other. So a commit includes everything pending, and after a shared
+ * commit the next one waits as long as the last one took. A single caller never waits. PostgreSQL has group commit
+ * built in.
  */
 export function createCommits(db: Db): Commits {
   if (db.dialect === "postgres") {
@@ -53,7 +54,7 @@ export function createCommits(db: Db): Commits {
   function begin() {
     busy = true;
     const pauseMs = last.end + last.pauseMs - performance.now();
-    // After this round's I/O callbacks, which may bring company.
+    // After the I/O callbacks of this turn, which may add writes.
     if (pauseMs <= 0) setImmediate(commitAll);
     else setTimeout(commitAll, pauseMs);
   }
@@ -65,7 +66,7 @@ export function createCommits(db: Db): Commits {
       const results = await commit(now.map(({ queries }) => queries));
       for (const [index, { resolve }] of now.entries()) resolve(results[index]!);
     } catch (err) {
-      // One that fails must not fail its neighbours.
+      // A failing group must not fail the others.
       if (now.length === 1) now[0]!.reject(err);
       else for (const one of now) await commit([one.queries]).then(([result]) => one.resolve(result!), one.reject);
     }
@@ -77,7 +78,7 @@ export function createCommits(db: Db): Commits {
 
   function commit(groups: CompiledQuery[][]): Promise<Written<unknown>[][]> {
     const [first] = groups;
-    // One statement needs no transaction.
+    // A single statement needs no transaction.
     if (groups.length === 1 && first!.length === 1)
       return db.write({ compile: () => first![0]! }).then((result) => [[result]]);
     return db.transaction<unknown, Written<unknown>[][]>(async (tx) => {

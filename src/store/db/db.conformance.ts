@@ -33,14 +33,14 @@ const thing = (name: string, number: number | null = null, bytes: Uint8Array | n
   bytes,
 });
 
-/** What every engine promises of `Db`. */
+/** Behaviour of `Db` on every engine. */
 export function dbConformance(engine: TestEngine): void {
   const open = async (t: TestContext) => (await engine.open(t, [things])).db;
   const names = async (db: Db) =>
     (await db.tables<Tables>().selectFrom("things").select("name").orderBy("name").execute()).map(({ name }) => name);
 
   describe("values", () => {
-    test("come back as they were given, in plain objects", async (t) => {
+    test("round-trip, in plain objects", async (t) => {
       const db = await open(t);
       const rows = [
         thing("a", Number.MAX_SAFE_INTEGER, new Uint8Array([0, 1, 255])),
@@ -95,7 +95,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), ["a", "b"]);
     });
 
-    test("leaves nothing when its work throws", async (t) => {
+    test("rolls back when its work throws", async (t) => {
       const db = await open(t);
       const reason = new Error("no");
       await assert.rejects(
@@ -110,7 +110,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), ["b"]);
     });
 
-    test("is not seen before its commit, and takes no stranger's write with it", async (t) => {
+    test("is invisible before its commit, and does not include writes of others", async (t) => {
       const db = await open(t);
       const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), ["one", "two"]);
     });
 
-    test("is serialisable: concurrent increments all count", async (t) => {
+    test("is serializable: concurrent increments all count", async (t) => {
       const db = await open(t);
       await db.tables<Tables>().insertInto("things").values(thing("counter", 0)).execute();
       await Promise.all(
@@ -157,7 +157,7 @@ export function dbConformance(engine: TestEngine): void {
       );
     });
 
-    test("does not go on after a failed statement", async (t) => {
+    test("does not continue after a failed statement", async (t) => {
       const db = await open(t);
       await assert.rejects(
         db.transaction<Tables, void>(async (tx) => {
@@ -172,7 +172,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), []);
     });
 
-    test("refuses writes that go around it", async (t) => {
+    test("rejects writes outside of it", async (t) => {
       const db = await open(t);
       const around: ((db: Db) => Promise<unknown>)[] = [
         (db) => db.tables<Tables>().insertInto("things").values(thing("a")).execute(),
@@ -187,7 +187,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(db), []);
     });
 
-    test("is over when it is over", async (t) => {
+    test("rejects use after its end", async (t) => {
       const db = await open(t);
       let kept: Kysely<Tables> | undefined;
       await db.transaction<Tables, void>(async (tx) => void (kept = tx));
@@ -223,7 +223,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.equal((await db.write(db.tables<Tables>().deleteFrom("things").where("name", "=", "absent"))).affected, 0);
     });
 
-    test("is seen by the fast read as soon as it is acknowledged", async (t) => {
+    test("is visible to the fast read as soon as it is acknowledged", async (t) => {
       const db = await open(t);
       const names = () => db.read(db.tables<Tables>().selectFrom("things").select("name").orderBy("name"));
       for (const name of ["a", "b", "c"]) {
@@ -237,21 +237,21 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await names(), []);
     });
 
-    test("gives each of many concurrent callers its own answer", async (t) => {
+    test("returns to each of many concurrent callers its own result", async (t) => {
       const db = await open(t);
       const outcomes = await Promise.allSettled(
         ["a", "b", "a", "c", "b"].map((name) =>
           db.write(db.tables<Tables>().insertInto("things").values(thing(name)).returning("name")),
         ),
       );
-      // Two of each double lose; which one is the engine's choice on PostgreSQL.
+      // Two of each double lose; on PostgreSQL the engine chooses which.
       const failed = outcomes.filter((outcome) => outcome.status === "rejected");
       assert.equal(failed.length, 2);
       for (const { reason } of failed) assert.equal(isUniqueViolation(reason), true);
       assert.deepEqual(await names(db), ["a", "b", "c"]);
     });
 
-    test("that breaks a constraint checked at commit fails alone", async (t) => {
+    test("fails alone if it violates a constraint checked at commit", async (t) => {
       const db = await open(t);
       const tables = db.tables<Tables>();
       const [parent, orphan, other] = await Promise.allSettled([
@@ -297,7 +297,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await migrate(db, [things, column("y"), column("x")]), ["test-y"]);
     });
 
-    test("refuses a database that knows more than the program", async (t) => {
+    test("rejects a database newer than the program", async (t) => {
       const { db } = await engine.open(t, [things, column("future")]);
       await assert.rejects(
         migrate(db, [things]),
@@ -306,7 +306,7 @@ export function dbConformance(engine: TestEngine): void {
       );
     });
 
-    test("leaves the database as it was when one of them fails", async (t) => {
+    test("leaves the database unchanged if one of them fails", async (t) => {
       const { db } = await engine.open(t);
       await assert.rejects(
         migrate(db, [things, { name: "broken", up: (db) => db.schema.dropTable("absent").execute() }]),
@@ -314,7 +314,7 @@ export function dbConformance(engine: TestEngine): void {
       assert.deepEqual(await migrate(db, [things]), ["test-001-things"]);
     });
 
-    test("runs once when two processes start together", async (t) => {
+    test("runs once if two processes start concurrently", async (t) => {
       const { db, another } = await engine.open(t);
       const ran = await Promise.all([db, await another(), await another()].map((each) => migrate(each, [things])));
       assert.deepEqual(ran.flat(), ["test-001-things"]);
@@ -322,7 +322,7 @@ export function dbConformance(engine: TestEngine): void {
   });
 
   describe("close", () => {
-    test("waits for what is under way, then refuses", async (t) => {
+    test("waits for pending work, then rejects", async (t) => {
       const { db, another } = await engine.open(t, [things]);
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
       const slow = db.transaction<Tables, void>(async (tx) => {

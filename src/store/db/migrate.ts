@@ -8,7 +8,7 @@ const columnTypes: Record<Db["dialect"], ColumnTypes> = {
   postgres: { bytes: "bytea", keyText: 'text collate "C"' },
 };
 
-/** Any number that no other program on the same PostgreSQL database uses: "reelpost" as eight ASCII bytes. */
+/** An arbitrary lock id that no other program uses: "reelpost" as eight ASCII bytes. */
 const MIGRATION_LOCK = "8243105103068197748";
 
 interface Schema {
@@ -16,8 +16,8 @@ interface Schema {
 }
 
 /**
- * Brings the database to the schema of this program: runs what has not run yet, in the order of the list, all or nothing,
- * one process at a time. Returns the names that ran now. Throws StoreError databaseNewer when the database knows a migration that the list does not.
+ * Applies pending migrations in list order, in one transaction, one process at a time. Returns their names. Throws
+ * StoreError databaseNewer if the database has a migration that the list lacks.
  */
 export async function migrate(db: Db, migrations: readonly Migration[]): Promise<string[]> {
   const names = new Set(migrations.map(({ name }) => name));
@@ -50,7 +50,10 @@ export async function migrate(db: Db, migrations: readonly Migration[]): Promise
     );
 }
 
-/** On SQLite the transaction itself keeps other processes out. On PostgreSQL two can create the same table at once, so a lock goes first. */
+/**
+ * On SQLite the transaction excludes other processes. On PostgreSQL two could create the same table concurrently, so a
+ * lock is taken first.
+ */
 async function alone<Result>(db: Db, connection: Kysely<Schema>, work: () => Promise<Result>): Promise<Result> {
   if (db.dialect === "sqlite") return work();
   await sql`select pg_advisory_lock(${sql.raw(MIGRATION_LOCK)})`.execute(connection);

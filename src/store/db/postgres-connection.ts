@@ -4,9 +4,12 @@ import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { Fault, messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 
-/** The pool as Kysely sees it: values as SQLite would give them, errors from the store's table, no writes around an open transaction. */
+/**
+ * The pool for Kysely: values as SQLite returns them, errors from the store's table, no writes around an open
+ * transaction.
+ */
 export interface GuardedPool extends PostgresPool {
-  /** Marks what `work` does as inside a transaction. */
+  /** Marks `work` as inside a transaction. */
   inside<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
@@ -21,7 +24,7 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
     keepAlive: true,
     application_name: "reelpost",
   });
-  // A server that goes away also breaks connections nobody is using at the moment: the pool drops them, and the next query says what is wrong.
+  // A server restart breaks idle connections, too: the pool drops them, and the next query reports the problem.
   pool.on("error", () => {});
   pool.on("connect", (client) => void client.on("error", () => {}));
   const transaction = new AsyncLocalStorage<{ open: boolean }>();
@@ -60,7 +63,7 @@ export function createGuardedPool({ url, connections }: { url: string; connectio
   };
 }
 
-/** Object ids of PostgreSQL's types whose values pg would give in another shape than node:sqlite does. */
+/** Object ids of PostgreSQL types that pg returns in another form than node:sqlite. */
 const oid = { int8: 20, numeric: 1700, bytea: 17 };
 
 const types: CustomTypesConfig = {
@@ -84,7 +87,7 @@ function toNumber(text: string): number {
   return value;
 }
 
-/** Host, port and database without user and password: for messages. */
+/** Host, port and database without user and password, for messages. */
 export function addressOf(url: string): string {
   const parsed = URL.parse(url);
   if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
@@ -101,7 +104,7 @@ const UNREACHABLE = /^(08...|28...|3D000|53300|57P0[1-5]|E(CONN|HOST|NET|TIMEDOU
 
 export function fromPostgres(thrown: unknown, address: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof UserError) return thrown;
-  // Node tries every address of a host name and gathers what failed.
+  // Node tries every address of a host name and collects the failures.
   const first: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown;
   const code = first instanceof Error && "code" in first ? String(first.code) : "";
   const reason = messageOf(first);

@@ -6,7 +6,7 @@ import { isStoreError } from "../errors.ts";
 import { openPostgres } from "./postgres.ts";
 
 onPostgres((engine) => {
-  test("says that the server cannot be reached, and never the password", async (t) => {
+  test("reports an unreachable server without revealing the password", async (t) => {
     const { where } = await engine.open(t);
     const url = new URL((where as { url: string }).url);
     const password = "very-secret";
@@ -27,7 +27,7 @@ onPostgres((engine) => {
     }
   });
 
-  test("refuses a server that acknowledges what it may lose", async (t) => {
+  test("rejects a server that may lose acknowledged commits", async (t) => {
     const { db, where } = await engine.open(t);
     const { url } = where as { url: string };
     await sql`alter database ${sql.raw(new URL(url).pathname.slice(1))} set synchronous_commit = off`.execute(
@@ -56,12 +56,12 @@ onPostgres((engine) => {
     await killAll.execute(killer.tables());
     kill();
     await assert.rejects(inTheMiddle);
-    // One query may still meet a connection that is just being found dead.
+    // One query may still meet a dead connection.
     const alive = async () => (await sql`select name from counters`.execute(db.tables())).rows;
     assert.deepEqual(await alive().catch(alive), []);
   });
 
-  test("opens no more connections than it may", async (t) => {
+  test("limits the number of connections", async (t) => {
     const { where } = await engine.open(t);
     const db = await openPostgres({ ...(where as { url: string }), connections: 2 });
     t.after(() => db.close());
@@ -71,7 +71,7 @@ onPostgres((engine) => {
     const counts = await Promise.all(
       Array.from({ length: 12 }, () => db.transaction(async (tx) => (await connections.execute(tx)).rows[0]!.n)),
     );
-    // Two of its own, one of the database the test engine opened.
+    // Two of its own, and one of the test engine.
     assert.ok(Math.max(...counts) <= 3, String(counts));
   });
 });

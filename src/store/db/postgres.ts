@@ -8,11 +8,13 @@ import { createGuardedPool } from "./postgres-connection.ts";
 export interface PostgresOptions {
   /** `postgres://user:password@host:5432/database`; `?host=/run/postgresql` for a unix socket. */
   url: string;
-  /** Connections at most. Default 10. */
+  /** Maximum number of connections. Default 10. */
   connections?: number;
 }
 
-/** The engine for more than one machine. Throws StoreError when the server cannot be reached or would lose acknowledged commits. */
+/**
+ * The engine for several machines. Throws StoreError if the server is unreachable or would lose acknowledged commits.
+ */
 export async function openPostgres({ url, connections = 10 }: PostgresOptions): Promise<Db> {
   const pool = createGuardedPool({ url, connections });
   // oxlint-disable-next-line no-explicit-any
@@ -47,7 +49,7 @@ export async function openPostgres({ url, connections = 10 }: PostgresOptions): 
             .execute((tx) => pool.inside(() => work(tx))),
         ),
       ),
-    // The server itself lets concurrent commits share an fsync.
+    // The server groups concurrent commits itself.
     write: async (query) => {
       const { rows, numAffectedRows } = await tracked(() => kysely.executeQuery(query.compile()));
       return { rows, affected: Number(numAffectedRows ?? 0) };
@@ -80,7 +82,7 @@ async function retryCollisions<Result>(attempt: () => Promise<Result>): Promise<
       if (!(err instanceof Error && "code" in err && COLLISIONS.has(String(err.code)))) throw err;
       if (attempts === MAX_ATTEMPTS)
         throw storeErrors.busy({ reason: `a transaction collided with others ${MAX_ATTEMPTS} times` }, { cause: err });
-      // Apart by chance, so that the same two do not meet again.
+      // Random, so that the same two do not collide again.
       await sleep(Math.random() * Math.min(100, 2 ** attempts));
     }
   }

@@ -1,8 +1,8 @@
 import type { Compilable, CompiledQuery } from "kysely";
 
 /**
- * Compiles a query once, with a marker in the place of each argument; running it only puts the arguments there.
- * To build and compile one takes Kysely longer than SQLite needs to run it.
+ * Compiles a query once, with placeholders for its arguments. Building and compiling takes Kysely longer than SQLite
+ * needs to run it.
  */
 export function prepared<Row>(
   build: (arg: <Value>(name: string) => Value) => Compilable<Row>,

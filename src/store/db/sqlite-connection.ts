@@ -5,7 +5,7 @@ import { messageOf, UserError } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { rowMaker } from "./row-maker.ts";
 
-/** One connection with its prepared statements. Everything on it is synchronous. */
+/** One connection with its prepared statements. All calls are synchronous. */
 export interface SqliteConnection {
   run<Row>(query: Pick<CompiledQuery, "sql" | "parameters">): { rows: Row[]; affected: number };
   exec(sql: string): void;
@@ -13,9 +13,9 @@ export interface SqliteConnection {
   close(): void;
 }
 
-/** Statements kept prepared per connection: the least recently used goes first. */
+/** Maximum number of prepared statements per connection; evicts the least recently used. */
 const KEPT_STATEMENTS = 500;
-/** How long SQLite waits, blocking, for another process to let go of the file. A writer's further patience is write-turns.ts'. */
+/** How long SQLite blocks for a lock of another process. Longer waits are in the write queue. */
 const BUSY_MS = { opening: 5_000, writing: 20 };
 
 export function connectSqlite(path: string, { readOnly = false } = {}): SqliteConnection {
@@ -28,7 +28,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
   function prepared(sql: string) {
     let entry = statements.get(sql);
     if (entry) {
-      // A Map iterates in insertion order: put back at the end, the first entry is the least recently used.
+      // A Map iterates in insertion order: re-inserting makes the first entry the least recently used.
       statements.delete(sql);
     } else {
       const statement = sqlite.prepare(sql);
@@ -46,7 +46,7 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
       const { statement, toRow } = prepared(sql);
       const values = parameters as readonly SQLInputValue[];
       if (toRow === undefined) return { rows: [] as Row[], affected: Number(statement.run(...values).changes) };
-      // node:sqlite itself would make rows without a prototype; pg makes plain objects. Callers see one kind.
+      // node:sqlite would create rows without a prototype, pg creates plain objects; callers get one kind.
       const rows = (statement.all(...values) as unknown as unknown[][]).map(toRow) as Row[];
       return { rows, affected: rows.length };
     } catch (err) {
@@ -73,12 +73,12 @@ export function connectSqlite(path: string, { readOnly = false } = {}): SqliteCo
   };
 }
 
-/** Before SQLite makes it, which would let everybody read it where the folder does; `-wal` and `-shm` get the file's mode. */
+/** Created before SQLite does, which would use default permissions; `-wal` and `-shm` inherit the mode. */
 function makeForOwner(path: string): void {
   try {
     closeSync(openSync(path, "ax", 0o600));
   } catch {
-    // It is there already; anything else SQLite tells.
+    // It exists already; SQLite reports other errors.
   }
 }
 
@@ -88,14 +88,14 @@ function open(path: string, readOnly: boolean): DatabaseSync {
     if (path !== ":memory:") makeForOwner(path);
     sqlite = new DatabaseSync(path, { timeout: BUSY_MS.opening, enableForeignKeyConstraints: true });
     sqlite.exec("pragma journal_mode = wal");
-    // FULL: in WAL mode NORMAL does not fsync at commit, and a power cut takes acknowledged writes with it.
+    // FULL: in WAL mode NORMAL does not fsync at commit, so a power failure would lose acknowledged writes.
     sqlite.exec("pragma synchronous = full");
-    // Otherwise one burst leaves a large -wal file behind for good.
+    // Otherwise one burst leaves a large -wal file permanently.
     sqlite.exec("pragma journal_size_limit = 67108864");
     expect(sqlite, path, "journal_mode", "wal");
     expect(sqlite, path, "synchronous", 2);
     expect(sqlite, path, "foreign_keys", 1);
-    // Not opened as read-only: after a crash of another process also a reader must be able to repair the index of the log.
+    // Not opened read-only: after a crash of another process a reader must be able to rebuild the WAL index.
     sqlite.exec(readOnly ? "pragma query_only = on" : `pragma busy_timeout = ${BUSY_MS.writing}`);
     return sqlite;
   } catch (err) {

@@ -12,7 +12,7 @@ import { Fault } from "../../kernel/index.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
-/** Kysely on two connections: `reader` sees only what is committed, `writer` is guarded by `turns`. */
+/** Kysely on two connections: `reader` sees committed data only, `writer` is guarded by the write queue. */
 export function createSqliteDialect(parts: {
   reader: SqliteConnection;
   writer: SqliteConnection;
@@ -26,7 +26,7 @@ export function createSqliteDialect(parts: {
   };
 }
 
-// Kysely would put a lock of its own around the one connection SQLite usually has; `turns` is ours, and reads do not take one.
+// Kysely would serialize all access to a single SQLite connection; the write queue does that for writes only.
 class ConcurrentAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
     return true;
@@ -52,7 +52,8 @@ function createDriver({
     return toKysely(isRead(query) ? reader.run<Row>(query) : await turns.alone<Row>(query));
   }
 
-  // PostgreSQL gives up a transaction at its first error. SQLite would go on: the same here, so that code cannot come to rely on it.
+  // PostgreSQL aborts a transaction at its first error. SQLite would continue: behave the same, so that code cannot
+  // rely on it.
   function runInside<Row>(transaction: { failed: boolean }, query: CompiledQuery) {
     if (transaction.failed) throw new Fault("a statement of this transaction failed: it can only be rolled back");
     try {
@@ -78,7 +79,7 @@ function createDriver({
     },
     async rollbackTransaction(connection: Connection) {
       try {
-        // After a failed COMMIT or a full disk SQLite may have rolled back by itself already.
+        // After a failed COMMIT or a full disk SQLite may have rolled back already.
         if (writer.inTransaction) writer.exec("rollback");
       } finally {
         end(connection);

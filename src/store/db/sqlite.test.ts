@@ -33,9 +33,9 @@ async function open(t: TestContext, more: { patienceMs?: number } = {}) {
 }
 
 describe("SQLite", () => {
-  test("keeps what it acknowledges: WAL with an fsync at each commit", async (t) => {
+  test("keeps acknowledged writes: WAL with an fsync at each commit", async (t) => {
     const { db } = await open(t);
-    // Not `select`, so these run on the connection that writes.
+    // Not `select`, so that these run on the writing connection.
     const pragma = async (name: string) =>
       Object.values((await sql<object>`pragma ${sql.raw(name)}`.execute(db.tables())).rows[0]!)[0];
     assert.deepEqual(
@@ -44,12 +44,12 @@ describe("SQLite", () => {
     );
   });
 
-  test("is for its owner only, whatever the folder is", async (t) => {
+  test("is readable by its owner only, whatever the folder's permissions", async (t) => {
     const { path } = await open(t);
     for (const suffix of ["", "-wal", "-shm"]) assert.equal(statSync(path + suffix).mode & 0o777, 0o600, suffix);
   });
 
-  test("says what is wrong with the file", (t) => {
+  test("reports problems with the file", (t) => {
     const folder = temporary(t);
     const text = join(folder, "text");
     writeFileSync(text, "this is a letter, and not a database at all. ".repeat(100));
@@ -71,7 +71,7 @@ describe("SQLite", () => {
     );
   });
 
-  test("writes of one moment share a commit", async (t) => {
+  test("concurrent writes share a commit", async (t) => {
     const { db, path, set } = await open(t);
     await Promise.all(Array.from({ length: 32 }, (_, n) => db.write(set(`c${n}`))));
     const walSize = () => statSync(`${path}-wal`).size;
@@ -80,11 +80,11 @@ describe("SQLite", () => {
     const together = walSize() - before;
     for (let n = 0; n < 32; n++) await db.write(set(`c${n}`, 2));
     const oneByOne = walSize() - before - together;
-    // A commit writes every page it touched once: here one or two.
+    // A commit writes each touched page once: here one or two.
     assert.ok(together <= oneByOne / 16, `${together} bytes of log together, ${oneByOne} one by one`);
   });
 
-  test("runs every write exactly once when SQLite rolls back a shared commit on its own", async (t) => {
+  test("runs every write exactly once if SQLite rolls back a shared commit", async (t) => {
     const { db, set } = await open(t);
     await db.write(set("taken"));
     await db.write(set("counter"));
@@ -93,7 +93,7 @@ describe("SQLite", () => {
       .updateTable("counters")
       .set((eb) => ({ value: eb("value", "+", 1) }))
       .where("name", "=", "counter");
-    // This conflict rolls back the whole transaction (https://sqlite.org/lang_conflict.html), as a full disk does.
+    // This conflict rolls back the whole transaction (https://sqlite.org/lang_conflict.html), like a full disk.
     const rollsBack = sql`insert or rollback into counters (name, value) values ('taken', 1)`;
     const outcomes = await Promise.allSettled([
       db.write(more),
@@ -113,7 +113,7 @@ describe("SQLite", () => {
     ]);
   });
 
-  test("waits for another process without blocking this one, then goes on", async (t) => {
+  test("waits for another process without blocking this one, then continues", async (t) => {
     const { db, path, set } = await open(t);
     const other = new DatabaseSync(path);
     t.after(() => other.close());
@@ -133,7 +133,7 @@ describe("SQLite", () => {
     assert.equal((await db.tables<Tables>().selectFrom("counters").selectAll().execute()).length, 3);
   });
 
-  test("gives up on another process after its patience, and works again when that lets go", async (t) => {
+  test("gives up on another process after a timeout, and recovers when the lock is released", async (t) => {
     const { db, path, set } = await open(t, { patienceMs: 60 });
     const other = new DatabaseSync(path);
     t.after(() => other.close());
@@ -162,7 +162,7 @@ describe("SQLite", () => {
     await db.write(set("c"));
   });
 
-  test("does not let others wait for ever for a transaction that does not end", async (t) => {
+  test("does not wait forever for a transaction that does not end", async (t) => {
     const { db, set } = await open(t, { patienceMs: 60 });
     const { promise: mayEnd, resolve: letEnd } = Promise.withResolvers<void>();
     const endless = db.transaction<Tables, void>(() => mayEnd);
@@ -170,14 +170,14 @@ describe("SQLite", () => {
       set("a").execute(),
       (err) => isStoreError(err, "busy") && /open for more than 60 ms/.test(err.message),
     );
-    // Reads are not concerned.
+    // Reads are unaffected.
     assert.deepEqual(await db.tables<Tables>().selectFrom("counters").selectAll().execute(), []);
     letEnd();
     await endless;
     await db.write(set("b"));
   });
 
-  test("runs raw statements where they belong: reads apart from an open transaction, writes in their turn", async (t) => {
+  test("runs raw statements on the right connection: reads outside of an open transaction, writes in the queue", async (t) => {
     const { db, set } = await open(t);
     await db.write(set("a", 1));
     await db.transaction(async (tx) => {
@@ -191,7 +191,7 @@ describe("SQLite", () => {
     assert.deepEqual((await sql`select value from counters`.execute(db.tables())).rows, []);
   });
 
-  test("keeps prepared statements within a bound", async (t) => {
+  test("bounds the number of prepared statements", async (t) => {
     const { db } = await open(t);
     for (let n = 0; n < 1200; n++) {
       const { rows } = await sql<{ n: number }>`select ${sql.lit(n)} as n`.execute(db.tables());

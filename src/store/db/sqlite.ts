@@ -5,13 +5,16 @@ import { createSqliteDialect } from "./sqlite-dialect.ts";
 import { createWriteTurns } from "./write-turns.ts";
 
 export interface SqliteOptions {
-  /** The database file; made when absent, in a folder that exists. `-wal` and `-shm` files live beside it. */
+  /** The database file; created if missing, in an existing folder. `-wal` and `-shm` files are next to it. */
   path: string;
   /** How long writes wait for an open transaction before they fail with StoreError busy. Default 30 s. */
   patienceMs?: number;
 }
 
-/** The default engine: one file, WAL, an fsync for every commit. Throws StoreError when the file cannot be opened or is no database. */
+/**
+ * The default engine: one file, WAL, an fsync per commit. Throws StoreError if the file cannot be opened or is not a
+ * database.
+ */
 export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
   const writer = connectSqlite(path);
   const reader = connectSqlite(path, { readOnly: true });
@@ -26,7 +29,7 @@ export function openSqlite({ path, patienceMs }: SqliteOptions): Db {
     transaction: <Tables, Result>(work: (tx: Kysely<Tables>) => Promise<Result>) =>
       (kysely as Kysely<Tables>).transaction().execute((tx) => turns.inside(() => work(tx))),
     write: (query) => turns.together(query.compile()),
-    // Past Kysely's drivers and connections, which cost more than SQLite needs to find a row.
+    // Bypasses Kysely's drivers and connections, which cost more than SQLite's row lookup.
     read: async <Row>(query: Compilable<Row>) => reader.run<Row>(query.compile()).rows,
     close: () => (closed ??= closeAll()),
   };

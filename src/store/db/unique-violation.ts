@@ -2,7 +2,7 @@
 const SQLITE_UNIQUE = new Set([1555, 2067]);
 const POSTGRES_UNIQUE = "23505";
 
-/** True when a write failed because a row with the same unique key is there already, on either engine. */
+/** True if a write failed because of a duplicate unique key, on either engine. */
 export const isUniqueViolation = (thrown: unknown): boolean =>
   thrown instanceof Error &&
   (("errcode" in thrown && SQLITE_UNIQUE.has(Number(thrown.errcode))) ||

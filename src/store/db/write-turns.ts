@@ -5,19 +5,22 @@ import { isStoreError, storeErrors } from "../errors.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /**
- * Who may write now. SQLite has one writer and this process one writing connection, so a transaction that awaits something
- * must keep every other write off it: else a stranger's acknowledged write would be rolled back with the transaction.
+ * Serializes writes. SQLite has one writer and this process one writing connection, so an open transaction must exclude
+ * all other writes: otherwise a foreign acknowledged write would be rolled back with it.
  */
 export interface WriteTurns {
-  /** Runs as soon as no transaction is open, on its own. */
+  /** Runs alone, as soon as no transaction is open. */
   alone<Row>(query: CompiledQuery): Promise<Result<Row>>;
-  /** Runs with whatever else was asked for in this round of the event loop, in one commit. */
+  /** Runs in one commit with all other writes of this event loop turn. */
   together<Row>(query: CompiledQuery): Promise<Result<Row>>;
-  /** Begins a transaction when its turn comes. All others wait until the returned function is called, after COMMIT or ROLLBACK. */
+  /**
+   * Begins a transaction in turn. All other writes wait until the returned function is called, after COMMIT or
+   * ROLLBACK.
+   */
   begin(): Promise<() => void>;
-  /** Marks what `work` does as inside the transaction that is open. */
+  /** Marks `work` as inside the open transaction. */
   inside<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Resolves when everything asked for before is through (or stuck for longer than anyone waits); whatever comes later is refused. */
+  /** Resolves when all pending work is done (or timed out); later calls are rejected. */
   close(): Promise<void>;
 }
 
@@ -30,7 +33,7 @@ type Waiting =
 
 const MAX_WAITING = 20_000;
 const MAX_TOGETHER = 512;
-/** Another process is writing: we look again after this, instead of blocking the event loop inside SQLite. */
+/** Another process is writing: retry after this time instead of blocking the event loop inside SQLite. */
 const BUSY_RETRY_MS = 10;
 
 export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000 } = {}): WriteTurns {
@@ -50,7 +53,7 @@ export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000
       return entry.reject(storeErrors.busy({ reason: `${MAX_WAITING} writes are waiting` }));
     waiting.push(entry);
     if (open || retry) return;
-    // After this round's I/O callbacks: what they all write goes to the disk with one fsync.
+    // After the I/O callbacks of this turn: all their writes share one fsync.
     if (now) serve();
     else scheduled ??= setImmediate(serve);
   }
@@ -74,7 +77,7 @@ export function createWriteTurns(writer: SqliteConnection, { patienceMs = 30_000
     }
   }
 
-  /** Throws, having done nothing and answered nobody, when the database does not let it begin: most of all when another process is writing. */
+  /** Throws without side effects if the database cannot begin, usually because another process is writing. */
   function serveFirst(first: Waiting) {
     if (first.kind === "together") {
       const end = waiting.findIndex(({ kind }, index) => kind !== "together" || index === MAX_TOGETHER);
@@ -129,8 +132,9 @@ function runAlone(writer: SqliteConnection, { query, resolve, reject }: Single) 
 }
 
 /**
- * One commit for many. A statement that fails undoes only itself (SQLite's ABORT conflict resolution), so its neighbours commit.
- * Where the whole transaction went away (disk full, a deferred constraint at commit) nobody has been answered yet: each runs again by itself.
+ * One commit for many writes. A failing statement undoes only itself (SQLite's ABORT conflict resolution), so the
+ * others commit. If the whole transaction was rolled back (disk full, a deferred constraint at commit), no caller has a
+ * result yet: each write runs again separately.
  */
 function commitTogether(writer: SqliteConnection, batch: Single[]) {
   const answers: (() => void)[] = [];

@@ -3,9 +3,12 @@ import { test, type TestContext } from "node:test";
 import { Fault } from "../../kernel/index.ts";
 import type { Events } from "./port.ts";
 
-/** What every implementation promises of `Events`. `open` gives as many ends as asked for; what one publishes all hear. Closed after the test. */
+/**
+ * Behaviour of every `Events` implementation. `open` returns connected instances: each receives what any of them
+ * publishes. Closed after the test.
+ */
 export function eventsConformance(open: (t: TestContext, ends: number) => Promise<Events[]>): void {
-  /** Resolves with what was heard once `count` hints are in. */
+  /** Resolves with the received ids once there are `count`. */
   function listen(events: Events, topic: string, count: number) {
     const heard: string[] = [];
     const { promise, resolve } = Promise.withResolvers<string[]>();
@@ -16,7 +19,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     return { all: promise, heard, stop };
   }
 
-  test("every listener of a topic hears every id, in order; other topics are not disturbed", async (t) => {
+  test("every listener of a topic receives every id in order; other topics receive nothing", async (t) => {
     const ends = await open(t, 2);
     const ids = Array.from({ length: 1200 }, (_, n) => `id-${n}`);
     const listeners = ends.flatMap((end) => [listen(end, "rules", ids.length), listen(end, "rules", ids.length)]);
@@ -31,7 +34,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     );
   });
 
-  test("delivery comes after the publisher's own code", async (t) => {
+  test("delivers after the publisher's own code", async (t) => {
     const [events] = await open(t, 1);
     const { heard, all } = listen(events!, "a", 1);
     events!.publish("a", "1");
@@ -39,7 +42,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     await all;
   });
 
-  test("an ended subscription hears nothing more, its neighbours do", async (t) => {
+  test("an ended subscription receives nothing more; others do", async (t) => {
     const [events] = await open(t, 1);
     const gone = listen(events!, "a", 1);
     const stays = listen(events!, "a", 2);
@@ -52,7 +55,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     assert.deepEqual(gone.heard, ["1"]);
   });
 
-  test("a listener that throws disturbs nobody", async (t) => {
+  test("a listener that throws does not affect others", async (t) => {
     const [events] = await open(t, 1);
     events!.subscribe("a", () => {
       throw new Error("bad listener");
@@ -63,7 +66,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     assert.deepEqual(await all, ["1", "2"]);
   });
 
-  test("what is no topic or no id is refused", async (t) => {
+  test("rejects invalid topics and ids", async (t) => {
     const [events] = await open(t, 1);
     for (const word of ["", "two words", "new\nline", "ü", "x".repeat(201)]) {
       assert.throws(() => events!.publish("a", word), Fault, word);
@@ -73,7 +76,7 @@ export function eventsConformance(open: (t: TestContext, ends: number) => Promis
     events!.publish("a", "x".repeat(200));
   });
 
-  test("close sends what was published, then is silent", async (t) => {
+  test("close sends pending notifications, then delivers nothing", async (t) => {
     const [one, two] = (await open(t, 2)) as [Events, Events];
     const { all } = listen(two, "a", 1);
     const own = listen(one, "a", 2);

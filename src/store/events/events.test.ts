@@ -9,7 +9,7 @@ import { createLocalEvents } from "./local.ts";
 import type { Events } from "./port.ts";
 import { openPostgresEvents } from "./postgres.ts";
 
-describe("events within a process", () => {
+describe("in-process events", () => {
   eventsConformance(async (t, ends) => {
     const events = createLocalEvents({ log: silentLog });
     t.after(() => events.close());
@@ -30,7 +30,7 @@ onPostgres((engine) => {
 
   eventsConformance(async (t, ends) => (await open(t, ends)).ends);
 
-  test("a lost connection comes back, and listeners are told to look again", async (t) => {
+  test("reconnects after a lost connection and tells listeners to re-read", async (t) => {
     const {
       ends: [one, two],
       url,
@@ -62,7 +62,7 @@ onPostgres((engine) => {
     assert.deepEqual(heard.get(one)!.toSorted(), ["", "after", "while-lost"]);
   });
 
-  test("a closed end leaves no connection behind, which would keep its process from ending", async (t) => {
+  test("a closed instance leaves no connection that would keep its process alive", async (t) => {
     const {
       ends: [one],
       url,
@@ -76,13 +76,13 @@ onPostgres((engine) => {
           "select 1 from pg_stat_activity where application_name = 'reelpost events' and datname = current_database()",
         )
       ).rowCount;
-    // The server hears of it a moment later.
+    // The server notices a moment later.
     for (const deadline = Date.now() + 30_000; (await left()) !== 0;)
       assert.ok(Date.now() < deadline, "a connection is still there");
     await admin.end();
   });
 
-  test("a server that is not there is named, without the password", async () => {
+  test("names an unreachable server without the password", async () => {
     const url = "postgres://user:very-secret@127.0.0.1:1/db";
     const named = (err: unknown) =>
       isStoreError(err, "unreachable") &&

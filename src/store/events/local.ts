@@ -14,7 +14,7 @@ export function createLocalEvents({ log }: { log: Log }): Events {
     subscribe: subscriptions.add,
     async close() {
       closed = true;
-      // What was published just before still goes out.
+      // Delivers pending notifications first.
       await Promise.resolve();
       subscriptions.clear();
     },

@@ -1,10 +1,13 @@
-/** A hint that something changed, never the truth: listeners re-read state. */
+/** Change notifications. They may be lost and carry no state: listeners re-read the data. */
 export interface Events {
-  /** Words without spaces: `topic` at most 100, `id` at most 200 characters of visible ASCII. Returns at once; delivery comes after the caller's own code. */
+  /**
+   * Visible ASCII without spaces: `topic` at most 100, `id` at most 200 characters. Returns immediately; delivery
+   * follows the caller's own code.
+   */
   publish(topic: string, id: string): void;
   /**
-   * Returns the function that ends the subscription. An empty `id` means that hints may have been lost (the connection
-   * to the database was): look at everything again. What `on` throws is logged and disturbs nobody.
+   * Returns a function that unsubscribes. An empty `id` means that notifications may have been lost (after a lost
+   * connection): re-read everything. Errors of `on` are logged and do not affect others.
    */
   subscribe(topic: string, on: (id: string) => void): () => void;
   close(): Promise<void>;

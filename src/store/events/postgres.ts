@@ -9,7 +9,7 @@ const MAX_UNSENT = 10_000;
 const RECONNECT_MS = { first: 50, longest: 5_000 };
 const HEARTBEAT_MS = 30_000;
 
-/** Events between all processes on one PostgreSQL database: NOTIFY, and one connection that listens and comes back when it is lost. */
+/** Events between all processes on one PostgreSQL database: NOTIFY, and one listening connection that reconnects. */
 export async function openPostgresEvents({
   url,
   clock,
@@ -35,7 +35,7 @@ export async function openPostgresEvents({
       query_timeout: 10_000,
       application_name: "reelpost events",
     });
-    // Without a listener a lost connection would end the process; `lost` below is where it is noticed.
+    // Without a listener a lost connection would end the process; `lost` below detects it.
     next.on("error", () => {});
     next.on("notification", ({ payload = "" }) => {
       const [topic, id] = payload.split(" ");
@@ -51,12 +51,12 @@ export async function openPostgresEvents({
     }
   }
 
-  /** Watches the connection until `close`, and replaces it whenever it is lost. */
+  /** Watches the connection until `close`, and replaces it when it is lost. */
   async function keepUp() {
     while (!closing.signal.aborted) {
       await lost(client);
       if (closing.signal.aborted) break;
-      log.warn({ address }, "the connection for events was lost, reconnecting");
+      log.warn({ address }, "events: connection lost, reconnecting");
       void client.end().catch(() => {});
       for (let wait = RECONNECT_MS.first; !closing.signal.aborted; wait = Math.min(wait * 2, RECONNECT_MS.longest)) {
         try {
@@ -66,15 +66,15 @@ export async function openPostgresEvents({
           void send();
           break;
         } catch (err) {
-          log.debug({ address, reason: messageOf(err) }, "the connection for events is still lost");
+          log.debug({ address, reason: messageOf(err) }, "events: failed to reconnect, will retry");
         }
       }
     }
-    // Also one that came back while we were closing: an open connection keeps a process from ending.
+    // Also a connection established during close: an open connection keeps a process alive.
     await client.end().catch(() => {});
   }
 
-  /** Resolves when the connection is gone: closed, broken, or silent for too long. */
+  /** Resolves when the connection is lost: closed, broken, or silent too long. */
   async function lost(current: Client): Promise<void> {
     const over = new AbortController();
     const gone = () => over.abort();
@@ -86,7 +86,7 @@ export async function openPostgresEvents({
         await current.query("select 1");
       }
     } catch {
-      // The sleep ended because it was lost or we close, or the heartbeat went unanswered.
+      // The sleep ended because the connection was lost, on close, or because the heartbeat was unanswered.
     }
   }
 
@@ -104,8 +104,8 @@ export async function openPostgresEvents({
           await through.query(`select pg_notify('${CHANNEL}', hint) from unnest($1::text[]) as hint`, [hints]);
           unsent.splice(0, hints.length);
         } catch {
-          // Kept: the others, whose connections are well, do not know that they missed something.
-          // A connection that came back meanwhile counts on this loop; one that comes back later calls `send`.
+          // Kept for the next connection: other processes do not know that they missed them. A connection established
+          // meanwhile is used by this loop; a later one calls `send`.
           if (client === through) return;
         }
       }

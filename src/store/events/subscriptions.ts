@@ -1,10 +1,10 @@
 import { Fault, type Log } from "../../kernel/index.ts";
 
-/** Who wants to hear what, within this process. */
+/** Subscriptions within this process. */
 export interface Subscriptions {
   add(topic: string, on: (id: string) => void): () => void;
   deliver(topic: string, id: string): void;
-  /** To everyone: hints may have been lost. */
+  /** To all listeners: notifications may have been lost. */
   deliverLost(): void;
   clear(): void;
 }
@@ -16,14 +16,14 @@ export function createSubscriptions(log: Log): Subscriptions {
     try {
       on(id);
     } catch (err) {
-      log.error({ err, topic }, "an event listener failed");
+      log.error({ err, topic }, "events: listener failed");
     }
   }
 
   return {
     add(topic, on) {
       checkWord("topic", topic, MAX_TOPIC);
-      // A function of its own per subscription: the same listener may subscribe twice and leave once.
+      // A separate function per subscription: one listener may subscribe twice and unsubscribe once.
       const listener = (id: string) => on(id);
       const listeners = topics.get(topic) ?? new Set();
       topics.set(topic, listeners.add(listener));
@@ -31,7 +31,7 @@ export function createSubscriptions(log: Log): Subscriptions {
         if (listeners.delete(listener) && listeners.size === 0) topics.delete(topic);
       };
     },
-    // A copy: who subscribes while being told is told the next time.
+    // A copy: a listener added during delivery is called next time.
     deliver(topic, id) {
       for (const on of Array.from(topics.get(topic) ?? [])) call(on, topic, id);
     },
@@ -45,7 +45,7 @@ export function createSubscriptions(log: Log): Subscriptions {
 const MAX_TOPIC = 100;
 const MAX_ID = 200;
 
-/** PostgreSQL carries 8000 bytes per hint; ids are all that goes into one. */
+/** PostgreSQL limits a notification to 8000 bytes. */
 export function checkHint(topic: string, id: string): void {
   checkWord("topic", topic, MAX_TOPIC);
   checkWord("id", id, MAX_ID);

@@ -4,7 +4,7 @@ import { silentLog } from "../../kernel/index.ts";
 import { createLocalEvents } from "./local.ts";
 import { createVersions } from "./versions.ts";
 
-test("a version stays until its thing changes, and never comes back", async (t) => {
+test("a version stays until its subject changes, and never recurs", async (t) => {
   const events = createLocalEvents({ log: silentLog });
   let lost = () => {};
   const listening = {
@@ -24,12 +24,12 @@ test("a version stays until its thing changes, and never comes back", async (t) 
   await new Promise(setImmediate);
   assert.ok(!seen.has(versions.of("a")), "a hint of another process");
   seen.add(versions.of("a"));
-  // As a subscription says that hints may have been lost.
+  // A subscription reports this when notifications may have been lost.
   lost();
   assert.ok(!seen.has(versions.of("a")));
 });
 
-test("nothing is promised where others write too", (t) => {
+test("returns no version if other processes write, too", (t) => {
   const events = createLocalEvents({ log: silentLog });
   t.after(() => events.close());
   assert.equal(createVersions({ events, topic: "things", alone: false }).of("a"), undefined);

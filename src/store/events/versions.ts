@@ -1,18 +1,18 @@
 import type { Events } from "./port.ts";
 
-/** A number for each thing that changes, kept in memory: what was read under one number is still true while the number stays. */
+/** A version number for each changing thing, in memory: data read under a number is valid while the number stays. */
 export interface Versions {
-  /** Take it before reading. Undefined where another process may change the thing without our knowing at once. */
+  /** Read it before the data. Undefined if another process may change the thing without immediate notice. */
   of(id: string): number | undefined;
-  /** Called when a change is committed and before it is answered; the others hear of it by the event. */
+  /** Called after the commit of a change and before the response; other processes receive the event. */
   changed(id: string): void;
   close(): void;
 }
 
-/** Things that changed lately; the rest share one number. */
+/** Maximum number of recently changed things; the others share one number. */
 const MAX_KNOWN = 10_000;
 
-/** `alone`: whether this process is the only one that writes (SQLite). */
+/** `alone`: this process is the only writer (SQLite). */
 export function createVersions({ events, topic, alone }: { events: Events; topic: string; alone: boolean }): Versions {
   const known = new Map<string, number>();
   let newest = 0;

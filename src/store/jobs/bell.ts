@@ -1,9 +1,9 @@
 import type { Clock } from "../../kernel/index.ts";
 
-/** Wakes one sleeper. A ring while nobody sleeps is remembered, so that none is missed between looking and sleeping. */
+/** Wakes one sleeper. A signal without a sleeper is remembered, so that none is lost between checking and sleeping. */
 export interface Bell {
   ring(): void;
-  /** Until the bell rings, at most `ms`. */
+  /** Waits for the signal, at most `ms`. */
   wait(ms: number): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ export interface JobRow {
   status: "waiting" | "running" | "done" | "failed";
   attempt: number;
   max_attempts: number;
-  /** The fencing token of the claim that runs it: whoever cannot show it has lost the job. */
+  /** The fencing token of the claim: a worker without it has lost the job. */
   token: string | null;
   lease_until: number | null;
   progress: string | null;
@@ -56,11 +56,11 @@ export const jobsMigrations: readonly Migration[] = [
   },
 ];
 
-// Written into the SQL: SQLite matches a partial index only with a condition it can read, not with a parameter.
+// Literals in the SQL: SQLite uses a partial index only for a condition without parameters.
 const waiting = sql.lit("waiting" as const);
 const running = sql.lit("running" as const);
 
-/** One claim of one job. */
+/** A claim on a job. */
 export interface Held {
   id: string;
   token: string;
@@ -78,7 +78,10 @@ export function createJobsTable(db: Db) {
   const tables = db.tables<Tables>();
   const ids = tables.selectFrom("jobs").select("id");
 
-  /** What `wanted` selects becomes the claimer's. Claimers of the same moment get others: on PostgreSQL they skip locked rows, SQLite has one writer. */
+  /**
+   * Claims the rows that `wanted` selects. Concurrent claimers get others: PostgreSQL skips locked rows, SQLite has one
+   * writer.
+   */
   async function claim(wanted: typeof ids, { token, leaseUntil }: Claim): Promise<JobRow[]> {
     const { rows } = await db.write(
       tables
@@ -119,10 +122,11 @@ export function createJobsTable(db: Db) {
     find: (id: string): Promise<JobRow | undefined> =>
       tables.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst(),
 
-    /** In the order they should run, though RETURNING does not promise one. */
+    /** In execution order, which RETURNING does not guarantee. */
     async claimWaiting(kind: string, limit: number, by: Claim, { onePerKey = false } = {}): Promise<JobRow[]> {
       let due = ids.where("kind", "=", kind).where("status", "=", waiting).where("run_at", "<=", by.now);
-      // Whoever sees the one that waits sees the claim before it, too: the index of keys lets it in only after that claim was committed.
+      // A claimer that sees the waiting job also sees the earlier claim: the unique index of keys admits it only after
+      // that claim committed.
       if (onePerKey) {
         due = due.where(({ not, exists, selectFrom }) =>
           not(
@@ -151,7 +155,7 @@ export function createJobsTable(db: Db) {
         by,
       ),
 
-    /** A job whose last allowed attempt ended with its worker's death. */
+    /** A job whose worker died in its last attempt. */
     async failExhausted(kind: string, now: number): Promise<void> {
       await db.write(
         tables
@@ -164,7 +168,7 @@ export function createJobsTable(db: Db) {
       );
     },
 
-    /** Renews every claim that still stands and returns the ids of those. */
+    /** Renews all valid claims and returns their ids. */
     async renew(held: Held[], leaseUntil: number): Promise<Set<string>> {
       const { rows } = await db.write(
         tables
@@ -185,7 +189,7 @@ export function createJobsTable(db: Db) {
       return new Set(rows.map(({ id }) => id));
     },
 
-    /** True when the claim still stood. */
+    /** True if the claim was still valid. */
     async settle({ id, token }: Held, values: Partial<JobRow>): Promise<boolean> {
       const { affected } = await db.write(
         tables.updateTable("jobs").set(values).where("id", "=", id).where("token", "=", token),
@@ -193,7 +197,10 @@ export function createJobsTable(db: Db) {
       return affected === 1;
     },
 
-    /** The job waits again, or ends where another of the same key waits already: that one does the work. True when the claim still stood. */
+    /**
+     * Returns the job to the queue, or ends it if another job of its key waits already. True if the claim was still
+     * valid.
+     */
     release: (held: Held, now: number, values: Pick<JobRow, "run_at" | "attempt" | "error">): Promise<boolean> =>
       db.transaction<Tables, boolean>(async (tx) => {
         const mine = await tx
@@ -220,7 +227,7 @@ export function createJobsTable(db: Db) {
         return true;
       }),
 
-    /** Removes up to a thousand that ended before; returns how many. */
+    /** Deletes up to a thousand jobs that ended earlier; returns their number. */
     async forget(status: "done" | "failed", before: number): Promise<number> {
       const old = ids.where("status", "=", status).where("finished_at", "<", before).orderBy("finished_at").limit(1000);
       return (await db.write(tables.deleteFrom("jobs").where("id", "in", old))).affected;
@@ -229,8 +236,8 @@ export function createJobsTable(db: Db) {
 }
 
 /**
- * Ends the leases of all that is noted as running: whoever ran it is no more. For a process that has the database alone, before it works on anything;
- * it would otherwise wait for leases of its own former life.
+ * Ends all leases. For a process that has the database alone, at start: otherwise it would wait for leases of its
+ * previous run.
  */
 export async function takeBackJobs(db: Db): Promise<void> {
   await db.write(db.tables<Tables>().updateTable("jobs").set({ lease_until: 0 }).where("status", "=", running));

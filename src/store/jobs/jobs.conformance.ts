@@ -14,14 +14,14 @@ const NEVER = 3_600_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** What every engine promises of `Jobs`. */
+/** Behaviour of `Jobs` on every engine. */
 export function jobsConformance(engine: TestEngine): void {
-  /** `jobs(clock)` are the jobs of one more process: with a connection, events and a clock of its own. */
+  /** `jobs(clock)` are the jobs of another process, with its own connection, events and clock. */
   const open = async (t: TestContext) => (await openMore(t)).create;
 
   async function openMore(t: TestContext) {
     const stops: (() => Promise<void>)[] = [];
-    // Hooks run in the order they were given: workers stop before their database closes.
+    // Hooks run in order of registration: workers stop before their database closes.
     t.after(async () => void (await Promise.all(stops.map((stop) => stop()))));
     const { db, another } = await engine.open(t, jobsMigrations);
     const create = async (clock: Clock = systemClock): Promise<Jobs> => {
@@ -54,7 +54,7 @@ export function jobsConformance(engine: TestEngine): void {
     return { db, create, leaseOf };
   }
 
-  /** What a worker is given, and when: each job waits until the test ends it. */
+  /** Jobs that a worker started; each waits until the test ends it. */
   function controlled() {
     const started: (Job & { context: JobContext; succeed(): void; fail(reason: unknown): void })[] = [];
     const run = (job: Job, context: JobContext) =>
@@ -74,7 +74,7 @@ export function jobsConformance(engine: TestEngine): void {
   const statusOf = async (jobs: Jobs, id: string) => (await jobs.get(id))?.status;
 
   describe("a job", () => {
-    test("runs with its payload, reports progress and is done", async (t) => {
+    test("runs with its payload, reports progress and finishes", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       const payload = { text: "ü \0 '", list: [1, null, { deep: true }] };
@@ -104,7 +104,7 @@ export function jobsConformance(engine: TestEngine): void {
       assert.equal(job.context.signal.aborted, false);
     });
 
-    test("is taken at once when it is enqueued, not at the next poll", async (t) => {
+    test("starts when it is enqueued, not at the next poll", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       jobs.work("a", options({ pollMs: NEVER }), run);
@@ -127,7 +127,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("of higher priority runs first, then the one that was due earlier, then the older", async (t) => {
+    test("of higher priority runs first, then the earlier due one, then the older", async (t) => {
       const jobs = await (await open(t))(createManualClock(NOON));
       const { run, nth } = controlled();
       for (const [name, priority, due] of [
@@ -167,7 +167,7 @@ export function jobsConformance(engine: TestEngine): void {
       started[1]!.succeed();
     });
 
-    test("that is not one is refused", async (t) => {
+    test("with an invalid payload is rejected", async (t) => {
       const jobs = await (await open(t))();
       const cycle: { self?: unknown } = {};
       cycle.self = cycle;
@@ -189,7 +189,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   describe("a key", () => {
-    test("has at most one waiting job, which takes over the earlier time and the higher priority", async (t) => {
+    test("has at most one waiting job, which takes the earlier time and the higher priority", async (t) => {
       const clock = createManualClock(NOON);
       const jobs = await (await open(t))(clock);
       const { run, nth, started } = controlled();
@@ -215,7 +215,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("enqueued by many at once still has one job", async (t) => {
+    test("enqueued concurrently has one job", async (t) => {
       const create = await open(t);
       const both = [await create(), await create()];
       const ids = await Promise.all(
@@ -224,7 +224,7 @@ export function jobsConformance(engine: TestEngine): void {
       assert.equal(new Set(ids).size, 1);
     });
 
-    test("ends a failed job in favour of the one that waits", async (t) => {
+    test("drops a failed job if another one waits", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       const id = await jobs.enqueue("a", 1, { key: "k" });
@@ -240,7 +240,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   describe("a failed attempt", () => {
-    test("is followed by the next after its backoff, with the error kept", async (t) => {
+    test("is followed by the next after its backoff, with the error stored", async (t) => {
       const clock = createManualClock(NOON);
       const jobs = await (await open(t))(clock);
       const { run, nth, started } = controlled();
@@ -276,7 +276,7 @@ export function jobsConformance(engine: TestEngine): void {
     });
   });
 
-  test("no more than `concurrency` run at once, and every slot is used", async (t) => {
+  test("at most `concurrency` jobs run, and every slot is used", async (t) => {
     const jobs = await (await open(t))();
     await Promise.all(Array.from({ length: 12 }, (_, n) => jobs.enqueue("a", n)));
     const { run, started } = controlled();
@@ -290,7 +290,7 @@ export function jobsConformance(engine: TestEngine): void {
     assert.equal(over, 0);
   });
 
-  test("of one key run one after the other where that is asked for, those of other keys beside them", async (t) => {
+  test("jobs of one key run sequentially with onePerKey, and those of other keys concurrently", async (t) => {
     const create = await open(t);
     const [here, there] = [await create(), await create()];
     const { started, run, nth } = controlled();
@@ -308,7 +308,7 @@ export function jobsConformance(engine: TestEngine): void {
     assert.equal((await nth(5)).payload, "second");
   });
 
-  test("many workers of several processes run each job once", async (t) => {
+  test("many workers in several processes run each job once", async (t) => {
     const create = await open(t);
     const processes = [await create(), await create(), await create()];
     const runs = new Map<unknown, number>();
@@ -353,7 +353,7 @@ export function jobsConformance(engine: TestEngine): void {
       const [slow, quick] = [await create(slowClock), await create(clock)];
       const [first, second] = [controlled(), controlled()];
       const id = await slow.enqueue("a", 1);
-      // The first process stands still: no heartbeat.
+      // The first process hangs: no heartbeat.
       slow.work("a", options({ leaseMs: 9000 }), (job, context) =>
         first.run(job, { ...context, signal: new AbortController().signal }),
       );
@@ -366,7 +366,7 @@ export function jobsConformance(engine: TestEngine): void {
       await current.context.progress("second");
       await assert.rejects(stale.context.progress("first"), (err) => isStoreError(err, "leaseLost"));
       stale.succeed();
-      // The slot is free again: the result of the job was stored or rejected before that.
+      // The slot is free again: the result of the job was stored or rejected before.
       await slow.enqueue("a", 2);
       (await first.nth(2)).succeed();
       assert.deepEqual(await slow.get(id), {
@@ -381,13 +381,13 @@ export function jobsConformance(engine: TestEngine): void {
       await until(async () => (await statusOf(slow, id)) === "done");
     });
 
-    test("of a process that is no more ends when the next one that is alone begins", async (t) => {
+    test("of a dead process ends when the next exclusive process starts", async (t) => {
       const { db, create } = await openMore(t);
       const clock = createManualClock(NOON);
       const [dead, alive] = [await create(createManualClock(NOON)), await create(clock)];
       const [first, second] = [controlled(), controlled()];
       const id = await dead.enqueue("a", 1);
-      // It stands still: no heartbeat, and nothing that it does comes to an end.
+      // It hangs: no heartbeat, and none of its work finishes.
       dead.work("a", options({ leaseMs: 60_000 }), (job, context) =>
         first.run(job, { ...context, signal: new AbortController().signal }),
       );
@@ -411,14 +411,14 @@ export function jobsConformance(engine: TestEngine): void {
       const stale = await first.nth(1);
       quick.work("a", options({ leaseMs: 9000 }), second.run);
       await until(() => (clock.advance(1000), second.started.length === 1));
-      // The first process wakes up, before its own clock says that the lease is over: the heartbeat finds out.
+      // The first process resumes before its own clock reaches the end of the lease: the heartbeat detects the loss.
       slowClock.advance(3000);
       await until(() => stale.context.signal.aborted);
       assert.ok(isStoreError(stale.context.signal.reason, "leaseLost"));
       second.started[0]!.succeed();
     });
 
-    test("that runs out at the last attempt fails the job", async (t) => {
+    test("that expires in the last attempt fails the job", async (t) => {
       const create = await open(t);
       const clock = createManualClock(NOON);
       const [dead, alive] = [await create(createManualClock(NOON)), await create(clock)];
@@ -434,7 +434,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 
   describe("stop", () => {
-    test("takes no new work and waits for what runs", async (t) => {
+    test("accepts no new jobs and waits for running ones", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth, started } = controlled();
       const [first, second] = [await jobs.enqueue("a", 1), await jobs.enqueue("a", 2)];
@@ -449,7 +449,7 @@ export function jobsConformance(engine: TestEngine): void {
       );
     });
 
-    test("aborts after the grace; the job waits again at once and the attempt does not count", async (t) => {
+    test("aborts after the grace period; the job waits again immediately, and the attempt does not count", async (t) => {
       const jobs = await (await open(t))();
       const { run, nth } = controlled();
       const id = await jobs.enqueue("a", 1, { attempts: 1 });
@@ -471,7 +471,7 @@ export function jobsConformance(engine: TestEngine): void {
       again.succeed();
     });
 
-    test("leaves a job behind that ignores it", async (t) => {
+    test("abandons a job that ignores it", async (t) => {
       const jobs = await (await open(t))();
       const id = await jobs.enqueue("a", 1);
       const { promise: started, resolve: start } = Promise.withResolvers<void>();
@@ -525,7 +525,7 @@ export function jobsConformance(engine: TestEngine): void {
   });
 }
 
-/** Looks again and again, for at most a minute. */
+/** Polls for at most a minute. */
 async function until(check: () => boolean | Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 60_000; !(await check()); await sleep(2)) {
     if (Date.now() > deadline) assert.fail(`in vain: ${check.toString()}`);

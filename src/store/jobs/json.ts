@@ -1,4 +1,4 @@
-/** Undefined for what JSON cannot say: functions, cycles, bigints. `undefined` itself is kept as null. */
+/** Undefined for values that JSON cannot represent: functions, cycles, bigints. `undefined` is stored as null. */
 export function toJson(value: unknown): string | undefined {
   try {
     return value === undefined ? "null" : JSON.stringify(value);

@@ -2,10 +2,10 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import type { Held, JobsTable } from "./jobs-table.ts";
 
-/** One job this worker holds, for as long as its lease stands. */
+/** A job of this worker while its lease is valid. */
 export interface Lease extends Held {
   until: number;
-  /** Someone else may run the job by now: nothing of ours counts any more. */
+  /** Another worker may run the job: results of this one no longer count. */
   lost: boolean;
   controller: AbortController;
 }
@@ -14,7 +14,7 @@ export interface Leases {
   lose(lease: Lease): void;
 }
 
-/** Renews what is in `held` at a third of its time, until `over`. A lease that runs out, or turns out to be another's, aborts its job. */
+/** Renews the leases in `held` at a third of their time, until `over`. Aborts the job of an expired or lost lease. */
 export function keepLeases(
   parts: { table: JobsTable; clock: Clock; log: Log },
   held: ReadonlySet<Lease>,
@@ -23,7 +23,7 @@ export function keepLeases(
 ): Leases {
   const { table, clock, log } = parts;
   let renewing = false;
-  /** A beat that came while the answer to the one before was still out. */
+  /** A heartbeat was due while the previous one was pending. */
   let missed = false;
 
   function lose(lease: Lease) {
@@ -47,7 +47,7 @@ export function keepLeases(
         else if (held.has(lease)) lose(lease);
       }
     } catch (err) {
-      log.warn({ err }, "jobs: leases could not be renewed");
+      log.warn({ err }, "jobs: failed to renew leases, will retry");
     } finally {
       renewing = false;
     }

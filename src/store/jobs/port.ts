@@ -1,33 +1,39 @@
 /**
- * Work that outlives a process. At least once: a handler writes to attempt-specific places and publishes when it returns,
- * because a lost lease may be running elsewhere already.
+ * Work that outlives a process, executed at least once: a handler writes to attempt-specific places and publishes when
+ * it returns, because another worker may already run the job after a lost lease.
  */
 export interface Jobs {
   /**
-   * Resolves with the id once the job is on the disk. `key`: at most one job of this kind and key is waiting; a second enqueue returns
-   * the first one's id, which takes over the earlier runAt and the higher priority. Higher priority first (default 0), then the earlier runAt.
-   * `attempts`: how often it may be tried before it is failed (default 20). Throws StoreError badJob for a payload that is not JSON or over 1 MiB.
+   * Resolves with the id once the job is on disk. `key`: at most one waiting job per kind and key; a second enqueue
+   * returns the id of the first, which takes the earlier runAt and the higher priority. Order: higher priority (default
+   * 0), then earlier runAt. `attempts`: maximum number of attempts (default 20). Throws StoreError badJob for a payload
+   * that is not JSON or exceeds 1 MiB.
    */
   enqueue(
     kind: string,
     payload: unknown,
     options?: { key?: string; runAt?: Date; priority?: number; attempts?: number },
   ): Promise<string>;
-  /** Takes jobs of this kind until stopped: at once when one is enqueued here (or, with events over PostgreSQL, anywhere), else at the next poll. */
+  /**
+   * Runs jobs of this kind until stopped: immediately after an enqueue in this process (or in any process, with events
+   * over PostgreSQL), otherwise at the next poll.
+   */
   work(kind: string, options: WorkOptions, run: (job: Job, context: JobContext) => Promise<void>): JobWorker;
-  /** Finished jobs are kept for a day, failed ones for thirty. */
+  /** Finished jobs are kept for a day, failed ones for thirty days. */
   get(id: string): Promise<JobState | undefined>;
 }
 
 export interface WorkOptions {
   concurrency: number;
-  /** A job whose lease is not renewed for this long is given to someone else. Renewed by itself at a third of this. */
+  /**
+   * A job whose lease is not renewed for this long passes to another worker. Renewed automatically at a third of this.
+   */
   leaseMs: number;
-  /** How often to look for work when nothing announces any: the precision of runAt. Default 1000 ms. */
+  /** Poll interval without notifications: the precision of runAt. Default 1000 ms. */
   pollMs?: number;
-  /** Milliseconds to wait before attempt n+1 (n from 1). Default: 1 s, doubling, at most 1 h, with jitter. */
+  /** Milliseconds before attempt n+1 (n from 1). Default: 1 s, doubling, at most 1 h, with jitter. */
   backoff?: (attempt: number) => number;
-  /** Jobs of one key run one after the other, in whatever process. Default false: a key bounds only what waits. */
+  /** Runs jobs of one key sequentially across processes. Default false: a key limits waiting jobs only. */
   onePerKey?: boolean;
 }
 
@@ -35,14 +41,17 @@ export interface Job {
   readonly id: string;
   readonly kind: string;
   readonly payload: unknown;
-  /** From 1. */
+  /** Counts from 1. */
   readonly attempt: number;
 }
 
 export interface JobContext {
-  /** Aborted when the lease is lost or the worker stops. A job that then ends in an error waits again at once, and the attempt does not count. */
+  /**
+   * Aborted when the lease is lost or the worker stops. A job that then fails waits again immediately, and the attempt
+   * does not count.
+   */
   readonly signal: AbortSignal;
-  /** Stored beside the job; throws StoreError leaseLost once the lease is lost. */
+  /** Stored with the job; throws StoreError leaseLost after the lease is lost. */
   progress(value: unknown): Promise<void>;
 }
 
@@ -56,6 +65,9 @@ export interface JobState {
 }
 
 export interface JobWorker {
-  /** Takes no new work, waits for what runs, aborts it after `graceMs` (default 10 s), and leaves behind what ignores even that for another second. */
+  /**
+   * Accepts no new jobs, waits for running ones, aborts them after `graceMs` (default 10 s), and abandons those that
+   * ignore it for another second.
+   */
   stop(options?: { graceMs?: number }): Promise<void>;
 }

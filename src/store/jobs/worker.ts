@@ -11,7 +11,7 @@ export interface WorkerParts {
   clock: Clock;
   ids: Ids;
   log: Log;
-  /** Calls `wake` whenever a job of the kind may have come; returns the end of it. */
+  /** Calls `wake` when a job of the kind may have arrived; returns a function that unsubscribes. */
   subscribe(wake: () => void): () => void;
 }
 
@@ -25,7 +25,7 @@ const LEAVE_BEHIND_MS = 1_000;
 const HOUR = 3_600_000;
 const KEPT_MS = { done: 24 * HOUR, failed: 30 * 24 * HOUR };
 
-/** Takes jobs of one kind and runs them, `concurrency` at once, until it is stopped. */
+/** Runs jobs of one kind, `concurrency` at a time, until stopped. */
 export function startWorker(
   parts: WorkerParts,
   kind: string,
@@ -60,7 +60,7 @@ export function startWorker(
         }
         if (running.size < concurrency) await take(table.claimWaiting);
       } catch (err) {
-        log.error({ err, kind }, "jobs: could not look for work");
+        log.error({ err, kind }, "jobs: failed to look for work, will retry");
       }
       await bell.wait(pollMs);
     }
@@ -96,7 +96,7 @@ export function startWorker(
     } = entry;
     let failure: { reason: unknown } | undefined;
     try {
-      // Claimed in the very moment of the stop.
+      // Claimed at the moment of the stop.
       if (stopping.signal.aborted) controller.abort(new Error("the worker stops"));
       controller.signal.throwIfAborted();
       await run(
@@ -109,12 +109,9 @@ export function startWorker(
     try {
       const counts = await insist(entry, () => conclude(entry, failure));
       if (!counts)
-        log.warn(
-          { job: id, kind, attempt },
-          "jobs: the lease was lost before the job ended, so its outcome does not count",
-        );
+        log.warn({ job: id, kind, attempt }, "jobs: lease lost before the job finished; its outcome is discarded");
     } catch (err) {
-      log.error({ err, job: id, kind, attempt }, "jobs: the outcome could not be written, the job will run again");
+      log.error({ err, job: id, kind, attempt }, "jobs: failed to store the outcome, the job will run again");
     }
   }
 
@@ -127,18 +124,18 @@ export function startWorker(
     const error = messageOf(failure.reason).replaceAll("\0", "").slice(0, 2000);
     if (attempt < most)
       return table.release(entry, now, { run_at: now + Math.max(0, Math.round(backoff(attempt))), attempt, error });
-    log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: the last attempt failed");
+    log.error({ err: failure.reason, job: entry.id, kind, attempt }, "jobs: last attempt failed");
     return table.settle(entry, { ...ended("failed", now), error });
   }
 
-  /** Writes although the database may be away for a while; as long as the lease stands. */
+  /** Retries the write during a database outage, while the lease is valid. */
   async function insist(entry: Running, write: () => Promise<boolean>): Promise<boolean> {
     while (!entry.lost) {
       try {
         return await write();
       } catch (err) {
         if (over.signal.aborted) throw err;
-        log.warn({ err, job: entry.id, kind }, "jobs: the outcome could not be written yet");
+        log.warn({ err, job: entry.id, kind }, "jobs: failed to store the outcome, will retry");
         await clock.sleep(Math.min(pollMs, leaseMs / 3), over.signal).catch(() => {});
       }
     }
@@ -168,7 +165,7 @@ export function startWorker(
     await finish(LEAVE_BEHIND_MS);
     over.abort();
     for (const { id } of running)
-      log.warn({ job: id, kind }, "jobs: left behind a job that ignores the stop; it runs again when its lease ends");
+      log.warn({ job: id, kind }, "jobs: abandoned a job that ignores the stop; it runs again when its lease expires");
   }
 
   async function finish(ms: number) {
@@ -182,5 +179,5 @@ export function startWorker(
   return { stop: ({ graceMs = 10_000 } = {}) => (stopped ??= stop(graceMs)) };
 }
 
-/** 1 s, 2 s, 4 s ... 1 h, each shortened by chance to between half and all of it. */
+/** 1 s, 2 s, 4 s ... 1 h, each with random jitter down to half. */
 const doubling = (attempt: number) => Math.min(HOUR, 1000 * 2 ** Math.min(attempt - 1, 30)) * (0.5 + Math.random() / 2);

@@ -3,14 +3,14 @@ import type { PutOptions, Stored } from "./port.ts";
 
 export type DigestName = NonNullable<PutOptions["digests"]>[number];
 
-/** sha256 and the asked-for digests of one buffer. */
+/** sha256 and the requested digests of a buffer. */
 export const digestOf = (bytes: Uint8Array, names: readonly DigestName[] = []): Stored => ({
   size: bytes.length,
   sha256: hashAtOnce("sha256", bytes, "hex"),
   digests: Object.fromEntries(names.map((name) => [name, hashAtOnce(name, bytes, "hex")])),
 });
 
-/** The same for bytes that pass by. */
+/** The same for streamed bytes. */
 export function createDigester(names: readonly DigestName[] = []) {
   const sha256 = createHash("sha256");
   const others = names.map((name) => ({ name, hash: createHash(name) }));

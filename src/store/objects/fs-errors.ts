@@ -1,7 +1,7 @@
 import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 
-/** A file system's error as a StoreError where the reader can do something about it. */
+/** Converts a file system error to a StoreError if the reader can act on it. */
 export function fromFs(thrown: unknown, what: string): unknown {
   const cause = { cause: thrown };
   switch (codeOf(thrown)) {
@@ -16,7 +16,7 @@ export function fromFs(thrown: unknown, what: string): unknown {
     case "EPERM":
     case "EROFS":
       return storeErrors.notWritable({ what, reason: messageOf(thrown) }, cause);
-    // A file stands where a folder is needed, or the other way round.
+    // A file where a folder is needed, or the reverse.
     case "EISDIR":
     case "ENOTDIR":
     case "EEXIST":

@@ -3,15 +3,20 @@ import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "./fs-errors.ts";
 
-/** The folders that objects lie in: made when needed, on the disk before an object in them is acknowledged, removed when long empty. */
+/**
+ * Object folders: created when needed, synced before an object in them is acknowledged, removed when empty for long.
+ */
 export interface Folders {
-  /** Makes `folder` and its parents; with `durable` their names survive a power cut. Cheap for a folder used before. */
+  /**
+   * Creates `folder` and its parents; with `durable` their names survive a power failure. Cheap for a recently used
+   * folder.
+   */
   make(folder: string, durable: boolean): Promise<void>;
-  /** Makes the names in `folder` durable: when it resolves, so are all names given before the call. */
+  /** Makes all names in `folder` durable that were created before the call. */
   sync(folder: string): Promise<void>;
-  /** It turned out to be gone: another process removed it. */
+  /** The folder is gone: another process removed it. */
   forget(folder: string): void;
-  /** Removes `folder` and its parents as far as they are empty. A folder in use stays: making it again would cost two fsyncs. */
+  /** Removes `folder` and its empty parents. A folder in use stays, because creating it again costs two fsyncs. */
   prune(folder: string): void;
 }
 
@@ -19,11 +24,11 @@ const REMEMBERED = 10_000;
 const IN_USE_MS = 600_000;
 
 export function createFolders(root: string): Folders {
-  /** Folders known to be on the disk, with the time of the last put. */
+  /** Folders known to be on disk, with the time of the last put. */
   const known = new Map<string, number>();
   const syncing = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
 
-  // An fsync that runs already may have begun before the caller's rename; the one after it serves everyone who comes meanwhile.
+  // A running fsync may have started before the caller's rename; the next one serves all waiting callers.
   function sync(folder: string): Promise<void> {
     const current = syncing.get(folder);
     if (current)
@@ -44,7 +49,7 @@ export function createFolders(root: string): Folders {
       if (!known.has(folder)) {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         if (!durable) return;
-        // Who made the parents, and whether they were synced, is not known: another put may be between its mkdir and its fsync.
+        // The parents may have been created but not synced: another put may be between mkdir and fsync.
         for (let child = folder; child !== root; child = dirname(child)) {
           await sync(dirname(child));
           if (known.has(dirname(child))) break;
@@ -78,7 +83,7 @@ async function syncNow(folder: string): Promise<void> {
   try {
     fd = openSync(folder, "r");
   } catch (err) {
-    // A folder that is gone has no names to keep.
+    // A missing folder has no names to sync.
     if (codeOf(err) === "ENOENT") return;
     throw err;
   }

@@ -11,7 +11,7 @@ export interface Listed {
 
 const STATS_AT_ONCE = 32;
 
-/** The files below `root` whose keys begin with `prefix` and come after `after`, in key order. */
+/** Files below `root` whose keys start with `prefix` and come after `after`, in key order. */
 export async function* listObjects(root: string, prefix: string, after = ""): AsyncGenerator<Listed> {
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   yield* walk(root, folder, { prefix, after });
@@ -31,7 +31,7 @@ async function* walk(root: string, folder: string, wanted: { prefix: string; aft
   }
 }
 
-/** The names in a folder, folders with a '/' at the end: that is how they sort among keys. */
+/** Names in a folder, folders with a trailing '/': their sort order among keys. */
 async function entriesOf(path: string): Promise<string[]> {
   let entries: Dirent[];
   try {
@@ -47,11 +47,11 @@ async function entriesOf(path: string): Promise<string[]> {
 
 function isWanted(path: string, { prefix, after }: { prefix: string; after: string }): boolean {
   if (!path.endsWith("/")) return path.startsWith(prefix) && path > after;
-  // Of a folder: some key below it may be wanted.
+  // True if some key below the folder may match.
   return (path.startsWith(prefix) || prefix.startsWith(path)) && (path > after || after.startsWith(path));
 }
 
-// Keys are ASCII: JavaScript's own order is the order of the bytes.
+// Keys are ASCII, so JavaScript's order is byte order.
 const byBytes = (a: string, b: string) => (a < b ? -1 : 1);
 
 async function describe(root: string, key: string): Promise<Listed | undefined> {

@@ -19,14 +19,14 @@ const [openAsync, closeAsync, statAsync, truncateAsync, syncAsync, writeAsync] =
 ];
 
 const FOLDER = ".partial";
-/** Octets of a stream are gathered into writes of this size. */
+/** Streams are buffered to writes of this size. */
 const GATHER = 1024 * 1024;
-/** So much is in the memory of the machine only, at most: a sync at the end would otherwise be one of many seconds. */
+/** Maximum amount of unsynced data: otherwise the final sync could take many seconds. */
 const SYNC_EACH = 64 * 1024 * 1024;
-/** Nobody has gone on with it for so long. */
+/** A partial object that has not changed for this long is abandoned. */
 const ABANDONED_MS = 45 * 24 * 3_600_000;
 
-/** Files below `.partial`, one for each key, named by its digest: keys are longer than names may be. */
+/** Files below `.partial`, one per key, named by its digest: keys may exceed the length of file names. */
 export function createPartials(root: string, folders: Folders): (key: string) => PartialObject {
   const folder = join(root, FOLDER);
 
@@ -41,7 +41,7 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
       }
     };
 
-    /** What a file system tells as the size of a file that is only ever appended to is what it kept. */
+    /** The file is append-only, so its size is the stored size. */
     async function size(): Promise<number> {
       return (await sizeOf(temp)) ?? 0;
     }
@@ -49,7 +49,7 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
     async function openNow(): Promise<number> {
       await folders.make(folder, true);
       const fd = await openAsync(temp, constants.O_RDWR | constants.O_CREAT, 0o600);
-      // Its name was there for long, except the first time.
+      // The name is synced on the first write.
       if ((await statAsync(fd)).size === 0) await folders.sync(folder);
       return fd;
     }
@@ -85,12 +85,12 @@ export function createPartials(root: string, folders: Folders): (key: string) =>
 
 type Ours = <Result>(step: Promise<Result>) => Promise<Result>;
 
-/** At positions of its own: another writer of the same bytes, on a connection that was given up, writes the same bytes. */
+/** Positional writes: another writer of the same bytes, on an abandoned connection, writes the same data. */
 async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Array>, ours: Ours): Promise<number> {
   let position = offset;
   let unsynced = 0;
   let failure: { err: unknown } | undefined;
-  /** A disk that failed to take what it was given may say later that it has. */
+  /** After a failed sync the disk may later report success for lost data. */
   let unsure = false;
   const sync = async () => {
     try {
@@ -100,7 +100,7 @@ async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Arr
       throw err;
     }
   };
-  /** One piece is written while the next one is gathered. */
+  /** One chunk is written while the next one is buffered. */
   let writing: Promise<void> = Promise.resolve();
   const write = (bytes: Uint8Array) => {
     writing = ours(writeAt(fd, bytes, position));
@@ -123,7 +123,7 @@ async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Arr
   try {
     await writing;
   } catch (err) {
-    // A full disk goes before whatever the source has to say.
+    // A full disk takes precedence over errors of the source.
     failure = { err };
   }
   await sync().catch((err: unknown) => (failure ??= { err }));
@@ -132,7 +132,10 @@ async function appendTo(fd: number, offset: number, body: AsyncIterable<Uint8Arr
   return position;
 }
 
-/** Pieces worth a write; what was gathered when the source fails comes before its error. A piece stays as it is until the one after the next is asked for. */
+/**
+ * Buffered chunks; the buffered rest is returned before an error of the source. A chunk stays valid until the one after
+ * the next is requested.
+ */
 async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let [gathered, spare] = [Buffer.allocUnsafeSlow(GATHER), Buffer.allocUnsafeSlow(GATHER)];
   let used = 0;
@@ -156,7 +159,7 @@ async function* gather(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   if (used > 0) yield gathered.subarray(0, used);
 }
 
-/** write(2) may take less than it was given. */
+/** write(2) may be partial. */
 async function writeAt(fd: number, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length;)
     done += (await writeAsync(fd, bytes, done, bytes.length - done, position + done)).bytesWritten;
@@ -185,7 +188,7 @@ function ignoreAbsent(err: unknown): void {
   if (codeOf(err) !== "ENOENT") throw err;
 }
 
-/** What was begun and forgotten, by whoever began it too. */
+/** Deletes abandoned partial objects of any process. */
 export async function sweepPartials(root: string): Promise<void> {
   const folder = join(root, FOLDER);
   for (const name of await readdir(folder).catch(() => [])) {

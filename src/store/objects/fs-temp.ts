@@ -4,16 +4,16 @@ import { readdir, stat, unlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-/** Where objects are written before they get their names. */
+/** Temporary files for objects before their rename. */
 export interface TempFiles {
   next(): string;
-  /** Removes what a process left that did not get to rename or remove it. */
+  /** Deletes files of dead processes. */
   sweep(): Promise<void>;
 }
 
 const ABANDONED_MS = 24 * 3_600_000;
 
-/** A temp file is named `<host>.<pid>.<run>.<n>`, so that others can tell whether its writer still lives. */
+/** A temp file is named `<host>.<pid>.<run>.<n>`, so that other processes can tell whether its writer is alive. */
 export function createTempFiles(folder: string): TempFiles {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const host = hostname().replace(/[^A-Za-z0-9-]/g, "-") || "host";
@@ -25,7 +25,7 @@ export function createTempFiles(folder: string): TempFiles {
     const { mtimeMs } = await stat(join(folder, name));
     if (Date.now() - mtimeMs > ABANDONED_MS) return true;
     if (itsHost !== host) return false;
-    // In a container every run has the same pid: what was written before this one started is not ours.
+    // In a container every run has the same pid: files older than this process are stale.
     if (Number(pid) === process.pid) return mtimeMs < Date.now() - process.uptime() * 1000 - 1000;
     return !isAlive(Number(pid));
   }
@@ -37,7 +37,7 @@ export function createTempFiles(folder: string): TempFiles {
         try {
           if (await isAbandoned(name)) await unlink(join(folder, name));
         } catch {
-          // Its writer finished it in this very moment.
+          // Its writer just finished it.
         }
       }
     },

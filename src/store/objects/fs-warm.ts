@@ -1,26 +1,29 @@
 import { read, readSync } from "node:fs";
 import { Fault } from "../../kernel/index.ts";
 
-/** Fills `into` from `position` of a file on; how many bytes. At once where the system has them in memory, which is told by how long the last ones took. */
+/**
+ * Reads from `position` into `into`; returns the number of bytes. Synchronous while the page cache serves reads, judged
+ * by recent durations.
+ */
 export type WarmRead = (fd: number, into: Buffer, position: number) => number | Promise<number>;
 
-/** From memory a read takes microseconds; so long only the disk does, or another program that has the processor. */
+/** A cached read takes microseconds; this long means a disk read, or another program that has the processor. */
 const SLOW_MS = 4;
-/** Without a count of its reads (some file systems keep none) so long is the disk. */
+/** Without read counters (some file systems have none), this long means a disk read. */
 const VERY_SLOW_MS = 50;
 const REST_MS = 1000;
 
 export interface WarmSenses {
   now(): number;
-  /** How often this process has made the system read from a disk. */
+  /** The number of disk reads of this process. */
   diskReads(): number;
 }
 
 const SENSES: WarmSenses = { now: () => performance.now(), diskReads: () => process.resourceUsage().fsRead };
 
 /**
- * A hop to the thread pool and back costs as much as sending 100 KB. So files are read on this thread until a read has waited for the disk: it has held
- * up everybody, and the reads of the next second go to the pool, where they hold up nobody.
+ * A hop to the thread pool costs as much as sending 100 KB, so files are read on this thread until a read hits the disk
+ * and blocks everything; reads of the next second use the pool.
  */
 export function createWarmRead({ now, diskReads }: WarmSenses = SENSES): WarmRead {
   let coldUntil = -Infinity;

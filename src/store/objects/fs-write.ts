@@ -7,9 +7,9 @@ import { codeOf, fromFs } from "./fs-errors.ts";
 import type { Folders } from "./fs-folders.ts";
 import type { PutOptions, Stored } from "./port.ts";
 
-/** Up to here a write goes straight to the page cache on this thread: a hop to the thread pool costs more. */
+/** Writes up to this size go to the page cache on this thread: a hop to the thread pool costs more. */
 const AT_ONCE = 128 * 1024;
-/** Bytes of a stream are gathered into writes of this size. */
+/** Streams are buffered to writes of this size. */
 const GATHER = 256 * 1024;
 
 const fdatasyncAsync = promisify(fdatasync);
@@ -33,7 +33,7 @@ export async function writeObject(
   try {
     let stored: Stored;
     try {
-      // An error of the source is not ours to translate: only what is done to the file goes through `ours`.
+      // Errors of the source stay unchanged: only file operations go through `ours`.
       const write = (bytes: Uint8Array) => ours(target, () => writeAll(fd, bytes));
       stored =
         body instanceof Uint8Array
@@ -51,7 +51,7 @@ export async function writeObject(
   }
 }
 
-/** A second name of a file. link(2) replaces nothing, so it is made under the temporary name and renamed like any other. */
+/** A second name of a file. link(2) does not replace, so it links the temporary name and renames it. */
 export async function linkObject(target: Target, from: { key: string; path: string }): Promise<void> {
   try {
     linkSync(from.path, target.temp);
@@ -62,7 +62,7 @@ export async function linkObject(target: Target, from: { key: string; path: stri
   try {
     await ours(target, () => giveName(target, true));
   } finally {
-    // rename(2) does nothing, and keeps both, where the two are names of one file already.
+    // rename(2) does nothing if both names refer to the same file.
     removeQuietly(target.temp);
   }
 }
@@ -82,7 +82,7 @@ async function writeBytes(write: Write, bytes: Uint8Array, { digests }: PutOptio
   return digestOf(bytes, digests);
 }
 
-/** The source is asked for its next chunk only when the one before is taken care of; chunks are copied, so it may reuse them. */
+/** Requests the next chunk only after the previous one is written; copies chunks, so that the source may reuse them. */
 async function writeStream(
   write: Write,
   body: AsyncIterable<Uint8Array>,
@@ -110,7 +110,7 @@ async function writeStream(
   return digester.finish();
 }
 
-/** write(2) may take less than it was given, for example the last bytes before the disk is full; only the next one says so. */
+/** write(2) may be partial, for example before the disk is full; only the next call reports the error. */
 async function writeAll(fd: number, bytes: Uint8Array) {
   for (let done = 0; done < bytes.length;) {
     const rest = bytes.length - done;
@@ -118,7 +118,7 @@ async function writeAll(fd: number, bytes: Uint8Array) {
   }
 }
 
-/** The bytes of `temp` are on the disk already where the name is to be `durable`. */
+/** The bytes of `temp` are on disk already if the name is `durable`. */
 export async function giveName(
   { temp, path, folders }: Pick<Target, "temp" | "path" | "folders">,
   durable: boolean,
@@ -140,6 +140,6 @@ function removeQuietly(path: string) {
   try {
     unlinkSync(path);
   } catch {
-    // It has its name already, or the disk refuses this too: the sweep at the next start removes it.
+    // It was renamed already, or the disk rejects this too: the sweep at the next start deletes it.
   }
 }

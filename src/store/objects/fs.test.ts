@@ -25,7 +25,7 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(join(folder, ".tmp")), []);
   });
 
-  test("one key cannot be the folder of another", async (t) => {
+  test("a key cannot be the folder of another key", async (t) => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("a/b", Buffer.alloc(1));
@@ -35,7 +35,7 @@ describe("objects on a folder", () => {
     assert.equal((await store.open("a/b"))?.size, 1);
   });
 
-  test("what a dead process left in .tmp is swept at start, what a living one writes is not", async (t) => {
+  test("the sweep at start deletes .tmp files of dead processes, not those of living ones", async (t) => {
     const folder = temporary(t);
     const tmp = join(folder, ".tmp");
     mkdirSync(tmp);
@@ -51,7 +51,7 @@ describe("objects on a folder", () => {
       leave(`elsewhere.1.run.1`, 1),
       leave(`${host}.${process.pid}.other.1`),
     ];
-    leave(`${host}.4194999.run.1`); // above the largest pid Linux gives
+    leave(`${host}.4194999.run.1`); // Above Linux's largest pid.
     leave(`${host}.${process.pid}.earlier.1`, 2);
     leave("elsewhere.1.run.2", 25);
     leave("stray", 25);
@@ -59,7 +59,7 @@ describe("objects on a folder", () => {
     assert.deepEqual(readdirSync(tmp).sort(), kept.sort());
   });
 
-  test("a folder that cannot be used is refused with the reason", async (t) => {
+  test("rejects an unusable folder with the reason", async (t) => {
     const file = join(temporary(t), "file");
     writeFileSync(file, "");
     for (const folder of [file, join(file, "below")]) {
@@ -70,7 +70,7 @@ describe("objects on a folder", () => {
     }
   });
 
-  test("a folder removed by another process is made again", async (t) => {
+  test("creates a folder again that another process removed", async (t) => {
     const folder = temporary(t);
     const store = await openFsObjects({ folder });
     await store.put("a/b/1", Buffer.alloc(1));
@@ -79,7 +79,7 @@ describe("objects on a folder", () => {
     assert.ok(existsSync(join(folder, "a/b/2")));
   });
 
-  test("an empty folder goes when its last object does, unless it was just in use", async (t) => {
+  test("removes an empty folder with its last object, unless it was used recently", async (t) => {
     const folder = temporary(t);
     await (await openFsObjects({ folder })).put("old/deep/1", Buffer.alloc(1));
     const store = await openFsObjects({ folder });
@@ -104,7 +104,7 @@ describe("objects on a folder", () => {
   });
 
   test(
-    "no file descriptor stays open",
+    "leaves no file descriptor open",
     { skip: !existsSync("/proc/self/fd") && "no /proc here", timeout: 60_000 },
     async (t) => {
       const store = await openFsObjects({ folder: temporary(t) });
@@ -126,7 +126,7 @@ describe("objects on a folder", () => {
           )
           .catch(() => {});
       }
-      // A stream that was left closes its file a moment later. One that never does ends this test by its timeout.
+      // An abandoned stream closes its file a moment later; a leak ends this test by its timeout.
       while (openFiles() > before) await new Promise((resolve) => setImmediate(resolve));
     },
   );

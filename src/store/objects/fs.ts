@@ -16,11 +16,17 @@ import { checkKey, checkPrefix } from "./keys.ts";
 import type { ObjectStore } from "./port.ts";
 
 export interface FsObjectsOptions {
-  /** The folder; made when absent. Objects lie in it under their keys, what is being written in `.tmp`, what grows over requests in `.partial`. */
+  /**
+   * The folder; created if missing. Objects are stored under their keys, files being written in `.tmp`, partial objects
+   * in `.partial`.
+   */
   folder: string;
 }
 
-/** Objects as files. A put is: temp file, fdatasync, rename, fsync of the folder. Throws StoreError when the folder cannot be used. */
+/**
+ * Objects as files. A put is: temp file, fdatasync, rename, fsync of the folder. Throws StoreError if the folder is
+ * unusable.
+ */
 export async function openFsObjects({ folder }: FsObjectsOptions): Promise<ObjectStore> {
   const root = resolve(folder);
   const temps = await prepare(root);
@@ -97,7 +103,7 @@ async function remove(path: string, key: string): Promise<void> {
   try {
     await unlink(path);
   } catch (err) {
-    // Absent, below an object, or a folder of others' keys: in each case there is no such object.
+    // Missing, below an object, or a folder: there is no such object.
     if (!["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(err) ?? "")) throw fromFs(err, key);
   }
 }

@@ -4,13 +4,13 @@ const MAX_KEY = 900;
 const MAX_WORD = 200;
 const WORD = /^[A-Za-z0-9_\-+=@~][A-Za-z0-9._\-+=@~]*$/;
 
-/** Throws StoreError badKey unless every driver can keep an object under this key. */
+/** Throws StoreError badKey unless every driver can store the key. */
 export function checkKey(key: string): void {
   const reason = problem(key);
   if (reason) throw storeErrors.badKey({ key: JSON.stringify(key.slice(0, 120)), reason });
 }
 
-/** A prefix is a key that may stop anywhere, or nothing at all. */
+/** A prefix is a key that may end anywhere, or empty. */
 export function checkPrefix(prefix: string): void {
   if (prefix !== "") checkKey(prefix.replace(/(?<=.)\/$/, ""));
 }

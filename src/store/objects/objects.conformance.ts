@@ -8,7 +8,7 @@ import * as fc from "fast-check";
 import { isStoreError } from "../errors.ts";
 import type { ObjectStore } from "./port.ts";
 
-/** What every driver promises of `ObjectStore`. `open` gives an empty store that is removed after the test. */
+/** Behaviour of every `ObjectStore` driver. `open` returns an empty store that is removed after the test. */
 export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore>): void {
   const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
   const keysOf = async (store: ObjectStore, prefix = "", after?: string) =>
@@ -16,7 +16,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   const read = async (store: ObjectStore, key: string) => (await store.open(key))?.bytes();
 
   describe("put", () => {
-    test("keeps bytes under a key and tells their size and sha256", async (t) => {
+    test("stores bytes and returns their size and sha256", async (t) => {
       const store = await open(t);
       for (const size of [0, 1, 4096, 65_536, 65_537, 300_000, 3_000_000]) {
         const bytes = randomBytes(size);
@@ -28,7 +28,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       }
     });
 
-    test("takes a stream of any chunk sizes, from a source that reuses its buffer", async (t) => {
+    test("accepts a stream of any chunk sizes, from a source that reuses its buffer", async (t) => {
       const store = await open(t);
       const sizes = [1, 0, 100_000, 262_144, 262_145, 7, 1_000_000, 3];
       const whole: Buffer[] = [];
@@ -50,7 +50,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal(Buffer.compare((await read(store, "mail/day/1.eml"))!, bytes), 0);
     });
 
-    test("shows nothing before it is whole, and asks its source only as it writes", async (t) => {
+    test("is visible only when complete, and reads its source with back-pressure", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("before"));
       let asked = 0;
@@ -75,10 +75,10 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal((await read(store, "a"))?.length, 1_600_000);
     });
 
-    test("leaves what was there when the source fails, and passes its error on", async (t) => {
+    test("keeps the previous object if the source fails, and passes the error on", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("before"));
-      // An error with a system's code, as a source that reads a file gives: still the source's error.
+      // An error with a system code, as a file source would give: still the source's error.
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
       for (const key of ["a", "b"]) {
         await assert.rejects(
@@ -96,7 +96,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.deepEqual(await keysOf(store), ["a"]);
     });
 
-    test("refuses a body over maxBytes, leaves nothing and lets go of the source", async (t) => {
+    test("rejects a body over maxBytes, leaves nothing and closes the source", async (t) => {
       const store = await open(t);
       let released = false;
       async function* source() {
@@ -129,7 +129,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal(String(await read(store, "a/b")), "two");
     });
 
-    test("of many at once to one key leaves one of them whole", async (t) => {
+    test("concurrent puts to one key leave one complete object", async (t) => {
       const store = await open(t);
       await Promise.all(
         Array.from({ length: 24 }, (_, n) =>
@@ -150,7 +150,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("read", () => {
-    test("gives any range as a slice would, from independent streams", async (t) => {
+    test("returns any range like a slice, from independent streams", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(2_500_000);
       await store.put("a", bytes);
@@ -169,7 +169,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("gives the same bytes into memory of the caller, where there is a reader", async (t) => {
+    test("reads the same bytes into the caller's buffer, if the driver has a reader", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(700_000);
       await store.put("a", bytes);
@@ -194,7 +194,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("a version stays while the bytes do, and is another one for others of the same length", async (t) => {
+    test("a version stays while the bytes stay, and differs for others of the same length", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10, 1));
       const version = async () => (await store.open("a"))!.version;
@@ -205,7 +205,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.notEqual(await version(), before);
     });
 
-    test("refuses a range that is not there", async (t) => {
+    test("rejects a range outside of the object", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(10));
       await store.put("empty", Buffer.alloc(0));
@@ -231,7 +231,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("never mixes two objects: what was replaced or deleted since it was opened is refused", async (t) => {
+    test("never mixes two objects: rejects a read after the object was replaced or deleted", async (t) => {
       const store = await open(t);
       const gone = (err: unknown) => isStoreError(err, "objectChanged");
       for (const change of [() => store.put("a", Buffer.from("new bytes")), () => store.delete(["a"])]) {
@@ -244,7 +244,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       }
     });
 
-    test("goes on when the object is replaced meanwhile", async (t) => {
+    test("a started read continues when the object is replaced", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.alloc(4_000_000, 1));
       const stream = (await store.open("a"))!.read();
@@ -261,7 +261,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("of an absent object is undefined", async (t) => {
+    test("of a missing object is undefined", async (t) => {
       const store = await open(t);
       await store.put("a/b", Buffer.alloc(1));
       for (const key of ["b", "a", "a/c", "a/b/c", "x/y/z"]) assert.equal(await store.open(key), undefined, key);
@@ -269,7 +269,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("copy", () => {
-    test("gives the bytes another name, and each name goes by itself", async (t) => {
+    test("adds a name for the bytes; each name is deleted separately", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("first"));
       await store.put("b/2", Buffer.from("other"));
@@ -288,7 +288,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("file", () => {
-    test("is a path that another program reads the bytes at", async (t) => {
+    test("is a path where another program reads the bytes", async (t) => {
       const store = await open(t);
       await store.put("a/1", Buffer.from("bytes"));
       assert.equal(readFileSync((await store.file("a/1"))!, "utf8"), "bytes");
@@ -297,7 +297,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("partial", () => {
-    test("grows by any pieces, also where another took over, and is seen when it is completed", async (t) => {
+    test("grows by chunks of any size, also after another process takes over, and appears when completed", async (t) => {
       const store = await open(t);
       const bytes = randomBytes(3_000_000);
       await fc.assert(
@@ -325,7 +325,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("keeps what came before its source failed, and passes the error on", async (t) => {
+    test("keeps the data before a source error, and passes the error on", async (t) => {
       const store = await open(t);
       const reason = Object.assign(new Error("the peer went away"), { code: "EACCES" });
       await assert.rejects(
@@ -342,7 +342,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.deepEqual(await keysOf(store), []);
     });
 
-    test("goes on nowhere else than where it ends, and is completed at its size only, twice if need be", async (t) => {
+    test("continues only at its end, and completes only at its size, repeatedly if needed", async (t) => {
       const store = await open(t);
       const partial = store.partial("a");
       await partial.append(0, pieces(Buffer.from("12345"), 2));
@@ -360,7 +360,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       assert.equal((await store.open("empty"))?.size, 0);
     });
 
-    test("is gone when it is discarded, and leaves an object of its key alone", async (t) => {
+    test("disappears when discarded, and leaves an object of its key alone", async (t) => {
       const store = await open(t);
       await store.put("a", Buffer.from("old"));
       await store.partial("a").append(0, pieces(Buffer.from("new bytes"), 4));
@@ -375,7 +375,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
   });
 
   describe("delete", () => {
-    test("removes the given keys only; absent ones are fine", async (t) => {
+    test("removes the given keys only; missing ones are fine", async (t) => {
       const store = await open(t);
       for (const key of ["a/1", "a/2", "b"]) await store.put(key, Buffer.from(key));
       await store.delete(["a/1", "absent", "a/1/x", "a", "b"]);
@@ -426,7 +426,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
       );
     });
 
-    test("tells sizes and times", async (t) => {
+    test("returns sizes and times", async (t) => {
       const store = await open(t);
       const before = Date.now() - 2000;
       await store.put("x/y", Buffer.alloc(123));
@@ -436,7 +436,7 @@ export function objectsConformance(open: (t: TestContext) => Promise<ObjectStore
     });
   });
 
-  test("a key that no driver could keep is refused everywhere", async (t) => {
+  test("a key that no driver can store is rejected by all", async (t) => {
     const store = await open(t);
     const bad = [
       "",

@@ -1,17 +1,20 @@
 import type { Readable } from "node:stream";
 
-/** Bytes under a name. Keys are '/'-separated words the platform made, never text a user chose. */
+/** Bytes under a key. Keys are '/'-separated segments created by the platform, never user text. */
 export interface ObjectStore {
-  /** Visible whole or not at all; once resolved, on the disk (unless `durable: false`). Replaces what was there. */
+  /** Atomic; on disk when resolved (unless `durable: false`). Replaces an existing object. */
   put(key: string, body: Uint8Array | AsyncIterable<Uint8Array>, options?: PutOptions): Promise<Stored>;
   open(key: string): Promise<ObjectHandle | undefined>;
-  /** Another name for the same bytes, on the disk when resolved; each name is deleted for itself. Replaces what was there. Throws StoreError absent. */
+  /**
+   * Another key for the same bytes, on disk when resolved; each key is deleted separately. Replaces an existing object.
+   * Throws StoreError absent.
+   */
   copy(from: string, to: string): Promise<void>;
-  /** Where a program that is no part of ours finds the bytes, to read only: the path of a file, valid while the object is. Undefined when absent. */
+  /** A file path for reading by other programs, valid while the object exists. Undefined if missing. */
   file(key: string): Promise<string | undefined>;
-  /** An object that grows over many requests and process lives, and is one under its key when it is completed. */
+  /** An object that grows over many requests and restarts, and appears under its key when completed. */
   partial(key: string): PartialObject;
-  /** Absent keys are fine. */
+  /** Missing keys are fine. */
   delete(keys: string[]): Promise<void>;
   /** Removes empty folders below `prefix`, which ends with "/", including the folder itself. No-op for stores without folders. */
   removeEmptyFolders(prefix: string): Promise<void>;
@@ -20,54 +23,59 @@ export interface ObjectStore {
 }
 
 export interface PutOptions {
-  /** Default true: the bytes and their name survive a power cut. */
+  /** Default true: bytes and name survive a power failure. */
   durable?: boolean;
-  /** Refuse (StoreError tooLarge) and leave nothing behind when the body exceeds this many bytes. */
+  /** Reject (StoreError tooLarge) and leave nothing if the body exceeds this size. */
   maxBytes?: number;
-  /** More digests to compute on the way through, beside sha256 (which is always there). */
+  /** Additional digests besides sha256. */
   digests?: ("md5" | "sha1" | "sha384" | "sha512")[];
 }
 
 export interface Stored {
   size: number;
-  /** Lowercase hex. */
+  /** Lower-case hex. */
   sha256: string;
   digests: Record<string, string>;
 }
 
 export interface ObjectHandle {
   readonly size: number;
-  /** Another one whenever the bytes are others; for ETag. Absent where that cannot be told. */
+  /** Changes whenever the bytes change; for ETag. Absent if unknown. */
   readonly version?: string;
-  /** Byte range, `end` inclusive; the whole object without one. Each call is an independent stream. */
+  /** Byte range, `end` inclusive; default the whole object. Each call is an independent stream. */
   read(range?: { start: number; end?: number }): Readable;
   /** The whole object; for small ones. */
   bytes(): Promise<Buffer>;
-  /** For who sends much: reads into memory that the caller has already. Absent where there are only streams. */
+  /** For high throughput: reads into the caller's memory. Absent if the driver has streams only. */
   reader?(): ObjectReader;
 }
 
 export interface ObjectReader {
-  /** Puts bytes from `position` on into the beginning of `into`; how many, at least one: at once where they are in memory. Throws or rejects past the end. */
+  /**
+   * Reads from `position` into the beginning of `into`; returns the number of bytes, at least one; synchronous if
+   * cached. Throws or rejects past the end.
+   */
   read(into: Buffer, position: number): number | Promise<number>;
-  /** To be called once, when no read is under way. */
+  /** Call it once, when no read is pending. */
   close(): void;
 }
 
 /**
- * What is there of an object so far: kept beside the objects, seen by nobody, across crashes and restarts. Who writes it sees to it that
- * nobody else does; two who write the same bytes do no harm.
+ * A growing object: stored separately, invisible, and surviving crashes. The caller ensures a single writer; two
+ * writers of the same bytes do no harm.
  */
 export interface PartialObject {
-  /** Octets on the disk, so far; 0 where there is nothing, or where it was completed. */
+  /** Octets on disk; 0 if there are none or if it was completed. */
   size(): Promise<number>;
   /**
-   * Goes on at `offset`, which is `size()`, and resolves with the size when everything is on the disk. A source that fails, or a full disk, passes
-   * its error on; what came before is kept, and on the disk then. Throws StoreError badOffset, diskFull.
+   * Appends at `offset`, which must be `size()`, and resolves with the new size once it is on disk. An error of the
+   * source or a full disk is passed on; earlier data is kept and on disk. Throws StoreError badOffset, diskFull.
    */
   append(offset: number, body: AsyncIterable<Uint8Array>): Promise<number>;
-  /** Visible whole under its key, which has `size` octets, and on the disk; once more does nothing. Throws StoreError badOffset, absent. */
+  /**
+   * Publishes the object under its key with `size` octets, on disk; idempotent. Throws StoreError badOffset, absent.
+   */
   complete(size: number): Promise<void>;
-  /** Of what is not completed nothing is left. */
+  /** Deletes an incomplete object. */
   discard(): Promise<void>;
 }

@@ -7,8 +7,8 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM. A sealed value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`.
- * Sealing uses the first key, opening whichever the value names: put a new key in front to rotate.
+ * AES-256-GCM. A sealed value is `v1.<key id>.<nonce, ciphertext and tag in base64url>`. Seals with the first key,
+ * opens with the key that the value names: put a new key first to rotate.
  */
 export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secrets {
   const byId = new Map(keys.map((key) => [idOf(key), key]));
@@ -18,7 +18,7 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
 
   return {
     seal(plain, context) {
-      // Random nonces are safe for 2^32 values of one key (NIST SP 800-38D, 8.3).
+      // Random nonces are safe for 2^32 values per key (NIST SP 800-38D, 8.3).
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv("aes-256-gcm", current, nonce).setAAD(boundIn(currentId, context));
       const sealed = Buffer.concat([nonce, cipher.update(plain, "utf8"), cipher.final(), cipher.getAuthTag()]);
@@ -55,7 +55,7 @@ export function createSecrets({ keys }: { keys: readonly Uint8Array[] }): Secret
   };
 }
 
-/** Tells keys apart and gives nothing away. */
+/** Identifies a key without revealing it. */
 const idOf = (key: Uint8Array) =>
   createHash("sha256").update("reelpost key id\0").update(key).digest("base64url").slice(0, 10);
 

@@ -5,13 +5,16 @@ import { messageOf } from "../../kernel/index.ts";
 import { storeErrors } from "../errors.ts";
 import { KEY_BYTES } from "./aes-gcm.ts";
 
-/** Keys out of text (an environment variable, a key file): base64 of 32 bytes each, separated by white space or commas, newest first. */
+/**
+ * Parses keys from text (an environment variable, a key file): base64 of 32 bytes each, separated by white space or
+ * commas, newest first.
+ */
 export function parseKeys(text: string, from: string): Uint8Array[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
   const keys = words.map((word) => Buffer.from(word, "base64"));
   if (keys.length === 0) throw storeErrors.badKeyFile({ path: from, reason: "it holds no key" });
   for (const [index, key] of keys.entries()) {
-    // Buffer.from skips what is not base64: a key that does not come out the same again was mistyped.
+    // Buffer.from skips invalid characters: a key that does not round-trip was mistyped.
     const same =
       key.toString("base64url") === words[index]!.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
     if (key.length !== KEY_BYTES || !same)
@@ -20,7 +23,7 @@ export function parseKeys(text: string, from: string): Uint8Array[] {
   return keys;
 }
 
-/** The keys of a file; on first use the file is made, with one random key, for its owner only. */
+/** The keys of a file; created on first use with one random key and owner-only permissions. */
 export function loadKeyFile(path: string): Uint8Array[] {
   return read(path) ?? create(path) ?? read(path)!;
 }
@@ -35,7 +38,7 @@ function read(path: string): Uint8Array[] | undefined {
   }
   try {
     const { mode } = fstatSync(fd);
-    // Windows has no such bits.
+    // Windows has no permission bits.
     if (process.platform !== "win32" && mode & 0o077) {
       throw storeErrors.badKeyFile({ path, reason: `others may read it (its mode is ${(mode & 0o777).toString(8)})` });
     }
@@ -45,7 +48,10 @@ function read(path: string): Uint8Array[] | undefined {
   }
 }
 
-/** link(2) fails where rename(2) would replace: of two first starts at once, one key wins and both use it. Undefined for the other. */
+/**
+ * link(2) fails where rename(2) would replace: of two concurrent first starts one key wins, and both use it. Undefined
+ * for the other.
+ */
 function create(path: string): Uint8Array[] | undefined {
   const key = randomBytes(KEY_BYTES);
   const temp = `${path}.${randomBytes(6).toString("hex")}`;
@@ -67,12 +73,12 @@ function create(path: string): Uint8Array[] | undefined {
     try {
       unlinkSync(temp);
     } catch {
-      // It was never made.
+      // It was never created.
     }
   }
 }
 
-// A key that a power cut takes away takes everything with it that was sealed since.
+// A key lost in a power failure would take everything sealed with it.
 function syncFolder(path: string) {
   const fd = openSync(path, "r");
   try {

@@ -4,11 +4,11 @@ import * as fc from "fast-check";
 import { isStoreError } from "../errors.ts";
 import type { Secrets } from "./port.ts";
 
-/** What every implementation promises of `Secrets`. */
+/** Behaviour of every `Secrets` implementation. */
 export function secretsConformance(create: () => Secrets): void {
   const refused = (err: unknown) => isStoreError(err, "cannotOpenSecret");
 
-  test("what was sealed opens under its context", () => {
+  test("a sealed value opens under its context", () => {
     const secrets = create();
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.string(), (plain, context) => {
@@ -19,27 +19,27 @@ export function secretsConformance(create: () => Secrets): void {
     assert.equal(secrets.open(secrets.seal(long, "c"), "c"), long);
   });
 
-  test("the same value is sealed differently each time, in visible ASCII without spaces", () => {
+  test("a value seals differently each time, to visible ASCII without spaces", () => {
     const secrets = create();
     const sealed = new Set(Array.from({ length: 100 }, () => secrets.seal("value", "c")));
     assert.equal(sealed.size, 100);
     for (const each of sealed) assert.match(each, /^[!-~]+$/);
   });
 
-  test("derived keys are the same every time, and others for another purpose", () => {
+  test("derived keys are stable, and differ by purpose", () => {
     const secrets = create();
     assert.deepEqual(secrets.derive("srs"), secrets.derive("srs"));
     assert.equal(Buffer.from(secrets.derive("srs")[0], "base64url").length, 32);
     assert.notDeepEqual(secrets.derive("srs"), secrets.derive("verp"));
   });
 
-  test("another context is refused", () => {
+  test("rejects another context", () => {
     const secrets = create();
     assert.throws(() => secrets.open(secrets.seal("v", "script/a/KEY"), "script/b/KEY"), refused);
     assert.throws(() => secrets.open(secrets.seal("v", ""), "x"), refused);
   });
 
-  test("a changed or cut value is refused, wherever", () => {
+  test("rejects a modified or truncated value at any position", () => {
     const secrets = create();
     const sealed = secrets.seal("value", "c");
     for (let at = 0; at < sealed.length; at++) {

@@ -18,7 +18,7 @@ function temporary(t: TestContext): string {
   return folder;
 }
 
-describe("secrets by AES-256-GCM", () => {
+describe("secrets with AES-256-GCM", () => {
   secretsConformance(() => createSecrets({ keys: [newKey()] }));
 
   test("old keys still open, new values are sealed with the newest", () => {
@@ -37,7 +37,7 @@ describe("secrets by AES-256-GCM", () => {
 });
 
 describe("the key file", () => {
-  test("is made on first use, for its owner only, and read ever after", (t) => {
+  test("is created on first use with owner-only permissions, and read afterwards", (t) => {
     const folder = temporary(t);
     const path = join(folder, "secrets.key");
     const keys = loadKeyFile(path);
@@ -58,7 +58,7 @@ describe("the key file", () => {
     assert.deepEqual(loadKeyFile(path), keys);
   });
 
-  test("that others may read is refused", (t) => {
+  test("is rejected if others can read it", (t) => {
     const path = join(temporary(t), "secrets.key");
     loadKeyFile(path);
     const before = readFileSync(path);
@@ -70,7 +70,7 @@ describe("the key file", () => {
     assert.deepEqual(readFileSync(path), before);
   });
 
-  test("that is empty or damaged is refused, never replaced", (t) => {
+  test("is rejected if empty or damaged, never replaced", (t) => {
     const path = join(temporary(t), "secrets.key");
     for (const text of [
       "",
@@ -85,7 +85,7 @@ describe("the key file", () => {
     }
   });
 
-  test("in a folder that is not there says so", (t) => {
+  test("reports a missing folder", (t) => {
     assert.throws(
       () => loadKeyFile(join(temporary(t), "absent", "secrets.key")),
       (err) => isStoreError(err, "notWritable"),
@@ -93,7 +93,7 @@ describe("the key file", () => {
   });
 });
 
-test("keys come out of text, base64 or base64url, separated by commas or white space", () => {
+test("parses keys in base64 or base64url, separated by commas or white space", () => {
   const keys = [newKey(), newKey(), newKey()];
   const text = ` ${keys[0]!.toString("base64")}, ${keys[1]!.toString("base64url")}\n${keys[2]!.toString("base64")} `;
   assert.deepEqual(parseKeys(text, "REELPOST_SECRETS_KEY"), keys);

@@ -22,7 +22,7 @@ const SOUND = { ...mediaClips.soundOnly, seconds: 3 } satisfies ClipRecipe;
 export function audioConformance(engine: TestEngine): void {
   async function setUp(t: TestContext) {
     const stops: Audio[] = [];
-    // Hooks run in the order they were given: workers stop before their database closes.
+    // Hooks run in order of registration: workers stop before their database closes.
     t.after(async () => void (await Promise.all(stops.map((one) => one.close()))));
     const world = await openVideos(t, await engine.open(t, [...videosTestMigrations, ...audioMigrations]));
     const { videos, objects, jobs, db, events } = world;

@@ -29,7 +29,7 @@ export interface AudioParts {
   tools: MediaTools;
   fetch: GuardedFetch;
   settings: Pick<Settings["stream"], "upload_gb" | "basic_upload_mb">;
-  /** For files while they are made. */
+  /** For temporary files. */
   folder: string;
   clock: Clock;
   ids: Pick<Ids, "hex">;

@@ -14,11 +14,11 @@ export interface DeliveryOptions {
   /** Routes without an access check. They take precedence over `routes`. */
   publicRoutes?: readonly PublicRoute[];
   access: Access;
-  /** Before `/{id}`: "" or "/cdn-cgi/stream". */
+  /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** Who asks, behind proxies that are trusted. */
+  /** The client's address behind trusted proxies. */
   address(request: IncomingMessage): string;
-  /** Scheme and host as the viewer reached us. */
+  /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
   /** Whose hosts `customer-<code>.<domain>` show the videos of their account only. Absent or empty: there are none. */
   domain?: string;

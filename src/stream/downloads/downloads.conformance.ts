@@ -31,7 +31,7 @@ const REORDERED = [
 const SOURCE: ClipRecipe = { ...mediaClips.ntsc, video: REORDERED };
 
 export function downloadsConformance(engine: TestEngine): void {
-  /** Hooks run in the order they were given: workers stop before their database closes. */
+  /** Hooks run in order of registration: workers stop before their database closes. */
   function closing(t: TestContext) {
     const open: Downloads[] = [];
     t.after(async () => void (await Promise.all(open.map((one) => one.close()))));

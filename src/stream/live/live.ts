@@ -86,7 +86,7 @@ export interface Live {
   thumbnails: LivePictures["over"];
   /** Counts the clients that play a broadcast over HLS or DASH. */
   watch: LiveViewers["watch"];
-  /** `clip.mp4`. */
+  /** Route of `clip.mp4`. */
   delivery: DeliveryRoute[];
   /** `lifecycle` and `views`. */
   status: PublicRoute[];

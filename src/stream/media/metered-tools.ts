@@ -40,7 +40,7 @@ export function createMeteredTools(
   if (warm) {
     tools.ready().then(
       ({ version, sandbox, user, offline }) =>
-        log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg is ready"),
+        log.info({ ffmpeg: version, sandbox, user: user?.uid, offline }, "stream: ffmpeg found"),
       (err: unknown) =>
         lifecycle.stopping.aborted || log.warn({ err }, "stream: ffmpeg is unavailable, videos will not be processed"),
     );

@@ -14,11 +14,11 @@ import { answerUploadPage } from "./upload-page.ts";
 
 export interface PlayerOptions {
   access: Pick<Access, "check">;
-  /** Before `/{id}` and `/embed/`: "" or "/cdn-cgi/stream". */
+  /** Path before `/{id}` and `/embed/`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** Who asks, behind proxies that are trusted. */
+  /** The client's address behind trusted proxies. */
   address(request: IncomingMessage): string;
-  /** Scheme and host as the viewer reached us. */
+  /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
   /** Whose hosts `customer-<code>.<domain>` tell of the videos of their account only, as in delivery. Absent or empty: there are none. */
   domain?: string;

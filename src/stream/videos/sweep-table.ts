@@ -4,7 +4,7 @@ import { fromRow, type VideoRow, type VideosExecutor } from "./videos-table.ts";
 
 /** What nobody asks about: rows that may need somebody, in batches, each behind the last row of the one before. */
 
-// Written into the SQL: SQLite matches a partial index only with a condition it can read, not with a parameter.
+// Literals in the SQL: SQLite uses a partial index only for a condition without parameters.
 const UNFINISHED = sql<SqlBool>`state in ('downloading', 'queued', 'inprogress')`;
 const PENDING = sql<SqlBool>`state = 'pendingupload'`;
 const UNTOLD = sql<SqlBool>`told = 0`;

@@ -3,18 +3,18 @@ import type { AddressType, LookUpAddresses } from "./flatten.ts";
 
 interface Found {
   addresses: string[];
-  /** Seconds that are left. */
+  /** Remaining seconds. */
   ttl: number;
 }
 
 const TIMEOUT_MS = 2000;
-/** Questions to the outside at the same time: each is one that a stranger caused. */
+/** Maximum number of concurrent upstream queries: clients trigger each of them. */
 const MAX_WAITING = 50;
 const MAX_KEPT = 1000;
-/** Bounds of what a stranger's server says, in seconds. */
+/** Bounds for TTLs from foreign servers, in seconds. */
 const [MIN_TTL, MAX_TTL] = [30, 3600];
 
-/** Looks each host up once for as long as its TTL says; who asks meanwhile waits for the same answer. Failures are asked again. */
+/** Caches the addresses of a host for its TTL; concurrent callers share one lookup. Failures are not cached. */
 export function createAddressCache({
   clock,
   lookUp,
@@ -40,7 +40,7 @@ export function createAddressCache({
     return entry;
   }
 
-  // Whoever looks up may not heed the signal.
+  // The lookup may ignore the signal.
   function withTimeout<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const signal = AbortSignal.timeout(timeoutMs);
     return Promise.race([

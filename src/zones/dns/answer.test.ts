@@ -58,7 +58,7 @@ const soa = (zone: string, ttl = 300) => [
 ];
 
 describe("an authoritative answer", () => {
-  test("has the records, and the addresses of the hosts they point to", async () => {
+  test("contains the records and the addresses of their targets", async () => {
     const { rcode, aa, answer, authority, additional } = await ask("example.com", "MX");
     assert.deepEqual(
       { rcode, aa, answer, authority, additional },
@@ -84,7 +84,7 @@ describe("an authoritative answer", () => {
     ]);
   });
 
-  test("repeats the question and its capital letters (0x20), also in the owner of what it answers", async () => {
+  test("repeats the question with its letter case (0x20), also in owner names", async () => {
     const { bytes, answer } = await ask("wEb.ExAmPlE.cOm", "A");
     const question = testQuery({ name: "wEb.ExAmPlE.cOm", type: "A" }).subarray(12);
     assert.deepEqual(bytes.subarray(12, 12 + question.length), question);
@@ -92,7 +92,7 @@ describe("an authoritative answer", () => {
     assert.deepEqual(answer, ["web.example.com 30 A 192.0.2.80", "web.example.com 30 A 192.0.2.81"]);
   });
 
-  test("has the zone's own SOA and NS", async () => {
+  test("contains the zone's SOA and NS records", async () => {
     assert.deepEqual((await ask("example.com", "SOA")).answer, soa("example.com", 3600));
     assert.deepEqual((await ask("example.com", "NS")).answer, [
       "example.com 86400 NS ns1.reelpost.example",
@@ -110,12 +110,12 @@ describe("an authoritative answer", () => {
     }
   });
 
-  test("a name that only has names below it is there (RFC 4592 2.2.2)", async () => {
+  test("a name exists if only names below it have records (RFC 4592 2.2.2)", async () => {
     for (const name of ["mail.example.com", "_tcp.mx1.example.com", "ent.wild.example.com"])
       assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).answer], ["NOERROR", []], name);
   });
 
-  test("wildcards answer where nothing is, and nowhere else (RFC 4592)", async () => {
+  test("wildcards match only where no name exists (RFC 4592)", async () => {
     assert.deepEqual((await ask("x.wild.example.com", "TXT")).answer, ["x.wild.example.com 120 TXT any"]);
     assert.deepEqual((await ask("a.b.wild.example.com", "TXT")).answer, ["a.b.wild.example.com 120 TXT any"]);
     assert.deepEqual((await ask("*.wild.example.com", "TXT")).answer, ["*.wild.example.com 120 TXT any"]);
@@ -129,7 +129,7 @@ describe("an authoritative answer", () => {
     );
   });
 
-  test("CNAMEs are followed within the zone", async () => {
+  test("follows CNAMEs within the zone", async () => {
     assert.deepEqual((await ask("www.example.com", "A")).answer, [
       "www.example.com 60 CNAME web.example.com",
       "web.example.com 30 A 192.0.2.80",
@@ -153,7 +153,7 @@ describe("an authoritative answer", () => {
     assert.deepEqual([noData.rcode, noData.answer.length, noData.authority], ["NOERROR", 1, soa("example.com")]);
   });
 
-  test("a delegation is a referral with its glue", async () => {
+  test("returns a referral with glue for a delegation", async () => {
     for (const name of [
       "sub.example.com",
       "a.b.sub.example.com",
@@ -178,7 +178,7 @@ describe("an authoritative answer", () => {
     assert.deepEqual([into.aa, into.answer.length, into.authority.length], [true, 1, 2]);
   });
 
-  test("the nearest zone answers; what is no zone of ours is refused", async () => {
+  test("answers from the closest zone, and refuses foreign names", async () => {
     assert.deepEqual(
       (await ask("child.example.com", "A")).answer,
       ["child.example.com 1 A 192.0.2.99"].map((line) => line.replace(" 1 ", " 300 ")),
@@ -195,7 +195,7 @@ describe("an authoritative answer", () => {
       assert.deepEqual([(await ask(name, "A")).rcode, (await ask(name, "A")).aa], ["REFUSED", false], name);
   });
 
-  test("a CNAME at the zone's own name is told as addresses", async () => {
+  test("flattens a CNAME at the apex to addresses", async () => {
     assert.deepEqual((await ask("apex.example", "A")).answer, [
       "apex.example 30 A 192.0.2.80",
       "apex.example 30 A 192.0.2.81",
@@ -209,7 +209,7 @@ describe("an authoritative answer", () => {
     ]);
   });
 
-  test("one that leads outside is looked up once, or SERVFAIL says why not", async () => {
+  test("looks up an external target once, or explains its SERVFAIL", async () => {
     const without = await ask("outside.example", "A", { payload: 1232 });
     assert.equal(without.rcode, "SERVFAIL");
     assert.match(without.bytes.toString("latin1"), /leads to cdn\.example\.net, which is not served here/);
@@ -226,21 +226,21 @@ describe("an authoritative answer", () => {
     assert.equal((await ask("outside.example", "A", { respond: failing })).rcode, "SERVFAIL");
   });
 
-  test("ANY is answered with HINFO (RFC 8482)", async () => {
+  test("answers ANY with HINFO (RFC 8482)", async () => {
     assert.deepEqual((await ask("example.com", "ANY")).answer, [
       `example.com 3600 HINFO 07${Buffer.from("RFC8482").toString("hex")}00`,
     ]);
     assert.equal((await ask("nope.example.com", "ANY")).rcode, "NXDOMAIN");
   });
 
-  test("types it does not know are types it has none of (RFC 3597)", async () => {
+  test("answers NODATA for unknown types (RFC 3597)", async () => {
     const found = await ask("web.example.com", "TYPE65280");
     assert.deepEqual([found.rcode, found.answer, found.authority], ["NOERROR", [], soa("example.com")]);
   });
 });
 
 describe("the size of an answer", () => {
-  test("is 512 octets over UDP, or what the client takes, up to 1232; else TC and nothing", async () => {
+  test("is at most 512 octets over UDP, or the client's EDNS size up to 1232; otherwise TC and no records", async () => {
     for (const [name, payload, truncated] of [
       ["large.example.com", undefined, true],
       ["large.example.com", 4096, true],
@@ -255,7 +255,7 @@ describe("the size of an answer", () => {
     assert.equal((await ask("large.example.com", "TXT")).answer.length, 1, "over TCP it is whole");
   });
 
-  test("additional records are left out before the answer is truncated", async () => {
+  test("drops additional records before it truncates", async () => {
     const many = Array.from(
       { length: 14 },
       (_, index) =>
@@ -267,7 +267,7 @@ describe("the size of an answer", () => {
     assert(additional.length < 14 && additional.length > 0);
   });
 
-  test("is never more than the client takes, with OPT and all", async () => {
+  test("never exceeds the client's limit, including OPT", async () => {
     for (let length = 380; length < 520; length += 3) {
       const respond = responder(undefined, {
         "example.com": `@ TXT "${"x".repeat(255)}" "${"x".repeat(length - 255)}"\n`,
@@ -279,7 +279,7 @@ describe("the size of an answer", () => {
     }
   });
 
-  test("glue that does not fit truncates (RFC 9471)", async () => {
+  test("truncates when glue does not fit (RFC 9471)", async () => {
     const many = Array.from(
       { length: 13 },
       (_, index) =>
@@ -290,7 +290,7 @@ describe("the size of an answer", () => {
     assert.equal((await ask("x.sub.example.com", "A", { over: "udp", respond, payload: 1232 })).additional.length, 26);
   });
 
-  test("a set that no message can hold is truncated also over TCP", async () => {
+  test("truncates over TCP when a record set exceeds a message", async () => {
     const respond = responder(undefined, {
       "example.com": Array.from({ length: 400 }, (_, index) => `@ TXT "${String(index).padStart(200, "x")}"\n`).join(
         "",

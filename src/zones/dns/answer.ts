@@ -26,10 +26,10 @@ const ADDRESS_TYPES = new Map([
   [typeNumber("A"), "A"],
   [typeNumber("AAAA"), "AAAA"],
 ] as const);
-/** Of one answer, within the zone. Loops end here too. */
+/** Maximum length of a CNAME chain within the zone. Also ends loops. */
 const MAX_CHAIN = 10;
 
-/** The answer to a question of class IN, as RFC 1034 4.3.2 has it. */
+/** The answer to a query of class IN (RFC 1034 4.3.2). */
 export async function answerQuestion(parts: AnswerParts, name: string, type: number): Promise<Reply> {
   const zone = await zoneFor(parts.zones, name, type);
   if (zone === undefined) return bareReply(RCODE.refused);
@@ -48,7 +48,7 @@ export async function answerQuestion(parts: AnswerParts, name: string, type: num
   }
 }
 
-/** DS belongs to the parent (RFC 4035 3.1.4.1), where that is served here as well. */
+/** DS belongs to the parent zone (RFC 4035 3.1.4.1) if this server has it. */
 async function zoneFor(zones: ServedZones, name: string, type: number): Promise<ServedZone | undefined> {
   const zone = await zones.find(name);
   if (zone === undefined || type !== DS || name !== zone.name || !name.includes(".")) return zone;
@@ -68,7 +68,7 @@ async function answerAt(parts: AnswerParts, zone: ServedZone, name: string, type
   if (apex && type === SOA) return found([soaSet(zone)]);
   if (type === ANY) return apex || node.size > 0 ? found([anySet(name)]) : negative(zone, RCODE.noError);
   const alias = node.get("CNAME");
-  // A CNAME beside SOA and NS cannot be told as one (RFC 1034 3.6.2): whoever asks sees the addresses it leads to.
+  // A CNAME cannot coexist with SOA and NS (RFC 1034 3.6.2), so clients get the addresses of its target.
   if (alias !== undefined && (apex || alias.flatten)) {
     const address = ADDRESS_TYPES.get(type);
     if (address !== undefined) return flatten(name, alias, address, () => negative(zone, RCODE.noError));
@@ -95,7 +95,7 @@ const found = (answer: RecordSet[], additional: RecordSet[] = []): Reply => ({
   additional,
 });
 
-/** RFC 2308 3: resolvers keep it for the smaller of the SOA's TTL and its last number. */
+/** RFC 2308 3: the negative TTL is the smaller of the SOA's TTL and its MINIMUM field. */
 const negative = (zone: ServedZone, rcode: number): Reply => ({
   rcode,
   authoritative: true,

@@ -7,13 +7,13 @@ interface Entry<Value> {
   until: number;
 }
 
-/** How long an answer may be older than the database, in milliseconds. */
+/** Maximum staleness of an answer, in milliseconds. */
 const KEPT_MS = 2000;
 const MAX_KEPT = 20_000;
 
 /**
- * The same zones, with what was read kept in memory while the zone's version stays, and for two seconds at most: by then
- * other processes' changes and the end of a zone are seen. A zone that is not there is not kept.
+ * The same zones with a read cache. Entries live while the zone's version is unchanged, two seconds at most, so that
+ * changes of other processes become visible. Missing zones are not cached.
  */
 export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_KEPT): ServedZones {
   const kept = <Value>() => createKept<Value>(max, clock);
@@ -41,7 +41,7 @@ export function createCachedZones(zones: ServedZones, clock: Clock, max = MAX_KE
     ask: () => Promise<Value>,
   ): Promise<Value> {
     const key = `${zone.id} ${what}`;
-    // Taken before reading: after a change meanwhile it is an old one.
+    // Read the version first: a concurrent change makes the entry stale.
     const version = zones.version(zone.id);
     const entry = known.get(key);
     if (entry !== undefined && entry.version === version) return entry.value;

@@ -6,20 +6,22 @@ import type { ServedZones } from "./served.ts";
 
 export type AddressType = "A" | "AAAA";
 
-/** Looks a host up in the world's DNS. An empty list: it has no such address. Rejects when that cannot be known. */
+/**
+ * Looks up a host in public DNS. An empty list means that the host has no such address. Rejects if that is uncertain.
+ */
 export type LookUpAddresses = (
   host: string,
   type: AddressType,
   signal: AbortSignal,
 ) => Promise<{ address: string; ttl: number }[]>;
 
-/** A CNAME answered as the addresses it leads to; `none` makes the answer when there are none. */
+/** Answers a CNAME with the addresses of its target; `none` builds the answer if there are none. */
 export type Flatten = (name: string, alias: NodeSet, type: AddressType, none: () => Reply) => Promise<Reply>;
 
 export interface FlattenParts {
   zones: ServedZones;
   clock: Clock;
-  /** Without it, a CNAME at a zone's own name must lead to a name that is served here. */
+  /** Without it, a CNAME at the apex must point to a name on this server. */
   lookUp?: LookUpAddresses | undefined;
 }
 
@@ -28,7 +30,8 @@ const MAX_CHAIN = 8;
 export function createFlatten({ zones, clock, lookUp }: FlattenParts): Flatten {
   const cache = lookUp && createAddressCache({ clock, lookUp });
 
-  // Not an empty answer: resolvers would keep that, and senders take the domain for one without a web site (RFC 8914 4.1).
+  // Not an empty answer: resolvers would cache it, and senders would assume that the domain has no address (RFC 8914
+  // 4.1).
   const cannot = (text: string): Reply => bareReply(RCODE.servFail, { code: 0, text });
 
   async function outside(

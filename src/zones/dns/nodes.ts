@@ -19,26 +19,26 @@ export interface NodeSet {
 
 export type Node = ReadonlyMap<RecordType, NodeSet>;
 
-/** What a name is in its zone. */
+/** The state of a name in its zone. */
 export type Place =
   | { kind: "here"; node: Node }
-  /** It is below this delegation, or is it. `node`: the records at the cut. */
+  /** The name is a delegation or below one. `node`: the records at the zone cut. */
   | { kind: "delegated"; cut: string; node: Node }
   | { kind: "absent" };
 
-/** The TTL that "automatic" stands for. */
+/** The TTL used for "automatic". */
 const AUTOMATIC_TTL = 300;
 const AUTO = 1;
 const EMPTY: Node = new Map();
 
-/** Finds a name as RFC 1034 4.3.2 and RFC 4592 say. */
+/** Finds a name per RFC 1034 4.3.2 and RFC 4592. */
 export async function findPlace(zones: ServedZones, zone: ServedZone, name: string): Promise<Place> {
   const above = name === zone.name ? [] : ancestors(name).filter((ancestor) => isWithin(ancestor, zone.name));
   const found = Map.groupBy(
     await zones.records(zone, [name, ...above, ...above.map(wildcardOf)]),
     (record) => record.name,
   );
-  // The topmost cut: what is below it is another server's.
+  // The topmost zone cut: another server is authoritative below it.
   for (const place of [name, ...above].toReversed()) {
     if (place === zone.name) continue;
     const records = found.get(place);
@@ -52,7 +52,7 @@ export async function findPlace(zones: ServedZones, zone: ServedZone, name: stri
 
 const wildcardOf = (name: string) => `*.${name}`;
 
-/** RFC 4592 3.3.1: only the wildcard at the closest encloser counts, and none where something stands between. */
+/** RFC 4592 3.3.1: only the wildcard at the closest encloser applies, and only if no name in between exists. */
 async function synthesised(
   zones: ServedZones,
   zone: ServedZone,
@@ -61,7 +61,7 @@ async function synthesised(
 ): Promise<Place> {
   const at = path.findIndex((ancestor, index) => index > 0 && found.has(wildcardOf(ancestor)));
   if (at === -1) return { kind: "absent" };
-  // The name itself is known to be free; what is above it, up to the wildcard's parent, may hold other names.
+  // The name itself does not exist; names above it, up to the wildcard's parent, may have others below them.
   const nextBelow = path[at - 1]!;
   if (at > 1 && (await zones.occupied(zone, nextBelow))) return { kind: "absent" };
   return { kind: "here", node: nodeOf(found.get(wildcardOf(path[at]!))!) };
@@ -76,14 +76,14 @@ export function nodeOf(records: readonly ServedRecord[]): Node {
       node.set(type, { type, ttl: seconds, data: [data], flatten });
     } else {
       set.data.push(data);
-      // RFC 2181 5.2: one TTL for a set.
+      // RFC 2181 5.2: all records of a set share one TTL.
       set.ttl = Math.min(set.ttl, seconds);
     }
   }
   return node;
 }
 
-/** A set as it goes into a message, at `name`: that of a wildcard goes out under the name that was asked for. */
+/** A record set as part of a message, with owner `name`: a wildcard's set is returned under the queried name. */
 export const recordSet = (name: string, { type, ttl, data }: NodeSet): RecordSet => ({
   name,
   type: typeNumber(type),

@@ -3,19 +3,19 @@ import type { Clock } from "../../kernel/index.ts";
 import { addressOctets } from "../../protocol/dns/index.ts";
 
 export interface RateLimit {
-  /** Answers in a second to one network (IPv4 /24, IPv6 /56). */
+  /** Responses per second to one network (IPv4 /24, IPv6 /56). */
   perSecond: number;
-  /** How many of them at once. Default: two seconds' worth. */
+  /** Burst size. Default: two seconds' worth. */
   burst?: number;
 }
 
-/** "truncate": the answer has TC set and no records, so that whoever really asked comes back over TCP. */
+/** "truncate": the response has TC set and no records, so that a real client retries over TCP. */
 export type Verdict = "answer" | "truncate" | "drop";
 
-/** Networks that are remembered; those heard of longest ago are forgotten first. */
+/** Maximum number of networks; the least recently seen ones are evicted first. */
 const MAX_NETWORKS = 20_000;
 
-/** A bucket for each network that asks over UDP, where addresses can be forged: our answers must be no weapon against them. */
+/** A token bucket per network that queries over UDP, where addresses can be forged: prevents amplification attacks. */
 export function createRateLimit(
   { perSecond, burst = 2 * perSecond }: RateLimit,
   clock: Clock,
@@ -37,7 +37,7 @@ export function createRateLimit(
       bucket.over = 0;
       return "answer";
     }
-    // Every other one: half of what is forged goes nowhere.
+    // Every second one: half of the forged queries get no response.
     return bucket.over++ % 2 === 0 ? "truncate" : "drop";
   };
 }

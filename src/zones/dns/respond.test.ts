@@ -45,14 +45,14 @@ const changed = (message: Buffer, change: (copy: Buffer) => void) => {
   return copy;
 };
 
-describe("a reply", () => {
-  test("keeps the id and RD, and never offers recursion", async () => {
+describe("a response", () => {
+  test("keeps the id and RD, and never sets RA", async () => {
     const found = await header(query());
     assert.equal(found!.id, 0x1234);
     assert.equal(found!.flags & 0x0180, 0x0100);
   });
 
-  test("is never due to an answer, nor to what has no header", async () => {
+  test("is not sent for a response, nor for a message without header", async () => {
     assert.equal(
       await respond(
         changed(query(), (copy) => (copy[2]! |= 0x80)),
@@ -64,14 +64,14 @@ describe("a reply", () => {
       assert.equal(await respond(query().subarray(0, length), "udp"), undefined);
   });
 
-  test("is NOTIMP for every operation but a query", async () => {
+  test("is NOTIMP for every opcode but QUERY", async () => {
     for (let opcode = 1; opcode < 16; opcode++) {
       const found = await header(changed(query(), (copy) => (copy[2] = opcode << 3)));
       assert.deepEqual([found!.flags & 15, (found!.flags >> 11) & 15, found!.length], [4, opcode, 12]);
     }
   });
 
-  test("is FORMERR for what cannot be read", async () => {
+  test("is FORMERR for a malformed query", async () => {
     const whole = query("example.com", "A", [opt(0)]);
     for (let length = 12; length < whole.length; length++)
       assert.equal(await rcode(whole.subarray(0, length)), 1, `cut to ${length}`);
@@ -91,7 +91,7 @@ describe("a reply", () => {
     assert.equal(await rcode(query("example.com", "OPT")), 1);
   });
 
-  test("is BADVERS for EDNS 1, with our version, and FORMERR's like stay within EDNS 0", async () => {
+  test("is BADVERS for EDNS 1 with our version, and FORMERR within EDNS 0", async () => {
     const reply = readTestMessage((await respond(query("example.com", "A", [opt(1)]), "udp"))!);
     const found = reply.additionals[0]!;
     assert.deepEqual(
@@ -100,7 +100,7 @@ describe("a reply", () => {
     );
   });
 
-  test("has OPT exactly when the query had it, and repeats DO", async () => {
+  test("has OPT exactly if the query has it, and repeats DO", async () => {
     const withOpt = readTestMessage((await respond(query("example.com", "MX", [opt(0)]), "udp"))!);
     assert.deepEqual(
       withOpt.additionals.filter(({ type }) => type === "OPT").map(({ ttl }) => ttl & DNSSEC_OK),
@@ -109,7 +109,7 @@ describe("a reply", () => {
     assert.deepEqual(readTestMessage((await respond(query(), "udp"))!).additionals, []);
   });
 
-  test("refuses transfers, other classes, and what is signed by a key we do not know", async () => {
+  test("refuses transfers, other classes, and messages signed with an unknown key", async () => {
     for (const type of ["AXFR", "IXFR", "TSIG", "TKEY"]) assert.equal(await rcode(query("example.com", type)), 5, type);
     const chaos = testQuery({ name: "version.bind", type: "TXT", class: 3 });
     assert.equal(await rcode(chaos), 5);
@@ -130,7 +130,7 @@ describe("a reply", () => {
     );
   });
 
-  test("a dot within a label is none between labels, and odd octets come back as they were", async () => {
+  test("keeps a dot within a label and unusual octets", async () => {
     const label = Buffer.from("mx1.example", "latin1");
     const odd = (labels: Buffer[]) =>
       Buffer.concat([
@@ -146,7 +146,7 @@ describe("a reply", () => {
     assert.deepEqual(reply.subarray(12, strange.length), strange.subarray(12));
   });
 
-  test("is SERVFAIL when the records cannot be read, told once in a while", async () => {
+  test("is SERVFAIL if the records cannot be read, with a rate-limited log line", async () => {
     const lines: string[] = [];
     const log = { ...silentLog, error: (_: unknown, line: string) => void lines.push(line) } as never;
     const failing = createRespond({ clock, log, answer: () => Promise.reject(new Error("disk")) });
@@ -157,7 +157,7 @@ describe("a reply", () => {
   });
 });
 
-describe("anything at all", () => {
+describe("arbitrary input", () => {
   const seeds = [
     query("www.example.com", "A", [opt(0)]),
     query("large.example.com", "TXT"),
@@ -202,7 +202,7 @@ describe("anything at all", () => {
     assert(slowest < 5000, `one took ${slowest} ms`);
   });
 
-  test("so are random octets", async () => {
+  test("random octets do, too", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 600 }),

@@ -14,15 +14,15 @@ import {
   writeReply,
 } from "../../protocol/dns/index.ts";
 
-/** The octets of a reply; undefined where none is due. Never rejects. */
+/** The octets of a response; undefined if none is due. Never rejects. */
 export type Respond = (message: Buffer, over: "udp" | "tcp") => Promise<Buffer | undefined>;
 
 const IN = 1;
 const QUERY = 0;
 const OPT = 41;
-/** TKEY, TSIG and the transfers (RFC 5936, 1995), and two that nobody uses any more (RFC 1035 3.2.3). */
+/** TKEY, TSIG, the transfers (RFC 5936, 1995), and two obsolete types (RFC 1035 3.2.3). */
 const META_TYPES = new Set([249, 250, 251, 252, 253, 254]);
-/** A database that fails, fails for every query: one line in ten seconds tells it. */
+/** A failing database fails for every query: log one line per ten seconds. */
 const LOG_EVERY_MS = 10_000;
 
 export function createRespond({
@@ -38,7 +38,7 @@ export function createRespond({
 
   return async (message, over) => {
     const header = readHeader(message);
-    // An answer to an answer would go back and forth forever.
+    // Answering a response could cause a loop.
     if (header === undefined || header.response) return undefined;
     if (header.opcode !== QUERY) return writeBareHeader(header, RCODE.notImp);
     const query = read(message, header);
@@ -52,12 +52,12 @@ export function createRespond({
   };
 
   async function replyTo(query: Query): Promise<Reply> {
-    // RFC 6891 6.1.3: we speak version 0.
+    // RFC 6891 6.1.3: only version 0 is supported.
     if (query.edns !== undefined && query.edns.version !== 0) return bareReply(RCODE.badVersion);
-    // RFC 8945 5.2.1: there is no key that we know.
+    // RFC 8945 5.2.1: the key is unknown.
     if (query.signed) return bareReply(RCODE.notAuth);
     if (query.type === OPT) return bareReply(RCODE.formErr);
-    // Also version.bind and its like, of class CH: nobody's business.
+    // Also refuses version.bind and other names of class CH.
     if (query.class !== IN || META_TYPES.has(query.type)) return bareReply(RCODE.refused);
     return answer(query.name, query.type);
   }
@@ -65,7 +65,7 @@ export function createRespond({
   function tell(err: unknown, { name, type }: Query) {
     if (clock.now() - lastLogged < LOG_EVERY_MS) return;
     lastLogged = clock.now();
-    log.error({ err, name, type }, "dns: a query could not be answered");
+    log.error({ err, name, type }, "dns: failed to answer a query");
   }
 }
 

@@ -12,10 +12,10 @@ export interface ServedRow {
   settings: string | null;
 }
 
-/** The reads of the DNS server: each is one look into an index. */
+/** Reads of the DNS server: each is one index lookup. */
 export function createServedReads(db: Db) {
   const tables = db.tables<ZoneTables>();
-  // "." and "/" are neighbours: what lies between them are the names below.
+  // "." and "/" are adjacent characters: the range between them holds the names below.
   const below = prepared((arg) =>
     tables
       .selectFrom("dns_records")

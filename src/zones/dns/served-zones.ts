@@ -6,11 +6,11 @@ import type { ServedRecord, ServedZone, ServedZones } from "./served.ts";
 
 export interface ServedZonesParts {
   db: Db;
-  /** Of a zone's records; see Records.version. */
+  /** Version of a zone's records; see Records.version. */
   version(zone: string): number | undefined;
 }
 
-/** Zones of the database. Those whose records are kept elsewhere ("partial") are not served. */
+/** Zones of the database. Zones whose records are on another server ("partial") are not served. */
 export function createServedZones({ db, version }: ServedZonesParts): ServedZones {
   const reads = createServedReads(db);
   return {

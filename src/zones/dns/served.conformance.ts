@@ -10,7 +10,7 @@ import { findPlace } from "./nodes.ts";
 import { createServedZones } from "./served-zones.ts";
 
 export function servedConformance(engine: TestEngine): void {
-  describe("zones as they are served", () => {
+  describe("served zones", () => {
     const opened = async (t: TestContext) => {
       const { zones, records, newZone, ...rest } = await openZones(t, engine);
       const zone = await newZone();
@@ -19,7 +19,7 @@ export function servedConformance(engine: TestEngine): void {
       return { zones, records, zone, add, served: zones.served, ...rest };
     };
 
-    test("the nearest zone is found; one that is kept elsewhere is not served, nor is its parent in its place", async (t) => {
+    test("finds the closest zone; serves neither a partial zone nor its parent in its place", async (t) => {
       const { zones, served, zone } = await opened(t);
       const child = await zones.create({ account: zone.account, name: "child.example.com" });
       await zones.create({ account: zone.account, name: "away.example.com", type: "partial" });
@@ -42,7 +42,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.equal(await found("x.child.example.com"), "example.com");
     });
 
-    test("names, what is below them, wildcards and delegations", async (t) => {
+    test("reads names, the names below them, wildcards and delegations", async (t) => {
       const { served, add } = await opened(t);
       for (const name of ["a.b.c", "x-y", "*.wild", "deep.under.wild"]) await add(name);
       await add("sub", "NS", "ns.example.net");
@@ -80,7 +80,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.deepEqual([record!.data, record!.flatten], [{ target: "x-y.example.com" }, true]);
     });
 
-    test("what is kept in memory is never older than a change of this process, nor than two seconds", async (t) => {
+    test("a cached read is never older than a change of this process, nor than two seconds", async (t) => {
       const { served, records, zone, add, zones } = await opened(t);
       const clock = createManualClock(0);
       let reads = 0;
@@ -108,7 +108,7 @@ export function servedConformance(engine: TestEngine): void {
       assert.equal(await addresses(), "no zone");
     });
 
-    test("records of before the index of reversed names get into it", async (t) => {
+    test("records from before the index of reversed names are indexed", async (t) => {
       const { db } = await engine.open(
         t,
         zonesMigrations.filter(({ name }) => name < "zones-003"),

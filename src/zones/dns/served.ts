@@ -1,12 +1,12 @@
 import type { RecordData, RecordType } from "../../protocol/dns/index.ts";
 
-/** What the DNS server needs of a zone. */
+/** The properties of a zone that the DNS server needs. */
 export interface ServedZone {
   id: string;
   /** Normal. */
   name: string;
   serial: number;
-  /** Its NS records beside those among its records; the first is the primary of SOA. */
+  /** Its NS records besides the stored ones; the first is the primary in the SOA. */
   nameServers: readonly string[];
 }
 
@@ -16,18 +16,18 @@ export interface ServedRecord {
   /** Seconds. */
   ttl: number;
   data: RecordData;
-  /** A CNAME that is answered as addresses. */
+  /** A CNAME that is answered with addresses. */
   flatten: boolean;
 }
 
-/** Where the DNS server reads. Names are normal; those asked by strangers may also hold \DDD (see readPlainName). */
+/** Data source of the DNS server. Names are normalized; queried names may also contain \DDD (see readPlainName). */
 export interface ServedZones {
-  /** The nearest zone that `name` is in, if it is served here. */
+  /** The closest zone that contains `name`, if it is served here. */
   find(name: string): Promise<ServedZone | undefined>;
   /** All records of these names. */
   records(zone: ServedZone, names: readonly string[]): Promise<ServedRecord[]>;
-  /** Whether there is any record at `name` or below it (RFC 4592 2.2.2: such a name exists). */
+  /** True if a record exists at `name` or below it (RFC 4592 2.2.2: such a name exists). */
   occupied(zone: ServedZone, name: string): Promise<boolean>;
-  /** A number that changes with the zone; undefined where that cannot be known. */
+  /** A number that changes with the zone; undefined if unknown. */
   version(zone: string): number | undefined;
 }

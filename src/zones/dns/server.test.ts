@@ -27,7 +27,7 @@ async function start(t: TestContext, options: Partial<DnsServerOptions> = {}) {
 const query = (name = "example.com", type = "MX", id = 1) => testQuery({ name, type, id });
 const framed = (message: Buffer) => Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]);
 
-/** Reads whole messages of a TCP connection until `count` are there or it ends. */
+/** Reads complete messages of a TCP connection until there are `count` or it ends. */
 async function messages(socket: Socket, count: number): Promise<Buffer[]> {
   const found: Buffer[] = [];
   let buffered = Buffer.alloc(0);
@@ -59,7 +59,7 @@ async function answered(socket: Socket): Promise<void> {
 }
 
 describe("the DNS server", () => {
-  test("answers node's own resolver, over UDP and, when the answer is large, over TCP", async (t) => {
+  test("answers Node's resolver over UDP, and large answers over TCP", async (t) => {
     const { port } = await start(t);
     const resolver = new Resolver({ timeout: 2000, tries: 2 });
     resolver.setServers([`127.0.0.1:${port}`]);
@@ -78,14 +78,14 @@ describe("the DNS server", () => {
     await assert.rejects(resolver.resolve4("example.net"), { code: "EREFUSED" });
   });
 
-  test("answers pipelined queries of one connection, also those sent octet by octet, and after the client has said all", async (t) => {
+  test("answers pipelined queries of one connection, also octet by octet and after a half-close", async (t) => {
     const { port } = await start(t);
     const socket = await open(t, port);
     const all = Buffer.concat(Array.from({ length: 100 }, (_, id) => framed(query("example.com", "MX", id))));
     socket.setNoDelay(true);
     for (let at = 0; at < 60; at++) {
       socket.write(all.subarray(at, at + 1));
-      // The server runs in this process: it reads in between.
+      // The server runs in this process; this lets it read in between.
       await nextRound();
     }
     socket.end(all.subarray(60));
@@ -96,7 +96,7 @@ describe("the DNS server", () => {
     );
   });
 
-  test("answers at most 32 queries of a connection at once, and the others after them", async (t) => {
+  test("answers at most 32 queries of a connection concurrently, and the rest afterwards", async (t) => {
     const held: (() => void)[] = [];
     let full = () => {};
     const pending = new Promise<void>((resolve) => (full = resolve));
@@ -123,8 +123,8 @@ describe("the DNS server", () => {
     assert.equal((await messages(socket, 200)).length, 200);
   });
 
-  test("a connection that asks now and then stays", async (t) => {
-    // Longer in all than it may be silent, and each pause far from that.
+  test("keeps a connection that sends queries regularly", async (t) => {
+    // The total exceeds the idle limit, each pause does not.
     const { port } = await start(t, { tcp: { idleMs: 2000 } });
     const socket = await open(t, port);
     for (let time = 0; time < 4; time++) {
@@ -134,7 +134,7 @@ describe("the DNS server", () => {
     await answered(socket);
   });
 
-  test("ends a connection that is silent, trickles, or sends no query", async (t) => {
+  test("closes a connection that is idle, sends too slowly, or sends no query", async (t) => {
     const { port } = await start(t, { tcp: { idleMs: 150 } });
     const silent = await open(t, port);
     const slow = await open(t, port);
@@ -148,7 +148,7 @@ describe("the DNS server", () => {
     for (const socket of [silent, slow, answers, long, junk]) if (!socket.closed) await once(socket.resume(), "close");
   });
 
-  test("bounds connections: a new one ends the one that was silent longest", async (t) => {
+  test("bounds the number of connections: a new one closes the longest idle one", async (t) => {
     const { port } = await start(t, { tcp: { connections: 3, perNetwork: 100 } });
     const sockets = [await open(t, port), await open(t, port), await open(t, port)] as const;
     for (const socket of [sockets[1], sockets[2], sockets[0]]) await answered(socket);
@@ -157,7 +157,7 @@ describe("the DNS server", () => {
     for (const socket of [sockets[0], sockets[2], fourth]) await answered(socket);
   });
 
-  test("one network cannot have all connections", async (t) => {
+  test("one network cannot use all connections", async (t) => {
     const { port } = await start(t, { tcp: { perNetwork: 2 } });
     const sockets = [await open(t, port), await open(t, port)];
     for (const socket of sockets) await answered(socket);
@@ -167,7 +167,7 @@ describe("the DNS server", () => {
     await answered(await open(t, port));
   });
 
-  test("answers a network only so often over UDP: then TC, every other time nothing", async (t) => {
+  test("limits the UDP response rate per network: then TC for every second query, otherwise nothing", async (t) => {
     const clock = createManualClock(1_000_000);
     const { port } = await start(t, { clock, rateLimit: { perSecond: 1, burst: 5 } });
     const socket = createSocket("udp4");
@@ -182,7 +182,7 @@ describe("the DNS server", () => {
     assert.deepEqual(kinds.sort(), [...Array<string>(2).fill("TC 12"), ...Array<string>(5).fill("answer")]);
   });
 
-  test("is gone after close, and says when its port is taken", async (t) => {
+  test("stops listening after close, and reports a port in use", async (t) => {
     const server = await start(t);
     await assert.rejects(
       startDnsServer({ zones: zonesOf({}), log: silentLog, hosts: ["127.0.0.1"], port: server.port }),
@@ -197,7 +197,7 @@ describe("the DNS server", () => {
   });
 });
 
-test("buckets: each network has its own, they fill again, and the table is bounded", () => {
+test("buckets: each network has its own, they refill, and the table is bounded", () => {
   const clock = createManualClock();
   const limit = createRateLimit({ perSecond: 10, burst: 2 }, clock, 3);
   const four = (address: string) => [1, 2, 3, 4].map(() => limit(address));
@@ -232,7 +232,7 @@ for (const program of ["dig", "kdig"]) {
       const run = (port: number, ...args: string[]) =>
         runProgram(program, ["@127.0.0.1", "-p", String(port), "+norec", ...args]);
 
-      test("reads every kind of record as it was given", async (t) => {
+      test("reads every record type as it was given", async (t) => {
         const { port } = await start(t);
         const short = async (name: string, type: string) => (await run(port, "+short", name, type)).trim();
         assert.equal((await short("_25._tcp.mx1.example.com", "TLSA")).replaceAll(" ", ""), `311${"AB".repeat(32)}`);
@@ -249,7 +249,7 @@ for (const program of ["dig", "kdig"]) {
         );
       });
 
-      test("retries over TCP, by EDNS, and finds no fault", async (t) => {
+      test("dig retries over TCP and negotiates EDNS without warnings", async (t) => {
         const { port } = await start(t);
         assert.match(await run(port, "large.example.com", "TXT"), /xxxx19"/);
         assert.match(await run(port, "+noedns", "+ignore", "large.example.com", "TXT"), /flags: qr aa tc/i);

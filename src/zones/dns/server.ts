@@ -15,16 +15,19 @@ export interface DnsServerOptions {
   zones: ServedZones;
   log: Log;
   clock?: Clock;
-  /** Addresses to listen at, each over UDP and TCP. Name them one by one where a machine has several: an answer must leave from where it was asked. */
+  /**
+   * Addresses to listen on, each over UDP and TCP. List them separately on a machine with several: a response must
+   * leave from the queried address.
+   */
   hosts: readonly string[];
-  /** 0: any free one, the same for all. */
+  /** 0: any free port, the same for all. */
   port: number;
   /** Default 200 a second. Null: no limit. */
   rateLimit?: RateLimit | null;
   tcp?: TcpBounds;
-  /** For a CNAME at a zone's own name that leads outside. */
+  /** For a CNAME at the apex with an external target. */
   lookUp?: LookUpAddresses;
-  /** Told of every answer. */
+  /** Called for every response. */
   onAnswer?(told: { over: "udp" | "tcp"; rcode: string }): void;
 }
 
@@ -34,12 +37,12 @@ export interface DnsServer {
 }
 
 const DEFAULT_RATE: RateLimit = { perSecond: 200 };
-/** Somebody may have the UDP port whose TCP port was free. */
+/** Another process may hold the UDP port whose TCP port was free. */
 const ATTEMPTS = 10;
 
 /**
- * An authoritative name server: answers for the zones it is given, refuses everything else, and asks nobody for its clients.
- * RFC 1034, 1035, 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no transfers. Rejects when a port is taken.
+ * An authoritative name server: answers for its zones, refuses everything else, and does not recurse. RFC 1034, 1035,
+ * 2181, 2308, 4592, 6891, 7766, 8482, 9619. No DNSSEC, no transfers. Rejects if a port is in use.
  */
 export async function startDnsServer({
   zones,

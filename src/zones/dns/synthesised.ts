@@ -5,7 +5,7 @@ import type { ServedZone } from "./served.ts";
 const NS_TTL = 86_400;
 const HINFO = 13;
 
-/** The zone's own record. A zone without name servers names itself as its primary. */
+/** The SOA record. A zone without name servers names itself as its primary. */
 export const soaSet = (zone: ServedZone, ttl: number = SOA_TIMES.ttl): RecordSet => ({
   name: zone.name,
   type: typeNumber("SOA"),
@@ -21,7 +21,7 @@ export const soaSet = (zone: ServedZone, ttl: number = SOA_TIMES.ttl): RecordSet
   ],
 });
 
-/** RFC 8482 4.2: something small for whoever asks for everything. */
+/** RFC 8482 4.2: a minimal answer to ANY. */
 export const anySet = (name: string): RecordSet => ({
   name,
   type: HINFO,
@@ -35,7 +35,7 @@ export const anySet = (name: string): RecordSet => ({
   ],
 });
 
-/** The records at the zone's own name with its name servers. */
+/** The records at the apex including its name servers. */
 export function apexNode({ nameServers }: ServedZone, node: Node): Node {
   if (nameServers.length === 0) return node;
   const kept = node.get("NS");

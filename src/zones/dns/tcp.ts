@@ -5,19 +5,19 @@ import { networkOf } from "./rate-limit.ts";
 import type { Respond } from "./respond.ts";
 
 export interface TcpBounds {
-  /** Connections in all; a new one ends the one that was silent longest. */
+  /** Maximum number of connections; a new one closes the longest idle one. */
   connections?: number;
-  /** Connections of one network (IPv4 /24, IPv6 /56). */
+  /** Maximum number of connections per network (IPv4 /24, IPv6 /56). */
   perNetwork?: number;
-  /** RFC 7766 6.2.3: how long a connection may be silent, and how long a message may take to arrive. */
+  /** RFC 7766 6.2.3: idle timeout, and time limit for one message. */
   idleMs?: number;
 }
 
-/** A query has a name of 255 octets and an OPT record: what is longer is no query. */
+/** A query has a name of at most 255 octets and an OPT record; anything longer is not a query. */
 const MAX_QUERY = 4096;
-/** Queries of one connection that are being answered (RFC 7766 6.2.1.1): no more is read until one is done. */
+/** Maximum number of queries per connection in progress (RFC 7766 6.2.1.1): reading pauses until one is done. */
 const MAX_PIPELINED = 32;
-/** Octets of answers that a client does not fetch. */
+/** Maximum number of octets waiting to be sent. */
 const MAX_UNSENT = 256 * 1024;
 
 export interface TcpListener {
@@ -31,7 +31,7 @@ export async function listenTcp(
   port: number,
 ): Promise<TcpListener> {
   const { connections = 300, perNetwork = 50, idleMs = 10_000 } = bounds;
-  // Those heard of longest ago come first.
+  // Least recently active first.
   const open = new Map<Socket, string>();
 
   const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -51,7 +51,7 @@ export async function listenTcp(
 
   server.listen(port, host);
   await once(server, "listening");
-  server.on("error", (err) => log.warn({ err }, "dns: TCP listener"));
+  server.on("error", (err) => log.warn({ err }, "dns: TCP listener failed"));
   return {
     server,
     async close() {
@@ -62,7 +62,7 @@ export async function listenTcp(
   };
 }
 
-/** Messages with their length in front (RFC 1035 4.2.2), answered as they get ready. */
+/** Length-prefixed messages (RFC 1035 4.2.2), answered as they become ready. */
 function converse(
   socket: Socket,
   { respond, idleMs, heard }: { respond: Respond; idleMs: number; heard: () => void },
@@ -70,7 +70,7 @@ function converse(
   let buffered: Buffer = Buffer.alloc(0);
   let pending = 0;
   let ended = false;
-  // Only whole queries keep a connection: octets that trickle in do not.
+  // Only complete queries keep a connection open.
   const timer = setTimeout(() => socket.destroy(), idleMs).unref();
   socket.on("close", () => clearTimeout(timer));
 
@@ -78,7 +78,7 @@ function converse(
     pending++;
     try {
       const reply = await respond(message, "tcp");
-      // No question was asked, so no answer is due: who sends that is no resolver.
+      // Not a query: resolvers do not send that.
       if (reply === undefined) return socket.destroy();
       if (socket.destroyed) return;
       const length = Buffer.alloc(2);
@@ -111,7 +111,7 @@ function converse(
     buffered = buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]);
     take();
   });
-  // Whoever has said all may still wait for answers.
+  // After a half-close the client may still wait for answers.
   socket.on("end", () => {
     ended = true;
     take();

@@ -11,11 +11,11 @@ export interface UdpParts {
   limit: (address: string) => Verdict;
 }
 
-/** Queries being answered at the same time: more are dropped, and asked again. */
+/** Maximum number of queries in progress; further ones are dropped, and the client retries. */
 const MAX_PENDING = 1000;
 const TC = 0x02;
 
-/** Rejects when the port is taken. */
+/** Rejects if the port is in use. */
 export async function listenUdp({ respond, log, limit }: UdpParts, host: string, port: number): Promise<Socket> {
   const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
   let pending = 0;
@@ -24,18 +24,18 @@ export async function listenUdp({ respond, log, limit }: UdpParts, host: string,
     const verdict = limit(address);
     if (verdict === "drop") return;
     const reply = verdict === "truncate" ? truncated(message) : await respond(message, "udp");
-    // What cannot be sent is lost, as anything may be that goes over UDP.
+    // A failed send is a lost datagram, which UDP allows.
     if (reply !== undefined && !closed) socket.send(reply, from, address, () => {});
   }
 
   let closed = false;
   socket.on("close", () => (closed = true));
   socket.on("message", (message, { address, port: from }) => {
-    // Nobody can receive at port 0.
+    // Port 0 cannot receive.
     if (from === 0 || pending >= MAX_PENDING) return;
     pending++;
     void serve(message, address, from)
-      .catch((err: unknown) => log.error({ err }, "dns: a query over UDP failed"))
+      .catch((err: unknown) => log.error({ err }, "dns: failed to answer a query over UDP"))
       .finally(() => pending--);
   });
   socket.bind(port, host);
@@ -45,11 +45,11 @@ export async function listenUdp({ respond, log, limit }: UdpParts, host: string,
     socket.close();
     throw err;
   }
-  socket.on("error", (err) => log.warn({ err }, "dns: UDP socket"));
+  socket.on("error", (err) => log.warn({ err }, "dns: UDP socket failed"));
   return socket;
 }
 
-/** "Come back over TCP": the question again, with TC and no more. */
+/** Tells the client to retry over TCP: the question with TC and no records. */
 function truncated(message: Buffer): Buffer | undefined {
   if (message.length < 12 || (message[2]! & 0x80) !== 0) return undefined;
   const reply = Buffer.alloc(12);

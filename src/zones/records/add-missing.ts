@@ -8,7 +8,9 @@ import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
 const AT_ONCE = 500;
 
-/** Adds the records that are not there yet; how many. Throws what stands in the way of one. */
+/**
+ * Adds the missing records. Resolves with their number. Throws the conflict of the first record that cannot be added.
+ */
 export async function addMissing(
   tx: Executor,
   zone: RecordZone,
@@ -21,12 +23,12 @@ export async function addMissing(
     if (waiting.length > 0) await insertRecords(tx, waiting);
     added += waiting.length;
     waiting = [];
-    // Others have their turn too: SQLite answers without ever waiting.
+    // Yields to other tasks: SQLite calls never wait.
     await nextRound();
   };
   for (const group of Map.groupBy(drafts, ({ name }) => name).values()) {
     for (const [index, draft] of group.entries()) {
-      // Only records of one name can stand in each other's way: the one before must be in the table by now.
+      // Only records of one name can conflict, so the previous one must be in the table.
       if (index > 0 || waiting.length >= AT_ONCE) await flush();
       if (!(await isThere(() => checkConflicts(tx, zone, draft)))) waiting.push(newRecord(draft, zone, birth()));
     }

@@ -11,10 +11,10 @@ export interface Batch {
 
 export type BatchResult = Record<"deletes" | "patches" | "puts" | "posts", DnsRecord[]>;
 
-/** Of one batch. The hosted service takes 200 on its free plan and 3500 on others. */
+/** Maximum size of a batch. The hosted service allows 200 on its free plan and 3,500 on others. */
 export const MAX_BATCH = 3500;
 
-/** Deletes, then patches, puts and posts, each seeing what those before it did. */
+/** Runs deletes, patches, puts and posts in this order; each sees the result of the previous ones. */
 export async function runBatch(
   change: ChangeRecords,
   zone: RecordZone,

@@ -23,20 +23,20 @@ export interface RecordChangeParts {
   db: Db;
   clock: Clock;
   ids: Ids;
-  /** Of zones: RECORDS_CHANGED. */
+  /** Versions of zones: RECORDS_CHANGED. */
   versions: Versions;
-  /** Records of one zone at most; null: as many as the disk takes. */
+  /** Maximum number of records per zone; null: unlimited. */
   quota: number | null;
 }
 
-/** What belongs to a record that a part of the platform keeps. */
+/** Ownership of a record that a component manages. */
 export interface Keeping {
   managedBy: string;
   locked: boolean;
   meta: Record<string, unknown> | null;
 }
 
-/** The steps that change records, within one transaction. */
+/** The operations that change records within one transaction. */
 export interface ChangeSteps {
   tx: Executor;
   zone: RecordZone;
@@ -44,7 +44,7 @@ export interface ChangeSteps {
   replace(before: DnsRecord, draft: RecordDraft): Promise<DnsRecord>;
   keep(before: DnsRecord, keeping: Keeping | null): Promise<DnsRecord>;
   remove(record: DnsRecord): Promise<DnsRecord>;
-  /** A record that people may change. Throws noRecord, locked. */
+  /** A record that users may change. Throws noRecord, locked. */
   changeable(id: string): Promise<DnsRecord>;
 }
 
@@ -53,7 +53,7 @@ export type ChangeRecords = <Result>(
   work: (steps: ChangeSteps) => Promise<Result>,
 ) => Promise<Result>;
 
-/** Runs `work` in one transaction: all of it is kept or nothing. */
+/** Runs `work` in one transaction. */
 export function createRecordChanges({ db, clock, ids, versions, quota }: RecordChangeParts): ChangeRecords {
   const turn = createTurns();
 
@@ -66,7 +66,7 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
   async function transact<Result>(zone: RecordZone, work: (steps: ChangeSteps) => Promise<Result>): Promise<Result> {
     try {
       return await db.transaction<ZoneTables, Result>(async (tx) => {
-        // First, so that the zone is not deleted meanwhile.
+        // First, so that the zone cannot be deleted concurrently.
         if (!(await bumpSerial(tx, zone.id))) throw zoneErrors.noZone({ id: zone.id });
         const result = await work(steps(tx, zone));
         if (quota !== null && sumOf(await recordCounts(tx)(zone.id)) > quota) throw zoneErrors.quotaExceeded({ quota });
@@ -96,7 +96,7 @@ export function createRecordChanges({ db, clock, ids, versions, quota }: RecordC
           ...before,
           ...draft,
           modifiedAt: now,
-          // Of a record of the platform that a person makes say something else, the platform knows nothing: it is theirs.
+          // A managed record with changed content belongs to the user.
           ...(!same && { managedBy: null, locked: false, meta: null }),
           commentAt: draft.comment === null ? null : draft.comment === before.comment ? before.commentAt : now,
           tagsAt:
@@ -147,14 +147,14 @@ export const newRecord = (
   meta: keeping?.meta ?? null,
 });
 
-/** A change of some fields of a record, as the whole request it amounts to. */
+/** Merges changed fields into a complete request. */
 export function patched(record: DnsRecord, change: Partial<RecordRequest>): RecordRequest {
   const sameType = change.type === undefined || change.type.toUpperCase() === record.type;
   const newContent = change.content !== undefined && change.data === undefined;
   return {
     type: change.type ?? record.type,
     name: change.name ?? record.name,
-    // The content follows from the data where there is data.
+    // The content is derived from the data if there is data.
     content: change.content ?? (sameType && change.data === undefined ? record.content : undefined),
     data: newContent
       ? undefined

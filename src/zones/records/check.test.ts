@@ -67,7 +67,7 @@ describe("names", () => {
 });
 
 describe("contents", () => {
-  test("wrong ones have the code of their type", () => {
+  test("invalid content has the code of its type", () => {
     assert.deepEqual(problems({ type: "A", content: "1.2.3" }), [
       [9005, "Content for A record is invalid. Must be a valid IPv4 address"],
     ]);
@@ -105,7 +105,7 @@ describe("contents", () => {
     assert.deepEqual(problems({ type: "NOPE", content: "x" })[0]?.[0], 9001);
   });
 
-  test("every problem is told at once", () => {
+  test("reports all problems together", () => {
     assert.deepEqual(
       problems({
         type: "MX",
@@ -121,7 +121,7 @@ describe("contents", () => {
     );
   });
 
-  test("TXT is taken with and without quotes, and parted", () => {
+  test("accepts TXT with and without quotes, and in several strings", () => {
     const content = (text: string) => check({ type: "TXT", content: text }).content;
     assert.equal(content("v=spf1 include:x ~all"), '"v=spf1 include:x ~all"');
     assert.equal(content('"v=spf1" " ~all"'), '"v=spf1" " ~all"');
@@ -132,7 +132,7 @@ describe("contents", () => {
     assert.equal(content(""), '""');
   });
 
-  test("structured types are taken by data, by content, and by content without the priority", () => {
+  test("accepts structured types by data, by content, and by content without the priority", () => {
     const srv = {
       content: "5 8806 example.net",
       priority: 10,
@@ -162,7 +162,7 @@ describe("contents", () => {
     );
   });
 
-  test("content and priority hold the whole data", () => {
+  test("content and priority contain the complete data", () => {
     fc.assert(
       fc.property(recordOf(), ({ type, data }) => {
         const priority = hasPriority(type) ? (data.priority as number) : null;
@@ -176,7 +176,7 @@ describe("contents", () => {
     );
   });
 
-  test("anything is a record or a refusal with its codes", () => {
+  test("any input is a record or an error with codes", () => {
     const any = fc.record(
       {
         type: fc.constantFrom(...RECORD_TYPES),
@@ -202,7 +202,7 @@ describe("contents", () => {
   });
 });
 
-describe("the rest of a record", () => {
+describe("other fields of a record", () => {
   test("TTL", () => {
     assert.equal(check({}).ttl, 1);
     for (const ttl of [1, 60, 86_400]) assert.equal(check({ ttl }).ttl, ttl);
@@ -214,7 +214,7 @@ describe("the rest of a record", () => {
       );
   });
 
-  test("proxied ones have the automatic TTL, and are addresses or CNAME", () => {
+  test("proxied records have the automatic TTL, and are addresses or CNAME", () => {
     assert.deepEqual([check({ proxied: true, ttl: 300 }).ttl, check({ proxied: true }).proxied], [1, true]);
     for (const type of RECORD_TYPES.filter((other) => !isProxiable(other)))
       assert.ok(
@@ -238,7 +238,7 @@ describe("the rest of a record", () => {
       assert.equal(problems({ tags })[0]?.[0], 9301, JSON.stringify(tags));
   });
 
-  test("only settings that are on are kept", () => {
+  test("stores only settings that are on", () => {
     assert.equal(check({ settings: { ipv4_only: false } }).settings, null);
     assert.deepEqual(check({ settings: { ipv4_only: true, ipv6_only: false } }).settings, { ipv4_only: true });
   });

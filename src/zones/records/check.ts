@@ -28,7 +28,7 @@ const MAX_COMMENT = 100;
 const MAX_TAGS = 20;
 const MAX_TAG = 100;
 
-/** A request as a record of the zone. Throws dnsInvalid, whose chain has every problem. */
+/** Parses a request into a record of the zone. Throws dnsInvalid with every problem in its chain. */
 export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
   const problems: Problem[] = [];
   const attempt = <Result>(work: () => Result): Result | undefined => {
@@ -57,7 +57,7 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
     content: contentOf(type!, data!),
     priority: hasPriority(type!) ? (data!.priority as number) : null,
     data: showsData(type!) ? data! : null,
-    // Of a proxied record the TTL is the proxy's business.
+    // The proxy chooses the TTL of a proxied record.
     ttl: proxied === true ? AUTO_TTL : ttl!,
     proxied: proxied!,
     privateRouting: request.privateRouting ?? false,
@@ -67,13 +67,13 @@ export function checkRecord(request: RecordRequest, zone: string): RecordDraft {
   };
 }
 
-/** Equal for records that say the same to a resolver. */
+/** Equal for records that are equal to a resolver. */
 export const digestOf = ({ priority, content }: Pick<RecordDraft, "priority" | "content">): string =>
   createHash("sha256")
     .update(`${priority ?? ""} ${content}`)
     .digest("base64url");
 
-/** A name of the zone: "@" and names outside are taken as relative, unless they end with a dot. */
+/** A name within the zone: "@" is the zone, and foreign names are relative unless they end with a dot. */
 export function recordName(given: string, zone: string): string {
   const text = given.trim();
   if (text === "@" || text === "") return zone;
@@ -164,7 +164,7 @@ function dataOfRequest(type: RecordType, { content, data, priority }: RecordRequ
   }
 }
 
-/** Without quotes the whole content is the text, blanks and all. */
+/** Without quotes the whole content is the text, including blanks. */
 function textOf(content: string): RecordData {
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x08\x0a-\x1f\x7f]/.test(content))
@@ -174,7 +174,7 @@ function textOf(content: string): RecordData {
 
 function readContent(type: RecordType, content: string, priority: number | undefined, zone: string): RecordData {
   const tokens = withoutClass(words(content), type);
-  // With or without its priority in front.
+  // With or without a leading priority.
   if (hasPriority(type) && tokens.length === layoutOf(type).length - 1) {
     if (priority === undefined) throw new RecordDataError("priority", "it is missing", true);
     return readData(type, [{ text: String(priority), quoted: false, escaped: false }, ...tokens], { apex: zone });
@@ -182,7 +182,7 @@ function readContent(type: RecordType, content: string, priority: number | undef
   return readData(type, tokens, { apex: zone });
 }
 
-/** `10 IN SRV 5 8806 example.com` is an example of the published API. */
+/** The published API has `10 IN SRV 5 8806 example.com` as an example. */
 const withoutClass = (tokens: Token[], type: RecordType): Token[] => {
   const at = tokens.findIndex(
     ({ text, quoted }, index) => !quoted && text === "IN" && tokens[index + 1]?.text === type,
@@ -190,7 +190,7 @@ const withoutClass = (tokens: Token[], type: RecordType): Token[] => {
   return at === -1 ? tokens : tokens.toSpliced(at, 2);
 };
 
-/** Codes and texts of the hosted API where it has them. */
+/** Codes and texts of the hosted API, where it has one. */
 const CONTENT_ERRORS: Partial<Record<RecordType, [code: number, message: string]>> = {
   A: [9005, "Content for A record is invalid. Must be a valid IPv4 address"],
   AAAA: [9006, "Content for AAAA record is invalid. Must be a valid IPv6 address"],

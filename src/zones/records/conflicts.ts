@@ -4,7 +4,7 @@ import type { Executor } from "../tables.ts";
 import { neighbours, type TypeFilter } from "./lookup-table.ts";
 import type { RecordDraft, RecordZone } from "./types.ts";
 
-/** Throws when the record cannot stand beside those that are there: identical, addressExists, cnameExists, nsExists, hostTaken. */
+/** Throws if the record conflicts with existing ones: identical, addressExists, cnameExists, nsExists, hostTaken. */
 export async function checkConflicts(tx: Executor, zone: RecordZone, draft: RecordDraft, self?: string): Promise<void> {
   const { identical, typeAmong } = neighbours(tx, zone, draft, self);
   if (await identical()) throw zoneErrors.identical();
@@ -15,15 +15,16 @@ export async function checkConflicts(tx: Executor, zone: RecordZone, draft: Reco
 }
 
 /**
- * What a record does not go with. RFC 1034 3.6.2: a CNAME stands alone; but at the zone's own name, where NS and SOA always are,
- * it is taken as one that the server answers with addresses, so there it only excludes those. NS below that name delegates it.
+ * The types that conflict with a type. RFC 1034 3.6.2: a CNAME must be alone. At the apex, where NS and SOA always
+ * exist, it is flattened to addresses, so it only excludes address records. NS below the apex delegates the name.
  */
 function exclusion(type: RecordType, apex: boolean): TypeFilter | undefined {
   if (apex) {
     if (type === "CNAME") return { types: ["A", "AAAA", "CNAME"] };
     return type === "A" || type === "AAAA" ? { types: ["CNAME"] } : undefined;
   }
-  // A name that is a host of its own delegation would need an address beside NS; the published API does not allow that either.
+  // A name that is a name server of its own delegation would need an address beside NS; the published API does not
+  // allow that either.
   if (type === "CNAME") return { allTypesBut: [] };
   if (type === "NS") return { allTypesBut: ["NS", "DS"] };
   return { types: type === "DS" ? ["CNAME"] : ["CNAME", "NS"] };

@@ -7,7 +7,7 @@ import { likeText } from "../zones-table.ts";
 import { contentKey, RECORD_COLUMNS, recordCounts, sumOf, toRecord, type Read } from "./records-table.ts";
 import type { DnsRecord } from "./types.ts";
 
-/** All compared without regard to case. */
+/** Case-insensitive. */
 export interface TextFilter {
   exact?: string | undefined;
   contains?: string | undefined;
@@ -26,19 +26,19 @@ export interface TagFilter extends Record<
 
 export interface RecordQuery {
   type?: string | undefined;
-  /** Names are whole: relative ones match nothing with `exact`. */
+  /** Absolute names; a relative name does not match with `exact`. */
   name?: TextFilter | undefined;
   content?: TextFilter | undefined;
   comment?: (TextFilter & { present?: boolean; absent?: boolean }) | undefined;
   proxied?: boolean | undefined;
   tags?: TagFilter[] | undefined;
-  /** One tag filter is enough. */
+  /** A match of one tag filter suffices. */
   anyTag?: boolean | undefined;
-  /** One of the filters is enough; the tag filters together are one of them. */
+  /** A match of one filter suffices; the tag filters together count as one. */
   any?: boolean | undefined;
-  /** In name, content or comment; always on top of the filters. */
+  /** Matches name, content or comment, in addition to the filters. */
   search?: string | undefined;
-  /** Records at or below this name, without the NS records that delegate it. */
+  /** Records at or below this name, without the NS records of the delegation. */
   shadowedBy?: string | undefined;
   /** NS records at these names. */
   nsAt?: readonly string[] | undefined;
@@ -46,7 +46,7 @@ export interface RecordQuery {
   direction?: "asc" | "desc" | undefined;
 }
 
-/** Each is an index from its first column to its last. */
+/** Each order is an index from its first to its last column. */
 const ORDERS = {
   type: ["type", "name", "digest"],
   name: ["name", "type", "digest"],
@@ -112,7 +112,10 @@ interface Orderable<Self> {
   orderBy(column: never, direction: "asc" | "desc"): Self;
 }
 
-/** The same order, not taken from an index: SQLite would rather walk through the whole zone in order than look up the few records of a content and sort them. */
+/**
+ * The same order without its index: SQLite would otherwise scan the whole zone in order instead of looking up the few
+ * matching records and sorting them.
+ */
 const sorted = <Query extends Orderable<Query>>(
   query: Query,
   order: keyof typeof ORDERS,
@@ -138,7 +141,7 @@ function matching(
   const filters: Filter[] = [];
   if (type !== undefined) filters.push((eb) => eb("type", "=", type));
   filters.push(...textFilters("name", name, (text) => (eb) => eb("name", "=", text)));
-  // Many clients ask for the text of TXT without its quotes. The keys are what the index finds.
+  // Many clients search TXT content without quotes. The keys match the index.
   filters.push(
     ...textFilters("content", content, (text) => (eb) => {
       const forms = [text, quote(text)];

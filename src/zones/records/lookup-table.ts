@@ -4,7 +4,7 @@ import { digestOf } from "./check.ts";
 import { RECORD_COLUMNS, toRecord } from "./records-table.ts";
 import type { DnsRecord, RecordDraft, RecordZone } from "./types.ts";
 
-/** Those that a part of the platform keeps, by name. */
+/** The records of one component, by name. */
 export async function recordsOf(db: Executor, zone: string, owner: string): Promise<DnsRecord[]> {
   return (
     await db
@@ -19,7 +19,7 @@ export async function recordsOf(db: Executor, zone: string, owner: string): Prom
   ).map(toRecord);
 }
 
-/** The record that says the same. */
+/** The record with the same meaning. */
 export async function sameRecord(db: Executor, zone: RecordZone, draft: RecordDraft): Promise<DnsRecord | undefined> {
   const row = await db
     .selectFrom("dns_records")
@@ -50,10 +50,10 @@ export async function recordsAt(
   return (await (types === undefined ? query : query.where("type", "in", types)).execute()).map(toRecord);
 }
 
-/** Types of records, all but some when they are named so. */
+/** Record types; `allTypesBut` means all others. */
 export type TypeFilter = { types: RecordType[] } | { allTypesBut: RecordType[] };
 
-/** What stands at the name of a draft, the record `self` aside. */
+/** The records at the name of a draft, except the record `self`. */
 export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, self?: string) {
   const there = db
     .selectFrom("dns_records")
@@ -62,14 +62,14 @@ export function neighbours(db: Executor, zone: RecordZone, draft: RecordDraft, s
     .where("name", "=", draft.name);
   const others = self === undefined ? there : there.where("id", "<>", self);
   return {
-    /** Whether one says the same. */
+    /** True if one has the same meaning. */
     identical: async () =>
       (await others
         .where("type", "=", draft.type)
         .where("digest", "=", digestOf(draft))
         .limit(1)
         .executeTakeFirst()) !== undefined,
-    /** The type of one of these. */
+    /** The first type that matches the filter. */
     async typeAmong(filter: TypeFilter): Promise<RecordType | undefined> {
       const query =
         "types" in filter

@@ -8,8 +8,8 @@ const mx = (content: string, priority: number): RecordRequest => ({ type: "MX", 
 const spf: RecordRequest = { type: "TXT", name: "@", content: "v=spf1 include:_spf.reelpost.example ~all" };
 
 export function managedConformance(engine: TestEngine): void {
-  describe("records that the platform keeps", () => {
-    test("are made, locked, unlocked and removed", async (t) => {
+  describe("records that components manage", () => {
+    test("are created, locked, unlocked and removed", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const { managed } = records;
@@ -31,7 +31,7 @@ export function managedConformance(engine: TestEngine): void {
         "locked",
       ]);
 
-      // Again, and with one less: the rest keep their ids.
+      // Again with one record less: the others keep their ids.
       const again = await managed.set(zone, {
         owner: "email-routing",
         locked: true,
@@ -60,7 +60,7 @@ export function managedConformance(engine: TestEngine): void {
       assert.deepEqual(await records.usage(zone.id), { records: 0, quota: null });
     });
 
-    test("are made all or not at all", async (t) => {
+    test("are created atomically", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       await records.create(zone, { type: "CNAME", name: "cf._domainkey", content: "x.example.net" });

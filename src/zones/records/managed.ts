@@ -5,43 +5,43 @@ import { recordsAt, recordsOf, sameRecord } from "./lookup-table.ts";
 import type { Executor } from "../tables.ts";
 import type { DnsRecord, RecordDraft, RecordRequest, RecordZone } from "./types.ts";
 
-/** What a part of the platform needs in a zone. */
+/** The records that a component needs in a zone. */
 export interface ManagedSet {
-  /** Its name, such as "email-routing" or "email-routing/sub.example.com": at most 100 characters. */
+  /** Owner name of at most 100 characters, such as "email-routing" or "email-routing/sub.example.com". */
   owner: string;
   records: RecordRequest[];
-  /** People cannot change locked records. */
+  /** Users cannot change locked records. */
   locked: boolean;
-  /** Shown in `meta` of each. */
+  /** Shown in `meta` of each record. */
   meta?: Record<string, unknown> | undefined;
 }
 
-/** Some records of an owner, more or less. */
+/** Additions to and removals from the records of an owner. */
 export interface ManagedChange {
   owner: string;
   add: readonly RecordDraft[];
-  /** Of the owner's and of those that people made. */
+  /** Records of the owner, and records that users created. */
   remove: readonly RecordDraft[];
   locked: boolean;
   meta?: Record<string, unknown> | undefined;
-  /** Called first: whatever it throws, nothing is changed. `at` reads the records of a name. */
+  /** Called first; if it throws, nothing changes. `at` reads the records of a name. */
   check?(at: (name: string, type: RecordType) => Promise<DnsRecord[]>): Promise<void>;
 }
 
 export interface ManagedRecords {
   /**
-   * Makes the owner's records exactly these, all or nothing. A record that is there already, made by a person, becomes the owner's;
-   * one of another owner stays theirs and counts as there. Throws what creating a record throws.
+   * Makes the owner's records exactly these, atomically. An equal record of a user becomes the owner's; an equal record
+   * of another owner stays theirs and counts as present. Throws the errors of creating a record.
    */
   set(zone: RecordZone, wanted: ManagedSet): Promise<DnsRecord[]>;
-  /** Removes and adds, all or nothing; as `set` does with what is there already. */
+  /** Removes and adds atomically; treats existing records as `set` does. */
   alter(zone: RecordZone, wanted: ManagedChange): Promise<void>;
-  /** Locks or unlocks the owner's records; of all names, or of these. How many. */
+  /** Locks or unlocks the owner's records, of all names or of the given ones. Resolves with their number. */
   lock(zone: RecordZone, owner: string, locked: boolean, names?: readonly string[]): Promise<number>;
-  /** Removes the owner's records, locked or not. How many. */
+  /** Removes the owner's records, locked or not. Resolves with their number. */
   remove(zone: RecordZone, owner: string): Promise<number>;
   list(zone: string, owner: string): Promise<DnsRecord[]>;
-  /** Whoever made them: for finding what stands in the way. At most `limit`. */
+  /** Records of any owner, to find conflicts. At most `limit`. */
   at(zone: string, name: string, types?: readonly string[], limit?: number): Promise<DnsRecord[]>;
 }
 

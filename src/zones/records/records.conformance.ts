@@ -23,7 +23,7 @@ const txt = (name: string, content: string, more: Partial<RecordRequest> = {}): 
 
 export function recordsConformance(engine: TestEngine): void {
   describe("records", () => {
-    test("are made, read, changed and deleted", async (t) => {
+    test("are created, read, updated and deleted", async (t) => {
       const { records, newZone, clock, events } = await openZones(t, engine);
       const zone = await newZone();
       let changes = 0;
@@ -106,7 +106,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.deepEqual(await records.usage(zone.id), { records: 0, quota: null });
     });
 
-    test("of another zone are not there", async (t) => {
+    test("of another zone are not found", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const [one, other] = [await newZone("one.test"), await newZone("other.test")];
       const { id } = await records.create(one, a("www"));
@@ -115,7 +115,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.equal((await records.list(other.id, {}, page)).total, 0);
     });
 
-    test("raise the serial of their zone", async (t) => {
+    test("increase the serial of their zone", async (t) => {
       const { zones, records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const record = await records.create(zone, a("www"));
@@ -123,7 +123,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.equal((await zones.get(zone.id)).serial, zone.serial + 2);
     });
 
-    test("that are there already are refused, whatever their spelling", async (t) => {
+    test("reject duplicates in any notation", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const made = await Promise.all([1, 2, 3, 4, 5].map(() => refusal(records.create(zone, a("www")))));
@@ -144,7 +144,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.equal((await records.update(zone, id, { ttl: 60 })).ttl, 60);
     });
 
-    test("that do not go together are refused", async (t) => {
+    test("reject conflicting records", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const cname = (name: string, content = "x.example.net"): RecordRequest => ({ type: "CNAME", name, content });
@@ -203,7 +203,7 @@ export function recordsConformance(engine: TestEngine): void {
       );
     });
 
-    test("are limited in number where a quota says so", async (t) => {
+    test("are limited by a quota", async (t) => {
       const { records, newZone } = await openZones(t, engine, { recordQuota: 2 });
       const zone = await newZone();
       await records.create(zone, a("a"));
@@ -212,7 +212,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.deepEqual(await records.usage(zone.id), { records: 2, quota: 2 });
     });
 
-    test("are listed in order, by page, by filter", async (t) => {
+    test("are listed in order, by page and by filter", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       await records.create(
@@ -316,7 +316,7 @@ export function recordsConformance(engine: TestEngine): void {
       );
     });
 
-    test("in a batch are changed in order, all or nothing", async (t) => {
+    test("in a batch are changed in order and atomically", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const [one, two, three] = [
@@ -359,7 +359,7 @@ export function recordsConformance(engine: TestEngine): void {
       assert.deepEqual(await records.batch(zone, none), none);
     });
 
-    test("many at once keep the count right", async (t) => {
+    test("concurrent changes keep the count correct", async (t) => {
       const { records, newZone, db } = await openZones(t, engine);
       const zone = await newZone();
       await Promise.all(Array.from({ length: 30 }, (_, index) => records.create(zone, a(`host${index}`))));

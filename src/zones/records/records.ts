@@ -13,30 +13,30 @@ import type { DnsRecord, RecordRequest, RecordZone } from "./types.ts";
 import { readImport, recordLine, zoneFileHead } from "./zone-file.ts";
 
 export interface Records {
-  /** A number that changes with the records of a zone; undefined where another process may change them. */
+  /** A number that changes with the records of a zone; undefined if another process may change them. */
   version(zone: string): number | undefined;
   list(zone: string, query: RecordQuery, page: PageRequest): Promise<Page<DnsRecord>>;
   /** Throws noRecord. */
   get(zone: string, id: string): Promise<DnsRecord>;
-  /** Throws dnsInvalid and what conflicts.ts throws. */
+  /** Throws dnsInvalid and the conflicts of conflicts.ts. */
   create(zone: RecordZone, request: RecordRequest): Promise<DnsRecord>;
-  /** Everything that the request leaves out becomes its default. Throws noRecord, locked and what create throws. */
+  /** Omitted fields get their defaults. Throws noRecord, locked and the errors of create. */
   replace(zone: RecordZone, id: string, request: RecordRequest): Promise<DnsRecord>;
-  /** Everything that the change leaves out stays. Throws as replace does. */
+  /** Omitted fields keep their values. Throws the errors of replace. */
   update(zone: RecordZone, id: string, change: Partial<RecordRequest>): Promise<DnsRecord>;
   /** Throws noRecord, locked. */
   delete(zone: RecordZone, id: string): Promise<void>;
-  /** All or nothing. Throws what each of its changes throws, and batchTooLarge. */
+  /** Atomic. Throws the errors of each change, and batchTooLarge. */
   batch(zone: RecordZone, batch: Batch): Promise<BatchResult>;
-  /** Adds what a zone file holds, all or nothing; records that are there already are passed over. Throws badImport. */
+  /** Adds the records of a zone file atomically; existing records are skipped. Throws badImport. */
   import(zone: Zone, text: string, options?: { proxied?: boolean }): Promise<{ added: number; parsed: number }>;
-  /** A zone file in pieces, which `import` reads as the same records. */
+  /** A zone file in chunks; `import` reads the same records from it. */
   export(zone: Zone): AsyncGenerator<string>;
   usage(zone: string): Promise<{ records: number; quota: number | null }>;
   managed: ManagedRecords;
 }
 
-/** Of one import. */
+/** Maximum number of records per import. */
 const MAX_IMPORT = 100_000;
 
 export function createRecords(parts: RecordChangeParts & { db: Db }): Records {

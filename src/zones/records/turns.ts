@@ -1,6 +1,6 @@
 /**
- * Changes of one zone in this process go one after the other. They all count in the same rows: on PostgreSQL those that
- * run at once would collide and be run again.
+ * Serializes changes of one zone within this process. They all update the same counter rows; concurrent transactions on
+ * PostgreSQL would conflict and be retried.
  */
 export function createTurns(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
   const last = new Map<string, Promise<unknown>>();

@@ -1,13 +1,13 @@
 import type { RecordType } from "../../protocol/dns/index.ts";
 
-/** What a person or a program asks for; everything still to be checked. */
+/** A record request of a user or program, not validated. */
 export interface RecordRequest {
   type: string;
-  /** Relative to the zone or absolute; "@" is the zone. */
+  /** Relative to the zone or absolute; "@" is the apex. */
   name: string;
   content?: string | undefined;
   data?: Record<string, unknown> | undefined;
-  /** Of MX, SRV and URI; also in `data`. */
+  /** For MX, SRV and URI; also part of `data`. */
   priority?: number | undefined;
   /** Seconds; 1 is automatic. */
   ttl?: number | undefined;
@@ -24,15 +24,15 @@ export interface RecordSettings {
   flatten_cname?: boolean | undefined;
 }
 
-/** A record that is in order, without what makes it a kept one. */
+/** A valid record that is not stored yet. */
 export interface RecordDraft {
   type: RecordType;
   /** Normal and absolute, without a dot at the end. */
   name: string;
-  /** Presentation of the data, without the priority of MX, SRV and URI; names without a dot at the end. */
+  /** The data in presentation format, without the priority of MX, SRV and URI; names without a trailing dot. */
   content: string;
   priority: number | null;
-  /** For types that the API shows by their fields. */
+  /** For types that the API shows as fields. */
   data: Record<string, unknown> | null;
   ttl: number;
   proxied: boolean;
@@ -51,14 +51,14 @@ export interface DnsRecord extends RecordDraft {
   modifiedAt: number;
   commentAt: number | null;
   tagsAt: number | null;
-  /** The part of the platform that keeps it, such as "email-routing". */
+  /** The component that manages it, such as "email-routing". */
   managedBy: string | null;
   /** Only `managedBy` may change it. */
   locked: boolean;
   meta: Record<string, unknown> | null;
 }
 
-/** The zone as records need it. */
+/** The properties of a zone that records need. */
 export interface RecordZone {
   id: string;
   account: string;

@@ -33,7 +33,7 @@ const shown = async (records: Records, zone: string) =>
 
 export function zoneFileConformance(engine: TestEngine): void {
   describe("zone files", () => {
-    test("are taken in: what is there already is passed over, and so is what the zone has by itself", async (t) => {
+    test("are imported; existing records and the zone's own SOA and NS are skipped", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       await records.create(zone, { type: "A", name: "www", content: "192.0.2.1" });
@@ -58,7 +58,7 @@ export function zoneFileConformance(engine: TestEngine): void {
       assert.equal((await records.usage(zone.id)).records, 5);
     });
 
-    test("with a line that cannot be used change nothing, and every such line is told", async (t) => {
+    test("with invalid lines change nothing, and every such line is reported", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       await assert.rejects(
@@ -76,7 +76,7 @@ export function zoneFileConformance(engine: TestEngine): void {
       assert.equal((await records.usage(zone.id)).records, 0);
     });
 
-    test("of thousands of records are taken in", async (t) => {
+    test("with thousands of records are imported", async (t) => {
       const { records, newZone } = await openZones(t, engine);
       const zone = await newZone();
       const file = Array.from(
@@ -89,10 +89,10 @@ export function zoneFileConformance(engine: TestEngine): void {
       assert.equal((await whole(records.export(zone))).match(/\tA\t/g)!.length, 3000);
     });
 
-    test("that were exported are the same records again", async (t) => {
+    test("round-trip through export and import", async (t) => {
       const { zones, records, newZone } = await openZones(t, engine);
       const text = (max: number) => fc.string({ maxLength: max }).map((value) => value.trim());
-      // CNAME and NS stand alone: other names for them.
+      // CNAME and NS must be alone: use other names for them.
       const request = fc
         .record({
           record: recordOf(),

@@ -3,12 +3,14 @@ import { h } from "../elements.ts";
 import { loadAd } from "./load-ad.ts";
 import type { AdDocument } from "./vast.ts";
 
-/** An advertisement has to be seen this soon, or the video begins without it. */
+/** An advertisement must start within this time; otherwise the video starts without it. */
 const TIMEOUT_MS = 8000;
-/** One that hangs is given up. */
+/** A stalled advertisement is skipped after this time. */
 const STALL_MS = 10_000;
 
-/** Shows the advertisement of `url` in `stage`, before `video`. Resolves when the video may go on, whatever happened: an advertisement is never in its way. */
+/**
+ * Plays the advertisement of `url` in `stage` before `video`. Always resolves: an advertisement never blocks the video.
+ */
 export async function runAdBreak(
   url: string,
   stage: HTMLElement,

@@ -13,7 +13,7 @@ const refusal = ({ status, body }: { status: number; body: any }) => [
 ];
 
 describe("databases", () => {
-  test("are made, found by id and name, changed and deleted", async (t) => {
+  test("are created, found by id and name, changed and deleted", async (t) => {
     const { call } = await startD1Api(t);
     const made = await call("post", ALL, {
       body: { name: "shop", primary_location_hint: "weur", jurisdiction: "eu" },
@@ -70,7 +70,7 @@ describe("databases", () => {
     }
   });
 
-  test("a name that is taken, a name that is none, one too many, and what is no database", async (t) => {
+  test("rejects a duplicate name, an invalid name, one too many, and an unknown database", async (t) => {
     const { call } = await startD1Api(t, { maxDatabases: 2 });
     await call("post", ALL, { body: { name: "shop" } });
     assert.deepEqual(refusal(await call("post", ALL, { body: { name: "shop" } })), [
@@ -92,7 +92,7 @@ describe("databases", () => {
       assert.equal((await call("get", `${ALL}/${id}`)).status, 404, id);
   });
 
-  test("are listed in pages that end, all or by a part of their name", async (t) => {
+  test("are listed by page, all or by part of the name", async (t) => {
     const { call } = await startD1Api(t);
     for (let i = 0; i < 12; i++) await call("post", ALL, { body: { name: `db-${String(i).padStart(2, "0")}` } });
     const page = await call("get", ALL, { query: { per_page: 10, page: 2 } });
@@ -111,14 +111,14 @@ describe("databases", () => {
     );
   });
 
-  test("need a permission", async (t) => {
+  test("require a permission", async (t) => {
     const { call } = await startD1Api(t, { caller: { ...almighty, allows: (permission) => permission === "D1 Read" } });
     assert.equal((await call("get", ALL)).status, 200);
     assert.deepEqual(refusal(await call("post", ALL, { body: { name: "x" } })).slice(0, 2), [403, 9109]);
     assert.equal((await call("post", `${ALL}/${NOBODY}/query`, { body: { sql: "select 1" } })).status, 403);
   });
 
-  test("whose files another process has are listed here, and no more", async (t) => {
+  test("are listed if another process has their files, but cannot be queried", async (t) => {
     const { call } = await startD1Api(t, { files: false });
     const { uuid } = (await call("post", ALL, { body: { name: "far" } })).body.result;
     assert.deepEqual(Object.keys((await call("get", `${ALL}/${uuid}`)).body.result).includes("file_size"), false);
@@ -128,7 +128,7 @@ describe("databases", () => {
     );
   });
 
-  test("have a bookmark of now and no history", async (t) => {
+  test("have a bookmark for now, and no history", async (t) => {
     const { call } = await startD1Api(t);
     const { uuid } = (await call("post", ALL, { body: { name: "now" } })).body.result;
     const bookmark = await call("get", `${ALL}/${uuid}/time_travel/bookmark`);
@@ -146,7 +146,7 @@ describe("databases", () => {
 });
 
 describe("queries", () => {
-  test("give one result for each statement, rows as objects or as arrays", async (t) => {
+  test("return one result per statement, with rows as objects or arrays", async (t) => {
     const { call } = await startD1Api(t);
     const { uuid } = (await call("post", ALL, { body: { name: "q" } })).body.result;
     const query = async (body: unknown, how = "query") =>
@@ -204,7 +204,7 @@ describe("queries", () => {
     assert.deepEqual((await query({ sql: "select '\"}]' as a" }))[0].results, [{ a: '"}]' }]);
   });
 
-  test("a mistake is told as D1 tells it, and undoes the whole call", async (t) => {
+  test("report an error as D1 does, and roll back the whole call", async (t) => {
     const { call } = await startD1Api(t, { limits: { requestMs: 2_000, resultBytes: 100_000 } });
     const { uuid } = (await call("post", ALL, { body: { name: "q" } })).body.result;
     const query = (body: unknown) => call("post", `${ALL}/${uuid}/query`, { body });
@@ -235,7 +235,7 @@ describe("queries", () => {
     assert.deepEqual((await query({ sql: "select count(*) as n from t" })).body.result[0].results, [{ n: 0 }]);
   });
 
-  test("a body as large as it may be, and larger", async (t) => {
+  test("accepts a body at the size limit and rejects a larger one", async (t) => {
     const { call } = await startD1Api(t, { limits: { requestBytes: 4_000_000 } });
     const { uuid } = (await call("post", ALL, { body: { name: "q" } })).body.result;
     const sent = (length: number) =>

@@ -23,12 +23,12 @@ import { createD1TransferHttp, d1Routes, D1_TRANSFERS } from "./routes.ts";
 
 export interface D1ApiOptions extends Partial<TestApiOptions> {
   limits?: Partial<D1Limits>;
-  /** False: the API of a process that has no database files. */
+  /** False: the API of a process without database files. */
   files?: boolean;
   maxDatabases?: number;
 }
 
-/** The routes of D1 and the URLs of its files over HTTP, on a data folder of their own. */
+/** The routes of D1 and its transfer URLs over HTTP, with a data folder of their own. */
 export async function startD1Api(
   scope: { after(end: () => Promise<void>): void },
   { limits = {}, files = true, maxDatabases = 50, routes = [], ...more }: D1ApiOptions = {},

@@ -8,7 +8,7 @@ export const ONE_DATABASE = `${DATABASES}/{database_id}`;
 
 export interface D1RouteParts {
   list: D1DatabaseList;
-  /** Absent: another process has the files, and what needs them is refused. */
+  /** Absent: another process has the files, and operations that need them are rejected. */
   databases?: D1Databases;
 }
 
@@ -46,7 +46,7 @@ export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
   async function measures(id: string): Promise<{ num_tables?: number; file_size?: number }> {
     if (!databases) return {};
     const size = await databases.size(id);
-    // To ask one that nobody has used would make its file.
+    // Querying an unused database would create its file.
     const tables = size === 0 ? 0 : Number((await databases.query(id, [{ sql: TABLES }]))[0]!.results.rows[0]![0]);
     return { num_tables: tables, file_size: size };
   }
@@ -167,7 +167,7 @@ export function databaseRoutes({ list, databases }: D1RouteParts): Route[] {
   ];
 }
 
-/** Throws databaseNotFound, and elsewhere in a process without the files. */
+/** Throws databaseNotFound, and `elsewhere` in a process without the files. */
 export async function openDatabase(
   { list, databases }: D1RouteParts,
   params: Record<string, string>,

@@ -3,14 +3,14 @@ import { d1Limits } from "../../../workers/index.ts";
 import { route, type Call, type Route } from "../../operation.ts";
 import { ONE_DATABASE, openDatabase, type D1RouteParts } from "./databases.ts";
 
-// What a value may be is D1's to say, in its own words.
+// D1 validates the values itself, with its own messages.
 const statement = z.object({ sql: z.string(), params: z.array(z.unknown()).nullish() });
 const body = z.union([z.object({ batch: z.array(statement).min(1) }), statement]);
 
 /** A BLOB is a list of its bytes. */
 const MAX_VALUES = 1_000_000;
 
-/** SQL over the API. All statements of a call are one transaction, with one result for each. */
+/** SQL over the API. All statements of a call run in one transaction and return one result each. */
 export function queryRoutes(parts: D1RouteParts): Route[] {
   const shared = {
     tag: "D1",
@@ -32,7 +32,7 @@ export function queryRoutes(parts: D1RouteParts): Route[] {
       ...(values && { params: values }),
     }));
     const results = await databases.script(id, statements, { format, signal: request.signal });
-    // The envelope is written around what the database process wrote: tens of megabytes are neither parsed nor made again.
+    // Wraps the output of the database process in the envelope without parsing it: it may be tens of megabytes.
     return new Response(Buffer.concat([HEAD, results, TAIL]), { headers: { "content-type": "application/json" } });
   }
 

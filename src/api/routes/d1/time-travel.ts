@@ -9,7 +9,7 @@ const when = z
   .refine((text) => !Number.isNaN(Date.parse(text)), "is not a time of ISO 8601")
   .optional();
 
-/** No history is kept: there is a bookmark of now, and no way back. */
+/** History is not stored: there is a bookmark for now, and no restore. */
 export function timeTravelRoutes({
   list,
   clock,

@@ -3,16 +3,16 @@ import { pipeline } from "node:stream/promises";
 import { UserError, type Log } from "../../../kernel/index.ts";
 import type { D1Transfers } from "../../../workers/index.ts";
 
-/** Below it are the URLs that files of SQL are sent to and fetched from: `/d1/transfers/<token>/<filename>`, without Authorization. */
+/** URL prefix for SQL file uploads and downloads: `/d1/transfers/<token>/<filename>`, without Authorization. */
 export const D1_TRANSFERS = "/d1/transfers/";
 
 export const transferPath = ({ token, filename }: { token: string; filename: string }): string =>
   `${D1_TRANSFERS}${token}/${encodeURIComponent(filename)}`;
 
-/** What a client that sends on after a refusal may send before it loses the connection. */
+/** Octets that are drained from a client that keeps sending after a rejection. */
 const DRAIN_BYTES = 64 * 1024 * 1024;
 
-/** Answers PUT, GET and HEAD below D1_TRANSFERS. */
+/** Handles PUT, GET and HEAD below D1_TRANSFERS. */
 export function createD1TransferHttp({
   transfers,
   log,
@@ -30,7 +30,7 @@ export function createD1TransferHttp({
       );
     const taken = await transfers.upload(token, request);
     if (!taken) return refuse(request, response, 404, UNKNOWN);
-    // The form of an object store's answer: clients compare it with what they announced.
+    // The response format of an object store: clients compare the ETag with the announced one.
     response.writeHead(200, { etag: `"${taken.etag}"`, "content-length": 0 }).end();
   }
 
@@ -54,10 +54,10 @@ export function createD1TransferHttp({
       else if (request.method === "GET" || request.method === "HEAD") await get(request, response, token);
       else refuse(request, response, 405, "A file is sent with PUT and fetched with GET.", { allow: "GET, HEAD, PUT" });
     } catch (thrown) {
-      // The client went away.
+      // The client disconnected.
       if (response.headersSent || request.socket.destroyed) return void response.destroy();
       const refused = thrown instanceof UserError;
-      if (!refused || thrown.entry.http >= 500) log.error({ err: thrown }, "d1: a file was not transferred");
+      if (!refused || thrown.entry.http >= 500) log.error({ err: thrown }, "d1: file transfer failed");
       refuse(
         request,
         response,
@@ -71,7 +71,9 @@ export function createD1TransferHttp({
 const UNKNOWN = "There is nothing here: the link is not known, was used, or is older than an hour.";
 const HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
-/** The rest of the request is read and forgotten: a client that is still sending would see a broken connection instead of the answer. */
+/**
+ * Drains the rest of the request: a client that is still sending would otherwise see a reset instead of the response.
+ */
 function refuse(
   request: IncomingMessage,
   response: ServerResponse,

@@ -12,7 +12,7 @@ async function start(scope: { after(end: () => Promise<void>): void }, options: 
   const { uuid } = (await api.call("post", ALL, { body: { name: "shop" } })).body.result;
   const post = (what: string, body: unknown) => api.call("post", `${ALL}/${uuid}/${what}`, { body });
   const rows = async (sql: string) => (await post("raw", { sql })).body.result[0].results.rows;
-  /** As `wrangler d1 execute --file` does it. */
+  /** Imports like `wrangler d1 execute --file`. */
   async function execute(sql: string, { etag = md5(sql) } = {}) {
     const { upload_url: url, filename } = (await post("import", { action: "init", etag })).body.result;
     const uploaded = await fetch(url, { method: "PUT", body: sql });
@@ -30,7 +30,7 @@ async function start(scope: { after(end: () => Promise<void>): void }, options: 
     // oxlint-disable-next-line no-explicit-any
     return answer.body.result as any;
   }
-  /** As `wrangler d1 export` does it. */
+  /** Exports like `wrangler d1 export`. */
   async function dump(options: unknown = {}) {
     let { result } = (await post("export", { output_format: "polling", dump_options: options })).body;
     while (result.status === "active")
@@ -48,7 +48,7 @@ const code = ({ status, body }: { status: number; body: { errors: { code: number
 ];
 
 describe("import", () => {
-  test("announced, sent, begun and asked for until it is done", async (t) => {
+  test("announced, uploaded, started and polled until it is done", async (t) => {
     const { execute, rows, objects, uuid } = await start(t);
     const done = await execute("create table t(a);\ninsert into t values (1), (2);");
     assert.deepEqual(
@@ -73,13 +73,13 @@ describe("import", () => {
     );
     assert.deepEqual(await rows("select * from t"), [[1], [2]]);
     for await (const { key } of objects.list("d1-transfers/")) assert.fail(`${key} of ${uuid} is left`);
-    // The same file once more is another import.
+    // The same file again is another import.
     assert.equal((await execute("insert into t values (3);")).result.num_queries, 1);
     assert.equal((await execute("insert into t values (3);")).result.num_queries, 1);
     assert.deepEqual(await rows("select count(*) from t"), [[4]]);
   });
 
-  test("a mistake in the file is told, and nothing of the file stays", async (t) => {
+  test("reports an error in the file and rolls back all of it", async (t) => {
     const { execute, rows } = await start(t);
     await execute("create table t(a)");
     const failed = await execute("insert into t values (1);\nselec 1;");
@@ -91,7 +91,7 @@ describe("import", () => {
     assert.equal((await execute("insert into t values (1);")).status, "complete");
   });
 
-  test("another file than the one announced, one too large, one never sent, and unknown links and bookmarks", async (t) => {
+  test("rejects a different file, a too large one, a missing one, and unknown links and bookmarks", async (t) => {
     const { post, origin, call, uuid, execute } = await start(t, { limits: { importBytes: 1_000 } });
     for (const etag of ["", "xyz", "0".repeat(31)])
       assert.deepEqual(code(await post("import", { action: "init", etag })), [400, 7400]);
@@ -127,11 +127,11 @@ describe("import", () => {
       [400, 7500],
     );
     assert.equal((await post("export", { output_format: "polling", current_bookmark: done.at_bookmark })).status, 400);
-    // A used link takes nothing more.
+    // A used link accepts no further upload.
     assert.equal((await fetch(url, { method: "PUT", body: "select 1" })).status, 404);
   });
 
-  test("files nobody imports are bounded, and the same one has one place", async (t) => {
+  test("limits files that are not imported; equal files share a slot", async (t) => {
     const { post } = await start(t);
     const init = (n: number) => post("import", { action: "init", etag: md5(String(n)) });
     const first = (await init(0)).body.result.upload_url;
@@ -140,7 +140,7 @@ describe("import", () => {
     assert.equal((await init(0)).body.result.upload_url, first);
   });
 
-  test("one of a database at a time; queries are told when it takes long, and so is who polls", async (t) => {
+  test("runs one import per database; a long one is reported to queries and polls", async (t) => {
     const { post, execute, poll } = await start(t, { limits: { importPatienceMs: 100, transferMs: 4_000 } });
     await execute("create table t(a)");
     const send = async (sql: string) => {
@@ -162,7 +162,7 @@ describe("import", () => {
     assert.equal((await poll(await post("import", quick))).status, "complete");
   });
 
-  test("of a database that is deleted before its turn comes to nothing", async (t) => {
+  test("is discarded if the database is deleted first", async (t) => {
     const { post, call, uuid, transfers, databases } = await start(t);
     const sql = "create table t(a)";
     const { upload_url: url, filename } = (await post("import", { action: "init", etag: md5(sql) })).body.result;
@@ -179,7 +179,7 @@ describe("import", () => {
 });
 
 describe("export", () => {
-  test("is fetched from a link without a token, and makes the same database again", async (t) => {
+  test("downloads from a link without a token, and restores the same database", async (t) => {
     const { execute, dump, call, rows } = await start(t);
     await execute(
       "create table t(a integer primary key, b text); insert into t values (1, 'it''s'), (2, null); create index i on t(b);",
@@ -211,7 +211,7 @@ describe("export", () => {
     assert.equal((await call("get", result.signed_url.replace(/^.*\/d1/, "/d1"))).status, 404);
   });
 
-  test("takes options, and tells what cannot be", async (t) => {
+  test("accepts options and reports invalid ones", async (t) => {
     const { execute, dump, post } = await start(t);
     await execute("create table a(x); create table b(x); insert into a values (1);");
     const sql = async (options: unknown) =>

@@ -6,7 +6,7 @@ import { transferPath } from "./transfer-http.ts";
 
 export interface D1TransferParts extends Pick<D1RouteParts, "list"> {
   transfers: D1Transfers;
-  /** Of the URLs that files are sent to and fetched from. Default: where the request itself went. */
+  /** Origin of the upload and download URLs. Default: that of the request. */
   origin?(request: Request): string;
 }
 
@@ -30,7 +30,7 @@ const exportBody = z.object({
 
 const result = z.looseObject({ success: z.boolean().optional() });
 
-/** Files of SQL in and out: begun with one call and then asked for, each call waiting a while for the end. */
+/** SQL imports and exports: started with one call and then polled; each poll waits a while for the end. */
 export function transferRoutes({
   list,
   transfers,
@@ -113,7 +113,7 @@ function show(
   const { kind, bookmark, filename } = transfer;
   const base = { success: true, type: kind, at_bookmark: bookmark };
   if (transfer.status === "active") return answer({ ...base, status: "active", messages: [] }, { status: 202 });
-  // `errors` is what wrangler prints, `error` what is documented.
+  // wrangler prints `errors`; the API documents `error`.
   if (transfer.status === "error")
     return answer({
       ...base,

@@ -20,7 +20,7 @@ import { activityRoutes } from "./activity.ts";
 import { queueRoutes } from "./queue.ts";
 
 const OTHER = "9".repeat(32);
-/** A zone of the account, of which some tokens may not read. */
+/** A zone of the account that some tokens may not read. */
 const DENIED = "8".repeat(32);
 const LOG = `/accounts/${TEST_ACCOUNT}/email/activity`;
 const QUEUE = `/accounts/${TEST_ACCOUNT}/email/queue`;
@@ -98,7 +98,7 @@ async function start(
   return { call, tell, enqueue, activity, messages, clock, queue };
 }
 
-/** A message that was forwarded, and one that was sent and has not arrived. */
+/** A forwarded message, and a sent message that has not arrived. */
 async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
   tell("m1", "received", {
     from: "a@there.example",
@@ -132,7 +132,7 @@ async function some({ tell, enqueue }: Awaited<ReturnType<typeof start>>) {
   return enqueue("<s1@here.example>", ["b@else.example"]);
 }
 
-test("the log: listed, searched, paged by cursor, one message step by step", async (t) => {
+test("the log: listed, searched, paged by cursor, and shown per message", async (t) => {
   const all = await start(t);
   const { call } = all;
   const { id: queued } = await some(all);
@@ -208,7 +208,7 @@ test("the log: listed, searched, paged by cursor, one message step by step", asy
   assert.equal(await subjects(LOG, { zone_id: "0".repeat(32) }), "");
 });
 
-test("the log: what cannot be asked is told", async (t) => {
+test("the log: rejects invalid queries", async (t) => {
   const { call } = await start(t);
   for (const [query, why] of [
     [{ status: "lost" }, /status/],
@@ -231,7 +231,7 @@ test("the log: what cannot be asked is told", async (t) => {
   );
 });
 
-test("the log: a token sees the part it may", async (t) => {
+test("the log: a token sees only what it may read", async (t) => {
   for (const [allowed, kinds] of [
     [["Email Routing Rules Read"], "routing"],
     [["Email Sending Read"], "sending"],
@@ -252,7 +252,7 @@ test("the log: a token sees the part it may", async (t) => {
   assert.deepEqual([(await nobody.call("get", LOG)).status, (await nobody.call("get", QUEUE)).status], [403, 403]);
 });
 
-test("the log: of a zone that a policy denies nothing is seen, through its account neither", async (t) => {
+test("the log: hides entries of a zone that a policy denies, also in the account's list", async (t) => {
   const readers = new Set<Permission>(["Email Routing Rules Read", "Email Sending Read"]);
   const allows: Caller["allows"] = (permission, on) =>
     readers.has(permission) && !(permission === "Email Routing Rules Read" && "zone" in on && on.zone === DENIED);
@@ -283,7 +283,7 @@ test("the log: of a zone that a policy denies nothing is seen, through its accou
       ]),
     );
 
-  // What is sent is the account's: no policy denies it for a single zone.
+  // Sent mail belongs to the account: no policy can deny it for a single zone.
   assert.deepEqual(
     [await subjects(), await subjects({ kind: "routing" }), await subjects({ kind: "sending" })],
     ["News Hello Told", "Hello", "News Told"],
@@ -309,12 +309,12 @@ test("the log: of a zone that a policy denies nothing is seen, through its accou
 
   readers.delete("Email Sending Read");
   assert.deepEqual([await subjects(), (await call("get", LOG, { query: { zone_id: DENIED } })).status], ["Hello", 403]);
-  // To read analytics is to read all of it, in the zone itself as well.
+  // Analytics Read grants the whole log, also within the zone.
   readers.add("Account Analytics Read");
   assert.equal(await subjects(), "News Hello Told Secret");
 });
 
-test("a message that was sent is fetched as it was sent, by its account", async (t) => {
+test("an account fetches the content of its sent message", async (t) => {
   const { call, messages } = await start(t);
   const raw = Buffer.from("Subject: \xff\r\n\r\nbody\0\r\n", "latin1");
   await messages.keep({ account: TEST_ACCOUNT, messageId: "<s1@here.example>", source: { open: () => raw } });
@@ -365,7 +365,7 @@ test("lists system mail for the operator account only", async (t) => {
   assert.deepEqual((await operator.call("get", `/accounts/${TEST_ACCOUNT}/email/activity`)).body.result, []);
 });
 
-test("the queue: what waits is listed, shown, given up and sent again, and nobody else's", async (t) => {
+test("the queue: lists, shows, cancels and retries the account's messages only", async (t) => {
   const all = await start(t);
   const { call, enqueue, clock } = all;
   const { id } = await some(all);
@@ -451,7 +451,7 @@ test("the queue: what waits is listed, shown, given up and sent again, and nobod
   assert.deepEqual((await call("get", QUEUE, { query: { platform: "true" } })).body.result, []);
 });
 
-test("the queue: whoever runs the server sees mail that is nobody's", async (t) => {
+test("the queue: the operator sees messages without an account", async (t) => {
   const { call, enqueue } = await start(t, { operator: TEST_ACCOUNT });
   const { id } = await enqueue("<s4@platform.example>", ["x@else.example"], { account: undefined as never });
   assert.deepEqual((await call("get", QUEUE)).body.result, []);

@@ -16,12 +16,12 @@ import { entrySchema, showEntry, showStory, storySchema } from "./activity-schem
 
 export interface ActivityDeps {
   activity: Pick<Activity, "search" | "get">;
-  /** The account of a zone, which is known to exist. */
+  /** The account of an existing zone. */
   zoneAccount(zone: string): Promise<string | undefined>;
   messages: Pick<SentMessages, "open">;
   /** The operator's account. Its members also see mail without an account: verification messages and returned bounces. */
   operator(): Promise<string | undefined>;
-  /** Days for which the content of messages is kept. */
+  /** Days for which message contents are stored. */
   messageDays: number;
 }
 
@@ -50,7 +50,7 @@ const query = z.object({
     .default(50),
 });
 
-/** Reading needs one of these for either part of the log. */
+/** One of these permissions allows reading that part of the log. */
 const READERS = {
   routing: ["Email Routing Rules Read", "Account Analytics Read"],
   sending: ["Email Sending Read", "Account Analytics Read"],
@@ -58,7 +58,7 @@ const READERS = {
 const mayRead = (caller: Caller, which: EntryKind, on: Resource) =>
   READERS[which].some((permission) => caller.allows(permission, on));
 
-/** What of an account's log the caller may not see; undefined when that is nothing, as for nearly all. */
+/** The part of an account's log that the caller may not see; usually undefined. */
 function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
   const hidden = {
     routing: hiddenZones(caller, account, ...READERS.routing),
@@ -68,11 +68,12 @@ function hiddenOf(caller: Caller, account: string): EntryQuery["hidden"] {
 }
 
 /**
- * The log of messages, newest first, and what was sent. Pages are reached by cursor: `result_info.cursor` is that of the next one, and absent at
- * the end. A page looks at so many messages at a time: when few of them are what is searched for, it is short, or empty, and not the last.
+ * The message log, newest first, and sent messages. Pages are read by cursor: `result_info.cursor` leads to the next
+ * page and is absent at the end. A page examines a bounded number of messages, so it may be short or even empty before
+ * the end.
  */
 export function activityRoutes({ activity, zoneAccount, messages, messageDays, operator }: ActivityDeps): Route[] {
-  /** What of the log the caller may see. Throws notAllowed when it is nothing of what was asked for. */
+  /** The parts of the log that the caller may read. Throws notAllowed if it may read none of the requested parts. */
   function readable(caller: Caller, on: Resource, asked: EntryKind | undefined): EntryKind | undefined {
     const may = (["routing", "sending"] as const).filter(
       (which) => (asked === undefined || asked === which) && mayRead(caller, which, on),
@@ -129,7 +130,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
       on.zone === undefined ? { account: on.account } : { account: on.account, zone: on.zone },
       entry.kind,
     );
-    // Of a zone that a policy denies, to whoever may read all others of the account.
+    // An entry of a zone that a policy denies, for a caller who may read the others of the account.
     if (!mayRead(caller, entry.kind, { account: on.account, zone: entry.zone })) throw activityErrors.noEntry({ id });
     return answer(showStory(entry));
   }
@@ -217,7 +218,7 @@ export function activityRoutes({ activity, zoneAccount, messages, messageDays, o
         const message = await messages.open(account!, named);
         if (message === undefined) throw activityErrors.noMessage({ id, days: messageDays });
         return new Response(new Uint8Array(await message.bytes()), {
-          // Mail of strangers may hold whatever a browser would run.
+          // Mail from strangers may contain anything that a browser would execute.
           headers: {
             "content-type": "message/rfc822",
             "x-content-type-options": "nosniff",

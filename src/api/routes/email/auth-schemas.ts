@@ -205,7 +205,7 @@ const treeSchema: z.ZodType<ShownTree> = z
         nested: z.lazy(() => treeSchema).optional(),
       }),
     ),
-    // With a name of its own, so that the API's document can refer to it from within.
+    // Named, so that the OpenAPI document can refer to it recursively.
   })
   .openapi("SpfTree");
 

@@ -45,7 +45,7 @@ async function start(t: TestContext, world: Record<string, string> = {}, caller:
   return { call, base: `/zones/${zone.id}/email/auth`, zone, zones, reports };
 }
 
-test("DMARC reports are read, asked for and declined, in the published form", async (t) => {
+test("DMARC reports are read, enabled and disabled in the published format", async (t) => {
   const { call, base, zone, zones } = await start(t);
   await zones.records.create(zone, { type: "TXT", name: "@", content: "v=spf1 -all" });
   await zones.records.create(zone, { type: "TXT", name: "x._domainkey", content: "v=DKIM1; p=" });
@@ -84,7 +84,7 @@ test("DMARC reports are read, asked for and declined, in the published form", as
     assert.equal((await call("patch", `${base}/dmarc-reports`, { body })).status, 400);
 });
 
-test("statistics of DMARC reports cover the last 30 days, or those asked for", async (t) => {
+test("DMARC statistics cover the last 30 days or the requested period", async (t) => {
   const { call, base, zone, reports } = await start(t);
   const xml = `<feedback><report_metadata><org_name>Big Mail</org_name><report_id>1</report_id><date_range><begin>${Date.UTC(2026, 9, 22) / 1000}</begin><end>${Date.UTC(2026, 9, 23) / 1000}</end></date_range></report_metadata>
     <policy_published><domain>example.com</domain></policy_published><record><row><source_ip>192.0.2.1</source_ip><count>3</count><policy_evaluated><disposition>reject</disposition><dkim>fail</dkim><spf>pass</spf></policy_evaluated></row>

@@ -45,10 +45,10 @@ const period = z.object({
     .default(100),
 });
 const DAY_MS = 86_400_000;
-/** Days that statistics are about when the request names none. */
+/** Default period of statistics, in days. */
 const DEFAULT_DAYS = 30;
 
-/** Who may send in the name of a zone, as its records say. */
+/** Senders that a zone's records authorize. */
 export const emailAuthRoutes = ({ zones, reports, clock, resolveTxt }: EmailAuthDeps): Route[] => [
   route(
     {

@@ -17,7 +17,7 @@ export interface DoctorDeps {
   diagnose(zone: Zone, name: string): Promise<z.input<typeof findingSchema>[]>;
 }
 
-/** What `reelpost doctor` asks. */
+/** The diagnosis behind `reelpost doctor`. */
 export const doctorRoutes = ({ zones, diagnose }: DoctorDeps): Route[] => [
   route(
     {

@@ -10,7 +10,10 @@ import { answer, route, type Route } from "../../operation.ts";
 
 export interface QueueDeps {
   queue: Pick<OutboundService, "list" | "get" | "resend" | "cancel">;
-  /** The account whose people run this server: they also see the mail that is nobody's, such as verifications and delivery reports. */
+  /**
+   * The operator's account: its members also see mail without an account, such as verification messages and delivery
+   * reports.
+   */
   operator(): Promise<string | undefined>;
 }
 
@@ -96,11 +99,11 @@ const showMessage = ({
   platform: account === undefined,
 });
 
-/** Mail on its way out: what waits and why, what failed, and what can be done about it. A message is listed once for each recipient. */
+/** Outgoing mail: queued and failed messages, their reasons, and actions. Each recipient is a separate entry. */
 export function queueRoutes({ queue, operator }: QueueDeps): Route[] {
   const isOperator = async (account: string) => (await operator()) === account;
 
-  /** Throws outboundNotFound, also for what is another account's. */
+  /** Throws outboundNotFound, also for a message of another account. */
   async function found({ account_id, queue_id }: Record<string, string>) {
     const one = await queue.get(queue_id!);
     const theirs =

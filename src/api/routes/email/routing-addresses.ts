@@ -16,7 +16,8 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
   }: Record<string, string>): [account: string, id: string] => [account_id!, destination_address_identifier!];
 
   return [
-    // The published default of `verified` is true; wrangler leaves it out and shows what is pending, so without it all are listed.
+    // `verified` defaults to true in the published API; wrangler omits it and shows pending addresses, so the default
+    // here lists all.
     route(
       {
         id: "email-routing-destination-addresses-list-destination-addresses",
@@ -83,7 +84,7 @@ export function routingAddressesRoutes({ routing: { addresses } }: EmailRoutingD
         result: addressSchema,
       },
       async ({ params, body: { status }, caller }) => {
-        // Else whoever may add addresses could have mail sent to people who never agreed.
+        // Otherwise a user who may add addresses could send mail to people who never consented.
         if (status === "verified" && !caller.allows("Account Settings Write", { account: params.account_id! }))
           throw addressErrors.adminOnly();
         return answer(showAddress(await addresses.setVerified(...named(params), status === "verified")));

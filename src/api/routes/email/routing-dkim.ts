@@ -33,7 +33,7 @@ const shown = ({
   retired: retiredAt === null ? null : new Date(retiredAt).toISOString(),
 });
 
-/** The keys that forwarded mail of a zone is signed with. Our own operations: the hosted service keeps its keys to itself. */
+/** Signing keys for forwarded mail of a zone. An extension: the hosted service does not expose its keys. */
 export const routingDkimRoutes = ({ zones, routing: { dns, dkimKeys } }: EmailRoutingDeps): Route[] => [
   route(
     {

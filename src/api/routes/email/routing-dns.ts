@@ -8,7 +8,10 @@ const examinedSchema = z.object({
   record: z.array(neededSchema),
 });
 
-/** The records that routing needs. Asked about one name by `subdomain`, which is deprecated, the answer also says what is wrong with those there are. */
+/**
+ * The records that routing requires. A request with the deprecated `subdomain` also returns problems with existing
+ * records.
+ */
 export const routingDnsRoutes = ({ zones, routing: { dns } }: EmailRoutingDeps): Route[] => [
   route(
     {

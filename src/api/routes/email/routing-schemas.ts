@@ -50,7 +50,7 @@ export const neededSchema = z.object({
 });
 export const showNeeded = (record: NeededRecord): z.input<typeof neededSchema> => record;
 
-/** What is right in a rule is the domain's to say: here only the kinds of JSON values. Null stands for "not given" in what some clients send. */
+/** Validates only JSON types; the domain validates the rule. Some clients send null for omitted fields. */
 const matcherBody = z.object({ type: z.string(), field: z.string().nullish(), value: z.string().nullish() });
 const actionBody = z.object({ type: z.string(), value: z.array(z.string()).nullish() });
 const parts = { matchers: z.array(matcherBody), actions: z.array(actionBody), enabled: z.boolean().nullish() };

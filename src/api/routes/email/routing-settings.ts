@@ -19,10 +19,10 @@ const change = z.object({
   skip_wizard: z.boolean().nullish(),
   support_subaddress: z.boolean().nullish(),
 });
-/** A name to do it for; some clients send null or nothing. */
+/** The name to enable or disable; some clients send null or nothing. */
 const nameBody = z.object({ name: z.string().nullish() }).nullable();
 
-/** Whether mail of a zone is routed, and how. */
+/** Settings of Email Routing for a zone. */
 export function routingSettingsRoutes({ zones, routing }: EmailRoutingDeps): Route[] {
   const { settings, dns } = routing;
   const shown = async (zone: Zone) => answer(showSettings(await settings.of(zone)));

@@ -145,7 +145,7 @@ test("settings: read, changed, enabled and disabled by every verb", async (t) =>
   assert.deepEqual((await call("get", `${account}/zones`, { query: { page: 2 } })).body.result, []);
 });
 
-test("the records that are needed, and what is wrong with those there are", async (t) => {
+test("lists required records and problems with existing ones", async (t) => {
   const { call, base, zones, zone } = await start(t);
   const needed = (await call("get", `${base}/dns`)).body.result as {
     type: string;
@@ -192,7 +192,7 @@ test("the records that are needed, and what is wrong with those there are", asyn
   ]);
 });
 
-test("rules: as wrangler and the SDK make, list, replace and delete them", async (t) => {
+test("rules: created, listed, replaced and deleted as wrangler and the SDK do", async (t) => {
   const { call, base, account, zone } = await start(t);
   const made = (
     await call("post", `${base}/rules`, {
@@ -253,7 +253,7 @@ test("rules: as wrangler and the SDK make, list, replace and delete them", async
   assert.deepEqual(refused(await call("get", `${base}/rules/${made.id}`)), [404, 2901, "Routing rule not found"]);
 });
 
-test("rules: the codes that clients act on", async (t) => {
+test("rules: returns the codes that clients depend on", async (t) => {
   const { call, base, account } = await start(t);
   const catchAll = (await call("get", `${base}/rules/catch_all`)).body.result;
   assert.deepEqual(
@@ -310,7 +310,7 @@ test("rules: the codes that clients act on", async (t) => {
   assert.deepEqual(refused(await call("post", `${base}/rules`, { body: "{" })).slice(0, 2), [400, 6007]);
 });
 
-test("rules: the plan for a configuration file", async (t) => {
+test("rules: plans the changes for a configuration file", async (t) => {
   const { call, base, account, zone } = await start(t);
   const actions = [{ type: "worker", value: ["inbox"] }];
   const body = {
@@ -363,7 +363,7 @@ test("rules: the plan for a configuration file", async (t) => {
   );
 });
 
-test("a zone that a policy denies is read through no operation of its account either", async (t) => {
+test("a zone that a policy denies is not readable through the account either", async (t) => {
   const denied: string[] = [];
   const {
     call,
@@ -423,7 +423,7 @@ test("a zone that a policy denies is read through no operation of its account ei
     assert.deepEqual(refused(await planned(address)), [400, 2062, "Unknown Email Routing domain: hidden.example"]);
 });
 
-test("a worker is connected in one call, whoever may change both", async (t) => {
+test("connects a worker in one call, with permission for both", async (t) => {
   const { call, base, routing } = await start(t);
   assert.deepEqual(refused(await call("put", `${base}/settings`, { body: { enabled: true, worker: "absent" } })), [
     422,
@@ -445,7 +445,7 @@ test("a worker is connected in one call, whoever may change both", async (t) => 
   assert.equal((await limited.call("put", `${limited.base}/settings`, { body: { enabled: true } })).status, 200);
 });
 
-test("destination addresses: made, listed, verified by whoever may, deleted", async (t) => {
+test("destination addresses: created, listed, verified with permission, deleted", async (t) => {
   const { call, account, clock, links } = await start(t);
   const made = (await call("post", `${account}/addresses`, { body: { email: "me@example.net" } })).body.result;
   assert.deepEqual(made, {
@@ -509,7 +509,7 @@ test("destination addresses: made, listed, verified by whoever may, deleted", as
   assert.equal((await limited.call("get", `${limited.base}/rules`)).status, 403);
 });
 
-test("the page behind the link: shows the address, and verifies it when its button is pressed", async (t) => {
+test("the verification page shows the address and verifies it when the button is pressed", async (t) => {
   const { call, account, links, routing } = await start(t);
   const show = createVerifyPage(routing);
   const server = createServer((request, response) => void show(request, response));
@@ -545,7 +545,7 @@ test("the page behind the link: shows the address, and verifies it when its butt
   );
 });
 
-test("DKIM keys are listed and replaced", async (t) => {
+test("DKIM keys are listed and rotated", async (t) => {
   const { call, base } = await start(t);
   assert.equal(
     (await call("post", `${base}/dkim/rotate`)).status,

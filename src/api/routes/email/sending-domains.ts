@@ -42,7 +42,7 @@ const complaintsSchema = z.object({
   generated_at: z.iso.datetime(),
 });
 
-/** The names of zones that mail is sent from. */
+/** Domains of a zone from which mail is sent. */
 export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: SendingDomainsDeps): Route[] {
   const zoneOf = (params: Record<string, string>) => zones.get(params.zone_id!);
   const page = z.object(pageQuery({ perPage: 100 }));
@@ -60,7 +60,7 @@ export function sendingDomainsRoutes({ zones, domains, suppressions, clock }: Se
         result: z.array(domainSchema),
       },
       async ({ params, query }) => {
-        // Some dozens at most.
+        // A few dozen at most.
         const all = await domains.list(await zoneOf(params));
         const at = pageRequest(query);
         return pageAnswer(

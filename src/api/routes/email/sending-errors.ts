@@ -1,6 +1,6 @@
 import { defineErrors, type UserError } from "../../../kernel/index.ts";
 
-/** What a message that was not sent is answered with: the published table, code for code. Why in particular follows in `error_chain`. */
+/** Errors of sending: the published table, code for code. The specific reason follows in `error_chain`. */
 export const sendErrors = defineErrors("email.sending", {
   notFound: { code: 10000, http: 404, message: "email.sending.error.not_found" },
   invalidRequestSchema: { code: 10001, http: 400, message: "email.sending.error.invalid_request_schema" },
@@ -21,9 +21,9 @@ export const sendErrors = defineErrors("email.sending", {
 
 type SendError = Exclude<keyof typeof sendErrors, "table">;
 
-/** By kind where the kind decides; the table of mail and that of the API share none of these words. */
+/** Maps error kinds. The tables of mail and of the API share no kinds. */
 const BY_KIND: Record<string, SendError> = {
-  // Who asks. Some clients send a key as a header of its own: what is no token is nobody here.
+  // Authentication errors. Some clients send a key in a separate header; without a token the caller is unauthenticated.
   notAuthenticated: "unauthorized",
   noCredentials: "unauthorized",
   badCredentials: "badTokenType",
@@ -33,7 +33,7 @@ const BY_KIND: Record<string, SendError> = {
   tooManyValues: "tooBig",
   tooManyRequests: "throttled",
   busy: "throttled",
-  // What the message is.
+  // Message errors.
   cannotParse: "invalid",
   fromMismatch: "invalid",
   invalidMessageId: "invalid",
@@ -52,17 +52,18 @@ const BY_CODE: Record<string, SendError> = {
   E_DAILY_LIMIT_EXCEEDED: "throttled",
 };
 
-/** Of the links of a chain that tell why; any number that is no error of this table. */
+/** Code of reasons in `error_chain`; differs from all codes of this table. */
 const CAUSE = 1000;
 
-/** Any error of an operation that sends, in the words of the table. */
+/** Maps any error of a sending operation to this table. */
 export function toSendError(error: UserError): UserError {
   if (error.domain === "email.sending") return error;
   const kind =
     BY_KIND[error.kind] ?? BY_CODE[error.code] ?? (error.entry.http >= 500 ? "internalServer" : "invalidRequestSchema");
   const { code } = sendErrors.table[kind];
   const why = typeof error.code === "string" ? `${error.code}: ${error.message}` : error.message;
-  // What to do ends the chain under the code of the error itself; the cause has another one, so that nobody takes it for advice.
+  // The fix ends the chain with the code of the error; the reason has another code, so that it is not mistaken for the
+  // fix.
   const chain = [{ code: CAUSE, message: why }, ...(error.fix === undefined ? [] : [{ code, message: error.fix }])];
   const { retryAfter = kind === "throttled" ? 1 : undefined } = error.details;
   return sendErrors[kind]({ chain, ...(retryAfter !== undefined && { retryAfter }) }, { cause: error });

@@ -10,7 +10,10 @@ export interface SendingMessagesDeps {
 
 const tag = "Email Sending";
 const BASE = "/accounts/{account_id}/email/sending";
-/** 25 MiB of attachments in base64, or of a message with its line ends escaped, and something over: the domain applies the exact limits. */
+/**
+ * 25 MiB of base64 attachments, or of a message with escaped line ends, plus overhead; the domain applies the exact
+ * limits.
+ */
 const MAX_BYTES = 36 * 1024 * 1024;
 const sends = {
   permission: "Email Sending Write",
@@ -19,7 +22,7 @@ const sends = {
   result: sentSchema,
 } as const;
 
-/** Sending by REST. */
+/** Sending over REST. */
 export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): Route[] => [
   route(
     {
@@ -33,7 +36,7 @@ export const sendingMessagesRoutes = ({ sending, spool }: SendingMessagesDeps): 
     },
     async ({ params, body }) => {
       const { reply_to: replyTo, attachments, text, html, ...rest } = body;
-      // An empty part is none.
+      // An empty part counts as absent.
       const draft = readDraft(
         {
           ...rest,

@@ -37,7 +37,7 @@ export const showDomain = (domain: SendingDomain): z.input<typeof domainSchema> 
   drop_suppressed_recipients: domain.dropSuppressed,
 });
 
-/** What wrangler's list asks for first: which zones to look into. */
+/** wrangler's list requests this first: the zones to query. */
 export const zoneSchema = z.object({
   id,
   tag: id,
@@ -105,7 +105,7 @@ export const showLimits = ({ quota, usage }: SendingUsage): z.input<typeof limit
   usage: usage && { sent: usage.sent, over_quota: usage.overQuota, resets_at: iso(usage.resetsAt) },
 });
 
-/** What is right in a message is the domain's to say: here only the kinds of JSON values. */
+/** Validates only JSON types; the domain validates the message. */
 const address = z.union([z.string(), z.object({ address: z.string(), name: z.string().nullish() })]);
 const addresses = z.union([address, z.array(address)]).nullish();
 const attachment = z.object({

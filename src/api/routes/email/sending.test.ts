@@ -43,7 +43,7 @@ const only = (...permissions: Permission[]): Caller => ({
 });
 
 onEveryDatabase((engine) => {
-  test("sending domains: made, read, changed, checked, fixed and deleted", async (t) => {
+  test("sending domains: created, read, updated, checked, fixed and deleted", async (t) => {
     const { call, base, account, zone, zones, clock } = await start(t, engine);
     const preview = (await call("post", `${base}/preview`, { body: { name: "example.com" } })).body.result;
     assert.deepEqual(
@@ -145,7 +145,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("sending domains: what stands in the way is told by its code", async (t) => {
+  test("sending domains: reports conflicts by code", async (t) => {
     const { call, base, zone, zones, ready } = await start(t, engine);
     const name = (text: string) => call("post", base, { body: { name: text } });
     assert.deepEqual(refused(await name("*.example.com")), [
@@ -179,7 +179,7 @@ onEveryDatabase((engine) => {
     ]);
   });
 
-  test("send and send_raw: as the SDK and wrangler do", async (t) => {
+  test("send and send_raw: work as called by the SDK and wrangler", async (t) => {
     const { call, account, sent, ready } = await start(t, engine);
     await ready();
     const { result } = (
@@ -252,7 +252,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("send: every error of the published table that can happen", async (t) => {
+  test("send: returns every reachable error of the published table", async (t) => {
     const { call, url, account, base, suppressions, domains, zone, routed, verified, clock, ready } = await start(
       t,
       engine,
@@ -430,7 +430,7 @@ onEveryDatabase((engine) => {
     );
   });
 
-  test("send: a token that may not, and a failure of ours", async (t) => {
+  test("send: reports a missing permission and an internal error", async (t) => {
     const reading = await start(t, engine, { caller: only("Email Sending Read") });
     const answered = await fetch(`${reading.url}${reading.account}/send`, {
       method: "POST",
@@ -456,7 +456,7 @@ onEveryDatabase((engine) => {
     assert.deepEqual((await broken.call("get", `${broken.account}/limits`)).body.result, { quota: null, usage: null });
   });
 
-  test("suppressions: as the SDK makes, lists, changes and deletes them", async (t) => {
+  test("suppressions: created, listed, updated and deleted as the SDK does", async (t) => {
     const { call, account, suppressions } = await start(t, engine);
     const base = `${account}/suppressions`;
     const made = (

@@ -30,7 +30,7 @@ const HOSTS = {
   dmarc: "v=DMARC1; p=quarantine;",
 };
 
-/** The rooms behind the operations of sending. What is sent ends in `sent`, or in the given transport. */
+/** The modules behind the sending operations. Sent mail goes to `sent`, or to the given transport. */
 export async function openSendingRooms(
   t: TestContext,
   engine: TestEngine,
@@ -85,7 +85,7 @@ export async function openSendingRooms(
   return { clock, zones, domains, suppressions, sending, spool, sent, routed, verified };
 }
 
-/** A message as a program sends it. */
+/** A message as a program would send it. */
 export const mimeOf = (fields: Record<string, string> = {}) =>
   `${Object.entries({
     From: "App <app@example.com>",

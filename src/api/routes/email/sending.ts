@@ -7,7 +7,7 @@ import { sendingSuppressionsRoutes } from "./sending-suppressions.ts";
 export type EmailSendingDeps = SendingMessagesDeps &
   Omit<SendingDomainsDeps, "suppressions"> & { suppressions: Suppressions };
 
-/** Everything below `email/sending` of zones and accounts, but for what was sent. */
+/** All routes below `email/sending` of zones and accounts, except the sent messages. */
 export const emailSendingRoutes = (deps: EmailSendingDeps): Route[] => [
   ...sendingMessagesRoutes(deps),
   ...sendingDomainsRoutes(deps),

@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../../kernel/index.ts";
 import type { Addresses } from "../../../mail/index.ts";
 
-/** The prefix of the platform's port that the links in verification mails begin with. */
+/** Path prefix of the links in verification messages. */
 export const VERIFY_PREFIX = "/email/verify/";
 
 /**
- * The page behind the link of a verification mail. Following the link only shows it: programs that look at every link of a mail agree
- * to nothing. Its button posts to the same address, and that verifies.
+ * The page behind the link of a verification message. The link itself only shows the page, because mail scanners open
+ * links; the button posts to the same URL and verifies.
  */
 export function createVerifyPage({
   addresses,
@@ -61,7 +61,7 @@ function send(
 ): void {
   response.writeHead(status, {
     "content-type": "text/html; charset=utf-8",
-    // The address of the page is a secret.
+    // The URL of the page is a secret.
     "cache-control": "no-store",
     "referrer-policy": "no-referrer",
     "x-robots-tag": "noindex",

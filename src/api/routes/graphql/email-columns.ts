@@ -1,17 +1,17 @@
 import type { CountColumn } from "../../../mail/index.ts";
 
-/** How values of a column are given and shown. */
+/** Input and output format of a column's values. */
 export type ColumnType = "text" | "address" | "time" | "date" | "flag" | "number";
 
 export interface EmailColumn {
   name: string;
   column: CountColumn;
-  /** What it is compared by, when that is another column. */
+  /** The column that filters compare, if it is another one. */
   compared?: CountColumn;
   type: ColumnType;
-  /** Milliseconds that a time is cut down to. */
+  /** Granularity of a time, in milliseconds. */
   step?: number;
-  /** Of single messages only: nothing to group by. */
+  /** Only for single messages: cannot be grouped by. */
   single?: true;
 }
 
@@ -64,7 +64,7 @@ export const SENDING_COLUMNS: ReadonlyMap<string, EmailColumn> = named([
   { name: "envelopeTo", column: "rcpt_key", compared: "rcpt_key", type: "address" },
 ]);
 
-/** As it stands in an answer: texts that are not there are empty, as clients of the hosted service know them. */
+/** The value in a response: missing texts are empty strings, as in the hosted service. */
 export function shown({ type }: EmailColumn, value: string | number | null): unknown {
   switch (type) {
     case "time":

@@ -42,7 +42,7 @@ test("reads the aliases of a query once, and not for each row", async () => {
   assert.ok(reads < 10_000, `${reads} reads`);
 });
 
-test("gives other work its turn while it builds wide rows", async () => {
+test("yields to other work while it builds wide rows", async () => {
   let turns = 0;
   let done = false;
   const turn = () => void (turns++, done || setImmediate(turn));

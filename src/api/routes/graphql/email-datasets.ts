@@ -20,7 +20,10 @@ const MAX_ROWS = 10_000;
 const MAX_ORDER = 10;
 const DAY_SECONDS = 24 * 3600;
 
-/** The log of messages as the datasets that clients of the hosted service know: `emailRoutingAdaptive`, `emailSendingAdaptive`, and what each counts. */
+/**
+ * The message log as the datasets of the hosted service: `emailRoutingAdaptive`, `emailSendingAdaptive` and their
+ * groups.
+ */
 export function emailDatasets({
   activity,
   days,
@@ -149,7 +152,7 @@ function readArguments(args: Row): { filter: unknown; limit: number; orderBy: un
   return { filter: args["filter"], limit: limit as number, orderBy: args["orderBy"] };
 }
 
-/** `[datetime_DESC, status_ASC]`; one alone needs no list. */
+/** `[datetime_DESC, status_ASC]`; a single order needs no list. */
 function readOrder(given: unknown): { name: string; descending: boolean }[] {
   if (given === undefined || given === null) return [];
   const list = Array.isArray(given) ? given : [given];
@@ -171,7 +174,7 @@ function columnOf(columns: Kind["columns"], name: string, what: string): EmailCo
   return column;
 }
 
-/** Undefined stands for what is the same for all: an entry is the last word on its message. */
+/** Undefined for constants: an entry is the final state of its message. */
 function leafOf({ name, args, fields }: Field, columns: Kind["columns"], grouped = false): EmailColumn | undefined {
   if (fields.length > 0 || Object.keys(args).length > 0)
     throw new QueryError(`${name} is a value: it has no fields and takes no arguments`);
@@ -211,7 +214,7 @@ function groupBuilder(field: Field, dimensions: (values: Values) => Row): (group
   }
 }
 
-/** Values built before the event loop gets a turn. */
+/** Number of values to build before yielding to the event loop. */
 const PART = 10_000;
 
 /** `width`: values of one row. */
@@ -240,7 +243,7 @@ interface Leaf {
   column: EmailColumn | undefined;
 }
 
-/** Builds rows from the values of those of `all` that have a column. What depends on the query alone is found once. */
+/** Builds rows from column values. Parts that depend on the query alone are computed once. */
 function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => Row {
   const places = new Map(all.filter(({ column }) => column !== undefined).map((leaf, i) => [leaf, i]));
   const cells = leaves.map((leaf) => ({ key: leaf.key, column: leaf.column, place: places.get(leaf)! }));
@@ -251,13 +254,13 @@ function rowBuilder(leaves: Leaf[], all: Leaf[] = leaves): (values: Values) => R
 }
 
 const comparable = ({ column, compared, name, single, type }: EmailColumn) => {
-  // Their order differs from one database to the next.
+  // The sort order differs between databases.
   if (single === true && type === "text" && name !== "sessionId")
     throw new QueryError(`orderBy ${name}: there is no order of texts like these`);
   return compared ?? column;
 };
 
-/** What the log refuses is told as GraphQL tells it. */
+/** Converts errors of the log to GraphQL errors. */
 async function told<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -4,7 +4,7 @@ import { QueryError } from "./lex.ts";
 
 export interface EmailFilter {
   filter: CountFilter;
-  /** What the conditions that all must hold leave of time; the first inclusive, the second not. */
+  /** The time range that the conditions leave: start inclusive, end exclusive. */
   since: number;
   until: number;
 }
@@ -53,7 +53,7 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
   }
 
   function condition(key: string, value: unknown, certain: boolean): CountFilter {
-    // Whatever a variable may hold, line ends included.
+    // Variable names may contain anything, including line breaks.
     const [, name, suffix] = /^(.*?)(_[a-z]+)?$/s.exec(key)!;
     if (name === "isLastEvent" && suffix === undefined)
       return value === 1 || value === true ? { all: [] } : { any: [{ column: "at", operator: "<", value: 0 }] };
@@ -69,7 +69,7 @@ export function readFilter(given: unknown, columns: ReadonlyMap<string, EmailCol
     const read = many ? (value as unknown[]).map((one) => valueOf(column, key, one)) : valueOf(column, key, value);
     if (certain && !Array.isArray(read)) narrow(column, operator, read);
     const compared: CountColumn = column.compared ?? column.column;
-    // Empty stands for what is not there.
+    // An empty string matches missing values.
     if (isText && read === "" && (operator === "=" || operator === "!=")) {
       const empty: CountFilter[] = [
         { column: compared, operator, value: "" },
@@ -114,7 +114,7 @@ function valueOf({ type }: EmailColumn, key: string, value: unknown): string | n
     case "text":
       if (typeof value !== "string" || value.length > 1000)
         throw new QueryError(`${key} takes a text of at most 1000 characters, not ${show(value)}`);
-      // PostgreSQL knows no U+0000, and nothing here has it.
+      // PostgreSQL cannot compare U+0000, and no stored value contains it.
       return (type === "address" ? value.toLowerCase() : value).replaceAll("\0", "\ufffd");
   }
 }

@@ -1,20 +1,20 @@
 import { QueryError } from "./lex.ts";
 import type { Directive, Document, Operation, Selection, Value } from "./parse.ts";
 
-/** A field as it is to be answered: variables, fragments and directives are gone. */
+/** A requested field, with variables, fragments and directives resolved. */
 export interface Field {
-  /** What it is called in the answer. */
+  /** Its name in the response. */
   key: string;
   name: string;
   args: Record<string, unknown>;
-  /** Empty of a leaf. */
+  /** Empty for a leaf. */
   fields: Field[];
 }
 
 const MAX_FIELDS = 1000;
 const MAX_FRAGMENTS = 20;
 
-/** What an operation asks for. Throws QueryError. */
+/** The requested fields of an operation. Throws QueryError. */
 export function fieldsOf(
   document: Document,
   operationName: string | undefined,
@@ -26,7 +26,7 @@ export function fieldsOf(
 
   function collect(selections: Selection[], into: Map<string, Field>, open: string[]) {
     for (const one of selections) {
-      // Whatever is left out in the end counts too: fragments in fragments make many out of few.
+      // Skipped fields count, too: nested fragments expand exponentially.
       if (++count > MAX_FIELDS) throw new QueryError(`the query asks for more than ${MAX_FIELDS} fields`);
       if (!isIncluded(one.directives, variables)) continue;
       if (one.kind === "field") add(one, into, open);

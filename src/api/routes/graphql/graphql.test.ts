@@ -52,7 +52,7 @@ async function start(
     });
     clock.advance(1);
   };
-  /** Messages half an hour apart: forwarded, forwarded, refused, dropped, and two that were sent, of which one came back. */
+  /** Messages half an hour apart: forwarded, forwarded, rejected, dropped, and two sent ones, one of which bounced. */
   for (let n = 0; n < 4; n++) {
     const [message, rcpt, messageId] = [`m${n}`, `box@here.example`, `<copy${n}@here.example>`];
     tell(message, "received", {
@@ -136,7 +136,7 @@ async function start(
 }
 
 onEveryDatabase((engine) => {
-  describe("analytics of email", () => {
+  describe("email analytics", () => {
     test("rejects a response with more values than the limit across all datasets", async (t) => {
       const { ask, refusal } = await start(t, engine, { limits: { cells: 12 } });
       const query = (...datasets: string[]) =>
@@ -174,7 +174,7 @@ onEveryDatabase((engine) => {
       assert.match((await late.refusal(query)).message, /took longer than/);
     });
 
-    test("messages that came in, as the hosted service's example asks for them", async (t) => {
+    test("returns inbound messages for the hosted service's example query", async (t) => {
       const { ask } = await start(t, engine);
       const { data, errors } = await ask(
         `query EmailRoutingActivity($zoneTag: string, $filter: EmailRoutingAdaptiveFilter_InputObject) {
@@ -219,7 +219,7 @@ onEveryDatabase((engine) => {
       });
     });
 
-    test("messages that were sent, and those that came in, in one query without variables", async (t) => {
+    test("returns sent and inbound messages in one query without variables", async (t) => {
       const { ask } = await start(t, engine);
       const filter = `filter: {datetime_geq: "2026-11-20T00:00:00Z", datetime_leq: "2026-11-22T00:00:00Z"}, limit: 100, orderBy: datetime_ASC`;
       const { data, errors } = await ask(
@@ -263,7 +263,7 @@ onEveryDatabase((engine) => {
       ]);
     });
 
-    test("counts by day, hour, status, rule: the groups of the hosted service's examples", async (t) => {
+    test("counts by day, hour, status and rule, as in the hosted service's examples", async (t) => {
       const { rows } = await start(t, engine);
       assert.deepEqual(
         await rows(
@@ -356,7 +356,7 @@ onEveryDatabase((engine) => {
       for (const [filter, expected] of cases) assert.equal(await found(filter), expected, filter);
     });
 
-    test("sessions are found again, settings tell what can be asked", async (t) => {
+    test("finds sessions, and describes the limits in settings", async (t) => {
       const { rows, ask } = await start(t, engine);
       const [{ sessionId }] = (await rows('emailRoutingAdaptive(filter: {subject: "Subject 2"}) { sessionId }')) as [
         { sessionId: string },
@@ -379,7 +379,7 @@ onEveryDatabase((engine) => {
       assert.ok(availableFields.includes("messageId") && availableFields.includes("isLastEvent"));
     });
 
-    test("what cannot be asked is told", async (t) => {
+    test("reports invalid queries", async (t) => {
       const { refusal } = await start(t, engine);
       const zone = (inner: string) =>
         `query ($zoneTag: string!, $start: Time) { viewer { zones(filter: {zoneTag: $zoneTag}) { ${inner} } } }`;
@@ -449,7 +449,7 @@ onEveryDatabase((engine) => {
       ]);
     });
 
-    test("a token sees what it may", async (t) => {
+    test("a token sees only what it may read", async (t) => {
       const query = (dataset: string) =>
         `query ($zoneTag: string!) { viewer { zones(filter: {zoneTag: $zoneTag}) { ${dataset} { status } } } }`;
       const sender = await start(t, engine, { allowed: ["Email Sending Read"] });
@@ -480,7 +480,7 @@ onEveryDatabase((engine) => {
   });
 });
 
-test("`wrangler d1 info` reads zeros; a dataset that is not kept is refused; what is no query at all is refused as JSON is", async (t) => {
+test("`wrangler d1 info` reads zeros; unknown datasets are rejected; a body that is not a query is rejected like invalid JSON", async (t) => {
   const { call } = await startApi(t, { routes: graphqlRoutes() });
   const ask = async (query: string) =>
     (

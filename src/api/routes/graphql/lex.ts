@@ -1,4 +1,4 @@
-/** What is wrong with a query; `message` goes to the client. */
+/** An invalid query; the client receives `message`. */
 export class QueryError extends Error {
   override readonly name = "QueryError";
   readonly path: (string | number)[] | null;
@@ -11,13 +11,13 @@ export class QueryError extends Error {
 
 export interface Token {
   kind: "name" | "int" | "float" | "string" | "sign" | "end";
-  /** Of a string: what it says. */
+  /** The value of a string. */
   text: string;
   at: number;
 }
 
 const MAX_TOKENS = 10_000;
-// One after the other, and each only where the one before ended (GraphQL, October 2021, 2.1).
+// Matched one after the other, each at the end of the previous one (GraphQL, October 2021, 2.1).
 const IGNORED = /(?:[\s,\ufeff]|#[^\n\r]*)+/y;
 const NAME = /[_A-Za-z][_0-9A-Za-z]*/y;
 const NUMBER = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![_A-Za-z0-9.])/y;
@@ -25,7 +25,7 @@ const SIGN = /\.\.\.|[!$&()[\]{}:=@|]/y;
 const BLOCK = /"""((?:\\"""|(?!""")[\s\S])*)"""/y;
 const STRING = /"((?:[^"\\\n\r]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*)"/y;
 
-/** Cuts a query into tokens. Throws QueryError. */
+/** Splits a query into tokens. Throws QueryError. */
 export function lex(source: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
@@ -68,7 +68,7 @@ export function lex(source: string): Token[] {
       throw new QueryError(
         `syntax error at ${placeOf(source, at)}: unexpected ${JSON.stringify(source.slice(at, at + 10))}`,
       );
-    // What it may hold is what JSON may hold, but for control characters.
+    // The same content as a JSON string, except for control characters.
     // oxlint-disable-next-line no-control-regex
     add("string", JSON.parse(`"${text[1]!.replace(/[\0-\x1f]/g, " ")}"`) as string, text[0].length);
   }
@@ -76,7 +76,7 @@ export function lex(source: string): Token[] {
   return tokens;
 }
 
-/** Line and column, as people count. */
+/** Line and column, counted from 1. */
 export function placeOf(source: string, at: number): string {
   const before = source.slice(0, at).split(/\r\n|[\r\n]/);
   return `${before.length}:${before.at(-1)!.length + 1}`;

@@ -43,7 +43,7 @@ test("fields with aliases, arguments and values of every kind", () => {
   ]);
 });
 
-test("fragments, inline fragments and directives become fields", () => {
+test("resolves fragments, inline fragments and directives to fields", () => {
   const query = `query A($yes: Boolean!, $no: Boolean = false) { ...f @include(if: $yes) ... on viewer { b @skip(if: $no) c @skip(if: true) } ... @include(if: false) { d } e { x } e { y } }
     fragment f on viewer { a ...g } fragment g on viewer { g }`;
   assert.deepEqual(read(query, { yes: true }), [
@@ -54,14 +54,14 @@ test("fragments, inline fragments and directives become fields", () => {
   ]);
 });
 
-test("one of several queries is chosen by its name", () => {
+test("selects one of several queries by its name", () => {
   const query = "query A { a } query B { b }";
   assert.deepEqual(read(query, {}, "B"), [leaf("b")]);
   refuses(query, /several queries: operationName/);
   refuses(query, /no query called C/, {}, "C");
 });
 
-test("what is wrong is said with its place", () => {
+test("reports errors with their position", () => {
   const cases: [query: string, why: RegExp][] = [
     ["", /the query is empty/],
     ["   # nothing", /the query is empty/],
@@ -89,7 +89,7 @@ test("what is wrong is said with its place", () => {
   for (const [query, why] of cases) refuses(query, why);
 });
 
-test("deep, long and branching queries end soon", () => {
+test("bounds deep, long and branching queries", () => {
   const started = performance.now();
   refuses("{a".repeat(5000), /nested more than 16 deep/);
   refuses(`{ a(b: ${"[".repeat(50_000)}) }`, /nested more than 16 deep|more than 10000 words/);
@@ -98,14 +98,14 @@ test("deep, long and branching queries end soon", () => {
   refuses(`query ($v: ${"[".repeat(3000)}) { a }`, /nested more than 16 deep/);
   refuses(`{ ${"a ".repeat(20_000)} }`, /more than 10000 words and signs/);
   refuses(`{ ${Array.from({ length: 1500 }, (_, i) => `f${i}`).join(" ")} }`, /more than 1000 fields/);
-  // Each fragment asks for the next one ten times: ten to the tenth fields, if nobody stopped.
+  // Each fragment includes the next one ten times: ten to the tenth fields without a limit.
   const laughs = Array.from(
     { length: 10 },
     (_, i) =>
       `fragment f${i} on x { ${Array.from({ length: 10 }, (_unused, j) => `a${j}: b { ...f${i + 1} }`).join(" ")} }`,
   ).join(" ");
   refuses(`{ ...f0 } ${laughs} fragment f10 on x { c }`, /more than 1000 fields/);
-  // The same without fields between.
+  // The same without fields in between.
   refuses(
     `{ ...f0 } ${Array.from({ length: 10 }, (_, i) => `fragment f${i} on x { ${`...f${i + 1} `.repeat(10)} }`).join(" ")} fragment f10 on x { c @skip(if: true) }`,
     /more than 1000/,
@@ -117,7 +117,7 @@ test("deep, long and branching queries end soon", () => {
   assert.ok(performance.now() - started < 30_000);
 });
 
-test("whatever is sent, it is read or refused", () => {
+test("arbitrary input is parsed or rejected", () => {
   const words = fc.constantFrom(
     "{",
     "}",

@@ -34,10 +34,10 @@ export type Value =
   | { kind: "list"; items: Value[] }
   | { kind: "object"; fields: Map<string, Value> };
 
-/** Selections in selections, lists in lists. */
+/** Maximum nesting of selections and lists. */
 const MAX_DEPTH = 16;
 
-/** Reads a GraphQL document, as far as queries go: no schemas, no mutations, no subscriptions. Throws QueryError. */
+/** Parses a GraphQL document with queries only: no schemas, mutations or subscriptions. Throws QueryError. */
 export function parse(source: string): Document {
   const tokens = lex(source);
   let next = 0;
@@ -72,7 +72,7 @@ export function parse(source: string): Document {
     depth--;
     return result;
   }
-  /** Items between two signs, at least one. */
+  /** Items between two delimiters, at least one. */
   function between<Item>(open: string, close: string, read: () => Item, empty = false): Item[] {
     expect(open);
     const items: Item[] = [];
@@ -97,7 +97,7 @@ export function parse(source: string): Document {
         return { kind: "value", value: Number(token.text) };
       case "string":
         return { kind: "value", value: token.text };
-      // An enum value is a name; what takes it knows which there are.
+      // An enum value is a name; the consumer validates it.
       case "name":
         return {
           kind: "value",

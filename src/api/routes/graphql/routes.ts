@@ -21,8 +21,8 @@ const body = z.object({
 });
 
 /**
- * POST /graphql: the queries of GraphQL, on a handful of datasets, without the v4 envelope. `d1AnalyticsAdaptiveGroups` (`wrangler d1 info`) is
- * empty, which clients read as zeros. What is wrong with a query is told as GraphQL tells it, with status 200.
+ * POST /graphql: GraphQL queries on a few datasets, without the v4 envelope. `d1AnalyticsAdaptiveGroups` (`wrangler d1
+ * info`) is empty, which clients read as zeros. Query errors are returned in GraphQL format with status 200.
  */
 export function graphqlRoutes({
   datasets = {},

@@ -21,7 +21,7 @@ const MAX_DATASETS = 20;
 
 type Answer = Record<string, unknown>;
 
-/** Answers the fields of a query: `viewer`, in it accounts and zones, in them datasets. Throws QueryError. */
+/** Resolves `viewer`, its accounts and zones, and their datasets. Throws QueryError. */
 export async function answerFields(
   fields: Field[],
   caller: Caller,
@@ -30,7 +30,7 @@ export async function answerFields(
   let asked = 0;
 
   async function accountPlace(tag: string, path: string[]): Promise<Place> {
-    // Whether it exists is nobody's business who may not see it.
+    // The response must not reveal whether it exists to callers without access.
     if (
       !Object.values(datasets.accounts).some(({ permissions }) =>
         permissions.some((one) => caller.allows(one, { account: tag })),

@@ -7,7 +7,7 @@ const listedKey = z.object({ name: z.string(), expiration: z.number().optional()
 const listQuery = z.object({
   limit: z.coerce.number().int().min(10).max(kvLimits.listKeys).default(kvLimits.listKeys),
   prefix: z.string().default(""),
-  // Clients that begin at the start send it empty.
+  // Some clients send an empty cursor for the first page.
   cursor: z
     .string()
     .optional()
@@ -38,13 +38,13 @@ const bulkGet = z.object({
   withMetadata: z.boolean().default(false),
 });
 
-/** Ten thousand keys of 512 bytes, each of which JSON writes as six. */
+/** Ten thousand keys of 512 bytes, each escaped by JSON to six. */
 const MAX_DELETE = 32 * 1024 * 1024;
 
-/** Ten thousand pairs, each with metadata of some dozen fields. */
+/** Ten thousand pairs, each with a dozen metadata fields. */
 const MAX_VALUES = 500_000;
 
-/** Keys of a namespace, and many values at once. */
+/** Keys of a namespace, and bulk operations on values. */
 export function keyRoutes({
   namespaces,
   store,
@@ -89,7 +89,7 @@ export function keyRoutes({
           ...(expiration !== undefined && { expiration }),
           ...(metadata !== undefined && { metadata: JSON.parse(metadata) as unknown }),
         }));
-        // Half the clients look for the one, half for the other.
+        // Clients read one or the other field.
         return answer(shown, {
           info: {
             count: shown.length,
@@ -150,7 +150,7 @@ export function keyRoutes({
         const found = await store.getMany(id, keys);
         const values = [...new Set(keys)].flatMap((key): [string, unknown][] => {
           const entry = found.get(key);
-          // The published schemas: an absent key is null among values with metadata, and not there among values without.
+          // Per the published schemas, a missing key is null in a result with metadata and absent from one without.
           if (!entry) return withMetadata ? [[key, null]] : [];
           const text = entry.value.toString();
           const value: unknown = type === "json" ? asJson(text) : text;

@@ -21,7 +21,7 @@ const codes = (answer: { status: number; body: { errors: { code: number; message
   answer.body.errors[0]!.message,
 ];
 
-test("namespaces are made, listed to an empty page, renamed and deleted", async (t) => {
+test("namespaces are created, listed to an empty page, renamed and deleted", async (t) => {
   const { call } = await startStorageApi(t);
   const made = await call("post", base, {
     body: JSON.stringify({ title: "b" }),
@@ -62,7 +62,7 @@ test("namespaces are made, listed to an empty page, renamed and deleted", async 
   assert.deepEqual(codes(await call("get", `${base}/not-one`)).slice(0, 2), [400, 10011]);
 });
 
-test("a value is raw bytes or a form with metadata; what is written here is what workers read", async (t) => {
+test("a value is raw bytes or a form with metadata, and workers read what is written here", async (t) => {
   const { call, one, id, kv, clock } = await startWithNamespace(t);
   const value = `${one}/values/key`;
   const bytes = randomBytes(300);
@@ -111,7 +111,7 @@ test("a value is raw bytes or a form with metadata; what is written here is what
     assert.deepEqual(codes(await call("get", `${one}/${part}/key`)), [404, 10009, "get: 'key not found'"]);
 });
 
-test("expirations too near, values too large, keys too long and metadata too long are refused, and nothing is kept", async (t) => {
+test("rejects early expirations, large values, long keys and long metadata, and stores nothing", async (t) => {
   const { call, one, kv, id, clock } = await startWithNamespace(t);
   const value = `${one}/values/key`;
   const now = Math.floor(clock.now() / 1000);
@@ -143,7 +143,7 @@ test("expirations too near, values too large, keys too long and metadata too lon
   data.set("value", "v");
   data.set("metadata", JSON.stringify("m".repeat(1024)));
   assert.equal((await call("put", value, { body: data })).status, 413);
-  // Metadata taken apart: a name of a megabyte is not put together first.
+  // Metadata in parts: a name of a megabyte is rejected before it is assembled.
   const nested = new FormData();
   nested.set("value", "v");
   nested.set(`metadata${"[a]".repeat(400_000)}`, "1");
@@ -159,7 +159,7 @@ test("expirations too near, values too large, keys too long and metadata too lon
   assert.deepEqual((await kv.store.list(id)).keys, []);
 });
 
-/** So many chunks, and the end. */
+/** Passes this many chunks, then ends. */
 function limited(chunks: number) {
   let seen = 0;
   return new TransformStream({
@@ -167,7 +167,7 @@ function limited(chunks: number) {
   });
 }
 
-test("a large value goes through as a stream, in and out", async (t) => {
+test("streams a large value in and out", async (t) => {
   const { call, one } = await startWithNamespace(t);
   const bytes = randomBytes(5 * 1024 * 1024);
   await call("put", `${one}/values/large`, { body: bytes });
@@ -178,7 +178,7 @@ test("a large value goes through as a stream, in and out", async (t) => {
   assert.ok((await call("get", `${one}/values/chunked`)).bytes.equals(bytes.subarray(0, 100_000)));
 });
 
-test("a key is what was written, whatever it consists of", async (t) => {
+test("accepts any key, whatever its characters", async (t) => {
   const { raw, one, kv, id } = await startWithNamespace(t);
   const paths: Record<string, string> = {
     "a%2Fb": "a/b",
@@ -215,7 +215,7 @@ test("a key is what was written, whatever it consists of", async (t) => {
   assert.equal((await raw("GET", one)).status, 200);
 });
 
-test("any key that is written is read back and listed", async (t) => {
+test("every written key is readable and listed", async (t) => {
   const { raw, one, id, kv } = await startWithNamespace(t);
   const text = fc.oneof(
     fc.string({ unit: "grapheme", maxLength: 40 }),
@@ -244,7 +244,7 @@ test("any key that is written is read back and listed", async (t) => {
   );
 });
 
-test("keys are listed by cursor to the end, with what is known of them", async (t) => {
+test("lists keys by cursor to the end, with their metadata", async (t) => {
   const { call, one, kv, id, clock } = await startWithNamespace(t);
   const expiresAt = Math.floor(clock.now() / 1000) * 1000 + 60_000;
   for (let index = 10; index < 35; index++)
@@ -273,7 +273,7 @@ test("keys are listed by cursor to the end, with what is known of them", async (
     assert.equal((await call("get", `${one}/keys`, { query: { [name]: value } })).status, 400);
 });
 
-test("many pairs are written, read and deleted at once", async (t) => {
+test("writes, reads and deletes many pairs in one request", async (t) => {
   const { call, one, id, kv, clock } = await startWithNamespace(t);
   const now = Math.floor(clock.now() / 1000);
   const pairs = [
@@ -329,7 +329,7 @@ test("many pairs are written, read and deleted at once", async (t) => {
   );
 });
 
-test("ten thousand pairs are one request, ten thousand and one are refused", async (t) => {
+test("accepts ten thousand pairs per request and rejects one more", async (t) => {
   const { call, one, kv, id } = await startWithNamespace(t);
   const pairs = Array.from({ length: 10_000 }, (_, index) => ({
     key: `key ${String(index).padStart(5, "0")}`,
@@ -345,7 +345,7 @@ test("ten thousand pairs are one request, ten thousand and one are refused", asy
   assert.deepEqual((await kv.store.list(id)).keys, []);
 });
 
-test("a full disk is told, and nothing is kept", async (t) => {
+test("reports a full disk and stores nothing", async (t) => {
   let full = false;
   const { call, one, kv, id }: Started & { one: string; id: string } = await startWithNamespace(t, {
     wrap: (objects) => ({

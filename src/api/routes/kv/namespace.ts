@@ -1,7 +1,9 @@
 import { kvErrors, type KvNamespace, type KvNamespaces } from "../../../workers/index.ts";
 import type { Call } from "../../operation.ts";
 
-/** The namespace that the path names. `operation` goes before the text of the refusal where clients know it so: "get: 'namespace not found'". */
+/**
+ * The namespace in the path. `operation` prefixes the error text where clients expect it: "get: 'namespace not found'".
+ */
 export async function namespaceOf(
   namespaces: KvNamespaces,
   { params }: Pick<Call, "params">,

@@ -10,7 +10,7 @@ const order = { order: z.enum(["id", "title"]).default("title"), direction: z.en
 
 const show = ({ id, title }: KvNamespace) => ({ id, title, supports_url_encoding: true });
 
-/** What a namespace is called, and that it is there. */
+/** Creates, lists, renames and deletes namespaces. */
 export function namespaceRoutes({ namespaces }: { namespaces: KvNamespaces }): Route[] {
   const shared = { tag: "Workers KV Namespace" };
   const read = { ...shared, permission: "Workers KV Storage Read" } as const;

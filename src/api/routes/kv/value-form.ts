@@ -10,7 +10,7 @@ export async function readValueForm(form: FormData): Promise<{ value: Uint8Array
 const bytesOf = async (part: File | string) =>
   typeof part === "string" ? Buffer.from(part) : new Uint8Array(await part.arrayBuffer());
 
-/** As one part of JSON, or taken apart into `metadata[name]` parts, as clients do that were given an object. */
+/** Either one JSON part, or `metadata[name]` parts, as clients send an object. */
 async function metadataOf(form: FormData): Promise<string | undefined> {
   const whole = form.get("metadata");
   if (whole !== null) {
@@ -20,7 +20,7 @@ async function metadataOf(form: FormData): Promise<string | undefined> {
   const fields = [...form].flatMap(([name, part]) =>
     typeof part === "string" && name.startsWith("metadata[") ? [{ name, part }] : [],
   );
-  // Before it is taken apart: every bracket of a name becomes a part of the JSON, and millions of them fit into a name.
+  // Checked before parsing: each bracket of a name becomes a level of JSON, and a name may contain millions.
   const length = Math.max(0, ...fields.map(({ name }) => name.length - "metadata".length));
   if (length > kvLimits.metadataBytes) throw kvErrors.metadataTooLong({ length, limit: kvLimits.metadataBytes });
   const parts = fields

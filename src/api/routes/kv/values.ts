@@ -21,12 +21,12 @@ const expiry = z.object({ expiration: z.string().optional(), expiration_ttl: z.s
 const VALUE = `${ONE_NAMESPACE}/values/{key_name+}`;
 const METADATA = `${ONE_NAMESPACE}/metadata/{key_name+}`;
 
-/** Up to here a value is taken whole; what is larger goes to the store as it arrives. */
+/** Values up to this size are read whole; larger ones are streamed to the store. */
 const SMALL = 64 * 1024;
-/** A value with its metadata and the boundaries around them. */
+/** A value with its metadata and the multipart boundaries. */
 const MAX_FORM = kvLimits.valueBytes + 64 * 1024;
 
-/** Single values, as bytes. */
+/** Single values as bytes. */
 export function valueRoutes({
   namespaces,
   store,

@@ -4,7 +4,7 @@ import type { Call } from "../../operation.ts";
 export const BUCKETS = "/accounts/{account_id}/r2/buckets";
 export const ONE_BUCKET = `${BUCKETS}/{bucket_name}`;
 
-/** The bucket that the path names. With a jurisdiction in the header it must be that of the bucket. Throws noSuchBucket. */
+/** The bucket in the path. If the header names a jurisdiction, it must match. Throws noSuchBucket. */
 export async function bucketOf(
   list: R2BucketList,
   { params, request }: Pick<Call, "params" | "request">,
@@ -15,7 +15,7 @@ export async function bucketOf(
   return bucket;
 }
 
-/** A header that holds one of a few words. Throws invalidArgument. */
+/** A header with an enumerated value. Throws invalidArgument. */
 export function wordHeader<Word extends string>(
   { request }: Pick<Call, "request">,
   name: string,

@@ -35,7 +35,7 @@ const show = ({ name, createdAt, location, storageClass, jurisdiction }: R2Bucke
   jurisdiction,
 });
 
-/** Buckets of an account: what they are called and where new objects go. */
+/** Buckets of an account: names and default storage classes. */
 export function bucketRoutes({ bucketList }: { bucketList: R2BucketList }): Route[] {
   const shared = { tag: "R2 Bucket" };
   const read = { ...shared, permission: "Workers R2 Storage Read" } as const;

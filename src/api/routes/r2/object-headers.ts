@@ -7,10 +7,10 @@ const HTTP = {
   contentEncoding: "content-encoding",
   cacheControl: "cache-control",
 } as const;
-/** The name that S3 gives to headers of one's own. */
+/** S3's prefix for custom metadata headers. */
 const CUSTOM = "x-amz-meta-";
 
-/** What an upload says of its object. */
+/** The metadata that an upload sets on its object. */
 export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMetadata" | "customMetadata">> {
   const httpMetadata = Object.fromEntries(
     Object.entries(HTTP).flatMap(([field, name]) => {
@@ -30,7 +30,7 @@ export function metadataOf(headers: Headers): Required<Pick<R2Metadata, "httpMet
   return { httpMetadata: { ...httpMetadata, ...(cacheExpiry && { cacheExpiry }) }, customMetadata };
 }
 
-/** Everything that a download says of its object, beside its length and range. */
+/** Metadata headers of a download, besides length and range. */
 export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storageClass }: R2Object): Headers {
   const headers = new Headers({
     etag: `"${etag}"`,
@@ -49,21 +49,22 @@ export function headersOf({ etag, uploaded, httpMetadata, customMetadata, storag
 }
 
 /**
- * A text beyond ASCII goes as an encoded word (RFC 2047), as S3 sends it: whether Node writes a header as Latin-1 or as UTF-8 depends on
- * what it writes first. A worker may have stored what no header can hold at all: that is left out, and the list of objects has it.
+ * Text beyond ASCII is sent as an encoded word (RFC 2047), as S3 does: Node's choice between Latin-1 and UTF-8 for a
+ * header depends on the order of writes. A worker may have stored values that no header can carry: those are omitted
+ * here but present in the object list.
  */
 function setHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, ASCII.test(value) ? value : `=?UTF-8?B?${Buffer.from(value).toString("base64")}?=`);
   } catch {
-    // Not a name or a value of a header.
+    // Not a valid header name or value.
   }
 }
 
 const ASCII = /^[\t\x20-\x7e]*$/;
 const ENCODED_WORD = /^=\?utf-8\?(?:b\?([A-Za-z0-9+/=]*)|q\?([!-~]*))\?=$/i;
 
-/** RFC 2047 2, for a value that is one encoded word in UTF-8. */
+/** RFC 2047 2, for a value that is a single encoded word in UTF-8. */
 function wordOf(value: string): string {
   const [, base64, quoted] = ENCODED_WORD.exec(value) ?? [];
   if (base64 !== undefined) return Buffer.from(base64, "base64").toString();
@@ -77,21 +78,21 @@ function wordOf(value: string): string {
   return utf8Of(value);
 }
 
-/** Others send UTF-8 as it is, which Node and fetch read as Latin-1. */
+/** Some clients send raw UTF-8, which Node and fetch read as Latin-1. */
 function utf8Of(value: string): string {
   const bytes = Buffer.from(value, "latin1");
   const text = bytes.toString();
-  // What is not UTF-8 was meant as Latin-1.
+  // Invalid UTF-8 was Latin-1.
   return Buffer.from(text).equals(bytes) ? text : value;
 }
 
 export interface WantedConditions {
   all: R2Conditions;
-  /** Those of them that mean 412 when they do not hold; the others mean 304 on a read (RFC 9110 13.2.2). */
+  /** Conditions that fail with 412; the others fail with 304 on a read (RFC 9110 13.2.2). */
   required: R2Conditions;
 }
 
-/** If-Match and its like; undefined when there are none. A date that is none is ignored (RFC 9110 13.1.3). */
+/** If-Match and similar headers; undefined if there are none. An invalid date is ignored (RFC 9110 13.1.3). */
 export function conditionsOf(headers: Headers): WantedConditions | undefined {
   const match = etagsOf(headers.get("if-match"));
   const noneMatch = etagsOf(headers.get("if-none-match"));
@@ -101,7 +102,7 @@ export function conditionsOf(headers: Headers): WantedConditions | undefined {
   const required = {
     secondsGranularity: true,
     ...(match && { etagMatches: match }),
-    // "Not after" this second is "before" the next one.
+    // "Not after" this second means "before" the next one.
     ...(unmodified && { uploadedBefore: new Date(unmodified.getTime() + 1000) }),
   };
   return {
@@ -114,7 +115,7 @@ export function conditionsOf(headers: Headers): WantedConditions | undefined {
   };
 }
 
-/** RFC 9110 8.8.3; quotes are forgiven. */
+/** RFC 9110 8.8.3; missing quotes are tolerated. */
 function etagsOf(header: string | null): R2Etag[] | undefined {
   if (header === null) return undefined;
   if (header.trim() === "*") return [{ type: "wildcard" }];
@@ -129,7 +130,7 @@ function dateOf(header: string | null): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
-/** Whether a Range is meant for this version of the object (RFC 9110 13.1.5). */
+/** True if a Range header applies to this version of the object (RFC 9110 13.1.5). */
 export function rangeHolds(ifRange: string | null, { etag, uploaded }: Pick<R2Object, "etag" | "uploaded">): boolean {
   if (ifRange === null) return true;
   if (ifRange.startsWith('"')) return ifRange === `"${etag}"`;

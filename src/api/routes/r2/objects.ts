@@ -27,7 +27,7 @@ const listQuery = z.object({
   start_after: z.string().optional(),
 });
 
-/** A thousand keys of 1024 bytes, each of which JSON writes as six. */
+/** A thousand keys of 1,024 bytes, each escaped by JSON to six. */
 const MAX_DELETE = 8 * 1024 * 1024;
 
 const job = z.object({
@@ -41,7 +41,7 @@ const job = z.object({
 
 const deletedSchema = z.union([z.array(z.object({ key: z.string() })), job]);
 
-/** Objects of a bucket, many at once. */
+/** Lists and bulk deletes objects of a bucket. */
 export function objectListRoutes({ bucketList, buckets, clock }: R2RouteParts & { clock: Clock }): Route[] {
   const shared = { tag: "R2 Bucket", path: `${ONE_BUCKET}/objects` };
   const emptying = new Set<string>();
@@ -124,7 +124,7 @@ export function objectListRoutes({ bucketList, buckets, clock }: R2RouteParts & 
   ];
 }
 
-/** Piece by piece, for as long as somebody waits for it; what came after the start stays. */
+/** Deletes in batches while the client waits; objects written after the start stay. */
 async function deletePrefix(
   buckets: R2Buckets,
   bucket: string,

@@ -29,7 +29,7 @@ const codes = (answer: { status: number; body: { errors: { code: number; message
   answer.body.errors[0]!.message,
 ];
 
-test("buckets are made, listed by cursor, changed and deleted", async (t) => {
+test("buckets are created, listed by cursor, updated and deleted", async (t) => {
   const { call, clock, r2 } = await startStorageApi(t);
   const made = await call("post", base, {
     body: JSON.stringify({ name: "photos", locationHint: "WEUR", storageClass: "InfrequentAccess" }),
@@ -95,7 +95,7 @@ test("buckets are made, listed by cursor, changed and deleted", async (t) => {
   assert.equal((await call("delete", `${base}/photos`)).status, 404);
 });
 
-test("an object comes back with its bytes and headers", async (t) => {
+test("an object is returned with its bytes and headers", async (t) => {
   const { call, raw, objects, r2, id, clock } = await startWithBucket(t);
   const bytes = randomBytes(1000);
   const headers = {
@@ -169,7 +169,7 @@ test("an object comes back with its bytes and headers", async (t) => {
   );
   await call("put", `${objects}/again`, { body: "v", headers: { "x-amz-meta-owner": "=?UTF-8?B?Wm/Dqw==?=" } });
   assert.equal((await r2.buckets.head(id, "again"))!.customMetadata.owner, "Zoë");
-  // A worker stores what it likes; what no header holds is left out.
+  // A worker may store anything; values that no header can carry are omitted.
   await r2.buckets.put(id, "odd", Buffer.from("v"), {
     customMetadata: { "not a name": "v", line: "a\nb", "🙂": "x" },
     httpMetadata: { contentType: "a\r\nb: c" },
@@ -263,7 +263,7 @@ test("conditions", async (t) => {
   assert.equal((await raw("PUT", `${objects}/new`, { body: "v", headers: { "if-none-match": "*" } })).status, 200);
 });
 
-test("objects are listed by cursor, folded at a delimiter, and deleted by key or by prefix", async (t) => {
+test("lists objects by cursor and delimiter, and deletes them by key or prefix", async (t) => {
   const { call, objects, keys, r2, id, clock } = await startWithBucket(t);
   for (let index = 0; index < 25; index++)
     await r2.buckets.put(id, `a/${String(index).padStart(2, "0")}`, Buffer.from("v"));
@@ -306,7 +306,7 @@ test("objects are listed by cursor, folded at a delimiter, and deleted by key or
   assert.deepEqual(await keys(), []);
 });
 
-test("a key is what was written, with its slashes as they are or encoded", async (t) => {
+test("accepts keys with slashes, raw or encoded", async (t) => {
   const { raw, objects, keys } = await startWithBucket(t);
   const paths: Record<string, string> = {
     "a/b.txt": "a/b.txt",
@@ -337,7 +337,7 @@ test("a key is what was written, with its slashes as they are or encoded", async
     assert.equal((await raw("PUT", `${objects}/${path}`, { body: "v" })).status, 400);
 });
 
-test("any object that is written is read back and listed", async (t) => {
+test("every written object is readable and listed", async (t) => {
   const { raw, objects, keys } = await startWithBucket(t);
   const part = fc.oneof(
     fc.string({ unit: "grapheme", maxLength: 20 }),
@@ -359,7 +359,7 @@ test("any object that is written is read back and listed", async (t) => {
   );
 });
 
-test("a large upload streams through, in bounded memory", async (t) => {
+test("streams a large upload in bounded memory", async (t) => {
   const { url, objects, raw } = await startWithBucket(t);
   const [chunk, chunks] = [randomBytes(MiB), 320];
   const hash = createHash("md5");
@@ -387,7 +387,7 @@ test("a large upload streams through, in bounded memory", async (t) => {
   assert.ok(end.bytes.equals(chunk.subarray(-10)));
 });
 
-test("an upload that breaks off leaves nothing; one that is refused gets its answer", async (t) => {
+test("an aborted upload leaves nothing; a rejected one gets its response", async (t) => {
   const { url, call, objects, keys, r2 } = await startWithBucket(t);
   const sent = request(`${url}${objects}/broken`, {
     method: "PUT",
@@ -408,7 +408,7 @@ test("an upload that breaks off leaves nothing; one that is refused gets its ans
   assert.deepEqual(await keys(), []);
 });
 
-test("a download that is left early lets go of the object", { timeout: 60_000 }, async (t) => {
+test("an aborted download closes the object", { timeout: 60_000 }, async (t) => {
   const { url, objects, stored, call } = await startWithBucket(t);
   await call("put", `${objects}/large`, { body: randomBytes(20 * MiB) });
   const abort = new AbortController();
@@ -427,7 +427,7 @@ test("a download that is left early lets go of the object", { timeout: 60_000 },
   while ((await left()) !== undefined) await new Promise(setImmediate);
 });
 
-test("a full disk is told, and nothing is kept", async (t) => {
+test("reports a full disk and stores nothing", async (t) => {
   let full = false;
   const { call, objects, keys } = await startWithBucket(t, {
     wrap: (store) => ({
@@ -444,7 +444,7 @@ test("a full disk is told, and nothing is kept", async (t) => {
   assert.deepEqual(await keys(), []);
 });
 
-test("a write into a bucket that is deleted meanwhile is not acknowledged", async (t) => {
+test("does not acknowledge a write into a bucket that is deleted concurrently", async (t) => {
   const { url, objects, r2 } = await startWithBucket(t);
   const sent = request(`${url}${objects}/late`, {
     method: "PUT",

@@ -3,7 +3,7 @@ import type { AskedVideo } from "../../../stream/index.ts";
 import type { Call } from "../../operation.ts";
 import { creatorField, instant, metaField } from "./video-schemas.ts";
 
-/** What may be said of a video when its upload is asked for, one-time address or copy. */
+/** Fields that a client may set when it requests a one-time upload URL or a copy. */
 export const askedFields = {
   allowedOrigins: z.array(z.string()).nullish(),
   creator: creatorField.optional(),
@@ -16,7 +16,7 @@ export const askedFields = {
 
 type Given = z.output<z.ZodObject<typeof askedFields>>;
 
-/** In the words of the domain; the creator may be named by a header too. */
+/** Converts to the domain's terms; a header may name the creator. */
 export function askedVideo(
   { allowedOrigins, creator, meta, requireSignedURLs, scheduledDeletion, thumbnailTimestampPct, watermark }: Given,
   {

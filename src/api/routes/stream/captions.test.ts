@@ -36,7 +36,7 @@ async function setUp(t: TestContext, command: string[] = []) {
     ids: randomIds,
     log: silentLog,
     folder,
-    // Nothing is made of speech here, and there is one video.
+    // One video, and no speech recognition.
     tools: { ffmpeg: () => assert.fail("it was run") },
     videos: {
       find: async () => video,
@@ -84,7 +84,7 @@ test("captions are uploaded by a form, listed, shown, fetched as WebVTT, and del
   }
 });
 
-test("a file may come as a plain field, or as the body itself; what could not be read in it is told", async (t) => {
+test("accepts a file as a plain field or as the body, and reports parse errors", async (t) => {
   const { call } = await setUp(t);
   assert.equal(
     (await call("PUT", `${LIST}/en`, { body: form("1\n00:00:01,000 --> 00:00:02,000\nhello\n") })).status,
@@ -98,7 +98,7 @@ test("a file may come as a plain field, or as the body itself; what could not be
   assert.match(put.body.messages[0].message, /1 cue could not be read.*line 6/);
 });
 
-test("bad files, tags and sizes are refused with what is wrong", async (t) => {
+test("rejects bad files, tags and sizes with the reason", async (t) => {
   const { call } = await setUp(t);
   const refusal = async (language: string, body: unknown) => {
     const {
@@ -114,7 +114,7 @@ test("bad files, tags and sizes are refused with what is wrong", async (t) => {
   assert.equal((await call("PUT", `${LIST.replace(UID, "9".repeat(32))}/en`, { body: form(VTT) })).status, 404);
 });
 
-test("captions that cannot be generated are refused with the setting that is missing, or the state of the video", async (t) => {
+test("rejects caption generation with the missing setting or the state of the video", async (t) => {
   const off = await (await setUp(t)).call("POST", `${LIST}/en/generate`);
   assert.deepEqual([off.status, off.body.errors[0].code], [400, 10945]);
   assert.match(JSON.stringify(off.body.errors), /stream\.caption_command/);

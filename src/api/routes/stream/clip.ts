@@ -10,7 +10,7 @@ export interface StreamClipDeps {
   urls: Pick<StreamUrls, "of">;
 }
 
-/** `input` and `url` are published for this operation and say nothing that `clippedFromVideoUID` does not. */
+/** The published fields `input` and `url` of this operation add nothing to `clippedFromVideoUID`. */
 const clipBody = z.object({
   ...askedFields,
   clippedFromVideoUID: z.string(),

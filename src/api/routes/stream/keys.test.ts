@@ -31,7 +31,7 @@ async function setUp(t: TestContext) {
     secrets: createSecrets({ keys: [Buffer.alloc(32, 7)] }),
     max: 3,
   });
-  // The only video there is.
+  // The only video in this test.
   const get = async (_: string, uid: string) =>
     uid === UID
       ? ({ uid } as Awaited<ReturnType<Parameters<typeof createTokens>[0]["videos"]["get"]>>)
@@ -49,7 +49,7 @@ async function setUp(t: TestContext) {
   };
 }
 
-test("a key is made, told once in both forms, listed without them, and deleted", async (t) => {
+test("a key is created, returned once in both formats, listed without them, and deleted", async (t) => {
   const api = await setUp(t);
   const {
     status,
@@ -80,7 +80,7 @@ test("a key is made, told once in both forms, listed without them, and deleted",
   );
 });
 
-test("one key too many is refused with the rule and its value", async (t) => {
+test("rejects one key too many with the limit", async (t) => {
   const api = await setUp(t);
   for (let n = 0; n < 3; n++) await api.call("POST", KEYS);
   const { status, body } = await api.call("POST", KEYS);
@@ -88,7 +88,7 @@ test("one key too many is refused with the rule and its value", async (t) => {
   assert.match(body.errors[0].message, /has 3 signing keys/);
 });
 
-test("a token is signed without a body, with wishes, and with a key of the account; times may be text", async (t) => {
+test("signs a token without a body, with claims, and with a key of the account; times may be strings", async (t) => {
   const api = await setUp(t);
   const read = (text: string) => {
     const reading = readToken(text);
@@ -123,7 +123,7 @@ test("a token is signed without a body, with wishes, and with a key of the accou
   );
   assert.deepEqual(wished.claims, { kid: id, sub: UID, exp: NOW + 60, nbf: NOW, downloadable: true, original: true });
   assert.deepEqual(wished.rules, [{ type: "ip.src", action: "block", ip: ["10.0.0.0/8"] }]);
-  // What a client signs by itself with the PEM is the same.
+  // A token that a client signs with the PEM is equivalent.
   assert.ok(
     isSignedBy(
       { ...wished, signature: sign("sha256", Buffer.from(wished.signed), Buffer.from(pem, "base64").toString()) },
@@ -132,7 +132,7 @@ test("a token is signed without a body, with wishes, and with a key of the accou
   );
 });
 
-test("bad wishes are refused with what is wrong", async (t) => {
+test("rejects invalid claims with the reason", async (t) => {
   const api = await setUp(t);
   const refusal = async (body: unknown, path = TOKEN) => {
     const {

@@ -57,7 +57,7 @@ async function open(t: TestContext) {
   return { ...world, ...room, ...(await startApi(t, { routes })) };
 }
 
-test("a live input is made with what is usual, shown with its keys and addresses, and listed without", async (t) => {
+test("a live input is created with defaults, shown with its keys and URLs, and listed without them", async (t) => {
   const { call, clock } = await open(t);
   const {
     status,
@@ -121,7 +121,7 @@ test("a live input is made with what is usual, shown with its keys and addresses
   });
 });
 
-test("what is said of it is kept, and a change leaves the rest as it was", async (t) => {
+test("stores given fields, and a partial update keeps the others", async (t) => {
   const { call, clock } = await open(t);
   const recording = {
     mode: "automatic",
@@ -189,7 +189,7 @@ test("what is said of it is kept, and a change leaves the rest as it was", async
   }
 });
 
-test("an Idempotency-Key makes one input, and a conflict once that is deleted, which is not worth trying again", async (t) => {
+test("an Idempotency-Key creates one input, and returns a permanent conflict after its deletion", async (t) => {
   const { call } = await open(t);
   const headers = { "idempotency-key": "abc" };
   const { uid } = (await call("POST", LIST, { body: {}, headers })).body.result;
@@ -208,7 +208,7 @@ test("an Idempotency-Key makes one input, and a conflict once that is deleted, w
   );
 });
 
-test("rotated keys are others, and the time of it is told", async (t) => {
+test("rotated keys differ, and the time of rotation is returned", async (t) => {
   const { call, clock, directory } = await open(t);
   const before = (await call("POST", LIST, { body: {} })).body.result;
   clock.advance(1000);
@@ -226,7 +226,7 @@ test("rotated keys are others, and the time of it is told", async (t) => {
   assert.equal((await directory.byPublishKey(after.srt.passphrase))?.uid, before.uid);
 });
 
-test("outputs are added, switched, listed and deleted", async (t) => {
+test("outputs are added, enabled, listed and deleted", async (t) => {
   const { call, outputs } = await open(t);
   const OUTPUTS = `${LIST}/${(await call("POST", LIST, { body: {} })).body.result.uid}/outputs`;
   const made = (
@@ -269,7 +269,7 @@ test("outputs are added, switched, listed and deleted", async (t) => {
   }
 });
 
-test("what goes on now, what became of it, and its videos", async (t) => {
+test("returns the current status, the history, and the videos", async (t) => {
   const { call, status, outputs, clock } = await open(t);
   const { uid } = (await call("POST", LIST, { body: {} })).body.result;
   const ONE = `${LIST}/${uid}`;
@@ -327,7 +327,7 @@ test("what goes on now, what became of it, and its videos", async (t) => {
   assert.deepEqual((await call("GET", `${ONE}/videos`)).body.result, []);
 });
 
-test("what is not there is not found, by the code that clients know", async (t) => {
+test("returns the known error code for an unknown input", async (t) => {
   const { call } = await open(t);
   for (const uid of ["f".repeat(32), "nonsense"]) {
     for (const [method, rest] of [

@@ -24,10 +24,10 @@ export interface StreamLiveInputsDeps {
   videos: Pick<VideoCatalog, "list">;
   urls: StreamUrls;
   endpoints: LiveUrls["endpoints"];
-  /** Whether it is on now. */
+  /** The current broadcast, if there is one. */
   now(input: string): Promise<LiveNow | undefined>;
   viewers(input: string): Promise<number>;
-  /** How well it comes in; undefined: nobody publishes. */
+  /** Health of the incoming stream; undefined if there is no publisher. */
   health(input: string): LiveHealth | undefined | Promise<LiveHealth | undefined>;
 }
 
@@ -65,7 +65,7 @@ export function streamLiveInputsRoutes({
         result: liveInputSchema,
       },
       async (call) => {
-        // Clients send nothing, `{}`, or whatever they send everywhere.
+        // Clients send nothing, `{}`, or their usual body.
         await call.bytes();
         return show(await inputs.update(...named(call.params), { enabled }));
       },
@@ -248,7 +248,7 @@ export function streamLiveInputsRoutes({
   ];
 }
 
-/** Without what was not given, or is null where that has no meaning of its own. */
+/** Without omitted fields, and without null where it has no meaning. */
 function changeOf({
   recording,
   deleteRecordingAfterDays,

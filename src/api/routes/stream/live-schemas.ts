@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { creatorField, metaField } from "./video-schemas.ts";
 
-/** Live inputs as `showLiveInput` and its neighbours make them. */
+/** Schemas of live inputs, as returned by `showLiveInput` and its siblings. */
 const text = z.string();
 const states = [
   "connected",
@@ -57,7 +57,7 @@ export const liveListSchema = z.object({
   total: z.number().int().optional(),
 });
 
-/** Null is taken for what is said of nothing: as it is by default, or as it was. */
+/** Null means omitted: the default, or the current value. */
 export const liveInputBody = z.object({
   meta: metaField.nullish(),
   enabled: z.boolean().nullish(),
@@ -88,7 +88,7 @@ export const liveOutputSchema = z.object({
     .object({ state: z.enum(["connecting", "connected", "error", "ended"]), reason: text.optional(), at: text })
     .nullable(),
 });
-/** Of an SRT address the key may be missing. */
+/** The key is optional for an SRT URL. */
 export const liveOutputBody = z.object({
   url: text,
   streamKey: text.default(""),

@@ -13,7 +13,7 @@ import { openVideos, testModel } from "./videos.testing.ts";
 
 const LIST = `/accounts/${TEST_ACCOUNT}/stream`;
 
-/** Routes of what is made of a video, and one video that can be watched. No worker runs: what is queued stays queued. */
+/** Routes for derived files of a video, with one playable video. No worker runs: jobs stay queued. */
 async function open(t: TestContext) {
   const world = await openVideos(t);
   const { videos, objects, urls } = world;
@@ -50,7 +50,7 @@ async function open(t: TestContext) {
   return { ...world, call: api.call, uid, one: `${LIST}/${uid}` };
 }
 
-test("downloads: made of either type, listed by type, deleted with ok", async (t) => {
+test("downloads: created in both types, listed by type, deleted", async (t) => {
   const { call, uid, one } = await open(t);
   const url = (name: string) =>
     `https://customer-${customerCode(TEST_ACCOUNT)}.videos.example.com/${uid}/downloads/${name}`;
@@ -68,7 +68,7 @@ test("downloads: made of either type, listed by type, deleted with ok", async (t
   assert.equal((await call("POST", `${LIST}/${"f".repeat(32)}/downloads`)).status, 404);
 });
 
-test("audio tracks: sent as a form, renamed, made the default, refused, deleted", async (t) => {
+test("audio tracks: uploaded by a form, renamed, made the default, rejected, deleted", async (t) => {
   const { call, one } = await open(t);
   const send = (label: string) => {
     const body = new FormData();

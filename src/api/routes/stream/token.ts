@@ -7,7 +7,7 @@ export interface StreamTokenDeps {
   tokens: Tokens;
 }
 
-/** Seconds since the epoch; as text too, for that is how tokens of the hosted service have them. */
+/** Seconds since the epoch; strings are accepted, because tokens of the hosted service contain them. */
 const seconds = z.union([
   z.number().int().nonnegative(),
   z

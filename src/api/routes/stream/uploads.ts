@@ -17,7 +17,7 @@ const uploadQuery = z.object({
     .transform((word) => word === "true" || word === "1"),
 });
 
-/** Two ways to upload at one address: whoever speaks TUS says so in a header, everybody else sends a form. */
+/** Two upload methods at one URL: a TUS client sends a header, all others send a form. */
 export const streamUploadsRoutes = ({ uploads, urls }: StreamUploadsDeps): Route[] => [
   route(
     {

@@ -13,7 +13,7 @@ export interface StreamUsageDeps {
   clock: Pick<Clock, "now">;
 }
 
-/** What is said where there is no limit: clients take the used minutes from it, and tell how many are left. */
+/** Reported if there is no limit: clients subtract the used minutes from it. */
 const UNLIMITED = 1_000_000_000;
 
 const usageSchema = z.object({
@@ -82,7 +82,7 @@ export const streamUsageRoutes = ({ videos, storageMinutes, viewed, clock }: Str
       );
     },
   ),
-  // Videos belong to accounts: none is watched through a zone.
+  // Videos belong to accounts, so a zone has no usage.
   route(
     {
       id: "stream-usage-zone",

@@ -18,7 +18,7 @@ async function open(t: TestContext) {
   return { ...world, viewed, call: api.call };
 }
 
-test("a video is shown exactly, from the moment it is made", async (t) => {
+test("a video has the exact published fields from its creation", async (t) => {
   const { videos, call, clock } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann", meta: { name: "One" }, maxDurationSeconds: 60 });
   const at = new Date(clock.now()).toISOString();
@@ -82,7 +82,7 @@ test("a video is shown exactly, from the moment it is made", async (t) => {
   });
 });
 
-test("the list takes every filter in every spelling, and counts beside the result", async (t) => {
+test("the list accepts every filter in every notation, and counts beside the result", async (t) => {
   const { videos, call, clock } = await open(t);
   const uids: string[] = [];
   for (const name of ["First cut", "Second cut", "other"]) {
@@ -143,7 +143,7 @@ test("the list takes every filter in every spelling, and counts beside the resul
   }
 });
 
-test("an edit, its refusals, the page's HTML, and the end", async (t) => {
+test("an edit, its errors, the embed code, and the deletion", async (t) => {
   const { videos, call } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann" });
   const ONE = `${LIST}/${uid}`;
@@ -197,7 +197,7 @@ test("an edit, its refusals, the page's HTML, and the end", async (t) => {
   }
 });
 
-test("storage usage, of the account and of a creator", async (t) => {
+test("storage usage of the account and of a creator", async (t) => {
   const { videos, call } = await open(t);
   const { uid } = await videos.create(TEST_ACCOUNT, { creator: "ann", maxDurationSeconds: 60 });
   await videos.create(TEST_ACCOUNT, { maxDurationSeconds: 120 });
@@ -218,7 +218,7 @@ test("storage usage, of the account and of a creator", async (t) => {
   });
 });
 
-test("minutes that were watched, by the hour", async (t) => {
+test("minutes viewed by hour", async (t) => {
   const { viewed, call, clock } = await open(t);
   viewed.note(TEST_ACCOUNT, 90);
   viewed.note("f".repeat(32), 600);

@@ -13,7 +13,7 @@ import {
 } from "../../../store/index.ts";
 import { createStreamUrls, createVideos, streamMigrations, type MediaModel } from "../../../stream/index.ts";
 
-/** Videos for tests of routes: on SQLite of their own, with a clock that stands still. */
+/** Videos for tests of routes: a separate SQLite database and a stopped clock. */
 export async function openVideos(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "video-api-"));
   const db = openSqlite({ path: join(folder, "test.db") });
@@ -43,7 +43,7 @@ export async function openVideos(t: TestContext) {
   return { videos, urls, clock, events, objects, jobs, db };
 }
 
-/** Of a silent video that nobody encodes. */
+/** The model of a silent video that is not encoded. */
 export const testModel = (duration: number): MediaModel => ({
   version: 1,
   duration,

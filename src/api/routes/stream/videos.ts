@@ -128,7 +128,7 @@ export function streamVideosRoutes({ videos, urls }: StreamVideosDeps): Route[] 
 }
 
 type Said<Given> = { [Name in keyof Given]?: Exclude<Given[Name], undefined> };
-/** Without what was not given. */
+/** Omits missing fields. */
 const said = <Given extends object>(given: Given): Said<Given> =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Said<Given>;
 
@@ -159,7 +159,7 @@ function filterOf({
   const size = limit ?? per_page ?? 1000;
   return {
     ...said({ creator, type, search, name, liveInput, asc }),
-    // An empty list filters nothing, as an empty field of a form.
+    // An empty list means no filter, like an empty form field.
     ...(status?.length && { states: status }),
     ...(names?.length && { names }),
     ...(ids?.length && { ids }),
@@ -169,7 +169,7 @@ function filterOf({
   };
 }
 
-/** Keeps the shape of the video, however wide the page is. */
+/** Keeps the aspect ratio at any page width. */
 function embedHtml(iframe: string, { width, height }: { width: number; height: number }): string {
   const shape = width > 0 && height > 0 ? { width, height } : PLAYER;
   const src = iframe.replaceAll("&", "&amp;").replaceAll('"', "&quot;");

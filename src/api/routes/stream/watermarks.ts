@@ -21,10 +21,10 @@ export interface StreamWatermarksDeps {
 const tag = "Stream Watermark Profile";
 const LIST = "/accounts/{account_id}/stream/watermarks";
 const ONE = `${LIST}/{identifier}`;
-/** What a form is more than the file in it; and room to say of a file that it is too large. */
+/** The size of a form beyond its file, with room to report a too large file. */
 const FORM = 1024 * 1024;
 
-/** Fields of a form are text. */
+/** Form fields are text. */
 const share = z.union([
   z.number(),
   z
@@ -47,7 +47,7 @@ interface Asked {
   wish: WatermarkRequest;
 }
 
-/** A form with the image or its address, or JSON with its address. */
+/** A form with the image or its URL, or JSON with its URL. */
 async function asked(call: Call): Promise<Asked> {
   const form = isForm(call) ? await call.form() : undefined;
   const given = wishSchema.safeParse(

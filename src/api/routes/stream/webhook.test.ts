@@ -25,7 +25,7 @@ async function open(t: TestContext) {
   return { ...world, call: api.call, told };
 }
 
-test("the webhook of the account is set, moved, shown and deleted", async (t) => {
+test("the account's webhook is set, changed, shown and deleted", async (t) => {
   const { call } = await open(t);
   const missing = await call("GET", MAIN);
   assert.deepEqual(
@@ -61,7 +61,7 @@ test("the webhook of the account is set, moved, shown and deleted", async (t) =>
   assert.equal((await call("DELETE", MAIN)).status, 404);
 });
 
-test("more webhooks, what was sent to them, and sending it again", async (t) => {
+test("additional webhooks, their deliveries, and redelivery", async (t) => {
   const { call, videos, told } = await open(t);
   await call("PUT", MAIN, { body: { notificationUrl: "https://main.example.com/" } });
   const more = (await call("POST", LIST, { body: { notificationUrl: "https://more.example.com/" } })).body.result;

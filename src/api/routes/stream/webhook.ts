@@ -11,7 +11,7 @@ export interface StreamWebhookDeps {
 
 const tag = "Stream Webhook";
 const MAIN = "/accounts/{account_id}/stream/webhook";
-/** Ours: the hosted service has one webhook for an account. */
+/** An extension: the hosted service has one webhook per account. */
 const LIST = `${MAIN}/endpoints`;
 const ONE = `${LIST}/{webhook_id}`;
 const [READ, WRITE] = ["Stream Read", "Stream Write"] as const;

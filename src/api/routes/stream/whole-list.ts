@@ -1,7 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { pageQuery } from "../../paging.ts";
 
-/** Lists of the video service come whole, and have no `result_info`. A client that asks for pages all the same gets them, and comes to their end. */
+/**
+ * Lists of the video service are complete and have no `result_info`. A client that requests pages gets them, and the
+ * list ends.
+ */
 export const wholeListQuery = z.object(pageQuery({ perPage: 1000 }));
 
 export const pageOf = <Item>(items: readonly Item[], { page, per_page }: { page: number; per_page: number }): Item[] =>

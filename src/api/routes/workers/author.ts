@@ -1,10 +1,10 @@
 import type { Author } from "../../../workers/index.ts";
 import type { Call } from "../../operation.ts";
 
-/** The first product of the user agent, by the names that the published API has for sources. */
+/** The first product in the user agent, mapped to the published source names. */
 const SOURCES: Record<string, string> = { wrangler: "wrangler", terraform: "terraform", mozilla: "dash" };
 
-/** Who makes a version or a deployment, and with what. */
+/** The author of a version or deployment, and the client used. */
 export const authorOf = ({ caller, request }: Pick<Call, "caller" | "request">): Author => ({
   id: caller.user.id,
   email: caller.user.email,

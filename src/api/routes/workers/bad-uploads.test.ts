@@ -6,7 +6,7 @@ import { CODE, formOf, metadataOf, startWorkersApi, WORKERS } from "./workers.te
 const SCRIPT = `${WORKERS}/scripts/hello`;
 const multipart = { "content-type": "multipart/form-data; boundary=X" };
 
-test("an upload that cannot be used changes nothing and says what is wrong", async (t) => {
+test("an invalid upload changes nothing and reports the reason", async (t) => {
   const { refused, ok } = await startWorkersApi(t);
   const put = async (body: unknown, headers = {}) => (await refused("put", SCRIPT, { body, headers })).join(" ");
 
@@ -84,7 +84,7 @@ test("an upload that cannot be used changes nothing and says what is wrong", asy
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 1);
 });
 
-test("a body beyond what is read is refused with the code that clients know for large workers", async (t) => {
+test("rejects a body above the limit with the known code for large workers", async (t) => {
   const { url, refused } = await startWorkersApi(t);
   const [status, code, message] = await refused("put", SCRIPT, {
     body: new Uint8Array(49 * 1024 * 1024),
@@ -94,7 +94,7 @@ test("a body beyond what is read is refused with the code that clients know for 
   assert.ok(url.endsWith("/client/v4"));
 });
 
-test("deployments of what is not there", async (t) => {
+test("rejects deployments of unknown versions", async (t) => {
   const { refused, ok } = await startWorkersApi(t);
   const { deployment_id: one } = await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   const { deployment_id: other } = await ok("put", `${WORKERS}/scripts/other`, { body: formOf(metadataOf()) });
@@ -125,7 +125,7 @@ test("deployments of what is not there", async (t) => {
   assert.equal((await ok("get", `${SCRIPT}/deployments`)).deployments.length, 1);
 });
 
-test("every operation on a worker that is not there answers 404, and none makes it", async (t) => {
+test("every operation on an unknown worker returns 404 and creates nothing", async (t) => {
   const { call, ok, url } = await startWorkersApi(t);
   const requests: [method: string, path: string, body?: unknown][] = [
     ["get", SCRIPT],
@@ -164,7 +164,7 @@ test("every operation on a worker that is not there answers 404, and none makes 
     const { status, body: answered } = await call(method, path, { body });
     assert.deepEqual([status, answered?.errors[0].code], [404, 10007], `${method} ${path}`);
   }
-  // Not by call(): the published failure of this one operation has an object as its result, where every failure has null.
+  // Not with call(): this operation publishes an object as the result of a failure, where others have null.
   const uploaded = await fetch(`${url}${SCRIPT}/versions`, {
     method: "POST",
     headers: { authorization: `Bearer ${TEST_TOKEN}` },

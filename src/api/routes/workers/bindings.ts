@@ -3,12 +3,12 @@ import type { Binding, InheritedBinding } from "../../../workers/index.ts";
 import { workerRouteErrors } from "./errors.ts";
 
 const addresses = z.array(z.string()).nullish();
-/** `id` is what wrangler sends, `database_id` what the published API says. */
+/** wrangler sends `id`; the published API has `database_id`. */
 const d1 = z
   .object({ id: z.string().optional(), database_id: z.string().optional() })
   .refine(({ id, database_id }) => (database_id ?? id) !== undefined, { path: ["id"] });
 
-/** What each type of binding brings beside its name and type. */
+/** The fields of each binding type besides name and type. */
 const FIELDS = {
   plain_text: z.object({ text: z.string() }).transform(({ text }) => ({ type: "plain_text" as const, text })),
   json: z
@@ -37,18 +37,20 @@ export const BINDING_TYPES = Object.keys(FIELDS) as Binding["type"][];
 const inherited = z.object({ old_name: z.string().nullish(), version_id: z.string().nullish() });
 const named = z.object({ name: z.string(), type: z.string() });
 
-/** Bindings as clients send them, not looked into yet. */
+/** Bindings as received, not validated. */
 export const sentBindings = z.array(z.record(z.string(), z.unknown()));
 export type SentBinding = z.infer<typeof sentBindings>[number];
 
 export interface ReadOptions {
-  /** The part or field they stand in, for errors. */
+  /** The part or field that contains them, for errors. */
   part: string;
-  /** What is there already: one of these of which only name and type are sent is carried over, as clients do that cannot know the secrets. */
+  /**
+   * Existing bindings: a binding sent with only name and type is inherited, because clients cannot know secret values.
+   */
   present?: readonly Binding[];
 }
 
-/** Throws unknownBinding, badMetadata. Whether the names are unique and the targets exist is not asked here. */
+/** Throws unknownBinding, badMetadata. Does not check for unique names or existing targets. */
 export const readBindings = (sent: SentBinding[], options: ReadOptions): (Binding | InheritedBinding)[] =>
   sent.map((binding, index) => readBinding(binding, index, options));
 
@@ -94,7 +96,7 @@ const given = <Fields extends object>(fields: Fields) =>
     Object.entries(fields).filter(([, value]) => value !== null && value !== undefined),
   ) as Given<Fields>;
 
-/** A binding as the API shows it: no secret's text, and a database by both of its names. */
+/** A binding in API form: without secret values, and a database with both of its names. */
 export function shownBinding(binding: Binding): Record<string, unknown> {
   if (binding.type === "secret_text") return { name: binding.name, type: binding.type };
   if (binding.type === "d1") return { ...binding, database_id: binding.id };

@@ -5,7 +5,7 @@ import { workerRouteErrors } from "./errors.ts";
 
 export interface WorkerRoutesDeps {
   scripts: Scripts;
-  /** Where a worker is reached once its subdomain is enabled; `label` is the account's. Absent: the API shows no address. */
+  /** URL of a worker with its subdomain enabled; `label` is the account's. Absent: the API shows no URL. */
   urlOf?: (label: string, script: string) => string;
 }
 
@@ -13,16 +13,16 @@ export const WORKERS = "/accounts/{account_id}/workers";
 export const SCRIPT = `${WORKERS}/scripts/{script_name}`;
 export const ENVIRONMENT = `${WORKERS}/services/{service_name}/environments/{environment_name}`;
 
-/** What the operations of workers have in common. */
+/** Shared fields of the worker operations. */
 export const reading = { tag: "Workers", permission: "Workers Scripts Read" } as const;
 export const writing = { tag: "Workers", permission: "Workers Scripts Write" } as const;
 
-/** Largest upload that is read; how much of it may be modules or source maps is the domain's to say. */
+/** Maximum upload size; the domain limits modules and source maps. */
 export const UPLOAD_BYTES = 48 * 1024 * 1024;
-/** The same in base64 inside JSON. */
+/** The same in base64 within JSON. */
 export const JSON_UPLOAD_BYTES = 68 * 1024 * 1024;
 
-/** The account and the script of the path. */
+/** The account and the script in the path. */
 export const named = (params: Record<string, string>): [account: string, name: string] => [
   params.account_id!,
   (params.script_name ?? params.service_name)!,
@@ -34,7 +34,7 @@ export async function needScript(scripts: Scripts, account: string, name: string
   return script;
 }
 
-/** By service: a worker in its one environment, `production`. Throws serviceMissing, environmentMissing. */
+/** By service: a worker in its only environment, `production`. Throws serviceMissing, environmentMissing. */
 export async function needService(scripts: Scripts, params: Record<string, string>): Promise<Script> {
   const [account, name] = named(params);
   const script = await scripts.get(account, name);
@@ -50,11 +50,11 @@ export async function needVersion(scripts: Scripts, account: string, name: strin
   return version;
 }
 
-/** A page of what the domain gives whole. */
+/** A page of a complete list. */
 export const pageOf = <Item>(items: readonly Item[], { page, perPage }: PageRequest): Page<Item> => ({
   items: items.slice((page - 1) * perPage, page * perPage),
   total: items.length,
 });
 
-/** A flag of the query: `?force=true`. */
+/** A query flag: `?force=true`. */
 export const isOn = (value: string | undefined): boolean => value === "true" || value === "1";

@@ -27,7 +27,7 @@ const download = {
 };
 const upload = { summary: "Put script content", ...writing, maxBytes: UPLOAD_BYTES, result: scriptShape };
 
-/** The code alone: what is around it stays as it is. */
+/** Only the code; everything else stays. */
 export function contentRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function get(script: Script, { query }: Call<{ version?: string }>): Promise<Response> {
     const { account, name } = script;
@@ -78,14 +78,14 @@ export function needLatest({ name, latest }: Script): Version {
   return latest;
 }
 
-/** What most requests get; the newest version where nothing is deployed. */
+/** The version that gets most requests; the newest one if nothing is deployed. */
 export async function versionInForce(scripts: Scripts, script: Script): Promise<Version> {
   const latest = needLatest(script);
   const id = script.live?.versions.toSorted((a, b) => b.percentage - a.percentage)[0]?.versionId;
   return id === undefined || id === latest.id ? latest : needVersion(scripts, script.account, script.name, id);
 }
 
-/** A script as it is; modules as a form whose parts have their names, the main one's in `cf-entrypoint`. */
+/** A script as is; modules as a form whose parts have the module names, with the main module in `cf-entrypoint`. */
 export async function contentOf(scripts: Scripts, version: Version): Promise<Response> {
   const modules = await scripts.modules(version);
   const headers = { etag: `"${version.etag}"`, "cf-entrypoint": encodeURI(version.main) };

@@ -13,9 +13,9 @@ const request = z.object({
   annotations: z.record(z.string(), z.unknown()).nullish(),
 });
 
-/** Which versions are live: the newest deployment. */
+/** The deployed versions: the newest deployment. */
 export const deploymentRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
-  // wrangler reads `deployments`, the SDK pages through `items` until there are none.
+  // wrangler reads `deployments`; the SDK pages through `items` until there are none.
   route(
     {
       id: "worker-deployments-list-deployments",

@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** What is wrong with a request about workers before any worker is looked at, and what this server does not have. */
+/** Errors of a worker request before a worker is involved, and unsupported features. */
 export const workerRouteErrors = defineErrors("worker-routes", {
   metadataMissing: {
     code: 10021,

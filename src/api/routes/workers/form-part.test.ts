@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { UserError } from "../../../kernel/index.ts";
 import { isPartOf, partOf } from "./form-part.ts";
 
-/** As the SDK makes fields of an object. */
+/** The fields that the SDK creates from an object. */
 function fieldsOf(value: unknown, key: string): [string, string][] {
   if (Array.isArray(value)) return value.flatMap((each) => fieldsOf(each, `${key}[]`));
   if (typeof value === "object" && value !== null)
@@ -18,7 +18,7 @@ const formOf = (fields: [string, string | File][]) => {
   return form;
 };
 
-test("a part is JSON in a field or a file, or the branches of an object", async () => {
+test("a part is JSON in a field or file, or the branches of an object", async () => {
   const value = {
     main_module: "a.js",
     bindings: [
@@ -47,7 +47,7 @@ test("a part is JSON in a field or a file, or the branches of an object", async 
   );
 });
 
-test("numbers and flags are what they were where metadata has such", async () => {
+test("restores numbers and flags where metadata has them", async () => {
   const value = {
     logpush: true,
     limits: { cpu_ms: 50 },
@@ -56,7 +56,7 @@ test("numbers and flags are what they were where metadata has such", async () =>
   assert.deepEqual(await partOf(formOf(fieldsOf(value, "metadata")), "metadata"), value);
 });
 
-test("what cannot be a part is refused", async () => {
+test("rejects values that cannot be a part", async () => {
   const refused = (fields: [string, string | File][]) =>
     assert.rejects(partOf(formOf(fields), "metadata"), (err) => err instanceof UserError && err.entry.http === 400);
   await refused([["metadata", "{"]]);
@@ -87,7 +87,7 @@ const part = fc.dictionary(
   { minKeys: 1 },
 );
 
-test("any object comes back from its branches", async () => {
+test("round-trips any object through branches", async () => {
   await fc.assert(
     fc.asyncProperty(part, async (value) => {
       assert.deepEqual(await partOf(formOf(fieldsOf(value, "p")), "p"), JSON.parse(JSON.stringify(value)));
@@ -96,7 +96,7 @@ test("any object comes back from its branches", async () => {
   );
 });
 
-test("any fields are taken or refused in words", async () => {
+test("accepts or rejects arbitrary fields", async () => {
   const name = fc
     .array(fc.constantFrom("[]", "[a]", "[b]", "[", "]", "[__proto__]", "x"), { maxLength: 6 })
     .map((parts) => `p${parts.join("")}`);
@@ -109,7 +109,7 @@ test("any fields are taken or refused in words", async () => {
   assert.equal(({} as { x?: string }).x, undefined);
 });
 
-test("metadata of more values than anybody means, or nested without end, is refused before it is looked at", async () => {
+test("rejects metadata with too many values or too deep nesting before parsing it", async () => {
   for (const [text, kind] of [
     [`{"bindings":[${"0,".repeat(200_000)}0]}`, "tooManyValues"],
     [`{"migrations":${"[".repeat(10_000)}${"]".repeat(10_000)}}`, "tooDeep"],

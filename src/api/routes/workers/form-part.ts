@@ -1,19 +1,19 @@
 import { checkJsonShape } from "../../json-shape.ts";
 import { workerRouteErrors } from "./errors.ts";
 
-/** Where text that looks like a number or a flag is one: everything else in metadata is text. */
+/** Fields whose text is converted to numbers or flags; all other metadata is text. */
 const TYPED = new Set(["limits", "observability", "logpush", "keep_assets", "cache_options"]);
 const MAX_DEPTH = 10;
 
 type Branch = Map<string, Node>;
 type Node = string | Node[] | Branch;
 
-/** Whether a field of a form belongs to this part: it is the part, or a branch of it. */
+/** True if a form field is this part or a branch of it. */
 export const isPartOf = (field: string, part: string): boolean => field === part || field.startsWith(`${part}[`);
 
 /**
- * The value of a part: its JSON, sent as a field or as a file, or the branches `part[name][]` that the SDK makes of an object.
- * Undefined: there is none. Throws badMetadata.
+ * The value of a part: JSON in a field or file, or the branches `part[name][]` that the SDK creates from an object.
+ * Undefined if missing. Throws badMetadata.
  */
 export async function partOf(form: FormData, part: string): Promise<unknown> {
   const whole = form.getAll(part);
@@ -35,7 +35,7 @@ export async function partOf(form: FormData, part: string): Promise<unknown> {
   return root.size === 0 ? undefined : plain(root);
 }
 
-/** Throws badMetadata, and tooManyValues and tooDeep of the API. */
+/** Throws badMetadata, tooManyValues and tooDeep. */
 export function parse(text: string, part: string): unknown {
   checkJsonShape(Buffer.from(text));
   try {
@@ -48,7 +48,10 @@ export function parse(text: string, part: string): unknown {
   }
 }
 
-/** `[]` is the next element of a list. An object in a list goes on until one of its fields would be there twice: the wire has no other sign. */
+/**
+ * `[]` appends to a list. An object in a list continues until one of its fields repeats: the encoding has no other
+ * delimiter.
+ */
 function put(branch: Branch, path: string[], value: string): void {
   const [name = "", ...rest] = path;
   if (rest.length === 0) {
@@ -87,7 +90,9 @@ function isTaken(branch: Branch, [name = "", ...rest]: string[]): boolean {
   return rest.length === 0 || !(there instanceof Map) || isTaken(there, rest);
 }
 
-/** What is there under a name; a text that stands in the way is replaced, so that the checks that follow see a field of the wrong kind. */
+/**
+ * Returns the node under a name; replaces conflicting text, so that later validation reports a field of the wrong type.
+ */
 function under<Kind extends Node>(branch: Branch, name: string, make: () => Kind): Kind {
   const there = branch.get(name);
   const fresh = make();

@@ -15,7 +15,7 @@ import { versionRoutes } from "./versions.ts";
 
 export type { WorkerRoutesDeps } from "./common.ts";
 
-/** Every operation on workers: uploads, versions, deployments, secrets, settings, and what only wrangler asks for. */
+/** All worker operations: uploads, versions, deployments, secrets, settings, and wrangler's own paths. */
 export const workerRoutes = (deps: WorkerRoutesDeps): Route[] => [
   ...scriptRoutes(deps),
   ...contentRoutes(deps),

@@ -5,11 +5,11 @@ import { workerRouteErrors } from "./errors.ts";
 import { observability, placement } from "./setting-fields.ts";
 
 const annotations = z.record(z.string(), z.unknown());
-/** Text that people give to a version; the rest of the annotations is the server's to say. */
+/** Annotations that clients may set; the server sets the others. */
 const GIVEN_ANNOTATIONS = ["workers/message", "workers/tag", "workers/alias"];
 const MESSAGE_BYTES = 1000;
 
-/** What stays with a script over its versions. */
+/** Fields that belong to a script across its versions. */
 const settingFields = {
   logpush: z.boolean().nullish(),
   observability: observability.nullish(),
@@ -19,7 +19,7 @@ const settingFields = {
   usage_model: z.enum(["standard", "bundled", "unbound"]).nullish(),
 };
 
-/** What belongs to one version. */
+/** Fields that belong to one version. */
 export const versionFields = {
   bindings: sentBindings.nullish(),
   keep_bindings: z.array(z.string()).nullish(),
@@ -29,7 +29,10 @@ export const versionFields = {
   annotations: annotations.nullish(),
 };
 
-/** What the hosted service has and this server has not: refused unless it is empty, because leaving it out would change what the worker does. */
+/**
+ * Features of the hosted service that this server lacks: rejected unless empty, because ignoring them would change the
+ * worker's behaviour.
+ */
 export const notOffered = {
   migrations: z.unknown().optional(),
   exports: z.unknown().optional(),
@@ -48,7 +51,7 @@ const settingsPatch = z.object({ ...settingFields, ...versionFields, ...notOffer
 export type UploadMetadata = z.infer<typeof uploadMetadata>;
 export type SettingsPatch = z.infer<typeof settingsPatch>;
 
-/** Throws badMetadata with every field that is wrong, notOffered. */
+/** Throws badMetadata with every invalid field, notOffered. */
 export const readUploadMetadata = (value: unknown, part = "metadata"): UploadMetadata =>
   refuseNotOffered(check(uploadMetadata, value, part));
 export const readSettingsPatch = (value: unknown, part = "settings"): SettingsPatch =>
@@ -78,7 +81,7 @@ export function refuseNotOffered<Fields extends { [Name in keyof typeof notOffer
   return fields;
 }
 
-/** Nothing in it: null, "", [], {}, and whatever holds only such. A tag of migrations that change nothing is nothing. */
+/** Empty: null, "", [], {}, and containers of empty values. A migrations tag without migrations counts as empty. */
 const isEmpty = (value: unknown): boolean => {
   if (value === undefined || value === null || value === "") return true;
   if (typeof value !== "object") return false;
@@ -94,7 +97,7 @@ export function versionPartOf(
   const { bindings, keep_bindings, compatibility_date, compatibility_flags, limits } = metadata;
   return {
     bindings: readBindings(bindings ?? [], options),
-    // Clients ask to keep types that do not exist here, such as secret_key: there is none to keep.
+    // Clients ask to keep types that this server lacks, such as secret_key: there are none to keep.
     keepBindings: BINDING_TYPES.filter((type) => keep_bindings?.includes(type) === true),
     compatibilityFlags: compatibility_flags ?? [],
     ...(typeof compatibility_date === "string" && { compatibilityDate: compatibility_date }),
@@ -103,7 +106,7 @@ export function versionPartOf(
   };
 }
 
-/** Only what is given: a setting that is not named stays as it is. */
+/** Only given settings; omitted ones keep their values. */
 export function settingsPartOf({
   logpush,
   observability,
@@ -127,7 +130,7 @@ export function settingsPartOf({
   };
 }
 
-/** A message that is too long is cut, as the published API says. */
+/** A too long message is truncated, as the published API says. */
 export function readAnnotations(sent: Record<string, unknown>): Record<string, string> {
   const texts = GIVEN_ANNOTATIONS.flatMap((name): [string, string][] =>
     typeof sent[name] === "string" ? [[name, cut(sent[name])]] : [],
@@ -138,11 +141,11 @@ export function readAnnotations(sent: Record<string, unknown>): Record<string, s
 function cut(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= MESSAGE_BYTES) return text;
-  // A character that the cut goes through leaves no half behind.
+  // Truncation must not split a character.
   return new TextDecoder().decode(bytes.subarray(0, MESSAGE_BYTES)).replace(/�+$/, "");
 }
 
-/** The upload that makes a version like this one: what a change of one thing starts from. */
+/** The upload that would create a version like this one: the base for changing a single field. */
 export const uploadLike = (version: Version, modules: Upload["modules"]): Upload => ({
   format: version.format,
   main: version.main,

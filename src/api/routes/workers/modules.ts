@@ -3,7 +3,7 @@ import { workerRouteErrors } from "./errors.ts";
 
 type Kind = UploadedModule["kind"];
 
-/** What a part is by its content type. */
+/** The module kind of each content type. */
 const KINDS: Record<string, Kind> = {
   "application/javascript+module": "esm",
   "text/javascript+module": "esm",
@@ -16,15 +16,18 @@ const KINDS: Record<string, Kind> = {
   "application/source-map": "source-map",
 };
 
-/** Types that senders give a file they know nothing about; the main module may come as one of them, because it can only be JavaScript. */
+/** Generic content types for unknown files; the main module may have one of them, because it must be JavaScript. */
 const VAGUE: ReadonlySet<Kind> = new Set<Kind>(["esm", "cjs", "text", "data"]);
 
 const CONTENT_TYPES = { esm: "application/javascript+module", cjs: "application/javascript" };
 
-/** Without its parameters, in lower case. */
+/** Lower case, without parameters. */
 export const mediaTypeOf = (contentType: string): string => contentType.split(";", 1)[0]!.trim().toLowerCase();
 
-/** One part as a module; `main`: what the main module of its format is. Throws badModule for a kind that does not exist here and for text that is no UTF-8. */
+/**
+ * A part as a module; `main`: the kind of a main module in its format. Throws badModule for an unsupported kind and for
+ * text that is not UTF-8.
+ */
 export function readModule(name: string, contentType: string, bytes: Uint8Array, main?: "esm" | "cjs"): UploadedModule {
   const type = mediaTypeOf(contentType) || "text/plain";
   if (type.startsWith("text/x-python"))

@@ -5,7 +5,10 @@ import type { Call } from "../../operation.ts";
 import { UPLOAD_BYTES } from "./common.ts";
 import { isScriptType, readScriptBody, readUploadForm, type Main, type UploadOptions } from "./upload-form.ts";
 
-/** The upload in the body of a request: a form, or a script alone. Throws scriptTooLarge, badMultipart and what readUploadForm throws. */
+/**
+ * The upload in a request body: a form, or a single script. Throws scriptTooLarge, badMultipart and the errors of
+ * readUploadForm.
+ */
 export async function receiveUpload(call: Call, options: UploadOptions = {}): Promise<Upload> {
   const bytes = await bytesOf(call);
   const contentType = call.request.headers.get("content-type") ?? "";
@@ -22,7 +25,7 @@ async function bytesOf(call: Call): Promise<Uint8Array> {
   try {
     return await call.bytes();
   } catch (thrown) {
-    // Its own code is what makes clients say which dependencies are large.
+    // Clients report large dependencies only for this specific code.
     if (thrown instanceof UserError && thrown.kind === "bodyTooLarge")
       throw workerErrors.scriptTooLarge(
         { limit: `${UPLOAD_BYTES / 1024 / 1024} MiB`, size: "more" },
@@ -32,7 +35,7 @@ async function bytesOf(call: Call): Promise<Uint8Array> {
   }
 }
 
-/** The SDK sends forms as `application/javascript` and so without their boundary; the form itself begins with it, as no script can. */
+/** The SDK sends forms as `application/javascript` without a boundary; the body begins with it, as no script can. */
 function formTypeOf(contentType: string, bytes: Uint8Array): string | undefined {
   if (/;\s*boundary=/i.test(contentType)) return contentType;
   const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 200)).toString("latin1");
@@ -40,7 +43,7 @@ function formTypeOf(contentType: string, bytes: Uint8Array): string | undefined 
   return boundary === undefined ? undefined : `multipart/form-data; boundary="${boundary}"`;
 }
 
-/** The content endpoints take the main part's name in a header instead of metadata. */
+/** The content endpoints name the main part in a header instead of metadata. */
 function mainFromHeaders(headers: Headers): Main | undefined {
   const module = headers.get("cf-worker-main-module-part");
   if (module) return { name: module, format: "modules" };

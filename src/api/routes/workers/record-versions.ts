@@ -35,7 +35,7 @@ const shape = z.looseObject({
 });
 const deployFlag = z.object({ deploy: z.string().optional() });
 
-/** Versions of a worker as JSON, modules in base64. */
+/** Worker versions as JSON, with base64 modules. */
 export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function make({ account, name }: Script, upload: Upload, call: Call<{ deploy?: string }>) {
     const version = isOn(call.query.deploy)
@@ -135,10 +135,10 @@ export function recordVersionRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   ];
 }
 
-/** All of the versions that are kept fit on this page. */
+/** All stored versions fit on this page. */
 const ALL = { page: 1, perPage: 1000 };
 
-/** By id, by the beginning of one (8 characters or more), or `latest`. */
+/** By id, by a prefix of at least 8 characters, or `latest`. */
 async function findVersion(scripts: Scripts, script: Script, id: string): Promise<Version> {
   if (id === "latest") return needLatest(script);
   const { account, name } = script;

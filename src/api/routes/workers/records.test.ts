@@ -10,7 +10,7 @@ const moduleOf = (content: string, name = "index.js") => ({
   content_base64: Buffer.from(content).toString("base64"),
 });
 
-test("a worker is made, found by name and by id, changed, replaced and deleted", async (t) => {
+test("a worker is created, found by name and id, updated, replaced and deleted", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   const made = await ok("post", `${WORKERS}/workers`, {
     body: { name: "hello", subdomain: { enabled: true }, tags: ["a"], tail_consumers: [{ name: "listener" }] },
@@ -43,7 +43,7 @@ test("a worker is made, found by name and by id, changed, replaced and deleted",
   assert.deepEqual((await refused("get", WORKER)).slice(0, 2), [404, 10007]);
 });
 
-test("a worker without versions: its lists are empty, what needs code says so", async (t) => {
+test("a worker without versions has empty lists, and operations that need code report it", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("post", `${WORKERS}/workers`, { body: { name: "hello" } });
   assert.deepEqual((await ok("get", `${WORKERS}/scripts`))[0].handlers, []);
@@ -55,7 +55,7 @@ test("a worker without versions: its lists are empty, what needs code says so", 
     assert.deepEqual((await refused("get", path)).slice(0, 2), [404, 10222], path);
 });
 
-test("versions go as JSON with their modules in base64", async (t) => {
+test("versions are JSON with base64 modules", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("post", `${WORKERS}/workers`, { body: { name: "hello" } });
   const body = {
@@ -111,7 +111,7 @@ test("versions go as JSON with their modules in base64", async (t) => {
   );
 });
 
-test("lists are in their order and end", async (t) => {
+test("lists are sorted and end", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   for (const name of ["b", "a", "c"])
     await ok("post", `${WORKERS}/workers`, { body: { name, tags: name === "c" ? ["production"] : [] } });
@@ -138,7 +138,7 @@ test("lists are in their order and end", async (t) => {
   );
 });
 
-test("what is not there is an empty list, and making one is refused in words", async (t) => {
+test("unsupported resources are empty lists, and creating one is rejected", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   for (const path of [
     `${WORKERS}/domains`,
@@ -158,7 +158,7 @@ test("what is not there is an empty list, and making one is refused in words", a
   assert.deepEqual(await ok("put", `${WORKERS}/scripts/hello/routes`, { body: [] }), []);
 });
 
-test("the source of a change is told by the user agent", () => {
+test("the user agent determines the source of a change", () => {
   assert.deepEqual(
     [
       "wrangler/4.164.0",

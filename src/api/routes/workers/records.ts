@@ -47,7 +47,7 @@ const listQuery = z.object({
   ...pageQuery({ perPage: 10, max: 100 }),
 });
 
-/** Workers as records of their own, apart from their versions. */
+/** Workers as records, independent of their versions. */
 export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
   async function showIn(account: string): Promise<(script: Script) => z.input<typeof workerShape>> {
     const label = await scripts.subdomain(account);
@@ -78,7 +78,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
         const show = await showIn(account);
         if (query.order_by === "name" && query.order === "asc")
           return pageAnswer(await scripts.list(account, page), page, show);
-        // The store gives them by name; an account has some hundred workers at most.
+        // The store returns them by name; an account has a few hundred workers at most.
         return pageAnswer(pageOf(sorted((await scripts.list(account)).items, query), page), page, show);
       },
     ),
@@ -144,7 +144,7 @@ export function recordRoutes({ scripts, urlOf }: WorkerRoutesDeps): Route[] {
   ];
 }
 
-/** By name or by id. Throws scriptMissing. */
+/** By name or id. Throws scriptMissing. */
 export async function needRecord(
   scripts: Scripts,
   { account_id: account = "", worker_id: id = "" }: Record<string, string>,
@@ -161,7 +161,7 @@ function sorted(items: Script[], { order_by, order }: z.infer<typeof listQuery>)
   return items.toSorted((a, b) => (key(a) === key(b) ? (a.name < b.name ? -1 : 1) : sign * (key(a) < key(b) ? -1 : 1)));
 }
 
-/** `replace`: what is not named goes back to its default, but for the subdomain, which has none. */
+/** `replace`: omitted fields get their defaults, except the subdomain, which has none. */
 function settingsOf(
   { logpush, observability, subdomain, tags, tail_consumers }: Patch,
   replace: boolean,

@@ -34,7 +34,7 @@ const ORDERS = {
   modified_on: (a: Script, b: Script) => a.modifiedAt.getTime() - b.modifiedAt.getTime(),
 };
 
-/** Scripts as a whole: list, search, upload, download, delete. */
+/** Lists, searches, uploads, downloads and deletes scripts. */
 export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route(
     {
@@ -50,7 +50,7 @@ export const scriptRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       const page = pageRequest(query);
       if (query.tags === undefined) return pageAnswer(await scripts.list(params.account_id!, page), page, shownScript);
       const wanted = tagFilter(query.tags);
-      // An account has some hundred workers at most: there is no index over their tags.
+      // An account has a few hundred workers at most, so tags need no index.
       const { items } = await scripts.list(params.account_id!);
       return pageAnswer(pageOf(items.filter(wanted), page), page, shownScript);
     },

@@ -6,7 +6,7 @@ import { CODE, startWorkersApi, WORKERS } from "./workers.testing.ts";
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 
-/** A form as the SDK makes it: branches instead of JSON, modules below `files`. */
+/** An SDK form: branches instead of JSON, modules below `files`. */
 function sdkForm(files: Record<string, string>, nameless = false): FormData {
   const form = new FormData();
   form.append("metadata[main_module]", Object.keys(files)[0]!);
@@ -27,7 +27,7 @@ function sdkForm(files: Record<string, string>, nameless = false): FormData {
   return form;
 }
 
-test("the SDK's forms are taken, also where it calls them a script", async (t) => {
+test("accepts the SDK's forms, also with the content type of a script", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, {
     body: sdkForm({ "worker.js": CODE }, true),
@@ -75,7 +75,7 @@ test("the SDK pages through deployments until there are none", async (t) => {
   assert.deepEqual((await ok("get", `${SCRIPT}/deployments`, { query: { page: 2 } })).items, []);
 });
 
-test("every operation has an id of its own and is described", () => {
+test("every operation has a unique id and a description", () => {
   const routes = workerRoutes({ scripts: undefined as never });
   const ids = routes.map(({ operation }) => operation.id);
   assert.deepEqual(

@@ -20,7 +20,10 @@ const bulk = z.object({
 });
 const urlEncoded = z.object({ url_encoded: z.string().optional() });
 
-/** Secrets of the newest version; a change makes a new one and deploys it. Also below the service's environment, where older clients look. */
+/**
+ * Secrets of the newest version; a change creates and deploys a new version. Also available below the service's
+ * environment for older clients.
+ */
 export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
   [SCRIPT, ENVIRONMENT].flatMap((path) => {
     const suffix = path === SCRIPT ? "" : "-of-environment";
@@ -58,7 +61,7 @@ export const secretRoutes = ({ scripts }: WorkerRoutesDeps): Route[] =>
         },
       ),
 
-      // The router has decoded the name already, whether or not `url_encoded` says that it has to be.
+      // The router has decoded the name already, whatever `url_encoded` says.
       route(
         {
           id: `worker-get-script-secret${suffix}`,

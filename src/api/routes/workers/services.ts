@@ -21,7 +21,7 @@ const serviceShape = z.object({
   environments: z.array(environmentShape),
 });
 
-/** The form in which wrangler asks whether a worker is there: a service with one environment. Not in the published document. */
+/** wrangler's existence check for a worker: a service with one environment. Not in the published document. */
 export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route(
     {
@@ -76,7 +76,7 @@ export const serviceRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
     },
   ),
 
-  // What would break if the worker went away. Nothing here binds to workers.
+  // Dependents of a worker. Nothing here can bind to workers.
   route(
     {
       id: "worker-get-references",

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 const rate = z.number().min(0).max(1).nullish();
 const destinations = z.array(z.string()).optional();
 
-/** `observability` as it is sent; clients leave out what is required of an answer. */
+/** `observability` in a request; clients omit fields that a response requires. */
 export const observability = z.looseObject({
   enabled: z.boolean().optional(),
   head_sampling_rate: rate,
@@ -38,7 +38,7 @@ const isObject = (value: unknown): value is Loose => typeof value === "object" &
 const withoutNulls = (value: Loose): Loose =>
   Object.fromEntries(Object.entries(value).filter(([, each]) => each !== null));
 
-/** `observability` of an answer: what is required there is always in it. */
+/** `observability` in a response, with all required fields. */
 export function shownObservability(given: Loose | null): Loose {
   if (given === null) return { enabled: false };
   const { logs, traces, ...rest } = withoutNulls(given);
@@ -50,7 +50,7 @@ export function shownObservability(given: Loose | null): Loose {
   };
 }
 
-/** Nothing where the placement is the default one. */
+/** Empty for the default placement. */
 export function shownPlacement(given: Loose | null): { placement?: Loose; placement_mode?: "smart" | "targeted" } {
   if (given === null || given.mode === "off") return {};
   return {

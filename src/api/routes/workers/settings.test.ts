@@ -9,7 +9,7 @@ const BINDINGS = [
   { name: "M", type: "send_email", destination_address: "a@example.com" },
 ];
 
-test("settings are changed by a form or by JSON, and what is not named stays", async (t) => {
+test("settings are changed by a form or JSON, and omitted ones stay", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS, limits: { cpu_ms: 40 }, tags: ["a"] })) });
   const before = await ok("get", `${SCRIPT}/settings`);
@@ -18,7 +18,7 @@ test("settings are changed by a form or by JSON, and what is not named stays", a
     [{ cpu_ms: 40 }, ["a"], { enabled: false }, "standard"],
   );
 
-  // As clients do that cannot know the secrets: what is there goes by name and type alone.
+  // Inherited bindings are sent with name and type only, because clients cannot know secret values.
   const form = new FormData();
   form.set(
     "settings",
@@ -79,7 +79,7 @@ test("settings are changed by a form or by JSON, and what is not named stays", a
   assert.equal((await ok("get", `${SCRIPT}/versions`)).items.length, 3);
 });
 
-test("script settings stay over versions and make none", async (t) => {
+test("script settings stay across versions and create none", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   const patched = await ok("patch", `${SCRIPT}/script-settings`, {
@@ -110,7 +110,7 @@ test("script settings stay over versions and make none", async (t) => {
   assert.deepEqual(await ok("get", `${environment}/production/secrets`), []);
 });
 
-test("usage model and account settings", async (t) => {
+test("returns the usage model and account settings", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf()) });
   assert.deepEqual(await ok("get", `${SCRIPT}/usage-model`), { usage_model: "standard", user_limits: null });
@@ -132,7 +132,7 @@ test("usage model and account settings", async (t) => {
   );
 });
 
-test("the account's subdomain, and a script's", async (t) => {
+test("the subdomain of the account and of a script", async (t) => {
   const { ok, refused } = await startWorkersApi(t);
   assert.deepEqual(await ok("put", `${WORKERS}/subdomain`, { body: { subdomain: "initech" } }), {
     subdomain: "initech",
@@ -168,7 +168,7 @@ test("schedules are replaced as a whole", async (t) => {
   assert.deepEqual(await ok("put", `${SCRIPT}/schedules`, { body: [] }), { schedules: [] });
 });
 
-test("code is put and got alone; what is around it stays", async (t) => {
+test("reads and writes the code alone; everything else stays", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   await ok("put", SCRIPT, { body: formOf(metadataOf({ bindings: BINDINGS })) });
   const changed = formOf(
@@ -199,7 +199,7 @@ test("code is put and got alone; what is around it stays", async (t) => {
   );
 });
 
-test("a script that is the whole body is one in service-worker format, and comes back as it was", async (t) => {
+test("a script as the whole body is in service-worker format and is returned unchanged", async (t) => {
   const { ok, call } = await startWorkersApi(t);
   const source = `addEventListener("fetch", (event) => event.respondWith(new Response("é")));\n`;
   const uploaded = await ok("put", SCRIPT, { body: source, headers: { "content-type": "application/javascript" } });

@@ -19,10 +19,10 @@ import { readSettingsPatch, settingsPartOf, versionPartOf, type SettingsPatch } 
 import { scriptSettingsShape, settingsShape, shownScriptSettings, shownSettings } from "./shapes.ts";
 
 const PART = "settings";
-/** Fields that make a new version. */
+/** Fields whose change creates a version. */
 const OF_VERSION = ["bindings", "keep_bindings", "compatibility_date", "compatibility_flags", "limits"] as const;
 
-/** What is around the code: bindings and the like, which make a new version, and what stays over all versions. */
+/** Settings besides the code: bindings and similar fields create a new version, others apply to all versions. */
 export function settingRoutes({ scripts }: WorkerRoutesDeps): Route[] {
   async function patchScript(script: Script, call: Call) {
     const patch = await readPatch(call);
@@ -217,7 +217,7 @@ async function change(
   if (Object.keys(settings).length > 0) await scripts.changeSettings(account, name, settings);
 }
 
-/** A form with a part `settings`, or its JSON as the whole body. */
+/** A form with a part `settings`, or JSON as the whole body. */
 async function readPatch(call: Call): Promise<SettingsPatch> {
   if (!/^multipart\//i.test(call.request.headers.get("content-type") ?? ""))
     return readSettingsPatch(parse(Buffer.from(await call.bytes()).toString(), "body"), "body");

@@ -7,7 +7,7 @@ const loose = z.record(z.string(), z.unknown());
 const instant = z.iso.datetime();
 export const nothing = z.null();
 
-/** A script in lists and as the result of an upload. */
+/** A script in lists and upload results. */
 export const scriptShape = z.looseObject({
   id: z.string(),
   tag: z.string(),
@@ -58,7 +58,9 @@ export const uploadShape = scriptShape.extend({
   available_on_subdomain: z.boolean(),
 });
 
-/** What a PUT of a script answers. `deployment_id` is the new version's id: that is what wrangler prints it as. */
+/**
+ * The response to PUT of a script. wrangler prints `deployment_id` as the version id, so it is the new version's id.
+ */
 export const shownUpload = (script: Script, version: Version) => ({
   ...shownScript({ ...script, latest: version }),
   deployment_id: version.id,
@@ -76,7 +78,7 @@ export const scriptSettingsShape = z.looseObject({
   observability: loose,
 });
 
-/** What a script keeps over its versions. */
+/** Settings of a script across its versions. */
 export const shownScriptSettings = ({ logpush, tags, tailConsumers, observability }: Script) => ({
   logpush,
   tags,

@@ -21,7 +21,7 @@ const shown = ({ subdomainEnabled, previewsEnabled }: Script) => ({
   previews_enabled: previewsEnabled,
 });
 
-/** The account's label below the workers domain, and whether a script is reached below it. */
+/** The account's label below the workers domain, and the subdomain switch of a script. */
 export const subdomainRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route(
     {

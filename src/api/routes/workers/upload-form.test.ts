@@ -16,7 +16,7 @@ const refusal = async (form: FormData | Promise<FormData>): Promise<string> => {
 const withMetadata = (more: object, parts?: Parameters<typeof formOf>[1]) => formOf(metadataOf(more), parts);
 
 describe("modules of an upload", () => {
-  test("each content type is its kind of module", async () => {
+  test("each content type determines the kind of module", async () => {
     const types = {
       "a.js": "application/javascript+module",
       "b.cjs": "application/javascript",
@@ -50,7 +50,7 @@ describe("modules of an upload", () => {
     assert.deepEqual(modules.find(({ name }) => name === "e.bin")!.content, new Uint8Array([0x78]));
   });
 
-  test("the main module is JavaScript whatever the sender called it, and nothing that cannot be", async () => {
+  test("the main module is JavaScript whatever its content type, and rejected if it cannot be", async () => {
     for (const type of ["application/javascript", "text/plain", "application/octet-stream"])
       assert.equal((await readUploadForm(formOf(metadataOf(), { "index.js": [CODE, type] }))).modules[0]!.kind, "esm");
     assert.match(
@@ -59,7 +59,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("modules of the SDK are named by their files, others by their parts", async () => {
+  test("names SDK modules by file name, others by part name", async () => {
     const form = formOf(metadataOf(), {});
     form.append("files", new File([CODE], "index.js", { type: "application/javascript+module" }));
     form.append("files", new File(["t"], "text.txt", { type: "text/plain" }));
@@ -71,7 +71,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("kinds that do not exist here are named", async () => {
+  test("names unsupported kinds", async () => {
     const other = (type: string, content: string | Uint8Array<ArrayBuffer> = "x") =>
       formOf(metadataOf(), { "index.js": [CODE, "application/javascript+module"], other: [content, type] });
     assert.match(await refusal(other("text/x-python")), /Python workers are not part/);
@@ -79,7 +79,7 @@ describe("modules of an upload", () => {
     assert.match(await refusal(other("text/plain", new Uint8Array([0xff]))), /'other'.*no UTF-8/);
   });
 
-  test("a script in service-worker format is one file, and its texts become bindings", async () => {
+  test("a service-worker script is one file, and its texts become bindings", async () => {
     const parts: Parameters<typeof formOf>[1] = {
       "index.js": ["addEventListener('fetch', () => {});", "application/javascript"],
       page_html: ["<p>", "text/plain"],
@@ -108,7 +108,7 @@ describe("modules of an upload", () => {
     );
   });
 
-  test("a body that is the script itself", () => {
+  test("accepts the script itself as the body", () => {
     assert.deepEqual(
       [
         "application/javascript",
@@ -159,7 +159,7 @@ describe("metadata of an upload", () => {
     );
   });
 
-  test("every type of binding, and bindings to keep", async () => {
+  test("every binding type, and bindings to keep", async () => {
     const bindings = [
       { name: "T", type: "plain_text", text: "t" },
       { name: "J", type: "json", json: null },
@@ -188,7 +188,7 @@ describe("metadata of an upload", () => {
     assert.deepEqual(upload.keepBindings, ["plain_text", "secret_text"]);
   });
 
-  test("settings are those that are given, and no others", async () => {
+  test("only given settings are set", async () => {
     assert.deepEqual((await readUploadForm(withMetadata({}))).settings, {});
     const { settings } = await readUploadForm(
       withMetadata({
@@ -210,7 +210,7 @@ describe("metadata of an upload", () => {
     });
   });
 
-  test("what is wrong with it is told, by field", async () => {
+  test("reports invalid fields by name", async () => {
     assert.match(await refusal(formOf(undefined)), /10021 The upload has no part metadata/);
     assert.match(await refusal(formOf("{")), /10021 The part metadata is invalid: it is no JSON/);
     assert.match(await refusal(formOf("[]")), /metadata is not usable: .*expected object/);
@@ -238,7 +238,7 @@ describe("metadata of an upload", () => {
     assert.match(await refusal(twice), /more than once/);
   });
 
-  test("what this server does not have is refused unless there is nothing in it", async () => {
+  test("rejects unsupported features unless they are empty", async () => {
     for (const empty of [
       { migrations: {} },
       { migrations: { new_tag: "v1", steps: [] } },
@@ -257,7 +257,7 @@ describe("metadata of an upload", () => {
     assert.match(await refusal(withMetadata({ containers: [{ class_name: "A" }] })), /Containers/);
   });
 
-  test("a long message is cut between characters", async () => {
+  test("truncates a long message between characters", async () => {
     const { annotations } = await readUploadForm(
       withMetadata({ annotations: { "workers/message": "é".repeat(499) + "€€" } }),
     );
@@ -274,7 +274,7 @@ describe("any upload", () => {
     fc.uint8Array({ maxLength: 100 }).map((bytes) => [bytes, "application/octet-stream"] as const),
   );
 
-  test("brings its modules as they were sent, over the wire", async () => {
+  test("delivers its modules unchanged over the wire", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(fc.tuple(name, content), { selector: ([each]) => each, maxLength: 5 }),
@@ -299,7 +299,7 @@ describe("any upload", () => {
     );
   });
 
-  test("is taken or refused in words, whatever its metadata", async () => {
+  test("is accepted or rejected with a reason, whatever its metadata", async () => {
     const field = fc.constantFrom(
       "main_module",
       "body_part",

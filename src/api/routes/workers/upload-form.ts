@@ -5,10 +5,10 @@ import { mediaTypeOf, readModule } from "./modules.ts";
 import { readUploadMetadata, settingsPartOf, versionPartOf, type UploadMetadata } from "./metadata.ts";
 
 const METADATA = "metadata";
-/** The SDK sends modules below this name, with or without a name of their own; wrangler and curl name each part. */
+/** The SDK sends modules below this name, with or without an index; wrangler and curl name each part. */
 const BELOW_FILES = /^files(?:\[(.*)\])?$/s;
 
-/** The part that is the worker. */
+/** The main part of the worker. */
 export interface Main {
   name: string;
   format: Upload["format"];
@@ -19,17 +19,19 @@ const MAIN_KIND = { modules: "esm", "service-worker": "cjs" } as const;
 export interface UploadOptions {
   /** `bindings_inherit=strict`. */
   inheritStrictly?: boolean;
-  /** For a form that says it in a header of the request. */
+  /** For a form whose main module is named in a request header. */
   main?: Main;
 }
 
-/** Modules and metadata of an upload form. Throws workerRouteErrors; what is in the modules and whether the bindings' targets exist is not asked here. */
+/**
+ * Modules and metadata of an upload form. Throws workerRouteErrors. Does not check module contents or binding targets.
+ */
 export async function readUploadForm(
   form: FormData,
   { inheritStrictly = false, main: given }: UploadOptions = {},
 ): Promise<Upload> {
   const sent = await partOf(form, METADATA);
-  // A form whose main module is named in a header has nothing else to say.
+  // A form with the main module in a header needs no metadata.
   if (sent === undefined && given === undefined) throw workerRouteErrors.metadataMissing({ part: METADATA });
   const metadata = readUploadMetadata(sent ?? {});
   const main = given ?? mainOf(metadata);
@@ -48,7 +50,7 @@ export async function readUploadForm(
   };
 }
 
-/** A script that is the whole body: service-worker format, or a module where the content type says so. */
+/** A script as the whole body: service-worker format, or a module if the content type says so. */
 export function readScriptBody(bytes: Uint8Array, contentType: string): Upload {
   const isModule = mediaTypeOf(contentType) === "application/javascript+module";
   const main = isModule ? "worker.js" : "script";
@@ -102,8 +104,8 @@ function moduleName(part: string, file: string): string {
 }
 
 /**
- * A script has no modules beside it: clients send the texts it imports as parts of their own and a binding `text_blob` that names the part.
- * That is a text of the environment.
+ * A service-worker script has no modules: clients send imported texts as parts, with a `text_blob` binding that names
+ * the part. They become text variables.
  */
 function withBlobs(
   metadata: UploadMetadata,
@@ -121,7 +123,7 @@ function withBlobs(
   return { bindings, modules: modules.filter((module) => !taken.has(module)) };
 }
 
-/** A main part that is missing is the larger mistake, and told elsewhere. */
+/** A missing main part is the greater problem and is reported elsewhere. */
 function refuseStrays(modules: UploadedModule[], main: string): void {
   const stray = modules.find(({ name, kind }) => name !== main && kind !== "source-map");
   if (stray === undefined || modules.every(({ name }) => name !== main)) return;

@@ -6,10 +6,10 @@ import { isOn, named, needVersion, reading, SCRIPT, UPLOAD_BYTES, writing, type 
 import { receiveUpload } from "./receive.ts";
 import { shownVersion, shownVersionItem, versionItemShape, versionShape } from "./shapes.ts";
 
-/** All that can be deployed fit into this: older versions are not kept. */
+/** All deployable versions fit into this number: older ones are not stored. */
 const DEPLOYABLE = 100;
 
-/** Versions of a script, and making one that is not live yet. */
+/** Lists versions of a script, and creates one without deploying it. */
 export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
   route(
     {
@@ -43,7 +43,7 @@ export const versionRoutes = ({ scripts }: WorkerRoutesDeps): Route[] => [
       result: versionShape,
     },
     async (call) => {
-      // What stays with the script over its versions is not this version's to change: clients patch it beside the deployment.
+      // Script settings are not part of a version: clients patch them with the deployment.
       const { settings: _, ...upload } = await receiveUpload(call, {
         inheritStrictly: call.query.bindings_inherit === "strict",
       });

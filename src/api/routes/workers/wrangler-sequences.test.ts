@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { formOf, metadataOf, startWorkersApi, WORKERS, WRANGLER, type WorkersApi } from "./workers.testing.ts";
 
-/** The requests that wrangler makes, in its order. */
+/** wrangler's requests in wrangler's order. */
 
 const SCRIPT = `${WORKERS}/scripts/hello`;
 const headers = WRANGLER;
@@ -73,7 +73,7 @@ async function laterDeploy({ ok }: WorkersApi, text: string) {
 }
 
 describe("wrangler", { concurrency: true }, () => {
-  test("deploys a worker that is not there yet", async (t) => {
+  test("deploys a new worker", async (t) => {
     const api = await startWorkersApi(t);
     const uploaded = await firstDeploy(api);
     assert.match(uploaded.tag, /^[0-9a-f]{32}$/);
@@ -110,7 +110,7 @@ describe("wrangler", { concurrency: true }, () => {
     assert.deepEqual([deployments[0].source, deployments[0].author_email], ["wrangler", "admin@example.com"]);
   });
 
-  test("deploys it again as a version that is then deployed, and keeps its secrets", async (t) => {
+  test("deploys a second version and keeps the secrets", async (t) => {
     const api = await startWorkersApi(t);
     await firstDeploy(api);
     await api.ok("put", `${SCRIPT}/secrets`, { headers, body: { name: "TOKEN", text: "s3cret", type: "secret_text" } });
@@ -127,7 +127,7 @@ describe("wrangler", { concurrency: true }, () => {
     );
   });
 
-  test("puts, lists and deletes secrets, one and many", async (t) => {
+  test("puts, lists and deletes secrets, single and bulk", async (t) => {
     const { ok, refused, ...api } = await startWorkersApi(t);
     const put = { headers, body: { name: "A", text: "1", type: "secret_text" } };
     assert.deepEqual((await refused("put", `${SCRIPT}/secrets`, put)).slice(0, 2), [404, 10007]);
@@ -189,7 +189,7 @@ describe("wrangler", { concurrency: true }, () => {
     );
   });
 
-  test("lists versions and deployments and rolls back", async (t) => {
+  test("lists versions and deployments, and rolls back", async (t) => {
     const api = await startWorkersApi(t);
     const { ok } = api;
     const { deployment_id: first } = await firstDeploy(api);
@@ -240,7 +240,7 @@ describe("wrangler", { concurrency: true }, () => {
     assert.deepEqual(await ok("get", `${WORKERS}/scripts`, { headers }), []);
   });
 
-  test("downloads a worker with what is around it", async (t) => {
+  test("downloads a worker with its settings", async (t) => {
     const api = await startWorkersApi(t);
     const { ok, call } = api;
     await firstDeploy(api);

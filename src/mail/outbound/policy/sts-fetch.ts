@@ -12,7 +12,7 @@ export interface StsFetchOptions {
   mayConnect: (address: string) => boolean;
   /** Default 443. */
   port?: number;
-  /** Certificates to trust beside the system's, PEM. */
+  /** Trusted certificates besides the system's, PEM. */
   ca?: string;
   /** RFC 8461 3.3 suggests a minute; mail waits for it, so default 10 s. */
   timeoutMs?: number;
@@ -43,7 +43,7 @@ export function createStsFetch({
       minVersion: "TLSv1.2",
       signal,
       headers: { accept: "text/plain" },
-      // A server that takes invalid certificates everywhere by NODE_TLS_REJECT_UNAUTHORIZED takes none here.
+      // Ignores NODE_TLS_REJECT_UNAUTHORIZED: certificates are always verified.
       rejectUnauthorized: true,
       ...(trusted && { ca: trusted }),
     });

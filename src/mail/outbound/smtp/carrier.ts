@@ -53,7 +53,7 @@ export interface CarrierOptions {
   localHop?: LocalHop;
   /** Converts messages for servers without 8BITMIME or SMTPUTF8. Default: such messages are rejected. */
   downgrade?: Downgrade;
-  /** Certificates to trust beside the system's, PEM. */
+  /** Trusted certificates besides the system's, PEM. */
   ca?: string | string[];
   timeouts?: Partial<SmtpTimeouts>;
   /** Hosts that are tried for one message. Default 4. */

@@ -9,7 +9,7 @@ export interface AddressRules {
   allowPrivate: boolean;
   /** Addresses of this machine. Default: its interface addresses. */
   own?: NetworkSet;
-  /** Default: the system's resolver. */
+  /** Default: the system resolver. */
   lookup?: AddressLookup;
 }
 

@@ -89,7 +89,7 @@ export interface RecordTable {
   end(video: string, now: number): Promise<void>;
   insertRun(video: string, run: KeptRun): Promise<void>;
   insertSegment(video: string, segment: KeptSegment): Promise<void>;
-  /** In no order. */
+  /** The order of the result is undefined. */
   runs(video: string): Promise<KeptRun[]>;
   /** From number `from` on, in order. */
   segments(video: string, from: number): Promise<KeptSegment[]>;

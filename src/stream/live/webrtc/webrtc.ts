@@ -24,11 +24,11 @@ export interface LiveWebrtcParts {
   /** For what browsers do not understand as it comes. Absent: viewers of such a broadcast get what they do. */
   transcoder?: Transcoder;
   settings: Pick<Settings["live"], "host" | "webrtc_addresses" | "webrtc_ports" | "connections">;
-  /** Before `/{id}`: "" or "/cdn-cgi/stream". */
+  /** Path before `/{id}`: "" or "/cdn-cgi/stream". */
   base?: string;
-  /** Who asks, behind proxies that are trusted. */
+  /** The client's address behind trusted proxies. */
   address(request: IncomingMessage): string;
-  /** Scheme and host as the viewer reached us. */
+  /** Scheme and host as seen by the viewer. */
   origin(request: IncomingMessage): string;
   /** Called for each viewer once it is connected, not for an offer alone. Returns a callback for its end. */
   onViewer?: (input: string, viewer: { session: string; ip: string }) => () => void;

@@ -182,7 +182,7 @@ function parseBulk(body: Buffer | undefined): BulkRequest {
     const parsed = JSON.parse(body!.toString()) as BulkRequest;
     if (Array.isArray(parsed.keys) && parsed.keys.every((key) => typeof key === "string")) return parsed;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw kvErrors.badBulkRequest();
 }

@@ -4,10 +4,10 @@ import type { LookupError } from "./failure.ts";
 
 export type Outcome = { answer: WireAnswer } | { failed: LookupError };
 
-/** Seconds. Of a negative answer also where no SOA says how long (RFC 2308 5); of a failure as RFC 9520 3.2 asks. */
+/** Seconds. Negative answers without SOA use UNSAID_NEGATIVE (RFC 2308 5); failures follow RFC 9520 3.2. */
 const [MAX_TTL, MAX_NEGATIVE, UNSAID_NEGATIVE, FAILURE] = [3600, 300, 30, 5];
 
-/** What was heard, for as long as it is to be believed; at most `max` answers, those asked for longest ago go first. */
+/** Caches answers for their TTL, at most `max`; the least recently used ones are evicted first. */
 export function createAnswerCache({ clock, max = 10_000 }: { clock: Pick<Clock, "now">; max?: number }) {
   const kept = new Map<string, { at: number; until: number; outcome: Outcome }>();
   return {

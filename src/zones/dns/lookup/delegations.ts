@@ -4,24 +4,27 @@ import type { ServedZone } from "../served.ts";
 import { isAbsence, LookupError } from "./failure.ts";
 
 export interface DelegationsOptions {
-  /** The name servers that the world knows for a name. Throws LookupError. */
+  /** The name servers that public DNS lists for a name. Throws LookupError. */
   nameServers(name: string): Promise<string[]>;
-  /** Whether anybody out there answers at all. */
+  /** True if any resolver responds. */
   heard(): boolean;
   clock: Pick<Clock, "now">;
 }
 
-/** Top-level domains that nobody can register (RFC 2606, RFC 6761, RFC 8375, RFC 9476, and ICANN's resolution on .internal). */
+/**
+ * Top-level domains that cannot be registered (RFC 2606, RFC 6761, RFC 8375, RFC 9476, and ICANN's resolution on
+ * .internal).
+ */
 const PRIVATE = /(^|\.)(test|example|invalid|localhost|local|internal|alt|home\.arpa)$/;
-/** Second-level names that registries keep for themselves; see zones.ts. */
+/** Second-level names that registries reserve; see zones.ts. */
 const REGISTRY = /^(ac|co|com|edu|gov|gob|go|ltd|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/;
 const [KNOWN_MS, FOREIGN_MS, UNKNOWN_MS] = [600_000, 60_000, 15_000];
 const MAX_KNOWN = 5000;
 
 /**
- * Whether a zone is to be answered from our own tables. Anybody with an account can make a zone of any name: were it believed as it
- * stands, mail of the name's real owner could be forged or drawn here. So it is ours when the world says so, or knows nothing of it: where
- * it is delegated to our name servers, where neither it nor any domain above it is anybody's, and on a machine that reaches no resolver.
+ * Decides whether lookups answer from our own tables. Any account can create a zone of any name, and trusting it would
+ * let the account forge or capture mail of the name's real owner. So a zone is used only if public DNS delegates it to
+ * our name servers, if neither it nor a parent domain is registered, or if no resolver is reachable.
  */
 export function createDelegations({
   nameServers,

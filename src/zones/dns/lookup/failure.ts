@@ -1,6 +1,6 @@
 /**
- * Why a name could not be looked up, in the words of node:dns. ENOTFOUND: there is no such name. ENODATA: it has no such records.
- * All others may pass: the servers failed, refused, or said nothing in time; EBUSY: too much is being looked up.
+ * Why a lookup failed, in the codes of node:dns. ENOTFOUND: the name does not exist. ENODATA: it has no such records.
+ * All other codes are temporary: the servers failed, refused or timed out; EBUSY: too many lookups are pending.
  */
 export type LookupCode = "ENOTFOUND" | "ENODATA" | "ESERVFAIL" | "EREFUSED" | "ETIMEOUT" | "EBUSY";
 
@@ -14,6 +14,6 @@ export class LookupError extends Error {
   }
 }
 
-/** Nothing is there, for certain. */
+/** The absence is certain. */
 export const isAbsence = (err: unknown): boolean =>
   err instanceof LookupError && (err.code === "ENOTFOUND" || err.code === "ENODATA");

@@ -30,7 +30,7 @@ const soa = (name: string, minimum: number) => ({
 });
 
 describe("lookups", () => {
-  test("give what node:dns gives, from the octets of a real server", async (t) => {
+  test("return what node:dns returns, from the octets of a real server", async (t) => {
     const server = await startDnsServer({
       zones: zonesOf({ "example.com": EXAMPLE }),
       log: silentLog,
@@ -52,7 +52,7 @@ describe("lookups", () => {
     assert.deepEqual(await resolve6("mx1.example.com"), ["2001:db8::1"]);
     assert.deepEqual(await resolveTxt("_dmarc.example.com"), [["v=DMARC1; p=quarantine;"]]);
     assert.deepEqual(await resolve("www.example.com", "CNAME"), ["web.example.com"]);
-    // Comes over TCP: it does not fit into a datagram.
+    // Too large for a datagram, so it arrives over TCP.
     assert.equal((await resolveTxt("large.example.com"))[0]!.length, 20);
     assert.deepEqual(
       (await query("_25._tcp.mx1.example.com", "TLSA")).records.map(({ data }) => (data as { usage: number }).usage),
@@ -63,12 +63,12 @@ describe("lookups", () => {
     await assert.rejects(resolve4("_dmarc.example.com"), { code: "ENODATA" });
     for (const type of ["A", "TXT", "MX"] as const)
       await assert.rejects(resolve("loop1.example.com", type), { code: "ESERVFAIL", message: /circle/ });
-    // Delegated onwards, and not followed by this server: a resolver that only refers is a lame one.
+    // A delegation that this server does not follow: a resolver that only refers is lame.
     await assert.rejects(resolve4("www.sub.example.com"), { code: "ESERVFAIL", message: /referral/ });
     await assert.rejects(resolve4("elsewhere.example.net"), { code: "EREFUSED" });
   });
 
-  test("go on to the next server when one fails, refuses, refers, is silent or not there, and say so when all do", async (t) => {
+  test("try the next server after a failure, refusal, referral or timeout, and report when all fail", async (t) => {
     const good: Script = ({ name }) => ({ answers: [a(name, "192.0.2.1")] });
     for (const bad of [
       () => ({ rcode: "SERVFAIL" }),
@@ -101,7 +101,7 @@ describe("lookups", () => {
     });
   });
 
-  test("ask a silent server once more, and a server without EDNS again without it", async (t) => {
+  test("retry a silent server once, and a server without EDNS without it", async (t) => {
     let first = true;
     const flaky = await lookups(t, [
       ({ name }) => {
@@ -116,7 +116,7 @@ describe("lookups", () => {
     assert.deepEqual(await old.resolve4("x.test"), ["192.0.2.2"]);
   });
 
-  test("take no answer to another question, with another id, or that cannot be read", async (t) => {
+  test("ignore answers to another question, with another id, or malformed ones", async (t) => {
     const { resolve4, servers } = await lookups(t, [
       ({ name }) => ({
         answers: [a(name, "192.0.2.1")],
@@ -132,12 +132,12 @@ describe("lookups", () => {
     assert.equal(servers[0]!.asked.length, 1);
   });
 
-  test("do not take records of other names along", async (t) => {
+  test("ignore records of other names", async (t) => {
     const { resolve4 } = await lookups(t, [() => ({ answers: [a("victim.test", "192.0.2.66")] })]);
     await assert.rejects(resolve4("x.test"), { code: "ENODATA" });
   });
 
-  test("follow aliases within an answer and from one to the next, ten at most", async (t) => {
+  test("follow at most ten aliases, within an answer and across answers", async (t) => {
     const { resolve4 } = await lookups(t, [
       ({ name }) => {
         const number = /^n(\d+)\./.exec(name)?.[1];
@@ -157,7 +157,7 @@ describe("lookups", () => {
     await assert.rejects(resolve4("dead.test"), { code: "ENOTFOUND" });
   });
 
-  test("keep an answer for its TTL, an absence as its SOA says, a failure for seconds", async (t) => {
+  test("cache an answer for its TTL, an absence per its SOA, a failure for seconds", async (t) => {
     const clock = createManualClock(1_000_000);
     const { resolve4, query, servers } = await lookups(
       t,
@@ -184,12 +184,12 @@ describe("lookups", () => {
     const before = asked();
     await query("x.test", "A", { fresh: true });
     assert.equal(asked() - before, 1);
-    // What waits for the same answer waits together.
+    // Concurrent callers share one query.
     await Promise.all(Array.from({ length: 50 }, () => resolve4("many.test")));
     assert.equal(asked() - before, 2);
   });
 
-  test("have a bound on what waits at the same time, and end when they are closed", async (t) => {
+  test("bound the number of pending queries, and reject them on close", async (t) => {
     const { resolve4, close } = await lookups(t, [() => undefined], { attemptMs: 5000, totalMs: 10_000 });
     const waiting = Array.from({ length: 1000 }, (_, index) =>
       resolve4(`h${index}.test`).then(
@@ -202,7 +202,7 @@ describe("lookups", () => {
     assert.deepEqual([...new Set(await Promise.all(waiting))], ["ETIMEOUT"]);
   });
 
-  test("names that nobody can have are absent; those in other letters are asked for by their A-labels", async (t) => {
+  test("report impossible names as absent, and query internationalised names by their A-labels", async (t) => {
     const { resolve4, servers } = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.1")] })]);
     for (const name of ["", "a..test", `${"x".repeat(64)}.test`, `${"abcdefg.".repeat(40)}test`])
       await assert.rejects(resolve4(name), { code: "ENOTFOUND" });
@@ -211,7 +211,7 @@ describe("lookups", () => {
   });
 });
 
-describe("zones of our own", () => {
+describe("zones on this server", () => {
   const zones = zonesOf(
     {
       "mine.test":
@@ -228,7 +228,7 @@ describe("zones of our own", () => {
       (err: { code: string }) => err.code,
     );
 
-  test("are answered from our tables, and what they lead to or delegate by others", async (t) => {
+  test("are answered from our tables; foreign targets and delegations come from public DNS", async (t) => {
     const made = await lookups(t, [({ name }) => ({ answers: [a(name, "192.0.2.77")] })], { own: { zones } });
     assert.equal(await text(made, "mine.test"), "own");
     assert.deepEqual(await made.resolve4("mx.mine.test"), ["192.0.2.9"]);
@@ -240,7 +240,7 @@ describe("zones of our own", () => {
     assert.deepEqual(made.servers[0]!.asked, ["host.far.example A", "www.sub.mine.test A"]);
   });
 
-  test("are not, where the world knows them as somebody else's", async (t) => {
+  test("are ignored if public DNS assigns them to another owner", async (t) => {
     const world: Script = ({ name, type }) => {
       if (type === "TXT") return { answers: [{ name, type: "TXT", ttl: 60, data: ["theirs"] }] };
       if (name === "mine.org" || name === "theirs.org") return { answers: [ns(name, "ns1.theirs.example")] };
@@ -248,11 +248,11 @@ describe("zones of our own", () => {
     };
     const made = await lookups(t, [world], { own: { zones } });
     assert.equal(await text(made, "mine.org"), "theirs");
-    // Nobody has delegated it, but its parent is another's: DMARC would take it for that one's.
+    // The name is not delegated, but its parent belongs to another owner: DMARC would use that domain.
     assert.equal(await text(made, "sub.theirs.org"), "theirs");
   });
 
-  test("are, where the world is told to ask us or knows no such domain", async (t) => {
+  test("are used if public DNS delegates to us or does not know the domain", async (t) => {
     const delegated = await lookups(
       t,
       [({ name, type }) => (type === "NS" ? { answers: [ns(name, "NS1.us.example")] } : { rcode: "SERVFAIL" })],
@@ -267,7 +267,7 @@ describe("zones of our own", () => {
     assert.equal(await text(kept, "mine.test"), "public");
   });
 
-  test("are, on a machine that reaches no resolver; where one is reached, nothing is believed before it is known", async (t) => {
+  test("are used if no resolver is reachable; while one is, nothing is trusted before it is verified", async (t) => {
     const alone = await lookups(t, [() => undefined], { own: { zones }, attemptMs: 50 });
     assert.equal(await text(alone, "mine.org"), "own");
     const failing = await lookups(
@@ -280,7 +280,7 @@ describe("zones of our own", () => {
   });
 });
 
-test("resolvers are named by address and port", () => {
+test("parses resolvers given as address and port", () => {
   assert.deepEqual(readEndpoint("192.0.2.1"), { host: "192.0.2.1", port: 53 });
   assert.deepEqual(readEndpoint("192.0.2.1:5353"), { host: "192.0.2.1", port: 5353 });
   assert.deepEqual(readEndpoint("2001:db8::1"), { host: "2001:db8::1", port: 53 });

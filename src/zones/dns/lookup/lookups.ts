@@ -14,28 +14,28 @@ export interface LookupsOptions {
   servers: readonly DnsEndpoint[];
   clock: Clock;
   log: Log;
-  /** Zones that this program serves; `mayServe` tells those whose records it keeps for others to serve. */
+  /** Zones on this server. `mayServe` selects the ones that other servers publish for us. */
   own?: { zones: ServedZones; mayServe?(zone: ServedZone): boolean };
-  /** Of one server and one answer. Default 1200. */
+  /** Time limit for one server and one answer, in ms. Default 1200. */
   attemptMs?: number;
-  /** Of one lookup, aliases included. Default 4500. */
+  /** Time limit for one lookup including aliases, in ms. Default 4500. */
   totalMs?: number;
-  /** Told of each lookup that was not answered from memory. */
+  /** Called for each lookup that the cache did not answer. */
   onLookup?(told: { type: QuestionType; outcome: "found" | "absent" | "failed"; own: boolean }): void;
 }
 
 export interface Found {
-  /** Where the records stand: the name that was asked for, or where its aliases lead. */
+  /** Owner of the records: the queried name, or the target of its aliases. */
   name: string;
   /** At least one. `data`: see readRecordData. */
   records: { ttl: number; data: RecordData }[];
-  /** Every step was said to be checked by DNSSEC. To be believed only of a resolver of one's own. */
+  /** True if DNSSEC validated every step. Trust it only from your own resolver. */
   authentic: boolean;
 }
 
-/** Asks the DNS. Every answer comes from memory while its TTL lasts; equal questions wait for one answer; each ends in time. */
+/** DNS lookups. Answers are cached for their TTL; equal queries share one answer; each lookup is limited in time. */
 export interface Lookups {
-  /** Throws LookupError. `fresh`: what is in memory does not count. */
+  /** Throws LookupError. `fresh` bypasses the cache. */
   query(name: string, type: QuestionType, options?: { fresh?: boolean }): Promise<Found>;
   /** In the form of node:dns/promises. Throws LookupError. */
   resolve(name: string, type: QuestionType): Promise<unknown[]>;
@@ -43,13 +43,13 @@ export interface Lookups {
   resolveTxt(name: string): Promise<string[][]>;
   resolve4(host: string): Promise<string[]>;
   resolve6(host: string): Promise<string[]>;
-  /** What is being asked fails. */
+  /** Pending queries fail. */
   close(): void;
 }
 
-/** Aliases of one lookup (RFC 1034 5.2.2 sets no number; circles end here too). */
+/** Maximum number of aliases in one lookup (RFC 1034 5.2.2 sets none; also ends loops). */
 const MAX_ALIASES = 10;
-/** Questions that wait for an answer at the same time. */
+/** Maximum number of pending queries. */
 const MAX_WAITING = 1000;
 
 export function createLookups({
@@ -86,7 +86,7 @@ export function createLookups({
       },
     });
 
-  /** One question to the resolvers, or what they said to it before. */
+  /** One query to the resolvers, or their cached answer. */
   async function askWorld(question: Question, fresh: boolean): Promise<WireAnswer> {
     const key = `${question.type} ${question.name}`;
     const known = fresh ? undefined : cache.get(key);
@@ -143,7 +143,7 @@ export function createLookups({
           throw new LookupError("ESERVFAIL", `${type} ${given}: more than ${MAX_ALIASES} aliases`);
         seen.add(name);
       }
-      // Where an alias leads is asked for by itself: it may be ours, and not every server follows.
+      // The target of an alias is queried separately: it may be on this server, and some servers do not follow aliases.
       if (name === before)
         throw new LookupError(
           rcode === "NXDOMAIN" ? "ENOTFOUND" : "ENODATA",

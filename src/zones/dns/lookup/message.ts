@@ -26,7 +26,7 @@ export interface Question {
 
 /** A record of the type that was asked for, or a CNAME. */
 export interface WireRecord {
-  /** In lower case. */
+  /** Lower case. */
   name: string;
   type: QuestionType;
   ttl: number;
@@ -39,11 +39,11 @@ export interface WireAnswer {
   rcode: string;
   authoritative: boolean;
   truncated: boolean;
-  /** RFC 4035 3.2.3: all of it was checked by DNSSEC, as far as the server is to be believed. */
+  /** RFC 4035 3.2.3: DNSSEC validated everything, if the server is trusted. */
   authentic: boolean;
   recursive: boolean;
   records: WireRecord[];
-  /** Seconds for which nothing is to be asked again (RFC 2308 5); undefined without SOA. */
+  /** Seconds for which the absence may be cached (RFC 2308 5); undefined without SOA. */
   negativeTtl: number | undefined;
 }
 
@@ -64,7 +64,7 @@ export function nameToAsk(text: string): string {
 
 const UNPRINTABLE = /[^\x21-\x7e]|\\/g;
 
-/** A question to a resolver. With `edns` a reply of 1232 octets fits into UDP, and AD is asked for (RFC 6840 5.7). */
+/** A query to a resolver. With `edns`, a response of 1232 octets fits into UDP, and AD is requested (RFC 6840 5.7). */
 export const writeQuestion = ({ name, type }: Question, { edns }: { edns: boolean }): Buffer =>
   writeMessage({
     id: randomInt(65_536),

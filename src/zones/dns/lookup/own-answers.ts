@@ -11,12 +11,14 @@ export interface OwnAnswersOptions {
   zones: ServedZones;
   clock: Clock;
   log: Log;
-  /** Whether the world is told about this zone by us; see createDelegations. */
+  /** True if this server is authoritative for the zone in public DNS; see createDelegations. */
   ours(zone: ServedZone): Promise<boolean>;
   lookUp: LookUpAddresses;
 }
 
-/** What our own DNS server would say, undefined where others are to be asked. Throws LookupError when it would fail. */
+/**
+ * The answer of our own DNS server; undefined if other servers must be queried. Throws LookupError if it would fail.
+ */
 export type OwnAnswers = (question: Question) => Promise<WireAnswer | undefined>;
 
 export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswersOptions): OwnAnswers {
@@ -27,13 +29,13 @@ export function createOwnAnswers({ zones, clock, log, ours, lookUp }: OwnAnswers
   return async (question) => {
     const zone = await cached.find(question.name);
     if (zone === undefined || !(await ours(zone))) return undefined;
-    // By way of the octets: what a resolver would read of our server is what we read.
+    // Goes through the wire format, so that we read exactly what a resolver would read.
     const message = writeQuestion(question, { edns: true });
     const reply = await respond(message, "tcp");
     const answer = reply && readAnswer(reply, question, message);
     if (answer === undefined)
       throw new LookupError("ESERVFAIL", `${question.type} ${question.name}: our own answer cannot be read`);
-    // What is delegated onwards is others' to answer.
+    // A delegated name is answered by its own servers.
     if (
       answer.rcode === "REFUSED" ||
       (!answer.authoritative && answer.records.length === 0 && answer.rcode === "NOERROR")

@@ -10,22 +10,22 @@ export interface Said {
   authorities?: TestRecord[];
   /** Default true. */
   recursive?: boolean;
-  /** Sent instead of what was asked. */
+  /** Replaces the queried values. */
   id?: number;
   question?: string;
   raw?: Buffer;
-  /** Sent first. */
+  /** Messages sent first. */
   before?: Said[];
 }
 
-/** What a resolver says to a question; nothing for silence. */
+/** The response of a resolver to a query; undefined for no response. */
 export type Script = (asked: {
   name: string;
   type: string;
   edns: boolean;
 }) => Said | undefined | void | Promise<Said | undefined>;
 
-/** A resolver on loopback that answers over UDP as a test tells it. */
+/** A resolver on loopback that sends scripted responses over UDP. */
 export async function startScriptedServer(t: TestContext, script: Script) {
   const asked: string[] = [];
   const socket = createSocket("udp4");

@@ -3,8 +3,8 @@ import { isIPv6 } from "node:net";
 import type { DnsEndpoint } from "../provider/exchange.ts";
 
 /**
- * Sends a message and resolves with the first that comes back and is accepted. A socket for each question: the port is another one
- * each time, which whoever forges an answer would have to guess (RFC 5452 9.2). Rejects when nobody is there, or with the signal's reason.
+ * Sends a message and resolves with the first accepted response. Each query uses a new socket, so that a forger must
+ * guess the port (RFC 5452 9.2). Rejects if the port is unreachable, or with the signal's reason.
  */
 export function exchangeUdp<Reply>(
   { host, port }: DnsEndpoint,
@@ -22,7 +22,7 @@ export function exchangeUdp<Reply>(
     const read = accept(reply);
     if (read !== undefined) resolve(read);
   });
-  // Connected: only that server's datagrams come in, and "nobody is there" is heard.
+  // Connected: only datagrams of that server arrive, and an unreachable port is reported.
   socket.connect(port, host, (err?: Error | null) =>
     err ? reject(err) : socket.send(message, (failed) => failed && reject(failed)),
   );

@@ -7,24 +7,24 @@ import { type Question, readAnswer, type WireAnswer, writeQuestion } from "./mes
 import { exchangeUdp } from "./udp.ts";
 
 export interface UpstreamOptions {
-  /** Recursive resolvers; the one that answered last is asked first. At most four. */
+  /** Recursive resolvers, at most four. The last one that responded is queried first. */
   servers: readonly DnsEndpoint[];
   clock: Pick<Clock, "now">;
-  /** How long one server has for one answer. Default 1200. */
+  /** Time limit per server and answer. Default 1200 ms. */
   attemptMs?: number;
 }
 
-/** The resolvers of the rest of the world. */
+/** Public DNS, through recursive resolvers. */
 export interface Upstream {
-  /** What one of them answered: NOERROR or NXDOMAIN. Throws LookupError. */
+  /** The answer of a resolver: NOERROR or NXDOMAIN. Throws LookupError. */
   ask(question: Question, signal: AbortSignal): Promise<WireAnswer>;
-  /** Whether any of them has answered anything in the last five minutes. */
+  /** True if any resolver responded within the last five minutes. */
   heard(): boolean;
 }
 
 const MAX_SERVERS = 4;
 const HEARD_MS = 300_000;
-/** Whoever says nothing is asked once more: datagrams get lost. */
+/** Retries once after a timeout, because datagrams get lost. */
 const ROUNDS = 2;
 const CODES: Record<string, LookupCode> = { REFUSED: "EREFUSED" };
 
@@ -52,7 +52,7 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
               [heardAt, first] = [clock.now(), index];
               return answer;
             }
-            // It has said what it knows: another may know more (a lame server, a failed check of DNSSEC).
+            // This server is final; another one may know more (a lame server, a failed DNSSEC validation).
             left.delete(index);
             failure = new LookupError(
               CODES[answer.rcode] ?? "ESERVFAIL",
@@ -74,7 +74,7 @@ export function createUpstream({ servers: given, clock, attemptMs = 1200 }: Upst
   };
 }
 
-/** RFC 6891 6.2.2: old servers may not know EDNS. RFC 7766 5: what does not fit is asked for over TCP. */
+/** RFC 6891 6.2.2: old servers may not support EDNS. RFC 7766 5: truncated answers are retried over TCP. */
 async function askServer(server: DnsEndpoint, question: Question, signal: AbortSignal): Promise<WireAnswer> {
   const overUdp = (message: Buffer) =>
     exchangeUdp(server, message, (reply) => readAnswer(reply, question, message), signal);

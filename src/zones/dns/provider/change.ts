@@ -6,13 +6,13 @@ import type { RecordDraft, RecordZone } from "../../records/types.ts";
 import { dnsErrors } from "./errors.ts";
 import type { DnsChange, ExclusiveSet, ProviderRecord, RecordSetName } from "./port.ts";
 
-/** The TTL that "automatic" stands for, where a number is needed. */
+/** The TTL used for "automatic" where a number is required. */
 const AUTOMATIC_TTL = 300;
 export const secondsOf = ({ ttl }: { ttl: number }): number => (ttl === 1 ? AUTOMATIC_TTL : ttl);
 
 export interface CheckedChange {
   add: RecordDraft[];
-  /** None of those that are added. */
+  /** Disjoint from the added records. */
   remove: RecordDraft[];
 }
 
@@ -23,7 +23,7 @@ export function checkedChange(zone: RecordZone, { add, remove }: DnsChange): Che
   return { add: [...added.values()], remove: removed };
 }
 
-/** Equal for records that say the same, whatever their TTL. */
+/** Equal for records with the same meaning, whatever their TTL. */
 export const keyOf = (record: Pick<ProviderRecord, "name" | "type" | "content" | "priority">): string =>
   `${record.name} ${record.type} ${digestOf(record)}`;
 
@@ -37,7 +37,7 @@ export const recordOf = (name: string, type: RecordDraft["type"], data: RecordDa
   ttl,
 });
 
-/** Throws foreignRecords when a set that must hold nothing else does. */
+/** Throws foreignRecords if an exclusive set contains foreign records. */
 export function refuseForeign(
   sets: readonly ExclusiveSet[],
   there: readonly ProviderRecord[],
@@ -59,9 +59,9 @@ export function refuseForeign(
 export const counts = ({ name, type, text }: ExclusiveSet, record: ProviderRecord): boolean =>
   record.name === name && record.type === type && (text === undefined || textOf(record).toLowerCase().startsWith(text));
 
-/** The text of a TXT record, its strings joined. */
+/** The text of a TXT record, with its strings joined. */
 export const textOf = (record: ProviderRecord): string =>
   record.type === "TXT" ? (dataOf(record).strings as string[]).join("") : record.content;
 
-/** As master files write the data. */
+/** The data in master file format. */
 export const shown = (record: ProviderRecord): string => presentData(record.type, dataOf(record));

@@ -4,7 +4,7 @@ import { checkedChange, refuseForeign } from "./change.ts";
 import { dnsErrors } from "./errors.ts";
 import type { DnsProvider, ProviderRecord } from "./port.ts";
 
-/** The records of the zone are ours: this program's own DNS server answers with them. */
+/** Zones whose records this program's own DNS server serves. */
 export function createEmbeddedProvider({ records: { managed } }: { records: Pick<Records, "managed"> }): DnsProvider {
   return {
     kind: "embedded",

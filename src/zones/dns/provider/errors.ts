@@ -1,6 +1,6 @@
 import { defineErrors } from "../../../kernel/index.ts";
 
-/** What may go wrong with the DNS that a zone's records are kept in. Nothing was changed whenever one of these is thrown. */
+/** Errors of DNS providers. Whenever one of these is thrown, nothing was changed. */
 export const dnsErrors = defineErrors("dns", {
   foreignRecords: {
     code: 9220,

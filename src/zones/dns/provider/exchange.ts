@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { connect } from "node:net";
 
 export interface DnsEndpoint {
-  /** Address or name. */
+  /** IP address or host name. */
   host: string;
   port: number;
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** Sends a message over TCP and resolves with the one that comes back. Rejects after ten seconds, or when the connection fails. */
+/** Sends a message over TCP and resolves with the response. Rejects after ten seconds, or when the connection fails. */
 export async function exchange({ host, port }: DnsEndpoint, message: Buffer, signal?: AbortSignal): Promise<Buffer> {
   const timeout = AbortSignal.timeout(TIMEOUT_MS);
   const socket = connect({ host, port, signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]) });
@@ -19,7 +19,7 @@ export async function exchange({ host, port }: DnsEndpoint, message: Buffer, sig
     length.writeUInt16BE(message.length);
     socket.write(Buffer.concat([length, message]));
     let received = Buffer.alloc(0);
-    // At most one message is waited for, so 64 KB are the bound.
+    // A single message, so 64 KB is the bound.
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       received = Buffer.concat([received, chunk]);
       if (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {

@@ -8,7 +8,7 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { TsigKey } from "../../../protocol/dns/index.ts";
 
-/** Debian keeps it where only root looks. */
+/** Debian installs it outside of the user's PATH. */
 export const knotd: string | undefined = [
   ...(process.env["PATH"] ?? "").split(delimiter),
   "/usr/sbin",
@@ -24,7 +24,10 @@ export interface Knot {
   stop(): Promise<void>;
 }
 
-/** Knot DNS on loopback, with example.com and locked.example.com; the key may change all of the first, and only TXT of the second. */
+/**
+ * Knot DNS on loopback, with example.com and locked.example.com. The key may change every record of the first zone, and
+ * only TXT records of the second.
+ */
 export async function startKnot(zones: Record<string, string> = {}): Promise<Knot> {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-knot-"));
   await mkdir(join(folder, "db"));
@@ -35,7 +38,7 @@ export async function startKnot(zones: Record<string, string> = {}): Promise<Kno
       await writeConfig(folder, port, key, zones);
       const child = await started(folder);
       if (child !== undefined) return { host: "127.0.0.1", port, key, stop: () => stopped(child, folder) };
-      // Somebody may take the port between the question and the start.
+      // Another process may take the port before Knot binds it.
       if (attempt === 3) throw new Error("knotd did not start");
     }
   } catch (err) {

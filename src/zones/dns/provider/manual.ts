@@ -6,25 +6,27 @@ import { createEmbeddedProvider } from "./embedded.ts";
 import type { DnsProvider, ProviderRecord, RecordSetName } from "./port.ts";
 
 export interface ManualProvider extends DnsProvider {
-  /** What the user should have in their DNS for this owner. */
+  /** The records that the user must add for this owner. */
   wanted(zone: RecordZone, owner: string): Promise<ProviderRecord[]>;
-  /** The same as lines of a BIND zone file. */
+  /** The same records as lines of a BIND zone file. */
   zoneFile(zone: RecordZone, owner: string): Promise<string>;
 }
 
 export interface ManualOptions {
   records: Pick<Records, "managed">;
-  /** What the world sees. Without it only what is kept here is known. */
+  /** The records in public DNS. Without it, only stored records are known. */
   lookUp?: (sets: readonly RecordSetName[], signal?: AbortSignal) => Promise<ProviderRecord[]>;
 }
 
-/** The user keeps the DNS somewhere that we cannot reach: what should be there is kept here, shown, and looked for by the verifier. */
+/**
+ * For DNS that this program cannot change: stores the expected records, shows them, and lets the verifier check them.
+ */
 export function createManualProvider({ records, lookUp }: ManualOptions): ManualProvider {
   const kept = createEmbeddedProvider({ records });
   return {
     kind: "manual",
     async apply(zone, change, signal) {
-      // What is out there is the user's to change, but that it must go is told before anything is asked for.
+      // Foreign records are the user's to remove; report them before accepting the change.
       if (lookUp !== undefined)
         refuseForeign(change.mustBeAbsent, await lookUp(change.mustBeAbsent, signal), checkedChange(zone, change));
       await kept.apply(zone, change, signal);

@@ -1,9 +1,9 @@
 import type { RecordType } from "../../../protocol/dns/index.ts";
 import type { RecordRequest, RecordZone } from "../../records/types.ts";
 
-/** A record as every provider can keep it; see RecordDraft. */
+/** A record that every provider can store; see RecordDraft. */
 export interface ProviderRecord {
-  /** Normal and absolute. */
+  /** Normalized and absolute. */
   name: string;
   type: RecordType;
   content: string;
@@ -17,31 +17,31 @@ export interface RecordSetName {
   type: RecordType;
 }
 
-/** A set that must hold nothing but what the change adds or removes, such as MX at the domain. */
+/** A set that must contain only what the change adds or removes, such as MX at the domain. */
 export interface ExclusiveSet extends RecordSetName {
-  /** Only of TXT: only texts that begin so count, such as `v=spf1`. In lower case. */
+  /** TXT only: considers texts with this prefix, such as `v=spf1`. Lower case. */
   text?: string;
 }
 
 export interface DnsChange {
-  /** The part of the platform that asks, such as "email-routing". */
+  /** The component that requests the change, such as "email-routing". */
   owner: string;
-  /** People cannot change what is added. Only where the records are ours (embedded, manual). */
+  /** Users cannot change the added records. Only for embedded and manual providers. */
   locked?: boolean;
-  /** Shown in `meta` of each record there. */
+  /** Shown in `meta` of each record. */
   meta?: Record<string, unknown>;
-  /** What is there already stays as it is. */
+  /** Existing records stay unchanged. */
   add: readonly RecordRequest[];
-  /** What is not there need not be removed. */
+  /** Missing records are ignored. */
   remove: readonly RecordRequest[];
   mustBeAbsent: readonly ExclusiveSet[];
 }
 
-/** Where a zone's records are kept. One conformance suite runs on every implementation. */
+/** Storage of a zone's records. One conformance suite runs on every implementation. */
 export interface DnsProvider {
   readonly kind: "embedded" | "rfc2136" | "powerdns" | "manual";
-  /** All or nothing, and again the same when done twice. Throws dnsErrors, and zoneErrors.dnsInvalid for records that cannot be. */
+  /** Atomic and idempotent. Throws dnsErrors, and zoneErrors.dnsInvalid for invalid records. */
   apply(zone: RecordZone, change: DnsChange, signal?: AbortSignal): Promise<void>;
-  /** What stands in these sets now. */
+  /** The current records of these sets. */
   current(zone: RecordZone, sets: readonly RecordSetName[], signal?: AbortSignal): Promise<ProviderRecord[]>;
 }

@@ -10,7 +10,10 @@ interface ApiSet {
   records: { content: string; disabled: boolean }[];
 }
 
-/** As much of PowerDNS' HTTP API as concerns the sets of one zone. `filters`: whether it knows rrset_name, which old servers do not: they list the whole zone. */
+/**
+ * The part of PowerDNS' HTTP API that handles record sets of one zone. `filters`: false simulates old servers that
+ * ignore rrset_name and list the whole zone.
+ */
 export async function startFakePowerDns(
   t: TestContext,
   { zone = "example.com.", apiKey = "secret", filters = true } = {},

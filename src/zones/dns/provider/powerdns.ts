@@ -18,12 +18,12 @@ export interface PowerDnsOptions {
   /** Such as `http://127.0.0.1:8081`. */
   url: string;
   apiKey: string;
-  /** Default "localhost", which is what every PowerDNS calls itself. */
+  /** Default "localhost", the default server id of PowerDNS. */
   serverId?: string;
   fetch: typeof fetch;
 }
 
-/** RRset of the API: names with a dot at the end, content as in a master file. */
+/** RRset of the API: names end with a dot, content is in master file format. */
 interface ApiSet {
   name: string;
   type: string;
@@ -32,12 +32,12 @@ interface ApiSet {
 }
 
 const TIMEOUT_MS = 15_000;
-/** Of the answer: old servers list the whole zone when asked for one set. */
+/** Maximum response size: old servers list the whole zone when one set is requested. */
 const MAX_ANSWER = 64 * 1024 * 1024;
 
 /**
- * Records kept by PowerDNS, through its HTTP API. The API replaces whole sets and knows no conditions: a set is read right
- * before it is replaced, in one request with all others, but a change that somebody makes in that moment is lost.
+ * Records stored by PowerDNS, through its HTTP API. The API replaces whole sets unconditionally. A set is read right
+ * before it is replaced, in one request with all others, but a concurrent change by another client in between is lost.
  */
 export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fetch }: PowerDnsOptions): DnsProvider {
   const turn = createTurns();
@@ -111,7 +111,7 @@ export function createPowerDnsProvider({ url, apiKey, serverId = "localhost", fe
   };
 }
 
-/** Each record of a set with what it says; undefined for what we cannot read, which stays as it is. */
+/** Each record of a set with its parsed form; undefined for records that we cannot parse, which stay unchanged. */
 function recordsIn(set: ApiSet | undefined): { raw: ApiSet["records"][number]; record: ProviderRecord | undefined }[] {
   return (set?.records ?? []).map((raw) => ({
     raw,
@@ -129,7 +129,7 @@ function readContent({ name, type, ttl }: ApiSet, content: string): ProviderReco
   }
 }
 
-/** PowerDNS refuses those as well, but only says so in its own words. */
+/** PowerDNS rejects these as well, but only with its own message. */
 function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>): void {
   const removed = new Set(remove.map(keyOf));
   const names = new Set<string>();
@@ -142,7 +142,7 @@ function refuseTaken({ add, remove }: CheckedChange, there: Map<string, ApiSet>)
   if (names.size > 0) throw dnsErrors.nameTaken({ names: [...names].join(", ") });
 }
 
-/** The sets that change, whole. */
+/** The complete sets that change. */
 function replacements({ add, remove }: CheckedChange, there: Map<string, ApiSet>): object[] {
   const removed = new Set(remove.map(keyOf));
   return [...new Map([...add, ...remove].map((draft) => [setKey(draft), draft])).entries()].flatMap(
@@ -192,7 +192,7 @@ function errorIn(text: string): string | undefined {
   }
 }
 
-// fetch says "fetch failed", and why in the cause.
+// fetch reports "fetch failed"; the cause has the reason.
 const reasonOf = (err: unknown) => messageOf(err instanceof Error && err.cause !== undefined ? err.cause : err);
 
 async function bounded(response: Response): Promise<string> {

@@ -7,7 +7,7 @@ import type { DnsChange, DnsProvider } from "./port.ts";
 export interface TestProvider {
   provider: DnsProvider;
   zone: RecordZone;
-  /** Makes a record as somebody else would. */
+  /** Adds a record as another client would. */
   foreign(record: RecordRequest): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export async function refusedAs(promise: Promise<unknown>): Promise<UserError> {
   throw new assert.AssertionError({ message: "it was not refused" });
 }
 
-/** What every DnsProvider does. `open` gives an empty zone example.com. */
+/** Behaviour of every DnsProvider. `open` returns an empty zone example.com. */
 export function providerConformance(name: string, open: (t: TestContext) => Promise<TestProvider>): void {
   describe(`DNS provider ${name}`, () => {
     const state = async ({ provider, zone }: TestProvider) =>
@@ -57,7 +57,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
         .map(({ name: owner, type, content, priority }) => `${owner} ${type} ${priority ?? "-"} ${content}`)
         .sort();
 
-    test("adds, adds again without doubling, and removes what it is told", async (t) => {
+    test("adds, adds again without duplicates, and removes", async (t) => {
       const opened = await open(t);
       const { provider, zone } = opened;
       assert.deepEqual(await state(opened), []);
@@ -72,7 +72,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.deepEqual(await state(opened), all);
       await provider.apply(zone, ROUTING);
       assert.deepEqual(await state(opened), all);
-      // One host moves: the new one comes in the moment the old one goes.
+      // One host moves: the new record appears at the same moment the old one disappears.
       await provider.apply(zone, {
         ...ROUTING,
         add: [MX("route4.mx.example", 90)],
@@ -94,7 +94,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       await provider.apply(zone, { owner: "email-routing", add: [], remove: [SPF], mustBeAbsent: [] });
     });
 
-    test("never overwrites somebody else's MX or SPF, and changes nothing then", async (t) => {
+    test("rejects the change and keeps foreign MX and SPF records", async (t) => {
       const opened = await open(t);
       await opened.foreign(MX("mx.google.example", 1));
       const before = await state(opened);
@@ -108,7 +108,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.deepEqual((await state(opened)).length, 2, "where nothing has to be absent, nothing is in the way");
     });
 
-    test("other texts beside ours are nobody's harm; a second SPF is", async (t) => {
+    test("foreign TXT records are no conflict; a second SPF record is", async (t) => {
       const opened = await open(t);
       await opened.foreign({ type: "TXT", name: "@", content: "site-verification=abc" });
       await opened.provider.apply(opened.zone, ROUTING);
@@ -123,7 +123,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       assert.equal((await state(opened)).length, 6);
     });
 
-    test("says when a CNAME is in the way, or would be", async (t) => {
+    test("reports a CNAME conflict in both directions", async (t) => {
       const opened = await open(t);
       const { provider, zone } = opened;
       await opened.foreign({ type: "CNAME", name: "rp1._domainkey", content: "elsewhere.example.net" });
@@ -150,7 +150,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       );
     });
 
-    test("records that cannot be are refused before anything is asked", async (t) => {
+    test("rejects invalid records before it contacts the server", async (t) => {
       const { provider, zone } = await open(t);
       assert.equal(
         (await refusedAs(provider.apply(zone, { ...ROUTING, add: [MX("192.0.2.1", 1)] }))).kind,
@@ -158,7 +158,7 @@ export function providerConformance(name: string, open: (t: TestContext) => Prom
       );
     });
 
-    test("octets of every kind, and ten changes at once", async (t) => {
+    test("accepts octets of every kind, and ten concurrent changes", async (t) => {
       const opened = await open(t);
       const { provider, zone } = opened;
       const odd: RecordRequest = {

@@ -26,7 +26,7 @@ onEveryDatabase((engine) => {
   providerConformance("embedded", ours(engine, "embedded"));
   providerConformance("manual", ours(engine, "manual"));
 
-  test("embedded: records are the owner's, locked, and show where they come from", async (t) => {
+  test("embedded: records are locked and show their owner", async (t) => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
     await createEmbeddedProvider({ records }).apply(zone, {
@@ -42,7 +42,7 @@ onEveryDatabase((engine) => {
     assert.equal((await refusedAs(records.delete(zone, record!.id))).kind, "locked");
   });
 
-  test("manual: what should be there is shown, and written as a zone file; what is there is looked up", async (t) => {
+  test("manual: shows the expected records, writes them as a zone file, and looks up the existing ones", async (t) => {
     const { records, newZone } = await openZones(t, engine);
     const zone = await newZone();
     const foreign = { name: "example.com", type: "MX" as const, content: "old.example", priority: 5, ttl: 300 };
@@ -101,7 +101,7 @@ for (const filters of [true, false]) {
 describe("powerdns", () => {
   const change = { owner: "x", add: [{ type: "TXT", name: "@", content: "ours" }], remove: [], mustBeAbsent: [] };
 
-  test("keeps what it cannot read, what is disabled, and the TTL of a set", async (t) => {
+  test("keeps unparsable records, disabled records, and the TTL of a set", async (t) => {
     const { url, sets } = await startFakePowerDns(t);
     const strange = [
       { content: '"theirs"', disabled: true },
@@ -120,7 +120,7 @@ describe("powerdns", () => {
     assert.deepEqual(sets.get("example.com. TXT")!.records, strange);
   });
 
-  test("asks for nothing to be changed when all is as it should be", async (t) => {
+  test("sends no request if nothing changes", async (t) => {
     const { url, seen } = await startFakePowerDns(t);
     const provider = createPowerDnsProvider({ url, apiKey: "secret", fetch });
     for (let time = 0; time < 2; time++) await provider.apply(ZONE, change);
@@ -130,7 +130,7 @@ describe("powerdns", () => {
     );
   });
 
-  test("says what is wrong: key, zone, server, answer", async (t) => {
+  test("reports problems with key, zone, server and response", async (t) => {
     const { url } = await startFakePowerDns(t);
     const failure = async (options: { url?: string; apiKey?: string; fetch?: typeof fetch }, zone = ZONE) =>
       (await refusedAs(createPowerDnsProvider({ url, apiKey: "secret", fetch, ...options }).apply(zone, change))).kind;
@@ -148,7 +148,7 @@ describe("powerdns", () => {
   });
 });
 
-test("content of a provider record is what records keep", () => {
+test("the content of a provider record equals the content of a stored record", () => {
   const draft = draftOf({ type: "MX", name: "@", content: "Mail.Example.", priority: 3 }, ZONE);
   assert.equal(contentOf(draft.type, dataOf(draft)), "mail.example");
 });

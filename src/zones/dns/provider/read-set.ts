@@ -22,7 +22,7 @@ type SetType = (typeof SET_TYPES)[number];
 /** Types whose records are managed at other servers, and looked up to verify them. */
 export const isSetType = (type: RecordType): type is SetType => (SET_TYPES as readonly RecordType[]).includes(type);
 
-/** Asks the zone's own server for a set. Throws notServed, badReply. */
+/** Queries the zone's own server for a set. Throws notServed, badReply. */
 export async function readSet(
   send: (message: Buffer) => Promise<Buffer>,
   { name, type }: RecordSetName,

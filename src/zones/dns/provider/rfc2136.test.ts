@@ -47,7 +47,7 @@ function onKnot() {
     };
   });
 
-  describe("rfc2136 on Knot: what goes wrong is told", () => {
+  describe("rfc2136 on Knot: failures", () => {
     let shared: ReturnType<typeof open> | undefined;
     const opened = () => (shared ??= open());
     const failure = async (
@@ -67,13 +67,13 @@ function onKnot() {
       return `${err.kind}: ${err.message}`;
     };
 
-    test("a wrong secret, an unknown key, a wrong clock", async () => {
+    test("reports a wrong secret, an unknown key, and a wrong clock", async () => {
       assert.match(await failure({ key: { secret: Buffer.alloc(32) } }), /^badKey: .*another secret/);
       assert.match(await failure({ key: { name: "nobody" } }), /^badKey: .*does not know the key/);
       assert.match(await failure({ now: Date.now() - 3_600_000 }), /^badKey: .*clock/);
     });
 
-    test("a zone it does not have, types it may not change, nobody there", async () => {
+    test("reports an unknown zone, forbidden types, and an unreachable server", async () => {
       assert.match(await failure({}, txt, "example.net"), /^notServed|^badKey: .*may not change this zone/);
       assert.match(
         await failure({}, { ...MX, mustBeAbsent: [] }, "locked.example.com"),
@@ -82,7 +82,7 @@ function onKnot() {
       assert.match(await failure({ port: 1 }), /^unreachable: .*ECONNREFUSED/);
     });
 
-    test("nothing at all changes where one condition fails", async () => {
+    test("changes nothing if one prerequisite fails", async () => {
       const { provider } = await opened();
       await provider.apply(zone(), { ...txt, add: [{ type: "CNAME", name: "alias", content: "x.example" }] });
       const refused = await refusedAs(
@@ -99,7 +99,7 @@ function onKnot() {
     });
   });
 
-  test("rfc2136: an MX that somebody makes between reading and writing is not overwritten", async (t) => {
+  test("rfc2136: keeps an MX record that another client adds between read and write", async (t) => {
     const { knot } = await open();
     const theirs = writeUpdate({
       id: 3,
@@ -123,7 +123,7 @@ function onKnot() {
     );
   });
 
-  test("rfc2136: the second of two equal changes with a condition is told YXRRSET", async () => {
+  test("rfc2136: the second of two equal conditional changes fails with YXRRSET", async () => {
     const { knot } = await open();
     const update = writeUpdate({
       id: 7,
@@ -138,7 +138,7 @@ function onKnot() {
   });
 }
 
-/** Passes single messages on, after `before` has seen them. */
+/** Forwards single messages after `before` has inspected them. */
 async function startProxy(t: TestContext, to: Knot, before: (message: Buffer) => Promise<void>) {
   const server = createServer((socket) => {
     let received = Buffer.alloc(0);
@@ -167,11 +167,11 @@ if (knotd === undefined && process.env["REQUIRE_ALL"] !== "1") {
   onKnot();
 }
 
-test("a signed message is only verified by its key, its request and its time", () => {
+test("a signed message verifies only with its key, request and time", () => {
   const key: TsigKey = { name: "key.example", algorithm: "hmac-sha512", secret: Buffer.from("s") };
   const now = Date.UTC(2026, 1, 1);
   const request = signMessage(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, now);
-  // A reply is signed as a request is, with the request's MAC in front: none here, so it cannot be good.
+  // A response is signed like a request, prefixed by the request's MAC. It is missing here, so the signature must fail.
   assert.equal(verifyReply(request.signed, key, request.mac, now), "forged");
   assert.equal(
     verifyReply(writeUpdate({ id: 1, zone: "example.com", prerequisites: [], steps: [] }), key, request.mac, now),

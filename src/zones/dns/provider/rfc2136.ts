@@ -26,12 +26,13 @@ export interface Rfc2136Options {
   clock: Clock;
 }
 
-/** How often a change is tried that meets somebody else's. */
+/** Maximum number of attempts when concurrent changes interfere. */
 const ATTEMPTS = 3;
 
 /**
- * Records kept by a name server that takes dynamic updates (RFC 2136) signed with a shared key (RFC 8945): Knot, BIND, PowerDNS, NSD's companions.
- * What was read before is a prerequisite of the change, so nothing is overwritten that somebody made in between.
+ * Records stored by a name server that accepts dynamic updates (RFC 2136) signed with a shared key (RFC 8945), such as
+ * Knot, BIND or PowerDNS. The records that were read become prerequisites of the change, so concurrent changes are
+ * never overwritten.
  */
 export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): DnsProvider {
   const where = `${server.host}:${server.port}`;
@@ -75,7 +76,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     }
     const rcode = rcodeName(reply[3]! & 15);
     if (verdict === "good") return rcode;
-    // A server that refuses before it looks at keys does not sign that.
+    // A server that refuses before it checks the key does not sign the response.
     if (verdict === "unsigned" && rcode === "REFUSED") return rcode;
     if (verdict === "unsigned" && rcode === "NOTAUTH")
       throw dnsErrors.notServed({ server: where, zone: zone.name, reason: rcode });
@@ -100,7 +101,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
         );
         if (rcode === "NOERROR") return;
         if (!["YXDOMAIN", "YXRRSET", "NXRRSET", "NXDOMAIN"].includes(rcode)) throw refusal(rcode, where, zone.name);
-        // Either a set is not as it was read, and the next round sees that, or the place is taken.
+        // Either a set changed since it was read, and the next attempt sees that, or the name is taken.
         const names = await taken(zone, checked, signal);
         if (names.length > 0) throw dnsErrors.nameTaken({ names: names.join(", ") });
         if (attempt === ATTEMPTS) throw dnsErrors.changedMeanwhile({ zone: zone.name });
@@ -108,7 +109,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     },
   };
 
-  /** A CNAME that is there already is no reason to refuse: the condition for a new one, that its name is free, would be. */
+  /** An existing equal CNAME is accepted: the prerequisite for a new one, that its name is free, would fail. */
   async function withoutKept(zone: RecordZone, add: RecordDraft[], signal?: AbortSignal): Promise<RecordDraft[]> {
     const aliases = new Set(
       (
@@ -122,7 +123,7 @@ export function createRfc2136Provider({ server, key, clock }: Rfc2136Options): D
     return add.filter((draft) => !aliases.has(keyOf(draft)));
   }
 
-  /** Names of what is added where a CNAME is in the way, or where a CNAME is added and something is there. */
+  /** Names where an existing CNAME blocks an addition, or where an added CNAME meets existing records. */
   async function taken(zone: RecordZone, { add }: CheckedChange, signal?: AbortSignal): Promise<string[]> {
     const aliases = new Set(
       (
@@ -162,7 +163,8 @@ function prerequisitesOf(
     const data = there.filter((record) => record.name === name && record.type === type).map(dataOf);
     return data.length === 0 ? { kind: "noSet", name, type } : { kind: "set", name, type, data };
   });
-  // A server passes over what does not go with a CNAME, and says NOERROR (RFC 2136 3.4.2.2): it must be asked before.
+  // A server silently ignores records that conflict with a CNAME and returns NOERROR (RFC 2136 3.4.2.2), so check
+  // first.
   const removed = new Set(remove.map(({ name }) => name));
   const names = new Map(add.map(({ name, type }) => [name, type]));
   const places = [...names]

@@ -4,24 +4,24 @@ import { keyOf } from "../provider/change.ts";
 import type { ExclusiveSet, ProviderRecord } from "../provider/port.ts";
 import type { Pushed } from "./push-table.ts";
 
-/** One step of a push: all of it is done or nothing. */
+/** One atomic step of a push. */
 export interface PushStep {
   owner: string;
   add: ProviderRecord[];
   remove: ProviderRecord[];
-  /** Ours in the sets of `mustBeAbsent` that are there already: added once more, or they would seem to be somebody else's. */
+  /** Our own existing records in the sets of `mustBeAbsent`: adding them again marks them as ours. */
   kept: ProviderRecord[];
   mustBeAbsent: ExclusiveSet[];
 }
 
-/** Whose records they are that people made. */
+/** Owner of the records that users created. */
 export const PEOPLE = "zone";
-/** Records of one step: a dynamic update is one message. */
+/** Maximum number of records per step: a dynamic update is one message. */
 const MAX_STEP = 100;
 
 /**
- * What is to be done at the other server so that what we have put there becomes what the zone holds: a step for each part of the platform,
- * and people's own records in steps of some hundred, those of one name together.
+ * The steps that turn the records we have put on the other server into the records of the zone: one step per component,
+ * and users' records in steps of up to a hundred, keeping each name together.
  */
 export function planPush(
   wanted: readonly Pick<DnsRecord, "managedBy" | keyof ProviderRecord>[],
@@ -64,7 +64,10 @@ export function planPush(
   });
 }
 
-/** Where a record of ours beside somebody else's would spoil both: mail would go either way, and two SPF or DMARC records are none. */
+/**
+ * Sets in which a foreign record would break ours: a second MX would split the mail, and two SPF or DMARC records are
+ * invalid.
+ */
 function exclusiveSets(added: readonly ProviderRecord[]): ExclusiveSet[] {
   const sets = added.flatMap((record): ExclusiveSet[] => {
     const kind = kindOf(record);

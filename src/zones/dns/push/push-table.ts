@@ -4,12 +4,12 @@ import type { RecordZone } from "../../records/types.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 import type { PushExecutor } from "./tables.ts";
 
-/** What keeps some records of a zone from where they belong. */
+/** A reason why records of a zone cannot be pushed. */
 export interface PushProblem {
-  /** The part of the platform whose records they are; "zone" for those that people made. */
+  /** The component that owns the records; "zone" for records that users created. */
   owner: string;
   code: string;
-  /** For people: what is wrong and what to do. */
+  /** For users: the problem and its fix. */
   message: string;
 }
 
@@ -139,7 +139,7 @@ export async function dropPushed(db: PushExecutor, zone: string, records: readon
   }
 }
 
-/** Zones whose last change nobody has begun to push, by id, at most `limit`; also those that are gone. */
+/** Zones with a change that no push has started on, by id, at most `limit`; includes deleted zones. */
 export async function zonesBehind(db: PushExecutor, after: string, limit: number): Promise<string[]> {
   const changed = await db
     .selectFrom("zones")

@@ -15,7 +15,7 @@ import { knotd, startKnot } from "../provider/knot.testing.ts";
 import { createRfc2136Provider } from "../provider/rfc2136.ts";
 import { createPusher } from "./pusher.ts";
 
-/** A server that keeps what it is given; `fails` is thrown instead, after or before it has done its work. */
+/** An in-memory provider. `fails` is thrown before, `failsAfter` after a change. */
 function memoryProvider() {
   const records = new Map<string, ProviderRecord>();
   const state = {
@@ -66,7 +66,7 @@ async function start(t: TestContext, engine: TestEngine, provider: DnsProvider) 
       pusher = open();
     },
     newZone: (name = "example.com") => zones.create({ account: ACCOUNT, name }),
-    /** Until it is so: a push happens behind. */
+    /** Waits for a condition: pushes run in the background. */
     async until(is: () => boolean | Promise<boolean>) {
       for (const deadline = Date.now() + 60_000; !(await is()); await sleep(25))
         assert.ok(Date.now() < deadline, "it did not come about in a minute");
@@ -81,9 +81,9 @@ const ROUTING = {
   records: [MX("mx1.us.example"), { type: "TXT", name: "@", content: "v=spf1 include:_spf.us.example ~all" }],
 };
 
-describe("records that are kept at another server", () => {
+describe("records on another server", () => {
   onEveryDatabase((engine) => {
-    test("follow every change: of people, of the platform, and the end of the zone", async (t) => {
+    test("follow every change by users and components, and the deletion of the zone", async (t) => {
       const { state, provider, shown } = memoryProvider();
       const { zones, newZone, until, status } = await start(t, engine, provider);
       const zone = await newZone();
@@ -105,7 +105,7 @@ describe("records that are kept at another server", () => {
       await until(() => state.records.size === 0);
     });
 
-    test("are pushed by one at a time, however fast they change; another zone does not wait for them", async (t) => {
+    test("are pushed by one job at a time; other zones do not wait", async (t) => {
       const { provider } = memoryProvider();
       const begun = Promise.withResolvers<void>();
       const goOn = Promise.withResolvers<void>();
@@ -132,7 +132,7 @@ describe("records that are kept at another server", () => {
       assert.equal(most, 1);
     });
 
-    test("never stand beside somebody else's MX or SPF record; the rest is put, the conflict is told, and it ends when theirs is gone", async (t) => {
+    test("never join a foreign MX or SPF record; the others are pushed, the conflict is reported, and it ends when the foreign record disappears", async (t) => {
       const { state, provider, shown } = memoryProvider();
       const theirs: ProviderRecord = {
         name: "example.com",
@@ -158,13 +158,13 @@ describe("records that are kept at another server", () => {
       await zones.records.create(zone, { type: "A", name: "www2", content: "192.0.2.1" });
       await until(async () => (await status(zone)).done);
       assert.equal(state.records.size, 4);
-      // One more MX of ours beside the one that is there is no conflict.
+      // Another MX of ours beside the existing one is no conflict.
       await zones.records.managed.set(zone, { ...ROUTING, records: [...ROUTING.records, MX("mx2.us.example", 20)] });
       await until(async () => (await status(zone)).done);
       assert.equal(state.records.size, 5);
     });
 
-    test("get there though the server was away, and though this program was", async (t) => {
+    test("arrive although the other server and this program were down", async (t) => {
       const { state, provider, shown } = memoryProvider();
       state.fails = dnsErrors.unreachable({ server: "x", reason: "gone" });
       const { zones, newZone, until, status, restart } = await start(t, engine, provider);
@@ -177,9 +177,9 @@ describe("records that are kept at another server", () => {
       assert.deepEqual(shown(), ["www.example.com A 192.0.2.1"]);
     });
 
-    test("are known to be ours from before they are put there: what died in the middle is cleared away", async (t) => {
+    test("are written down before they are pushed, so that a crash leaves nothing behind", async (t) => {
       const { state, provider, shown } = memoryProvider();
-      // The change was made, and nobody heard of it.
+      // The change was applied, but the response was lost.
       state.failsAfter = dnsErrors.unreachable({ server: "x", reason: "gone" });
       const { zones, newZone, until, status } = await start(t, engine, provider);
       const zone = await newZone();
@@ -191,7 +191,7 @@ describe("records that are kept at another server", () => {
       assert.deepEqual(shown(), []);
     });
 
-    test("of a large zone come in steps", async (t) => {
+    test("of a large zone are pushed in steps", async (t) => {
       const { state, provider } = memoryProvider();
       const { zones, newZone, until, status } = await start(t, engine, provider);
       const zone = await newZone();
@@ -205,7 +205,7 @@ describe("records that are kept at another server", () => {
     });
 
     test(
-      "stand at Knot, which answers with them, and go away again",
+      "appear on Knot, which serves them, and disappear again",
       { skip: knotd === undefined && process.env["REQUIRE_ALL"] !== "1" && "Knot is not installed" },
       async (t) => {
         const knot = await startKnot({ "example.com": "old MX 5 mail.theirs.example.\n" });

@@ -28,24 +28,24 @@ export interface PusherOptions {
   events: Events;
   clock: Clock;
   log: Log;
-  /** Where the zones' records are to be: "rfc2136" or "powerdns". */
+  /** Target of the zones' records: "rfc2136" or "powerdns". */
   provider: DnsProvider;
-  /** Zones of these names are left to people. */
+  /** Zones with these names are managed by hand. */
   byHand?(name: string): boolean;
-  /** How often to look for zones that nobody has announced. Default a minute. */
+  /** Poll interval for zones without a notification. Default one minute. */
   lookMs?: number;
 }
 
 export interface PushStatus {
-  /** Everything the zone holds stands at the other server. */
+  /** The other server has every record of the zone. */
   done: boolean;
   problems: PushProblem[];
 }
 
-/** Brings the records of every zone to the server that answers for it, however often this program or that server dies meanwhile. */
+/** Pushes the records of every zone to its authoritative server, despite restarts of either side. */
 export interface Pusher {
   status(zone: string): Promise<PushStatus>;
-  /** Does not wait for the next change or look. */
+  /** Does not wait for the next change or poll. */
   look(): Promise<void>;
   close(): Promise<void>;
 }
@@ -54,16 +54,16 @@ const KIND = "dns.push";
 const LOOK_MS = 60_000;
 const BATCH = 500;
 const LEASE_MS = 60_000;
-/** Kinds of errors that are about the server, not about records. */
+/** Errors that concern the server, not single records. */
 const NOT_THERE = new Set(["unreachable", "badReply", "badKey", "notServed"]);
-/** What keeps a push from ending may last for weeks: it is tried every ten minutes, and at once after the next change. */
+/** A failure may last for weeks: retry every ten minutes, and immediately after the next change. */
 const ATTEMPTS = 1_000_000;
 const backoff = (attempt: number) =>
   Math.min(600_000, 1000 * 2 ** Math.min(attempt - 1, 20)) * (0.8 + 0.4 * Math.random());
 
 /**
- * What a zone holds is the truth; what was put at the other server is written down before it is put there. A push compares the two. So a
- * change that is committed here gets there, and nothing of ours stays there that we do not know of.
+ * The zone is the source of truth. Pushed records are written down before they are pushed, and each push compares the
+ * two. So every committed change arrives, and no unknown record of ours remains.
  */
 export function createPusher({
   db,
@@ -96,7 +96,7 @@ export function createPusher({
     const before = await pushState(tables, id);
     if (zone === undefined ? before === undefined : zone.type !== "full" || byHand(zone.name)) return;
     const about: RecordZone = zone ?? { id, account: before!.account, name: before!.name };
-    // The serial first: a change during the push makes the next one.
+    // Stores the serial first: a change during the push triggers another push.
     if (zone !== undefined) await beginPush(tables, about, zone.serial, clock.now());
     const problems: PushProblem[] = [];
     const wanted = zone === undefined ? [] : await wantedOf(id, problems);
@@ -112,7 +112,7 @@ export function createPusher({
           message: err.fix === undefined ? err.message : `${err.message} ${err.fix}`,
         });
       });
-      // The rest would fare no better.
+      // The remaining steps would fail the same way.
       if (problems.some(({ code }) => NOT_THERE.has(code))) break;
     }
     if (failures.length === 0 && zone === undefined) return forgetPush(tables, id);
@@ -152,7 +152,7 @@ export function createPusher({
         signal,
       );
     } catch (err) {
-      // It says that nothing was changed: what was about to be put there is not ours. Where nobody answered, it may be.
+      // The error says that nothing changed, so the pending records are not ours. Without a response they may be.
       if (err instanceof UserError && err.kind !== "unreachable" && err.kind !== "badReply")
         await db.transaction<PushTables, void>((tx) => dropPushed(tx, zone.id, step.add));
       throw err;
@@ -163,15 +163,15 @@ export function createPusher({
     });
     log.info(
       { zone: zone.name, owner: step.owner, added: step.add.length, removed: step.remove.length, to: provider.kind },
-      "records were put where the zone is served",
+      "dns: pushed records",
     );
   }
 
-  const tell = (err: unknown) => log.error({ err }, "zones to be pushed could not be looked for");
+  const tell = (err: unknown) => log.error({ err }, "dns: failed to list zones to push, will retry");
   const unsubscribe = [RECORDS_CHANGED, ZONE_DELETED].map((topic) =>
     events.subscribe(topic, (zone) => void (zone === "" ? look() : announce(zone)).catch(tell)),
   );
-  // Two pushes of one zone would each take what the other puts for somebody else's.
+  // Two concurrent pushes of one zone would treat each other's records as foreign.
   const worker = jobs.work(
     KIND,
     { concurrency: 4, leaseMs: LEASE_MS, backoff, onePerKey: true },

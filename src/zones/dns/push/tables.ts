@@ -3,21 +3,21 @@ import type { Migration } from "../../../store/index.ts";
 import type { ZoneTables } from "../../tables.ts";
 
 export interface PushTables extends ZoneTables {
-  /** How far a zone has come to the server that keeps it. */
+  /** Push progress of a zone. */
   dns_pushes: {
     zone_id: string;
     account_id: string;
-    /** The zone's: needed once it is gone. */
+    /** The zone's name, needed after its deletion. */
     name: string;
-    /** Of the last push that was begun: a job goes on with it until it is done. */
+    /** Serial of the last push that started; a job continues it until it finishes. */
     tried_serial: number;
-    /** Of the last one that left nothing behind; null: none yet. */
+    /** Serial of the last complete push; null if there was none. */
     pushed_serial: number | null;
     /** JSON: PushProblem[]. */
     problems: string;
     changed_at: number;
   };
-  /** What we have put there, or were about to. */
+  /** Records that we have pushed or were about to push. */
   dns_pushed_records: {
     zone_id: string;
     name: string;
@@ -27,7 +27,7 @@ export interface PushTables extends ZoneTables {
     content: string;
     priority: number | null;
     ttl: number;
-    /** 0: it may be there or not, for the attempt has not come back. */
+    /** 0: unknown whether it exists, because the attempt has not returned. */
     applied: number;
   };
 }

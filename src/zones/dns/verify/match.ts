@@ -1,7 +1,7 @@
 import { keyOf, textOf } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 
-/** Kinds of records that have rules of their own beyond being there. */
+/** Kinds of records with matching rules of their own. */
 export type RecordKind = "mx" | "spf" | "dkim" | "dmarc" | "other";
 
 const VERSIONS: [RecordKind, RegExp][] = [
@@ -19,7 +19,7 @@ export function kindOf(record: ProviderRecord): RecordKind {
 
 export type Match = { state: "right" } | { state: "missing" } | { state: "wrong"; found: ProviderRecord[] };
 
-/** How an expected record stands among those that are there, of its name and type. */
+/** State of an expected record among the existing records of its name and type. */
 export function matchRecord(expected: ProviderRecord, there: readonly ProviderRecord[]): Match {
   if (there.some((record) => keyOf(record) === keyOf(expected))) return { state: "right" };
   const kind = kindOf(expected);
@@ -30,29 +30,29 @@ export function matchRecord(expected: ProviderRecord, there: readonly ProviderRe
     : { state: "wrong", found: rivals };
 }
 
-/** What stands where the expected one should: not another MX host, nor a text about something else. */
+/** A record that conflicts with the expected one: not another MX host, nor an unrelated text. */
 function isRival(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
   if (kind === "mx") return record.content === expected.content;
   if (kind === "other") return expected.type === "CNAME";
-  // A revoked or unmarked key is still the key record of its selector (RFC 6376 3.6.1: v= may be left out).
+  // A revoked or untagged key is still the selector's key record (RFC 6376 3.6.1: v= is optional).
   if (kind === "dkim") return kindOf(record) === "dkim" || /(^|;)\s*p\s*=/.test(textOf(record));
   return kindOf(record) === kind;
 }
 
 function saysEnough(kind: RecordKind, expected: ProviderRecord, record: ProviderRecord): boolean {
-  // Somebody who sends from elsewhere too has merged our mechanisms into their own record.
+  // A user who also sends from elsewhere may merge our mechanisms into their own record.
   if (kind === "spf") return includesAll(textOf(record), textOf(expected));
   if (kind === "dkim")
     return (
       (kindOf(record) === "dkim" || tagOf(textOf(record), "v") === undefined) &&
       tagOf(textOf(record), "p") === tagOf(textOf(expected), "p")
     );
-  // Any policy is the domain owner's to choose.
+  // The domain owner may choose any policy.
   if (kind === "dmarc") return /^(none|quarantine|reject)$/i.test(tagOf(textOf(record), "p") ?? "");
   return false;
 }
 
-/** All mechanisms of `ours` but the last word on everybody else. */
+/** All mechanisms of `ours` except the final `all`. */
 function includesAll(theirs: string, ours: string): boolean {
   const terms = (text: string) =>
     text

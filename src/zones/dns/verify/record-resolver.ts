@@ -5,7 +5,7 @@ import { recordOf } from "../provider/change.ts";
 import { isSetType } from "../provider/read-set.ts";
 import { LookupFailed, type RecordResolver } from "./resolver.ts";
 
-/** The lookups of this program as somebody to verify records with: nothing that is in memory counts. */
+/** Adapts this program's lookups for the verifier, bypassing the cache. */
 export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "the resolver"): RecordResolver {
   return {
     name,
@@ -13,7 +13,7 @@ export function createLookupResolver(lookups: Pick<Lookups, "query">, name = "th
       if (!isSetType(type)) throw new LookupFailed(`records of type ${type} cannot be looked up`);
       try {
         const { records } = await lookups.query(asked, type, { fresh: true });
-        // Under the name that was asked for: an alias to the right records is as good as they are.
+        // Uses the queried name: an alias to the right records is as good as the records.
         return records.map(({ ttl, data }) => recordOf(asked, type, checkData(type, data), ttl));
       } catch (err) {
         if (isAbsence(err)) return [];

@@ -4,11 +4,11 @@ import { checkData, type RecordType } from "../../../protocol/dns/index.ts";
 import { recordOf } from "../provider/change.ts";
 import type { ProviderRecord } from "../provider/port.ts";
 
-/** Somebody who is asked what the DNS says. */
+/** A source of public DNS records. */
 export interface RecordResolver {
-  /** For people: "1.1.1.1", "ns1.example.net". */
+  /** For users: "1.1.1.1", "ns1.example.net". */
   readonly name: string;
-  /** The records of a name, empty when there are none. Throws LookupFailed when that cannot be told. */
+  /** The records of a name; empty if there are none. Throws LookupFailed if that is uncertain. */
   resolve(name: string, type: RecordType): Promise<ProviderRecord[]>;
 }
 
@@ -20,11 +20,11 @@ export interface ResolverOptions {
   name: string;
   /** `address`, `address:port` or `[address]:port`. */
   servers: readonly string[];
-  /** Of one attempt, in milliseconds; default 3000. There are two. */
+  /** Time limit of one of two attempts, in milliseconds. Default 3000. */
   timeoutMs?: number;
 }
 
-/** Asks with Node's own resolver (c-ares). */
+/** Uses Node's own resolver (c-ares). */
 export function createResolver({ name: called, servers, timeoutMs = 3000 }: ResolverOptions): RecordResolver {
   const resolver = new Resolver({ timeout: timeoutMs, tries: 2 });
   resolver.setServers([...servers]);
@@ -64,7 +64,7 @@ const QUESTIONS: Partial<Record<RecordType, Question>> = {
   CNAME: async (resolver, name) => targets(await resolver.resolveCname(name)),
   NS: async (resolver, name) => targets(await resolver.resolveNs(name)),
   PTR: async (resolver, name) => targets(await resolver.resolvePtr(name)),
-  // A null MX has the root as its host (RFC 7505), which Node gives as "".
+  // A null MX has the root as its host (RFC 7505); Node returns "".
   MX: async (resolver, name) =>
     (await resolver.resolveMx(name)).map(({ priority, exchange }) => ({ priority, target: exchange || "." })),
   SRV: async (resolver, name) =>

@@ -27,7 +27,7 @@ rp1._domainkey TXT "v=DKIM1; h=sha256; k=rsa; p=${KEY.slice(0, 200)}" "${KEY.sli
 _dmarc TXT "v=DMARC1; p=quarantine;"
 `;
 
-/** A real server with this zone, asked by a real resolver. */
+/** A real server with this zone, queried by a real resolver. */
 async function served(t: TestContext, text: string, name = "ns"): Promise<RecordResolver> {
   const server = await startDnsServer({
     zones: zonesOf({ "example.com": text }),
@@ -45,18 +45,18 @@ const check = async (t: TestContext, text: string, expected = EXPECTED) =>
 const states = ({ records }: Awaited<ReturnType<typeof check>>) => records.map(({ state }) => state);
 
 describe("the verifier", () => {
-  test("all there: ready", async (t) => {
+  test("all records exist: ready", async (t) => {
     const found = await check(t, GOOD);
     assert.deepEqual([found.status, states(found), found.conflicts], ["ready", Array(5).fill("right"), []]);
   });
 
-  test("nothing there: unconfigured; something there: misconfigured", async (t) => {
+  test("no record exists: unconfigured; some exist: misconfigured", async (t) => {
     assert.equal((await check(t, "www A 192.0.2.1\n")).status, "unconfigured");
     const half = await check(t, GOOD.replace(/^@ MX 40.*\n/m, ""));
     assert.deepEqual([half.status, states(half)], ["misconfigured", ["right", "missing", "right", "right", "right"]]);
   });
 
-  test("another MX is a conflict, also where ours are missing; another priority is wrong", async (t) => {
+  test("a foreign MX is a conflict, also if ours are missing; another priority is wrong", async (t) => {
     const beside = await check(t, `${GOOD}@ MX 5 mx.google.example.\n`);
     assert.deepEqual(
       [beside.status, beside.conflicts.map(({ kind, record: { content } }) => [kind, content])],
@@ -74,7 +74,7 @@ describe("the verifier", () => {
     );
   });
 
-  test("SPF: merged into the user's own is right; without our include wrong; two are a conflict", async (t) => {
+  test("SPF: merged into the user's record is right; without our include is wrong; two records conflict", async (t) => {
     const spf = (text: string) => GOOD.replace('@ TXT "v=spf1 include:_spf.mx.example ~all"', text);
     assert.equal(
       (await check(t, spf('@ TXT "v=SPF1 ip4:192.0.2.0/24 +Include:_spf.mx.example -all"'))).status,
@@ -92,7 +92,7 @@ describe("the verifier", () => {
     );
   });
 
-  test("DKIM: the key counts, not how it is written; DMARC: any one policy", async (t) => {
+  test("DKIM compares the key, not its notation; DMARC accepts any single policy", async (t) => {
     assert.equal(
       (await check(t, GOOD.replace("v=DKIM1; h=sha256; k=rsa; p=", "k=rsa;v=DKIM1; p = "))).status,
       "misconfigured",
@@ -112,14 +112,14 @@ describe("the verifier", () => {
     );
   });
 
-  test("a CNAME that leads elsewhere is wrong", async (t) => {
+  test("a CNAME with another target is wrong", async (t) => {
     const expected = [record("CNAME", "_mta-sts", "_mta-sts.mx.example")];
     const found = await check(t, "_mta-sts CNAME other.example.\n", expected);
     assert.deepEqual([found.status, found.records[0]!.found], ["misconfigured", ["other.example"]]);
     assert.equal((await check(t, "_mta-sts CNAME _mta-sts.mx.example.\n", expected)).status, "ready");
   });
 
-  test("resolvers that differ: the worst counts; one that fails says nothing", async (t) => {
+  test("if resolvers differ, the worst result counts; failed lookups are ignored", async (t) => {
     const fresh = await served(t, GOOD, "fresh");
     const stale = await served(t, "www A 192.0.2.1\n", "stale");
     const broken: RecordResolver = { name: "broken", resolve: () => Promise.reject(new Error("no answer in time")) };
@@ -146,7 +146,7 @@ describe("the verifier", () => {
     assert.equal((await verifier.verify(EXPECTED, [])).status, undefined);
   });
 
-  test("SERVFAIL, REFUSED and silence are told apart from absence", async (t) => {
+  test("distinguishes SERVFAIL, REFUSED and timeouts from absence", async (t) => {
     const outside = createResolver({ name: "x", servers: ["127.0.0.1:1"], timeoutMs: 300 });
     await assert.rejects(outside.resolve("example.com", "MX"), { name: "LookupFailed" });
     const resolver = await served(t, GOOD);

@@ -4,31 +4,34 @@ import type { ProviderRecord, RecordSetName } from "../provider/port.ts";
 import { kindOf, matchRecord } from "./match.ts";
 import type { RecordResolver } from "./resolver.ts";
 
-/** "failed": nobody who was asked could tell. */
+/** "failed": no resolver gave a definite answer. */
 export type RecordState = "right" | "missing" | "wrong" | "failed";
 
 export interface RecordFinding {
   record: ProviderRecord;
-  /** The worst of what those who could tell have seen. */
+  /** The worst state among definite answers. */
   state: RecordState;
-  /** For a wrong one: what stands there instead, as master files write it. */
+  /** For a wrong record: the existing records in master file format. */
   found: string[];
-  /** What each resolver has seen; `reason` of a failed lookup. */
+  /** The result of each resolver; `reason` for a failed lookup. */
   seen: { resolver: string; state: RecordState; found: string[]; reason?: string }[];
 }
 
 export interface Conflict {
   record: ProviderRecord;
-  /** "foreignMx": mail would go elsewhere. The others: two such records at one name are none at all (RFC 7208 4.5, RFC 7489 6.6.3). */
+  /**
+   * "foreignMx": mail would be delivered elsewhere. The others: two such records at one name are invalid (RFC 7208 4.5,
+   * RFC 7489 6.6.3).
+   */
   kind: "foreignMx" | "secondSpf" | "secondDmarc";
-  /** For people: what is wrong and what to do. */
+  /** For users: the problem and its fix. */
   message: string;
 }
 
 export interface Verification {
   /**
-   * As the API has it. "unconfigured": none of the records is there, and nothing stands against them.
-   * Undefined: lookups failed, and what was seen decides nothing: what was known before still holds.
+   * The status of the API. "unconfigured": no record exists and nothing conflicts. Undefined: lookups failed and the
+   * rest is inconclusive, so the previous status stays.
    */
   status: "ready" | "misconfigured" | "unconfigured" | undefined;
   records: RecordFinding[];
@@ -36,16 +39,16 @@ export interface Verification {
 }
 
 export interface Verifier {
-  /** Asks every resolver for every expected record. Never rejects. */
+  /** Queries every resolver for every expected record. Never rejects. */
   verify(expected: readonly ProviderRecord[], resolvers: readonly RecordResolver[]): Promise<Verification>;
 }
 
-/** Questions that wait for an answer at the same time, of one verification. */
+/** Maximum number of concurrent queries of one verification. */
 const AT_ONCE = 8;
 
 type Answer = { resolver: string; records: ProviderRecord[] } | { resolver: string; reason: string };
 
-/** Looks at what the world sees of records that should be there, at the zone's own name servers or at public resolvers. */
+/** Compares expected records with public DNS, at the zone's own name servers or at public resolvers. */
 export function createVerifier(): Verifier {
   return {
     async verify(expected, resolvers) {

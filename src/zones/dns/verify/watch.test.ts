@@ -34,7 +34,7 @@ const MX: Wanted = { type: "MX", name: "a.example", content: "mx.us.example", pr
 const SPF: Wanted = { type: "TXT", name: "a.example", content: "v=spf1 include:_spf.us.example ~all", ttl: 1 };
 const DKIM: Wanted = { type: "TXT", name: "k._domainkey.a.example", content: "v=DKIM1; p=x", ttl: 1 };
 
-test("what is missing is told from memory, once somebody has looked, and looked at again by itself", async () => {
+test("reports missing records from memory after the first check, and checks again automatically", async () => {
   const { clock, there, looks, watch, settle } = start();
   assert.equal(await watch.missing("a.example", [MX, SPF]), undefined);
   await settle();
@@ -45,7 +45,7 @@ test("what is missing is told from memory, once somebody has looked, and looked 
   clock.advance(60_000);
   await settle();
   assert.deepEqual(await watch.missing("a.example", [MX, SPF]), []);
-  // What is there is looked at less often.
+  // Complete sets are checked less often.
   const before = looks.length;
   clock.advance(60_000);
   await settle();
@@ -53,7 +53,7 @@ test("what is missing is told from memory, once somebody has looked, and looked 
   watch.close();
 });
 
-test("a lookup that fails leaves what was known", async () => {
+test("keeps the previous result if a lookup fails", async () => {
   const { clock, there, watch, settle } = start();
   there.set("a.example MX", ["mx.us.example"]);
   await watch.missing("a.example", [MX, SPF]);
@@ -67,7 +67,7 @@ test("a lookup that fails leaves what was known", async () => {
   watch.close();
 });
 
-test("two sets of one name do not disturb each other, and what nobody asks about is forgotten", async () => {
+test("tracks two record sets of one name separately, and drops sets that are no longer queried", async () => {
   const { clock, looks, watch, settle } = start();
   await watch.missing("a.example", [MX]);
   await watch.missing("a.example", [DKIM]);
@@ -85,7 +85,7 @@ test("two sets of one name do not disturb each other, and what nobody asks about
   watch.close();
 });
 
-test("looking now tells all, also what stands against the records", async () => {
+test("a check on demand returns everything, including conflicts", async () => {
   const { there, watch } = start();
   there.set("a.example MX", ["mx.us.example", "mx.them.example"]);
   const { status, conflicts } = await watch.look("a.example", [MX]);

@@ -11,9 +11,12 @@ import { createVerifier, type Verification } from "./verifier.ts";
 export type Wanted = Pick<RecordRequest, "type" | "name" | "content" | "priority" | "ttl">;
 
 export interface RecordWatch {
-  /** Those of the records of a name that were not seen when somebody last looked; undefined: nobody has looked yet. From memory: looking goes on behind. */
+  /**
+   * The records of a name that the last check did not find; undefined before the first check. Answers from memory;
+   * checks run in the background.
+   */
   missing<Record extends Wanted>(name: string, wanted: readonly Record[]): Promise<Record[] | undefined>;
-  /** Looks now. Never rejects, but for records that cannot be. */
+  /** Checks now. Rejects only for invalid records. */
   look(name: string, wanted: readonly Wanted[]): Promise<Verification>;
   close(): void;
 }
@@ -27,25 +30,25 @@ export interface RecordWatchOptions {
 interface Entry {
   name: string;
   wanted: readonly Wanted[];
-  /** When somebody asked last. */
+  /** Time of the last query. */
   asked: number;
-  /** When it was looked at last; undefined: never. */
+  /** Time of the last check; undefined before the first one. */
   at: number | undefined;
-  /** Keys of the records that were not seen. */
+  /** Keys of the records that the last check did not find. */
   missing: ReadonlySet<string>;
   looking: boolean;
 }
 
-/** Sets of records that are watched; the one asked about longest ago makes room. */
+/** Maximum number of watched sets; the least recently queried one is evicted. */
 const MAX_WATCHED = 5000;
-/** What nobody has asked about for as long is looked at no more. */
+/** Sets that are not queried for this long are no longer checked. */
 const FORGOTTEN_MS = 3_600_000;
 const AT_ONCE = 4;
-/** Somebody waits for what is missing; what is there mostly stays. */
+/** Missing records are checked more often, because a user waits for them; existing ones rarely change. */
 const [MISSING_MS, THERE_MS] = [30_000, 600_000];
 const ROUND_MS = 60_000;
 
-/** Keeps an eye on the records that names need in the DNS. */
+/** Watches the records that names need in public DNS. */
 export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions): RecordWatch {
   const verifier = createVerifier();
   const watched = new Map<string, Entry>();
@@ -60,7 +63,7 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
         resolvers,
       );
       const before = entry.missing;
-      // What could not be looked up is as it was.
+      // A failed lookup keeps the previous result.
       entry.missing = new Set(
         records.flatMap(({ record, state }) =>
           (state === "failed" ? before.has(keyOf(record)) : state !== "right") ? [keyOf(record)] : [],
@@ -68,13 +71,10 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
       );
       entry.at = clock.now();
       if (entry.missing.size !== before.size)
-        log.info(
-          { name: entry.name, missing: entry.missing.size, of: records.length },
-          "records of a name were looked up",
-        );
+        log.info({ name: entry.name, missing: entry.missing.size, of: records.length }, "dns: records checked");
     } catch (err) {
       entry.at = clock.now();
-      log.warn({ name: entry.name, reason: messageOf(err) }, "records of a name could not be looked up");
+      log.warn({ name: entry.name, reason: messageOf(err) }, "dns: failed to check records");
     }
   }
 
@@ -109,7 +109,7 @@ export function createRecordWatch({ resolvers, clock, log }: RecordWatchOptions)
 
   return {
     async missing(name, wanted) {
-      // A name may need one set of records for this, and another for that.
+      // A name may need several record sets for different purposes.
       const key = `${name} ${digestOf(wanted)}`;
       const entry = watched.get(key) ?? {
         name,

@@ -51,11 +51,35 @@ const frontDoors = domains.map((domain) => ({
   to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports|project/index)\\.ts$` },
 }));
 
+// In these domains a folder is a module: the rest of the domain imports it through its index.ts. Tests may look inside, and
+// page-config.ts, which web/ compiles for browsers, imports single files of types.
+const domainsOfFolders = ["stream"];
+const folderDoors = domainsOfFolders.flatMap((domain) => {
+  const exempt = "\\.(test|testing|conformance)\\.ts$|/page-config\\.ts$";
+  const index = `^src/${domain}/[^/]+/index\\.ts$`;
+  const rule = { comment: "A folder of the domain is imported through its index.ts.", severity: "error" };
+  return [
+    {
+      ...rule,
+      name: `${domain}-folders-through-index`,
+      from: { path: `^src/${domain}/([^/]+)/`, pathNot: exempt },
+      to: { path: `^src/${domain}/[^/]+/`, pathNot: [`^src/${domain}/$1/`, index] },
+    },
+    {
+      ...rule,
+      name: `${domain}-root-through-index`,
+      from: { path: `^src/${domain}/[^/]+\\.ts$`, pathNot: exempt },
+      to: { path: `^src/${domain}/[^/]+/`, pathNot: index },
+    },
+  ];
+});
+
 module.exports = {
   forbidden: [
     ...upward,
     ...neighbours,
     ...frontDoors,
+    ...folderDoors,
     {
       name: "no-circles",
       severity: "error",

@@ -1,17 +1,14 @@
 import type { Migration } from "../store/index.ts";
-import { audioMigrations } from "./audio/tracks-table.ts";
-import { streamCaptionsMigrations } from "./captions/captions-table.ts";
-import { downloadsMigrations } from "./downloads/downloads-table.ts";
-import { streamKeysMigrations } from "./keys/keys-table.ts";
-import { broadcastMigrations } from "./live/broadcast/leases-table.ts";
-import { liveInputsMigrations } from "./live/inputs/live-table.ts";
-import { recordMigrations } from "./live/record/record-table.ts";
-import { liveViewersMigrations } from "./live/viewers/viewers-table.ts";
-import { uploadsMigrations } from "./uploads/uploads-table.ts";
-import { videosMigrations } from "./videos/videos-table.ts";
-import { viewedMigrations } from "./viewed/viewed-table.ts";
-import { streamWatermarksMigrations } from "./watermarks/watermarks-table.ts";
-import { webhooksMigrations } from "./webhooks/webhooks-table.ts";
+import { liveMigrations } from "./live/index.ts";
+import { audioMigrations } from "./audio/index.ts";
+import { streamCaptionsMigrations } from "./captions/index.ts";
+import { downloadsMigrations } from "./downloads/index.ts";
+import { streamKeysMigrations } from "./keys/index.ts";
+import { uploadsMigrations } from "./uploads/index.ts";
+import { videosMigrations } from "./videos/index.ts";
+import { viewedMigrations } from "./viewed/index.ts";
+import { streamWatermarksMigrations } from "./watermarks/index.ts";
+import { webhooksMigrations } from "./webhooks/index.ts";
 
 export const streamMigrations: Migration[] = [
   ...videosMigrations,
@@ -23,8 +20,5 @@ export const streamMigrations: Migration[] = [
   ...downloadsMigrations,
   ...webhooksMigrations,
   ...viewedMigrations,
-  ...liveInputsMigrations,
-  ...liveViewersMigrations,
-  ...recordMigrations,
-  ...broadcastMigrations,
+  ...liveMigrations,
 ];

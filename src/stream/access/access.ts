@@ -11,9 +11,8 @@ import {
 } from "../../protocol/playback-token/index.ts";
 import type { Viewer, Want } from "./port.ts";
 import { streamErrors } from "../errors.ts";
-import type { SigningKeys } from "../keys/port.ts";
-import type { Video } from "../videos/video.ts";
-import type { Videos } from "../videos/port.ts";
+import type { SigningKeys } from "../keys/index.ts";
+import type { Video, Videos } from "../videos/index.ts";
 import { isAllowedOrigin } from "./origins.ts";
 import type { Access, LiveAddresses } from "./port.ts";
 

@@ -1,4 +1,4 @@
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** Who may watch what: uids, signed tokens, their rules, and origins. Asked for every manifest and every segment. */
 export interface Access {

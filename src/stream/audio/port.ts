@@ -1,4 +1,4 @@
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** What an audio rendition is encoded from. Rendition `audio-<uid>` of an added track is made of another file than the video. */
 export interface AudioSources {

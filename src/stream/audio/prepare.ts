@@ -1,12 +1,10 @@
 import { messageOf, UserError, type Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Job, JobContext, ObjectStore } from "../../store/index.ts";
-import type { MediaTools } from "../media/port.ts";
-import { describeFile, type FileDescription } from "../probe/describe.ts";
-import { makeMezzanine, needsMezzanine } from "../probe/mezzanine.ts";
-import { ProbeRefused } from "../probe/refused.ts";
-import { answered, isFine, isForGood } from "../uploads/origin.ts";
-import type { Videos } from "../videos/port.ts";
+import type { MediaTools } from "../media/index.ts";
+import { describeFile, type FileDescription, makeMezzanine, needsMezzanine, ProbeRefused } from "../probe/index.ts";
+import { answered, isFine, isForGood } from "../uploads/index.ts";
+import type { Videos } from "../videos/index.ts";
 import type { AudioSource } from "./port.ts";
 import type { AudioTrackRow, TracksTable } from "./tracks-table.ts";
 

@@ -1,13 +1,12 @@
 import type { Readable } from "node:stream";
 import type { StreamPort } from "../../workers/ports.ts";
-import type { Captions } from "../captions/port.ts";
-import type { Downloads } from "../downloads/downloads.ts";
+import type { Captions } from "../captions/index.ts";
+import type { Downloads } from "../downloads/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { Tokens } from "../tokens/tokens.ts";
-import type { Uploads } from "../uploads/port.ts";
-import type { CreatedBound, VideoCatalog, Videos } from "../videos/port.ts";
-import type { StreamUrls } from "../videos/urls.ts";
-import { MAX_WATERMARK_BYTES, type Watermarks } from "../watermarks/port.ts";
+import type { Tokens } from "../tokens/index.ts";
+import type { Uploads } from "../uploads/index.ts";
+import type { CreatedBound, StreamUrls, VideoCatalog, Videos } from "../videos/index.ts";
+import { MAX_WATERMARK_BYTES, type Watermarks } from "../watermarks/index.ts";
 import {
   directUploadParams,
   downloadType,

@@ -1,7 +1,5 @@
-import { downloadName, type Download } from "../downloads/types.ts";
-import { showVideo, showWatermark } from "../videos/show.ts";
-import type { StreamUrls } from "../videos/urls.ts";
-import type { ListedVideo, WatermarkProfile } from "../videos/video.ts";
+import { type Download, downloadName } from "../downloads/index.ts";
+import { type ListedVideo, showVideo, showWatermark, type StreamUrls, type WatermarkProfile } from "../videos/index.ts";
 
 /** What the binding gives, where its names are other than those of the API: ids, and flat addresses for playback. */
 

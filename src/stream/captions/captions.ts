@@ -2,7 +2,7 @@ import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
 import { every, type Repetition } from "../../kernel/every.ts";
 import { createRecent } from "../../kernel/recent.ts";
 import { streamErrors } from "../errors.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import { createCaptionsTable, type CaptionRow } from "./captions-table.ts";
 import { createEmbedded } from "./embedded.ts";
 import { createGeneration } from "./generation.ts";

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { messageOf } from "../../kernel/index.ts";
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
 import type { JobWorker } from "../../store/index.ts";
-import { MediaRunError } from "../media/run-error.ts";
+import { MediaRunError } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import type { CaptionsParts } from "./parts.ts";
 
 export interface EmbeddedParts extends CaptionsParts {

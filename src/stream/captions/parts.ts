@@ -1,8 +1,8 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
-import type { MediaTools } from "../media/port.ts";
-import type { Videos } from "../videos/port.ts";
+import type { MediaTools } from "../media/index.ts";
+import type { Videos } from "../videos/index.ts";
 
 export interface CaptionsParts {
   db: Db;

@@ -1,5 +1,5 @@
-import type { TextTracks } from "../playback/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { TextTracks } from "../playback/index.ts";
+import type { Video } from "../videos/index.ts";
 
 /** Captions of videos, one file for each language. Throws videoNotFound and badLanguage wherever a video and a language are named. */
 export interface Captions extends TextTracks {

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { formatVtt, readCaptions } from "../../protocol/webvtt/index.ts";
 import type { Scratch } from "../scratch.ts";
-import { runChild } from "../media/child.ts";
-import { MediaRunError } from "../media/run-error.ts";
-import type { Video } from "../videos/video.ts";
+import { MediaRunError, runChild } from "../media/index.ts";
+import type { Video } from "../videos/index.ts";
 import type { CaptionsParts } from "./parts.ts";
 
 /** The speech of a video could not be turned into captions, and trying again would not help. */

@@ -2,12 +2,8 @@ import { isStoreError, type ObjectStore } from "../../store/index.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
 import type { MediaModel } from "../model.ts";
-import { draftOf } from "../uploads/drafts.ts";
-import type { UploadsParts } from "../uploads/parts.ts";
-import type { AskedVideo } from "../uploads/port.ts";
-import { notReady } from "../videos/not-ready.ts";
-import type { Videos } from "../videos/port.ts";
-import type { Video } from "../videos/video.ts";
+import { type AskedVideo, draftOf, type UploadsParts } from "../uploads/index.ts";
+import { notReady, type Video, type Videos } from "../videos/index.ts";
 
 export interface ClipsParts {
   videos: Pick<Videos, "get" | "create" | "delete" | "uploaded">;

@@ -1,4 +1,4 @@
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 const WEEK = 7 * 24 * 3600;
 

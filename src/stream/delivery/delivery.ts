@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Log, UserError } from "../../kernel/index.ts";
-import type { Access } from "../access/port.ts";
-import { viewerOf } from "../access/viewer.ts";
-import { createOwnHosts } from "../customers/own-hosts.ts";
+import { type Access, viewerOf } from "../access/index.ts";
+import { createOwnHosts } from "../customers/index.ts";
 import { streamErrors } from "../errors.ts";
 import { addressOf, type RouteMatch, routeFinder, type VideoAddress } from "./paths.ts";
 import { refusalOf, refuse } from "./refusal.ts";

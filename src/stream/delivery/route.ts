@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Viewer, Want } from "../access/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { Viewer, Want } from "../access/index.ts";
+import type { Video } from "../videos/index.ts";
 import type { Sendable } from "./send-bytes.ts";
 
 /** A route below `/{id}`; `id` is a uid or a signed token. Each folder exports its own routes; `delivery/` checks access before it calls `handle`. */

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { cacheControl } from "./cache-control.ts";
 import { isKnown } from "./range.ts";
 import type { Viewing } from "./route.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** The request that a viewing answers. */
 export interface Exchange {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import { cacheControl } from "./cache-control.ts";
 import { createSendMemory, type SendMemory } from "./memory.ts";
 import { isKnown, readRange } from "./range.ts";
-import type { Viewer } from "../access/port.ts";
+import type { Viewer } from "../access/index.ts";
 import type { Viewing } from "./route.ts";
 import { sendBytes, type Sendable } from "./send-bytes.ts";
 import { type Exchange, sendText } from "./send-text.ts";

@@ -1,7 +1,7 @@
 import type { ObjectStore } from "../../store/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import type { DownloadsTable } from "./downloads-table.ts";
 import { downloadKey } from "./make.ts";
 import { DOWNLOAD_TYPES, downloadName, mediaType, type DownloadType } from "./types.ts";

@@ -1,13 +1,11 @@
 import { every, type Repetition } from "../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Db, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import type { DeliveryRoute } from "../delivery/route.ts";
-import type { Segments } from "../encode/port.ts";
+import type { DeliveryRoute } from "../delivery/index.ts";
+import type { Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { SourceRung } from "../playback/port.ts";
-import { notReady } from "../videos/not-ready.ts";
-import type { Videos } from "../videos/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { SourceRung } from "../playback/index.ts";
+import { notReady, type Video, type Videos } from "../videos/index.ts";
 import { downloadRoutes } from "./delivery.ts";
 import { createDownloadsTable, type DownloadRow } from "./downloads-table.ts";
 import { ATTEMPTS, createMaker, downloadKey, type DownloadJob } from "./make.ts";

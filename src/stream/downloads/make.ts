@@ -1,9 +1,9 @@
 import { messageOf, UserError, type Clock, type Log } from "../../kernel/index.ts";
 import type { Job, JobContext, ObjectStore } from "../../store/index.ts";
-import type { Segments } from "../encode/port.ts";
+import type { Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { SegmentBytes, SourceRung } from "../playback/port.ts";
-import type { Videos } from "../videos/port.ts";
+import type { SegmentBytes, SourceRung } from "../playback/index.ts";
+import type { Videos } from "../videos/index.ts";
 import type { DownloadRow, DownloadsTable } from "./downloads-table.ts";
 import { muxFile } from "./mux.ts";
 import { chooseRenditions, type RenditionSource } from "./rendition-source.ts";

@@ -7,7 +7,7 @@ import {
   type Chunk,
   type WrittenTrack,
 } from "../../protocol/mp4/index.ts";
-import type { SegmentBytes } from "../playback/port.ts";
+import type { SegmentBytes } from "../playback/index.ts";
 import type { RenditionSource } from "./rendition-source.ts";
 
 export interface MuxOptions {

@@ -1,7 +1,7 @@
 import { MAIN_AUDIO, type MediaModel } from "../model.ts";
-import type { Segments } from "../encode/port.ts";
-import type { SegmentBytes, SourceRung } from "../playback/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { Segments } from "../encode/index.ts";
+import type { SegmentBytes, SourceRung } from "../playback/index.ts";
+import type { Video } from "../videos/index.ts";
 import type { DownloadType } from "./types.ts";
 
 /** A rendition that goes into a file: its initialisation segment, and segments 0 to `count` - 1. */

@@ -1,5 +1,5 @@
 import { MAIN_AUDIO } from "../model.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import type { SegmentStore } from "./segment-store.ts";
 import type { SegmentEncoder } from "./segment-encoder.ts";
 

@@ -1,5 +1,5 @@
 import type { ObjectHandle } from "../../store/index.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /**
  * Segments of videos by their address: stored, or encoded now. Rendition names are those of `model.ladder`, MAIN_AUDIO, and `audio-<uid>` of extra

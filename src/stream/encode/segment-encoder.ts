@@ -1,6 +1,6 @@
-import type { AudioSources } from "../audio/port.ts";
+import type { AudioSources } from "../audio/index.ts";
 import { MAIN_AUDIO, type MediaModel } from "../model.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import { audioInit } from "./audio-fragments.ts";
 import { runAudio } from "./audio-run.ts";
 import { type SegmentStore, VideoGone } from "./segment-store.ts";

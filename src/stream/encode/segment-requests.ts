@@ -1,5 +1,5 @@
 import type { ObjectHandle } from "../../store/index.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** A segment that is not stored yet, with its waiters. */
 export interface SegmentRequest {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import type { MediaTools } from "../media/port.ts";
+import type { MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoRendition } from "../model.ts";
 import { followFiles } from "./growing-files.ts";
 import { PicturesMissing, videoInit, videoSegment } from "./restamp.ts";

@@ -1,4 +1,5 @@
 export { createLive, type LiveServices } from "./live.ts";
+export { liveMigrations } from "./migrations.ts";
 export type { LivePorts } from "./ingest/listeners.ts";
 export type { LiveNow } from "./inputs/broadcasts.ts";
 export { createLiveInputs } from "./inputs/live-inputs.ts";

@@ -1,7 +1,7 @@
 import type { Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import type { SourceRenditions, SourceRung, SourceTrack } from "../playback/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { SourceRenditions, SourceRung, SourceTrack } from "../playback/index.ts";
+import type { Video } from "../videos/index.ts";
 import type { CutTrack } from "./cut.ts";
 import { bufferBytes, segmentBytes } from "./segment-bytes.ts";
 import { readSourceIndex, type SourceIndex } from "./source-index.ts";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { writeFragment } from "../../protocol/mp4/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
-import type { SegmentBytes } from "../playback/port.ts";
+import type { SegmentBytes } from "../playback/index.ts";
 import { samplesOf, type CutTrack } from "./cut.ts";
 
 /** Octets [start, end) of the source. */

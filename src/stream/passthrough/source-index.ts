@@ -8,7 +8,7 @@ import {
   type ReadAt,
   type Track,
 } from "../../protocol/mp4/index.ts";
-import { timescaleOf } from "../encode/codecs.ts";
+import { timescaleOf } from "../encode/index.ts";
 import type { MediaModel } from "../model.ts";
 import { cutAudio, type CutAudio } from "./cut-audio.ts";
 import { cutVideo, type CutVideo } from "./cut-video.ts";

@@ -6,8 +6,15 @@ import {
   type SegmentTimeline,
   writeMpd,
 } from "../../protocol/dash/index.ts";
-import { AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount } from "../encode/audio-grid.ts";
-import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/codecs.ts";
+import {
+  AUDIO_CHANNELS,
+  AUDIO_CODECS,
+  AUDIO_FRAME,
+  AUDIO_RATE,
+  audioFrameCount,
+  renditionRate,
+  videoCodecs,
+} from "../encode/index.ts";
 import { type MediaModel, SOURCE_RENDITION, type VideoRendition } from "../model.ts";
 import { audioRates, maxBitRates, nearest, type Playable, playedSeconds, videoRates } from "./tracks.ts";
 

@@ -5,7 +5,7 @@ import {
   writeMediaPlaylist,
   writeMultivariant,
 } from "../../protocol/hls/index.ts";
-import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/codecs.ts";
+import { AUDIO_CODECS, renditionRate, videoCodecs } from "../encode/index.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel, SOURCE_RENDITION } from "../model.ts";
 import { type SourceRenditions, SOURCE_AUDIO, type TextTrack } from "./port.ts";
 import { segmentSeconds } from "./rates.ts";

@@ -1,9 +1,8 @@
-import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
-import type { Sendable } from "../delivery/send-bytes.ts";
-import { type Segments, segmentKey } from "../encode/port.ts";
+import type { DeliveryRoute, Sendable, Viewing } from "../delivery/index.ts";
+import { segmentKey, type Segments } from "../encode/index.ts";
 import { streamErrors } from "../errors.ts";
 import { audioRendition, SOURCE_RENDITION } from "../model.ts";
-import { notPlayableYet } from "../videos/not-ready.ts";
+import { notPlayableYet } from "../videos/index.ts";
 import { dashPresentation } from "./dash.ts";
 import { createHotSegments } from "./hot-segments.ts";
 import { hlsMedia, hlsMultivariant, hlsText } from "./hls.ts";

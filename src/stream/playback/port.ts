@@ -1,6 +1,6 @@
-import type { DeliveryRoute } from "../delivery/route.ts";
+import type { DeliveryRoute } from "../delivery/index.ts";
 import type { ObjectHandle } from "../../store/index.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** What manifests name beside the ladder. Each is a room of its own; an absent one counts as one that has nothing. */
 export interface PlaybackTracks {

@@ -1,9 +1,9 @@
 import type { Log } from "../../kernel/index.ts";
 import { type BitRates, bitRatesOf } from "../../protocol/hls/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import { AUDIO_FRAME, AUDIO_RATE, audioFrames } from "../encode/audio-grid.ts";
+import { AUDIO_FRAME, AUDIO_RATE, audioFrames } from "../encode/index.ts";
 import type { MediaModel } from "../model.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** Bitrates of stored renditions, measured from segment sizes. */
 export interface RenditionRates {

@@ -1,7 +1,7 @@
 import type { BitRates } from "../../protocol/hls/index.ts";
 import { audioRendition, MAIN_AUDIO, type MediaModel, type VideoRendition } from "../model.ts";
-import { AUDIO_BITRATE } from "../encode/audio-grid.ts";
-import type { Video } from "../videos/video.ts";
+import { AUDIO_BITRATE } from "../encode/index.ts";
+import type { Video } from "../videos/index.ts";
 import type { RenditionRates } from "./rates.ts";
 import type { ExtraAudio, PlaybackTracks, SourceRenditions, TextTrack } from "./port.ts";
 

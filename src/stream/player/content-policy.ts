@@ -1,4 +1,4 @@
-import { frameAncestors } from "../access/origins.ts";
+import { frameAncestors } from "../access/index.ts";
 
 /**
  * The policy of a page with the player. Scripts run by nonce only. Styles are open to what is inline, since the shadow trees of the controls

@@ -1,4 +1,4 @@
-import type { DeliveryRoute } from "../delivery/route.ts";
+import type { DeliveryRoute } from "../delivery/index.ts";
 import type { createPlayerVideos } from "./player-video.ts";
 
 /** What players of others (`playerEnhancementInfo.json`) and our own (`player.json`) ask about a video, whatever its state. */

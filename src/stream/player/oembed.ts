@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { UserError } from "../../kernel/index.ts";
-import type { Access } from "../access/port.ts";
-import { viewerOf } from "../access/viewer.ts";
-import type { OwnHosts } from "../customers/own-hosts.ts";
-import { cacheControl } from "../delivery/cache-control.ts";
+import { type Access, viewerOf } from "../access/index.ts";
+import type { OwnHosts } from "../customers/index.ts";
+import { cacheControl } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
 import { escapeHtml } from "./document.ts";
 import { playerVideo } from "./player-video.ts";

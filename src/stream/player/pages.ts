@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
 import type { Assets } from "./assets.ts";
 import { contentPolicy } from "./content-policy.ts";
 import { escapeHtml, folderAbove, pageDocument } from "./document.ts";

@@ -1,6 +1,6 @@
 import { looksLikeToken, readToken } from "../../protocol/playback-token/index.ts";
-import { frameAncestors } from "../access/origins.ts";
-import type { Video } from "../videos/video.ts";
+import { frameAncestors } from "../access/index.ts";
+import type { Video } from "../videos/index.ts";
 import type { PlayerBroadcast, PlayerVideo } from "./page-config.ts";
 
 /** Longest side of a poster, in pixels. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Log } from "../../kernel/index.ts";
-import type { Access } from "../access/port.ts";
-import { createOwnHosts } from "../customers/own-hosts.ts";
-import type { DeliveryRoute } from "../delivery/route.ts";
+import type { Access } from "../access/index.ts";
+import { createOwnHosts } from "../customers/index.ts";
+import type { DeliveryRoute } from "../delivery/index.ts";
 import { answerAsset } from "./answer-asset.ts";
 import { type Assets, createAssets } from "./assets.ts";
 import { metadataRoutes } from "./metadata.ts";

@@ -1,5 +1,4 @@
-import type { MediaRun, MediaTools } from "../media/port.ts";
-import type { MediaRunError } from "../media/run-error.ts";
+import type { MediaRun, MediaRunError, MediaTools } from "../media/index.ts";
 import { isTheFile, malformed, nonVideo } from "./refused.ts";
 
 /** What the headers of a file say of it. Not to be believed where packets can be counted. */

@@ -1,5 +1,5 @@
 import type { Settings } from "../../kernel/settings.ts";
-import { lowestLevel } from "../encode/codecs.ts";
+import { lowestLevel } from "../encode/index.ts";
 import type { VideoRendition } from "../model.ts";
 
 /** Caps of H.264 at up to 30 frames a second, by the short side: [pixels, bits per second]. */

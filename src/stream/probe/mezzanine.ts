@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ObjectStore } from "../../store/index.ts";
-import type { MediaTools } from "../media/port.ts";
+import type { MediaTools } from "../media/index.ts";
 import { createScratch } from "../scratch.ts";
 import type { FileDescription, RunOptions, StreamDescription } from "./describe.ts";
 import { isInterlaced } from "./geometry.ts";

@@ -1,4 +1,4 @@
-import type { MediaTools } from "../media/port.ts";
+import type { MediaTools } from "../media/index.ts";
 import type { FileDescription, RunOptions } from "./describe.ts";
 import type { Scan } from "./index-scan.ts";
 import { isTheFile, malformed } from "./refused.ts";

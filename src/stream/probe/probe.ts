@@ -1,9 +1,9 @@
 import { Fault } from "../../kernel/index.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import type { MediaTools } from "../media/port.ts";
+import type { MediaTools } from "../media/index.ts";
 import type { BurnedWatermark, MediaModel } from "../model.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import { describeFile, type FileDescription, type RunOptions } from "./describe.ts";
 import { type Scan, scanIndex } from "./index-scan.ts";
 import { makeMezzanine, needsMezzanine } from "./mezzanine.ts";

@@ -1,5 +1,5 @@
-import { MediaRunError } from "../media/run-error.ts";
-import type { ErrorReason } from "../videos/video.ts";
+import { MediaRunError } from "../media/index.ts";
+import type { ErrorReason } from "../videos/index.ts";
 
 /** The file is no video that can be played; a second look would say the same. `message` is what its owner is told. */
 export class ProbeRefused extends Error {

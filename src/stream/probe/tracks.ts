@@ -1,4 +1,4 @@
-import { MAX_PIXELS } from "../media/inputs.ts";
+import { MAX_PIXELS } from "../media/index.ts";
 import type { FileDescription, StreamDescription } from "./describe.ts";
 import { malformed, nonVideo } from "./refused.ts";
 

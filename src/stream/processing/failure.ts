@@ -1,7 +1,7 @@
 import { UserError } from "../../kernel/index.ts";
-import { MediaRunError } from "../media/run-error.ts";
-import { ProbeRefused } from "../probe/refused.ts";
-import type { ErrorReason } from "../videos/video.ts";
+import { MediaRunError } from "../media/index.ts";
+import { ProbeRefused } from "../probe/index.ts";
+import type { ErrorReason } from "../videos/index.ts";
 
 /** What the end of an attempt means for the video. */
 export type Verdict = { kind: "again" } | { kind: "failed"; code: ErrorReason; text?: string };

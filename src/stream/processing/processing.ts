@@ -1,15 +1,11 @@
 import { availableParallelism } from "node:os";
 import type { Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { VideoGone } from "../encode/segment-store.ts";
-import type { SegmentsRoom } from "../encode/segments.ts";
+import { type SegmentsRoom, VideoGone } from "../encode/index.ts";
 import { firstRung, MAIN_AUDIO, type MediaModel } from "../model.ts";
-import type { SourceRung } from "../playback/port.ts";
-import type { Probe } from "../probe/probe.ts";
-import type { Videos } from "../videos/port.ts";
-import type { Video } from "../videos/video.ts";
-import { exceedsLimit, SETTLED } from "../videos/states.ts";
-import { PROCESS_JOB } from "../videos/videos.ts";
+import type { SourceRung } from "../playback/index.ts";
+import type { Probe } from "../probe/index.ts";
+import { exceedsLimit, PROCESS_JOB, SETTLED, type Video, type Videos } from "../videos/index.ts";
 import { allWork, chunkCount, chunkPriority, chunkSegments, chunkWork, createCheckpoints } from "./chunks.ts";
 import { judge } from "./failure.ts";
 

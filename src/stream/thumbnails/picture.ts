@@ -1,5 +1,4 @@
-import { toStandardRange } from "../encode/video-graph.ts";
-import { watermarkBox } from "../encode/watermark-box.ts";
+import { toStandardRange, watermarkBox } from "../encode/index.ts";
 import type { MediaModel } from "../model.ts";
 import type { Fit } from "./image-request.ts";
 

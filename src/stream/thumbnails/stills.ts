@@ -1,7 +1,6 @@
 import type { ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { MediaTools } from "../media/port.ts";
-import { MediaRunError } from "../media/run-error.ts";
+import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { MediaModel } from "../model.ts";
 import { insideFrom, pictureFilter, type PictureOptions } from "./picture.ts";
 import { sheetArgs, type Sheet } from "./sheet.ts";

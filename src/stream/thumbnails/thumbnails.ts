@@ -1,11 +1,10 @@
 import type { Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import type { DeliveryRoute, Viewing } from "../delivery/route.ts";
+import type { DeliveryRoute, Viewing } from "../delivery/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { MediaTools } from "../media/port.ts";
+import type { MediaTools } from "../media/index.ts";
 import type { MediaModel, VideoTrack } from "../model.ts";
-import type { Videos } from "../videos/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video, Videos } from "../videos/index.ts";
 import { createImageStore } from "./image-store.ts";
 import { sheetOf, type Storyboard, storyboardOf, storyboardVtt } from "./sheet.ts";
 import { createStills } from "./stills.ts";

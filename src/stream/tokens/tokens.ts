@@ -2,9 +2,8 @@ import type { KeyObject } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import { parseRules, signToken } from "../../protocol/playback-token/index.ts";
 import { streamErrors } from "../errors.ts";
-import { isPair, readPem } from "../keys/forms.ts";
-import type { SigningKeys } from "../keys/port.ts";
-import type { Videos } from "../videos/port.ts";
+import { isPair, readPem, type SigningKeys } from "../keys/index.ts";
+import type { Videos } from "../videos/index.ts";
 
 /** Signs playback tokens for accounts. */
 export interface Tokens {

@@ -1,7 +1,7 @@
 import { messageOf, UserError } from "../../kernel/index.ts";
 import { isStoreError, type Job, type JobContext, type JobWorker } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
-import { VIDEO_CHANGED } from "../videos/known.ts";
+import { VIDEO_CHANGED } from "../videos/index.ts";
 import type { CreationParts } from "./creation.ts";
 import { draftOf } from "./drafts.ts";
 import { answered, askOrigin, describe, isFine, isForGood, startOf } from "./origin.ts";

@@ -1,5 +1,5 @@
 import { streamErrors } from "../errors.ts";
-import type { VideoDraft } from "../videos/port.ts";
+import type { VideoDraft } from "../videos/index.ts";
 import type { UploadsParts } from "./parts.ts";
 import type { AskedVideo } from "./port.ts";
 

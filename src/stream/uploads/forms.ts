@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { UserError } from "../../kernel/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import { type CreationParts, nameAfter } from "./creation.ts";
 import { draftOf, ONE_DAY_MS } from "./drafts.ts";
 import { readForm } from "./form.ts";

@@ -2,9 +2,7 @@ import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Db, Events, Jobs, ObjectStore } from "../../store/index.ts";
-import type { Videos } from "../videos/port.ts";
-import type { StreamUrls } from "../videos/urls.ts";
-import type { WatermarkProfile } from "../videos/video.ts";
+import type { StreamUrls, Videos, WatermarkProfile } from "../videos/index.ts";
 import type { UploadPages } from "./port.ts";
 
 export interface UploadsParts {

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { VideoDraft } from "../videos/port.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video, VideoDraft } from "../videos/index.ts";
 
 /** What may be said of a video with its upload; `watermark` is the uid of a profile. */
 export type AskedVideo = Pick<

@@ -1,7 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { isStoreError, type PartialObject } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 import type { UploadsParts } from "./parts.ts";
 import { HEAD_OCTETS, nonVideoReason, sniffed } from "./sniff.ts";
 import { DEFERRED, type UploadRow, type UploadsTable } from "./uploads-table.ts";

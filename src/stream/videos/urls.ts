@@ -1,4 +1,4 @@
-import { customerCode } from "../customers/customer-code.ts";
+import { customerCode } from "../customers/index.ts";
 import type { Video } from "./video.ts";
 
 export interface StreamUrlsParts {

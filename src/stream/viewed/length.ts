@@ -1,6 +1,6 @@
-import type { Viewing } from "../delivery/route.ts";
+import type { Viewing } from "../delivery/index.ts";
 import { MAIN_AUDIO, SOURCE_RENDITION } from "../model.ts";
-import { SOURCE_AUDIO, type SourceRung } from "../playback/port.ts";
+import { SOURCE_AUDIO, type SourceRung } from "../playback/index.ts";
 
 /** Seconds of video that the answer to a request for a segment brings: 0 for what is not counted, undefined where it is not known here. */
 export type SegmentLength = (viewing: Pick<Viewing, "video" | "params">) => Promise<number | undefined>;

@@ -1,6 +1,6 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { DeliveryRoute } from "../delivery/route.ts";
+import type { DeliveryRoute } from "../delivery/index.ts";
 import type { SegmentLength } from "./length.ts";
 import { beginOf, nextAfter, type Period } from "./periods.ts";
 import { createViewedTable, type Viewed } from "./viewed-table.ts";

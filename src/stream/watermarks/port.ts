@@ -1,5 +1,5 @@
 import type { BurnedWatermark } from "../model.ts";
-import type { Video, WatermarkProfile } from "../videos/video.ts";
+import type { Video, WatermarkProfile } from "../videos/index.ts";
 
 /** Images that are burned into videos, and how. A profile does not change; what was chosen for a video stays with it, also when the profile is deleted. */
 export interface Watermarks {

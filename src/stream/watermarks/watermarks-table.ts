@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
-import type { WatermarkProfile } from "../videos/video.ts";
+import type { WatermarkProfile } from "../videos/index.ts";
 
 interface WatermarkTables {
   stream_watermarks: WatermarkRow;

@@ -3,9 +3,8 @@ import { type Clock, type Ids, isHexId, type Log, UserError } from "../../kernel
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { isStoreError, type Db, type ObjectStore } from "../../store/index.ts";
 import { streamErrors } from "../errors.ts";
-import type { MediaTools } from "../media/port.ts";
-import { MediaRunError } from "../media/run-error.ts";
-import type { WatermarkProfile } from "../videos/video.ts";
+import { MediaRunError, type MediaTools } from "../media/index.ts";
+import type { WatermarkProfile } from "../videos/index.ts";
 import { readPng } from "./png.ts";
 import { MAX_WATERMARK_BYTES, type Watermarks, type WatermarkRequest } from "./port.ts";
 import { createWatermarksTable, type WatermarkRow } from "./watermarks-table.ts";

@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
-import type { Video } from "../videos/video.ts";
+import type { Video } from "../videos/index.ts";
 
 /** What an endpoint is told of: videos that have ended their processing, live inputs that are connected, disconnected or in error. */
 export type WebhookTopic = "videos" | "live";

@@ -1,9 +1,7 @@
 import type { Clock } from "../../../kernel/index.ts";
 import { createRecent } from "../../../kernel/recent.ts";
-import type { LiveAddresses } from "../../access/port.ts";
-import { newVideo } from "../../videos/new-video.ts";
-import type { VideoCatalog, Videos } from "../../videos/port.ts";
-import type { Video } from "../../videos/video.ts";
+import type { LiveAddresses } from "../../access/index.ts";
+import { newVideo, type Video, type VideoCatalog, type Videos } from "../../videos/index.ts";
 import type { LiveInput, LiveInputDirectory } from "../inputs/port.ts";
 
 export interface LiveAddressesParts {

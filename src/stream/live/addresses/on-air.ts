@@ -1,6 +1,5 @@
-import type { Access } from "../../access/port.ts";
-import { createOwnHosts } from "../../customers/own-hosts.ts";
-import type { Viewer } from "../../access/port.ts";
+import type { Access, Viewer } from "../../access/index.ts";
+import { createOwnHosts } from "../../customers/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 export interface OnAirAccessParts {

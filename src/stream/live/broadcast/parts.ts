@@ -1,5 +1,5 @@
 import type { Clock, Ids, Log, UserError } from "../../../kernel/index.ts";
-import type { LiveVideos } from "../../videos/port.ts";
+import type { LiveVideos } from "../../videos/index.ts";
 import type { LiveRun, LiveEncoder, RunSink } from "../fragments.ts";
 import type { LiveInputDirectory, LiveStatusLog } from "../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";

@@ -1,4 +1,4 @@
-import type { LiveVideos } from "../../videos/port.ts";
+import type { LiveVideos } from "../../videos/index.ts";
 import type { LiveInput } from "../inputs/port.ts";
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

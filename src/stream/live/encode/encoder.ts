@@ -1,8 +1,7 @@
 import { messageOf } from "../../../kernel/index.ts";
 import { createAdtsReader } from "../../../protocol/aac/index.ts";
 import { aacEntry, createPieceReader, readFragments, readInit, writeInit } from "../../../protocol/mp4/index.ts";
-import type { MediaTools } from "../../media/port.ts";
-import { MediaRunError } from "../../media/run-error.ts";
+import { MediaRunError, type MediaTools } from "../../media/index.ts";
 import type { LiveFragment } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { encoderArgs } from "./encoder-args.ts";

@@ -1,6 +1,6 @@
 import { type Clock, type Log, randomIds } from "../../../kernel/index.ts";
 import type { Settings } from "../../../kernel/settings.ts";
-import type { MediaTools } from "../../media/port.ts";
+import type { MediaTools } from "../../media/index.ts";
 import type { LiveRun, LiveEncoder, LiveEncoding, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import type { LiveSession } from "../session.ts";

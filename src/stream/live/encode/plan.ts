@@ -1,5 +1,5 @@
 import type { Settings } from "../../../kernel/settings.ts";
-import { capOf } from "../../probe/ladder.ts";
+import { capOf } from "../../probe/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveTracks, LiveVideoTrack } from "../packets.ts";
 import { type AudioOffer, audioOffer, type VideoOffer, videoOffer } from "./offer.ts";

@@ -1,6 +1,6 @@
 import type { Log } from "../../../kernel/index.ts";
 import { writeInit } from "../../../protocol/mp4/index.ts";
-import type { MediaTools } from "../../media/port.ts";
+import type { MediaTools } from "../../media/index.ts";
 import type { LiveFragment, RunSink } from "../fragments.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 import { createEncoder, type Encoder } from "./encoder.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../kernel/index.ts";
 import { createRecent } from "../../../kernel/recent.ts";
-import type { VideoCatalog } from "../../videos/port.ts";
+import type { VideoCatalog } from "../../videos/index.ts";
 import type { InputsTable } from "./inputs-table.ts";
 import type { LiveState } from "./port.ts";
 

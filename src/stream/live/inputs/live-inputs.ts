@@ -1,7 +1,7 @@
 import { every, type Repetition } from "../../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db, Events, Secrets } from "../../../store/index.ts";
-import type { VideoCatalog } from "../../videos/port.ts";
+import type { VideoCatalog } from "../../videos/index.ts";
 import { createBroadcasts, type LiveBroadcasts } from "./broadcasts.ts";
 import { createDirectory } from "./directory.ts";
 import { createInputsTable } from "./inputs-table.ts";

@@ -1,8 +1,8 @@
 import { looksLikeToken, readToken } from "../../../protocol/playback-token/index.ts";
-import { createOwnHosts } from "../../customers/own-hosts.ts";
-import type { PublicRoute } from "../../delivery/route.ts";
+import { createOwnHosts } from "../../customers/index.ts";
+import type { PublicRoute } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
-import type { Videos } from "../../videos/port.ts";
+import type { Videos } from "../../videos/index.ts";
 import type { LiveBroadcasts } from "./broadcasts.ts";
 import type { LiveInputDirectory } from "./port.ts";
 

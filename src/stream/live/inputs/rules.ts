@@ -1,5 +1,5 @@
 import { streamErrors } from "../../errors.ts";
-import { checked, MAX_DELETION_DAYS } from "../../videos/rules.ts";
+import { checked, MAX_DELETION_DAYS } from "../../videos/index.ts";
 import type { LiveInput, LiveRecording } from "./port.ts";
 import type { LiveInputChange } from "./types.ts";
 

@@ -1,4 +1,4 @@
-import type { StreamUrls } from "../../videos/urls.ts";
+import type { StreamUrls } from "../../videos/index.ts";
 import { srtPlaybackId, srtPublishId } from "./keys.ts";
 import type { LiveInput, LiveOutput, LiveRecording, LiveState } from "./port.ts";
 import type { LiveHistoryEntry, OwnedLiveInput } from "./types.ts";

@@ -1,5 +1,5 @@
 import type { Page, PageRequest } from "../../../kernel/index.ts";
-import type { LiveEventType } from "../../webhooks/types.ts";
+import type { LiveEventType } from "../../webhooks/index.ts";
 import type { LiveErrorCode, LiveInput, LiveOutput, LiveOutputs, LiveRecording, LiveState } from "./port.ts";
 
 /** Everything that may be said of an input; what is not said stays as it is, or as it is by default. */

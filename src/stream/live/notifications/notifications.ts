@@ -1,4 +1,4 @@
-import type { Webhooks } from "../../webhooks/types.ts";
+import type { Webhooks } from "../../webhooks/index.ts";
 import type { LiveInputDirectory } from "../inputs/port.ts";
 import type { LiveEvent } from "../inputs/types.ts";
 import { notificationOf } from "./body.ts";

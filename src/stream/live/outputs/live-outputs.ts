@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { type Clock, type Log, messageOf } from "../../../kernel/index.ts";
-import type { MediaTools } from "../../media/port.ts";
+import type { MediaTools } from "../../media/index.ts";
 import type { LiveOutput, LiveOutputs, LiveOutputStatus } from "../inputs/port.ts";
 import type { LiveSession, LiveSessions } from "../session.ts";
 import { addressesOf, type AddressRules } from "./addresses.ts";

@@ -1,6 +1,5 @@
 import { AFTER_THE_END, type LiveMediaSet, type LivePeriod, writeLiveMpd } from "../../../protocol/dash/index.ts";
-import type { TextTrack } from "../../playback/port.ts";
-import { nearest } from "../../playback/tracks.ts";
+import { nearest, type TextTrack } from "../../playback/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveSegment, LiveTimeline } from "../timeline.ts";
 import { longest, windowStart } from "./lists.ts";

@@ -1,9 +1,8 @@
 import { writeMediaPlaylist } from "../../../protocol/hls/index.ts";
-import type { Viewing } from "../../delivery/route.ts";
+import type { Viewing } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
-import type { TextTracks } from "../../playback/port.ts";
-import { notPlayableYet } from "../../videos/not-ready.ts";
-import type { Video } from "../../videos/video.ts";
+import type { TextTracks } from "../../playback/index.ts";
+import { notPlayableYet, type Video } from "../../videos/index.ts";
 import { liveDash } from "./dash.ts";
 import { nextOf, reached, type RenditionList, windowStart } from "./lists.ts";
 import { liveMultivariant } from "./multivariant.ts";

@@ -1,4 +1,4 @@
-import type { Viewing } from "../../delivery/route.ts";
+import type { Viewing } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { type HlsRendition, type HlsVariant, writeMultivariant } from "../../../protocol/hls/index.ts";
-import { nearest } from "../../playback/tracks.ts";
-import type { TextTrack } from "../../playback/port.ts";
+import { nearest, type TextTrack } from "../../playback/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import { playlistUri } from "./playlists.ts";
 

@@ -1,7 +1,6 @@
-import type { Viewing } from "../../delivery/route.ts";
-import type { Sendable } from "../../delivery/send-bytes.ts";
+import type { Sendable, Viewing } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
-import type { HotSegments } from "../../playback/hot-segments.ts";
+import type { HotSegments } from "../../playback/index.ts";
 import type { Broadcast } from "./broadcast.ts";
 import { checkMark } from "./marks.ts";
 import type { TrackSegment } from "./track.ts";

@@ -1,10 +1,8 @@
-import type { DeliveryRoute, Viewing } from "../../delivery/route.ts";
+import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
 import { streamErrors } from "../../errors.ts";
-import { createHotSegments } from "../../playback/hot-segments.ts";
-import type { TextTracks } from "../../playback/port.ts";
-import { notPlayableYet } from "../../videos/not-ready.ts";
-import type { Video } from "../../videos/video.ts";
-import type { SegmentLength } from "../../viewed/length.ts";
+import { createHotSegments, type TextTracks } from "../../playback/index.ts";
+import { notPlayableYet, type Video } from "../../videos/index.ts";
+import type { SegmentLength } from "../../viewed/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { createLiveManifests } from "./manifests.ts";
 import type { LivePackagesRoom } from "./packages.ts";

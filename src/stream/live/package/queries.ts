@@ -1,5 +1,5 @@
 import { streamErrors } from "../../errors.ts";
-import { readTime } from "../../thumbnails/image-request.ts";
+import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { secondsOf } from "./lists.ts";
 import type { Extent } from "./playlists.ts";

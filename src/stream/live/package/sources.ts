@@ -1,5 +1,5 @@
 import { streamErrors } from "../../errors.ts";
-import type { Video } from "../../videos/video.ts";
+import type { Video } from "../../videos/index.ts";
 import type { LiveRendition } from "../fragments.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import type { Broadcast } from "./broadcast.ts";

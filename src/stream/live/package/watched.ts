@@ -1,4 +1,4 @@
-import type { SegmentLength } from "../../viewed/length.ts";
+import type { SegmentLength } from "../../viewed/index.ts";
 import { pieceOf } from "./pieces.ts";
 import type { LiveSources } from "./sources.ts";
 

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { streamErrors } from "../../errors.ts";
-import type { DeliveryRoute, Viewing } from "../../delivery/route.ts";
-import { readTime } from "../../thumbnails/image-request.ts";
+import type { DeliveryRoute, Viewing } from "../../delivery/index.ts";
+import { readTime } from "../../thumbnails/index.ts";
 import type { LiveTimeline } from "../timeline.ts";
 import { moviePartsOf } from "./movie-parts.ts";
 import { headersOf, joinMovie, type MovieParts } from "./movie.ts";

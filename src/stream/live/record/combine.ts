@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { MediaTools } from "../../media/port.ts";
+import type { MediaTools } from "../../media/index.ts";
 
 /** A file that is a part of a recording. */
 export interface CombinedFile {

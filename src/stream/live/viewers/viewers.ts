@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { every } from "../../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../../kernel/index.ts";
 import type { Db } from "../../../store/index.ts";
-import type { DeliveryRoute } from "../../delivery/route.ts";
+import type { DeliveryRoute } from "../../delivery/index.ts";
 import { createPresent } from "./present.ts";
 import { distinct, lowest, readSketch, writeSketch } from "./sketch.ts";
 import { createViewersTable } from "./viewers-table.ts";

@@ -5,7 +5,7 @@ import { createMatroskaWriter, type MatroskaTrack } from "../../../protocol/matr
 import { createTsDemuxer, readOpus, type TsUnit } from "../../../protocol/mpegts/index.ts";
 import { OPUS_RATE } from "../../../protocol/rtp/index.ts";
 import { streamErrors } from "../../errors.ts";
-import type { MediaTools } from "../../media/port.ts";
+import type { MediaTools } from "../../media/index.ts";
 import type { LiveTracks, MediaPacket } from "../packets.ts";
 
 /** Transcodes a broadcast for browsers that cannot play its codecs. */

@@ -1,0 +1,1 @@
+export { createStreamBinding } from "./binding.ts";

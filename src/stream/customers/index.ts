@@ -1,0 +1,2 @@
+export { customerCode } from "./customer-code.ts";
+export { createOwnHosts, type OwnHosts } from "./own-hosts.ts";

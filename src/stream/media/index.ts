@@ -1,0 +1,6 @@
+export { runChild } from "./child.ts";
+export { MAX_PIXELS } from "./inputs.ts";
+export { createMeteredTools } from "./metered-tools.ts";
+export type { MediaCapabilities, MediaRun, MediaTools } from "./port.ts";
+export { MediaRunError } from "./run-error.ts";
+export { createMediaTools } from "./tools.ts";

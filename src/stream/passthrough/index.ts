@@ -1,0 +1,1 @@
+export { createPassthrough } from "./passthrough.ts";

@@ -1,0 +1,1 @@
+export { createProcessing } from "./processing.ts";

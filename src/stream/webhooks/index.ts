@@ -1,0 +1,3 @@
+export type { LiveEventType, WebhookDelivery, WebhookEndpoint, Webhooks } from "./types.ts";
+export { webhooksMigrations } from "./webhooks-table.ts";
+export { createWebhooks } from "./webhooks.ts";

@@ -13,7 +13,8 @@ import { audioRendition } from "../model.ts";
 import type { AudioTracks, ExtraAudio } from "../playback/index.ts";
 import { askOrigin, readForm } from "../uploads/index.ts";
 import { type Video, VIDEO_CHANGED, type Videos } from "../videos/index.ts";
-import type { AddedTrack, AudioSource, AudioSources } from "./port.ts";
+import type { AudioSource, AudioSources } from "../encode/index.ts";
+import type { AddedTrack } from "./port.ts";
 import { ATTEMPTS, createPreparer, trackFolder, uploadedKey } from "./prepare.ts";
 import { createTracksTable, type AudioTrackRow } from "./tracks-table.ts";
 

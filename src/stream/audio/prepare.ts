@@ -5,7 +5,7 @@ import type { MediaTools } from "../media/index.ts";
 import { describeFile, type FileDescription, makeMezzanine, needsMezzanine, ProbeRefused } from "../probe/index.ts";
 import { answered, isFine, isForGood } from "../uploads/index.ts";
 import type { Videos } from "../videos/index.ts";
-import type { AudioSource } from "./port.ts";
+import type { AudioSource } from "../encode/index.ts";
 import type { AudioTrackRow, TracksTable } from "./tracks-table.ts";
 
 export interface PrepareParts {

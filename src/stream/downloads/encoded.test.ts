@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { clip, countFrames, mediaClips, needsFfmpeg, runFfmpeg, type ClipRecipe } from "../../../test/support/media.ts";
 import { silentLog, systemClock } from "../../kernel/index.ts";
 import { openFsObjects } from "../../store/index.ts";
-import type { AudioSource } from "../audio/port.ts";
+import type { AudioSource } from "../encode/port.ts";
 import { createSegments } from "../encode/segments.ts";
 import { openTools, streamSettings } from "../media/media.testing.ts";
 import { createPassthrough } from "../passthrough/passthrough.ts";

@@ -1,4 +1,4 @@
-import type { AudioSource } from "../audio/index.ts";
+import type { AudioSource } from "./port.ts";
 import type { MediaModel } from "../model.ts";
 import { createAdtsReader } from "../../protocol/aac/index.ts";
 import { audioSegment } from "./audio-fragments.ts";

@@ -1,6 +1,6 @@
 export { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrameCount, audioFrames } from "./audio-grid.ts";
 export { AUDIO_CODECS, lowestLevel, renditionRate, timescaleOf, videoCodecs } from "./codecs.ts";
-export { segmentKey, type Segments } from "./port.ts";
+export { type AudioSource, type AudioSources, segmentKey, type Segments } from "./port.ts";
 export { VideoGone } from "./segment-store.ts";
 export { createSegments, type SegmentsRoom } from "./segments.ts";
 export { toStandardRange } from "./video-graph.ts";

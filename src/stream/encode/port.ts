@@ -25,3 +25,26 @@ export interface Segments {
 /** Where a segment lies: `stream/<video>/<rendition>/<n>.m4s`. */
 export const segmentKey = (uid: string, rendition: string, segment: number | "init"): string =>
   `stream/${uid}/${rendition}/${segment === "init" ? "init.mp4" : `${segment}.m4s`}`;
+
+/** Sources of added audio tracks: rendition `audio-<uid>` is encoded from another file than the video. Implemented by `audio/`. */
+export interface AudioSources {
+  /** `rendition`: `audio-<uid>`. Undefined: the video has no such track, or it is not ready. Asked before every encoder run. */
+  find(video: Video, rendition: string): Promise<AudioSource | undefined>;
+}
+
+/** One stream of a stored file, padded with silence or trimmed to the length of the video. */
+export interface AudioSource {
+  /** Object. */
+  key: string;
+  /** ffmpeg's name of the demuxer: the only one that is allowed for this file. */
+  format: string;
+  /** Index of the stream in the file. */
+  stream: number;
+  codec: string;
+  channels: number;
+  sampleRate: number;
+  /** Position in the file, in seconds, where the video starts. Default 0. */
+  start?: number;
+  /** Seconds, as the file says. */
+  duration: number;
+}

@@ -1,4 +1,4 @@
-import type { AudioSources } from "../audio/index.ts";
+import type { AudioSources } from "./port.ts";
 import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
 import { audioInit } from "./audio-fragments.ts";

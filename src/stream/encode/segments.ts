@@ -2,7 +2,6 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Clock, type Log, UserError } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import type { AudioSources } from "../audio/index.ts";
 import { streamErrors } from "../errors.ts";
 import { MediaRunError, type MediaTools } from "../media/index.ts";
 import type { Video } from "../videos/index.ts";
@@ -10,7 +9,7 @@ import { audioInit } from "./audio-fragments.ts";
 import { createBackgroundEncoding, type BackgroundEncoding } from "./background-encode.ts";
 import { createSegmentStore, VideoGone } from "./segment-store.ts";
 import { createSegmentEncoder } from "./segment-encoder.ts";
-import { segmentKey, type Segments } from "./port.ts";
+import { type AudioSources, segmentKey, type Segments } from "./port.ts";
 import { createScratch } from "../scratch.ts";
 import { isAwaited, nextBatch, type Run, type Waiter, type SegmentRequest } from "./segment-requests.ts";
 

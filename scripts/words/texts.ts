@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseSync, Visitor } from "oxc-parser";
 
 /** Kinds of text, by who reads it. */
-export type Kind = "errors" | "logs" | "cli" | "docs" | "comments" | "tests";
+type Kind = "errors" | "logs" | "cli" | "docs" | "comments" | "tests";
 
 export interface Text {
   kind: Kind;

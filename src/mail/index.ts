@@ -1,48 +1,36 @@
 export * from "./errors.ts";
-export { createAuthenticator, type Authenticator, type AuthenticatorOptions } from "./authenticate/authenticate.ts";
-export type { AuthenticationPolicy } from "./authenticate/policy.ts";
-export { DEFAULT_LOOKUP_LIMITS, type LookupLimits, type LookupType, type Resolver } from "./authenticate/resolver.ts";
-export { createSigner, type Signer } from "./authenticate/sign.ts";
+export { createAuthenticator, type AuthenticatorOptions } from "./authenticate/authenticate.ts";
+export { DEFAULT_LOOKUP_LIMITS, type LookupLimits, type LookupType } from "./authenticate/resolver.ts";
+export { createSigner } from "./authenticate/sign.ts";
 export type { Verdict } from "./authenticate/verdict.ts";
-export { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
-export type { ForwardRules } from "./actions/forward.ts";
+export { type Receiver } from "./receive.ts";
 export type { Handled } from "./actions/worker.ts";
-export type { Routed } from "./routing/recipient-route.ts";
-export { createForwarding, type ForwardingOptions } from "./forwarding/forwarding.ts";
+export { type ForwardingOptions } from "./forwarding/forwarding.ts";
 export type * from "./forwarding/types.ts";
-export { createRetryQueue, type RetryLimits, type RetryQueueOptions } from "./retry/retry-queue.ts";
 export type * from "./retry/types.ts";
 export type * from "./bounces/types.ts";
-export { addressSet } from "./inbound/network.ts";
-export { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./inbound/listener.ts";
+export { type SmtpLimits, type SmtpListenerOptions } from "./inbound/listener.ts";
 export type { ServerLimits, SmtpListener } from "./inbound/server.ts";
 export type * from "./inbound/types.ts";
-export { createBlockLists, type BlockListsOptions } from "./inbound/block-lists.ts";
-export { createRspamd, type RspamdOptions } from "./inbound/rspamd.ts";
-export {
-  createSubmissionListener,
-  type SubmissionLimits,
-  type SubmissionListenerOptions,
-} from "./submission/listener.ts";
+export { type BlockListsOptions } from "./inbound/block-lists.ts";
+export { type RspamdOptions } from "./inbound/rspamd.ts";
+export { type SubmissionLimits, type SubmissionListenerOptions } from "./submission/listener.ts";
 export type * from "./submission/types.ts";
 export { readMessage, type Message } from "./messages/message.ts";
 export { createSpool, type Spool, type SpoolOptions } from "./messages/spool.ts";
-export { withFields } from "./messages/rewrite.ts";
-export { traceTo } from "./messages/trace.ts";
 export type * from "./messages/types.ts";
-export { createCapture, type Captured } from "./outbound/capture.ts";
-export { createSendEmail, type SendEmailOptions, type SendLimits } from "./sending/send-email.ts";
+export { type Captured } from "./outbound/capture.ts";
+export { type SendEmailOptions, type SendLimits } from "./sending/send-email.ts";
 export { createEmailRouting, type EmailRouting, type EmailRoutingOptions } from "./routing/create.ts";
-export { routingErrors } from "./routing/errors.ts";
 export type { DnsProblem } from "./routing/examine.ts";
-export { neededRecords, type NeededRecord, type RoutingHosts } from "./routing/needed.ts";
+export { type NeededRecord, type RoutingHosts } from "./routing/needed.ts";
 export type { RecordVerifier } from "./routing/parts.ts";
 export type { PlannedChange, PlannedZone, PlanRequest } from "./routing/plan.ts";
 export type { Rules } from "./routing/rules.ts";
 export type * from "./routing/types.ts";
 export type { Addresses } from "./addresses/addresses.ts";
 export { createDkimKeys, type DkimKeys } from "./dkim-keys/dkim-keys.ts";
-export { createPublishedSts, type PublishedSts } from "./mta-sts/published.ts";
+export { type PublishedSts } from "./mta-sts/published.ts";
 export {
   createDmarcReporting,
   type DmarcReporting,
@@ -54,40 +42,23 @@ export type { TlsStatistics } from "./dmarc-reports/tls-statistics.ts";
 export type { ReportIntake } from "./dmarc-reports/report-intake.ts";
 export type { DmarcCounts, TlsCounts } from "./dmarc-reports/report-rows-table.ts";
 export { inspectSpf, type SpfInspection, type SpfProblem, type SpfTerm, type SpfTree } from "./spf-inspect/inspect.ts";
-export { createDkimRotation, type DkimPublisher, type DkimRotation } from "./dkim-keys/rotation.ts";
 export type * from "./dkim-keys/types.ts";
 export { mailMigrations } from "./migrations.ts";
-export { createDowngrade, type DowngradeDeps } from "./downgrade/downgrade.ts";
+export { type DowngradeDeps } from "./downgrade/downgrade.ts";
 export {
   createOutbound,
   DEFAULT_OUTBOUND_LIMITS,
-  type OutboundLimits,
   type OutboundOptions,
   type OutboundService,
 } from "./outbound/outbound.ts";
 export { outboundMigrations } from "./outbound/migrations.ts";
-export { createDane, type SecureLookups } from "./outbound/policy/dane.ts";
+export { type SecureLookups } from "./outbound/policy/dane.ts";
 export { createStsFetch } from "./outbound/policy/sts-fetch.ts";
-export { createStsTable } from "./outbound/policy/sts-table.ts";
-export { createStsPolicies } from "./outbound/policy/sts.ts";
 export type { BodyPlace, RecipientState } from "./outbound/queue/migrations.ts";
 export type { Queue, Queued, QueuedMessage, QueuedRecipient } from "./outbound/queue/queue.ts";
-export type { FailedRecipient, Failure } from "./outbound/queue/settle.ts";
-export { outboundErrors } from "./outbound/errors.ts";
-export { readSmartHost } from "./outbound/smart-hosts.ts";
+export type { FailedRecipient } from "./outbound/queue/settle.ts";
 export { DEFAULT_TIMEOUTS, type SmtpTimeouts } from "./outbound/smtp/timeouts.ts";
-export type {
-  DaneFinding,
-  DaneFor,
-  Downgrade,
-  LocalHop,
-  MailResolver,
-  PolicyFor,
-  SmartHost,
-  TlsLevel,
-  TlsPolicy,
-} from "./outbound/types.ts";
-export { createBounces, type BouncesLimits, type BouncesOptions } from "./bounces/bounces.ts";
+export type { DaneFinding, DaneFor, PolicyFor, TlsLevel, TlsPolicy } from "./outbound/types.ts";
 export { createActivity, type Activity, type ActivityLimits, type ActivityOptions } from "./activity/activity.ts";
 export type { Count, CountColumn, CountFilter, CountOperator, CountQuery, RowsQuery } from "./activity/counts-table.ts";
 export { activityMigrations } from "./activity/entries-table.ts";
@@ -106,13 +77,12 @@ export {
   type EntryQuery,
   type EntryStatus,
 } from "./activity/types.ts";
-export { createSendEmailBinding } from "./sending/binding.ts";
 export { createSendingDomains, type SendingDomainsParts } from "./sending/domains.ts";
 export { readDraft } from "./sending/draft.ts";
 export { REST_FIELDS } from "./sending/field-names.ts";
 export { sendingErrors } from "./sending/errors.ts";
 export type { SendingHosts } from "./sending/records.ts";
-export { createSending, type SendingLimits, type SendingParts } from "./sending/sending.ts";
+export { createSending, type SendingLimits } from "./sending/sending.ts";
 export { sendText } from "./sending/send-text.ts";
 export type * from "./sending/types.ts";
 export { suppressionErrors } from "./suppressions/errors.ts";

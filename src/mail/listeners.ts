@@ -27,7 +27,7 @@ export interface ListenersDeps extends SubmittersDeps {
   graceMs: number;
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   tls: Pick<TlsSource, "context">;
   /** An inherited socket. Default: the listener opens its own. */
   fd?: number | undefined;

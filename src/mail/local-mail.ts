@@ -9,7 +9,7 @@ import { createCapture, type Captured } from "./outbound/capture.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
 import { createSendEmail } from "./sending/send-email.ts";
 
-export interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
+interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
   /** Outbound messages are written here as .eml files. */
   mailDirectory: string;
   spoolDirectory: string;
@@ -19,7 +19,7 @@ export interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
 }
 
 /** Mail of a development server: it receives from anyone and writes all outbound messages to files. */
-export interface LocalMail {
+interface LocalMail {
   /** `send()` of a worker's send_email binding. */
   binding: SendEmailPort;
   spool: Spool;

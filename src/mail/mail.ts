@@ -40,7 +40,7 @@ import { createSystemMail } from "./system-mail/system-mail.ts";
 import { createVerificationMail } from "./system-mail/verification-mail.ts";
 import { setUpTlsReports } from "./tls-reports/setup.ts";
 
-export interface MailDeps {
+interface MailDeps {
   settings: Settings;
   store: Store;
   secrets: Secrets;

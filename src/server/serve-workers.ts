@@ -22,7 +22,7 @@ export interface ServeWorkersParts {
   client: NonNullable<RuntimeOptions["client"]>;
 }
 
-export interface ServeWorkers {
+interface ServeWorkers {
   runtime: WorkerRuntime;
   /** Mail needs the runtime, and a worker's `send()` needs mail: set once mail exists, before any worker runs. */
   sendMailWith(port: SendEmailPort): void;

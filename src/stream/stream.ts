@@ -34,9 +34,9 @@ import { createUploadedLength, createViewedMinutes, firstLength, type ViewedMinu
 import { createWatermarks, type Watermarks } from "./watermarks/index.ts";
 import { createWebhooks, type Webhooks } from "./webhooks/index.ts";
 
-export type StreamRole = "api" | "encode" | "live" | "playback";
+type StreamRole = "api" | "encode" | "live" | "playback";
 
-export interface StreamDeps {
+interface StreamDeps {
   store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs };
   secrets: Secrets;
   settings: Settings;
@@ -61,7 +61,7 @@ export interface StreamDeps {
 }
 
 /** The services behind the operations of the API. */
-export interface StreamServices {
+interface StreamServices {
   videos: VideosRoom;
   viewed: ViewedMinutes;
   urls: StreamUrls;

@@ -9,7 +9,7 @@ import type { Queue } from "../outbound/queue/queue.ts";
 import { createActivity, type Activity } from "./activity.ts";
 import { createSentMessages, type SentMessages } from "./sent-messages.ts";
 
-export interface ActivitySetupDeps {
+interface ActivitySetupDeps {
   store: Pick<Store, "db" | "objects">;
   settings: Pick<Settings, "email">;
   zones: Pick<Zones, "byName">;
@@ -29,7 +29,7 @@ const HOUR = 3_600_000;
 /** Longer than any message takes in a running process. */
 const INTERRUPTED_MS = HOUR;
 /** The content of sent messages is kept for this long. */
-export const SENT_MESSAGE_DAYS = 7;
+const SENT_MESSAGE_DAYS = 7;
 /** Rejections logged per minute, so that a client that guesses recipients cannot fill the disk. */
 const MAX_REJECTIONS = 600;
 

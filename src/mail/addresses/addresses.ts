@@ -47,7 +47,7 @@ export interface Addresses {
 }
 
 /** In the transaction that changes an address. Resolves with the zones whose rules changed. */
-export type SwitchRules = (
+type SwitchRules = (
   tx: unknown,
   account: string,
   address: string,

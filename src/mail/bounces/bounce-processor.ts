@@ -17,7 +17,7 @@ import type { Failures } from "./failures.ts";
 import type { Paths } from "./paths.ts";
 import type { PathRow, BouncesTable } from "./bounces-table.ts";
 
-export interface BounceProcessorDeps {
+interface BounceProcessorDeps {
   srs: Srs;
   paths: Paths;
   table: BouncesTable;

@@ -2,7 +2,7 @@ import { sql, type Kysely } from "kysely";
 import { createCommits, prepared, type Db, type Migration } from "../../store/index.ts";
 import { delayNotificationsMigration } from "./delay-notifications-table.ts";
 
-export interface BouncesTables {
+interface BouncesTables {
   return_paths: PathRow;
   /** What has been done and is not to be done again. */
   return_marks: { id: string; expires_at: number };

@@ -41,7 +41,7 @@ export interface BouncesOptions {
   limits?: Partial<BouncesLimits>;
 }
 
-export interface BouncesLimits {
+interface BouncesLimits {
   /** Days for which a return path works. */
   pathDays: number;
   /** Reports to one sender in an hour. */

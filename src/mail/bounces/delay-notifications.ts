@@ -8,7 +8,7 @@ import type { Failures } from "./failures.ts";
 import { createDelayNotificationsTable, type Place } from "./delay-notifications-table.ts";
 import type { Reporter } from "./reporter.ts";
 
-export interface DelayNotificationsDeps {
+interface DelayNotificationsDeps {
   db: Db;
   failures: Failures;
   report: Reporter;

@@ -5,7 +5,7 @@ import type { PathRow, BouncesTable } from "./bounces-table.ts";
  * Writes the return paths of unauthenticated senders in batches. Their bounces are only traced, so losing a path in a crash costs a line in
  * the log of messages and rejects the bounce. One commit therefore holds all paths of 50 ms.
  */
-export interface ReturnPathBatch {
+interface ReturnPathBatch {
   /** Resolves immediately unless the batch is full. */
   add(row: PathRow): Promise<void>;
   /** A path, including one that is not written yet. */

@@ -10,7 +10,7 @@ import { smtpName } from "../names.ts";
 import { createBounces } from "./bounces.ts";
 import type { BounceList, BouncesService } from "./types.ts";
 
-export interface BouncesSetupDeps {
+interface BouncesSetupDeps {
   store: Pick<Store, "db">;
   secrets: Secrets;
   settings: Settings;
@@ -26,7 +26,7 @@ export interface BouncesSetupDeps {
   trace: Trace;
 }
 
-export interface BouncesSetup {
+interface BouncesSetup {
   bounces: BouncesService;
   /** Sends delay notifications and deletes expired return paths from now on: for a process with the role outbound. */
   start(): void;

@@ -5,7 +5,7 @@ import type { DkimKeys, DkimName } from "./dkim-keys.ts";
 import type { DkimKey, DkimRecord, DkimUse } from "./types.ts";
 
 /** Whoever keeps the records of a use. */
-export interface DkimPublisher {
+interface DkimPublisher {
   /** Makes the next keys of a name and publishes them beside those that sign. */
   rotate(zone: Zone, name: string): Promise<unknown>;
   /** Writes the records of a name once more. Throws a UserError where the name is not in use any more. */

@@ -5,7 +5,7 @@ import type { RecordWatch, Zones } from "../../zones/index.ts";
 import type { DkimKeys } from "./dkim-keys.ts";
 import { createDkimRotation, type DkimRotation, type DkimRotationOptions } from "./rotation.ts";
 
-export interface DkimRotationSetupDeps {
+interface DkimRotationSetupDeps {
   store: Pick<Store, "jobs">;
   settings: Pick<Settings, "email">;
   zones: Pick<Zones, "find">;

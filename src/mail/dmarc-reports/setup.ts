@@ -4,7 +4,7 @@ import type { Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
 import { createDmarcReporting, type DmarcReporting, type DmarcReportingOptions } from "./reports.ts";
 
-export interface DmarcReportingSetupDeps {
+interface DmarcReportingSetupDeps {
   store: Pick<Store, "db" | "events">;
   settings: Pick<Settings, "email">;
   zones: Zones;

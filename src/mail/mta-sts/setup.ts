@@ -5,7 +5,7 @@ import type { Store } from "../../store/index.ts";
 import type { Lookups, Zones } from "../../zones/index.ts";
 import { createPublishedSts, type PublishedStsOptions } from "./published.ts";
 
-export interface MtaStsSetupDeps {
+interface MtaStsSetupDeps {
   store: Pick<Store, "db" | "events">;
   settings: Pick<Settings, "email" | "http" | "tls">;
   zones: Zones;

@@ -76,7 +76,7 @@ export const DEFAULT_OUTBOUND_LIMITS: OutboundLimits = {
   relaysAtOnce: 100,
 };
 
-export type FailureListener = (failure: Failure) => Promise<void> | void;
+type FailureListener = (failure: Failure) => Promise<void> | void;
 
 /** Mail on its way out: what waits, what is sent, and the three ways to give a message away. */
 export interface OutboundService extends Queue {

@@ -19,7 +19,7 @@ export interface Kept {
   recipients: RetryRecipient[];
 }
 
-export interface AttemptDeps {
+interface AttemptDeps {
   clock: Pick<Clock, "now">;
   tell: Tell;
   log: Log;

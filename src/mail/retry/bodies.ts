@@ -3,7 +3,7 @@ import { closeStream } from "../messages/streams.ts";
 import type { MailSource } from "../messages/types.ts";
 
 /** The content of held messages: one object each, under the day it came. */
-export interface RetryBodies {
+interface RetryBodies {
   /** On the disk when it resolves; with the name to find it by. */
   put(id: string, at: number, source: MailSource): Promise<string>;
   open(name: string): Promise<ObjectHandle | undefined>;

@@ -6,7 +6,7 @@ import type { Settled } from "../messages/types.ts";
 import type { Bounces } from "../bounces/types.ts";
 import type { RetryQueue, RetryRecipient } from "./types.ts";
 
-export interface PartialDeliveryDeps {
+interface PartialDeliveryDeps {
   retries?: Pick<RetryQueue, "add"> | undefined;
   bounces?: Pick<Bounces, "bounce"> | undefined;
   tell: Tell;

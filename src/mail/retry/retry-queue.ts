@@ -23,7 +23,7 @@ export interface RetryQueueOptions {
   limits?: Partial<RetryLimits>;
 }
 
-export interface RetryLimits {
+interface RetryLimits {
   /** After this time what still waits is bounced. Default 5 days (RFC 5321 4.5.4.1). */
   lifetimeMs: number;
   /** Waits after each attempt; the last goes on until the lifetime is over. */
@@ -35,7 +35,7 @@ export interface RetryLimits {
   pollMs: number;
 }
 
-export const DEFAULT_RETRY_LIMITS: RetryLimits = {
+const DEFAULT_RETRY_LIMITS: RetryLimits = {
   lifetimeMs: DEFAULT_LIFETIME_MS,
   backoffMs: DEFAULT_BACKOFF_MS,
   messages: 5,

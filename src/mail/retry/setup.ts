@@ -7,7 +7,7 @@ import type { Bounces } from "../bounces/types.ts";
 import { createRetryQueue } from "./retry-queue.ts";
 import type { RetryQueue } from "./types.ts";
 
-export interface RetryQueueSetupDeps {
+interface RetryQueueSetupDeps {
   store: Pick<Store, "objects" | "jobs">;
   settings: Pick<Settings, "outbound">;
   spool: Pick<Spool, "collect">;

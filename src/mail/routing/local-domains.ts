@@ -2,7 +2,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { MailResolver } from "../outbound/types.ts";
 import type { Resolution } from "./types.ts";
 
-export interface LocalDomainsDeps {
+interface LocalDomainsDeps {
   settings: Pick<Settings, "email" | "workers">;
   resolve: (recipient: string) => Promise<Resolution>;
   /** Whether Email Sending is enabled for a domain: bounces arrive below it. */

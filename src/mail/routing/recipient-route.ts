@@ -11,7 +11,7 @@ export type Routed = Route & {
   temporary?: true;
 };
 
-export interface RecipientRouteDeps {
+interface RecipientRouteDeps {
   settings: Pick<Settings, "workers" | "email">;
   resolve(recipient: string): Promise<Resolution>;
   scripts: Pick<Scripts, "bySubdomain">;

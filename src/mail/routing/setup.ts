@@ -6,7 +6,7 @@ import { mxHosts } from "../names.ts";
 import { createEmailRouting, type EmailRouting, type EmailRoutingOptions } from "./create.ts";
 import type { RecordVerifier } from "./parts.ts";
 
-export interface RoutingSetupDeps {
+interface RoutingSetupDeps {
   store: Pick<Store, "db" | "events">;
   zones: Zones;
   scripts: EmailRoutingOptions["scripts"];

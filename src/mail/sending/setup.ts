@@ -13,14 +13,14 @@ import type { Sending, SendingDomains } from "./types.ts";
 const SWEEP_MS = 10 * 60_000;
 
 /** Whether Email Routing is enabled for a name of the zone. */
-export const routedNames =
+const routedNames =
   (settings: EmailRouting["settings"]) =>
   async (zone: Zone, name: string): Promise<boolean> => {
     const { enabled, subdomains } = await settings.of(zone);
     return name === zone.name ? enabled : subdomains.some((one) => one.name === name && one.enabled);
   };
 
-export interface SendingDomainsSetupDeps {
+interface SendingDomainsSetupDeps {
   store: Pick<Store, "db" | "events">;
   settings: Pick<Settings, "email">;
   zones: Zones;
@@ -55,7 +55,7 @@ export function setUpSendingDomains(
   return domains;
 }
 
-export interface SendingSetupDeps extends Pick<
+interface SendingSetupDeps extends Pick<
   SendingParts,
   "zones" | "domains" | "suppressions" | "bounces" | "signer" | "spool" | "trace" | "keep"
 > {

@@ -5,7 +5,7 @@ import { withFields } from "../messages/rewrite.ts";
 import type { Spool } from "../messages/spool.ts";
 import type { Outbound, Trace, Transport } from "../messages/types.ts";
 
-export interface SystemMailDeps {
+interface SystemMailDeps {
   transport: Transport;
   spool: Pick<Spool, "hold">;
   signer: Signer;

@@ -5,7 +5,7 @@ import { addressErrors } from "../addresses/errors.ts";
 import { compose } from "../sending/compose.ts";
 import type { SendVerification } from "../addresses/types.ts";
 
-export interface VerificationMailDeps {
+interface VerificationMailDeps {
   transport: Transport;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "messageId">;

@@ -9,7 +9,7 @@ import { createResultLog, DAY_MS, type ResultLogLimits } from "./result-log.ts";
 import { createTlsResultsTable, type DomainDay } from "./results-table.ts";
 import type { Reporter, TlsCount, TlsReports } from "./types.ts";
 
-export interface TlsReportsDeps {
+interface TlsReportsDeps {
   db: Db;
   jobs: Jobs;
   clock: Clock;
@@ -23,7 +23,7 @@ export interface TlsReportsDeps {
   limits?: Partial<TlsReportLimits>;
 }
 
-export interface TlsReportLimits extends ResultLogLimits {
+interface TlsReportLimits extends ResultLogLimits {
   /** Reports are sent at random times within this span after the day (RFC 8460 4.1). */
   spreadMs: number;
   pollMs: number;

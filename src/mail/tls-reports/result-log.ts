@@ -6,7 +6,7 @@ import type { TlsResult } from "../outbound/types.ts";
 import type { TlsResultRow, TlsResultsTable } from "./results-table.ts";
 import type { TlsCount } from "./types.ts";
 
-export interface ResultLogDeps {
+interface ResultLogDeps {
   table: Pick<TlsResultsTable, "add">;
   clock: Pick<Clock, "now">;
   log: Log;
@@ -21,7 +21,7 @@ export interface ResultLogLimits {
   flushMs: number;
 }
 
-export interface ResultLog {
+interface ResultLog {
   record(result: TlsResult): void;
   flush(): Promise<void>;
   /** Writes the counts in memory and stops. */

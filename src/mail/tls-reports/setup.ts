@@ -8,7 +8,7 @@ import type { Lookups } from "../../zones/index.ts";
 import { createTlsReports } from "./reports.ts";
 import type { TlsReports } from "./types.ts";
 
-export interface TlsReportsSetupDeps {
+interface TlsReportsSetupDeps {
   store: Pick<Store, "db" | "jobs">;
   settings: Pick<Settings, "outbound" | "email" | "tls">;
   lookups: Pick<Lookups, "resolveTxt" | "resolve4" | "resolve6">;

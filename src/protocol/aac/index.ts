@@ -1,5 +1,5 @@
 /** ISO 14496-3 1.A.2: frames of AAC, each behind a header that tells its length. */
-export interface AdtsReader {
+interface AdtsReader {
   /** Frames that are whole by now, without their headers. Throws where there is no header. */
   push(chunk: Buffer): Buffer[];
 }

@@ -2,7 +2,7 @@
 export const isDmarc = (text: string): boolean => /^v=DMARC1\s*(;|$)/i.test(text);
 
 const POLICIES = ["none", "quarantine", "reject"] as const;
-export type DmarcPolicy = (typeof POLICIES)[number];
+type DmarcPolicy = (typeof POLICIES)[number];
 
 /** The policy of the domain itself; undefined where the record has none that receivers know. */
 export function policyOf(text: string): DmarcPolicy | undefined {

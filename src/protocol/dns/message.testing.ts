@@ -30,7 +30,7 @@ const NAMES = new Map<number, string>([
 ]);
 
 /** `TYPE65280` for numbers without a name. */
-export const typeName = (number: number): string => NAMES.get(number) ?? `TYPE${number}`;
+const typeName = (number: number): string => NAMES.get(number) ?? `TYPE${number}`;
 export const numberOf = (type: string): number =>
   isRecordType(type) || type === "SOA" ? typeNumber(type) : (OTHER_TYPES[type] ?? Number(type.replace("TYPE", "")));
 
@@ -55,7 +55,7 @@ function fieldsOf(type: string, data: TestRecord["data"]): RecordData {
   return type === "A" || type === "AAAA" ? { address: data } : { target: data };
 }
 
-export interface TestQuery {
+interface TestQuery {
   name: string;
   type: string;
   id?: number;

@@ -22,7 +22,7 @@ export const FLAG = {
 export const CLASS_IN = 1;
 const OPT = 41;
 
-export interface MessageQuestion {
+interface MessageQuestion {
   /** See readName. */
   name: string;
   type: number;
@@ -86,7 +86,7 @@ export interface RecordDraft {
   write?(out: WireWriter): void;
 }
 
-export interface MessageDraft {
+interface MessageDraft {
   id: number;
   /** FLAG, opcode and RCODE. */
   flags: number;

@@ -29,7 +29,7 @@ export function readHeader(message: Buffer): Header | undefined {
   };
 }
 
-export interface WireName {
+interface WireName {
   /**
    * Lower case, without the last dot; the root is "". An octet that is not printable ASCII, a dot inside a label and a backslash are
    * \DDD (RFC 1035 5.1), so one name has one spelling.

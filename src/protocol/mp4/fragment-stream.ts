@@ -1,12 +1,12 @@
 import { Mp4Error } from "./boxes.ts";
 
 /** A fragmented file as an encoder writes it: first `init` (ftyp and moov), then a fragment (moof and mdat) for each segment. */
-export interface Piece {
+interface Piece {
   kind: "init" | "fragment";
   bytes: Buffer;
 }
 
-export interface PieceReader {
+interface PieceReader {
   /** The pieces that are whole by now. Throws Mp4Error. */
   push(chunk: Buffer): Piece[];
   /** Octets of a piece that is not whole. */

@@ -3,7 +3,7 @@ export { readAvc, type AvcDescription } from "./avc.ts";
 export { Mp4Error } from "./boxes.ts";
 export { aacEntry, av1Entry, avcEntry, hevcEntry, readAacConfig, type AacConfig, type SampleEntry } from "./entries.ts";
 export { readFragments, type Fragment } from "./fragment-read.ts";
-export { createPieceReader, type Piece, type PieceReader } from "./fragment-stream.ts";
+export { createPieceReader } from "./fragment-stream.ts";
 export { fragmentHeadSize, writeFragment, writeInit, type FragmentSample } from "./fragment-write.ts";
 export { readInit } from "./init-read.ts";
 export { locateMovie, type Located, type LocateOptions, type ReadAt } from "./locate.ts";

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 
-export type SpfQualifier = "pass" | "neutral" | "fail" | "soft_fail";
-export type SpfTermType = "ALL" | "A" | "MX" | "IP4" | "IP6" | "EXISTS" | "INCLUDE" | "PTR" | "REDIRECT";
+type SpfQualifier = "pass" | "neutral" | "fail" | "soft_fail";
+type SpfTermType = "ALL" | "A" | "MX" | "IP4" | "IP6" | "EXISTS" | "INCLUDE" | "PTR" | "REDIRECT";
 
 export interface ParsedSpfTerm {
   type: SpfTermType;

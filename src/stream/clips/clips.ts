@@ -5,7 +5,7 @@ import type { MediaModel } from "../model.ts";
 import { type AskedVideo, draftOf, type UploadsParts } from "../uploads/index.ts";
 import { notReady, type Video, type Videos } from "../videos/index.ts";
 
-export interface ClipsParts {
+interface ClipsParts {
   videos: Pick<Videos, "get" | "create" | "delete" | "uploaded">;
   objects: Pick<ObjectStore, "copy" | "open">;
   clock: Clock;

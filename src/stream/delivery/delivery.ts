@@ -24,7 +24,7 @@ export interface DeliveryOptions {
   log: Log;
 }
 
-export interface Delivery {
+interface Delivery {
   /** False: no address of a video; nothing was answered. Takes any method. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<boolean>;
 }

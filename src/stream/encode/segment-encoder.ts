@@ -8,14 +8,14 @@ import { runVideo, type RunParts } from "./video-run.ts";
 import type { Wanted } from "./video-graph.ts";
 import type { Run } from "./segment-requests.ts";
 
-export interface SegmentEncoderDeps extends RunParts {
+interface SegmentEncoderDeps extends RunParts {
   store: SegmentStore;
   audio?: AudioSources;
 }
 
 type Urgency = "urgent" | "soon" | "background";
 
-export interface EncodeOptions {
+interface EncodeOptions {
   urgency: Urgency;
   signal: AbortSignal;
   /** See MediaRun. */

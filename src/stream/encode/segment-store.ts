@@ -13,7 +13,7 @@ export interface SegmentStore {
   keep(uid: string, rendition: string, n: number | "init", bytes: Buffer): Promise<void>;
 }
 
-export interface SegmentStoreDeps {
+interface SegmentStoreDeps {
   objects: ObjectStore;
   log: Log;
   isThere: (uid: string) => Promise<boolean>;

@@ -37,7 +37,7 @@ import { createLiveViewers, type LiveViewers } from "./viewers/viewers.ts";
 import { createTranscoder } from "./webrtc/transcoder.ts";
 import { createLiveWebrtc, type LiveWebrtc } from "./webrtc/webrtc.ts";
 
-export interface LiveDeps {
+interface LiveDeps {
   store: { db: Db; objects: ObjectStore; events: Events; jobs: Jobs };
   secrets: Secrets;
   settings: Settings;
@@ -75,7 +75,7 @@ export interface LiveServices extends Pick<LiveInputsRoom, "inputs" | "outputs">
 }
 
 /** Broadcasts, from their publishers to viewers and recordings. */
-export interface Live {
+interface Live {
   services: LiveServices;
   /** Resolves the uid of an input to a video. */
   addresses: LiveAddressesRoom;

@@ -4,7 +4,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { MediaTools } from "./port.ts";
 import { createMediaTools } from "./tools.ts";
 
-export interface MeteredToolsDeps {
+interface MeteredToolsDeps {
   settings: Pick<Settings, "stream">;
   metrics?: Metrics;
   /** Look for the programs now rather than when the first video needs them. */

@@ -10,7 +10,7 @@ import { type PlaybackPrecedence, type PlaybackTracks, SOURCE_AUDIO, type Viewer
 import type { RenditionRates } from "./rates.ts";
 import { type Playable, playableOf } from "./tracks.ts";
 
-export interface PlaybackOptions extends PlaybackTracks {
+interface PlaybackOptions extends PlaybackTracks {
   segments: Pick<Segments, "get">;
   /** Absent: manifests state estimated bitrates. */
   rates?: RenditionRates;

@@ -12,7 +12,7 @@ import { createPlayerVideos, type IsPublished, type IsRecorded } from "./player-
 import type { UploadPageConfig } from "./upload-config.ts";
 import { answerUploadPage } from "./upload-page.ts";
 
-export interface PlayerOptions {
+interface PlayerOptions {
   access: Pick<Access, "check">;
   /** Path before `/{id}` and `/embed/`: "" or "/cdn-cgi/stream". */
   base?: string;

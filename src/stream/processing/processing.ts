@@ -28,7 +28,7 @@ export interface ProcessingParts {
   leaseMs?: number;
 }
 
-export interface Processing {
+interface Processing {
   /** Works from now on, until closed. */
   start(): void;
   close(): Promise<void>;

@@ -10,7 +10,7 @@ import { sheetOf, type Storyboard, storyboardOf, storyboardVtt } from "./sheet.t
 import { createStills } from "./stills.ts";
 import { readImageRequest, type ImageRequest } from "./image-request.ts";
 
-export interface Thumbnails {
+interface Thumbnails {
   /** `thumbnails/thumbnail.jpg`, `.gif`, `thumbnails/storyboard.vtt`, `thumbnails/storyboard-<n>.jpg`. */
   routes: DeliveryRoute[];
   /** What the address of the thumbnail without a query shows; for what shows a video elsewhere. Throws noPictures, notReady, imageFailed. */

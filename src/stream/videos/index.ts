@@ -6,6 +6,6 @@ export { checked, MAX_DELETION_DAYS } from "./rules.ts";
 export { showVideo, showWatermark } from "./show.ts";
 export { exceedsLimit, mayReopen, SETTLED } from "./states.ts";
 export { createStreamUrls, type StreamUrls } from "./urls.ts";
-export type { ErrorReason, ListedVideo, PublicDetails, Video, VideoState, WatermarkProfile } from "./video.ts";
+export type { ErrorReason, ListedVideo, Video, WatermarkProfile } from "./video.ts";
 export { videosMigrations } from "./videos-table.ts";
 export { createVideos, PROCESS_JOB, type VideosRoom } from "./videos.ts";

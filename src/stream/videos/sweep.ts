@@ -19,7 +19,7 @@ export interface SweepParts {
   remove(uid: string, mayBe: (video: Video) => boolean): Promise<boolean>;
 }
 
-export interface Sweep {
+interface Sweep {
   recover(): Promise<void>;
   sweep(): Promise<void>;
   beforeExpiry(isArriving: (uid: string) => Promise<boolean>): void;

@@ -9,7 +9,7 @@ import { queueRoutes } from "./queue.ts";
 import { emailRoutingRoutes } from "./routing.ts";
 import { emailSendingRoutes } from "./sending.ts";
 
-export interface EmailRoutesDeps extends Pick<DoctorDeps, "diagnose"> {
+interface EmailRoutesDeps extends Pick<DoctorDeps, "diagnose"> {
   zones: Pick<Zones, "get" | "find" | "records" | "zoneAccount">;
   clock: Pick<Clock, "now">;
   resolveTxt(name: string): Promise<string[][]>;

@@ -18,7 +18,7 @@ import { liveHistorySchema, liveInputBody, liveInputSchema, liveListSchema, live
 import { flag, videoSchema } from "./video-schemas.ts";
 import { wholeListQuery } from "./whole-list.ts";
 
-export interface StreamLiveInputsDeps {
+interface StreamLiveInputsDeps {
   inputs: LiveInputs;
   outputs: Pick<OwnedLiveOutputs, "list">;
   videos: Pick<VideoCatalog, "list">;

@@ -22,7 +22,7 @@ export interface Nowhere {
   reply: SmtpReply;
 }
 
-export interface TargetRequest {
+interface TargetRequest {
   /** TLS where a host offers it, whatever the policy of the domain: for TLS reports. */
   ignorePolicy?: boolean;
   /** Called for each host that the policy excludes. */

@@ -5,7 +5,7 @@ import type { Session, SessionTarget } from "./session.ts";
 import { allowsHost } from "./tls-policy.ts";
 
 /** Records the outcome of each session once for each domain that uses it. */
-export interface SessionResults {
+interface SessionResults {
   /** Whether parcels of this envelope sender are TLS reports. */
   isReport(from: string): boolean;
   established(domain: string, target: SessionTarget, session: Session): void;

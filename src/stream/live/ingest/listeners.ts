@@ -7,7 +7,7 @@ import type { LiveViewers } from "../viewers/viewers.ts";
 import { startRtmpServer } from "./rtmp/server.ts";
 import { startSrtServer } from "./srt/server.ts";
 
-export interface LiveListenersDeps {
+interface LiveListenersDeps {
   settings: Settings["live"];
   hub: Hub;
   directory: LiveInputDirectory;

@@ -6,7 +6,7 @@ import type { Videos } from "../../videos/index.ts";
 import type { LiveBroadcasts } from "./broadcasts.ts";
 import type { LiveInputDirectory } from "./port.ts";
 
-export interface PublicStatusDeps {
+interface PublicStatusDeps {
   directory: Pick<LiveInputDirectory, "find">;
   videos: Pick<Videos, "find">;
   broadcasts: LiveBroadcasts;

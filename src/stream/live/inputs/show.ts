@@ -4,7 +4,7 @@ import type { LiveInput, LiveOutput, LiveRecording, LiveState } from "./port.ts"
 import type { LiveHistoryEntry, OwnedLiveInput } from "./types.ts";
 
 /** Where publishers and players of RTMP and SRT reach this server. Known once it listens; a port that is not there is not told. */
-export interface LiveEndpoints {
+interface LiveEndpoints {
   host: string;
   rtmpPort?: number;
   rtmpsPort?: number;

@@ -3,7 +3,7 @@ import type { LiveState, LiveStatusLog } from "./port.ts";
 import type { StatusTable } from "./status-table.ts";
 import type { LiveEvent } from "./types.ts";
 
-export interface StatusParts {
+interface StatusParts {
   table: StatusTable;
   clock: Pick<Clock, "now">;
   log: Log;

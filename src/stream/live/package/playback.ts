@@ -27,7 +27,7 @@ export interface LivePlaybackParts {
   hotBytes?: number;
 }
 
-export interface LivePlayback {
+interface LivePlayback {
   routes: DeliveryRoute[];
   /** Whether the video is a broadcast, or the recording of one: these routes answer for it then, and no others. */
   handles(video: Video): Promise<boolean>;

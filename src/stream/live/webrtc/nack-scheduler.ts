@@ -1,5 +1,5 @@
 /** Schedules NACKs for missing packets (RFC 4585, 6.2.1). */
-export interface NackScheduler {
+interface NackScheduler {
   /** The packets to request now. `missing`: all that are missing; `now`: milliseconds. */
   due(missing: readonly number[], now: number): number[];
 }

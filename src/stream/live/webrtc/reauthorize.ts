@@ -3,7 +3,7 @@ import { type Log, UserError } from "../../../kernel/index.ts";
 import { streamErrors } from "../../errors.ts";
 
 /** Re-authorizes connected viewers. HLS is authorized with every segment; a WebRTC connection only when it opens. */
-export interface Reauthorization {
+interface Reauthorization {
   /** Calls `end` once, when `check` rejects as it would for a new viewer. Returns a function that stops the checks. */
   watch(check: () => Promise<unknown>, end: () => void): () => void;
   /** Checks all viewers now, after access rules changed. */

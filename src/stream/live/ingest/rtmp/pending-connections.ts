@@ -4,7 +4,7 @@ import { networkOf } from "../../../../kernel/networks.ts";
  * Connections before their `publish` or `play` command. They are few and short-lived: at the limit the oldest one is evicted, first within the same
  * network, so that clients that connect and stay silent lock nobody else out.
  */
-export interface PendingConnections {
+interface PendingConnections {
   /** Adds a connection. `evict` is called at most once, and never after the returned function, which removes the connection. */
   enter(address: string, evict: () => void): () => void;
   readonly size: number;

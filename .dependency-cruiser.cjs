@@ -41,19 +41,29 @@ const neighbours = order
   }));
 
 // A domain is imported through its index. The project folder of workers has an index of its own, because commands that
-// need no server would otherwise load all of `workers`.
+// need no server would otherwise load all of `workers`. Tests may also import the index of a folder of the domain.
 const domains = ["accounts", "certificates", "zones", "workers", "mail", "stream", "api", "dev", "server"];
-const frontDoors = domains.map((domain) => ({
-  name: `${domain}-through-index`,
-  comment: "A domain is entered through its index.ts.",
-  severity: "error",
-  from: { path: "^src/", pathNot: `^src/${domain}/` },
-  to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports|project/index)\\.ts$` },
-}));
+const TEST = "(\\.test|\\.testing|\\.conformance)\\.ts$";
+const frontDoors = domains.flatMap((domain) => [
+  {
+    name: `${domain}-through-index`,
+    comment: "A domain is entered through its index.ts.",
+    severity: "error",
+    from: { path: "^src/", pathNot: `^src/${domain}/|${TEST}` },
+    to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(index|ports|project/index)\\.ts$` },
+  },
+  {
+    name: `tests-enter-${domain}-through-index`,
+    comment: "Tests enter a domain through its index.ts or through the index.ts of one of its folders.",
+    severity: "error",
+    from: { path: TEST, pathNot: `^(test|bench|drills|scripts|src/${domain})/` },
+    to: { path: `^src/${domain}/`, pathNot: `^src/${domain}/(ports|index|[^/]+/index)\\.ts$` },
+  },
+]);
 
 // In these domains a folder is a module: the rest of the domain imports it through its index.ts. Tests may look inside, and
 // page-config.ts, which web/ compiles for browsers, imports single files of types.
-const domainsOfFolders = ["stream"];
+const domainsOfFolders = ["mail", "stream"];
 const folderDoors = domainsOfFolders.flatMap((domain) => {
   const exempt = "\\.(test|testing|conformance)\\.ts$|/page-config\\.ts$";
   const index = `^src/${domain}/[^/]+/index\\.ts$`;

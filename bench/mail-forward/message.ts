@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { systemClock } from "../../src/kernel/index.ts";
-import { createSigner } from "../../src/mail/index.ts";
+import { createSigner } from "../../src/mail/authenticate/index.ts";
 
 export interface SignedMessage {
   octets: Buffer;

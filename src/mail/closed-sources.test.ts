@@ -4,14 +4,12 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { ObjectStore } from "../store/index.ts";
-import { createSentMessages } from "./activity/sent-messages.ts";
-import { createRetryBodies } from "./retry/bodies.ts";
-import { createRspamd } from "./inbound/rspamd.ts";
+import { createSentMessages } from "./activity/index.ts";
+import { createRetryBodies } from "./retry/index.ts";
+import { createRspamd } from "./inbound/index.ts";
 import { clock, log, temporaryFolder } from "./mail.testing.ts";
-import type { MailSource } from "./messages/types.ts";
-import { createBodies } from "./outbound/queue/bodies.ts";
-import { createSpareFiles } from "./outbound/spare-files.ts";
-import { writeWhole } from "./outbound/whole-file.ts";
+import type { MailSource } from "./messages/index.ts";
+import { createBodies, createSpareFiles, writeWhole } from "./outbound/index.ts";
 
 /** An unread stream holds a file descriptor until its consumer closes it. */
 

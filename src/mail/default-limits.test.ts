@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_SMTP_LIMITS } from "./inbound/listener.ts";
-import { DEFAULT_TIMEOUTS } from "./outbound/smtp/timeouts.ts";
+import { DEFAULT_SMTP_LIMITS } from "./inbound/index.ts";
+import { DEFAULT_TIMEOUTS } from "./outbound/index.ts";
 
 const MINUTE = 60_000;
 

@@ -1,5 +1,5 @@
 import { defineErrors, UserError } from "../kernel/index.ts";
-import type { SmtpReply } from "./messages/types.ts";
+import type { SmtpReply } from "./messages/index.ts";
 
 /**
  * Everything mail can refuse. The lower-case texts without a full stop and the header texts are the ones that Email Workers in the field

@@ -17,11 +17,10 @@ import {
 } from "../kernel/index.ts";
 import { createMetrics } from "../kernel/metrics.ts";
 import { settingsSchema, type SettingsInput } from "../kernel/settings.ts";
-import { createSpool } from "./messages/spool.ts";
-import type { Envelope } from "./messages/types.ts";
+import { createSpool, type Envelope } from "./messages/index.ts";
 import type { Zone } from "../zones/index.ts";
 import { createListeners, type ListenersDeps } from "./listeners.ts";
-import { createSubmitters } from "./submission/submitters.ts";
+import { createSubmitters } from "./submission/index.ts";
 
 const context = createSecureContext(tlsOptions({}));
 const at = { tls: { context: () => context } };

@@ -3,17 +3,18 @@ import type { Metrics } from "../kernel/metrics.ts";
 import type { Settings } from "../kernel/settings.ts";
 import type { TlsSource } from "../kernel/tls-source.ts";
 import type { Lookups } from "../zones/index.ts";
-import { createBlockLists } from "./inbound/block-lists.ts";
-import { createSmtpListener } from "./inbound/listener.ts";
-import { meterSmtp } from "./inbound/metrics.ts";
-import { createRspamd } from "./inbound/rspamd.ts";
-import type { SmtpListener } from "./inbound/server.ts";
-import type { OnRefused } from "./inbound/types.ts";
-import type { Spool } from "./messages/spool.ts";
+import {
+  createBlockLists,
+  createSmtpListener,
+  meterSmtp,
+  createRspamd,
+  type SmtpListener,
+  type OnRefused,
+} from "./inbound/index.ts";
+import type { Spool } from "./messages/index.ts";
 import { smtpName } from "./names.ts";
 import type { Receiver } from "./receive.ts";
-import { createSubmissionListener } from "./submission/listener.ts";
-import { createSubmitters, type SubmittersDeps } from "./submission/submitters.ts";
+import { createSubmissionListener, createSubmitters, type SubmittersDeps } from "./submission/index.ts";
 
 export interface ListenersDeps extends SubmittersDeps {
   settings: Settings;

@@ -1,13 +1,11 @@
 import { mkdirSync } from "node:fs";
 import type { Basics } from "../kernel/basics.ts";
 import type { SendEmailPort, WorkerRuntime } from "../workers/index.ts";
-import { createSmtpListener, type SmtpListenerOptions } from "./inbound/listener.ts";
-import type { SmtpListener } from "./inbound/server.ts";
-import { createSpool, type Spool } from "./messages/spool.ts";
-import { traceTo } from "./messages/trace.ts";
-import { createCapture, type Captured } from "./outbound/capture.ts";
+import { createSmtpListener, type SmtpListenerOptions, type SmtpListener } from "./inbound/index.ts";
+import { createSpool, type Spool, traceTo } from "./messages/index.ts";
+import { createCapture, type Captured } from "./outbound/index.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "./receive.ts";
-import { createSendEmail } from "./sending/send-email.ts";
+import { createSendEmail } from "./sending/index.ts";
 
 interface LocalMailOptions extends Pick<ReceiverOptions, "route"> {
   /** Outbound messages are written here as .eml files. */

@@ -6,8 +6,14 @@ import { Readable } from "node:stream";
 import { after } from "node:test";
 import { createManualClock, randomIds, silentLog } from "../kernel/index.ts";
 import type { EmailOutcome, InboundMail, MailActions, WorkerRuntime } from "../workers/index.ts";
-import { createSpool, type Spool } from "./messages/spool.ts";
-import type { Outbound, Settled, TraceEvent, Transport } from "./messages/types.ts";
+import {
+  createSpool,
+  type Spool,
+  type Outbound,
+  type Settled,
+  type TraceEvent,
+  type Transport,
+} from "./messages/index.ts";
 
 /** Parts for the tests of this room. */
 

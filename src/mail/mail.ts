@@ -6,39 +6,40 @@ import type { Settings } from "../kernel/settings.ts";
 import type { Secrets, Store } from "../store/index.ts";
 import type { LiveWorkers, Scripts, SendEmailPort } from "../workers/index.ts";
 import type { Lookups, RecordWatch, Zones } from "../zones/index.ts";
-import { setUpActivity, type ActivitySetup } from "./activity/setup.ts";
-import { setUpAuthenticator } from "./authenticate/setup.ts";
-import { createSigner } from "./authenticate/sign.ts";
-import { createServiceKeys } from "./dkim-keys/service-keys.ts";
-import { setUpDkimRotation } from "./dkim-keys/setup.ts";
-import type { DmarcReporting } from "./dmarc-reports/reports.ts";
-import { setUpDmarcReporting } from "./dmarc-reports/setup.ts";
-import { createDowngrade } from "./downgrade/downgrade.ts";
-import { createForwarding } from "./forwarding/forwarding.ts";
-import { setUpSrs } from "./forwarding/setup.ts";
-import { setUpRetryQueue } from "./retry/setup.ts";
+import { setUpActivity, type ActivitySetup } from "./activity/index.ts";
+import { setUpAuthenticator, createSigner } from "./authenticate/index.ts";
+import { createServiceKeys, setUpDkimRotation } from "./dkim-keys/index.ts";
+import { type DmarcReporting, setUpDmarcReporting } from "./dmarc-reports/index.ts";
+import { createDowngrade } from "./downgrade/index.ts";
+import { createForwarding, setUpSrs } from "./forwarding/index.ts";
+import { setUpRetryQueue } from "./retry/index.ts";
 import { createListeners, type Listeners } from "./listeners.ts";
-import { createSpool, type Spool } from "./messages/spool.ts";
-import { traceTo } from "./messages/trace.ts";
-import { setUpMtaSts, type MtaSts } from "./mta-sts/setup.ts";
+import { createSpool, type Spool, traceTo } from "./messages/index.ts";
+import { setUpMtaSts, type MtaSts } from "./mta-sts/index.ts";
 import { mxHosts } from "./names.ts";
-import { setUpFiles, setUpOutbound, type OutboundSetup } from "./outbound/setup.ts";
+import { setUpFiles, setUpOutbound, type OutboundSetup } from "./outbound/index.ts";
 import { createReceiver } from "./receive.ts";
-import { setUpBounces } from "./bounces/setup.ts";
-import type { EmailRouting } from "./routing/create.ts";
-import { createLocalDomains } from "./routing/local-domains.ts";
-import { neededRecords, type NeededRecord } from "./routing/needed.ts";
-import type { RecordVerifier } from "./routing/parts.ts";
-import { createRecipientRoute, workerOf } from "./routing/recipient-route.ts";
-import { setUpRouting } from "./routing/setup.ts";
-import { createSendEmailBinding } from "./sending/binding.ts";
-import { setUpSending, setUpSendingDomains } from "./sending/setup.ts";
-import type { Sending, SendingDomains } from "./sending/types.ts";
-import { setUpSuppressions } from "./suppressions/setup.ts";
-import type { Suppressions } from "./suppressions/types.ts";
-import { createSystemMail } from "./system-mail/system-mail.ts";
-import { createVerificationMail } from "./system-mail/verification-mail.ts";
-import { setUpTlsReports } from "./tls-reports/setup.ts";
+import { setUpBounces } from "./bounces/index.ts";
+import {
+  type EmailRouting,
+  createLocalDomains,
+  neededRecords,
+  type NeededRecord,
+  type RecordVerifier,
+  createRecipientRoute,
+  workerOf,
+  setUpRouting,
+} from "./routing/index.ts";
+import {
+  createSendEmailBinding,
+  setUpSending,
+  setUpSendingDomains,
+  type Sending,
+  type SendingDomains,
+} from "./sending/index.ts";
+import { setUpSuppressions, type Suppressions } from "./suppressions/index.ts";
+import { createSystemMail, createVerificationMail } from "./system-mail/index.ts";
+import { setUpTlsReports } from "./tls-reports/index.ts";
 
 interface MailDeps {
   settings: Settings;

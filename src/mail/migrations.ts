@@ -1,15 +1,14 @@
 import type { Migration } from "../store/index.ts";
-import { activityMigrations } from "./activity/entries-table.ts";
-import { addressesMigration } from "./addresses/addresses-table.ts";
-import { dkimMigration, dkimStateMigration } from "./dkim-keys/keys-table.ts";
-import { outboundMigrations } from "./outbound/migrations.ts";
-import { bouncesMigrations } from "./bounces/bounces-table.ts";
-import { reportRowsMigration, tlsRowsMigration } from "./dmarc-reports/report-rows-table.ts";
-import { dmarcReportsMigration } from "./dmarc-reports/reports-table.ts";
-import { routingDestinationsMigration, routingMigration } from "./routing/tables.ts";
-import { sendingMigration } from "./sending/domains-table.ts";
-import { suppressionsMigration } from "./suppressions/suppressions-table.ts";
-import { tlsReportsMigration } from "./tls-reports/results-table.ts";
+import { activityMigrations } from "./activity/index.ts";
+import { addressesMigration } from "./addresses/index.ts";
+import { dkimMigration, dkimStateMigration } from "./dkim-keys/index.ts";
+import { outboundMigrations } from "./outbound/index.ts";
+import { bouncesMigrations } from "./bounces/index.ts";
+import { reportRowsMigration, tlsRowsMigration, dmarcReportsMigration } from "./dmarc-reports/index.ts";
+import { routingDestinationsMigration, routingMigration } from "./routing/index.ts";
+import { sendingMigration } from "./sending/index.ts";
+import { suppressionsMigration } from "./suppressions/index.ts";
+import { tlsReportsMigration } from "./tls-reports/index.ts";
 
 export const mailMigrations: Migration[] = [
   dkimMigration,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "./routing/recipient-route.ts";
-import type { Verdict } from "./authenticate/verdict.ts";
+import type { Routed } from "./routing/index.ts";
+import type { Verdict } from "./authenticate/index.ts";
 import { mailErrors } from "./errors.ts";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
-import type { Envelope } from "./messages/types.ts";
+import type { Envelope } from "./messages/index.ts";
 import { createReceiver, type ReceiverOptions } from "./receive.ts";
 
 /** What is said of recipients before and after the message, and who is judged. */

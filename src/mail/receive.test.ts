@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf, settledAll } from "./mail.testing.ts";
-import { readMessage } from "./messages/message.ts";
-import type { Envelope, Route, Settled } from "./messages/types.ts";
+import { readMessage, type Envelope, type Route, type Settled } from "./messages/index.ts";
 import { createReceiver } from "./receive.ts";
 
 const envelope = (to: string[], more: Partial<Envelope> = {}): Envelope => ({

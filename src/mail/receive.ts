@@ -1,23 +1,35 @@
 import { messageOf, UserError, type Clock, type Ids, type Log } from "../kernel/index.ts";
 import { headerValue, headerValues } from "../protocol/rfc5322/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
-import type { ForwardRules } from "./actions/forward.ts";
-import { createSettle, refused, refusedWith, type Delivery, type Outcome } from "./actions/settle.ts";
-import { createTell } from "./actions/tell.ts";
-import { createWorkerAction, type Handled } from "./actions/worker.ts";
-import type { Authenticator } from "./authenticate/authenticate.ts";
-import { traceDetail, type Verdict } from "./authenticate/verdict.ts";
+import {
+  type ForwardRules,
+  createSettle,
+  refused,
+  refusedWith,
+  type Delivery,
+  type Outcome,
+  createTell,
+  createWorkerAction,
+  type Handled,
+} from "./actions/index.ts";
+import { type Authenticator, traceDetail, type Verdict } from "./authenticate/index.ts";
 import { mailErrors, refusalOf, replyOf } from "./errors.ts";
-import type { ReportIntake } from "./dmarc-reports/report-intake.ts";
-import type { Forwarding } from "./forwarding/types.ts";
-import { isAuthorAuthenticated } from "./forwarding/vouched.ts";
-import { createPartialDelivery } from "./retry/partial-delivery.ts";
-import type { RetryQueue, Retry } from "./retry/types.ts";
-import { readMessage, type Message } from "./messages/message.ts";
-import type { Spool } from "./messages/spool.ts";
-import type { Envelope, MailSource, Settled, SmtpReply, Trace, Transport } from "./messages/types.ts";
-import type { Routed } from "./routing/recipient-route.ts";
-import type { Bounces } from "./bounces/types.ts";
+import type { ReportIntake } from "./dmarc-reports/index.ts";
+import { type Forwarding, isAuthorAuthenticated } from "./forwarding/index.ts";
+import { createPartialDelivery, type RetryQueue, type Retry } from "./retry/index.ts";
+import {
+  readMessage,
+  type Message,
+  type Spool,
+  type Envelope,
+  type MailSource,
+  type Settled,
+  type SmtpReply,
+  type Trace,
+  type Transport,
+} from "./messages/index.ts";
+import type { Routed } from "./routing/index.ts";
+import type { Bounces } from "./bounces/index.ts";
 
 export interface ReceiverOptions {
   runtime: Pick<WorkerRuntime, "email">;

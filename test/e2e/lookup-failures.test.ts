@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { describe, test, type TestContext } from "node:test";
 import { silentLog, systemClock } from "../../src/kernel/index.ts";
-import { createAuthenticator, createSigner } from "../../src/mail/index.ts";
+import { createAuthenticator, createSigner } from "../../src/mail/authenticate/index.ts";
 import { createSpool } from "../../src/mail/messages/spool.ts";
 import { randomIds } from "../../src/kernel/index.ts";
 import { createBlockLists } from "../../src/mail/inbound/block-lists.ts";

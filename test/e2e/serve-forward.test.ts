@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createTransport } from "nodemailer";
 import { systemClock } from "../../src/kernel/index.ts";
-import { createAuthenticator } from "../../src/mail/index.ts";
+import { createAuthenticator } from "../../src/mail/authenticate/index.ts";
 import { startSink, type SinkMail } from "../../src/mail/outbound/outbound.testing.ts";
 import type { ServeServer } from "../../src/server/index.ts";
 import { createScope } from "./dev-bench.ts";

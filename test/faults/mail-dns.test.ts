@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { systemClock } from "../../src/kernel/index.ts";
-import { createSigner } from "../../src/mail/index.ts";
+import { createSigner } from "../../src/mail/authenticate/index.ts";
 import { startScriptedServer, type Said } from "../../src/zones/dns/lookup/scripted-server.testing.ts";
 import { createScope } from "../e2e/dev-bench.ts";
 import { startNextHop, type NextHop } from "../support/next-hop.ts";

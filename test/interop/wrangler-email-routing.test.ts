@@ -8,7 +8,8 @@ import { startApi, TEST_ACCOUNT, TEST_TOKEN } from "../../src/api/api.testing.ts
 import { emailRoutingRoutes } from "../../src/api/routes/email/routing.ts";
 import { zonesRoutes } from "../../src/api/routes/zones.ts";
 import { randomIds, silentLog, systemClock } from "../../src/kernel/index.ts";
-import { createEmailRouting, mailMigrations, type EmailRouting } from "../../src/mail/index.ts";
+import { mailMigrations, type EmailRouting } from "../../src/mail/index.ts";
+import { createEmailRouting } from "../../src/mail/routing/index.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../src/store/index.ts";
 import type { Script } from "../../src/workers/index.ts";
 import { createZones, zonesMigrations, type Zone } from "../../src/zones/index.ts";
@@ -48,6 +49,7 @@ describe("wrangler email routing", () => {
         dkimSelector: "reelpost",
       },
     });
+    routing.addresses.onVerification(async () => {});
     scope.after(async () => {
       routing.close();
       zones.close();

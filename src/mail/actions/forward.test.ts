@@ -3,8 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { UserError } from "../../kernel/index.ts";
 import { ids, memoryTransport, newSpool } from "../mail.testing.ts";
-import { readMessage } from "../messages/message.ts";
-import type { Settled } from "../messages/types.ts";
+import { readMessage, type Settled } from "../messages/index.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
 
 const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: \xff\xfe hi\r\n\r\nbody\0\xff\r\n", "latin1");

@@ -2,10 +2,9 @@ import type { Ids } from "../../kernel/index.ts";
 import { addressKey, domainOf, parseAddress, type HeaderField, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { EmailSendResult } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
-import type { Forwarding } from "../forwarding/types.ts";
-import { formatField, prepend } from "../messages/rewrite.ts";
-import type { Settled, Transport } from "../messages/types.ts";
-import { checkForwardHeaders } from "../sending/header-policy.ts";
+import type { Forwarding } from "../forwarding/index.ts";
+import { formatField, prepend, type Settled, type Transport } from "../messages/index.ts";
+import { checkForwardHeaders } from "../sending/index.ts";
 import type { LiveMail } from "./live-mail.ts";
 
 /** Which destinations forward() may reach. */

@@ -1,6 +1,5 @@
-import type { Verdict } from "../authenticate/verdict.ts";
-import type { Message } from "../messages/message.ts";
-import type { DsnRequest } from "../messages/types.ts";
+import type { Verdict } from "../authenticate/index.ts";
+import type { Message, DsnRequest } from "../messages/index.ts";
 
 /** A message while a worker's handler has it. */
 export interface LiveMail {

@@ -4,8 +4,7 @@ import { test } from "node:test";
 import { createMimeMessage } from "mimetext";
 import PostalMime from "postal-mime";
 import { clock, ids, memoryTransport, newSpool } from "../mail.testing.ts";
-import { readMessage } from "../messages/message.ts";
-import type { Settled } from "../messages/types.ts";
+import { readMessage, type Settled } from "../messages/index.ts";
 import { createReply } from "./reply.ts";
 
 const INCOMING = "From: a@sender.example\r\nMessage-ID: <in@sender.example>\r\n";

@@ -1,5 +1,5 @@
 import { headerValue, headerValues } from "../../protocol/rfc5322/index.ts";
-import { messageIds } from "../messages/message.ts";
+import { messageIds } from "../messages/index.ts";
 import type { LiveMail } from "./live-mail.ts";
 
 export const MAX_REFERENCES = 100;

@@ -1,13 +1,12 @@
 import { messageOf, UserError, type Ids, type Log } from "../../kernel/index.ts";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
+import type { Verdict } from "../authenticate/index.ts";
 import { mailErrors, refusalOf, replyOf } from "../errors.ts";
-import type { Forwarding } from "../forwarding/types.ts";
-import type { Message } from "../messages/message.ts";
-import type { Envelope, Settled, SmtpReply, Transport } from "../messages/types.ts";
+import type { Forwarding } from "../forwarding/index.ts";
+import type { Message, Envelope, Settled, SmtpReply, Transport } from "../messages/index.ts";
 import type { Owner, Tell } from "./tell.ts";
-import type { Routed } from "../routing/recipient-route.ts";
-import type { ReportIntake } from "../dmarc-reports/report-intake.ts";
+import type { Routed } from "../routing/index.ts";
+import type { ReportIntake } from "../dmarc-reports/index.ts";
 import type { Handled, HandToWorker } from "./worker.ts";
 
 /** A message that was let in. */

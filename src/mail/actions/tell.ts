@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/index.ts";
-import type { Trace, TraceEvent } from "../messages/types.ts";
+import type { Trace, TraceEvent } from "../messages/index.ts";
 
 /** Whose mail a step is about. */
 export interface Owner {

@@ -6,7 +6,7 @@ import {
   type HeaderField,
 } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
-import { messageIds, type Message } from "../messages/message.ts";
+import { messageIds, type Message } from "../messages/index.ts";
 import { MAX_REFERENCES } from "./replyable.ts";
 
 /**

@@ -1,9 +1,8 @@
 import { Readable } from "node:stream";
 import type { Clock, Ids } from "../../kernel/index.ts";
 import type { EmailOutcome, MailActions, WorkerRuntime } from "../../workers/index.ts";
-import type { Forwarding } from "../forwarding/types.ts";
-import type { Outbound, Trace, TraceEvent, Transport } from "../messages/types.ts";
-import type { Spool } from "../messages/spool.ts";
+import type { Forwarding } from "../forwarding/index.ts";
+import type { Outbound, Trace, TraceEvent, Transport, Spool } from "../messages/index.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
 import type { LiveMail } from "./live-mail.ts";
 import { createReply } from "./reply.ts";

@@ -1,6 +1,6 @@
 import type { Scope, TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, silentLog } from "../../kernel/index.ts";
-import type { TraceEvent } from "../messages/types.ts";
+import type { TraceEvent } from "../messages/index.ts";
 import { createActivity, type ActivityOptions } from "./activity.ts";
 import { activityMigrations } from "./entries-table.ts";
 

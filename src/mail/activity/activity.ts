@@ -1,11 +1,11 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { Trace } from "../messages/types.ts";
+import type { Trace } from "../messages/index.ts";
 import { createCounts, type ColumnValue, type Count, type CountQuery, type RowsQuery } from "./counts-table.ts";
 import { createEntriesTable } from "./entries-table.ts";
 import { activityErrors } from "./errors.ts";
 import { createOwners, type OwnerOf } from "./owners.ts";
-import type { Queue } from "../outbound/queue/queue.ts";
+import type { Queue } from "../outbound/index.ts";
 import { settleInterrupted } from "./interrupted.ts";
 import { createSearch } from "./search-table.ts";
 import type { Entry, EntryPage, EntryQuery } from "./types.ts";

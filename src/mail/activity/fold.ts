@@ -1,4 +1,4 @@
-import type { TraceEvent } from "../messages/types.ts";
+import type { TraceEvent } from "../messages/index.ts";
 import { decodeWords } from "./encoded-words.ts";
 import { entryId, rcptKey, type Place } from "./place.ts";
 import { errorOf, statusOf } from "./status.ts";

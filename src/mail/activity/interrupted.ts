@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
-import type { TraceEvent } from "../messages/types.ts";
-import type { Queue, QueuedMessage, QueuedRecipient } from "../outbound/queue/queue.ts";
+import type { TraceEvent } from "../messages/index.ts";
+import type { Queue, QueuedMessage, QueuedRecipient } from "../outbound/index.ts";
 import type { EntriesTable } from "./entries-table.ts";
 import type { Writer } from "./writer.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { TraceEvent } from "../messages/types.ts";
+import type { TraceEvent } from "../messages/index.ts";
 import { cleanText } from "./text.ts";
 import type { EntryKind } from "./types.ts";
 

@@ -1,8 +1,7 @@
 import { hash } from "node:crypto";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import { closeStream } from "../messages/streams.ts";
-import type { MailSource } from "../messages/types.ts";
+import { closeStream, type MailSource } from "../messages/index.ts";
 
 /** Whole messages that accounts sent, for a look at them afterwards. */
 export interface SentMessages {

@@ -4,8 +4,8 @@ import type { Metrics } from "../../kernel/metrics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import type { Zones } from "../../zones/index.ts";
-import type { Envelope, SmtpReply } from "../messages/types.ts";
-import type { Queue } from "../outbound/queue/queue.ts";
+import type { Envelope, SmtpReply } from "../messages/index.ts";
+import type { Queue } from "../outbound/index.ts";
 import { createActivity, type Activity } from "./activity.ts";
 import { createSentMessages, type SentMessages } from "./sent-messages.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { TraceEvent } from "../messages/types.ts";
+import type { TraceEvent } from "../messages/index.ts";
 import { entryOf, rowOf, type EntriesTable, type EntryRow } from "./entries-table.ts";
 import { applyEvent, newEntry } from "./fold.ts";
 import type { Owners } from "./owners.ts";

@@ -4,7 +4,7 @@ import { after, test } from "node:test";
 import { UserError } from "../../kernel/index.ts";
 import { createBodyHash, messageSignature } from "../../protocol/dkim/index.ts";
 import { newSpool } from "../mail.testing.ts";
-import type { MailSource } from "../messages/types.ts";
+import type { MailSource } from "../messages/index.ts";
 import { createAuthenticator, type Authenticator, type AuthenticatorOptions } from "./authenticate.ts";
 import { clock, keyOf, mail, PEER, recordOf, textOf } from "./authenticate.testing.ts";
 import { createSigner, type DkimKey } from "./sign.ts";

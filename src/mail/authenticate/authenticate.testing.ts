@@ -2,8 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomIds, type Clock } from "../../kernel/index.ts";
-import { createSpool } from "../messages/spool.ts";
-import type { MailSource } from "../messages/types.ts";
+import { createSpool, type MailSource } from "../messages/index.ts";
 import type { DkimKey } from "./sign.ts";
 
 /** Parts for the tests of this room. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import { replyOf } from "../errors.ts";
-import type { Envelope, MailSource } from "../messages/types.ts";
+import type { Envelope, MailSource } from "../messages/index.ts";
 import { createBodyThreads, type BodyThreadsOptions } from "./body-threads.ts";
 import { checkDmarc } from "./dmarc.ts";
 import { withResults } from "./forged-results.ts";

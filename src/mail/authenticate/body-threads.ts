@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { Fault, messageOf } from "../../kernel/index.ts";
 import { mailErrors } from "../errors.ts";
-import type { MailSource } from "../messages/types.ts";
+import type { MailSource } from "../messages/index.ts";
 import type { LookupType, Resolver } from "./resolver.ts";
 import type { SignatureOptions, SignatureResults } from "./signatures.ts";
 

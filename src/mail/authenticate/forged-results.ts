@@ -1,6 +1,5 @@
 import { canonicalDomain, fieldRanges } from "../../protocol/rfc5322/index.ts";
-import { withHeader } from "../messages/rewrite.ts";
-import type { MailSource } from "../messages/types.ts";
+import { withHeader, type MailSource } from "../messages/index.ts";
 import { QUARANTINE_FIELD } from "./result-fields.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Envelope } from "../messages/types.ts";
+import type { Envelope } from "../messages/index.ts";
 import type { ArcResult, DkimResult, DmarcResult, Results, SpfResult } from "./verdict.ts";
 
 /**

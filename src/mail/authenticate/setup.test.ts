@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { settingsSchema } from "../../kernel/settings.ts";
-import { createSpool } from "../messages/spool.ts";
+import { createSpool } from "../messages/index.ts";
 import type { Resolver } from "./resolver.ts";
 import { setUpAuthenticator } from "./setup.ts";
 

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { dkimVerify } from "mailauth";
 import { Fault } from "../../kernel/index.ts";
-import type { MailSource } from "../messages/types.ts";
+import type { MailSource } from "../messages/index.ts";
 import { clock, keyOf, mail, recordOf, textOf } from "./authenticate.testing.ts";
 import { createSigner } from "./sign.ts";
 import { tableResolver } from "./suites.testing.ts";

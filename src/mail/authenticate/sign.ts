@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import { Fault, messageOf, type Clock } from "../../kernel/index.ts";
 import { arcSet, createBodyHash, dkimSignature, type SigningKey } from "../../protocol/dkim/index.ts";
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
-import type { MailSource } from "../messages/types.ts";
+import type { MailSource } from "../messages/index.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** A key as it is kept: `<selector>._domainkey.<domain>` holds the public half. */

@@ -1,5 +1,5 @@
 import { spf, type DNSResolver } from "mailauth";
-import type { Envelope } from "../messages/types.ts";
+import type { Envelope } from "../messages/index.ts";
 import type { Resolver } from "./resolver.ts";
 import type { ResultWord, SpfResult } from "./verdict.ts";
 

@@ -1,4 +1,4 @@
-import type { SmtpReply } from "../messages/types.ts";
+import type { SmtpReply } from "../messages/index.ts";
 
 /** The words of RFC 8601 2.7. */
 export type ResultWord = "pass" | "fail" | "softfail" | "neutral" | "none" | "policy" | "temperror" | "permerror";

@@ -10,7 +10,7 @@ import {
 import { headerValue, parseMessageId, readHeader, sameAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import { replyOf } from "../errors.ts";
-import type { Envelope, MailSource, Settled, SmtpReply, Trace, TraceEvent, Transport } from "../messages/types.ts";
+import type { Envelope, MailSource, Settled, SmtpReply, Trace, TraceEvent, Transport } from "../messages/index.ts";
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
 import type { Failures } from "./failures.ts";

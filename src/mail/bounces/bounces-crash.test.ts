@@ -9,12 +9,10 @@ import { createManualClock, randomIds, silentLog, systemClock, type Clock } from
 import { readBounce } from "../../protocol/dsn/index.ts";
 import { createSrs } from "../../protocol/srs/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
-import { createSigner } from "../authenticate/sign.ts";
-import type { Transport } from "../messages/types.ts";
-import { outboundMigrations } from "../outbound/migrations.ts";
-import { createOutbound } from "../outbound/outbound.ts";
+import { createSigner } from "../authenticate/index.ts";
+import type { Transport } from "../messages/index.ts";
+import { outboundMigrations, createOutbound, type OutboundTables } from "../outbound/index.ts";
 import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
-import type { OutboundTables } from "../outbound/queue/migrations.ts";
 import { createBounces } from "./bounces.ts";
 import { MAIL, until } from "./bounces.testing.ts";
 import { bouncesMigrations } from "./bounces-table.ts";

@@ -1,9 +1,9 @@
 import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { DkimKey, Signer } from "../authenticate/sign.ts";
+import type { DkimKey, Signer } from "../authenticate/index.ts";
 import { mailErrors, replyOf } from "../errors.ts";
-import type { MailSource, Trace, Transport } from "../messages/types.ts";
+import type { MailSource, Trace, Transport } from "../messages/index.ts";
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
 import { createFailures, statusOf } from "./failures.ts";

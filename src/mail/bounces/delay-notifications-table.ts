@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Db, Migration } from "../../store/index.ts";
-import type { MessageRow, OutboundTables, RecipientRow } from "../outbound/queue/migrations.ts";
+import type { MessageRow, OutboundTables, RecipientRow } from "../outbound/index.ts";
 
 /** Recipients whose senders asked for notices are few: each question is answered by an index of those alone. */
 export const delayNotificationsMigration: Migration = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
-import type { DsnEvent, DsnRequest } from "../messages/types.ts";
+import type { DsnEvent, DsnRequest } from "../messages/index.ts";
 import { envelopeOf, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
 
 const HOUR = 3_600_000;

@@ -1,9 +1,7 @@
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { DsnEvent } from "../messages/types.ts";
-import type { RecipientRow } from "../outbound/queue/migrations.ts";
-import { replyOfRow, showMessage } from "../outbound/queue/queue.ts";
-import type { FailedRecipient, Failure } from "../outbound/queue/settle.ts";
+import type { DsnEvent } from "../messages/index.ts";
+import { type RecipientRow, replyOfRow, showMessage, type FailedRecipient, type Failure } from "../outbound/index.ts";
 import type { Failures } from "./failures.ts";
 import { createDelayNotificationsTable, type Place } from "./delay-notifications-table.ts";
 import type { Reporter } from "./reporter.ts";

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
 import { headerValue, readHeader } from "../../protocol/rfc5322/index.ts";
-import type { DsnRequest, Outbound } from "../messages/types.ts";
+import type { DsnRequest, Outbound } from "../messages/index.ts";
 import { DAY, MAIL, NOON, openRoom, until } from "./bounces.testing.ts";
 
 const forward = (from: string, to: string, more: Partial<Outbound> = {}): Outbound => ({

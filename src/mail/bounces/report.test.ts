@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { authenticate } from "mailauth";
 import { createManualClock, randomIds } from "../../kernel/index.ts";
 import { readBounce } from "../../protocol/dsn/index.ts";
-import { createSigner } from "../authenticate/sign.ts";
+import { createSigner } from "../authenticate/index.ts";
 import { composeReport, type Story } from "./report.ts";
 import { KEY, MAIL, NOON } from "./bounces.testing.ts";
 

@@ -8,8 +8,8 @@ import {
   type ReportedRecipient,
 } from "../../protocol/dsn/index.ts";
 import { createHeaderEnd, headerValue, parseMessageId, readHeader } from "../../protocol/rfc5322/index.ts";
-import type { DkimKey, Signer } from "../authenticate/sign.ts";
-import type { DsnRequest, Outbound, SmtpReply } from "../messages/types.ts";
+import type { DkimKey, Signer } from "../authenticate/index.ts";
+import type { DsnRequest, Outbound, SmtpReply } from "../messages/index.ts";
 
 /** What one report tells, and to whom. */
 export interface Story {

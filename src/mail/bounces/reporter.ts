@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Fault, type Clock, type Log } from "../../kernel/index.ts";
 import { isTold } from "../../protocol/dsn/index.ts";
-import type { DsnEvent, Trace, Transport } from "../messages/types.ts";
+import type { DsnEvent, Trace, Transport } from "../messages/index.ts";
 import { composeReport, type ReportParts, type Story, type Told as Recipient } from "./report.ts";
 import type { BouncesTable } from "./bounces-table.ts";
 

@@ -7,11 +7,10 @@ import { test } from "node:test";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { settingsSchema } from "../../kernel/settings.ts";
 import { createLocalEvents, createSecrets, migrate, openSqlite } from "../../store/index.ts";
-import { createSigner } from "../authenticate/sign.ts";
-import { createDkimKeys } from "../dkim-keys/dkim-keys.ts";
-import { createServiceKeys } from "../dkim-keys/service-keys.ts";
-import { setUpSrs } from "../forwarding/setup.ts";
-import type { Outbound } from "../messages/types.ts";
+import { createSigner } from "../authenticate/index.ts";
+import { createDkimKeys, createServiceKeys } from "../dkim-keys/index.ts";
+import { setUpSrs } from "../forwarding/index.ts";
+import type { Outbound } from "../messages/index.ts";
 import { mailMigrations } from "../migrations.ts";
 import { setUpBounces } from "./setup.ts";
 

@@ -1,5 +1,5 @@
-import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
-import type { Failure } from "../outbound/queue/settle.ts";
+import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/index.ts";
+import type { Failure } from "../outbound/index.ts";
 
 /** Whose mail it is; left out for the platform's own. */
 interface Owner {

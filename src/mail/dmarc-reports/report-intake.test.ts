@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { onEveryDatabase, type TestEngine } from "../../../test/support/databases.ts";
 import { randomIds } from "../../kernel/index.ts";
-import { createAuthenticator } from "../authenticate/authenticate.ts";
+import { createAuthenticator } from "../authenticate/index.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
 import { memoryTrace, memoryTransport, newSpool, runtimeOf, log } from "../mail.testing.ts";
 import { createReceiver } from "../receive.ts";

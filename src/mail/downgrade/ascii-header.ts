@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
 import { encodeWord, foldLines } from "nodemailer/lib/mime-funcs";
 import { fieldRanges, parseAddressList, readHeader } from "../../protocol/rfc5322/index.ts";
-import { formatField } from "../messages/rewrite.ts";
+import { formatField } from "../messages/index.ts";
 
 /** Unstructured fields (RFC 5322 3.6.5), where encoded words are allowed. */
 const UNSTRUCTURED = /^(?:subject|comments|content-description|organization|thread-topic|x-[a-z0-9_-]+)$/i;

@@ -5,14 +5,13 @@ import { after, test, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createManualClock, silentLog, systemClock } from "../../kernel/index.ts";
-import type { Routed } from "../routing/recipient-route.ts";
+import type { Routed } from "../routing/index.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
-import { createSigner } from "../authenticate/sign.ts";
+import { createSigner } from "../authenticate/index.ts";
 import { hasDkimpy, verifyWithDkimpy } from "../forwarding/dkimpy.testing.ts";
 import { bodyOf, DNS, namesOf, ownRecords, signedBy, startHost } from "../forwarding/forwarding.testing.ts";
 import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/outbound.testing.ts";
-import { createCarrier } from "../outbound/smtp/carrier.ts";
-import type { Body, Carried } from "../outbound/types.ts";
+import { createCarrier, type Body, type Carried } from "../outbound/index.ts";
 import { createDowngrade } from "./downgrade.ts";
 
 /** Real SMTP servers without 8BITMIME (RFC 6152) or SMTPUTF8 (RFC 6531) as next hops. */

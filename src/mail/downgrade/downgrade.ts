@@ -2,9 +2,9 @@ import { isAscii } from "node:buffer";
 import { Readable } from "node:stream";
 import { planSevenBit, sevenBitBody, sevenBitHeader } from "../../protocol/mime/index.ts";
 import { createHeaderEnd, readHeader } from "../../protocol/rfc5322/index.ts";
-import type { Signer, Signing } from "../authenticate/sign.ts";
-import type { SmtpReply } from "../messages/types.ts";
-import type { Body, Downgrade } from "../outbound/types.ts";
+import type { Signer, Signing } from "../authenticate/index.ts";
+import type { SmtpReply } from "../messages/index.ts";
+import type { Body, Downgrade } from "../outbound/index.ts";
 import { asciiHeader } from "./ascii-header.ts";
 import { takeOwnSignatures, type FindKey } from "./own-signatures.ts";
 

@@ -1,5 +1,5 @@
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
-import type { DkimKey, Signing } from "../authenticate/sign.ts";
+import type { DkimKey, Signing } from "../authenticate/index.ts";
 
 /** Local signatures at the top of a queued message, and the rest of the header section. */
 export interface OwnSignatures {

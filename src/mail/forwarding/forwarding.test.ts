@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { systemClock } from "../../kernel/index.ts";
-import type { Routed } from "../routing/recipient-route.ts";
-import { createAuthenticator } from "../authenticate/authenticate.ts";
+import type { Routed } from "../routing/index.ts";
+import { createAuthenticator, type Verdict } from "../authenticate/index.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
 import { startSink, type SinkRules } from "../outbound/outbound.testing.ts";
 import { hasDkimpy, verifyWithDkimpy } from "./dkimpy.testing.ts";
 import {

@@ -6,21 +6,18 @@ import { randomIds, silentLog, systemClock, type Clock } from "../../kernel/inde
 import { receivedField } from "../../protocol/smtp/index.ts";
 import { createSrs, type Srs } from "../../protocol/srs/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../store/index.ts";
-import { createAuthenticator } from "../authenticate/authenticate.ts";
+import { createAuthenticator, createSigner } from "../authenticate/index.ts";
 import { keyOf, recordOf } from "../authenticate/authenticate.testing.ts";
-import { createSigner } from "../authenticate/sign.ts";
 import { tableResolver } from "../authenticate/suites.testing.ts";
-import type { SigningKey } from "../dkim-keys/types.ts";
-import { createDowngrade } from "../downgrade/downgrade.ts";
-import { foldReplies } from "../inbound/fold.ts";
+import type { SigningKey } from "../dkim-keys/index.ts";
+import { createDowngrade } from "../downgrade/index.ts";
+import { foldReplies } from "../inbound/index.ts";
 import { memoryTrace, runtimeOf } from "../mail.testing.ts";
-import { createSpool } from "../messages/spool.ts";
-import type { Envelope, Settled, TraceEvent } from "../messages/types.ts";
-import { createOutbound } from "../outbound/outbound.ts";
+import { createSpool, type Envelope, type Settled, type TraceEvent } from "../messages/index.ts";
+import { createOutbound, outboundMigrations } from "../outbound/index.ts";
 import { resolverOf, startSink, type Sink, type SinkMail } from "../outbound/outbound.testing.ts";
-import { outboundMigrations } from "../outbound/migrations.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.ts";
-import type { ReturnPathRequest } from "../bounces/types.ts";
+import type { ReturnPathRequest } from "../bounces/index.ts";
 import { createForwarding } from "./forwarding.ts";
 
 /** Servers that receive, judge, sign and relay over real SMTP, for tests. */

@@ -1,11 +1,18 @@
 import type { Readable } from "node:stream";
 import type { Clock, Ids } from "../../kernel/index.ts";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
-import type { Signer } from "../authenticate/sign.ts";
-import type { SigningKey } from "../dkim-keys/types.ts";
-import { formatField, prepend, withFields } from "../messages/rewrite.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { MailSource, Outbound, Settled, Transport } from "../messages/types.ts";
+import type { Signer } from "../authenticate/index.ts";
+import type { SigningKey } from "../dkim-keys/index.ts";
+import {
+  formatField,
+  prepend,
+  withFields,
+  type Spool,
+  type MailSource,
+  type Outbound,
+  type Settled,
+  type Transport,
+} from "../messages/index.ts";
 import { createLoopMarks } from "./loop.ts";
 import { forwardingSender, type SenderParts } from "./sender.ts";
 import { passedOn, traceFields } from "./trace-fields.ts";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { headerValues } from "../../protocol/rfc5322/index.ts";
-import type { Message } from "../messages/message.ts";
+import type { Message } from "../messages/index.ts";
 
 /**
  * Two addresses that forward to each other send a message round until it has passed a hundred servers (RFC 5321 6.3). A field of ours ends

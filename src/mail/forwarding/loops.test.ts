@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Routed } from "../routing/recipient-route.ts";
+import type { Routed } from "../routing/index.ts";
 import { DNS, namesOf, openPlace, ownRecords, signedBy, startHost } from "./forwarding.testing.ts";
 import { createLoopMarks, LOOP_FIELD } from "./loop.ts";
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
-import type { Bounces } from "../bounces/types.ts";
+import type { Bounces } from "../bounces/index.ts";
 import type { ForwardRequest } from "./types.ts";
 import { isVouchedFor } from "./vouched.ts";
 

@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import type { DsnRequest } from "../messages/types.ts";
+import type { DsnRequest } from "../messages/index.ts";
 
 /** For whoever reads the header: whom the message came for, and where it was sent on to. Addresses beyond ASCII would make it a message that few servers take (RFC 6531). */
 export function traceFields(rcpt: string, to: readonly string[]): string {

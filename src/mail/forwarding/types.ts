@@ -1,7 +1,6 @@
 import type { HeaderField } from "../../protocol/rfc5322/index.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
-import type { Message } from "../messages/message.ts";
-import type { Envelope, MailSource, Outbound, Settled } from "../messages/types.ts";
+import type { Verdict } from "../authenticate/index.ts";
+import type { Message, Envelope, MailSource, Outbound, Settled } from "../messages/index.ts";
 
 /** One recipient's message on its way to other addresses. */
 export interface ForwardRequest {

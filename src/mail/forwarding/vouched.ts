@@ -1,6 +1,6 @@
 import { domainOf } from "../../protocol/rfc5322/index.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
-import type { Envelope } from "../messages/types.ts";
+import type { Verdict } from "../authenticate/index.ts";
+import type { Envelope } from "../messages/index.ts";
 
 /**
  * Whether the envelope sender is who it seems to be: its own domain names the peer (SPF), or a signature of its domain or of one above holds.

@@ -1,7 +1,7 @@
 import { isIPv6 } from "node:net";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
-import type { Resolver } from "../authenticate/resolver.ts";
-import type { SmtpReply } from "../messages/types.ts";
+import type { Resolver } from "../authenticate/index.ts";
+import type { SmtpReply } from "../messages/index.ts";
 import type { BlockLists } from "./types.ts";
 
 export interface BlockListsOptions {

@@ -1,4 +1,4 @@
-import type { Settled, SmtpReply } from "../messages/types.ts";
+import type { Settled, SmtpReply } from "../messages/index.ts";
 
 /**
  * Writes the single SMTP reply for the results that `createPartialDelivery` (in retry) leaves: it has already turned failures into successes

@@ -1,7 +1,6 @@
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { fieldRanges } from "../../protocol/rfc5322/index.ts";
-import { formatField, withHeader } from "../messages/rewrite.ts";
-import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import { formatField, withHeader, type Envelope, type MailSource, type SmtpReply } from "../messages/index.ts";
 import type { ContentFilter } from "./types.ts";
 
 /** Asks the filter about a message. One that fails is no reason to refuse mail: the message passes, and the log says so. */

@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { setImmediate as tick } from "node:timers/promises";
 import { createTransport } from "nodemailer";
 import { clock, ids, log, newSpool, rawClient, upToData } from "../mail.testing.ts";
-import type { Settled } from "../messages/types.ts";
+import type { Settled } from "../messages/index.ts";
 import { createSmtpListener } from "./listener.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 

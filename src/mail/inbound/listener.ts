@@ -5,8 +5,14 @@ import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
 import { receivedField } from "../../protocol/smtp/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
-import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
+import {
+  MAX_MESSAGE_BYTES,
+  type Spool,
+  type Envelope,
+  type MailSource,
+  type Settled,
+  type SmtpReply,
+} from "../messages/index.ts";
 import { foldReplies } from "./fold.ts";
 import { createInspection } from "./inspect.ts";
 import { createRate } from "./rate.ts";

@@ -2,8 +2,7 @@ import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { clock, ids, log, newSpool } from "../mail.testing.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { Envelope, Settled } from "../messages/types.ts";
+import type { Spool, Envelope, Settled } from "../messages/index.ts";
 import { selfSigned } from "../outbound/certificate.testing.ts";
 import { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./listener.ts";
 

@@ -1,5 +1,5 @@
 import type { Metrics } from "../../kernel/metrics.ts";
-import type { SmtpReply } from "../messages/types.ts";
+import type { SmtpReply } from "../messages/index.ts";
 import type { SmtpListener } from "./server.ts";
 
 type Name = "smtp" | "submission";

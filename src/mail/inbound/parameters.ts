@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { DsnRequest, SmtpReply } from "../messages/types.ts";
+import type { DsnRequest, SmtpReply } from "../messages/index.ts";
 import {
   readMailRequest,
   readRecipientRequest,

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { newSpool } from "../mail.testing.ts";
-import type { Envelope } from "../messages/types.ts";
+import type { Envelope } from "../messages/index.ts";
 import { createRspamd } from "./rspamd.ts";
 
 const ENVELOPE: Envelope = {

@@ -1,7 +1,6 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { closeStream } from "../messages/streams.ts";
-import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import { closeStream, type Envelope, type MailSource, type SmtpReply } from "../messages/index.ts";
 import type { ContentFilter, FilterVerdict } from "./types.ts";
 
 export interface RspamdOptions {

@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { clock, ids, log, newSpool } from "../mail.testing.ts";
-import type { Envelope } from "../messages/types.ts";
-import { createSubmissionListener } from "../submission/listener.ts";
+import type { Envelope } from "../messages/index.ts";
+import { createSubmissionListener } from "../submission/index.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
 /** Other people's clients. The server is in this process, so they run beside it. */

@@ -8,8 +8,7 @@ import { setImmediate as tick } from "node:timers/promises";
 import * as fc from "fast-check";
 import { createTransport } from "nodemailer";
 import { clock, ids, rawClient, upToData, type RawClient } from "../mail.testing.ts";
-import { createSpool } from "../messages/spool.ts";
-import type { SmtpReply } from "../messages/types.ts";
+import { createSpool, type SmtpReply } from "../messages/index.ts";
 import { listen, withoutReceived, type Listening } from "./listening.testing.ts";
 
 async function greeted(port: number, hello = "EHLO client.example"): Promise<RawClient> {

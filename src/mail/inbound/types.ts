@@ -1,4 +1,4 @@
-import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import type { Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 
 /** What can be said of a recipient before the message is there (RFC 5321 3.3). Undefined: it may come. `envelope` is what the session has said so far. */
 export type CheckRecipient = (rcpt: string, envelope: Envelope) => Promise<SmtpReply | undefined>;

@@ -2,9 +2,14 @@ import { type Log, messageOf, UserError } from "../../kernel/index.ts";
 import { formatPolicy, recordFor } from "../../protocol/mtasts/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import type { RecordRequest, Zone, Zones } from "../../zones/index.ts";
-import { enabledNames, namesCalled, namesOf, zonesKept } from "../routing/names-table.ts";
-import { ROUTING_CHANGED } from "../routing/tables-cache.ts";
-import type { RoutingTables } from "../routing/tables.ts";
+import {
+  enabledNames,
+  namesCalled,
+  namesOf,
+  zonesKept,
+  ROUTING_CHANGED,
+  type RoutingTables,
+} from "../routing/index.ts";
 
 export interface PublishedStsOptions {
   db: Db;

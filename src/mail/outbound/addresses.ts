@@ -1,6 +1,6 @@
 import { parseAddress } from "../../protocol/rfc5322/index.ts";
 import { mailErrors, replyOf } from "../errors.ts";
-import type { Outbound } from "../messages/types.ts";
+import type { Outbound } from "../messages/index.ts";
 import type { ParcelRecipient, Result } from "./types.ts";
 
 /** A recipient that can be sent to; `rcpt` as the caller spells it is the name of its result, `address` what goes on the wire. */

@@ -5,7 +5,7 @@ import { basename, join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import * as fc from "fast-check";
-import type { Outbound } from "../messages/types.ts";
+import type { Outbound } from "../messages/index.ts";
 import { createCapture, type Captured } from "./capture.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 

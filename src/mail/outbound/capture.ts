@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import type { Outbound, Settled, Transport } from "../messages/types.ts";
+import type { Outbound, Settled, Transport } from "../messages/index.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 import { createSpareFiles } from "./spare-files.ts";
 import { writeWhole, type Content } from "./whole-file.ts";

@@ -1,5 +1,5 @@
 import type { Metrics } from "../../kernel/metrics.ts";
-import type { TraceEvent } from "../messages/types.ts";
+import type { TraceEvent } from "../messages/index.ts";
 
 /** Counts outbound mail for Prometheus. */
 export function meterOutbound(metrics: Metrics) {

@@ -1,8 +1,7 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { createCommits, type Db, type Events, type ObjectStore } from "../../store/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import { MAX_MESSAGE_BYTES } from "../messages/spool.ts";
-import type { Outbound, Settled, Trace, Transport } from "../messages/types.ts";
+import { MAX_MESSAGE_BYTES, type Outbound, type Settled, type Trace, type Transport } from "../messages/index.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
 import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";

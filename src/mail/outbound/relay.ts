@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import type { Outbound, Settled, SmtpReply, Trace } from "../messages/types.ts";
+import type { Outbound, Settled, SmtpReply, Trace } from "../messages/index.ts";
 import { destined, senderOf } from "./addresses.ts";
 import { factsOf } from "./queue/facts.ts";
 import { rcptOf } from "./queue/queue.ts";

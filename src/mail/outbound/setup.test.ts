@@ -9,7 +9,7 @@ import { SMTPServer } from "smtp-server";
 import { createLifecycle, randomIds, silentLog, systemClock } from "../../kernel/index.ts";
 import { createMetrics } from "../../kernel/metrics.ts";
 import { settingsSchema, type SettingsInput } from "../../kernel/settings.ts";
-import type { Outbound, TraceEvent } from "../messages/types.ts";
+import type { Outbound, TraceEvent } from "../messages/index.ts";
 import {
   createJobs,
   createLocalEvents,

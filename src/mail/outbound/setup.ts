@@ -6,7 +6,7 @@ import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
 import { createEgressCheck } from "../../workers/index.ts";
 import type { Lookups } from "../../zones/index.ts";
-import type { Trace, Transport } from "../messages/types.ts";
+import type { Trace, Transport } from "../messages/index.ts";
 import { smtpName } from "../names.ts";
 import { createCapture } from "./capture.ts";
 import { outboundErrors } from "./errors.ts";

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import type { DsnEvent, SmtpReply } from "../messages/types.ts";
+import type { DsnEvent, SmtpReply } from "../messages/index.ts";
 
 /** The lookups that MX routing needs. `new Resolver()` of node:dns/promises is one. Rejects with `code` ENOTFOUND (NXDOMAIN), ENODATA, or any other for "ask again later". */
 export interface MailResolver {

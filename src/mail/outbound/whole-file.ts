@@ -1,7 +1,7 @@
 import { closeSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { link, open, rename, rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import { closeStream } from "../messages/streams.ts";
+import { closeStream } from "../messages/index.ts";
 import type { SpareFile, SpareFiles } from "./spare-files.ts";
 
 /** Up to here a file is written at once: a few microseconds of system calls, where a trip to the thread pool costs five times that. */

@@ -1,10 +1,10 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { JobContext } from "../../store/index.ts";
-import type { Tell } from "../actions/tell.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
-import { isVouchedFor } from "../forwarding/vouched.ts";
-import type { Envelope, MailSource } from "../messages/types.ts";
-import type { Bounces } from "../bounces/types.ts";
+import type { Tell } from "../actions/index.ts";
+import type { Verdict } from "../authenticate/index.ts";
+import { isVouchedFor } from "../forwarding/index.ts";
+import type { Envelope, MailSource } from "../messages/index.ts";
+import type { Bounces } from "../bounces/index.ts";
 import type { RetryRecipient, Retry } from "./types.ts";
 
 /** A queued message without its content. */

@@ -1,6 +1,5 @@
 import type { ObjectHandle, ObjectStore } from "../../store/index.ts";
-import { closeStream } from "../messages/streams.ts";
-import type { MailSource } from "../messages/types.ts";
+import { closeStream, type MailSource } from "../messages/index.ts";
 
 /** The content of held messages: one object each, under the day it came. */
 interface RetryBodies {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { foldReplies } from "../inbound/fold.ts";
+import { foldReplies } from "../inbound/index.ts";
 import { clock, ids, log, memoryTrace, memoryTransport, newSpool, runtimeOf } from "../mail.testing.ts";
-import type { Envelope } from "../messages/types.ts";
+import type { Envelope } from "../messages/index.ts";
 import { createReceiver } from "../receive.ts";
-import type { BounceRequest } from "../bounces/types.ts";
+import type { BounceRequest } from "../bounces/index.ts";
 import type { RetryMail } from "./types.ts";
 
 /** Recipients of one message that fare differently, and what the sender is answered. */

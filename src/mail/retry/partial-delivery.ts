@@ -1,9 +1,8 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
-import type { Delivery, Outcome } from "../actions/settle.ts";
-import type { Tell } from "../actions/tell.ts";
-import { isVouchedFor } from "../forwarding/vouched.ts";
-import type { Settled } from "../messages/types.ts";
-import type { Bounces } from "../bounces/types.ts";
+import type { Delivery, Outcome, Tell } from "../actions/index.ts";
+import { isVouchedFor } from "../forwarding/index.ts";
+import type { Settled } from "../messages/index.ts";
+import type { Bounces } from "../bounces/index.ts";
 import type { RetryQueue, RetryRecipient } from "./types.ts";
 
 interface PartialDeliveryDeps {

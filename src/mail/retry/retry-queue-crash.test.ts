@@ -17,9 +17,8 @@ import {
   openSqlite,
 } from "../../store/index.ts";
 import { runtimeOf } from "../mail.testing.ts";
-import { createSpool } from "../messages/spool.ts";
-import { outboundMigrations } from "../outbound/migrations.ts";
-import { createOutbound } from "../outbound/outbound.ts";
+import { createSpool } from "../messages/index.ts";
+import { outboundMigrations, createOutbound } from "../outbound/index.ts";
 import { resolverOf, startSink } from "../outbound/outbound.testing.ts";
 import { createReceiver } from "../receive.ts";
 import { createRetryQueue } from "./retry-queue.ts";

@@ -6,10 +6,9 @@ import { test, type TestContext } from "node:test";
 import type { TestEngine } from "../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { createJobs, createLocalEvents, jobsMigrations, openFsObjects, type Jobs } from "../../store/index.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
-import { createSpool } from "../messages/spool.ts";
-import type { Envelope, MailSource, TraceEvent } from "../messages/types.ts";
-import type { BounceRequest } from "../bounces/types.ts";
+import type { Verdict } from "../authenticate/index.ts";
+import { createSpool, type Envelope, type MailSource, type TraceEvent } from "../messages/index.ts";
+import type { BounceRequest } from "../bounces/index.ts";
 import { createRetryQueue, type RetryQueueOptions } from "./retry-queue.ts";
 import type { RetryRecipient, Retried } from "./types.ts";
 

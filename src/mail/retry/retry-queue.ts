@@ -1,11 +1,10 @@
 import { every, type Repetition } from "../../kernel/every.ts";
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import type { Job, JobContext, Jobs, JobWorker, ObjectStore } from "../../store/index.ts";
-import { createTell } from "../actions/tell.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { MailSource, Trace } from "../messages/types.ts";
-import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/queue/backoff.ts";
-import type { Bounces } from "../bounces/types.ts";
+import { createTell } from "../actions/index.ts";
+import type { Spool, MailSource, Trace } from "../messages/index.ts";
+import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "../outbound/index.ts";
+import type { Bounces } from "../bounces/index.ts";
 import { createAttempt, TELL_MS, type Kept } from "./attempt.ts";
 import { createRetryBodies } from "./bodies.ts";
 import type { RetryQueue, RetryRecipient, Retry } from "./types.ts";

@@ -1,9 +1,8 @@
 import type { Basics } from "../../kernel/basics.ts";
 import type { Settings } from "../../kernel/settings.ts";
 import type { Store } from "../../store/index.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { Trace } from "../messages/types.ts";
-import type { Bounces } from "../bounces/types.ts";
+import type { Spool, Trace } from "../messages/index.ts";
+import type { Bounces } from "../bounces/index.ts";
 import { createRetryQueue } from "./retry-queue.ts";
 import type { RetryQueue } from "./types.ts";
 

@@ -1,6 +1,6 @@
-import type { Owner } from "../actions/tell.ts";
-import type { Verdict } from "../authenticate/verdict.ts";
-import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/types.ts";
+import type { Owner } from "../actions/index.ts";
+import type { Verdict } from "../authenticate/index.ts";
+import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/index.ts";
 
 /** A recipient without the message, and the last reply. */
 export interface RetryRecipient extends Owner {

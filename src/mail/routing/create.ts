@@ -1,8 +1,8 @@
 import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import type { Db, Events, Secrets } from "../../store/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
-import { createAddresses, type Addresses, type AddressesDeps } from "../addresses/addresses.ts";
-import { createDkimKeys, type DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import { createAddresses, type Addresses, type AddressesDeps } from "../addresses/index.ts";
+import { createDkimKeys, type DkimKeys } from "../dkim-keys/index.ts";
 import { createRoutingDns, type RoutingDns } from "./dns.ts";
 import { routingErrors } from "./errors.ts";
 import { forgetZone, zonesKept } from "./names-table.ts";

@@ -1,6 +1,6 @@
 import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index.ts";
 import type { DnsRecord, Zone } from "../../zones/index.ts";
-import type { DkimRecord } from "../dkim-keys/types.ts";
+import type { DkimRecord } from "../dkim-keys/index.ts";
 import { routingErrors } from "./errors.ts";
 import { examine, foreignMx, spfOf, type Examined } from "./examine.ts";
 import { deleteName, keepName, namesOf, touchZone, type NameRow } from "./names-table.ts";

@@ -1,5 +1,5 @@
 import type { Settings } from "../../kernel/settings.ts";
-import type { MailResolver } from "../outbound/types.ts";
+import type { MailResolver } from "../outbound/index.ts";
 import type { Resolution } from "./types.ts";
 
 interface LocalDomainsDeps {

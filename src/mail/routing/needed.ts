@@ -1,4 +1,4 @@
-import type { DkimRecord } from "../dkim-keys/types.ts";
+import type { DkimRecord } from "../dkim-keys/index.ts";
 
 /** What the records of a routed name say; the operator's own hosts. */
 export interface RoutingHosts {

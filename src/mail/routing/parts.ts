@@ -2,8 +2,8 @@ import type { Clock, Ids } from "../../kernel/index.ts";
 import type { Db } from "../../store/index.ts";
 import type { Scripts } from "../../workers/index.ts";
 import type { Zones } from "../../zones/index.ts";
-import type { Addresses } from "../addresses/addresses.ts";
-import type { DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import type { Addresses } from "../addresses/index.ts";
+import type { DkimKeys } from "../dkim-keys/index.ts";
 import type { NeededRecord, RoutingHosts } from "./needed.ts";
 
 /** What the files of this room share. */

@@ -1,6 +1,6 @@
 import type { Settings } from "../../kernel/settings.ts";
 import type { LiveWorkers, Scripts } from "../../workers/index.ts";
-import type { Route } from "../messages/types.ts";
+import type { Route } from "../messages/index.ts";
 import type { Resolution } from "./types.ts";
 
 /** The route of a recipient, and the account and zone that the mail belongs to. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { sql, type ExpressionBuilder } from "kysely";
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import { offsetOf } from "../../kernel/index.ts";
-import { addressCalled, type AddressExecutor } from "../addresses/addresses-table.ts";
+import { addressCalled, type AddressExecutor } from "../addresses/index.ts";
 import { keyOf, readRecipient } from "../recipient.ts";
 import type { RoutingExecutor, RoutingTables } from "./tables.ts";
 import type { Action, Matcher, Rule } from "./types.ts";

@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
-import { addressCalled, type AddressExecutor, type AddressTables } from "../addresses/addresses-table.ts";
+import { addressCalled, type AddressExecutor, type AddressTables } from "../addresses/index.ts";
 import { routingErrors } from "./errors.ts";
 import type { RoutingParts } from "./parts.ts";
 import { isPattern, MAX_PATTERNS } from "./patterns.ts";

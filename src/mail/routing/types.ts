@@ -1,4 +1,4 @@
-import type { Route } from "../messages/types.ts";
+import type { Route } from "../messages/index.ts";
 
 /** What an API shows of the DNS of a name. */
 export type RoutingStatus = "ready" | "unconfigured" | "misconfigured" | "misconfigured/locked" | "unlocked";

@@ -1,6 +1,6 @@
 import type { EmailSendResult, SendEmailCaller, SendEmailPort } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
-import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
+import { MAX_MESSAGE_BYTES, type Spool } from "../messages/index.ts";
 import { address, addressed, checkRecipients, checkSender, onlyDestination } from "./allowed.ts";
 import { readDraft } from "./draft.ts";
 import { readRaw } from "./raw.ts";

@@ -1,6 +1,6 @@
 import MailComposer from "nodemailer/lib/mail-composer";
 import type { Mailbox } from "../../protocol/rfc5322/index.ts";
-import { formatField } from "../messages/rewrite.ts";
+import { formatField } from "../messages/index.ts";
 import type { Draft } from "./draft.ts";
 
 /** Builds the message of a draft. Bcc recipients are in no part of it. `headers` come after the draft's own. */

@@ -2,12 +2,9 @@ import { silentLog, type Clock, type Ids, type Log } from "../../kernel/index.ts
 import { DnsSyntaxError, isWithin, normalDomain } from "../../protocol/dns/index.ts";
 import type { Db, Events } from "../../store/index.ts";
 import { ZONE_DELETED, type Zone, type Zones } from "../../zones/index.ts";
-import type { DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import type { DkimKeys } from "../dkim-keys/index.ts";
 import { mailErrors } from "../errors.ts";
-import { spfOf } from "../routing/examine.ts";
-import type { NeededRecord } from "../routing/needed.ts";
-import { ownerOf } from "../routing/owner.ts";
-import type { RecordVerifier } from "../routing/parts.ts";
+import { spfOf, type NeededRecord, ownerOf, type RecordVerifier } from "../routing/index.ts";
 import {
   deleteDomain,
   domainById,

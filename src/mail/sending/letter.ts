@@ -7,7 +7,7 @@ import {
   type Mailbox,
 } from "../../protocol/rfc5322/index.ts";
 import { mailErrors } from "../errors.ts";
-import { readMessage, type Message } from "../messages/message.ts";
+import { readMessage, type Message } from "../messages/index.ts";
 import { MAX_LISTED, recipientsOf } from "./draft.ts";
 import { checkRaw } from "./raw.ts";
 import type { SendRequest } from "./types.ts";

@@ -2,9 +2,7 @@ import type { Readable } from "node:stream";
 import { addressKey, crlfLineEnds, headerValue, headerValues, type Mailbox } from "../../protocol/rfc5322/index.ts";
 import { rfc5322Date } from "../../protocol/smtp/index.ts";
 import { mailErrors } from "../errors.ts";
-import { readMessage, type Message } from "../messages/message.ts";
-import { formatField, rewriteHeader } from "../messages/rewrite.ts";
-import type { Spool } from "../messages/spool.ts";
+import { readMessage, type Message, formatField, rewriteHeader, type Spool } from "../messages/index.ts";
 
 /** The rules for a message that a worker wrote itself, for send() and reply() alike. */
 

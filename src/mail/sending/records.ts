@@ -1,9 +1,16 @@
 import type { DnsRecord, Zone, Zones } from "../../zones/index.ts";
-import type { DkimRecord } from "../dkim-keys/types.ts";
+import type { DkimRecord } from "../dkim-keys/index.ts";
 import { isDmarc } from "../../protocol/dmarc/index.ts";
-import { foreignMx, isOutdated, spfOf } from "../routing/examine.ts";
-import { ownerOf } from "../routing/owner.ts";
-import { dkimRecords, mxRecords, spfRecord, type NeededRecord } from "../routing/needed.ts";
+import {
+  foreignMx,
+  isOutdated,
+  spfOf,
+  ownerOf,
+  dkimRecords,
+  mxRecords,
+  spfRecord,
+  type NeededRecord,
+} from "../routing/index.ts";
 import { txtText } from "../../protocol/dns/index.ts";
 import { includes } from "../../protocol/spf/index.ts";
 import type { SendingProblem } from "./types.ts";

@@ -5,7 +5,7 @@ import PostalMime from "postal-mime";
 import { UserError } from "../../kernel/index.ts";
 import type { BuiltMail, SendEmailBinding } from "../../workers/index.ts";
 import { clock, ids, memoryTrace, memoryTransport, newSpool } from "../mail.testing.ts";
-import type { Settled } from "../messages/types.ts";
+import type { Settled } from "../messages/index.ts";
 import { createSendEmail, type SendLimits } from "./send-email.ts";
 
 async function setUp({

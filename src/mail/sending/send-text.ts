@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { crlfLineEnds } from "../../protocol/rfc5322/index.ts";
-import { MAX_MESSAGE_BYTES, type Spool } from "../messages/spool.ts";
+import { MAX_MESSAGE_BYTES, type Spool } from "../messages/index.ts";
 import type { Sending, SendResult } from "./types.ts";
 
 export interface SendText {

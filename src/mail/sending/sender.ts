@@ -1,6 +1,6 @@
 import type { Mailbox } from "../../protocol/rfc5322/index.ts";
 import type { Zone, Zones } from "../../zones/index.ts";
-import type { DkimUse } from "../dkim-keys/types.ts";
+import type { DkimUse } from "../dkim-keys/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { SendingDomain, SendingDomains } from "./types.ts";
 

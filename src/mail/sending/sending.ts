@@ -2,15 +2,24 @@ import { UserError, type Clock, type Ids } from "../../kernel/index.ts";
 import { headerValue } from "../../protocol/rfc5322/index.ts";
 import { rfc5322Date } from "../../protocol/smtp/index.ts";
 import type { Db } from "../../store/index.ts";
-import type { Signer } from "../authenticate/sign.ts";
-import type { DkimKeys } from "../dkim-keys/dkim-keys.ts";
+import type { Signer } from "../authenticate/index.ts";
+import type { DkimKeys } from "../dkim-keys/index.ts";
 import { mailErrors, mebibytes, replyOf } from "../errors.ts";
-import { changedHeader, formatField, withFields, withHeader } from "../messages/rewrite.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { MailSource, Outbound, Settled, Trace, Transport } from "../messages/types.ts";
+import {
+  changedHeader,
+  formatField,
+  withFields,
+  withHeader,
+  type Spool,
+  type MailSource,
+  type Outbound,
+  type Settled,
+  type Trace,
+  type Transport,
+} from "../messages/index.ts";
 import { createQuota } from "../quota.ts";
-import type { BouncesService } from "../bounces/types.ts";
-import type { Suppressions } from "../suppressions/types.ts";
+import type { BouncesService } from "../bounces/index.ts";
+import type { Suppressions } from "../suppressions/index.ts";
 import { readLetter, type Letter } from "./letter.ts";
 import { composeWithin, DEFAULT_SEND_LIMITS, partsOf, type SendLimits } from "./send-email.ts";
 import { senderDomain, type SenderDomain, type SenderParts } from "./sender.ts";

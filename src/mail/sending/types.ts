@@ -1,7 +1,7 @@
 import type { Page, PageRequest } from "../../kernel/index.ts";
 import type { Zone } from "../../zones/index.ts";
-import type { DsnRequest, MailSource, SmtpReply } from "../messages/types.ts";
-import type { NeededRecord } from "../routing/needed.ts";
+import type { DsnRequest, MailSource, SmtpReply } from "../messages/index.ts";
+import type { NeededRecord } from "../routing/index.ts";
 import type { Draft } from "./draft.ts";
 
 /** The way a message came to be sent. */

@@ -3,15 +3,22 @@ import type { SMTPServerSession } from "smtp-server";
 import { UserError, type Clock, type Ids, type Log } from "../../kernel/index.ts";
 import { networkOf } from "../../kernel/networks.ts";
 import type { TlsSource } from "../../kernel/tls-source.ts";
-import { DEFAULT_SERVER_LIMITS } from "../inbound/listener.ts";
-import { createRate } from "../inbound/rate.ts";
-import { startSmtpServer, type ServerLimits, type SmtpListener } from "../inbound/server.ts";
-import { answerWith, createSession, envelopeOf, safely, wireAddress } from "../inbound/session.ts";
-import type { IncomingData } from "../inbound/strict-stream.ts";
-import type { OnRefused } from "../inbound/types.ts";
+import {
+  DEFAULT_SERVER_LIMITS,
+  createRate,
+  startSmtpServer,
+  type ServerLimits,
+  type SmtpListener,
+  answerWith,
+  createSession,
+  envelopeOf,
+  safely,
+  wireAddress,
+  type IncomingData,
+  type OnRefused,
+} from "../inbound/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { SmtpReply } from "../messages/types.ts";
+import type { Spool, SmtpReply } from "../messages/index.ts";
 import type { SubmissionPorts } from "./types.ts";
 
 export interface SubmissionListenerOptions<Submitter> extends SubmissionPorts<Submitter> {

@@ -8,7 +8,7 @@ import { createTransport } from "nodemailer";
 import { defineErrors } from "../../kernel/index.ts";
 import { mailErrors } from "../errors.ts";
 import { clock, ids, log, newSpool, rawClient } from "../mail.testing.ts";
-import type { Envelope, SmtpReply } from "../messages/types.ts";
+import type { Envelope, SmtpReply } from "../messages/index.ts";
 import { selfSigned } from "../outbound/certificate.testing.ts";
 import { createSubmissionListener, type SubmissionListenerOptions, type SubmissionLimits } from "./listener.ts";
 

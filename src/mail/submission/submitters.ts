@@ -2,7 +2,7 @@ import type { AccountsRoom, Caller } from "../../accounts/index.ts";
 import { UserError } from "../../kernel/index.ts";
 import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Zone, Zones } from "../../zones/index.ts";
-import type { DsnRequest, MailSource, SmtpReply } from "../messages/types.ts";
+import type { DsnRequest, MailSource, SmtpReply } from "../messages/index.ts";
 import type { SubmissionPorts } from "./types.ts";
 
 export interface SubmittersDeps {

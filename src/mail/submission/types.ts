@@ -1,4 +1,4 @@
-import type { Envelope, MailSource, SmtpReply } from "../messages/types.ts";
+import type { Envelope, MailSource, SmtpReply } from "../messages/index.ts";
 
 /** What stands behind the submission listener. `Submitter` is whatever `authenticate` finds. */
 export interface SubmissionPorts<Submitter> {

@@ -1,7 +1,7 @@
 import type { Basics } from "../../kernel/basics.ts";
 import { every } from "../../kernel/every.ts";
 import type { Store } from "../../store/index.ts";
-import type { BounceList } from "../bounces/types.ts";
+import type { BounceList } from "../bounces/index.ts";
 import { createSuppressions } from "./suppressions.ts";
 import type { Suppressions } from "./types.ts";
 

@@ -1,9 +1,7 @@
 import type { Clock } from "../../kernel/index.ts";
-import type { Signer } from "../authenticate/sign.ts";
-import type { SigningKey } from "../dkim-keys/types.ts";
-import { withFields } from "../messages/rewrite.ts";
-import type { Spool } from "../messages/spool.ts";
-import type { Outbound, Trace, Transport } from "../messages/types.ts";
+import type { Signer } from "../authenticate/index.ts";
+import type { SigningKey } from "../dkim-keys/index.ts";
+import { withFields, type Spool, type Outbound, type Trace, type Transport } from "../messages/index.ts";
 
 interface SystemMailDeps {
   transport: Transport;

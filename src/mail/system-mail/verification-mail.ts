@@ -1,9 +1,8 @@
 import { Fault, type Clock, type Ids } from "../../kernel/index.ts";
 import { domainOf, parseMailbox } from "../../protocol/rfc5322/index.ts";
-import type { Transport } from "../messages/types.ts";
-import { addressErrors } from "../addresses/errors.ts";
-import { compose } from "../sending/compose.ts";
-import type { SendVerification } from "../addresses/types.ts";
+import type { Transport } from "../messages/index.ts";
+import { addressErrors, type SendVerification } from "../addresses/index.ts";
+import { compose } from "../sending/index.ts";
 
 interface VerificationMailDeps {
   transport: Transport;

@@ -5,15 +5,9 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { Caller, Permission } from "../../../accounts/index.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import {
-  activityMigrations,
-  createActivity,
-  createOutbound,
-  createSentMessages,
-  outboundMigrations,
-  type Outbound,
-  type TraceEvent,
-} from "../../../mail/index.ts";
+import { activityMigrations, createActivity, createSentMessages } from "../../../mail/activity/index.ts";
+import { createOutbound, outboundMigrations } from "../../../mail/outbound/index.ts";
+import type { Outbound, TraceEvent } from "../../../mail/messages/index.ts";
 import { migrate, openFsObjects, openSqlite } from "../../../store/index.ts";
 import { almighty, startApi, TEST_ACCOUNT, TEST_ZONE } from "../../api.testing.ts";
 import { activityRoutes } from "./activity.ts";

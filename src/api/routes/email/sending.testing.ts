@@ -6,17 +6,12 @@ import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import {
-  createDkimKeys,
-  createSending,
-  createSendingDomains,
-  createSigner,
-  createSpool,
-  createSuppressions,
-  mailMigrations,
-  type SendingLimits,
-  type Transport,
-} from "../../../mail/index.ts";
+import { mailMigrations } from "../../../mail/index.ts";
+import { createDkimKeys } from "../../../mail/dkim-keys/index.ts";
+import { createSending, type SendingLimits, createSendingDomains } from "../../../mail/sending/index.ts";
+import { createSigner } from "../../../mail/authenticate/index.ts";
+import { createSpool, type Transport } from "../../../mail/messages/index.ts";
+import { createSuppressions } from "../../../mail/suppressions/index.ts";
 import { createLocalEvents, createSecrets } from "../../../store/index.ts";
 import { createZones, zonesMigrations, type Zone } from "../../../zones/index.ts";
 

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { ObjectStore } from "../../../store/index.ts";
-import { closeStream } from "../../messages/streams.ts";
+import { closeStream } from "../../messages/index.ts";
 import { watchFacts, type Facts } from "./facts.ts";
 import type { BodyPlace } from "./migrations.ts";
 

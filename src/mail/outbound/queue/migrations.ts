@@ -91,7 +91,7 @@ const ownSendersMigration: Migration = {
   },
 };
 
-export const outboundMigrations: Migration[] = [queueMigration, ownSendersMigration];
+export const queueMigrations: Migration[] = [queueMigration, ownSendersMigration];
 
 export interface MessageRow {
   id: string;

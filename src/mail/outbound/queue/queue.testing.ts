@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import type { TestEngine } from "../../../../test/support/databases.ts";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
 import { openFsObjects, type ObjectStore } from "../../../store/index.ts";
-import type { Outbound, TraceEvent } from "../../messages/types.ts";
+import type { Outbound, TraceEvent } from "../../messages/index.ts";
 import { SMALL_BODY_BYTES } from "./bodies.ts";
 import { createOutbound, type OutboundLimits, type OutboundOptions } from "../outbound.ts";
 import type { Carried, Carrier, Parcel, Result } from "../types.ts";

@@ -1,7 +1,7 @@
 import type { Clock, Ids } from "../../../kernel/index.ts";
 import { isStoreError } from "../../../store/index.ts";
 import { mailErrors } from "../../errors.ts";
-import type { Outbound, SmtpReply, Trace, TraceEvent } from "../../messages/types.ts";
+import type { Outbound, SmtpReply, Trace, TraceEvent } from "../../messages/index.ts";
 import { destined, senderOf } from "../addresses.ts";
 import type { Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";

@@ -1,5 +1,5 @@
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
-import type { DsnEvent, DsnRequest, SmtpReply, Trace, TraceEvent } from "../../messages/types.ts";
+import type { DsnEvent, DsnRequest, SmtpReply, Trace, TraceEvent } from "../../messages/index.ts";
 import type { Result } from "../types.ts";
 import type { Bodies } from "./bodies.ts";
 import type { ClaimsTable } from "./claims-table.ts";

@@ -1,6 +1,6 @@
 import { getCACertificates } from "node:tls";
 import { messageOf, type Clock, type Log } from "../../../kernel/index.ts";
-import type { SmtpReply } from "../../messages/types.ts";
+import type { SmtpReply } from "../../messages/index.ts";
 import type {
   Body,
   Carried,

@@ -5,9 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { createManualClock, randomIds, silentLog } from "../../../kernel/index.ts";
-import { withFields } from "../../messages/rewrite.ts";
-import { createSpool } from "../../messages/spool.ts";
-import type { MailSource } from "../../messages/types.ts";
+import { withFields, createSpool, type MailSource } from "../../messages/index.ts";
 import { selfSigned } from "../certificate.testing.ts";
 import {
   bodyOf,

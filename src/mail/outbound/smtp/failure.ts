@@ -1,4 +1,4 @@
-import type { SmtpReply } from "../../messages/types.ts";
+import type { SmtpReply } from "../../messages/index.ts";
 import { messageOf } from "../../../kernel/index.ts";
 import type { TlsFailure } from "../types.ts";
 import { clean, parseReply, reply } from "./replies.ts";

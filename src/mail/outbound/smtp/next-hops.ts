@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { SmtpReply } from "../../messages/types.ts";
+import type { SmtpReply } from "../../messages/index.ts";
 import type { MailResolver } from "../types.ts";
 import { reply } from "./replies.ts";
 

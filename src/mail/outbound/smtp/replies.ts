@@ -1,4 +1,4 @@
-import type { SmtpReply } from "../../messages/types.ts";
+import type { SmtpReply } from "../../messages/index.ts";
 import type { Result } from "../types.ts";
 
 const MAX_TEXT = 1000;

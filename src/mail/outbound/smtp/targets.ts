@@ -1,4 +1,4 @@
-import type { SmtpReply } from "../../messages/types.ts";
+import type { SmtpReply } from "../../messages/index.ts";
 import type { DaneFor, LocalHop, PolicyFor, ReportedPolicy, SmartHost, TlsFailure, TlsPolicy } from "../types.ts";
 import type { NextHop } from "./next-hops.ts";
 import { reply } from "./replies.ts";

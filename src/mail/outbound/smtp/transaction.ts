@@ -1,4 +1,4 @@
-import type { SmtpReply } from "../../messages/types.ts";
+import type { SmtpReply } from "../../messages/index.ts";
 import type { ParcelRecipient, Result } from "../types.ts";
 import { outcomeOf, parseReply, reply, type Command } from "./replies.ts";
 

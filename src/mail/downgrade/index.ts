@@ -1,0 +1,1 @@
+export { createDowngrade } from "./downgrade.ts";

@@ -1,0 +1,16 @@
+export { createBlockLists } from "./block-lists.ts";
+export { foldReplies } from "./fold.ts";
+export {
+  DEFAULT_SERVER_LIMITS,
+  DEFAULT_SMTP_LIMITS,
+  createSmtpListener,
+  type SmtpListenerOptions,
+} from "./listener.ts";
+export { meterSmtp } from "./metrics.ts";
+export { addressSet } from "./network.ts";
+export { createRate } from "./rate.ts";
+export { createRspamd } from "./rspamd.ts";
+export { startSmtpServer, type ServerLimits, type SmtpListener } from "./server.ts";
+export { answerWith, createSession, envelopeOf, safely, wireAddress } from "./session.ts";
+export type { IncomingData } from "./strict-stream.ts";
+export type { OnRefused } from "./types.ts";

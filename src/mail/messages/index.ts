@@ -1,0 +1,18 @@
+export { messageIds, readMessage, type Message } from "./message.ts";
+export { changedHeader, formatField, prepend, rewriteHeader, withFields, withHeader } from "./rewrite.ts";
+export { MAX_MESSAGE_BYTES, createSpool, type Spool } from "./spool.ts";
+export { closeStream } from "./streams.ts";
+export { traceTo } from "./trace.ts";
+export type {
+  DsnEvent,
+  DsnRequest,
+  Envelope,
+  MailSource,
+  Outbound,
+  Route,
+  Settled,
+  SmtpReply,
+  Trace,
+  TraceEvent,
+  Transport,
+} from "./types.ts";

@@ -1,0 +1,1 @@
+export { setUpMtaSts, type MtaSts } from "./setup.ts";

@@ -1,0 +1,15 @@
+export { createCapture, type Captured } from "./capture.ts";
+export { outboundMigrations } from "./migrations.ts";
+export { createOutbound, type OutboundOptions, type OutboundService } from "./outbound.ts";
+export { createStsFetch } from "./policy/sts-fetch.ts";
+export { DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS, createBackoff } from "./queue/backoff.ts";
+export { createBodies } from "./queue/bodies.ts";
+export type { MessageRow, OutboundTables, RecipientRow } from "./queue/migrations.ts";
+export { replyOfRow, showMessage, type Queue, type QueuedMessage, type QueuedRecipient } from "./queue/queue.ts";
+export type { FailedRecipient, Failure } from "./queue/settle.ts";
+export { setUpFiles, setUpOutbound, type OutboundSetup } from "./setup.ts";
+export { createCarrier } from "./smtp/carrier.ts";
+export { DEFAULT_TIMEOUTS } from "./smtp/timeouts.ts";
+export { createSpareFiles } from "./spare-files.ts";
+export type { Body, Carried, Downgrade, MailResolver } from "./types.ts";
+export { writeWhole } from "./whole-file.ts";

@@ -1,0 +1,13 @@
+export { createEmailRouting, type EmailRouting } from "./create.ts";
+export { foreignMx, isOutdated, spfOf } from "./examine.ts";
+export { createLocalDomains } from "./local-domains.ts";
+export { enabledNames, namesCalled, namesOf, zonesKept } from "./names-table.ts";
+export { dkimRecords, mxRecords, neededRecords, spfRecord, type NeededRecord } from "./needed.ts";
+export { ownerOf } from "./owner.ts";
+export type { RecordVerifier } from "./parts.ts";
+export type { PlannedChange } from "./plan.ts";
+export { createRecipientRoute, workerOf, type Routed } from "./recipient-route.ts";
+export { setUpRouting } from "./setup.ts";
+export { ROUTING_CHANGED } from "./tables-cache.ts";
+export { routingDestinationsMigration, routingMigration, type RoutingTables } from "./tables.ts";
+export type { Action, Matcher, RoutingSettings, Rule, RuleRequest } from "./types.ts";

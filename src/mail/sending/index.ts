@@ -1,0 +1,23 @@
+export { createSendEmailBinding } from "./binding.ts";
+export { compose } from "./compose.ts";
+export { sendingMigration } from "./domains-table.ts";
+export { createSendingDomains } from "./domains.ts";
+export { readDraft, recipientsOf } from "./draft.ts";
+export { sendingErrors } from "./errors.ts";
+export { REST_FIELDS } from "./field-names.ts";
+export { checkForwardHeaders } from "./header-policy.ts";
+export { finishRaw, readRaw } from "./raw.ts";
+export { composeWithin, createSendEmail, partsOf } from "./send-email.ts";
+export { sendText } from "./send-text.ts";
+export { createSending, type SendingLimits } from "./sending.ts";
+export { setUpSending, setUpSendingDomains } from "./setup.ts";
+export type {
+  SendResult,
+  Sending,
+  SendingDnsStatus,
+  SendingDomain,
+  SendingDomains,
+  SendingPreview,
+  SendingUsage,
+  SendingZone,
+} from "./types.ts";

@@ -1,0 +1,1 @@
+export { inspectSpf, type SpfInspection, type SpfTree } from "./inspect.ts";

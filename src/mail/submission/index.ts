@@ -1,0 +1,2 @@
+export { createSubmissionListener } from "./listener.ts";
+export { createSubmitters, type SubmittersDeps } from "./submitters.ts";

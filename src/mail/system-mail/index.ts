@@ -1,0 +1,2 @@
+export { createSystemMail } from "./system-mail.ts";
+export { createVerificationMail } from "./verification-mail.ts";

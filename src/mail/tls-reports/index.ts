@@ -1,0 +1,2 @@
+export { tlsReportsMigration } from "./results-table.ts";
+export { setUpTlsReports } from "./setup.ts";

@@ -44,7 +44,7 @@ export interface ReceiverOptions {
   rules?: ForwardRules;
   /** More Received fields than this are a loop (RFC 5321 6.3). Default 100. */
   maxHops?: number;
-  /** Judges senders. Without it everybody is believed. */
+  /** Authenticates senders. Without it all senders are trusted. */
   authenticator?: Pick<Authenticator, "check" | "tagged">;
   /** Sends on what goes on, signed and with a sender of ours. Without it messages go to the transport as they are. */
   forwarding?: Forwarding;
@@ -79,8 +79,8 @@ export interface Receiver {
   }): Promise<Handled>;
 }
 
-/** Recipients of one message that are handled at a time. */
-const AT_ONCE = 10;
+/** Concurrent recipients of one message. */
+const MAX_CONCURRENT = 10;
 
 export function createReceiver(options: ReceiverOptions): Receiver {
   const {
@@ -112,8 +112,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     return message;
   }
 
-  /** Whether a message is let in. */
-  async function judge(envelope: Envelope, message: Message): Promise<Delivery | { refusal: SmtpReply }> {
+  /** Authenticates the sender. Resolves with the message and its Authentication-Results field, or with the rejection. */
+  async function authenticate(envelope: Envelope, message: Message): Promise<Delivery | { refusal: SmtpReply }> {
     if (authenticator === undefined) return { envelope, message };
     const { source } = message;
     try {
@@ -133,10 +133,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     return refusal;
   }
 
-  /** `judged`: the authentication result, if already known. */
-  async function takeBack(envelope: Envelope, source: MailSource, rcpt: string, judged?: Verdict): Promise<Outcome> {
+  /** `known`: the authentication result, if already known. */
+  async function processBounce(
+    envelope: Envelope,
+    source: MailSource,
+    rcpt: string,
+    known?: Verdict,
+  ): Promise<Outcome> {
     const isAuthenticated = async () => {
-      const verdict = judged ?? (await authenticator?.check(envelope, source));
+      const verdict = known ?? (await authenticator?.check(envelope, source));
       return verdict !== undefined && isAuthorAuthenticated(envelope, verdict);
     };
     try {
@@ -146,8 +151,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  /** A recipient of a message that is not let in: whose log it belongs into. */
-  async function turnAway(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<Outcome> {
+  /** Rejects a recipient of a message that failed authentication. The route gives the account whose log shows it. */
+  async function reject(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<Outcome> {
     const settled = refusedWith(rcpt, reply);
     try {
       const { account, zone } = await route(rcpt, envelope);
@@ -157,8 +162,8 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     }
   }
 
-  /** Everything for one message; the work that goes on is in `after`. */
-  async function takeIn(
+  /** Processes one message for all its recipients. `after` gets the waitUntil() work of workers. */
+  async function accept(
     envelope: Envelope,
     source: MailSource,
     after: (Promise<void> | undefined)[],
@@ -179,23 +184,24 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     });
     // Bounces arrive from servers without authentication; the signed address is the proof. The author of a complaint is checked later.
     const proven = from === "";
-    const judged = back.size === to.length && proven ? { envelope, message } : await judge(envelope, message);
-    const outcomes = await eachOf(to, AT_ONCE, (rcpt, i) => {
-      if (back.has(rcpt) && (proven || !("refusal" in judged)))
-        return takeBack(envelope, source, rcpt, "refusal" in judged ? undefined : judged.verdict);
-      return "refusal" in judged
-        ? turnAway(envelope, rcpt, judged.refusal)
-        : settle(judged, rcpt, i === 0 ? source.id : ids.hex());
+    const authenticated =
+      back.size === to.length && proven ? { envelope, message } : await authenticate(envelope, message);
+    const outcomes = await eachOf(to, MAX_CONCURRENT, (rcpt, i) => {
+      if (back.has(rcpt) && (proven || !("refusal" in authenticated)))
+        return processBounce(envelope, source, rcpt, "refusal" in authenticated ? undefined : authenticated.verdict);
+      return "refusal" in authenticated
+        ? reject(envelope, rcpt, authenticated.refusal)
+        : settle(authenticated, rcpt, i === 0 ? source.id : ids.hex());
     });
     after.push(...outcomes.map((one) => one.ended));
-    return answer(source.id, "refusal" in judged ? undefined : judged, outcomes);
+    return answer(source.id, "refusal" in authenticated ? undefined : authenticated, outcomes);
   }
 
   return {
     async receive(envelope, source) {
       const after: (Promise<void> | undefined)[] = [];
       try {
-        return await takeIn(envelope, source, after);
+        return await accept(envelope, source, after);
       } catch (err) {
         const refusal = faultOr(err, source.id);
         tell(source.id, "rejected", { from: envelope.from, to: envelope.to, ...replyOf(refusal) });
@@ -218,7 +224,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
-        if (bounces?.isReturnPath(rcpt)) return (await takeBack(envelope, source, rcpt, verdict)).settled;
+        if (bounces?.isReturnPath(rcpt)) return (await processBounce(envelope, source, rcpt, verdict)).settled;
         const { settled, ended, left } = await settle(
           { envelope, message: read(source), verdict },
           rcpt,

@@ -10,7 +10,7 @@ import {
   createSpool,
   type Spool,
   type Outbound,
-  type Settled,
+  type DeliveryResult,
   type TraceEvent,
   type Transport,
 } from "./messages/index.ts";
@@ -40,7 +40,7 @@ export type Sent = Omit<Outbound, "raw"> & { raw: string };
 
 /** Keeps what it is given; `answer` decides how a recipient fares. */
 export function memoryTransport(
-  answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true }),
+  answer: (rcpt: string) => DeliveryResult = (rcpt) => ({ rcpt, ok: true }),
 ): Transport & { sent: Sent[] } {
   const sent: Sent[] = [];
   return {
@@ -79,7 +79,7 @@ export function runtimeOf(handlers: Record<string, Handler>): Pick<WorkerRuntime
   };
 }
 
-export const settledAll = (settled: Settled[]): string[] =>
+export const settledAll = (settled: DeliveryResult[]): string[] =>
   settled.map((one) => (one.ok ? "ok" : `${one.reply.code} ${one.reply.enhanced} ${one.reply.text}`));
 
 /** A client that says exactly what it is told, byte for byte. */

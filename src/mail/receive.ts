@@ -3,7 +3,7 @@ import { headerValue, headerValues } from "../protocol/rfc5322/index.ts";
 import type { WorkerRuntime } from "../workers/index.ts";
 import {
   type ForwardRules,
-  createSettle,
+  createDeliver,
   refused,
   refusedWith,
   type Delivery,
@@ -23,7 +23,7 @@ import {
   type Spool,
   type Envelope,
   type MailSource,
-  type Settled,
+  type DeliveryResult,
   type SmtpReply,
   type Trace,
   type Transport,
@@ -61,7 +61,7 @@ export interface Receiver {
    * Takes a message, our own Received field on top, through to its end for every recipient: it is relayed, handled, refused, or ours to see to
    * when this resolves. Never rejects. The source is the receiver's from here on.
    */
-  receive(envelope: Envelope, source: MailSource): Promise<Settled[]>;
+  receive(envelope: Envelope, source: MailSource): Promise<DeliveryResult[]>;
   /**
    * What can be said of a recipient before the message is there (RFC 5321 3.3): undefined when it may come. Never rejects. `envelope` is what
    * the session has said so far.
@@ -102,7 +102,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
   } = options;
   const tell = createTell({ trace, clock });
   const handToWorker = createWorkerAction({ runtime, transport, forwarding, spool, trace, clock, ids, rules });
-  const settle = createSettle({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
+  const deliver = createDeliver({ route, handToWorker, transport, forwarding, reports, tell, ids, log });
   const answer = createPartialDelivery({ retries, bounces, tell, clock, log });
 
   function read(source: MailSource): Message {
@@ -145,20 +145,20 @@ export function createReceiver(options: ReceiverOptions): Receiver {
       return verdict !== undefined && isAuthorAuthenticated(envelope, verdict);
     };
     try {
-      return { settled: await bounces!.process({ rcpt, envelope, source, isAuthenticated }) };
+      return { result: await bounces!.process({ rcpt, envelope, source, isAuthenticated }) };
     } catch (err) {
-      return { settled: refused(rcpt, faultOr(err, source.id)) };
+      return { result: refused(rcpt, faultOr(err, source.id)) };
     }
   }
 
   /** Rejects a recipient of a message that failed authentication. The route gives the account whose log shows it. */
   async function reject(envelope: Envelope, rcpt: string, reply: SmtpReply): Promise<Outcome> {
-    const settled = refusedWith(rcpt, reply);
+    const result = refusedWith(rcpt, reply);
     try {
       const { account, zone } = await route(rcpt, envelope);
-      return { settled, account, zone };
+      return { result, account, zone };
     } catch {
-      return { settled };
+      return { result };
     }
   }
 
@@ -167,7 +167,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     envelope: Envelope,
     source: MailSource,
     after: (Promise<void> | undefined)[],
-  ): Promise<Settled[]> {
+  ): Promise<DeliveryResult[]> {
     const message = read(source);
     const { from, to, helo, ip, tls } = envelope;
     const back = new Set(to.filter((rcpt) => bounces?.isReturnPath(rcpt)));
@@ -191,7 +191,7 @@ export function createReceiver(options: ReceiverOptions): Receiver {
         return processBounce(envelope, source, rcpt, "refusal" in authenticated ? undefined : authenticated.verdict);
       return "refusal" in authenticated
         ? reject(envelope, rcpt, authenticated.refusal)
-        : settle(authenticated, rcpt, i === 0 ? source.id : ids.hex());
+        : deliver(authenticated, rcpt, i === 0 ? source.id : ids.hex());
     });
     after.push(...outcomes.map((one) => one.ended));
     return answer(source.id, "refusal" in authenticated ? undefined : authenticated, outcomes);
@@ -224,15 +224,15 @@ export function createReceiver(options: ReceiverOptions): Receiver {
 
     async retry({ envelope, source, verdict }, { rcpt, to }) {
       try {
-        if (bounces?.isReturnPath(rcpt)) return (await processBounce(envelope, source, rcpt, verdict)).settled;
-        const { settled, ended, left } = await settle(
+        if (bounces?.isReturnPath(rcpt)) return (await processBounce(envelope, source, rcpt, verdict)).result;
+        const { result, ended, left } = await deliver(
           { envelope, message: read(source), verdict },
           rcpt,
           ids.hex(),
           to,
         );
         await ended?.catch(() => {});
-        return { ...settled, ...(left && left.length > 0 && { to: left }) };
+        return { ...result, ...(left && left.length > 0 && { to: left }) };
       } catch (err) {
         return refused(rcpt, faultOr(err, source.id));
       }

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { test } from "node:test";
 import { UserError } from "../../kernel/index.ts";
 import { ids, memoryTransport, newSpool } from "../mail.testing.ts";
-import { readMessage, type Settled } from "../messages/index.ts";
+import { readMessage, type DeliveryResult } from "../messages/index.ts";
 import { createForward, type ForwardRules } from "./forward.ts";
 
 const MESSAGE = Buffer.from("From: a@sender.example\r\nSubject: \xff\xfe hi\r\n\r\nbody\0\xff\r\n", "latin1");
@@ -13,7 +13,7 @@ async function setUp({
   answer,
   from = "a@sender.example",
   bytes = MESSAGE,
-}: { rules?: ForwardRules; answer?: (rcpt: string) => Settled; from?: string; bytes?: Buffer } = {}) {
+}: { rules?: ForwardRules; answer?: (rcpt: string) => DeliveryResult; from?: string; bytes?: Buffer } = {}) {
   const spool = await newSpool({ memoryBytes: 1000 });
   const transport = memoryTransport(answer);
   const message = readMessage(await spool.collect(Readable.from([bytes])));

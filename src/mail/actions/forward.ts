@@ -3,7 +3,7 @@ import { addressKey, domainOf, parseAddress, type HeaderField, type Mailbox } fr
 import type { EmailSendResult } from "../../workers/index.ts";
 import { mailErrors } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
-import { formatField, prepend, type Settled, type Transport } from "../messages/index.ts";
+import { formatField, prepend, type DeliveryResult, type Transport } from "../messages/index.ts";
 import { checkForwardHeaders } from "../sending/index.ts";
 import type { LiveMail } from "./live-mail.ts";
 
@@ -51,7 +51,7 @@ export function createForward({ live, transport, forwarding, ids, rules }: Optio
     return destination;
   }
 
-  function send(messageId: string, to: string[], extra: HeaderField[]): Promise<Settled[]> {
+  function send(messageId: string, to: string[], extra: HeaderField[]): Promise<DeliveryResult[]> {
     const {
       message: { source },
       from,
@@ -108,7 +108,7 @@ const isRecipient = (live: LiveMail, destination: Mailbox) => {
 };
 
 /** What the worker sees of a next hop that refused. */
-export function throwFailure(settled: Settled[]): void {
+export function throwFailure(settled: DeliveryResult[]): void {
   const failed = settled.find((one) => !one.ok);
   if (failed === undefined || failed.ok) return;
   const { code, enhanced, text } = failed.reply;

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { createMimeMessage } from "mimetext";
 import PostalMime from "postal-mime";
 import { clock, ids, memoryTransport, newSpool } from "../mail.testing.ts";
-import { readMessage, type Settled } from "../messages/index.ts";
+import { readMessage, type DeliveryResult } from "../messages/index.ts";
 import { createReply } from "./reply.ts";
 
 const INCOMING = "From: a@sender.example\r\nMessage-ID: <in@sender.example>\r\n";
@@ -15,7 +15,13 @@ async function setUp({
   to = "b@here.example",
   maxBytes,
   answer,
-}: { incoming?: string; from?: string; to?: string; maxBytes?: number; answer?: (rcpt: string) => Settled } = {}) {
+}: {
+  incoming?: string;
+  from?: string;
+  to?: string;
+  maxBytes?: number;
+  answer?: (rcpt: string) => DeliveryResult;
+} = {}) {
   const spool = await newSpool({ memoryBytes: 1000, maxBytes });
   const transport = memoryTransport(answer);
   const message = readMessage(

@@ -10,7 +10,15 @@ import {
 import { headerValue, parseMessageId, readHeader, sameAddress } from "../../protocol/rfc5322/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import { replyOf } from "../errors.ts";
-import type { Envelope, MailSource, Settled, SmtpReply, Trace, TraceEvent, Transport } from "../messages/index.ts";
+import type {
+  Envelope,
+  MailSource,
+  DeliveryResult,
+  SmtpReply,
+  Trace,
+  TraceEvent,
+  Transport,
+} from "../messages/index.ts";
 import { suppressionFor } from "./classify.ts";
 import { bounceErrors } from "./errors.ts";
 import type { Failures } from "./failures.ts";
@@ -71,7 +79,7 @@ export function createBounceProcessor({
       : replyOf(read.why === "expired" ? bounceErrors.pathExpired() : bounceErrors.noSuchPath());
   }
 
-  async function process(mail: Returned): Promise<Settled> {
+  async function process(mail: Returned): Promise<DeliveryResult> {
     const { rcpt, envelope } = mail;
     const refused = refusal(rcpt, envelope.from);
     if (refused !== undefined) return settledBy(rcpt, refused);
@@ -92,7 +100,7 @@ export function createBounceProcessor({
     return settled;
   }
 
-  async function processSrs({ rcpt, source }: Returned): Promise<Settled> {
+  async function processSrs({ rcpt, source }: Returned): Promise<DeliveryResult> {
     const back = srs.reverse(rcpt, clock.now());
     if (!back.ok) return settledBy(rcpt, replyOf(bounceErrors.noSuchPath()));
     // A null sender is no proof of a bounce: any other mail would reach the original sender with a local signature.
@@ -100,7 +108,7 @@ export function createBounceProcessor({
     return passOn(rcpt, source, back.address, undefined);
   }
 
-  async function processPath({ rcpt, envelope, source, isAuthenticated }: Returned): Promise<Settled> {
+  async function processPath({ rcpt, envelope, source, isAuthenticated }: Returned): Promise<DeliveryResult> {
     const found = await pathAt(rcpt);
     if (found === undefined) return settledBy(rcpt, replyOf(bounceErrors.pathExpired()));
     const { path } = found;
@@ -131,19 +139,19 @@ export function createBounceProcessor({
     found: FoundPath,
     feedback: Feedback,
     isAuthenticated: () => Promise<boolean>,
-  ): Promise<Settled> {
+  ): Promise<DeliveryResult> {
     if (!(await isAuthenticated())) return settledBy(rcpt, replyOf(bounceErrors.reporterUnknown()));
     await complain(found, feedback);
     return noted(source, rcpt, found.path);
   }
 
   /** What it says stands in the story of the message it is about; its own ends here. */
-  function noted(source: MailSource, rcpt: string, path: PathRow): Settled {
+  function noted(source: MailSource, rcpt: string, path: PathRow): DeliveryResult {
     tell(source.id, "handled", { report: true, about: path.header_id }, { rcpt, path });
     return { rcpt, ok: true };
   }
 
-  async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<Settled> {
+  async function processForwarded(rcpt: string, source: MailSource, path: PathRow): Promise<DeliveryResult> {
     if (path.sender !== "") return passOn(rcpt, source, path.sender, path);
     // Nobody vouched for the sender: to tell the address would be to write to a stranger.
     tell(source.id, "dropped", { why: "the sender is not vouched for", about: path.message_id }, { rcpt, path });
@@ -151,7 +159,12 @@ export function createBounceProcessor({
   }
 
   /** A bounce on its way back to the first sender: still from nobody, so that it ends there. */
-  async function passOn(rcpt: string, source: MailSource, to: string, path: PathRow | undefined): Promise<Settled> {
+  async function passOn(
+    rcpt: string,
+    source: MailSource,
+    to: string,
+    path: PathRow | undefined,
+  ): Promise<DeliveryResult> {
     if ((await table.count(`to ${to.toLowerCase()}`, clock.now())) > perPath)
       return settledBy(rcpt, replyOf(bounceErrors.tooManyReports()));
     const account = path?.account_id ? { account: path.account_id } : {};
@@ -170,7 +183,7 @@ export function createBounceProcessor({
   }
 
   /** abuse@ of a name where bounces arrive: what providers send there names the path of the message in it. */
-  async function processComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<Settled> {
+  async function processComplaint({ rcpt, source, isAuthenticated }: Returned): Promise<DeliveryResult> {
     const feedback = readFeedback(await beginning(source));
     for (const address of [feedback?.mailFrom, feedback?.returnPath]) {
       const found = address === undefined ? undefined : await pathAt(address);
@@ -273,7 +286,7 @@ function recipientOf({ path, member }: FoundPath, named: readonly (string | unde
 
 const domainOf = ({ domain }: PathRow) => (domain === null ? {} : { domain });
 
-const settledBy = (rcpt: string, reply: SmtpReply): Settled => ({
+const settledBy = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
   rcpt,
   ok: false,
   temporary: reply.code < 500,

@@ -8,7 +8,13 @@ import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { createSrs } from "../../protocol/srs/index.ts";
 import { openFsObjects } from "../../store/index.ts";
 import { createSigner } from "../authenticate/index.ts";
-import { createSpool, type Envelope, type MailSource, type Settled, type TraceEvent } from "../messages/index.ts";
+import {
+  createSpool,
+  type Envelope,
+  type MailSource,
+  type DeliveryResult,
+  type TraceEvent,
+} from "../messages/index.ts";
 import { outboundMigrations, createOutbound, type OutboundOptions, type OutboundTables } from "../outbound/index.ts";
 import { resolverOf, startSink, type Sink, type SinkRules } from "../outbound/outbound.testing.ts";
 import { createBounces, type BouncesOptions } from "./bounces.ts";
@@ -148,7 +154,7 @@ export const openRoom =
       srs,
       source,
       async take(rcpt, text, from = "") {
-        const settled: Settled = await bounces.process({
+        const settled: DeliveryResult = await bounces.process({
           rcpt,
           envelope: envelopeOf(from, [rcpt]),
           source: source(text),

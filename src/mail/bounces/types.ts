@@ -1,4 +1,4 @@
-import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/index.ts";
+import type { Envelope, MailSource, DeliveryResult, SmtpReply } from "../messages/index.ts";
 import type { Failure } from "../outbound/index.ts";
 
 /** Whose mail it is; left out for the platform's own. */
@@ -74,7 +74,7 @@ export interface Bounces {
     envelope: Envelope;
     source: MailSource;
     isAuthenticated: () => Promise<boolean>;
-  }): Promise<Settled>;
+  }): Promise<DeliveryResult>;
   /**
    * Tells the sender, where it may be told: it is vouched for, not null, and has not asked to hear nothing (NOTIFY). Resolves when the report
    * is on the disk (true), or nobody is to be told (false). Rejects when it cannot be kept now.

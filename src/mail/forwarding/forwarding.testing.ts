@@ -13,7 +13,7 @@ import type { SigningKey } from "../dkim-keys/index.ts";
 import { createDowngrade } from "../downgrade/index.ts";
 import { foldReplies } from "../inbound/index.ts";
 import { memoryTrace, runtimeOf } from "../mail.testing.ts";
-import { createSpool, type Envelope, type Settled, type TraceEvent } from "../messages/index.ts";
+import { createSpool, type Envelope, type DeliveryResult, type TraceEvent } from "../messages/index.ts";
 import { createOutbound, outboundMigrations } from "../outbound/index.ts";
 import { resolverOf, startSink, type Sink, type SinkMail } from "../outbound/outbound.testing.ts";
 import { createReceiver, type Receiver, type ReceiverOptions } from "../receive.ts";
@@ -69,7 +69,7 @@ export interface Host {
   tokens: ReturnPathRequest[];
   /** Takes a message in; the folded reply. */
   take(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<string>;
-  settle(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<Settled[]>;
+  settle(message: string | Buffer, envelope: Partial<Envelope> & { to: string[] }): Promise<DeliveryResult[]>;
 }
 
 /** A port that answers before there is a server behind it: two servers can know each other's. */

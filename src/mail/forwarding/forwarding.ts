@@ -10,7 +10,7 @@ import {
   type Spool,
   type MailSource,
   type Outbound,
-  type Settled,
+  type DeliveryResult,
   type Transport,
 } from "../messages/index.ts";
 import { createLoopMarks } from "./loop.ts";
@@ -52,7 +52,7 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
     });
   }
 
-  async function forward(request: ForwardRequest): Promise<Settled[]> {
+  async function forward(request: ForwardRequest): Promise<DeliveryResult[]> {
     const { envelope, source, rcpt, to, extra = [], account, zone, script } = request;
     const { from, vouched } = await forwardingSender(request, options);
     const fields =
@@ -76,7 +76,7 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
     });
   }
 
-  async function reply(mail: Outbound): Promise<Settled[]> {
+  async function reply(mail: Outbound): Promise<DeliveryResult[]> {
     const customer = await keysOf(mail.zone, mail.from);
     const held = await spool.collect(piecesOf(mail.raw()), { maxBytes: spool.maxBytes + ROOM });
     try {

@@ -1,6 +1,6 @@
 import type { HeaderField } from "../../protocol/rfc5322/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
-import type { Message, Envelope, MailSource, Outbound, Settled } from "../messages/index.ts";
+import type { Message, Envelope, MailSource, Outbound, DeliveryResult } from "../messages/index.ts";
 
 /** One recipient's message on its way to other addresses. */
 export interface ForwardRequest {
@@ -30,9 +30,9 @@ export interface Forwarding {
    * the forwarding domain and of the customer's. One result for each address of `to`, the next hop's own words where it refused. Rejects with
    * a UserError that has an SMTP answer, or a Fault.
    */
-  forward(request: ForwardRequest): Promise<Settled[]>;
+  forward(request: ForwardRequest): Promise<DeliveryResult[]>;
   /** Sends a worker's answer, signed by the domain it comes from, a name of `mail.zone`. Rejects as forward() does. */
-  reply(mail: Outbound): Promise<Settled[]>;
+  reply(mail: Outbound): Promise<DeliveryResult[]>;
   /** Whether this installation has forwarded the message for this recipient before, or for too many others: it goes round. */
   isLoop(message: Pick<Message, "fields">, rcpt: string): boolean;
 }

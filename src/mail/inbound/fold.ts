@@ -1,11 +1,11 @@
-import type { Settled, SmtpReply } from "../messages/index.ts";
+import type { DeliveryResult, SmtpReply } from "../messages/index.ts";
 
 /**
  * Writes the single SMTP reply for the results that `createPartialDelivery` (in retry) leaves: it has already turned failures into successes
  * where another recipient has the message. 250 without failures, else the first 4xx, else the first 5xx. The text names the failed
  * recipients, so that the sender's bounce does too.
  */
-export function foldReplies(settled: Settled[]): SmtpReply {
+export function foldReplies(settled: DeliveryResult[]): SmtpReply {
   const failed = settled.filter((one) => !one.ok);
   if (failed.length === 0) return { code: 250, enhanced: "2.6.0", text: "Message accepted" };
   const first = failed.find((one) => one.temporary) ?? failed[0]!;

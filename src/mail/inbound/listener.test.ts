@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { setImmediate as tick } from "node:timers/promises";
 import { createTransport } from "nodemailer";
 import { clock, ids, log, newSpool, rawClient, upToData } from "../mail.testing.ts";
-import type { Settled } from "../messages/index.ts";
+import type { DeliveryResult } from "../messages/index.ts";
 import { createSmtpListener } from "./listener.ts";
 import { listen, testCertificates, withoutReceived } from "./listening.testing.ts";
 
@@ -339,7 +339,7 @@ test("one answer for several recipients loses nothing", async (t) => {
   const later = { code: 451, enhanced: "4.3.0", text: "later" };
   const { port } = await listen(t, {
     settle: (envelope) =>
-      envelope.to.map((rcpt): Settled => {
+      envelope.to.map((rcpt): DeliveryResult => {
         if (rcpt.startsWith("ok")) return { rcpt, ok: true };
         return rcpt.startsWith("no")
           ? { rcpt, ok: false, temporary: false, reply: rejected }
@@ -397,7 +397,7 @@ test("an error of ours is a temporary failure that tells nothing of the inside",
 
 test("close() lets a message under way get its answer, turns idle clients away at once, and takes no new ones", async (t) => {
   const began = Promise.withResolvers<void>();
-  const answer = Promise.withResolvers<Settled[]>();
+  const answer = Promise.withResolvers<DeliveryResult[]>();
   const { port, listener } = await listen(t, { settle: () => (began.resolve(), answer.promise) });
   const [idle, busy] = [await rawClient(port), await upToData(port)];
   await idle.reply();

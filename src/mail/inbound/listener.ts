@@ -10,7 +10,7 @@ import {
   type Spool,
   type Envelope,
   type MailSource,
-  type Settled,
+  type DeliveryResult,
   type SmtpReply,
 } from "../messages/index.ts";
 import { foldReplies } from "./fold.ts";
@@ -30,7 +30,7 @@ export interface SmtpListenerOptions {
   /** Our name in the greeting and in Received fields. Default: the machine's. */
   name?: string;
   /** Resolves when the message is safe or refused, for every recipient; only then the client gets its answer. */
-  receive: (envelope: Envelope, source: MailSource) => Promise<Settled[]>;
+  receive: (envelope: Envelope, source: MailSource) => Promise<DeliveryResult[]>;
   spool: Spool;
   clock: Pick<Clock, "now">;
   ids: Pick<Ids, "hex">;

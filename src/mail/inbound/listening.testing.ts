@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { clock, ids, log, newSpool } from "../mail.testing.ts";
-import type { Spool, Envelope, Settled } from "../messages/index.ts";
+import type { Spool, Envelope, DeliveryResult } from "../messages/index.ts";
 import { selfSigned } from "../outbound/certificate.testing.ts";
 import { createSmtpListener, type SmtpLimits, type SmtpListenerOptions } from "./listener.ts";
 
@@ -15,7 +15,7 @@ export interface Listening extends Partial<
   Pick<SmtpListenerOptions, "tls" | "proxies" | "checkRecipient" | "blockLists" | "filter" | "onRefused" | "clock">
 > {
   limits?: Partial<SmtpLimits>;
-  settle?: (envelope: Envelope) => Settled[] | Promise<Settled[]>;
+  settle?: (envelope: Envelope) => DeliveryResult[] | Promise<DeliveryResult[]>;
   spool?: Spool;
 }
 
@@ -51,7 +51,7 @@ export async function listen(t: TestContext, { settle, limits, spool: given, ...
         ),
       });
       await source.discard();
-      return settle?.(envelope) ?? envelope.to.map((rcpt): Settled => ({ rcpt, ok: true }));
+      return settle?.(envelope) ?? envelope.to.map((rcpt): DeliveryResult => ({ rcpt, ok: true }));
     },
   });
   t.after(() => listener.close());

@@ -10,7 +10,7 @@ export type {
   MailSource,
   Outbound,
   Route,
-  Settled,
+  DeliveryResult,
   SmtpReply,
   Trace,
   TraceEvent,

@@ -38,8 +38,8 @@ export interface SmtpReply {
   text: string;
 }
 
-/** The result for one recipient; mail/inbound folds them into one SMTP answer. `queued`: it is on our disk, not yet with the next hop. */
-export type Settled = { rcpt: string } & (
+/** The result for one recipient. `queued`: the message is in the outbound queue, not yet at the next hop. */
+export type DeliveryResult = { rcpt: string } & (
   | { ok: true; queued?: true }
   | { ok: false; temporary: boolean; reply: SmtpReply }
 );
@@ -112,5 +112,5 @@ export type DsnRequest = MailRequest & { to?: Record<string, RecipientRequest> }
 
 /** Takes a message off our hands: mx, smart host, or (in dev) a folder of .eml files. Resolves when the message is safe. */
 export interface Transport {
-  deliver(mail: Outbound, signal?: AbortSignal): Promise<Settled[]>;
+  deliver(mail: Outbound, signal?: AbortSignal): Promise<DeliveryResult[]>;
 }

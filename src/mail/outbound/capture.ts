@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf, type Log } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import type { Outbound, Settled, Transport } from "../messages/index.ts";
+import type { Outbound, DeliveryResult, Transport } from "../messages/index.ts";
 import { fileStem, safeFilename } from "./filename.ts";
 import { createSpareFiles } from "./spare-files.ts";
 import { writeWhole, type Content } from "./whole-file.ts";
@@ -93,10 +93,10 @@ export function createCapture({
         // The sender sees the reply, so only the log contains the path.
         log?.error({ err, dir }, `outbound: failed to write a message to ${dir}: ${messageOf(err)}`);
         const reply = replyOf(refusalOf(err));
-        return mail.to.map((rcpt): Settled => ({ rcpt, ok: false, temporary: true, reply }));
+        return mail.to.map((rcpt): DeliveryResult => ({ rcpt, ok: false, temporary: true, reply }));
       }
       onWritten?.({ mail, files });
-      return mail.to.map((rcpt): Settled => ({ rcpt, ok: true }));
+      return mail.to.map((rcpt): DeliveryResult => ({ rcpt, ok: true }));
     },
   };
 }

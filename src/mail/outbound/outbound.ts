@@ -1,7 +1,13 @@
 import type { Clock, Ids, Log } from "../../kernel/index.ts";
 import { createCommits, type Db, type Events, type ObjectStore } from "../../store/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import { MAX_MESSAGE_BYTES, type Outbound, type Settled, type Trace, type Transport } from "../messages/index.ts";
+import {
+  MAX_MESSAGE_BYTES,
+  type Outbound,
+  type DeliveryResult,
+  type Trace,
+  type Transport,
+} from "../messages/index.ts";
 import { createBackoff, DEFAULT_BACKOFF_MS, DEFAULT_LIFETIME_MS } from "./queue/backoff.ts";
 import { createBodies } from "./queue/bodies.ts";
 import { createClaimsTable } from "./queue/claims-table.ts";
@@ -212,7 +218,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
   });
 
   /** Queues; a failure of ours is temporary for everyone, and nothing is half-queued. */
-  async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<Settled[]> {
+  async function enqueue(mail: Outbound, replies?: ReadonlyMap<string, Result>): Promise<DeliveryResult[]> {
     try {
       const { refused } = await queue.enqueue(mail, replies ? { replies } : {});
       return settledBut(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
@@ -224,7 +230,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
     }
   }
 
-  async function relayThenQueue(mail: Outbound, signal?: AbortSignal): Promise<Settled[]> {
+  async function relayThenQueue(mail: Outbound, signal?: AbortSignal): Promise<DeliveryResult[]> {
     const results = await relay(mail, { budgetMs: limits.tryFirstMs, ...(signal && { signal }) });
     const later = new Map(results.filter(({ outcome }) => outcome === "temporary").map((one) => [one.rcpt, one]));
     const settled = settledOf(mail.to, results);

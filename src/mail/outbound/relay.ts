@@ -1,6 +1,6 @@
 import type { Clock } from "../../kernel/index.ts";
 import { refusalOf, replyOf } from "../errors.ts";
-import type { Outbound, Settled, SmtpReply, Trace } from "../messages/index.ts";
+import type { Outbound, DeliveryResult, SmtpReply, Trace } from "../messages/index.ts";
 import { destined, senderOf } from "./addresses.ts";
 import { factsOf } from "./queue/facts.ts";
 import { rcptOf } from "./queue/queue.ts";
@@ -92,7 +92,7 @@ export function createRelay({ carrier, clock, trace, atOnce, domainsAtOnce = 5 }
 }
 
 /** In the order and the spelling of the caller: recipients that are one address share its result. Who has none is put off: nobody is known to have the message. */
-export const settledOf = (to: string[], results: Result[]): Settled[] =>
+export const settledOf = (to: string[], results: Result[]): DeliveryResult[] =>
   settledBy(to, results, {
     ok: false,
     temporary: true,
@@ -100,15 +100,15 @@ export const settledOf = (to: string[], results: Result[]): Settled[] =>
   });
 
 /** The same of refusals alone: who is not among them is well. */
-export const settledBut = (to: string[], refused: Result[]): Settled[] => settledBy(to, refused, { ok: true });
+export const settledBut = (to: string[], refused: Result[]): DeliveryResult[] => settledBy(to, refused, { ok: true });
 
 function settledBy(
   to: string[],
   results: Result[],
   otherwise: { ok: true } | { ok: false; temporary: boolean; reply: SmtpReply },
-): Settled[] {
+): DeliveryResult[] {
   const byRcpt = new Map(results.map((result) => [result.rcpt, result]));
-  return to.map((rcpt): Settled => {
+  return to.map((rcpt): DeliveryResult => {
     const found = byRcpt.get(rcpt) ?? byRcpt.get(destined({ to: [rcpt] }).good[0]?.rcpt ?? "");
     if (found === undefined) return { rcpt, ...otherwise };
     return found.outcome === "delivered"

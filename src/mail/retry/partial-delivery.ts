@@ -1,7 +1,7 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { Delivery, Outcome, Tell } from "../actions/index.ts";
 import { isVouchedFor } from "../forwarding/index.ts";
-import type { Settled } from "../messages/index.ts";
+import type { DeliveryResult } from "../messages/index.ts";
 import type { Bounces } from "../bounces/index.ts";
 import type { RetryQueue, RetryRecipient } from "./types.ts";
 
@@ -13,7 +13,7 @@ interface PartialDeliveryDeps {
   log: Log;
 }
 
-type Failed = Outcome & { settled: Extract<Settled, { ok: false }> };
+type Failed = Outcome & { result: Extract<DeliveryResult, { ok: false }> };
 
 /**
  * Decides which results of a message with several recipients the SMTP reply reports, since SMTP has one reply after DATA (RFC 5321 4.1.1.4):
@@ -28,7 +28,7 @@ type Failed = Outcome & { settled: Extract<Settled, { ok: false }> };
 export function createPartialDelivery({ retries, bounces, tell, clock, log }: PartialDeliveryDeps) {
   function say(
     message: string,
-    { settled: { rcpt, temporary, reply }, account, zone }: Failed,
+    { result: { rcpt, temporary, reply }, account, zone }: Failed,
     more: Record<string, unknown> = {},
   ) {
     tell(message, temporary ? "deferred" : "rejected", { ...reply, ...more }, { rcpt, account, zone });
@@ -40,7 +40,7 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
     bounce: boolean,
   ): Promise<boolean> {
     if (retries === undefined || failed.length === 0) return failed.length === 0;
-    const recipients = failed.map(({ settled: { rcpt, reply }, left, account, zone }): RetryRecipient => ({
+    const recipients = failed.map(({ result: { rcpt, reply }, left, account, zone }): RetryRecipient => ({
       rcpt,
       reply,
       account,
@@ -66,7 +66,7 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
     failed: Failed[],
   ): Promise<boolean | undefined> {
     const { account, zone } = failed[0]!;
-    const recipients = failed.map(({ settled: { rcpt, reply } }) => ({ rcpt, reply }));
+    const recipients = failed.map(({ result: { rcpt, reply } }) => ({ rcpt, reply }));
     try {
       return await bounces!.bounce({
         inbound: { id: source.id },
@@ -85,11 +85,15 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
   }
 
   /** `delivery` is undefined for a message that failed authentication: all its failures are reported. */
-  return async (id: string, delivery: Delivery | undefined, outcomes: readonly Outcome[]): Promise<Settled[]> => {
-    const failed = outcomes.filter((one): one is Failed => !one.settled.ok);
+  return async (
+    id: string,
+    delivery: Delivery | undefined,
+    outcomes: readonly Outcome[],
+  ): Promise<DeliveryResult[]> => {
+    const failed = outcomes.filter((one): one is Failed => !one.result.ok);
     const [later, never] = [
-      failed.filter(({ settled }) => settled.temporary),
-      failed.filter(({ settled }) => !settled.temporary),
+      failed.filter(({ result }) => result.temporary),
+      failed.filter(({ result }) => !result.temporary),
     ];
     const taken = new Set<Outcome>();
     const take = (some: Failed[], detail: Record<string, unknown>) => {
@@ -111,11 +115,11 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
         else if (await enqueue(delivery, never, true)) take(never, { held: true });
       }
     }
-    return outcomes.map((one): Settled => {
-      const { settled } = one;
-      if (settled.ok || taken.has(one)) return { rcpt: settled.rcpt, ok: true };
+    return outcomes.map((one): DeliveryResult => {
+      const { result } = one;
+      if (result.ok || taken.has(one)) return { rcpt: result.rcpt, ok: true };
       say(id, one as Failed);
-      return settled;
+      return result;
     });
   };
 }

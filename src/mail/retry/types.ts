@@ -1,6 +1,6 @@
 import type { Owner } from "../actions/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
-import type { Envelope, MailSource, Settled, SmtpReply } from "../messages/index.ts";
+import type { Envelope, MailSource, DeliveryResult, SmtpReply } from "../messages/index.ts";
 
 /** A recipient without the message, and the last reply. */
 export interface RetryRecipient extends Owner {
@@ -22,7 +22,7 @@ export interface RetryMail {
 }
 
 /** The result of another attempt for a recipient. */
-export type Retried = Settled & { to?: string[] };
+export type Retried = DeliveryResult & { to?: string[] };
 
 /** Retries one recipient and waits for the waitUntil() work of its worker. Never rejects. The caller keeps ownership of the source. */
 export type Retry = (mail: RetryMail, recipient: RetryRecipient) => Promise<Retried>;

@@ -5,7 +5,7 @@ import PostalMime from "postal-mime";
 import { UserError } from "../../kernel/index.ts";
 import type { BuiltMail, SendEmailBinding } from "../../workers/index.ts";
 import { clock, ids, memoryTrace, memoryTransport, newSpool } from "../mail.testing.ts";
-import type { Settled } from "../messages/index.ts";
+import type { DeliveryResult } from "../messages/index.ts";
 import { createSendEmail, type SendLimits } from "./send-email.ts";
 
 async function setUp({
@@ -17,7 +17,7 @@ async function setUp({
   binding?: Partial<SendEmailBinding>;
   isVerified?: (address: string) => boolean;
   limits?: Partial<SendLimits>;
-  answer?: (rcpt: string) => Settled;
+  answer?: (rcpt: string) => DeliveryResult;
 } = {}) {
   const spool = await newSpool({ memoryBytes: 1000 });
   const [transport, trace] = [memoryTransport(answer), memoryTrace()];

@@ -7,7 +7,7 @@ import { createZones, zonesMigrations, type Zone } from "../../zones/index.ts";
 import { createSigner } from "../authenticate/index.ts";
 import { createDkimKeys } from "../dkim-keys/index.ts";
 import { memoryTrace, memoryTransport, newSpool } from "../mail.testing.ts";
-import type { Settled, Transport } from "../messages/index.ts";
+import type { DeliveryResult, Transport } from "../messages/index.ts";
 import { mailMigrations } from "../migrations.ts";
 import type { RecordVerifier } from "../routing/index.ts";
 import { createSuppressions } from "../suppressions/index.ts";
@@ -31,7 +31,7 @@ export interface SendingHouse extends Partial<Omit<SendingParts, "limits">> {
   limits?: SendingParts["limits"];
   verifier?: RecordVerifier;
   /** How the next hop treats a recipient. */
-  answer?: (rcpt: string) => Settled;
+  answer?: (rcpt: string) => DeliveryResult;
   /** Done before the database closes. */
   beforeClose?: () => Promise<void>;
 }

@@ -13,7 +13,7 @@ import {
   type Spool,
   type MailSource,
   type Outbound,
-  type Settled,
+  type DeliveryResult,
   type Trace,
   type Transport,
 } from "../messages/index.ts";
@@ -218,7 +218,7 @@ export function createSending(parts: SendingParts): Sending {
   async function hand(
     { account, via, script, draft, dsn }: SendRequest,
     { letter: { author, sender, subject }, left, from: { zone, name, use, sending }, messageId, source }: Handing,
-  ): Promise<Settled[]> {
+  ): Promise<DeliveryResult[]> {
     const to = left.map(({ mailbox }) => mailbox.address);
     const keys = await dkimKeys.signers({ zone, domain: name, use });
     const whole = withFields(source, await signer.sign(source, { dkim: keys }));
@@ -287,10 +287,10 @@ export function createSending(parts: SendingParts): Sending {
     { account }: SendRequest,
     { name }: SenderDomain,
     left: Letter["recipients"],
-    settled: Settled[],
+    settled: DeliveryResult[],
   ): Promise<Omit<SendResult, "messageId" | "suppressed">> {
     const texts = new Map(left.map(({ text, mailbox }) => [mailbox.address, text]));
-    const textsOf = (those: Settled[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
+    const textsOf = (those: DeliveryResult[]) => those.map(({ rcpt }) => texts.get(rcpt) ?? rcpt);
     const refused = settled.filter((one) => !one.ok);
     // Not even the queue would have it: the caller still has the message, and may come again.
     if (refused.length === settled.length && refused.every(({ temporary }) => temporary)) {

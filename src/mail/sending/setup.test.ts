@@ -12,7 +12,7 @@ import { zonesMigrations } from "../../zones/index.ts";
 import { createSigner } from "../authenticate/index.ts";
 import { createServiceKeys } from "../dkim-keys/index.ts";
 import { setUpSrs } from "../forwarding/index.ts";
-import { createSpool, type Outbound, type Settled } from "../messages/index.ts";
+import { createSpool, type Outbound, type DeliveryResult } from "../messages/index.ts";
 import { mailMigrations } from "../migrations.ts";
 import { setUpBounces } from "../bounces/index.ts";
 import { createEmailRouting } from "../routing/index.ts";
@@ -25,7 +25,7 @@ const ACCOUNT = "a".repeat(32);
 async function open(
   t: TestContext,
   email: SettingsInput["email"] = {},
-  answer: (rcpt: string) => Settled = (rcpt) => ({ rcpt, ok: true }),
+  answer: (rcpt: string) => DeliveryResult = (rcpt) => ({ rcpt, ok: true }),
 ) {
   const folder = await mkdtemp(join(tmpdir(), "reelpost-sending-"));
   const settings = settingsSchema.parse({

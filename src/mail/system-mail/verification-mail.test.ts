@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { UserError } from "../../kernel/index.ts";
 import { clock, ids, memoryTransport } from "../mail.testing.ts";
-import type { Settled } from "../messages/index.ts";
+import type { DeliveryResult } from "../messages/index.ts";
 import { createVerificationMail } from "./verification-mail.ts";
 
-const sendWith = (answer?: (rcpt: string) => Settled) => {
+const sendWith = (answer?: (rcpt: string) => DeliveryResult) => {
   const transport = memoryTransport(answer);
   return {
     transport,

@@ -3,29 +3,29 @@ import { domainOf } from "../../protocol/rfc5322/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
 import { mailErrors, refusalOf, replyOf } from "../errors.ts";
 import type { Forwarding } from "../forwarding/index.ts";
-import type { Message, Envelope, Settled, SmtpReply, Transport } from "../messages/index.ts";
+import type { Message, Envelope, DeliveryResult, SmtpReply, Transport } from "../messages/index.ts";
 import type { Owner, Tell } from "./tell.ts";
 import type { Routed } from "../routing/index.ts";
 import type { ReportIntake } from "../dmarc-reports/index.ts";
 import type { Handled, HandToWorker } from "./worker.ts";
 
-/** A message that was let in. */
+/** An accepted message. */
 export interface Delivery {
   envelope: Envelope;
   message: Message;
-  /** Undefined where nobody judges senders. */
+  /** Undefined where sender authentication is disabled. */
   verdict?: Verdict | undefined;
 }
 
 export interface Outcome extends Owner {
-  settled: Settled;
-  /** When a worker's waitUntil() work is over: until then the message must be there. */
+  result: DeliveryResult;
+  /** Resolves when the worker's waitUntil() work has ended. The message must stay readable until then. */
   ended?: Promise<void>;
-  /** Of the addresses the recipient leads to, those that do not have it yet. */
+  /** Destination addresses that do not have the message yet. */
   left?: string[];
 }
 
-export interface SettleParts {
+export interface DeliverDeps {
   route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
   handToWorker: HandToWorker;
   transport: Transport;
@@ -36,10 +36,10 @@ export interface SettleParts {
   log: Log;
 }
 
-/** One recipient's message to its end. `only`: of the addresses it is forwarded to, those. Never rejects. */
-export type Settle = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
+/** Delivers a message for one recipient. `only` limits the destination addresses of a forward. Never rejects. */
+export type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
 
-export function createSettle({
+export function createDeliver({
   route,
   handToWorker,
   transport,
@@ -48,7 +48,7 @@ export function createSettle({
   tell,
   ids,
   log,
-}: SettleParts): Settle {
+}: DeliverDeps): Deliver {
   async function act(
     chosen: Routed,
     delivery: Delivery,
@@ -58,7 +58,7 @@ export function createSettle({
   ): Promise<Outcome> {
     const { envelope, message, verdict } = delivery;
     const { account, zone } = chosen;
-    if (chosen.temporary) return { settled: refused(rcpt, mailErrors.notThereYet()) };
+    if (chosen.temporary) return { result: refused(rcpt, mailErrors.notThereYet()) };
     switch (chosen.kind) {
       case "worker": {
         refuseLoop(message, rcpt);
@@ -73,7 +73,7 @@ export function createSettle({
           account,
           zone,
         });
-        return { settled: said(rcpt, handled, envelope), ended: handled.ended };
+        return { result: workerResult(rcpt, handled, envelope), ended: handled.ended };
       }
       case "forward":
         refuseLoop(message, rcpt);
@@ -92,13 +92,13 @@ export function createSettle({
           { report: true, ...taken },
           { rcpt, account, zone },
         );
-        return { settled: { rcpt, ok: true } };
+        return { result: { rcpt, ok: true } };
       }
       case "drop":
         tell(message.source.id, "dropped", {}, { rcpt, account, zone });
-        return { settled: { rcpt, ok: true } };
+        return { result: { rcpt, ok: true } };
       case "none":
-        return { settled: refused(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
+        return { result: refused(rcpt, mailErrors.noSuchRecipient({ address: rcpt })) };
     }
   }
 
@@ -112,11 +112,11 @@ export function createSettle({
     to: string[],
     { account, zone }: Owner,
   ): Promise<Outcome> {
-    // A rule that leads elsewhere since: everybody it led to has the message.
-    if (to.length === 0) return { settled: { rcpt, ok: true } };
+    // The rule has changed, and all its former destinations have the message.
+    if (to.length === 0) return { result: { rcpt, ok: true } };
     const messageId = ids.messageId(domainOf(envelope.from) || domainOf(rcpt));
     if (forwarding === undefined) {
-      const settled = await transport.deliver({
+      const results = await transport.deliver({
         messageId,
         cause: "forward",
         from: envelope.from,
@@ -124,17 +124,17 @@ export function createSettle({
         raw: () => source.open(),
         inbound: { id: source.id },
       });
-      const failed = settled.find((one) => !one.ok);
-      return { settled: failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt } };
+      const failed = results.find((one) => !one.ok);
+      return { result: failed === undefined ? { rcpt, ok: true } : { ...failed, rcpt } };
     }
-    const settled = await forwarding.forward({ envelope, source, verdict, account, zone, rcpt, to, messageId });
-    const done = settled.filter((one) => one.ok).map((one) => one.rcpt);
+    const results = await forwarding.forward({ envelope, source, verdict, account, zone, rcpt, to, messageId });
+    const done = results.filter((one) => one.ok).map((one) => one.rcpt);
     if (done.length > 0) tell(source.id, "forwarded", { to: done, messageId }, { rcpt, account, zone });
-    const failed = settled.filter((one) => !one.ok);
+    const failed = results.filter((one) => !one.ok);
     const first = failed.find((one) => one.temporary) ?? failed[0];
     return first === undefined
-      ? { settled: { rcpt, ok: true } }
-      : { settled: { ...first, rcpt }, left: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
+      ? { result: { rcpt, ok: true } }
+      : { result: { ...first, rcpt }, left: failed.filter((one) => one.temporary).map((one) => one.rcpt) };
   }
 
   return async (delivery, rcpt, id, only) => {
@@ -149,14 +149,14 @@ export function createSettle({
       // Our own failure must not lose the message: the sender keeps it and comes again.
       if (!(err instanceof UserError))
         log.error({ err, message: message.source.id, rcpt }, `mail could not be handled: ${messageOf(err)}`);
-      return { settled: refused(rcpt, refusalOf(err)), ...owner };
+      return { result: refused(rcpt, refusalOf(err)), ...owner };
     }
   };
 }
 
-export const refused = (rcpt: string, refusal: UserError): Settled => refusedWith(rcpt, replyOf(refusal));
+export const refused = (rcpt: string, refusal: UserError): DeliveryResult => refusedWith(rcpt, replyOf(refusal));
 
-export const refusedWith = (rcpt: string, reply: SmtpReply): Settled => ({
+export const refusedWith = (rcpt: string, reply: SmtpReply): DeliveryResult => ({
   rcpt,
   ok: false,
   temporary: reply.code < 500,
@@ -164,7 +164,7 @@ export const refusedWith = (rcpt: string, reply: SmtpReply): Settled => ({
 });
 
 /** setReject() is final; a handler that failed or was stopped leaves the message with the sender, who comes again. */
-function said(rcpt: string, handled: Handled, { smtputf8 }: Envelope): Settled {
+function workerResult(rcpt: string, handled: Handled, { smtputf8 }: Envelope): DeliveryResult {
   if (handled.outcome !== "ok") return refused(rcpt, mailErrors.handlerFailed());
   if (handled.rejectReason === undefined) return { rcpt, ok: true };
   return refused(rcpt, mailErrors.rejected({ reason: oneLine(handled.rejectReason, smtputf8) }));

@@ -117,7 +117,7 @@ export const mutations: Mutation[] = [
     name: "another",
   },
   {
-    file: "src/mail/forwarding/vouched.ts",
+    file: "src/mail/forwarding/sender-authenticated.ts",
     from: 'verdict.dmarc.result === "none" &&',
     to: 'verdict.dmarc.result !== "pass" &&',
     test: "src/mail/receive-recipients.test.ts",

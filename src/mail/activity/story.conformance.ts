@@ -286,7 +286,7 @@ export function storyConformance(engine: TestEngine): void {
         messageId: `<${id}@here.example>`,
         script: undefined,
         inbound: { id: "m1", rcpt },
-        vouched: true,
+        senderAuthenticated: true,
         size: 1,
         hasBody: true,
         createdAt: new Date(before),

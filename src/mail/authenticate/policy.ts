@@ -78,7 +78,7 @@ function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolic
   if (dmarc.result === "temperror") return unclear(`the DMARC policy of ${dmarc.from}`, policy);
   if (dmarc.result !== "fail") return ACCEPT;
   const action = policy.dmarcFail[dmarc.policy ?? "none"];
-  if (action === "accept" || isVouchedFor(arc, policy)) return ACCEPT;
+  if (action === "accept" || isSealedByTrusted(arc, policy)) return ACCEPT;
   // RFC 7489 6.6.2, RFC 9989 5.3: what could not be looked up might have lined up.
   if (policy.temporary === "defer" && [spf, ...dkim].some(isTemporary))
     return unclear(`whether ${dmarc.from} stands behind it`, policy);
@@ -87,7 +87,7 @@ function checkDmarc({ spf, dkim, dmarc, arc }: Case, policy: AuthenticationPolic
   );
 }
 
-function isVouchedFor({ result, sealer, said }: ArcResult, { trustedSealers }: AuthenticationPolicy): boolean {
+function isSealedByTrusted({ result, sealer, said }: ArcResult, { trustedSealers }: AuthenticationPolicy): boolean {
   return (
     result === "pass" &&
     sealer !== undefined &&

@@ -64,7 +64,7 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       const long = `${"x".repeat(60)}@example.org`;
       const token = await bounces.pathFor({
         sender: long,
-        vouched: true,
+        senderAuthenticated: true,
         inbound: { id: "in1", rcpt: "info@here.example" },
       });
       const others = {
@@ -138,8 +138,8 @@ export function bounceProcessorConformance(engine: TestEngine): void {
       const long = `${"x".repeat(60)}@example.org`;
       const inbound = { id: "in1", rcpt: "info@here.example" };
       const [known, unknown] = await Promise.all(
-        [true, false].map((vouched) =>
-          bounces.pathFor({ account: "acc", zone: "zone", sender: long, vouched, inbound }),
+        [true, false].map((senderAuthenticated) =>
+          bounces.pathFor({ account: "acc", zone: "zone", sender: long, senderAuthenticated, inbound }),
         ),
       );
       assert.match(known!, /^[a-z0-9-]+@fwd\.example$/);

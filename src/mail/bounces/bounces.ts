@@ -123,18 +123,18 @@ export function createBounces(options: BouncesOptions): BouncesService {
 
   async function pathFor(request: ReturnPathRequest): Promise<string> {
     const now = clock.now();
-    const { inbound, sender, vouched } = request;
+    const { inbound, sender, senderAuthenticated } = request;
     const row: PathRow = {
       ...newPath(request, now),
       kind: "forward",
       message_id: inbound.id,
       header_id: "",
       domain: null,
-      sender: vouched ? sender : "",
+      sender: senderAuthenticated ? sender : "",
       rcpt: inbound.rcpt,
       recipients: "[]",
     };
-    await (vouched ? table.insertPath(row) : batch.add(row));
+    await (senderAuthenticated ? table.insertPath(row) : batch.add(row));
     return paths.make(row.id, forwardDomain, now);
   }
 
@@ -160,14 +160,14 @@ export function createBounces(options: BouncesOptions): BouncesService {
     zone,
     inbound,
     envelope,
-    vouched,
+    senderAuthenticated,
     recipients,
     source,
     arrivedAt,
   }: BounceRequest): Promise<boolean> {
     const told = await report({
       to: envelope.from,
-      vouched,
+      senderAuthenticated,
       about: inbound.id,
       account,
       zone,

@@ -114,11 +114,11 @@ export function delayNotificationsConformance(engine: TestEngine): void {
 
   describe("a message that was taken and cannot be handled", () => {
     const failed = [{ rcpt: "info@here.example", reply: { code: 554, enhanced: "5.4.6", text: "it goes round" } }];
-    const request = (from: string, more: { vouched?: boolean; dsn?: DsnRequest } = {}) => ({
+    const request = (from: string, more: { senderAuthenticated?: boolean; dsn?: DsnRequest } = {}) => ({
       account: "acc",
       inbound: { id: "in1" },
       envelope: { ...envelopeOf(from, ["info@here.example"]), ...(more.dsn && { dsn: more.dsn }) },
-      vouched: more.vouched ?? true,
+      senderAuthenticated: more.senderAuthenticated ?? true,
       recipients: failed,
       arrivedAt: new Date(NOON),
     });
@@ -129,7 +129,7 @@ export function delayNotificationsConformance(engine: TestEngine): void {
       const bounce = (from: string, more: Parameters<typeof request>[1] = {}) =>
         bounces.bounce({ ...request(from, more), source: message });
       assert.equal(await bounce(""), false);
-      assert.equal(await bounce("alice@example.org", { vouched: false }), false);
+      assert.equal(await bounce("alice@example.org", { senderAuthenticated: false }), false);
       assert.equal(
         await bounce("alice@example.org", { dsn: { to: { "info@here.example": { notify: ["NEVER"] } } } }),
         false,

@@ -71,7 +71,7 @@ export function failuresConformance(engine: TestEngine): void {
       assert.ok(srsPath.ok);
       const unknown = await bounces.pathFor({
         sender: "stranger@example.org",
-        vouched: false,
+        senderAuthenticated: false,
         inbound: { id: "in2", rcpt: "info@here.example" },
       });
       for (const from of ["", "stranger@example.org", unknown, srsPath.address.replace("alice", "mallory")])
@@ -95,7 +95,7 @@ export function failuresConformance(engine: TestEngine): void {
       const long = `${"x".repeat(60)}@example.org`;
       const path = await bounces.pathFor({
         sender: long,
-        vouched: true,
+        senderAuthenticated: true,
         inbound: { id: "in1", rcpt: "info@here.example" },
       });
       await outbound.enqueue(forward(path, "no-bob@example.net", { dsn: { ret: "FULL" } }));
@@ -155,7 +155,7 @@ export function failuresConformance(engine: TestEngine): void {
           messageId: "<x@fwd.example>",
           script: undefined,
           inbound: undefined,
-          vouched: true,
+          senderAuthenticated: true,
           size: 10,
           hasBody: true,
           createdAt: new Date(NOON),

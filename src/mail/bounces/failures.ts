@@ -58,17 +58,22 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   }
 
   /** Whom an envelope sender stands for, and whether that is known to be true. */
-  async function behind(from: string, vouched: boolean): Promise<{ to: string; vouched: boolean; path?: PathRow }> {
-    if (from === "") return { to: "", vouched: false };
+  async function behind(
+    from: string,
+    senderAuthenticated: boolean,
+  ): Promise<{ to: string; senderAuthenticated: boolean; path?: PathRow }> {
+    if (from === "") return { to: "", senderAuthenticated: false };
     if (srs.isOurs(from)) {
       // SRS is written over senders that were vouched for, and over no others.
       const back = srs.reverse(from, clock.now());
-      return back.ok ? { to: back.address, vouched: true } : { to: "", vouched: false };
+      return back.ok ? { to: back.address, senderAuthenticated: true } : { to: "", senderAuthenticated: false };
     }
     const read = paths.read(from, clock.now());
-    if (!read.ok) return { to: read.why === "not-a-path" ? from : "", vouched };
+    if (!read.ok) return { to: read.why === "not-a-path" ? from : "", senderAuthenticated };
     const path = await table.path(read.id);
-    return path === undefined ? { to: "", vouched: false } : { to: path.sender, vouched: true, path };
+    return path === undefined
+      ? { to: "", senderAuthenticated: false }
+      : { to: path.sender, senderAuthenticated: true, path };
   }
 
   let largeOnes: Promise<unknown> = Promise.resolve();
@@ -87,13 +92,13 @@ export function createFailures({ srs, paths, table, list, clock }: FailureParts)
   /** What there is to tell of a failure in the queue. */
   async function taleOf(failure: Failure, action: "failed" | "delayed" | "relayed" = "failed"): Promise<Tale> {
     const { message, recipients, dsn } = failure;
-    const { to, vouched, path } = await behind(message.from, message.vouched);
+    const { to, senderAuthenticated, path } = await behind(message.from, message.senderAuthenticated);
     const alias = message.cause === "forward" ? (path?.rcpt ?? message.inbound?.rcpt) : undefined;
     const inbound =
       message.inbound === undefined ? undefined : { id: message.inbound.id, ...(alias != null && { rcpt: alias }) };
     return {
       to,
-      vouched,
+      senderAuthenticated,
       about: message.id,
       onlyIfAsked: path?.kind === "sent",
       dsn,

@@ -12,7 +12,7 @@ export type Told = "told" | "null sender" | "not vouched for" | "not asked" | "b
 export interface Tale extends Omit<Story, "recipients"> {
   /** "" is the null sender. */
   to: string;
-  vouched: boolean;
+  senderAuthenticated: boolean;
   /** What makes a recipient's report this one: the message, by an id that is the same whenever this is tried again. */
   about: string;
   recipients: readonly (Recipient & { notify?: readonly DsnEvent[] })[];
@@ -58,7 +58,7 @@ export function createReporter(parts: ReporterParts): Reporter {
   async function tell(tale: Tale): Promise<Told> {
     // RFC 5321 4.5.5: a bounce of a bounce would go round for ever.
     if (tale.to === "") return "null sender";
-    if (!tale.vouched) return "not vouched for";
+    if (!tale.senderAuthenticated) return "not vouched for";
     const asked = tale.recipients.filter((one) => isAsked(tale, one));
     if (asked.length === 0) return "not asked";
     const marks = new Map(asked.map((one) => [markOf(tale, one), one]));

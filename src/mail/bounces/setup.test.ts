@@ -78,7 +78,7 @@ test("uses the domains of the settings, and accepts return paths of other proces
     await other.bounces.bounce({
       inbound: { id: "in1" },
       envelope: { from: "a@example.org" },
-      vouched: true,
+      senderAuthenticated: true,
       recipients: [{ rcpt: "b@shop.example", reply: { code: 550, enhanced: "5.1.1", text: "no" } }],
       arrivedAt: new Date(),
       source: { headerBlock: head, size: head.length, open: () => head },

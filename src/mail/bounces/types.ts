@@ -12,7 +12,7 @@ interface Owner {
 export interface ReturnPathRequest extends Owner {
   sender: string;
   /** True if the sender is authenticated and may get bounces. For other senders, bounces are traced and dropped. */
-  vouched: boolean;
+  senderAuthenticated: boolean;
   /** The inbound message and recipient that bounces are traced under. */
   inbound: { id: string; rcpt: string };
 }
@@ -36,7 +36,7 @@ export interface BounceRequest extends Owner {
   inbound: { id: string };
   envelope: Pick<Envelope, "from" | "dsn">;
   /** Whether the sender is who it seems to be: nobody else is told. */
-  vouched: boolean;
+  senderAuthenticated: boolean;
   recipients: Outcome[];
   /** The message as it came. Not the callee's: it is discarded when the promise ends. */
   source: Pick<MailSource, "size" | "headerBlock" | "open">;

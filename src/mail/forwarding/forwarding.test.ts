@@ -179,19 +179,29 @@ test("a chain grows where it holds, is closed where it does not, and is never ta
 test("senders: known ones come back by SRS, others by a token, nobody stays nobody", async (t) => {
   const { sink, take, srs, tokens } = await setUp(t);
   const long = `bounces+848413-e276-some.person=mail.example@a.example`;
-  const cases: [from: string, ip: string, expected: RegExp, token?: { sender: string; vouched: boolean }][] = [
+  const cases: [
+    from: string,
+    ip: string,
+    expected: RegExp,
+    token?: { sender: string; senderAuthenticated: boolean },
+  ][] = [
     ["alice@a.example", "192.0.2.10", /^SRS0=/],
     // SPF fails, the signature of the sender's domain holds.
     ["alice@a.example", "198.51.100.1", /^SRS0=/],
     // A signature of another domain says nothing about this one.
-    ["victim@b.example", "198.51.100.1", /^token1@fwd\.one\.example$/, { sender: "victim@b.example", vouched: false }],
-    [long, "192.0.2.10", /^token2@/, { sender: long, vouched: true }],
+    [
+      "victim@b.example",
+      "198.51.100.1",
+      /^token1@fwd\.one\.example$/,
+      { sender: "victim@b.example", senderAuthenticated: false },
+    ],
+    [long, "192.0.2.10", /^token2@/, { sender: long, senderAuthenticated: true }],
     ["", "192.0.2.10", /^$/],
     [
       "SRS0=0000=AA=x.example=joe@other.example",
       "192.0.2.10",
       /^token3@/,
-      { sender: "SRS0=0000=AA=x.example=joe@other.example", vouched: false },
+      { sender: "SRS0=0000=AA=x.example=joe@other.example", senderAuthenticated: false },
     ],
   ];
   for (const [from, ip, expected, token] of cases) {

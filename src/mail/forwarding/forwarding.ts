@@ -54,13 +54,13 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
 
   async function forward(request: ForwardRequest): Promise<DeliveryResult[]> {
     const { envelope, source, rcpt, to, extra = [], account, zone, script } = request;
-    const { from, vouched } = await forwardingSender(request, options);
+    const { from, senderAuthenticated } = await forwardingSender(request, options);
     const fields =
       loops.field(rcpt) + traceFields(rcpt, to) + extra.map(([name, value]) => formatField(name, value)).join("");
     const message = withFields(source, fields);
     const signatures = await signed(message, request);
     const whole = withFields(message, signatures);
-    const dsn = vouched ? passedOn(envelope.dsn, rcpt, to) : undefined;
+    const dsn = senderAuthenticated ? passedOn(envelope.dsn, rcpt, to) : undefined;
     return transport.deliver({
       messageId: request.messageId ?? ids.messageId(domainOf(envelope.from) || domainOf(rcpt)),
       cause: "forward",
@@ -71,7 +71,7 @@ export function createForwarding(options: ForwardingOptions): Forwarding {
       ...(script !== undefined && { script }),
       ...(account !== undefined && { account }),
       ...(zone !== undefined && { zone }),
-      ...(vouched && { vouched }),
+      ...(senderAuthenticated && { senderAuthenticated }),
       ...(dsn && { dsn }),
     });
   }

@@ -1,4 +1,4 @@
 export { createForwarding } from "./forwarding.ts";
 export { setUpSrs } from "./setup.ts";
 export type { Forwarding } from "./types.ts";
-export { isAuthorAuthenticated, isVouchedFor } from "./vouched.ts";
+export { isAuthorAuthenticated, isAuthenticatedSender } from "./sender-authenticated.ts";

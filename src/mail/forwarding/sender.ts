@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/index.ts";
 import type { Srs } from "../../protocol/srs/index.ts";
 import type { Bounces } from "../bounces/index.ts";
 import type { ForwardRequest } from "./types.ts";
-import { isVouchedFor } from "./vouched.ts";
+import { isAuthenticatedSender } from "./sender-authenticated.ts";
 
 export interface SenderParts {
   srs: Pick<Srs, "forward" | "isOurs">;
@@ -17,12 +17,15 @@ export interface SenderParts {
 export async function forwardingSender(
   { envelope, verdict, source, rcpt, account, zone }: ForwardRequest,
   { srs, bounces, clock }: SenderParts,
-): Promise<{ from: string; vouched: boolean }> {
+): Promise<{ from: string; senderAuthenticated: boolean }> {
   const { from: sender } = envelope;
-  if (sender === "") return { from: "", vouched: false };
-  const vouched = isVouchedFor(envelope, verdict);
+  if (sender === "") return { from: "", senderAuthenticated: false };
+  const senderAuthenticated = isAuthenticatedSender(envelope, verdict);
   // One of ours came back to us: it is signed, and stays as it is.
-  const rewritten = vouched || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
-  if (rewritten?.ok) return { from: rewritten.address, vouched };
-  return { from: await bounces.pathFor({ sender, vouched, account, zone, inbound: { id: source.id, rcpt } }), vouched };
+  const rewritten = senderAuthenticated || srs.isOurs(sender) ? srs.forward(sender, clock.now()) : undefined;
+  if (rewritten?.ok) return { from: rewritten.address, senderAuthenticated };
+  return {
+    from: await bounces.pathFor({ sender, senderAuthenticated, account, zone, inbound: { id: source.id, rcpt } }),
+    senderAuthenticated,
+  };
 }

@@ -101,8 +101,8 @@ export interface Outbound {
   /** Whose mail it is, and of which zone; left out for the platform's own. */
   account?: string;
   zone?: string;
-  /** The envelope sender is who it seems to be (SPF, DKIM or a token of ours): it may be told of failures. Anything else is backscatter. */
-  vouched?: true;
+  /** The envelope sender is authenticated (SPF, DKIM or an API token) and may get delivery reports. Others would get backscatter. */
+  senderAuthenticated?: true;
   /** What the sender wants to be told, for the next hop to know. */
   dsn?: DsnRequest;
 }

@@ -2,7 +2,7 @@ import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { JobContext } from "../../store/index.ts";
 import type { Tell } from "../actions/index.ts";
 import type { Verdict } from "../authenticate/index.ts";
-import { isVouchedFor } from "../forwarding/index.ts";
+import { isAuthenticatedSender } from "../forwarding/index.ts";
 import type { Envelope, MailSource } from "../messages/index.ts";
 import type { Bounces } from "../bounces/index.ts";
 import type { RetryRecipient, Retry } from "./types.ts";
@@ -69,7 +69,7 @@ export function createAttempt({ clock, tell, log, bounces, limits }: AttemptDeps
           account,
           zone,
           envelope,
-          vouched: isVouchedFor(envelope, verdict),
+          senderAuthenticated: isAuthenticatedSender(envelope, verdict),
           recipients,
           source,
           arrivedAt: new Date(at),

@@ -98,7 +98,7 @@ test("some have it: 250, the others are held or bounced", async () => {
     {
       account: "acc",
       zone: "z",
-      vouched: false,
+      senderAuthenticated: false,
       recipients: [{ rcpt: "never2@here.example", reply: { code: 555, text: "go away" } }],
     },
   ]);

@@ -1,6 +1,6 @@
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { Delivery, Outcome, Tell } from "../actions/index.ts";
-import { isVouchedFor } from "../forwarding/index.ts";
+import { isAuthenticatedSender } from "../forwarding/index.ts";
 import type { DeliveryResult } from "../messages/index.ts";
 import type { Bounces } from "../bounces/index.ts";
 import type { RetryQueue, RetryRecipient } from "./types.ts";
@@ -73,7 +73,7 @@ export function createPartialDelivery({ retries, bounces, tell, clock, log }: Pa
         account,
         zone,
         envelope,
-        vouched: isVouchedFor(envelope, verdict),
+        senderAuthenticated: isAuthenticatedSender(envelope, verdict),
         recipients,
         source,
         arrivedAt: new Date(clock.now()),

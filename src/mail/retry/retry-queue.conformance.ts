@@ -194,7 +194,7 @@ export function retryQueueConformance(engine: TestEngine): void {
         inbound: { id: "message1" },
         account: "acc",
         zone: "z",
-        vouched: true,
+        senderAuthenticated: true,
         envelope: ENVELOPE,
         arrivedAt: new Date(Date.UTC(2026, 0, 1, 12)),
       },

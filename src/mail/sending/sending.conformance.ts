@@ -52,7 +52,16 @@ export function sendingConformance(engine: TestEngine): void {
       });
       const [sent] = transport.sent;
       assert.deepEqual(
-        [sent!.from, sent!.to, sent!.account, sent!.zone, sent!.vouched, sent!.cause, sent!.script, sent!.inbound],
+        [
+          sent!.from,
+          sent!.to,
+          sent!.account,
+          sent!.zone,
+          sent!.senderAuthenticated,
+          sent!.cause,
+          sent!.script,
+          sent!.inbound,
+        ],
         ["app@example.com", result.delivered, ACCOUNT, zone.id, true, "send", "news", undefined],
       );
       assert.match(
@@ -406,7 +415,7 @@ export function sendingConformance(engine: TestEngine): void {
         account: ACCOUNT,
         zone: zone.id,
         sender: "app@in.example.com",
-        vouched: true,
+        senderAuthenticated: true,
         inbound: { id: second.messageId, rcpt: "app@in.example.com" },
       });
     });

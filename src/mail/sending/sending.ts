@@ -251,7 +251,7 @@ export function createSending(parts: SendingParts): Sending {
       raw: () => whole.open(),
       account,
       zone,
-      vouched: true,
+      senderAuthenticated: true,
       ...(script !== undefined && { script }),
       ...(dsn && { dsn }),
       ...(draft && { parts: partsOf(draft) }),
@@ -277,7 +277,13 @@ export function createSending(parts: SendingParts): Sending {
     // The name has no records for bounces of its own: they come to ours, and go on to the sender.
     if (use !== "sending")
       return {
-        from: await bounces.pathFor({ account, zone, sender, vouched: true, inbound: { id: messageId, rcpt: sender } }),
+        from: await bounces.pathFor({
+          account,
+          zone,
+          sender,
+          senderAuthenticated: true,
+          inbound: { id: messageId, rcpt: sender },
+        }),
       };
     const paths = await bounces.pathsFor({ account, zone, domain: name, messageId, to, from: sender });
     return { from: paths[0]!, ...(to.length > 1 && { fromFor: new Map(to.map((rcpt, at) => [rcpt, paths[at]!])) }) };

@@ -37,7 +37,7 @@ export function createSystemMail({
       step: "sent",
       detail: { via: "platform", from: mail.from, to: mail.to, messageId: mail.messageId, size: whole.size },
     });
-    return { ...mail, raw: () => whole.open(), ...(bounces && { vouched: true as const }) };
+    return { ...mail, raw: () => whole.open(), ...(bounces && { senderAuthenticated: true as const }) };
   }
 
   return { deliver: async (mail, signal) => transport.deliver(await signed(mail), signal) };

@@ -37,7 +37,7 @@ export function queueConformance(engine: TestEngine): void {
           zone: "zon",
           script: "s",
           inbound: { id: "in", rcpt: "first@here.example" },
-          vouched: true,
+          senderAuthenticated: true,
           cause: "forward",
           dsn: {
             ret: "HDRS",
@@ -72,7 +72,7 @@ export function queueConformance(engine: TestEngine): void {
           found.message.zone,
           found.message.script,
           found.message.inbound,
-          found.message.vouched,
+          found.message.senderAuthenticated,
           found.message.cause,
           found.message.hasBody,
         ],

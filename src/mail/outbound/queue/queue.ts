@@ -37,7 +37,7 @@ export interface QueuedMessage {
   script: string | undefined;
   inbound: { id: string; rcpt: string | undefined } | undefined;
   /** The envelope sender is who it seems to be: it may be told of failures. */
-  vouched: boolean;
+  senderAuthenticated: boolean;
   size: number;
   /** Whether it can be sent again. */
   hasBody: boolean;
@@ -121,7 +121,7 @@ export function createQueue(parts: QueueParts): Queue {
       inbound_rcpt: mail.inbound?.rcpt ?? null,
       header_id: mail.messageId,
       mail_from: from,
-      vouched: Number(mail.vouched ?? false),
+      vouched: Number(mail.senderAuthenticated ?? false),
       size: facts.size,
       eight_bit: Number(facts.eightBit),
       utf8_header: Number(facts.utf8Header),
@@ -290,7 +290,7 @@ export const showMessage = (row: MessageRow): QueuedMessage => ({
   messageId: row.header_id,
   script: row.script ?? undefined,
   inbound: row.inbound_id === null ? undefined : { id: row.inbound_id, rcpt: row.inbound_rcpt ?? undefined },
-  vouched: row.vouched === 1,
+  senderAuthenticated: row.vouched === 1,
   size: row.size,
   hasBody: row.body_in !== null,
   createdAt: new Date(row.created_at),

@@ -3,10 +3,10 @@ import type { Verdict } from "../authenticate/index.ts";
 import type { Envelope } from "../messages/index.ts";
 
 /**
- * Whether the envelope sender is who it seems to be: its own domain names the peer (SPF), or a signature of its domain or of one above holds.
- * Only such a sender is told of failures; to tell anybody else is backscatter. The null sender is nobody.
+ * Whether the envelope sender is authenticated: SPF passes for it, or a DKIM signature of its domain or a parent domain passes. Only such a
+ * sender gets delivery reports; a report to any other would be backscatter. The null sender is never authenticated.
  */
-export function isVouchedFor(
+export function isAuthenticatedSender(
   { from }: Pick<Envelope, "from">,
   verdict: Pick<Verdict, "spf" | "dkim"> | undefined,
 ): boolean {
@@ -24,7 +24,9 @@ export function isAuthorAuthenticated(
   envelope: Pick<Envelope, "from">,
   verdict: Pick<Verdict, "spf" | "dkim" | "dmarc">,
 ): boolean {
-  return verdict.dmarc.result === "pass" || (verdict.dmarc.result === "none" && isVouchedFor(envelope, verdict));
+  return (
+    verdict.dmarc.result === "pass" || (verdict.dmarc.result === "none" && isAuthenticatedSender(envelope, verdict))
+  );
 }
 
 const isWithin = (domain: string, parent: string) => domain === parent || domain.endsWith(`.${parent}`);

@@ -25,7 +25,7 @@ export interface Outcome extends Owner {
   left?: string[];
 }
 
-export interface DeliverDeps {
+interface DeliverDeps {
   route: (recipient: string, envelope: Envelope) => Routed | Promise<Routed>;
   handToWorker: HandToWorker;
   transport: Transport;
@@ -37,7 +37,7 @@ export interface DeliverDeps {
 }
 
 /** Delivers a message for one recipient. `only` limits the destination addresses of a forward. Never rejects. */
-export type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
+type Deliver = (delivery: Delivery, rcpt: string, id: string, only?: readonly string[]) => Promise<Outcome>;
 
 export function createDeliver({
   route,

@@ -11,5 +11,14 @@ export { setUpFiles, setUpOutbound, type OutboundSetup } from "./setup.ts";
 export { createCarrier } from "./smtp/carrier.ts";
 export { DEFAULT_TIMEOUTS } from "./smtp/timeouts.ts";
 export { createSpareFiles } from "./spare-files.ts";
-export type { Body, Carried, Downgrade, MailResolver } from "./types.ts";
+export type {
+  Body,
+  Carried,
+  Downgrade,
+  MailResolver,
+  ReportedPolicy,
+  TlsFailure,
+  TlsResult,
+  TlsResults,
+} from "./types.ts";
 export { writeWhole } from "./whole-file.ts";

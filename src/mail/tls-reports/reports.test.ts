@@ -10,7 +10,7 @@ import { createManualClock, randomIds, silentLog } from "../../kernel/index.ts";
 import { createJobs, createLocalEvents, jobsMigrations } from "../../store/index.ts";
 import { readReportFile } from "../dmarc-reports/report-file.ts";
 import { readTlsReport } from "../dmarc-reports/tls-report.ts";
-import type { Outbound, Settled } from "../messages/types.ts";
+import type { Outbound, DeliveryResult } from "../messages/types.ts";
 import { selfSigned } from "../outbound/certificate.testing.ts";
 import type { TlsResult } from "../outbound/types.ts";
 import { createTlsReports } from "./reports.ts";
@@ -40,7 +40,7 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
   const { db } = await engine.open(t, [...jobsMigrations, tlsReportsMigration]);
   const clock = createManualClock(NOON);
   const state = { mails: [] as Outbound[], posts: [] as { type: string; body: Buffer }[], asked: [] as string[] };
-  let answers: Settled[] = [];
+  let answers: DeliveryResult[] = [];
   /** Posts that the site refuses first. */
   let failing = 0;
   const site = createServer(pair, async (request, response) => {
@@ -71,7 +71,7 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
     return made;
   };
   const transport = {
-    async deliver(mail: Outbound): Promise<Settled[]> {
+    async deliver(mail: Outbound): Promise<DeliveryResult[]> {
       state.mails.push(mail);
       return [answers.shift() ?? { rcpt: mail.to[0]!, ok: true }];
     },
@@ -98,7 +98,7 @@ async function open(t: TestContext, engine: TestEngine, records: Record<string, 
       } while ((await due()).length > 0);
     }
   }
-  const answerWith = (next: { mail?: Settled[]; failing?: number }) => {
+  const answerWith = (next: { mail?: DeliveryResult[]; failing?: number }) => {
     answers = next.mail ?? answers;
     failing = next.failing ?? failing;
   };

@@ -1,7 +1,7 @@
 import type { GuardedFetch } from "../../kernel/guarded-fetch.ts";
 import { messageOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { Db, Job, JobContext, Jobs, JobWorker } from "../../store/index.ts";
-import type { Transport } from "../messages/types.ts";
+import type { Transport } from "../messages/index.ts";
 import { composeReportMail } from "./report-mail.ts";
 import { buildTlsReport, type TlsReportFile } from "./report.ts";
 import { nameOf, readTlsrptRecord, type ReportTarget } from "./record.ts";

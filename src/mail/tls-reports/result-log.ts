@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { every } from "../../kernel/every.ts";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { isLoopbackAddress, isNotPublicAddress } from "../../kernel/networks.ts";
-import type { TlsResult } from "../outbound/types.ts";
+import type { TlsResult } from "../outbound/index.ts";
 import type { TlsResultRow, TlsResultsTable } from "./results-table.ts";
 import type { TlsCount } from "./types.ts";
 

@@ -1,5 +1,5 @@
-import type { Transport } from "../messages/types.ts";
-import type { ReportedPolicy, TlsFailure, TlsResults } from "../outbound/types.ts";
+import type { Transport } from "../messages/index.ts";
+import type { ReportedPolicy, TlsFailure, TlsResults } from "../outbound/index.ts";
 
 /** Sessions of one UTC day with one domain that ended alike. */
 export interface TlsCount {

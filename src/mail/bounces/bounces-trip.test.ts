@@ -123,7 +123,7 @@ async function startForwarder(
     await db.close();
     await rm(folder, { recursive: true, force: true });
   });
-  return { smtp, outbound, trace };
+  return { smtp, outbound, bounces, trace };
 }
 
 test(
@@ -179,7 +179,9 @@ test(
       ],
     );
 
-    // Whoever saw the address on the way cannot write to Alice with it.
+    // A recipient of the forward knows the address but cannot write to Alice with it: RCPT is rejected.
+    const rejection = await first.bounces.check(there!.from, { from: "mallory@example.net" });
+    assert.match(rejection!.text, /accepts delivery reports only/);
     const [refused] = await first.outbound.relay.deliver({
       messageId: "<spam@x>",
       cause: "send",
@@ -188,6 +190,6 @@ test(
       raw: () => Buffer.from(MAIL),
     });
     assert.ok(refused && !refused.ok);
-    assert.match(refused.reply.text, /Only delivery reports/);
+    assert.match(refused.reply.text, /accepts delivery reports only/);
   },
 );

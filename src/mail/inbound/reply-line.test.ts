@@ -24,4 +24,8 @@ test("limits every reply line to 512 octets (RFC 5321 4.5.3.1.5) of valid UTF-8"
     }),
   );
   assert.equal(Buffer.byteLength(lineOf(550, "x".repeat(600))), 512);
+  // Every alignment of the limit within characters of two, three and four octets.
+  for (const character of ["é", "€", "😀"])
+    for (let shift = 0; shift < 4; shift++)
+      assert.ok(!lineOf(550, "x".repeat(shift) + character.repeat(400)).includes("\ufffd"), `${character} ${shift}`);
 });

@@ -195,6 +195,9 @@ export function recordsConformance(engine: TestEngine): void {
         "nothing was refused",
       ]);
       assert.deepEqual((await refusal(records.create(zone, txt("child", "x"))))[0], "nsExists");
+      await records.create(zone, { ...ns, name: "second" });
+      const ds = { type: "DS", data: { key_tag: 1, algorithm: 8, digest_type: 9, digest: "ab" } };
+      assert.deepEqual(await refusal(records.create(zone, { ...ds, name: "second" })), ["nothing was refused"]);
       // At the zone apex, CNAME and address records exclude each other.
       await records.create(zone, a("@"));
       assert.deepEqual(

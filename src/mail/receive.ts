@@ -261,7 +261,7 @@ async function discardAfter(source: MailSource, work: (Promise<void> | undefined
   await Promise.allSettled(work);
   await source
     .discard()
-    .catch((err: unknown) => log.warn({ err, message: source.id }, "a spool file could not be deleted"));
+    .catch((err: unknown) => log.warn({ err, message: source.id }, "mail: failed to delete a spool file"));
 }
 
 async function eachOf<In, Out>(

@@ -148,7 +148,7 @@ export function createDeliver({
     } catch (err) {
       // Our own failure must not lose the message: the sender keeps it and comes again.
       if (!(err instanceof UserError))
-        log.error({ err, message: message.source.id, rcpt }, `mail could not be handled: ${messageOf(err)}`);
+        log.error({ err, message: message.source.id, rcpt }, `mail: failed to process a message: ${messageOf(err)}`);
       return { result: refused(rcpt, refusalOf(err)), ...owner };
     }
   };

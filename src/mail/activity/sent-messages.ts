@@ -39,7 +39,7 @@ export function createSentMessages({ objects, clock, log, days = 7 }: SentMessag
         // The message itself is safe elsewhere, or was never taken; a copy to look at is not worth waiting for the disk.
         await objects.put(keyOn(clock.now(), account, messageId), raw, { durable: false });
       } catch (err) {
-        log.warn({ err, messageId }, "email log: failed to store a copy of a sent message");
+        log.warn({ err, messageId }, "mail: failed to store a copy of a sent message");
       } finally {
         closeStream(raw);
       }

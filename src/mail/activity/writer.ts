@@ -51,7 +51,7 @@ export function createWriter({ table, owners, clock, log, most, flushMs }: Write
     lost += count;
     if (clock.now() - complainedAt < COMPLAIN_MS) return;
     complainedAt = clock.now();
-    log.warn({ err, lost }, "the log of messages could not keep up: steps are missing from it");
+    log.warn({ err, lost }, "mail: message log overloaded; events are missing");
   }
 
   function schedule() {

@@ -200,7 +200,7 @@ export function createBounces(options: BouncesOptions): BouncesService {
         return await process(mail);
       } catch (err) {
         if (err instanceof UserError && err.entry.smtp !== undefined) throw err;
-        log.error({ err, message: mail.source.id, rcpt: mail.rcpt }, "what came to a return path could not be handled");
+        log.error({ err, message: mail.source.id, rcpt: mail.rcpt }, "mail: failed to process a bounce");
         throw mailErrors.fault({}, { cause: err });
       }
     },

@@ -105,7 +105,7 @@ export function createReporter(parts: ReporterParts): Reporter {
     else
       log.warn(
         { to: tale.to, about: tale.about, reply: settled.reply },
-        "a delivery report cannot be sent to this address",
+        "mail: cannot send a delivery report to this address",
       );
   }
 }

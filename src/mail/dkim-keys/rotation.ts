@@ -96,10 +96,7 @@ export function createDkimRotation({
         .map((record) => ({ ...record, name: `${record.selector}._domainkey.${name.domain}` }));
       if (records.length === 0 || !(await seen(name.domain, records))) return;
       if (await dkimKeys.promote(name))
-        log.info(
-          { domain: name.domain, selectors: records.map(({ selector }) => selector) },
-          "new DKIM keys sign from now on",
-        );
+        log.info({ domain: name.domain, selectors: records.map(({ selector }) => selector) }, "dkim: new keys active");
     });
     if (days > 0) {
       await forEach(
@@ -108,7 +105,7 @@ export function createDkimRotation({
         async (zone, name, publisher) => {
           if (!publishes(zone) || !(await dkimKeys.list(name)).every(({ state }: DkimKey) => state !== "next")) return;
           await publisher.rotate(zone, name.domain);
-          log.info({ domain: name.domain }, "new DKIM keys were published beside those that sign");
+          log.info({ domain: name.domain }, "dkim: new keys published");
         },
       );
     }
@@ -125,7 +122,7 @@ export function createDkimRotation({
     await again(new Date(clock.now() + STEP_MS));
   });
   again(new Date(clock.now())).catch((err: unknown) =>
-    log.error({ err }, "the rotation of DKIM keys could not be started"),
+    log.error({ err }, "dkim: failed to start key rotation, will retry"),
   );
 
   return { step, close: () => worker.stop() };

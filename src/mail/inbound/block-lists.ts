@@ -22,7 +22,7 @@ export function createBlockLists({ lists, resolver, clock, log, withinMs = 3000 
     } catch (err) {
       const { code } = err as { code?: string };
       if (code !== "ENOTFOUND" && code !== "ENODATA")
-        log.info({ list, reason: messageOf(err) }, "smtp: a block list does not answer");
+        log.info({ list, reason: messageOf(err) }, "smtp: block list timed out");
       return false;
     }
   }

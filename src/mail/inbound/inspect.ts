@@ -12,7 +12,7 @@ export function createInspection({ filter, log }: { filter: ContentFilter | unde
       if (verdict.action === "refuse") {
         log.info(
           { message: source.id, ip: envelope.ip, from: envelope.from, reply: verdict.reply },
-          "smtp: a message was refused for its content",
+          "smtp: message rejected by the content filter",
         );
         return { source, refused: verdict.reply };
       }
@@ -20,7 +20,7 @@ export function createInspection({ filter, log }: { filter: ContentFilter | unde
     } catch (err) {
       log.warn(
         { message: source.id, reason: messageOf(err) },
-        "smtp: the content filter did not answer; the message passes",
+        "smtp: content filter unavailable; message accepted without it",
       );
       return { source };
     }

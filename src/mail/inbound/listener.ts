@@ -144,7 +144,7 @@ export async function createSmtpListener(options: SmtpListenerOptions): Promise<
       const onList = /^postmaster(?:@|$)/i.test(rcpt) ? undefined : await listed.get(session);
       return onList ?? (await checkRecipient?.(rcpt, envelopeOf(session)));
     } catch (err) {
-      log.error({ err, rcpt }, "smtp: a recipient could not be checked");
+      log.error({ err, rcpt }, "smtp: failed to check a recipient");
       return replyOf(refusalOf(err));
     }
   }

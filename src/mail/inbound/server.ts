@@ -96,7 +96,7 @@ export async function startSmtpServer(options: StrictServerOptions): Promise<Smt
         if (server.connections.size > 0)
           log.info(
             { connections: server.connections.size, ms: limits.closeMs },
-            "smtp: messages under way come to their end",
+            "smtp: waiting for messages in progress",
           );
       })),
   };
@@ -189,7 +189,7 @@ class StrictServer extends SMTPServer {
       if (err !== undefined) {
         log.info(
           { proxy: socket.remoteAddress, reason: err.message },
-          "smtp: a connection of a proxy has no PROXY header; smtp.proxies names it",
+          "smtp: no PROXY header from a client listed in smtp.proxies",
         );
         return done(err);
       }

@@ -62,7 +62,7 @@ export function safely(onRefused: OnRefused | undefined, log: Log): OnRefused {
     try {
       onRefused?.(...told);
     } catch (err) {
-      log.error({ err }, "smtp: a refusal could not be told of");
+      log.error({ err }, "smtp: failed to log a rejection");
     }
   };
 }

@@ -8,7 +8,7 @@ export function traceTo({ log, listeners }: { log: Log; listeners: Trace[] }): T
       try {
         listen(event);
       } catch (err) {
-        log.error({ err, message: event.message, step: event.step }, "a listener of the mail trace failed");
+        log.error({ err, message: event.message, step: event.step }, "mail: trace listener failed");
       }
     }
   };

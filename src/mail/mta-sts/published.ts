@@ -108,8 +108,8 @@ export function createPublishedSts({
       await reconcile(zone);
     } catch (err) {
       if (err instanceof UserError)
-        log.warn({ zone, reason: messageOf(err) }, "the MTA-STS records of a zone cannot be made");
-      else log.error({ err, zone }, "the MTA-STS records of a zone are not what they should be");
+        log.warn({ zone, reason: messageOf(err) }, "mta-sts: failed to create the records of a zone");
+      else log.error({ err, zone }, "mta-sts: records of a zone are wrong");
     }
   }
 
@@ -130,7 +130,7 @@ export function createPublishedSts({
   const unsubscribe = events.subscribe(ROUTING_CHANGED, (zone) => {
     if (zone !== "names")
       void (zone === "" ? sweep() : safely(zone)).catch((err: unknown) =>
-        log.error({ err }, "MTA-STS records could not be looked at"),
+        log.error({ err }, "mta-sts: failed to check records, will retry"),
       );
   });
 

@@ -224,7 +224,7 @@ export function createOutbound(options: OutboundOptions): OutboundService {
       return settledBut(mail.to, refused).map((one) => (one.ok ? { ...one, queued: true } : one));
     } catch (err) {
       const refusal = refusalOf(err);
-      if (refusal.kind === "fault") log.error({ err }, "outbound mail: a message could not be queued");
+      if (refusal.kind === "fault") log.error({ err }, "outbound: failed to queue a message");
       const reply = replyOf(refusal);
       return mail.to.map((rcpt) => ({ rcpt, ok: false, temporary: reply.code < 500, reply }));
     }

@@ -107,7 +107,7 @@ export function createEmailRouting(options: EmailRoutingOptions): EmailRouting {
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id: some hints were lost.
     (zone === "" ? tidy() : forget(zone)).catch((err: unknown) =>
-      log.error({ err, zone }, "what was kept about a deleted zone is still there"),
+      log.error({ err, zone }, "dmarc-reports: failed to delete data of a deleted zone"),
     );
   });
 

@@ -235,7 +235,7 @@ export function createSendingDomains({
   const unsubscribe = events.subscribe(ZONE_DELETED, (zone) => {
     // An empty id: some hints were lost.
     (zone === "" ? tidy() : write((tx) => forgetSending(tx, zone))).catch((err: unknown) =>
-      log.error({ err, zone }, "the sending domains of a deleted zone are still there"),
+      log.error({ err, zone }, "mail: failed to delete the sending domains of a deleted zone"),
     );
   });
 

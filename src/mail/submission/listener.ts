@@ -131,11 +131,11 @@ export async function createSubmissionListener<Submitter>(
       const submitter = username === USER && token ? await authenticated(token, ip) : undefined;
       if (submitter !== undefined) return { user: { submitter, token: token! } };
     } catch (err) {
-      log.error({ err, ip }, "submission: a token could not be checked");
+      log.error({ err, ip }, "submission: failed to check a token");
       return { refusal: NOT_NOW };
     }
     failures.take(network);
-    log.info({ ip }, "submission: a client could not authenticate");
+    log.info({ ip }, "submission: authentication failed");
     return { refusal: UNKNOWN };
   }
 
@@ -148,7 +148,7 @@ export async function createSubmissionListener<Submitter>(
       user.submitter = submitter;
       return await checkSender?.(submitter, from, envelopeOf(session));
     } catch (err) {
-      if (!(err instanceof UserError)) log.error({ err, from }, "submission: a sender could not be checked");
+      if (!(err instanceof UserError)) log.error({ err, from }, "submission: failed to check a sender");
       return replyOf(refusalOf(err));
     }
   }

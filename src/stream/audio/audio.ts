@@ -147,7 +147,7 @@ export function createAudio(parts: AudioParts): Audio {
     if (put === "labelTaken") throw labelTaken(label);
     // The row is there, and its file is not to be taken from it any more: `recover` makes the job.
     await enqueue(row).catch((err: unknown) =>
-      log.warn({ err, video, track: uid }, "the job of an audio track could not be made; it is made later"),
+      log.warn({ err, video, track: uid }, "stream: failed to create the job of an audio track, will retry"),
     );
     return show(row);
   }

@@ -50,7 +50,7 @@ export function createPreparer(parts: PrepareParts) {
         await objects.delete([source.key]);
     } catch (err) {
       if (signal.aborted || (attempt < ATTEMPTS && !isLasting(err))) throw err;
-      log.info({ err, video: row.video_uid, track }, "an audio track is of no use");
+      log.info({ err, video: row.video_uid, track }, "stream: audio track rejected");
       await table.change(track, { status: "error", error: messageOf(err).slice(0, 1000) });
     }
     changed(row.video_uid);

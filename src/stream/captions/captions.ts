@@ -41,7 +41,7 @@ export function createCaptions(parts: CaptionsParts): Captions {
     if (key == null) return;
     await objects
       .delete([key])
-      .catch((err: unknown) => log.warn({ err, key }, "captions that nothing names any more could not be removed"));
+      .catch((err: unknown) => log.warn({ err, key }, "stream: failed to delete unreferenced captions"));
   }
 
   let recovery: Repetition | undefined;

@@ -73,7 +73,7 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
         else
           log.info(
             { video: video.uid, stream: text.stream, reason: reading.why },
-            "captions: skipped unreadable subtitles of the uploaded file",
+            "stream: unreadable embedded subtitles skipped",
           );
       }
     } finally {
@@ -89,7 +89,7 @@ export function createEmbedded({ jobs, objects, tools, videos, folder, log, stor
     } catch (err) {
       // A fault of the file: the video plays without these captions.
       if (signal.aborted || !(isLast || (err instanceof MediaRunError && err.reason === "failed"))) throw err;
-      log.warn({ err, video: uid }, `captions: failed to read subtitles of the uploaded file: ${messageOf(err)}`);
+      log.warn({ err, video: uid }, `stream: failed to read embedded subtitles: ${messageOf(err)}`);
     }
   }
 

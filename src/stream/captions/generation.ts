@@ -83,7 +83,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       await end(payload, await captionsOfSpeech({ ...parts, scratch }, video, language, signal));
     } catch (err) {
       if (!(err instanceof NoCaptions) && (signal.aborted || !isLast)) throw err;
-      log.warn({ err, video: uid, language }, `captions could not be generated: ${messageOf(err)}`);
+      log.warn({ err, video: uid, language }, `stream: failed to generate captions: ${messageOf(err)}`);
       await end(payload, undefined);
     }
   }
@@ -111,10 +111,7 @@ export function createGeneration(parts: GenerationParts): Generation {
       changed(video.uid);
       // The row is there, and stands in the way of another wish for the same: `recover` makes the job.
       await enqueue(row).catch((err: unknown) =>
-        log.warn(
-          { err, video: video.uid, language },
-          "the job that generates captions could not be made; it is made later",
-        ),
+        log.warn({ err, video: video.uid, language }, "stream: failed to create the caption job, will retry"),
       );
       return row;
     },

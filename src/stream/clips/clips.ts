@@ -55,7 +55,9 @@ export function createClips({ videos, objects, clock, log, findWatermark }: Clip
       } catch (err) {
         await videos
           .delete(account, clip.uid)
-          .catch((err: unknown) => log.warn({ err, video: clip.uid }, "what was begun of a clip could not be removed"));
+          .catch((err: unknown) =>
+            log.warn({ err, video: clip.uid }, "stream: failed to delete the files of an incomplete clip"),
+          );
         // Deleted in the same moment.
         throw isStoreError(err, "absent") ? streamErrors.videoNotFound({ uid: from }) : err;
       }

@@ -98,7 +98,7 @@ export function createDelivery({
     if (response.destroyed) return;
     const known = err instanceof UserError;
     if (!known)
-      log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "a video could not be delivered");
+      log.error({ err, path: request.url!.replace(/eyJ[\w.-]+/, "(token)") }, "stream: failed to deliver a video");
     // An answer that was promised at full length and cannot be kept is broken off, or it would look whole.
     if (response.headersSent) return void response.destroy();
     for (const name of ["etag", "content-disposition"]) response.removeHeader(name);

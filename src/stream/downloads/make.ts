@@ -65,7 +65,7 @@ export function createMaker(parts: MakeParts) {
         await objects.delete([key]);
     } catch (err) {
       if (signal.aborted || attempt < ATTEMPTS) throw err;
-      log.warn({ err, video: uid, type }, `a download could not be made: ${messageOf(err)}`);
+      log.warn({ err, video: uid, type }, `stream: failed to create a download: ${messageOf(err)}`);
       await table.change(row, { status: "error", modified_at: clock.now() });
     }
   };

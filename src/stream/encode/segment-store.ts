@@ -64,7 +64,7 @@ export function createSegmentStore({ objects, log, isThere, onKept }: SegmentSto
         if (n !== "init" || bytes.equals(await before.bytes())) return onKept(uid, rendition, n);
         log.error(
           { video: uid, rendition },
-          "the encoder makes another initialisation segment than the one that is kept; was ffmpeg replaced while the video was encoded?",
+          "stream: initialization segment differs from the stored one; was ffmpeg replaced during encoding?",
         );
         throw new InitDiffers(`the initialisation segment of ${rendition} differs from the one that is kept`);
       }

@@ -67,10 +67,7 @@ export async function runVideo(parts: RunParts, run: VideoRun): Promise<void> {
     );
     if ([...left.values()].every(({ length }) => length === 0)) return;
     if (from === 0) break;
-    parts.log.debug(
-      { source: run.model.source.key, first, preroll },
-      "pictures are missing; looking for them further in front",
-    );
+    parts.log.debug({ source: run.model.source.key, first, preroll }, "stream: frames missing, seeking further back");
   }
   throw new SourceGone(`the source ${run.model.source.key} has no pictures for segment ${first}`);
 }

@@ -61,7 +61,7 @@ export function createPassthrough({ objects, log, enabled, maxBytes = KEPT_BYTES
       if (source === undefined) return forget(video.uid);
       const index = await readSourceIndex((start, length) => readAll(source, start, length), source.size, video.model!);
       if (typeof index === "string")
-        log.debug({ video: video.uid, reason: index }, "the source is not offered as it is");
+        log.debug({ video: video.uid, reason: index }, "stream: source not offered as a rendition");
       const result = typeof index === "string" ? { index: undefined, shown: undefined } : { index, shown: show(index) };
       weigh(video.uid, result.index?.weight ?? LEAST);
       return result;

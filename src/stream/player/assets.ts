@@ -52,7 +52,7 @@ export function createAssets({
       .catch((err: unknown) => {
         // A source that does not compile is mended while the program runs.
         loading = undefined;
-        log.error({ err }, "the player's scripts could not be made");
+        log.error({ err }, "stream: failed to bundle the player scripts");
         throw err;
       });
     return loading;

@@ -130,12 +130,12 @@ export function createProcessing({
       const tell = () =>
         void videos
           .progress(uid, (100 * (before + kept)) / allWork(model))
-          .catch((err: unknown) => log.warn({ err, video: uid }, "the progress of a video could not be written"));
+          .catch((err: unknown) => log.warn({ err, video: uid }, "stream: failed to store the progress of a video"));
       const missing = await segments.fill(video, chunkSegments(model, chunk), {
         signal,
         onKept: () => (kept++, tell()),
       });
-      log.debug({ video: uid, chunk, missing }, "a chunk is encoded");
+      log.debug({ video: uid, chunk, missing }, "stream: chunk encoded");
       await checkpoints.mark(uid, chunk);
       kept = chunkWork(model, chunk);
       tell();
@@ -168,10 +168,10 @@ export function createProcessing({
         if (verdict.kind === "again") {
           failures.set(job.id, count);
           if (failures.size > MOST_FAILURES) failures.delete(failures.keys().next().value!);
-          log.warn({ err, video: uid, attempt: job.attempt }, `${what} did not succeed; it is tried again`);
+          log.warn({ err, video: uid, attempt: job.attempt }, `stream: ${what} failed, will retry`);
           throw err;
         }
-        log.warn({ err, video: uid, code: verdict.code }, `${what} did not succeed; the video has failed`);
+        log.warn({ err, video: uid, code: verdict.code }, `stream: ${what} failed; the video is in error`);
         await videos.failed(uid, verdict.code, verdict.text);
       }
     };

@@ -132,7 +132,7 @@ export function createCopies(parts: CreationParts): Copies {
         // Without progress this attempt fails, unless the response ended where the last one did: a few more requests then show whether it always does.
         const isStuck = (await sources.offset(row)) <= before;
         if (isStuck && (!(err instanceof CutShort) || (same.times < 2 && ++stalled > MAX_CUT_SHORT))) throw err;
-        log.info({ video: row.uid, err }, "a copy broke off, and goes on");
+        log.info({ video: row.uid, err }, "stream: copy interrupted, resuming");
         await clock.sleep(BREATH_MS, signal);
       }
     }
@@ -177,7 +177,7 @@ export function createCopies(parts: CreationParts): Copies {
   }
 
   async function giveUp({ uid }: UploadRow, err: unknown): Promise<void> {
-    log.info({ video: uid, err }, "a video could not be copied");
+    log.info({ video: uid, err }, "stream: copy failed");
     const ours = isStoreError(err);
     await sources.discard(uid);
     await videos.failed(

@@ -31,7 +31,7 @@ export function createForms(parts: CreationParts): Forms {
   const remove = (key: string) =>
     objects
       .delete([key])
-      .catch((err: unknown) => log.warn({ err, key }, "what was kept of a broken upload could not be removed"));
+      .catch((err: unknown) => log.warn({ err, key }, "stream: failed to delete the data of an aborted upload"));
 
   /** Makes a video when `receive` has something for it, and nothing where that fails. */
   async function take(
@@ -49,7 +49,7 @@ export function createForms(parts: CreationParts): Forms {
         made = await videos.create(account, await draftOf(parts, account, asked, ONE_DAY_MS));
         return keepUnder(sources.key(made.uid), begun, most);
       });
-      log.info({ video: made!.uid, account, octets: size, by }, "a video has been uploaded");
+      log.info({ video: made!.uid, account, octets: size, by }, "stream: upload completed");
       return await sources.taken(made!.uid, { key: sources.key(made!.uid), size });
     } catch (err) {
       if (made !== undefined) {
@@ -129,7 +129,7 @@ export function createForms(parts: CreationParts): Forms {
     await sources.discard(uid);
     await nameAfter(parts, row, name);
     await table.change(uid, { finished_at: clock.now(), length: size });
-    log.info({ video: uid, account: row.account_id, octets: size, by: "form" }, "a video has been uploaded");
+    log.info({ video: uid, account: row.account_id, octets: size, by: "form" }, "stream: upload completed");
     return video;
   }
 }

@@ -153,8 +153,8 @@ export function createUploadHttp(parts: UploadHttpParts): Handler {
       await serve(request, response);
     } catch (err) {
       if (response.headersSent) return void response.destroy();
-      if (!(err instanceof UserError)) log.error({ err }, "an upload failed");
-      else if (isStoreError(err) && err.entry.http >= 500) log.error({ err }, "an upload failed");
+      if (!(err instanceof UserError)) log.error({ err }, "stream: upload failed");
+      else if (isStoreError(err) && err.entry.http >= 500) log.error({ err }, "stream: upload failed");
       refuse(request, response, err instanceof UserError ? err : undefined);
     }
   };

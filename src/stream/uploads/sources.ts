@@ -73,7 +73,7 @@ export function createSources(
     if (row.kind !== "copy") await sniffStored(row, length);
     try {
       await taken(uid, { key: key(uid), size: length });
-      log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "a video has been uploaded");
+      log.info({ video: uid, account: row.account_id, octets: length, by: row.kind }, "stream: upload completed");
     } catch (err) {
       // A process that died between this and the next line had done it.
       if (!(err instanceof UserError && err.kind === "alreadyUploaded")) throw err;
@@ -150,7 +150,7 @@ export function createSources(
       await objects.delete([
         ...new Set([sourceKey ?? key(uid), key(uid), ...MEZZANINES.map((name) => `stream/${uid}/${name}`)]),
       ]);
-      log.info({ video: uid, account: row.account_id }, "upload: one-time URL can be used again after a failed upload");
+      log.info({ video: uid, account: row.account_id }, "stream: one-time URL usable again after a failed upload");
       return beginAgain(row);
     },
   };

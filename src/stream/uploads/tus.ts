@@ -86,7 +86,7 @@ export function createTus({
     onResponseError(_, err) {
       if (err instanceof UserError) return { status_code: err.entry.http, body: `${textOf(err)}\n` };
       if ("status_code" in err) return undefined;
-      log.error({ err }, "an upload failed");
+      log.error({ err }, "stream: upload failed");
       return { status_code: 500, body: "Something went wrong here; what has arrived is kept.\n" };
     },
   });

@@ -88,7 +88,7 @@ export function createUploads(given: UploadsParts): Uploads {
       if (row?.length != null && row.finished_at === null && (await sources.offset(row)) === row.length)
         await sources.finish(row, row.length);
     } catch (err) {
-      log.warn({ err, video: uid }, "an upload that is whole could not be taken up");
+      log.warn({ err, video: uid }, "stream: failed to process a complete upload, will retry");
     } finally {
       end();
     }

@@ -76,7 +76,7 @@ export function createDeletions({
       worker ??= jobs.work(DELETE_JOB, { concurrency: 2, leaseMs: LEASE_MS }, async ({ payload }) => {
         const { uid } = payload as { uid: string };
         await run(uid);
-        log.debug({ video: uid }, "what was kept of a deleted video is gone");
+        log.debug({ video: uid }, "stream: files of a deleted video deleted");
       });
     },
     close: async () => worker?.stop(),

@@ -35,7 +35,7 @@ export function createProgressNotes({
     resting.delete(uid);
     if (state.pct !== undefined && !stop.signal.aborted)
       await writeAndRest(uid, state.pct).catch((err: unknown) =>
-        log.warn({ err, video: uid }, "the progress of a video could not be written"),
+        log.warn({ err, video: uid }, "stream: failed to store the progress of a video"),
       );
   }
 
@@ -58,7 +58,7 @@ export function createProgressNotes({
       for (const [uid, { pct }] of waiting)
         if (pct !== undefined)
           await write(uid, pct).catch((err: unknown) =>
-            log.warn({ err, video: uid }, "the progress of a video could not be written"),
+            log.warn({ err, video: uid }, "stream: failed to store the progress of a video"),
           );
     },
   };

@@ -65,7 +65,7 @@ export function createSweep({
   ): Promise<void> {
     for await (const row of rows)
       await work(row).catch((err: unknown) =>
-        log.warn({ err, video: row.uid }, "a video could not be seen to; it is tried again"),
+        log.warn({ err, video: row.uid }, "stream: failed to check a video, will retry"),
       );
   }
 
@@ -84,7 +84,7 @@ export function createSweep({
     if (status === "waiting" || status === "running") return;
     // Its first job may have ended well while others fill the ladder: only when nothing is heard of it for long.
     if (state === "inprogress" && now - touched < QUIET_MS) return;
-    log.info({ video: uid, state }, "the processing of a video is taken up again");
+    log.info({ video: uid, state }, "stream: processing of a video resumed");
     await enqueue(uid);
   }
 
@@ -104,7 +104,7 @@ export function createSweep({
       const now = clock.now();
       await each(table.due(now), async ({ uid }) => {
         if (await remove(uid, ({ scheduledDeletion }) => scheduledDeletion !== null && scheduledDeletion <= now))
-          log.info({ video: uid }, "a video was deleted, as it was scheduled");
+          log.info({ video: uid }, "stream: video deleted on schedule");
       });
       await each(table.expired(now), async ({ uid, upload_expiry: expiry }) => {
         if (now - (expiry ?? 0) < ARRIVING_MS && (await isArriving(uid))) return;

@@ -149,7 +149,7 @@ export function createVideos(parts: VideosParts): VideosRoom {
     if (video === undefined) return;
     progress.forget(video.uid);
     await tell(video).catch((err: unknown) =>
-      log.warn({ err, video: video.uid }, "nobody could be told that a video has settled; it is tried again"),
+      log.warn({ err, video: video.uid }, "stream: failed to notify webhooks of a video, will retry"),
     );
   }
 

@@ -63,7 +63,7 @@ export function createViewedMinutes({
       if (hour !== forgotten) await table.forget(hour - KEPT_HOURS);
       forgotten = hour;
     } catch (err) {
-      log.warn({ err, accounts: all.length }, "minutes that were viewed could not be counted");
+      log.warn({ err, accounts: all.length }, "stream: failed to store viewed minutes");
     }
   }
   const flush = (): Promise<void> => (writing = writing.then(write));

@@ -106,7 +106,7 @@ export function createWatermarks({
     } catch (err) {
       await objects
         .delete([key])
-        .catch((cause: unknown) => log.warn({ err: cause, key }, "a refused image could not be removed"));
+        .catch((cause: unknown) => log.warn({ err: cause, key }, "stream: failed to delete a rejected image"));
       throw err;
     }
   }
@@ -152,10 +152,7 @@ export function createWatermarks({
           await objects.copy(keyOf(watermark.uid), key);
         } catch (err) {
           if (!isStoreError(err, "absent")) throw err;
-          log.warn(
-            { video: uid, watermark: watermark.uid },
-            "the image of a watermark is gone; the video goes without it",
-          );
+          log.warn({ video: uid, watermark: watermark.uid }, "stream: watermark image missing; encoding without it");
           return undefined;
         }
       }

@@ -158,7 +158,7 @@ export function createWebhooks({
           video: delivery.video,
           error: made.error,
         },
-        "a webhook could not be delivered",
+        "stream: webhook delivery failed",
       );
     return after;
   }

@@ -75,7 +75,10 @@ export function createLiveWorkers({
     const ours = err instanceof UserError && err.domain === "workers";
     const missing = ours && err.kind === "scriptMissing";
     if (!missing)
-      log.error({ err, script: ref.script, account: ref.account }, `worker could not be run: ${messageOf(err)}`);
+      log.error(
+        { err, script: ref.script, account: ref.account },
+        `workers: failed to run a worker: ${messageOf(err)}`,
+      );
     // What is wrong with the machine is not for whoever sent the request.
     const message = ours ? err.message : "The Worker could not be run.";
     return { outcome: { outcome: "exception", exception: { name: "Error", message } }, status: missing ? 404 : 503 };
@@ -112,7 +115,7 @@ export function createLiveWorkers({
 
   const unsubscribe = events.subscribe(DEPLOYMENTS_TOPIC, (id) => {
     (id === "" ? refreshAll() : refresh(id)).catch((err: unknown) =>
-      log.warn({ err, scriptId: id }, "what is deployed could not be looked up; the next request looks again"),
+      log.warn({ err, scriptId: id }, "workers: failed to look up deployments; the next request retries"),
     );
   });
 

@@ -109,7 +109,7 @@ export function createResidents({ runtime, load, limits, clock, log }: Residents
     if (entries.get(entry.key) === entry) entries.delete(entry.key);
     runtime
       .remove(entry.key)
-      .catch((err: unknown) => log.warn({ err, version: entry.versionId }, "a version could not be put away"));
+      .catch((err: unknown) => log.warn({ err, version: entry.versionId }, "workers: failed to unload a version"));
   }
 
   function leave(entry: Entry) {

@@ -53,7 +53,7 @@ export async function startBindingServer({
     const handle = table.get(name);
     if (handle === undefined) return void response.writeHead(403).end("no such binding");
     handle(request, response).catch((err: unknown) => {
-      log.error({ err, script: script.name, binding: name }, `binding failed: ${messageOf(err)}`);
+      log.error({ err, script: script.name, binding: name }, `workers: binding failed: ${messageOf(err)}`);
       return sendError(request, response, err);
     });
   });

@@ -78,7 +78,7 @@ export function createLiveMessages({ ids, log }: { ids: Ids; log: Log }): LiveMe
         if (request.url === "/raw") return await sendRaw(message.mail, response);
         sendJson(response, 200, await act(message.actions, request));
       } catch (err) {
-        if (!(err instanceof UserError)) log.error({ err }, `message action failed: ${messageOf(err)}`);
+        if (!(err instanceof UserError)) log.error({ err }, `workers: message action failed: ${messageOf(err)}`);
         await sendError(request, response, err);
       }
     },

@@ -72,7 +72,7 @@ export function createSlot(
       if (process.retired) return;
       if (clock.now() - since > STEADY_MS) crashes = 0;
       notBefore = clock.now() + Math.min(FIRST_BACKOFF_MS * 2 ** crashes++, LONGEST_BACKOFF_MS);
-      log.warn({ script: script.name, crashes }, "worker process ended unasked");
+      log.warn({ script: script.name, crashes }, "workers: process exited unexpectedly");
     });
   }
 

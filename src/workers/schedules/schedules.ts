@@ -52,11 +52,12 @@ export function createSchedules({
   const worker = jobs.work(KIND, { concurrency, leaseMs: LEASE_MS, pollMs }, async ({ payload, attempt }) => {
     const { scriptId, cron, minute } = payload as Run;
     if (attempt > 1 || clock.now() - minute * MINUTE_MS > MISSED_MS)
-      return log.warn({ scriptId, cron }, "a scheduled run was missed");
+      return log.warn({ scriptId, cron }, "schedules: scheduled run missed");
     const ref = await scheduledScript(tables, scriptId);
     if (ref === undefined) return;
     const outcome = await live.scheduled(ref, { cron, scheduledTime: new Date(minute * MINUTE_MS) });
-    if (outcome.outcome !== "ok") log.info({ script: ref.script, cron, ...outcome }, "a scheduled handler failed");
+    if (outcome.outcome !== "ok")
+      log.info({ script: ref.script, cron, ...outcome }, "schedules: scheduled handler failed");
   });
 
   async function tick(minute: number) {
@@ -97,7 +98,7 @@ export function createSchedules({
       if (minute <= last) continue;
       last = minute;
       await tick(minute).catch((err: unknown) =>
-        log.error({ err }, `schedules could not be looked at: ${messageOf(err)}`),
+        log.error({ err }, `schedules: failed to check schedules, will retry: ${messageOf(err)}`),
       );
     }
   }

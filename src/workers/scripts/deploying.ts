@@ -107,6 +107,6 @@ export async function announce(
   await live
     .refresh(scriptId)
     .catch((err: unknown) =>
-      log.warn({ err, scriptId }, "a deployment is not live here yet; the next request looks again"),
+      log.warn({ err, scriptId }, "workers: deployment not loaded yet; the next request retries"),
     );
 }

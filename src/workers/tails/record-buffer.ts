@@ -84,7 +84,7 @@ export function createRecordBuffer({
         await table.addRecords(batch.map(({ row }) => row));
         for (const tail of new Set(batch.map(({ row }) => row.tail_id))) announce(tail);
       } catch (err) {
-        log.warn({ err, records: batch.length }, "records of tails could not be passed on");
+        log.warn({ err, records: batch.length }, "tails: failed to forward records");
         for (const { script, row } of batch) lose(row.tail_id, script);
       }
       pending = pending.slice(batch.length);

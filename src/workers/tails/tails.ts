@@ -86,7 +86,7 @@ export function createTails({
     for (const id of readers.keys()) if (!there.has(id)) end(id);
   });
   const reloadSoon = () =>
-    void reload().catch((err: unknown) => log.warn({ err }, `tails could not be looked up: ${messageOf(err)}`));
+    void reload().catch((err: unknown) => log.warn({ err }, `tails: failed to look up tails: ${messageOf(err)}`));
 
   function end(id: string) {
     const reader = readers.get(id);
@@ -139,7 +139,7 @@ export function createTails({
   }
 
   const takeSoon = ({ take }: Reader) =>
-    void take().catch((err: unknown) => log.warn({ err }, `records of a tail could not be fetched: ${messageOf(err)}`));
+    void take().catch((err: unknown) => log.warn({ err }, `tails: failed to fetch records: ${messageOf(err)}`));
 
   const isAllowed = async ({ token, account, createdAt }: TailRow) =>
     token === null || mayRead({ token, account, createdAt });
@@ -163,7 +163,7 @@ export function createTails({
   }
 
   const timer = setInterval(() => {
-    beat().catch((err: unknown) => log.warn({ err }, `tails could not be kept alive: ${messageOf(err)}`));
+    beat().catch((err: unknown) => log.warn({ err }, `tails: failed to renew tails: ${messageOf(err)}`));
   }, limits.heartbeatMs).unref();
   const unsubscribe = [
     events.subscribe(TAILS, reloadSoon),

@@ -55,7 +55,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
     if (!fetched.ok) {
       const failure = { type: fetched.failure, reason: fetched.why };
       keep(failed, domain, { until: clock.now() + FAILED_MS, failure });
-      log.info({ domain, why: fetched.why }, "the MTA-STS policy of a domain could not be fetched");
+      log.info({ domain, why: fetched.why }, "outbound: failed to fetch an MTA-STS policy");
       return failure;
     }
     const now = clock.now();
@@ -81,7 +81,7 @@ export function createStsPolicies({ table, fetch, resolveTxt, clock, log }: StsO
     }
     if (stale)
       fetchNew(domain, id).catch((err: unknown) =>
-        log.warn({ err, domain }, "the MTA-STS policy of a domain could not be kept"),
+        log.warn({ err, domain }, "outbound: failed to store an MTA-STS policy"),
       );
     return asTls(held);
   }

@@ -91,7 +91,7 @@ export function createHousekeeping({
       async (ids) =>
         new Set((await queue.messages(ids)).filter((row) => row.body_in === "objects").map((row) => row.id)),
     );
-    if (deleted > 0) log.info({ deleted }, "outbound mail: bodies without a message were deleted");
+    if (deleted > 0) log.info({ deleted }, "outbound: orphaned message bodies deleted");
   }
 
   return {

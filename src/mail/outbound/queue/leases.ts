@@ -37,7 +37,7 @@ export function keepLeases({
   function lose(one: Held) {
     one.lost = true;
     one.controller.abort(new Error("the lease was lost"));
-    log.warn({ token: one.token }, "outbound mail: a lease ran out, another process may deliver what it covered");
+    log.warn({ token: one.token }, "outbound: lease expired; another process may deliver its messages");
   }
 
   async function renew() {
@@ -55,7 +55,7 @@ export function keepLeases({
       );
       for (const one of mine) if (standing.has(one.token)) one.until = until;
     } catch (err) {
-      log.warn({ err }, "outbound mail: leases could not be renewed");
+      log.warn({ err }, "outbound: failed to renew leases, will retry");
     } finally {
       renewing = false;
     }

@@ -78,7 +78,7 @@ export function startRunner(parts: RunnerParts): Runner {
         }
         startLanes();
       } catch (err) {
-        log.warn({ err }, `outbound mail: the queue could not be read: ${messageOf(err)}`);
+        log.warn({ err }, `outbound: failed to read the queue, will retry: ${messageOf(err)}`);
       }
       await rest();
     }
@@ -134,7 +134,7 @@ export function startRunner(parts: RunnerParts): Runner {
         if (othersWait) return add(destination);
       }
     } catch (err) {
-      log.warn({ err, destination }, `outbound mail: what is due could not be delivered now: ${messageOf(err)}`);
+      log.warn({ err, destination }, `outbound: failed to deliver due messages, will retry: ${messageOf(err)}`);
     }
   }
 
@@ -194,7 +194,7 @@ export function startRunner(parts: RunnerParts): Runner {
       reply: reply(554, "5.3.0", "the content of the message is gone"),
     });
     if (body === undefined) {
-      log.error({ outbound: message.id }, "outbound mail: the body of a queued message is gone");
+      log.error({ outbound: message.id }, "outbound: body of a queued message is missing");
       return settle.settle(held, message, rows, rows.map(gone), over.signal);
     }
     const dsn = message.dsn === null ? {} : (JSON.parse(message.dsn) as Pick<Parcel, "ret" | "envid">);
@@ -240,7 +240,7 @@ export function startRunner(parts: RunnerParts): Runner {
     if (lanes.size > 0)
       log.warn(
         { lanes: lanes.size },
-        "outbound mail: deliveries that ignore the stop are left behind; they are tried again when their lease ends",
+        "outbound: abandoned deliveries that ignore the stop; they are retried when their lease expires",
       );
   }
 

@@ -94,7 +94,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       try {
         return await write();
       } catch (err) {
-        log.warn({ err }, "outbound mail: an outcome could not be written yet");
+        log.warn({ err }, "outbound: failed to store a delivery result, will retry");
         if (giveUp.aborted) break;
         await clock.sleep(INSIST_MS, giveUp).catch(() => {});
       }
@@ -135,7 +135,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
         if (!written.has(row.id)) {
           log.warn(
             { outbound: message.id, rcpt: row.rcpt, outcome: values.state },
-            "outbound mail: an outcome could not be written, the recipient is tried again",
+            "outbound: failed to store a delivery result; the recipient is retried",
           );
           continue;
         }
@@ -173,7 +173,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
     } catch (err) {
       log.warn(
         { err, outbound: message.id },
-        `outbound mail: the sender could not be told of a failure yet: ${messageOf(err)}`,
+        `outbound: failed to report a failure to the sender, will retry: ${messageOf(err)}`,
       );
     }
   }
@@ -210,7 +210,7 @@ export function createSettle({ table, queue, bodies, clock, log, trace, backoff,
       await finishSoon(messageId);
     } catch (err) {
       // The housekeeping finds it.
-      log.warn({ err, outbound: messageId }, "outbound mail: the end of a message could not be noted yet");
+      log.warn({ err, outbound: messageId }, "outbound: failed to store the end of a message, will retry");
     }
   }
 

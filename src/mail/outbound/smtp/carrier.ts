@@ -108,7 +108,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       if (err instanceof SessionFailure) tlsResults.failed(domain, target, err);
       if (!(err instanceof SessionFailure) || !err.tls || target.policy.level !== "opportunistic" || target.implicitTls)
         throw err;
-      log.debug({ peer: nameOf(target), why: err.reply.text }, "TLS failed, the mail goes in plain text");
+      log.debug({ peer: nameOf(target), why: err.reply.text }, "outbound: TLS failed, message sent in plain text");
       return pool.acquire({ ...target, policy: { level: "none" } }, signal);
     }
   }
@@ -306,7 +306,7 @@ export function createCarrier(options: CarrierOptions): Carrier & { breaker: Bre
       try {
         return await carry(domain, parcel, signal);
       } catch (err) {
-        log.error({ err, domain }, "a delivery failed for a reason of ours");
+        log.error({ err, domain }, "outbound: delivery failed with an internal error");
         const results = parcel.to.map(({ rcpt }): Result => ({
           rcpt,
           outcome: "temporary",

@@ -35,7 +35,7 @@ export async function openVideo(
       playable = true;
       videos
         .playable(video)
-        .catch((err: unknown) => log.error({ err, video }, "that a broadcast can be played could not be written down"));
+        .catch((err: unknown) => log.error({ err, video }, "live: failed to store that a broadcast is playable"));
     },
   });
 
@@ -51,7 +51,7 @@ export async function openVideo(
         if (tries === 1)
           log.error(
             { err: failed, input, video },
-            "that a broadcast is not recorded could not be written down; it is tried again",
+            "live: failed to store that a broadcast is not recorded, will retry",
           );
         if (tries === TOLD_TRIES) return;
         await clock.sleep(TOLD_AGAIN_MS);

@@ -102,7 +102,7 @@ function makeRuns(
     note?.(session.id, notes);
     log.info(
       { renditions: plan?.renditions.map(({ name }) => name) ?? [], notes },
-      plan === undefined ? "a broadcast cannot be offered" : "a run of a broadcast begins",
+      plan === undefined ? "live: broadcast cannot be packaged" : "live: encoder started",
     );
     return plan;
   }
@@ -111,7 +111,7 @@ function makeRuns(
     try {
       return begin(run);
     } catch (err) {
-      log.error({ err }, "a run of a broadcast could not be taken");
+      log.error({ err }, "live: failed to package a broadcast");
       return undefined;
     }
   }
@@ -155,7 +155,7 @@ function makeRuns(
     else mostRungs = Math.max(0, rungs.length - 1);
     renew = true;
     session.wantKeyFrame();
-    log.warn({ why, message }, "the encoder of a broadcast is gone; the next key frame begins another run");
+    log.warn({ why, message }, "live: encoder exited, restarting at the next key frame");
   }
 
   function finish() {

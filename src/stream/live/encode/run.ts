@@ -114,7 +114,7 @@ export function createRun({ tools, log, now, plan, tracks, partMs, first, sink: 
       const rest = encoder?.end();
       return rest === undefined
         ? void over()
-        : rest.catch((err: unknown) => log.error({ err }, "an encoder could not be ended")).then(over);
+        : rest.catch((err: unknown) => log.error({ err }, "live: failed to stop an encoder")).then(over);
     },
   };
 }
@@ -125,7 +125,7 @@ function guarded(sink: RunSink, log: Log): RunSink {
     try {
       what();
     } catch (err) {
-      log.error({ err }, "a piece of a broadcast could not be taken");
+      log.error({ err }, "live: failed to store a segment");
     }
   };
   return {

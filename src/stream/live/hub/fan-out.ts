@@ -36,13 +36,13 @@ export function createFanOut(log: Log): FanOut {
     try {
       listener.subscriber.end();
     } catch (err) {
-      log.error({ err }, "a listener of a broadcast failed at its end");
+      log.error({ err }, "live: subscriber failed at the end of a broadcast");
     }
   }
 
   /** One that throws is not asked again, and told so: else it would wait for ever. The others do not hear of it. */
   function failed(listener: Listener, err: unknown) {
-    log.error({ err }, "a listener of a broadcast failed and is left out from now on");
+    log.error({ err }, "live: subscriber failed and was removed");
     dismiss(listener);
   }
 

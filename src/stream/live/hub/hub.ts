@@ -67,7 +67,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
       else if (byKey?.uid !== uid) at.abort(streamErrors.liveKeyRevoked());
       else at.update(input);
     } catch (err) {
-      log.error({ err, input: uid }, "whether a broadcast may go on could not be found out; it goes on");
+      log.error({ err, input: uid }, "live: failed to reauthorize a publisher; the broadcast continues");
     }
   }
 
@@ -86,9 +86,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
     refusedAt.set(input.uid, { at: now, kind: reason.kind });
     status
       .note(input.uid, "failed_to_connect", { protocol, reason: reason.message })
-      .catch((err: unknown) =>
-        log.error({ err, input: input.uid }, "that a publisher was refused could not be written down"),
-      );
+      .catch((err: unknown) => log.error({ err, input: input.uid }, "live: failed to log a rejected publisher"));
   }
 
   function admit(input: LiveInput) {
@@ -106,7 +104,7 @@ export function createHub({ inputs, status, clock, log, most = 1000 }: HubParts)
       try {
         listener(session);
       } catch (err) {
-        log.error({ err, input: session.input.uid }, "a broadcast could not be taken up");
+        log.error({ err, input: session.input.uid }, "live: failed to accept a publisher");
       }
     }
   }

@@ -88,7 +88,7 @@ export function createPublication({
     log.warn({ code }, message);
     status
       .errored(input.uid, code, { message, session: id, ...codecs })
-      .catch((err: unknown) => log.error({ err }, "what is wrong with a broadcast could not be written down"));
+      .catch((err: unknown) => log.error({ err }, "live: failed to store the error of a broadcast"));
   }
 
   function refuse(kind: "video" | "audio", codec: string, reason: string): UserError {
@@ -138,7 +138,7 @@ export function createPublication({
         video: current.video?.codec,
         audio: current.audio?.codec,
       },
-      "a broadcast begins",
+      "live: publisher connected",
     );
     onSession(session);
   }
@@ -170,7 +170,7 @@ export function createPublication({
     over.abort(reason);
     fanOut.end();
     wanters.clear();
-    if (session !== undefined) log.info({ reason: messageOf(reason) }, "a broadcast ends");
+    if (session !== undefined) log.info({ reason: messageOf(reason) }, "live: publisher disconnected");
     onEnd();
   }
 

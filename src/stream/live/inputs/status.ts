@@ -37,7 +37,7 @@ export function createStatusLog({ table, clock, log }: StatusParts): StatusLog {
     } catch (err) {
       log.warn(
         { err, input: event.input, event: event.type },
-        "nobody could be told of a live input; it is tried again",
+        "live: failed to send notifications of a live input, will retry",
       );
     }
   }

@@ -89,7 +89,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
       } catch (err) {
         log.error(
           { err, input: live.session.input.uid },
-          "the outputs of a live input could not be read; it is tried again",
+          "live: failed to read the outputs of a live input, will retry",
         );
         live.changed = true;
         await waited(live.session, closing.signal, ++failures);
@@ -116,7 +116,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
     live.jobs.set(output.uid, job);
     running++;
     job.done = run(live.session, job)
-      .catch((err: unknown) => log.error({ err, output: output.uid }, "an output failed"))
+      .catch((err: unknown) => log.error({ err, output: output.uid }, "live: output failed"))
       .finally(() => {
         running--;
         working.delete(job.done);
@@ -142,11 +142,11 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
         return await note({ state: "ended" });
       } catch (err) {
         failures = connectedAt !== undefined && clock.now() - connectedAt > WELL_MS ? 1 : failures + 1;
-        if (!(err instanceof OutputError)) log.error({ err, output: output.uid }, "an output failed");
+        if (!(err instanceof OutputError)) log.error({ err, output: output.uid }, "live: output failed");
         else
           log.info(
             { output: output.uid, input: output.input, reason: err.message, failures },
-            "a broadcast could not be sent on",
+            "live: failed to restream a broadcast",
           );
         await note({
           state: "error",
@@ -190,7 +190,7 @@ export function createLiveOutputsRunner(parts: LiveOutputsRunnerParts): LiveOutp
       return (telling = telling
         .then(() => outputs.note(uid, status))
         .catch((err: unknown) =>
-          log.error({ err: messageOf(err), output: uid }, "the status of an output could not be written down"),
+          log.error({ err: messageOf(err), output: uid }, "live: failed to store the status of an output"),
         ));
     };
   }

@@ -68,7 +68,7 @@ export function createAssembly({
     const done = await videos.assembled(uid, { key, size, model });
     // Deleted meanwhile: then what was made is nobody's.
     if (done === undefined && (await videos.find(uid)) === undefined) await objects.delete([key]);
-    log.info({ video: uid, size, runs: timeline.runs.length }, "a recording is in one file");
+    log.info({ video: uid, size, runs: timeline.runs.length }, "live: recording merged into one file");
   }
 
   async function writeSource(uid: string, key: string, timeline: LiveTimeline, signal: AbortSignal): Promise<number> {
@@ -102,7 +102,7 @@ export function createAssembly({
       await assemble(uid, signal);
     } catch (err) {
       if (!(err instanceof Mp4Error) && !(err instanceof ProbeRefused)) throw err;
-      log.error({ err, video: uid }, `a recording cannot be put into one file, and is played only: ${messageOf(err)}`);
+      log.error({ err, video: uid }, `live: failed to merge a recording; playback only: ${messageOf(err)}`);
     }
     for (const listener of listeners) await listener(uid);
   }

@@ -75,5 +75,5 @@ export async function recoverOpen(
     video,
     pages.map(({ number }) => number),
   );
-  log.info({ video, segments: n - (last?.n ?? -1) - 1 }, "what was open of a broadcast is kept");
+  log.info({ video, segments: n - (last?.n ?? -1) - 1 }, "live: unfinished segments recovered");
 }

@@ -91,7 +91,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
     async count(input) {
       present.forget(clock.now() - WATCHING_MS);
       const sketches = await sketchesOfOthers(input).catch((err: unknown) => {
-        log.warn({ err }, "how many are watching in other processes could not be read");
+        log.warn({ err }, "live: failed to read viewer counts of other processes");
         return [];
       });
       return sketches.every((sketch) => sketch.length === 0)
@@ -103,7 +103,7 @@ export function createLiveViewers({ db, clock, ids, log }: LiveViewersParts): Li
       if (told)
         await table
           .forget({ before: 0, process })
-          .catch((err: unknown) => log.warn({ err }, "viewers that are gone could not be taken from the count"));
+          .catch((err: unknown) => log.warn({ err }, "live: failed to remove viewers that left"));
     },
   };
 }

@@ -109,7 +109,7 @@ export function createTranscoder({
           if (wanted.video) encoding--;
           if (!open) return;
           open = false;
-          log.warn({ err, kinds: inputs.map(({ kind }) => kind) }, "what WebRTC viewers watch could not be encoded");
+          log.warn({ err, kinds: inputs.map(({ kind }) => kind) }, "webrtc: failed to transcode for viewers");
           out.failed(err);
         });
       return {

@@ -253,11 +253,11 @@ export function createLiveWebrtc(parts: LiveWebrtcParts): LiveWebrtc {
   }
 
   function failed(err: unknown, about: object): void {
-    if (!(err instanceof UserError)) log.error({ err, ...about }, "a WebRTC session failed");
+    if (!(err instanceof UserError)) log.error({ err, ...about }, "webrtc: session failed");
     else
       log.info(
         { reason: err.message, ...(err.cause !== undefined && { cause: messageOf(err.cause) }), ...about },
-        "a WebRTC session was refused",
+        "webrtc: session rejected",
       );
   }
 

@@ -88,7 +88,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       process: startHostProcess({
         directory,
         limits,
-        onLost: (reason) => log.error({ reason }, "d1: a database process was lost"),
+        onLost: (reason) => log.error({ reason }, "d1: database process lost"),
       }),
       line: [],
       serving: false,
@@ -122,7 +122,7 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
       host = choose(lane, avoid);
     } catch (cause) {
       // No process can be started now: the next request tries again.
-      log.error({ err: cause, file: lane.file }, "d1: no database process could be started");
+      log.error({ err: cause, file: lane.file }, "d1: failed to start a database process");
       lane.placed = false;
       for (const job of lane.jobs.splice(0)) {
         waitingBytes -= job.body.length;
@@ -197,13 +197,13 @@ export function createHosts({ directory, limits, clock, log, processes, idleMs }
     let late = false;
     const timer = setTimeout(() => {
       late = true;
-      log.warn({ file: lane.file, requestMs: limits.requestMs }, "d1: a request ran too long and was killed");
+      log.warn({ file: lane.file, requestMs: limits.requestMs }, "d1: request timed out and was killed");
       host.process.kill();
     }, limits.requestMs);
     try {
       const { header, body } = await host.process.ask({ op: "run", file: lane.file, options: job.options }, job.body);
       if (header.fault === undefined) return job.resolve(body);
-      log.error({ file: lane.file, reason: header.fault }, "d1: a database could not be used");
+      log.error({ file: lane.file, reason: header.fault }, "d1: failed to use a database");
       job.reject(d1Errors.reset({}, { cause: header.fault }));
     } catch (cause) {
       host.dead = true;

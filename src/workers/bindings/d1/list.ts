@@ -144,7 +144,10 @@ export function createD1DatabaseList({
       const removed = databases
         .delete(id)
         .catch((err: unknown) =>
-          log.warn({ database: id, reason: messageOf(err) }, "d1: the file of a deleted database is left to the sweep"),
+          log.warn(
+            { database: id, reason: messageOf(err) },
+            "d1: failed to delete the file of a deleted database, the sweep will retry",
+          ),
         );
       await Promise.race([removed, clock.sleep(REMOVAL_MS)]);
     },

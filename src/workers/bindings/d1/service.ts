@@ -68,7 +68,7 @@ export function createD1Service({ list, ...options }: D1ServiceOptions): D1Servi
       } catch (error) {
         if (gone.signal.aborted) return;
         if (!(error instanceof UserError))
-          log.error({ err: error, script: script.name, binding: binding.name }, "d1: a request failed");
+          log.error({ err: error, script: script.name, binding: binding.name }, "d1: request failed");
         // The client takes every status alike and reads `error`.
         result = { status: 200, json: failure((error instanceof UserError ? error : d1Errors.reset()).message) };
       }

@@ -139,6 +139,6 @@ function done(keys: string[], failed: Map<string, unknown>, log: Log): BulkDone 
   // The client learns more from "no space left" than from a list of all it sent.
   if (unsuccessful.length === keys.length && keys.length > 0) throw reason;
   if (reason !== undefined)
-    log.error({ err: reason, keys: failed.size }, `kv: a part of a bulk request failed: ${messageOf(reason)}`);
+    log.error({ err: reason, keys: failed.size }, `kv: part of a bulk request failed: ${messageOf(reason)}`);
   return { successful: keys.length - unsuccessful.length, unsuccessful: [...new Set(unsuccessful)] };
 }

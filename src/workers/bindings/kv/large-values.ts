@@ -58,10 +58,7 @@ export function createLargeValues({ objects, ids, log }: { objects: ObjectStore;
       const removal = objects
         .delete(objectKeys)
         .catch((err: unknown) =>
-          log.warn(
-            { err, count: objectKeys.length },
-            "kv: replaced values could not be deleted; the sweep will try again",
-          ),
+          log.warn({ err, count: objectKeys.length }, "kv: failed to delete replaced values, the sweep will retry"),
         );
       removing.add(removal);
       void removal.then(() => removing.delete(removal));

@@ -144,7 +144,10 @@ export function createKvNamespaces({
       if (!(await table.markRemoved(account, id, clock.now()))) throw kvErrors.namespaceNotFound();
       live.delete(id);
       sweep().catch((err: unknown) =>
-        log.warn({ namespace: id, reason: messageOf(err) }, "kv: entries of a deleted namespace are left to the sweep"),
+        log.warn(
+          { namespace: id, reason: messageOf(err) },
+          "kv: failed to delete the entries of a deleted namespace, the sweep will retry",
+        ),
       );
     },
 

@@ -57,7 +57,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
     if (entry.value instanceof Uint8Array) return void response.end(entry.value);
     // What fails from here on cuts the answer short of its length, and so is seen as the failure it is.
     pipeline(entry.value, response, (err) => {
-      if (err && !response.destroyed) log.error({ err, namespace }, "kv: a value could not be read to its end");
+      if (err && !response.destroyed) log.error({ err, namespace }, "kv: failed to read a value completely");
     });
   }
 
@@ -120,7 +120,7 @@ export function createKvService(options: KvStoreOptions & Pick<KvNamespacesOptio
         // The worker was stopped in the middle of its request.
         if (request.socket.destroyed) return;
         const refused = error instanceof UserError && error.domain === "kv";
-        if (!refused) log.error({ err: error, script: script.name, binding: binding.name }, "kv: a request failed");
+        if (!refused) log.error({ err: error, script: script.name, binding: binding.name }, "kv: request failed");
         await drain(request, MAX_DRAIN);
         // workerd shows the worker the status line and nothing else.
         const status = error instanceof UserError ? error.entry.http : 500;

@@ -71,7 +71,7 @@ export function createRemoval({
       } catch (err) {
         log.warn(
           { err, versions: round.length },
-          "r2: bytes of removed objects could not be deleted; the sweep will try again",
+          "r2: failed to delete the bytes of removed objects, the sweep will retry",
         );
       }
       for (const { owner } of round) waiting.delete(owner);
@@ -117,7 +117,10 @@ export function createRemoval({
       await objects
         .delete([blobKey(bucket, blob)])
         .catch((err: unknown) =>
-          log.warn({ bucket, blob, reason: messageOf(err) }, "r2: bytes of a refused upload are left to the sweep"),
+          log.warn(
+            { bucket, blob, reason: messageOf(err) },
+            "r2: failed to delete the bytes of a rejected upload, the sweep will retry",
+          ),
         );
     },
     settled: async () => running,

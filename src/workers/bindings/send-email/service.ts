@@ -23,7 +23,8 @@ export function createSendEmailService({ port, log }: { port: SendEmailPort; log
             : await port.sendBuilt(caller, (await readJson(request, BUILT_LIMIT)) as BuiltMail);
         sendJson(response, 200, result);
       } catch (err) {
-        if (!(err instanceof UserError)) log.error({ err, script: script.name, binding: binding.name }, "send failed");
+        if (!(err instanceof UserError))
+          log.error({ err, script: script.name, binding: binding.name }, "send_email: failed to send");
         await sendError(request, response, err);
       }
     },

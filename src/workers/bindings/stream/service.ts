@@ -38,10 +38,7 @@ export function createStreamService({ port, log }: { port: StreamPort; log: Log 
             ? { error: err.message, name: "BadRequestError", code: 10005, statusCode: 400 }
             : refusalOf(err);
         if (refusal.statusCode === 500)
-          log.error(
-            { err, script: script.name, binding: binding.name, operation },
-            "a call of the stream binding failed",
-          );
+          log.error({ err, script: script.name, binding: binding.name, operation }, "stream binding: call failed");
         sendJson(response, refusal.statusCode, refusal);
       }
     },

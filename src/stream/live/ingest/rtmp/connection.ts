@@ -182,7 +182,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     try {
       taken?.end();
     } catch (err) {
-      log.debug({ err, address }, "rtmp: the last packets could not be taken");
+      log.debug({ err, address }, "rtmp: failed to process the last packets");
     }
     ended?.end(clean);
     stop?.();
@@ -194,8 +194,8 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (over) return;
     if (err instanceof UserError || err instanceof Unplayable) return refuse(err);
     const broken = err instanceof RtmpViolation || err instanceof FlvError;
-    if (broken) log.debug({ address, protocol, reason: err.message }, "rtmp: a client does not speak as it should");
-    else log.error({ err, address, protocol }, "rtmp: a connection failed");
+    if (broken) log.debug({ address, protocol, reason: err.message }, "rtmp: protocol violation");
+    else log.error({ err, address, protocol }, "rtmp: connection failed");
     over = true;
     cleanUp(false);
     socket.destroy();
@@ -207,7 +207,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     if (!(reason instanceof UserError)) return failed(reason);
     log.info(
       { address, protocol, agent, reason: reason.kind },
-      err instanceof Unplayable ? "rtmp: a player is refused" : "rtmp: a publisher is refused",
+      err instanceof Unplayable ? "rtmp: player rejected" : "rtmp: publisher rejected",
     );
     if (connected)
       answers.status(

@@ -118,7 +118,7 @@ export async function startRtmpServer(parts: RtmpServerParts): Promise<RtmpServe
       );
       server.listen({ host, port: at }, resolve);
     });
-    server.on("error", (err) => parts.log.error({ err }, "rtmp: a connection could not be taken"));
+    server.on("error", (err) => parts.log.error({ err }, "rtmp: failed to accept a connection"));
     servers.push(server);
     return (server.address() as AddressInfo).port;
   }

@@ -24,8 +24,8 @@ export async function admitPublisher(
         return true;
       } catch (err) {
         if (err instanceof UserError)
-          log.info({ input: publication.input, reason: err.message }, "srt: a broadcast is not taken");
-        else log.error({ err, input: publication.input }, "srt: a broadcast could not be read");
+          log.info({ input: publication.input, reason: err.message }, "srt: publisher rejected");
+        else log.error({ err, input: publication.input }, "srt: failed to read a stream");
         return false;
       }
     };

@@ -41,7 +41,7 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
 
   function refused(err: unknown, address: string): SrtRejection {
     if (!(err instanceof UserError)) throw err;
-    log.info({ address, reason: err.kind }, "srt: somebody was not let in");
+    log.info({ address, reason: err.kind }, "srt: caller not authorized");
     return REJECTIONS[err.kind] ?? "serverError";
   }
 
@@ -61,7 +61,7 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
       const reason = streamErrors.livePassphraseWrong();
       log.info(
         { address, input: found!.input.uid, direction: found!.direction, reason: reason.kind },
-        "srt: caller refused",
+        "srt: caller rejected",
       );
       if (publishes) parts.publishing.refused(found!.input, "srt", reason);
     }
@@ -78,7 +78,7 @@ export async function startSrtServer(parts: SrtServerParts): Promise<SrtServer> 
       port,
       most: connections,
       door,
-      onError: (err) => log.error({ err }, "srt: a connection failed"),
+      onError: (err) => log.error({ err }, "srt: connection failed"),
     });
     return { port: listener.port, load: listener.connections, close: listener.close };
   } catch (err) {

@@ -163,7 +163,7 @@ export function createD1Transfers({
       if (signal.aborted) throw thrown;
       const isOurs = !(thrown instanceof UserError) || thrown.entry.http >= 500;
       if (isOurs && job.attempt < ATTEMPTS) throw thrown;
-      if (isOurs) log.error({ err: thrown, database: row.database_id }, `d1: an ${row.kind} failed`);
+      if (isOurs) log.error({ err: thrown, database: row.database_id }, `d1: ${row.kind} failed`);
       await finish(row, {
         status: "error",
         error: thrown instanceof UserError ? thrown.message : d1Errors.reset().message,

@@ -66,7 +66,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
   test("a domain that sends has records, and is one of the account's", async () => {
     assert.match(
       (await cli("email", "sending", "settings", "example.com")).stderr,
-      /Email Sending is not enabled for example\.com\.\nfix: `reelpost email sending enable example\.com` lets it\./,
+      /Email Sending is not enabled for example\.com\.\nfix: Run `reelpost email sending enable example\.com` first\./,
     );
     assert.match(
       (

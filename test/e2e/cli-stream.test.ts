@@ -170,7 +170,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     child.kill("SIGINT");
     assert.deepEqual(await ended, [1, null], stderr);
     const [, address] =
-      /The upload was interrupted after .* of 12\.0 MB: it was interrupted\.\nfix: .* Go on with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
+      /The upload was interrupted after .* of 12\.0 MB: it was interrupted\.\nfix: .* Resume it with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
         stderr,
       )!;
     const { json: video } = await run("upload", "large.mp4", "--resume", address!, "--wait", "--json");
@@ -351,7 +351,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     assert.match(
       (await refused("upload", "clip.mp4", "--resume", `http://127.0.0.1:${way.port}/upload/${uid}/${"x".repeat(32)}`))
         .stderr,
-      /refuses the upload \(status 404\)[^]*fix: Upload the file again/,
+      /rejected the upload \(status 404\)[^]*fix: Upload the file again/,
     );
     assert.match(
       (await refused("delete", "webhook", "--yes")).stderr,

@@ -79,10 +79,10 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       });
       assert.equal(patch.status, 204, patch.text);
       await until(
-        () => /video cannot be processed here.*\/nowhere\/ffmpeg/s.test(server.log()),
+        () => /ffmpeg is unavailable.*\/nowhere\/ffmpeg/s.test(server.log()),
         "the log tells what is missing",
       );
-      await until(() => /the beginning of a video did not succeed/.test(server.log()), "it was tried");
+      await until(() => /the beginning of a video failed, will retry/.test(server.log()), "it was tried");
       for (const uid of [first, second]) {
         assert.deepEqual((await videoOf(server, uid)).status, {
           state: "queued",
@@ -135,10 +135,7 @@ describe("ffmpeg", { concurrency: 2 }, () => {
       const late = await get(`${server.ready.url}/${uid}/segments/360p/4.m4s`);
       assert.equal(late.status, 503, late.body.toString());
       const waiting = await uploadForm(server, await clip());
-      await until(
-        () => (server.log().match(/did not succeed; it is tried again/g) ?? []).length >= 4,
-        "it was tried some times",
-      );
+      await until(() => (server.log().match(/failed, will retry/g) ?? []).length >= 4, "it was tried some times");
       for (const each of [uid, waiting])
         assert.notEqual((await videoOf(server, each)).status.state, "error", server.log());
       symlinkSync(pathOf("ffmpeg"), program);

@@ -60,7 +60,7 @@ describe("wrangler, when it goes wrong", () => {
     await wrangler.write("room.js", `export class Room {}\n${FINE}`);
     assert.match(
       await refusedDeploy(objects),
-      /Durable Objects \(`migrations`\) are not part of this server\. \[code: 10021\]/,
+      /Durable Objects \(`migrations`\) are not supported by this server\. \[code: 10021\]/,
     );
     assert.match(
       await refusedDeploy({ analytics_engine_datasets: [{ binding: "EVENTS" }] }),

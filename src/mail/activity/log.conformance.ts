@@ -36,7 +36,7 @@ export function logConformance(engine: TestEngine): void {
       );
       assert.deepEqual(await activity.search({ account: OTHER_ACCOUNT }), { items: [], next: undefined });
       for (const after of ["", "x", "zz-1", `1-${"g".repeat(32)}`])
-        await assert.rejects(activity.search({ account: ACCOUNT, after }), /cursor is not one of this list/);
+        await assert.rejects(activity.search({ account: ACCOUNT, after }), /cursor does not belong to this list/);
     });
 
     test("is searched by address, subject, status, action and time", async (t) => {

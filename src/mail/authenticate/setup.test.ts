@@ -35,6 +35,6 @@ test("rejects an unauthenticated sender unless its peer is trusted", async (t) =
   );
   assert.throws(
     () => settingsSchema.parse({ authentication: { trusted: ["the office"] } }),
-    /is neither an IP address nor a range of them/,
+    /is neither an IP address nor a range/,
   );
 });

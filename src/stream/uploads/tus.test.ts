@@ -190,7 +190,7 @@ test("creations that cannot be are refused before a video is made", async (t) =>
     [
       { "upload-length": "5", "upload-metadata": `watermark ${Buffer.from("x").toString("base64")}` },
       400,
-      /no watermark profile/,
+      /Watermark profile \S+ not found/,
     ],
     [
       { "upload-length": "5", "upload-metadata": `expiry ${Buffer.from("2020-01-01T00:00:00Z").toString("base64")}` },

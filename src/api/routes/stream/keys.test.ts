@@ -85,7 +85,7 @@ test("rejects one key too many with the limit", async (t) => {
   for (let n = 0; n < 3; n++) await api.call("POST", KEYS);
   const { status, body } = await api.call("POST", KEYS);
   assert.deepEqual([status, body.errors[0].code], [400, 10940]);
-  assert.match(body.errors[0].message, /has 3 signing keys/);
+  assert.match(body.errors[0].message, /maximum of 3 signing keys/);
 });
 
 test("signs a token without a body, with claims, and with a key of the account; times may be strings", async (t) => {

@@ -147,9 +147,9 @@ test("unsupported resources are empty lists, and creating one is rejected", asyn
   ])
     assert.deepEqual(await ok("get", path, { query: { page: 1 } }), []);
   const refusals: [method: string, path: string, body: unknown, text: RegExp][] = [
-    ["put", `${WORKERS}/domains`, {}, /Custom domains are not part/],
+    ["put", `${WORKERS}/domains`, {}, /Custom domains are not supported/],
     ["post", `${WORKERS}/scripts/hello/domains/changeset`, [], /Custom domains/],
-    ["put", `${WORKERS}/scripts/hello/routes`, [{ pattern: "example.com/*" }], /Routes are not part/],
+    ["put", `${WORKERS}/scripts/hello/routes`, [{ pattern: "example.com/*" }], /Routes are not supported/],
     ["post", `/zones/${"b".repeat(32)}/workers/routes`, { pattern: "example.com/*" }, /Routes/],
     ["post", `${WORKERS}/scripts/hello/assets-upload-session`, { manifest: {} }, /Static assets/],
   ];

@@ -74,7 +74,7 @@ describe("modules of an upload", () => {
   test("names unsupported kinds", async () => {
     const other = (type: string, content: string | Uint8Array<ArrayBuffer> = "x") =>
       formOf(metadataOf(), { "index.js": [CODE, "application/javascript+module"], other: [content, type] });
-    assert.match(await refusal(other("text/x-python")), /Python workers are not part/);
+    assert.match(await refusal(other("text/x-python")), /Python workers are not supported/);
     assert.match(await refusal(other("image/png")), /"image\/png" is no type of a module/);
     assert.match(await refusal(other("text/plain", new Uint8Array([0xff]))), /'other'.*no UTF-8/);
   });
@@ -213,8 +213,8 @@ describe("metadata of an upload", () => {
   test("reports invalid fields by name", async () => {
     assert.match(await refusal(formOf(undefined)), /10021 The upload has no part metadata/);
     assert.match(await refusal(formOf("{")), /10021 The part metadata is invalid: it is no JSON/);
-    assert.match(await refusal(formOf("[]")), /metadata is not usable: .*expected object/);
-    assert.match(await refusal(formOf({})), /does not say which part is the worker/);
+    assert.match(await refusal(formOf("[]")), /metadata is invalid: .*expected object/);
+    assert.match(await refusal(formOf({})), /does not name the main module/);
     assert.match(await refusal(withMetadata({ body_part: "index.js" })), /both a main_module and a body_part/);
     assert.match(
       await refusal(withMetadata({ compatibility_flags: "x", tags: [1] })),

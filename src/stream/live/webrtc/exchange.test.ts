@@ -160,7 +160,7 @@ describe("WHIP and WHEP by HTTP", () => {
     assert.equal((await send("POST", "/somebody/webRTC/play", sdp)).status, 401);
     const early = await send("POST", `/${hub.input.uid}/webRTC/play`, sdp);
     assert.equal(early.status, 409);
-    assert.match(await early.text(), /Nothing is published/);
+    assert.match(await early.text(), /has no publisher/);
     assert.match([...hosts].join(), /^127\.0\.0\.1:\d+$/, "the name that was asked decides whose broadcasts there are");
   });
 

@@ -294,5 +294,5 @@ test("file names are safe and distinct for any id", () => {
   const names = ids.map(databaseFileName);
   for (const name of names) assert.match(name, /^[a-z0-9_-]+\.(?:[0-9a-f]{32}\.)?sqlite$/);
   assert.equal(new Set(names).size, ids.length);
-  assert.throws(() => databaseFileName(""), /not a usable database id/);
+  assert.throws(() => databaseFileName(""), /Invalid database id/);
 });

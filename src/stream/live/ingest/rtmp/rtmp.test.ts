@@ -224,7 +224,7 @@ describe("a real ffmpeg", needsFfmpeg, () => {
     );
     await assert.rejects(
       runFfmpeg(["-i", `${given.url}/watch`, "-c", "copy", "-f", "flv", "-"]),
-      /Nothing is published|Operation not permitted|Input\/output error/,
+      /has no publisher|Operation not permitted|Input\/output error/,
     );
     assert.deepEqual(given.server.load(), { admitted: 0, waiting: 0 });
   });
@@ -250,7 +250,7 @@ test("what is refused is told with a sentence that says what to do", async (t) =
   player.command("play", "watch");
   await until("it is hung up on", () => player.closed);
   assert.equal(player.status()!.code, "NetStream.Play.StreamNotFound");
-  assert.match(player.status()!.description, /Nothing is published/);
+  assert.match(player.status()!.description, /has no publisher/);
 });
 
 test("a publisher that does not wait for an answer loses nothing, nor do others that send at the same time", async (t) => {

@@ -21,7 +21,7 @@ test("requires no configuration on loopback", () => {
 });
 
 test("requires a secrets key and a first token on other addresses", () => {
-  assert.match(refusal("0.0.0.0", {})!, /0\.0\.0\.0 .*no key .*REELPOST_SECRETS_KEY/);
+  assert.match(refusal("0.0.0.0", {})!, /reach 0\.0\.0\.0, and no key .*REELPOST_SECRETS_KEY/);
   assert.match(refusal("::", { secrets: { key: KEY } })!, /no API token yet.*REELPOST_API_TOKEN/);
   assert.match(refusal("192.0.2.1", { secrets: { key: KEY }, api: { token: "short" } })!, /fewer than 32/);
   assert.equal(refusal("192.0.2.1", { secrets: { key: KEY }, api: { token: TOKEN } }), undefined);

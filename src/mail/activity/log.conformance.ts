@@ -183,12 +183,12 @@ export function logConformance(engine: TestEngine): void {
       await fill(db, 25_000);
       await assert.rejects(
         activity.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: [] }),
-        /More than 20000 messages/,
+        /more than 20000 messages/,
       );
       const another = createActivity({ db, clock, log: silentLog });
       await assert.rejects(
         another.count({ zone: ZONE, kind: "routing", since: 0, until: START, filter: { all: [] }, by: ["rcpt"] }),
-        /More than 20000 messages/,
+        /more than 20000 messages/,
         "as many groups",
       );
       await another.close();

@@ -196,7 +196,7 @@ describe("aggregate reports that arrive by mail", () => {
           source: { size: message.length, open: () => message },
           verdict: { ...unknown, dmarc: { result: "temperror", from: "small.example", aligned: {} } },
         }),
-        /DNS lookup failed (the DMARC record of small\.example), try again later/,
+        /DNS lookup failed \(the DMARC record of small\.example\), try again later/,
       );
       for (const domain of ["example.org", "notexample.com", "com"])
         assert.equal(

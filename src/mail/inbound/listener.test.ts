@@ -418,7 +418,7 @@ test("a port that is taken is a clear error", async (t) => {
   await assert.rejects(
     createSmtpListener({ host: "127.0.0.1", port, receive: async () => [], spool, clock, ids, log }),
     (err: Error) => {
-      assert.match(err.message, new RegExp(`^Port ${port} on 127\\.0\\.0\\.1 is in use by another program`));
+      assert.match(err.message, new RegExp(`port ${port} on 127\\.0\\.0\\.1 is in use by another program`));
       return true;
     },
   );

@@ -178,7 +178,7 @@ test("pages that are not on the list are refused, whether they tell their addres
   await assert.rejects(access.check(PUBLIC, "play", { ...HERE, origin: "null" }), refused("originNotAllowed"));
   await assert.rejects(
     access.check(PUBLIC, "play", { ...HERE, place: "hidden" }),
-    refused("originNotAllowed", /is hidden/),
+    refused("originNotAllowed", /does not tell/),
   );
 });
 

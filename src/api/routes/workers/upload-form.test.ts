@@ -74,7 +74,7 @@ describe("modules of an upload", () => {
   test("names unsupported kinds", async () => {
     const other = (type: string, content: string | Uint8Array<ArrayBuffer> = "x") =>
       formOf(metadataOf(), { "index.js": [CODE, "application/javascript+module"], other: [content, type] });
-    assert.match(await refusal(other("text/x-python")), /Python workers are not supported/);
+    assert.match(await refusal(other("text/x-python")), /Python workers are not part/);
     assert.match(await refusal(other("image/png")), /"image\/png" is no type of a module/);
     assert.match(await refusal(other("text/plain", new Uint8Array([0xff]))), /'other'.*no UTF-8/);
   });

@@ -165,7 +165,7 @@ describe("the command line sends mail, and tells what became of all mail: each s
     assert.match(
       (await run("email", "sending", "suppressions", "create", "gone@example.net", "--days", "7", "--note", "moved"))
         .stdout,
-      /gone@example\.net is sent nothing any more/,
+      /gone@example\.net is suppressed/,
     );
     const [listed] = (await run("email", "sending", "suppressions", "list", "--search", "gone@example.net", "--json"))
       .json;

@@ -39,7 +39,7 @@ export const emailSendingSendRaw = defineCommand({
       });
     if ((mime === undefined) === (file === undefined))
       throw commandErrors.badContent({
-        what: "MIME message",
+        what: "the message",
         reason: "it is given twice or not at all",
         fix: "Say either --mime or --mime-file",
       });

@@ -31,7 +31,7 @@ export const emailSendingSuppressionsCreate = defineCommand({
     const made = await api.result<{ id: string }>("POST", `${base}/email/sending/suppressions`, {
       json: { email, ...(until !== undefined && { expires_at: until }), ...(note !== undefined && { note }) },
     });
-    printResult(surroundings, made, () => [`${email!} is sent nothing any more (${made.id})`]);
+    printResult(surroundings, made, () => [`${email!} is suppressed (${made.id})`]);
     return 0;
   },
 });

@@ -50,7 +50,7 @@ export const emailSendingSuppressionsList = defineCommand({
           one.reason,
           moment(one.created_at),
           one.expires_at === null ? "for good" : moment(one.expires_at),
-          one.scope?.value ?? "account id",
+          one.scope?.value ?? "the account",
           one.id,
         ]),
         paint,

@@ -170,7 +170,7 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     child.kill("SIGINT");
     assert.deepEqual(await ended, [1, null], stderr);
     const [, address] =
-      /The upload was interrupted after .* of 12\.0 MB: it was interrupted\.\nfix: .* Resume it with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
+      /The upload was interrupted after .* of 12\.0 MB: it was interrupted\.\nfix: Resume it with: reelpost stream upload large\.mp4 --resume (http\S+)\n/.exec(
         stderr,
       )!;
     const { json: video } = await run("upload", "large.mp4", "--resume", address!, "--wait", "--json");
@@ -355,10 +355,10 @@ describe("the command line uploads videos, tells of them, and fetches them", nee
     );
     assert.match(
       (await refused("delete", "webhook", "--yes")).stderr,
-      /"webhook" is not the id of a video[^]*fix: `reelpost stream list`/,
+      /"webhook" is not a video id[^]*fix: .*`reelpost stream list`/,
     );
     assert.match((await refused("get", "0".repeat(32))).stderr, /Not Found/);
-    assert.match((await refused("delete", uid)).stderr, /fix: Say --yes\./);
+    assert.match((await refused("delete", uid)).stderr, /fix: Pass --yes to confirm\./);
     assert.deepEqual((await run("delete", uid, "--yes", "--json")).json, { uid, deleted: true });
     await refused("get", uid);
   });

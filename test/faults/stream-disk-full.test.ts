@@ -81,7 +81,7 @@ async function fillAndFree(t: TestContext, whole: boolean): Promise<void> {
   small.fill();
   await until(() => /No space|no space|ENOSPC|DISK_FULL/.test(server.log()), "the log tells of the full disk");
   // A full database cannot even note that an attempt has failed. On the other, more of them than would be the video's own fault.
-  const tried = whole ? /could not be written yet/g : /failed, will retry/g;
+  const tried = whole ? /jobs: failed to store the outcome, will retry/g : /failed, will retry/g;
   await until(() => (server.log().match(tried) ?? []).length >= 3, "it is tried again", 30_000);
   assert.notEqual((await videoOf(server, encoded)).status.state, "error", "a full disk is not the video's fault");
   const wanted = await get(`${server.ready.url}/${encoded}/segments/360p/2.m4s`);

@@ -421,7 +421,7 @@ describe("cloudflare SDK: video on demand", needsFfmpeg, () => {
     await assert.rejects(
       client.accounts.delete({ account_id: other }),
       (error: { errors: { message: string }[] }) =>
-        failsWith(409, 1022)(error as never) && error.errors[0]!.message.endsWith("still has 1 video"),
+        failsWith(409, 1022)(error as never) && error.errors[0]!.message.endsWith("it has 1 video"),
     );
     assert.equal(platform.asked.length - before, 1, "the client asked again");
     await client.stream.delete(uid, { account_id: other });

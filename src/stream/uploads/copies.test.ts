@@ -235,7 +235,7 @@ test("an origin that fails later makes the video fail, with what was wrong; an e
         };
         more();
       },
-      /larger than 1073741 bytes/,
+      /exceeds 1073741 bytes/,
     ],
     // Two octets are told, and none comes.
     [

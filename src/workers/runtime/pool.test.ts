@@ -118,6 +118,12 @@ describe("the pool", () => {
     assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "1");
   });
 
+  it("starts a worker whose CPU limit is below what a start of workerd needs", async () => {
+    const runtime = start({ limits: { cpuMs: 5 } });
+    await runtime.deploy(scriptOf(rejecting("ok", "await 0")));
+    assert.equal((await runtime.email("test", mailOf(), noActions)).rejected, "ok");
+  });
+
   it("slows down a worker that crashes again and again", async () => {
     const clock = createManualClock();
     const { promise: slept, resolve: tellSleep } = Promise.withResolvers<number>();

@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { readUsage, watchProcess, type Usage } from "./watchdog.ts";
 
 /** A process with samples set by the test. A window is ten limits long. */
-function watching(limits = { cpuMs: 100, rssMb: 100 }) {
-  const usage: Usage = { cpuMs: 0, rssMb: 10 };
+function watching(limits = { cpuMs: 100, rssMb: 100 }, usedMs = 0) {
+  const usage: Usage = { cpuMs: usedMs, rssMb: 10 };
   let at = 0;
   const kills: string[] = [];
   const watch = watchProcess(
@@ -25,6 +25,12 @@ function watching(limits = { cpuMs: 100, rssMb: 100 }) {
 describe("the watchdog", () => {
   it("kills a process that reaches its limit without any activity", () => {
     const { burn } = watching();
+    assert.deepEqual(burn(90), []);
+    assert.deepEqual(burn(20), ["exceededCpu"]);
+  });
+
+  it("does not charge CPU time that the process used before the watch began", () => {
+    const { burn } = watching(undefined, 500);
     assert.deepEqual(burn(90), []);
     assert.deepEqual(burn(20), ["exceededCpu"]);
   });

@@ -72,15 +72,16 @@ export function watchProcess(
 ): ProcessWatch {
   const running = new Set<{ chargedMs: number; lasting: boolean }>();
   const window = createWindow(limits.cpuMs, now);
-  let last: { usage: Usage; at: number } | undefined;
+  // CPU time used before the watch began is not charged.
+  let last = { usage: read(), at: now() };
   let silentMs = 0;
 
   function sample() {
     const usage = read();
     if (usage === undefined) return;
     const at = now();
-    const usedMs = usage.cpuMs - (last?.usage.cpuMs ?? 0);
-    const elapsedMs = at - (last?.at ?? at);
+    const usedMs = usage.cpuMs - (last.usage?.cpuMs ?? 0);
+    const elapsedMs = at - last.at;
     last = { usage, at };
     silentMs += usedMs;
     let highest = silentMs;

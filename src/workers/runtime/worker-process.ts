@@ -71,6 +71,8 @@ const SIGTERM_PATIENCE_MS = 3000;
 
 /** A process listens some 50 ms after its start, on a busy machine some seconds. */
 const STARTUP_MS = 15_000;
+/** CPU time of a start: at least that of the hosted service, and at least the limit of an invocation. */
+const STARTUP_CPU_MS = 1000;
 
 /** Starts a process and resolves when it listens. Rejects with workerd's own words when it refuses the script. */
 export async function startWorkerProcess(script: WorkerScript, machinery: Machinery): Promise<WorkerProcess> {
@@ -94,8 +96,9 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
   try {
     workerd = launcher.launch(folder, 2, { identity, memoryMb: limits.rssMb });
     const { pid } = workerd;
-    // From the first moment: the top level of a module may loop as well as a handler.
-    watch = watchProcess({ usage: () => readUsage(pid), kill }, limits);
+    // The top level of a module can loop too. It has a limit of its own, because starting workerd uses CPU time as well.
+    const watched = { usage: () => readUsage(pid), kill };
+    watch = watchProcess(watched, { ...limits, cpuMs: Math.max(limits.cpuMs, STARTUP_CPU_MS) });
     servers.push(
       await startBindingServer({
         script,
@@ -121,6 +124,8 @@ export async function startWorkerProcess(script: WorkerScript, machinery: Machin
       STARTUP_MS,
     );
     await workerd.ready.finally(() => clearTimeout(timer));
+    watch.stop();
+    watch = watchProcess(watched, limits);
     for (const name of [names.mail, names.http]) folder.takeSocket(name);
   } catch (err) {
     workerd?.kill("SIGKILL");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createApi, TOKEN, type Api, type Scope } from "../../e2e/serve-client.ts";
@@ -80,14 +80,24 @@ export async function settled(server: Pick<VideoServer, "api">, uid: string, ms 
   return video!;
 }
 
-/** Names of all objects below a folder of the store, in order. */
+/** Sorted names of all objects below a folder of the store. Folders that the server removes during the walk are skipped. */
 export function objectsBelow(objects: string, prefix: string): string[] {
   const folder = join(objects, prefix);
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
-    .sort();
+  const files = (at: string): string[] =>
+    entriesOf(at).flatMap((entry) => {
+      const path = join(at, entry.name);
+      return entry.isDirectory() ? files(path) : entry.isFile() ? [path.slice(folder.length + 1)] : [];
+    });
+  return files(folder).sort();
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw err;
+  }
 }
 
 /** One metric, all its lines with these labels added up. */

@@ -242,7 +242,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
     assert.match(outputs.last("one")!.reason!, /does not resolve to a public IP address/);
     await assert.rejects(
       addressesOf("internal.example", { allowPrivate: false, lookup: () => Promise.resolve(["10.0.0.1", "::1"]) }),
-      /no public address/,
+      /does not resolve to a public IP address/,
     );
     await assert.rejects(
       addressesOf("here.example", {
@@ -250,7 +250,7 @@ describe("a broadcast is sent on", needsFfmpeg, () => {
         own: (ip) => ip === "192.0.43.9",
         lookup: () => Promise.resolve(["192.0.43.9"]),
       }),
-      /no public address/,
+      /does not resolve to a public IP address/,
     );
     assert.deepEqual(
       await addressesOf("mixed.example", {

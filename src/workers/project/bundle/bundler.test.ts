@@ -216,7 +216,7 @@ test("errors of the code come with place, frame and fix, and the next build reco
   });
   assert.equal(
     await refusal(bundler),
-    `w cannot be built: 3 errors
+    `Cannot build w: 3 errors
 
 src/index.ts:2:24: error: could not resolve "postal-mime"
     2 | import PostalMime from "postal-mime";
@@ -269,7 +269,7 @@ test("Node's modules: with compatibility they stay imports, without it each gets
   const without = await project(t, files, { config: { compatibility_date: "2025-01-01" } });
   assert.equal(
     await refusal(without.bundler),
-    `w cannot be built: 2 errors and 1 warning
+    `Cannot build w: 2 errors and 1 warning
 
 node_modules/dep/index.js:1:26: error: could not resolve "fs"
     1 | module.exports = require("fs").readFileSync;

@@ -25,6 +25,11 @@ export interface MediaModel {
    * Absent in models of earlier versions, whose stored segments need no edit list.
    */
   editLists?: true;
+  /**
+   * Encoded audio begins with the priming frame of the encoder, without which no decoder reproduces the first 21 ms. An edit list in the initialisation segment removes it.
+   * Absent in models of earlier versions, whose stored segments have no priming frame.
+   */
+  primedAudio?: true;
 }
 
 export interface MediaSource {

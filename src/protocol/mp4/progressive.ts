@@ -55,9 +55,12 @@ function moov(tracks: readonly WrittenTrack[], offsets: Buffer[], width: 4 | 8):
   return box("moov", movieHeader(Math.max(0, ...durations), tracks.length + 1), ...boxes);
 }
 
+/** Ticks before second zero, which prime an audio decoder. */
+const primingOf = ({ handler, delay = 0 }: TrackHeader): number => (handler === "soun" ? delay : 0);
+
 /** From the beginning of the movie to the end of the track. */
 const shownMs = ({ header, samples }: WrittenTrack) =>
-  Math.round((samples.shown().to / header.timescale) * MILLISECONDS);
+  Math.round(((samples.shown().to - primingOf(header)) / header.timescale) * MILLISECONDS);
 
 function trak({ header, samples, chunks }: WrittenTrack, duration: number, offsets: Parts): Parts {
   // Every picture is shown after it is decoded, as old players want it; the edit list takes the delay back.
@@ -76,10 +79,12 @@ function trak({ header, samples, chunks }: WrittenTrack, duration: number, offse
 }
 
 /** The first sample counts as decoded at 0: what the track begins later is an empty edit. */
-function editList({ timescale }: TrackHeader, samples: SampleLog, duration: number, delay: number): Parts {
-  const { from } = samples.shown();
+function editList(header: TrackHeader, samples: SampleLog, duration: number, delay: number): Parts {
+  const { timescale } = header;
+  const priming = primingOf(header);
+  const from = Math.max(0, samples.shown().from - priming);
   const emptyMs = Math.round((from / timescale) * MILLISECONDS);
-  const first = from - samples.start + delay;
+  const first = from + priming - samples.start + delay;
   return editListBox(...(emptyMs > 0 ? [[emptyMs, -1] as const] : []), [duration - emptyMs, first]);
 }
 

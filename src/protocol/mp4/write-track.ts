@@ -13,8 +13,8 @@ export interface TrackHeader {
   /** A sample entry, box header included. */
   description: Buffer;
   /**
-   * Initialisation segments only: ticks added to every composition offset so that none is negative. An edit list subtracts them from the
-   * presentation time. Default 0: no edit list.
+   * Ticks that an edit list subtracts from the presentation time. Default 0: no edit list. Video, in initialisation segments only: they are added to
+   * every composition offset, so that none is negative. Audio: the samples before second zero, which prime the decoder.
    */
   delay?: number | undefined;
 }

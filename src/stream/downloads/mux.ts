@@ -106,7 +106,8 @@ async function takeSamples(bytes: SegmentBytes, { written }: Track) {
   const fragments = await readFragments((start, length) => readSome(bytes, start, length), bytes.size);
   let count = 0;
   let octets = 0;
-  const { delay = 0 } = written.header;
+  // Audio keeps its priming samples, and the file removes them as the segments do.
+  const delay = written.header.handler === "vide" ? (written.header.delay ?? 0) : 0;
   for (const fragment of fragments) {
     // Remove the shift that the initialisation segment's edit list cancels: the file gets its own edit list.
     written.samples.add(

@@ -1,22 +1,30 @@
 import { writeFragment, writeInit } from "../../protocol/mp4/index.ts";
-import type { SegmentGrid } from "../model.ts";
+import type { MediaModel } from "../model.ts";
 import { AUDIO_BITRATE, AUDIO_CHANNELS, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 
 const TRACK = 1;
 
+type AudioModel = Pick<MediaModel, "segments" | "primedAudio">;
+
+/** Samples that the edit list removes: one frame, the delay of the encoder. */
+const delayOf = ({ primedAudio }: Pick<MediaModel, "primedAudio">): number => (primedAudio === true ? AUDIO_FRAME : 0);
+
+/** Frames of AAC in segment n: those of the grid, in the first one preceded by the priming frame. */
+export const storedFrames = ({ segments, primedAudio }: AudioModel, n: number): number =>
+  audioFrames(segments, n).count + (primedAudio === true && n === 0 ? 1 : 0);
+
 /** Segment n of these frames of AAC, which are all it has. */
-export function audioSegment(grid: SegmentGrid, n: number, frames: readonly Buffer[]): Buffer {
-  const { first, count } = audioFrames(grid, n);
+export function audioSegment(model: AudioModel, n: number, frames: readonly Buffer[]): Buffer {
+  const { first } = audioFrames(model.segments, n);
+  const count = storedFrames(model, n);
+  const time = n === 0 ? 0 : first * AUDIO_FRAME + delayOf(model);
   if (frames.length !== count) throw new Error(`audio segment ${n} got ${frames.length} frames where ${count} belong`);
   const samples = frames.map(({ length }) => ({ duration: AUDIO_FRAME, size: length, shift: 0, sync: true }));
-  return Buffer.concat([
-    writeFragment({ track: TRACK, sequence: n + 1, time: first * AUDIO_FRAME, samples }),
-    ...frames,
-  ]);
+  return Buffer.concat([writeFragment({ track: TRACK, sequence: n + 1, time, samples }), ...frames]);
 }
 
-/** The same for every audio rendition there is. */
-export function audioInit(): Buffer {
+/** The same for every audio rendition of a video. */
+export function audioInit(model: Pick<MediaModel, "primedAudio">): Buffer {
   return writeInit({
     id: TRACK,
     handler: "soun",
@@ -24,6 +32,7 @@ export function audioInit(): Buffer {
     width: 0,
     height: 0,
     description: description(),
+    delay: delayOf(model),
   });
 }
 

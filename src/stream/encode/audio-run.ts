@@ -1,7 +1,7 @@
 import type { AudioSource } from "./port.ts";
 import type { MediaModel } from "../model.ts";
 import { createAdtsReader } from "../../protocol/aac/index.ts";
-import { audioSegment } from "./audio-fragments.ts";
+import { audioSegment, storedFrames } from "./audio-fragments.ts";
 import { AUDIO_BITRATE, AUDIO_FRAME, AUDIO_RATE, audioFrames } from "./audio-grid.ts";
 import { type RunParts, SourceGone } from "./video-run.ts";
 
@@ -37,7 +37,7 @@ export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "obj
   const seek = source.start + (begin * AUDIO_FRAME) / AUDIO_RATE - PREROLL;
   const waiting = [...segments];
   const adts = createAdtsReader();
-  let skip = first - begin + PRIMING;
+  let skip = model.primedAudio === true && first === 0 ? 0 : first - begin + PRIMING;
   let kept: Buffer[] = [];
   await tools.ffmpeg({
     args: [
@@ -77,9 +77,9 @@ export async function runAudio({ tools, objects }: Pick<RunParts, "tools" | "obj
         if (skip-- > 0 || waiting.length === 0) continue;
         kept.push(frame);
         const n = waiting[0]!;
-        if (kept.length < audioFrames(model.segments, n).count) continue;
+        if (kept.length < storedFrames(model, n)) continue;
         waiting.shift();
-        const bytes = audioSegment(model.segments, n, kept);
+        const bytes = audioSegment(model, n, kept);
         kept = [];
         await onSegment(n, bytes);
       }

@@ -100,7 +100,7 @@ export function createSegmentEncoder({ store, audio, ...parts }: SegmentEncoderD
     async sound(video, rendition, segments, { urgency, signal, awaited, onKept }) {
       const source = await soundOf(video, rendition);
       if (source === undefined) throw new VideoGone(`${video.uid} has no ${rendition} any more`);
-      await store.keep(video.uid, rendition, "init", audioInit());
+      await store.keep(video.uid, rendition, "init", audioInit(modelOf(video)));
       await runAudio(parts, {
         model: modelOf(video),
         source,

@@ -267,7 +267,7 @@ export function createSegments(parts: SegmentsParts): SegmentsRoom {
       signal?.throwIfAborted();
       if (closed) throw streamErrors.encodingFailed({ reason: SHUTTING_DOWN });
       if (n === "init" && encoder.isAudio(rendition)) {
-        await store.keep(video.uid, rendition, n, audioInit());
+        await store.keep(video.uid, rendition, n, audioInit(video.model!));
         return store.open(video.uid, rendition, n);
       }
       const made = await wait(video, rendition, n, signal);

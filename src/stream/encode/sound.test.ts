@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AAC, clip, type ClipRecipe, mediaClips, needsFfmpeg, runFfmpeg } from "../../../test/support/media.ts";
+import { readFragments } from "../../protocol/mp4/index.ts";
 import { MAIN_AUDIO, type MediaModel } from "../model.ts";
 import { audioFrameCount } from "./audio-grid.ts";
 import { modelOf, openEncoder, samples } from "./encode.testing.ts";
@@ -63,6 +64,61 @@ test(
     }
   },
 );
+
+/** Two clicks, from 5 ms and from 1 s on, each 2 ms of a tone. */
+const CLICKS =
+  "aevalsrc=exprs='0.7*sin(2*PI*1500*t)*(between(t,0.005,0.007)+between(t,1,1.002))':sample_rate=48000:duration=4";
+const click = (audio: string[]) => sweep(audio, { inputs: ["-f", "lavfi", "-i", CLICKS] });
+/** Samples by their time stamps: libavformat presents the priming frame before second zero. */
+const BY_TIME = ["-copyts", "-af", "aresample=async=1:min_comp=0.00001:min_hard_comp=0.01:first_pts=0"];
+const energy = (of: Float32Array, from: number, to: number) =>
+  of.subarray(from * 48, to * 48).reduce((sum, one) => sum + one ** 2, 0);
+/** In milliseconds: where half of the energy of [from, to) has passed. */
+function clickAt(of: Float32Array, from: number, to: number): number {
+  const half = energy(of, from, to) / 2;
+  let sum = 0;
+  for (let i = from * 48; i < to * 48; i++) if ((sum += of[i]! ** 2) >= half) return i / 48;
+  return NaN;
+}
+
+test("keeps a click in the first 10 ms of the source, in its place", needsFfmpeg, async (t) => {
+  for (const audio of [PCM, ["-c:a", "aac", "-b:a", "192k"]]) {
+    const path = await clip(click(audio));
+    const { video, whole, segments } = await openEncoder(t);
+    const of = await video(path, { ...grid(4, 1), primedAudio: true });
+    for (const n of [3, 0, 2, 1])
+      await segments.fillAudio(of, MAIN_AUDIO, [n], { signal: new AbortController().signal });
+    const [made, source] = [await samples(await whole(of, MAIN_AUDIO), BY_TIME), await samples(path)];
+    const share = energy(made, 0, 10) / energy(source, 0, 10);
+    assert.ok(share > 0.8 && share < 1.2, `${audio[1]}: ${share} of the energy of the first 10 ms`);
+    for (const [from, to] of [
+      [0, 20],
+      [990, 1020],
+    ] as const) {
+      const [at, expected] = [clickAt(made, from, to), clickAt(source, from, to)];
+      assert.ok(Math.abs(at - expected) < 1, `${audio[1]}: click at ${at} ms, in the source at ${expected} ms`);
+    }
+    assert.equal(made.length, audioFrameCount(of.model!.segments) * 1024);
+  }
+});
+
+test("audio of a model of earlier versions has neither a priming frame nor an edit list", needsFfmpeg, async (t) => {
+  const { video, bytesOf } = await openEncoder(t);
+  const path = await clip(click(PCM));
+  const fragmentOf = async (more: Partial<MediaModel>, n: number) => {
+    const of = await video(path, { ...grid(4, 1), ...more });
+    const bytes = await bytesOf(of, MAIN_AUDIO, n);
+    const [fragment] = await readFragments(
+      async (start, length) => bytes.subarray(start, start + length),
+      bytes.length,
+    );
+    return [fragment!.time, fragment!.count, (await bytesOf(of, MAIN_AUDIO, "init")).includes("elst")];
+  };
+  assert.deepEqual(await fragmentOf({}, 0), [0, 48, false]);
+  assert.deepEqual(await fragmentOf({}, 1), [48 * 1024, 49, false]);
+  assert.deepEqual(await fragmentOf({ primedAudio: true }, 0), [0, 49, true]);
+  assert.deepEqual(await fragmentOf({ primedAudio: true }, 1), [49 * 1024, 49, true]);
+});
 
 test("a request for sound makes what follows too, in the same run", needsFfmpeg, async (t) => {
   const { video, segments, runs, bytesOf } = await openEncoder(t);

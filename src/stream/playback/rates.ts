@@ -1,7 +1,7 @@
 import type { Log } from "../../kernel/index.ts";
 import { type BitRates, bitRatesOf } from "../../protocol/hls/index.ts";
 import type { ObjectStore } from "../../store/index.ts";
-import { AUDIO_FRAME, AUDIO_RATE, audioFrames } from "../encode/index.ts";
+import { AUDIO_FRAME, AUDIO_RATE, storedFrames } from "../encode/index.ts";
 import type { MediaModel } from "../model.ts";
 import type { Video } from "../videos/index.ts";
 
@@ -72,10 +72,9 @@ export function createRenditionRates({ objects, log, maxVideos = 10_000 }: Rendi
   };
 }
 
-/** Duration of segment n: whole video or AAC frames. */
+/** Duration of segment n: whole video or AAC frames, the priming frame included: a player that adds up durations (shaka) expects the decode times of the segments. */
 export function segmentSeconds(model: MediaModel, rendition: string, n: number): number {
   const { fps, framesPerSegment, frames } = model.segments;
-  if (!model.ladder.some(({ name }) => name === rendition))
-    return (audioFrames(model.segments, n).count * AUDIO_FRAME) / AUDIO_RATE;
+  if (!model.ladder.some(({ name }) => name === rendition)) return (storedFrames(model, n) * AUDIO_FRAME) / AUDIO_RATE;
   return (Math.min(framesPerSegment, frames - n * framesPerSegment) * fps.den) / fps.num;
 }

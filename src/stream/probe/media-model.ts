@@ -79,6 +79,7 @@ export function modelOf(
         : createLadder({ width: video.width, height: video.height, fps: question.fps }, settings),
     ...(watermark !== undefined && video !== undefined && { watermark }),
     editLists: true,
+    primedAudio: true,
   };
 }
 

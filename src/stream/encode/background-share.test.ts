@@ -30,9 +30,9 @@ test(
 
     /** One segment after the other, of one video after the other. */
     async function view() {
-      while (ended < CHUNKS && !tooMany()) {
+      while (!isOver()) {
         const of = await video(path, model);
-        for (let n = 0; n < 6 && ended < CHUNKS; n++) await segments.get(of, "180p", n, { ahead: false });
+        for (let n = 0; n < 6 && !isOver(); n++) await segments.get(of, "180p", n, { ahead: false });
       }
     }
     /** Urgent runs that had started when each chunk started. */
